@@ -48,9 +48,11 @@ fn add_arguments<'a>(arguments: impl Iterator<Item = &'a str>, depth: u8, secret
 
 /// Adds the secrets in the parts of an argument.
 fn add_parts(argument: &str, depth: u8, secrets: &mut Vec<String>) {
-    let is_json = argument.trim_start().starts_with(['{', '[']);
-    if let Some(value) = is_json.then(|| serde_json::from_str::<Value>(argument).ok()).flatten() {
-        return add_json(&value, false, depth, secrets);
+    // Also as the value of an option or a variable.
+    let text = argument.split_once('=').filter(|(name, _)| is_name(name)).map_or(argument, |(_, value)| value);
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    if let Some(value) = is_json.then(|| serde_json::from_str::<Value>(text).ok()).flatten() {
+        return add_json(&value, Meaning::Unknown, depth, secrets);
     }
     if argument.contains(|c: char| c.is_whitespace() || matches!(c, ';' | '"' | '\'')) {
         let words = words(argument);
@@ -58,22 +60,32 @@ fn add_parts(argument: &str, depth: u8, secrets: &mut Vec<String>) {
     }
 }
 
+/// What the name of a value says about it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// It is a secret.
+    Secret,
+    /// It may be anything.
+    Unknown,
+}
+
 /// Adds the secrets in JSON, decoded and as they are written.
-fn add_json(value: &Value, is_secret: bool, depth: u8, secrets: &mut Vec<String>) {
+fn add_json(value: &Value, meaning: Meaning, depth: u8, secrets: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
-                add_json(value, is_secret || is_secret_name(name), depth, secrets);
+                let meaning = if is_secret_name(name) { Meaning::Secret } else { meaning };
+                add_json(value, meaning, depth, secrets);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| add_json(item, is_secret, depth, secrets)),
-        Value::String(text) if is_secret => {
+        Value::Array(items) => items.iter().for_each(|item| add_json(item, meaning, depth, secrets)),
+        Value::String(text) if meaning == Meaning::Secret => {
             let written = value.to_string();
             secrets.push(written[1..written.len() - 1].to_owned());
             add_value(text, secrets);
         }
         Value::String(text) => add_arguments(std::iter::once(text.as_str()), depth, secrets),
-        Value::Number(number) if is_secret => secrets.push(number.to_string()),
+        Value::Number(number) if meaning == Meaning::Secret => secrets.push(number.to_string()),
         Value::Number(_) | Value::Bool(_) | Value::Null => {}
     }
 }
@@ -159,6 +171,14 @@ mod tests {
             assert_eq!(secrets(line), ["abcd1234", "Bearer abcd1234"]);
         }
         assert_eq!(secrets("--header=Authorization: Basic YWJjZA=="), ["YWJjZA==", "Basic YWJjZA=="]);
+        for line in [r#"--config={"apiKey":"abcd1234","port":1}"#, r#"CONFIG={"apiKey": "abcd1234"}"#] {
+            assert_eq!(secrets(line), ["abcd1234"], "{line}");
+        }
+    }
+
+    #[test]
+    fn a_variable_for_a_port_is_no_login() {
+        assert_eq!(secrets("http://localhost:$PORT/@scope/x|http://localhost:{port}/@scope/x"), [""; 0]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The escapes in the content of a JSON string. A mask must replace whole escapes, or the content is none any more.
+//! The escapes in the content of a JSON string. A mask must replace whole escapes, otherwise the content is no longer valid JSON.
 
 use std::ops::Range;
 

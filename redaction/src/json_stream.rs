@@ -11,7 +11,8 @@ use crate::stream::RedactingStream;
 /// Strings beyond this length are redacted as they arrive, in bytes.
 const BUFFERED: usize = 64 * 1024;
 
-/// Bytes between two strings that are held back at most. If they turn out to be no JSON, they may be the start of a secret.
+/// Bytes between two strings that are held back at least: if they turn out to be no JSON, they may be the start of a secret. At most
+/// twice as many, and a number, are held back.
 const HELD: usize = 1024;
 
 /// Longest number in bytes.
@@ -186,8 +187,9 @@ impl JsonRedactingStream {
         self.is_envelope &= token == Token::Gap;
         match token {
             Token::Gap | Token::Structure => {
-                if self.held.len() == 2 * HELD {
-                    out.extend(self.held.drain(..HELD));
+                if self.held.len() >= 2 * HELD {
+                    let safe = self.held.len() - HELD;
+                    out.extend(self.held.drain(..safe));
                 }
                 self.held.push(byte);
             }

@@ -53,7 +53,8 @@ fn authority_end(rest: &str) -> usize {
     let end_from = |start: usize| rest[start..].find(['/', '?', '#']).map_or(rest.len(), |at| start + at);
     let end = end_from(0);
     let (authority, tail) = rest.split_at(end);
-    let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    // A variable of a shell or a template can stand for a port.
+    let is_port = |text: &str| text.starts_with(['$', '{']) || text.bytes().all(|byte| byte.is_ascii_digit());
     let is_login = |(_user, password): (&str, &str)| tail.starts_with('#') || !is_port(password);
     if authority.contains('@') || !authority.split_once(':').is_some_and(is_login) {
         return end;

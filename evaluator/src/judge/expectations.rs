@@ -1,5 +1,5 @@
-//! The expectations of the cases file: eight fixed checks of an answer, and expressions over it. Both sides are judged by the
-//! same code.
+//! The expectations of the cases file: fixed checks of an answer, limits of its usage, and expressions over it. Both sides are
+//! judged by the same code.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -21,6 +21,9 @@ use crate::values::text;
 
 /// Maximum number of schema violations in one message.
 const VIOLATIONS_SHOWN: usize = 5;
+
+/// Maximum number of refused calls in a message.
+const REFUSALS_SHOWN: usize = 5;
 
 /// The compiled expectations of all cases.
 #[derive(Debug, Default)]
@@ -280,8 +283,16 @@ fn judge_refusals(loaded: &LoadedAnswer) -> Judgement {
         let why = refusal(loaded, index)?;
         Some(format!("{}: {why}", step_name(&loaded.answer.events[call], loaded)))
     });
-    let refused: Vec<_> = refused.collect();
-    if refused.is_empty() { Judgement::Met("none refused".to_owned()) } else { Judgement::Unmet(text::list(&refused)) }
+    let mut refused: Vec<_> = refused.collect();
+    if refused.is_empty() {
+        return Judgement::Met("none refused".to_owned());
+    }
+    let more = refused.len().saturating_sub(REFUSALS_SHOWN);
+    refused.truncate(REFUSALS_SHOWN);
+    if more > 0 {
+        refused.push(format!("{more} more"));
+    }
+    Judgement::Unmet(text::list(&refused))
 }
 
 fn quoted<S: AsRef<str>>(phrases: &[S]) -> Vec<String> {

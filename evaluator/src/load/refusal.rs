@@ -24,7 +24,9 @@ pub(crate) fn refusal(loaded: &LoadedAnswer, index: usize) -> Option<String> {
         EventBody::ToolCall(call) => call.extra.get(DECISION)?.as_object()?,
         _ => return None,
     };
-    Some(describe(decision))
+    // A result of a tool can have a field of this name, too. A decision of a policy states at least one of these.
+    let is_of_policy = ["rule_id", "reason_code"].iter().any(|name| decision.get(*name).is_some_and(Value::is_string));
+    is_of_policy.then(|| describe(decision))
 }
 
 fn describe(decision: &Map<String, Value>) -> String {

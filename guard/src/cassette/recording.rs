@@ -27,8 +27,9 @@ const MAX_WAITING: usize = 1000;
 /// Most bytes of the parameters of waiting requests.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// How long to wait for another recording in the same file: a client that restarts a server may not wait for its end.
-const LOCK_WITHIN: Duration = Duration::from_secs(10);
+/// How long to wait for another recording in the same file: a client that restarts a server may not wait for its end. A shim whose
+/// server ignores the end of its input needs 10 seconds to kill it.
+const LOCK_WITHIN: Duration = Duration::from_secs(20);
 
 /// A cassette that is being recorded.
 #[derive(Debug)]

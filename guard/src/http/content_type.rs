@@ -23,7 +23,7 @@ impl ContentType {
         // Parameters, such as the charset, do not matter.
         let media_type = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
         match &*media_type.to_ascii_lowercase() {
-            b"application/json" => Self::Json,
+            b"application/json" | b"application/json-rpc" | b"application/jsonrequest" => Self::Json,
             b"text/event-stream" => Self::Events,
             b"application/x-www-form-urlencoded" => Self::Form,
             _ => Self::Other,

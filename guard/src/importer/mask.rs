@@ -1,9 +1,11 @@
 //! Masks the secrets of a configuration, for people who read it.
 
+use std::ops::Range;
+
 use counterproof_redaction::{Applied, Redactor, SHORTEST, argument_secrets, is_secret_name};
 
 use super::Client;
-use super::config_tree::{Language, Layout, Node, NodeValue, Object};
+use super::config_tree::{Language, Layout, Node, NodeValue};
 use super::servers::servers;
 use super::text_edits::TextEdits;
 use super::wrap::parse;
@@ -19,33 +21,44 @@ pub(super) fn masked(client: Client, language: Language, text: &str, redactor: &
     if let Ok(root) = parse(text, language) {
         let servers = root.as_object().and_then(|root| servers(client, root).ok()).unwrap_or_default();
         for server in servers {
-            mask_values(&server.entry.value, false, &mut edits);
+            mask_values(&server.entry.value, Meaning::Unknown, &mut edits);
         }
     }
     redactor.text(&edits.apply(), &mut Applied::default())
 }
 
-fn mask_values(node: &Node, is_secret: bool, edits: &mut TextEdits<'_>) {
+/// What the names around a value say about it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// It is a secret.
+    Secret,
+    /// It may be anything.
+    Unknown,
+}
+
+fn mask_values(node: &Node, meaning: Meaning, edits: &mut TextEdits<'_>) {
     match &node.value {
         NodeValue::Object(object) => {
-            if is_secret && object.layout == Layout::Json {
-                mask_comments(node, object, edits);
+            if object.layout == Layout::Json {
+                let parts = object.properties.iter().flat_map(|it| [it.name_span.clone(), it.value.span.clone()]);
+                mask_comments_between(node, parts, edits);
             }
             for property in &object.properties {
                 let name = property.name.as_str();
-                let is_secret = is_secret || SECRET_OBJECTS.contains(&name) || is_secret_name(name);
-                mask_values(&property.value, is_secret, edits);
+                let is_secret = SECRET_OBJECTS.contains(&name) || is_secret_name(name);
+                mask_values(&property.value, if is_secret { Meaning::Secret } else { meaning }, edits);
             }
         }
         NodeValue::List(items) => {
-            if is_secret || node.as_texts().is_none() {
-                return items.iter().for_each(|item| mask_values(item, is_secret, edits));
+            mask_comments_between(node, items.iter().map(|item| item.span.clone()), edits);
+            if meaning == Meaning::Secret || node.as_texts().is_none() {
+                return items.iter().for_each(|item| mask_values(item, meaning, edits));
             }
             // An option and its value are two arguments.
             mask_arguments(items, edits);
         }
         NodeValue::Text(text) if text.is_empty() => {}
-        NodeValue::Text(_) | NodeValue::Bool(_) | NodeValue::Other if is_secret => {
+        NodeValue::Text(_) | NodeValue::Bool(_) | NodeValue::Other if meaning == Meaning::Secret => {
             let mask = edits.quote(MASK);
             edits.replace(node.span.clone(), mask);
         }
@@ -54,14 +67,11 @@ fn mask_values(node: &Node, is_secret: bool, edits: &mut TextEdits<'_>) {
     }
 }
 
-/// Masks the comments between the properties of an object, which may be former properties.
-fn mask_comments(node: &Node, object: &Object, edits: &mut TextEdits<'_>) {
+/// Masks the comments between the parts of a value, which may be former parts.
+fn mask_comments_between(node: &Node, parts: impl Iterator<Item = Range<usize>>, edits: &mut TextEdits<'_>) {
     let mut start = node.span.start;
-    let properties = object.properties.iter().map(|property| property.name_span.start..property.value.span.end);
-    for next in properties.chain(std::iter::once(node.span.end..node.span.end)) {
-        for comment in edits.comments(start..next.start) {
-            edits.replace(comment, format!("/* {MASK} */"));
-        }
+    for next in parts.chain(std::iter::once(node.span.end..node.span.end)) {
+        edits.mask_comments(start..next.start, MASK);
         start = next.end;
     }
 }

@@ -41,16 +41,28 @@ impl<'a> TextEdits<'a> {
         &self.text[node.span.clone()]
     }
 
-    /// Returns the comments in a part of a JSON text that has no strings.
-    pub(super) fn comments(&self, part: Range<usize>) -> Vec<Range<usize>> {
+    /// Replaces the comments in a part of the text that has no strings.
+    pub(super) fn mask_comments(&mut self, part: Range<usize>, mask: &str) {
+        let comment = match self.language {
+            Language::Json => format!("/* {mask} */"),
+            Language::Toml => format!("# {mask}"),
+        };
+        for found in self.comments(part) {
+            self.replace(found, comment.clone());
+        }
+    }
+
+    fn comments(&self, part: Range<usize>) -> Vec<Range<usize>> {
+        let starts: &[&str] = match self.language {
+            Language::Json => &["//", "/*"],
+            Language::Toml => &["#"],
+        };
         let mut comments = Vec::new();
         let mut at = part.start;
-        while let Some(start) =
-            self.text[at..part.end].find("//").into_iter().chain(self.text[at..part.end].find("/*")).min()
-        {
+        while let Some(start) = starts.iter().filter_map(|start| self.text[at..part.end].find(start)).min() {
             let start = at + start;
             let rest = &self.text[start..part.end];
-            let end = if rest.starts_with("//") { rest.find('\n') } else { rest.find("*/").map(|end| end + 2) };
+            let end = if rest.starts_with("/*") { rest.find("*/").map(|end| end + 2) } else { rest.find(['\r', '\n']) };
             at = end.map_or(part.end, |end| start + end);
             comments.push(start..at);
         }

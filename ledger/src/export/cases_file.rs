@@ -1,4 +1,5 @@
-//! The cases file of recorded runs: by it, `compare` finds a run worse that does not succeed, or of which a policy refuses a call.
+//! The cases file of recorded runs. With it, `compare` reports a run as worse if it does not succeed, or if a policy refuses one of
+//! its calls.
 
 use camino::Utf8Path;
 use counterproof_store::write::{self, WriteError};

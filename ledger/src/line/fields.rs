@@ -198,6 +198,8 @@ pub(super) struct Explain<'a> {
 pub(super) struct Observed<'a> {
     #[serde(borrow)]
     pub(super) action: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) rule_id: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -42,7 +42,6 @@ fn run_of<'a>(event: &Identity<'_>, fields: &'a Fields<'_>) -> Option<&'a Run<'a
 
 fn call_row<'a>(event: &'a Identity<'_>, call: &'a Call<'_>, fields: &'a Fields<'_>) -> Row<'a> {
     let decision = fields.decision.as_deref();
-    let of_decision = |of: fn(&'a Decision<'_>) -> &'a Option<Text<'a>>| named(decision.and_then(|it| of(it).as_ref()));
     let truncated = previews(call, fields).filter_map(|preview| preview.truncated).max();
     Row::new(
         &TOOL_CALLS,
@@ -54,8 +53,8 @@ fn call_row<'a>(event: &'a Identity<'_>, call: &'a Call<'_>, fields: &'a Fields<
             named(call.tool_name.as_ref()),
             named(call.args_hash.as_ref()),
             named(call.transport.as_ref()),
-            of_decision(|it| &it.action),
-            of_decision(|it| &it.rule_id),
+            named(decision.and_then(|it| it.action.as_ref())),
+            named(decision.and_then(|it| it.rule_id.as_ref().or(it.observed.as_ref()?.rule_id.as_ref()))),
             named(decision.and_then(|it| it.explain.as_ref()?.reason_code.as_ref())),
             named(decision.and_then(|it| it.observed.as_ref()?.action.as_ref())),
             named(fields.status.as_ref()),

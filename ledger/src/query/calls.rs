@@ -50,7 +50,7 @@ pub struct CallRecord {
     pub args_hash: Option<String>,
     /// The decision.
     pub decision: Option<String>,
-    /// The rule that decided.
+    /// The rule that decided, or that would have decided in observe mode.
     pub rule_id: Option<String>,
     /// The reason of the decision.
     pub reason_code: Option<String>,

@@ -117,6 +117,14 @@ fn an_escape_is_never_cut() {
 }
 
 #[test]
+fn a_long_line_without_strings_is_forwarded_before_its_end() {
+    let line = format!("[{}]", vec!["10"; 300_000].join(","));
+    let redactor = Redactor::new(["hunter2-hunter2"]).unwrap();
+    let early = JsonRedactingStream::new(redactor, JsonUse::Message).push(line.as_bytes());
+    assert!(early.len() > line.len() - 10_000, "{} of {}", early.len(), line.len());
+}
+
+#[test]
 fn a_long_string_is_redacted_as_it_arrives() {
     for (text, expected) in
         [("hunter2-x", "[redacted]"), (r"\hunter2-x", "[redacted]"), (r"\\hunter2-x", r"\\[redacted]")]

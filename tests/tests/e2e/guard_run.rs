@@ -54,8 +54,9 @@ fn the_agent_has_the_identity_of_the_run_and_its_exit_code_is_forwarded() {
     let script = "echo $SUB_RUN_ID $SUB_AGENT_ID $SUB_CLIENT $SUB_ENV $SUB_PRINCIPAL; echo problem >&2; exit 7";
     let finished = run_script(&sandbox, &options, script);
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(7), "run-7 coder codex ci ada\n"), "{finished}");
-    let no_calls = "the ledger has no calls of this run: no server of the agent started through the guard\n\
-                    hint: put the guard in front of the servers with `counterproof guard import`\n";
+    let no_calls = "the ledger has no calls of this run: no server of the agent recorded in it\n\
+                    hint: put the guard in front of the servers with `counterproof guard import`, or check the \
+                    `--ledger` of their shims\n";
     assert_eq!(finished.stderr, format!("run: run-7\nproblem\n{no_calls}"));
     let ids: Vec<_> =
         (0..2).map(|_| run_script(&sandbox, &[], "echo $SUB_RUN_ID $SUB_CLIENT $SUB_ENV").stdout).collect();

@@ -117,6 +117,9 @@ ts                        run_id  server  tool    decision  rule  status  latenc
     assert_eq!(found(&["--status", "OK"]), "c1");
     assert_eq!(found(&["--args-hash", "0A", "--since", "2026-01-31T13:00:03+01:00"]), "c3 c2");
     assert_eq!(found(&["--since", "1h"]), "");
+    let cut = sandbox.run(["ledger", "query", "--limit", "2"]);
+    assert_eq!(cut.stderr, "more than 2 calls meet the conditions; raise `--limit` to list them\n", "{cut}");
+    assert_eq!(sandbox.run(["ledger", "query", "--limit", "3"]).stderr, "");
 }
 
 #[test]
@@ -127,7 +130,7 @@ fn a_call_is_shown_with_its_arguments_its_result_and_what_was_observed() {
     let observed = json!({"action": "BLOCK", "rule_id": "no-push", "severity": "high"});
     let decision = json!({
         "call": call,
-        "decision": {"action": "ALLOW", "rule_id": "no-push", "severity": "info", "observed": observed,
+        "decision": {"action": "ALLOW", "rule_id": null, "severity": "info", "observed": observed,
                      "explain": {"summary": "observed", "reason_code": "OBSERVED"}},
     });
     let end = json!({"call": call, "status": "OK", "latency_ms": 3, "preview": {"truncated": false, "result_preview": "{\"ok\":true}"}});

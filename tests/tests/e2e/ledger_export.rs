@@ -262,7 +262,7 @@ fn the_latest_run_that_is_exported_has_calls_or_an_agent() {
     insta::assert_snapshot!(refused.redact(folder.sandbox.root().as_str(), "FOLDER"), @r"
     exit code: 2
     --- stderr
-    error: none of the latest runs of the ledger `FOLDER/state/counterproof/ledger.db` has calls
+    error: none of the latest 100 runs of the ledger `FOLDER/state/counterproof/ledger.db` has calls or an agent
     hint: record one with `counterproof guard run`, or name a run of `counterproof ledger runs` with `--run`
     ");
     assert!(!folder.sandbox.path("runs").exists());
@@ -271,7 +271,7 @@ fn the_latest_run_that_is_exported_has_calls_or_an_agent() {
     probe("probe-3");
     let latest = folder.sandbox.run(["ledger", "export", "--side", "new"]);
     assert_eq!((latest.code, latest.stdout.as_str()), (Some(0), "run folder: runs/new/one\n"), "{latest}");
-    assert!(latest.stderr.contains("the latest run with calls: one; newer runs without calls: 2\n"), "{latest}");
+    assert!(latest.stderr.contains("the latest run with calls or an agent: one; newer runs without: 2\n"), "{latest}");
     // A person may name any run.
     assert_eq!(export(&folder, "new", "probe-1").code, Some(0));
 }

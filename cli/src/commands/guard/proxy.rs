@@ -72,8 +72,8 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let address = listener.local_addr().map_err(CommandError::io)?;
     if !address.ip().is_loopback() {
         streams.warn(format_args!(
-            "everybody who can reach {address} can call the tools of `{}` through the proxy; listen on 127.0.0.1 to \
-             prevent it",
+            "every program that can reach {address} can call the tools of `{}` through the proxy; listen on 127.0.0.1 \
+             to prevent it",
             args.server_name
         ));
     }

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     server_name: String,
 
-    /// Client that starts the server. A more specific name in the variable `SUB_CLIENT` counts instead
+    /// Client that starts the server. A more specific name in the variable `SUB_CLIENT` takes precedence
     #[arg(long, value_name = "CLIENT", value_parser = PossibleValuesParser::new(CLIENTS.map(|it| it.0)))]
     client: Option<String>,
 

@@ -82,6 +82,7 @@ impl Place {
         let filter = RunFilter { run_id: Some(run_id.to_owned()), since: None, limit: 1 };
         runs(store, &filter).map_err(failed)?.pop().ok_or_else(|| self.unknown_run(run_id))
     }
+
     /// Opens the ledger, and creates it where it does not exist.
     pub(super) fn open_or_create(&self) -> Result<Box<dyn EventStore>, CommandError> {
         counterproof_ledger::open_or_create(&self.location).map_err(failed)

@@ -56,14 +56,18 @@ pub(crate) struct Args {
     previews: bool,
 
     /// Largest number of calls
-    #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut store = place.open(streams)?;
-    let found = calls(store.as_mut(), &filter(args)).map_err(failed)?;
+    let mut found = calls(store.as_mut(), &filter(args)).map_err(failed)?;
+    if found.len() > args.limit as usize {
+        found.truncate(args.limit as usize);
+        streams.log(format_args!("more than {} calls meet the conditions; raise `--limit` to list them", args.limit));
+    }
     // An empty list would say that the run made no calls.
     if let Some(run_id) = args.run.as_ref().filter(|_| found.is_empty()) {
         place.find_run(run_id, store.as_mut())?;
@@ -92,7 +96,8 @@ fn filter(args: &Args) -> CallFilter {
         would_refuse: args.would_refuse,
         with_previews: args.previews,
         since: args.since.map(|since| since.sortable(Timestamp::now())),
-        limit: args.limit,
+        // One more, to know whether the list is complete.
+        limit: args.limit.saturating_add(1),
     }
 }
 

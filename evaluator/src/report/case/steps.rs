@@ -126,6 +126,9 @@ fn note(context: &CaseContext<'_>, row: &EventRow) -> String {
     notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note).collect::<Vec<_>>().join(" ")
 }
 
+/// The name of the annotations of a call.
+const ANNOTATIONS: &str = "annotations";
+
 /// A step that is identical on both sides: the new step, with the ids and files of both sides.
 fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize) -> CellView {
     let mut view = cell(context, Side::New, new, &Highlights::default()).unwrap_or_default();
@@ -141,6 +144,11 @@ fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize) -> CellVi
     }
     let notes = |side: Side, index| context.answer(side).and_then(|loaded| annotations(loaded, index));
     let (old_notes, notes) = (notes(Side::Baseline, baseline), notes(Side::New, new));
+    if notes != old_notes {
+        for value in view.values.iter_mut().filter(|value| value.name == ANNOTATIONS) {
+            "annotations of new".clone_into(&mut value.name);
+        }
+    }
     if let Some(old_notes) = old_notes.filter(|old_notes| notes != Some(old_notes)) {
         view.values.push(cells::value("annotations of baseline", old_notes, &context.budget));
     }
@@ -236,7 +244,7 @@ fn fill(view: &mut CellView, context: &CaseContext<'_>, step: &StepInput<'_, '_>
             view.risk = verdict::risk(call.risk_level);
             view.facts.push(display::visible(&call.call_id));
             view.values.push(element.highlighted("arguments", "args", &call.args));
-            view.values.extend(annotations(loaded, *index).map(|notes| cells::value("annotations", notes, budget)));
+            view.values.extend(annotations(loaded, *index).map(|notes| cells::value(ANNOTATIONS, notes, budget)));
         }
         EventBody::ToolResult(result) => {
             "result".clone_into(&mut view.kind);

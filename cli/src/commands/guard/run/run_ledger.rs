@@ -61,8 +61,11 @@ impl RunLedger {
     pub(super) fn summarize(&self, run_id: &str, streams: &mut Streams) {
         let Ok(recorded) = self.recorded(run_id) else { return };
         let Some(RecordedRun { run, .. }) = recorded.filter(|recorded| recorded.has_server) else {
-            streams.log("the ledger has no calls of this run: no server of the agent started through the guard");
-            streams.log("hint: put the guard in front of the servers with `counterproof guard import`");
+            streams.log("the ledger has no calls of this run: no server of the agent recorded in it");
+            streams.log(
+                "hint: put the guard in front of the servers with `counterproof guard import`, or check the `--ledger` \
+                 of their shims",
+            );
             return;
         };
         let option = if self.is_named {

@@ -45,11 +45,15 @@ fn latest(place: &Place, store: &mut dyn EventStore, streams: &mut Streams) -> R
             let id = &run.run_id;
             match skipped {
                 0 => streams.log(format_args!("the latest run: {id}")),
-                _ => streams.log(format_args!("the latest run with calls: {id}; newer runs without calls: {skipped}")),
+                _ => streams
+                    .log(format_args!("the latest run with calls or an agent: {id}; newer runs without: {skipped}")),
             }
             return Ok(run);
         }
     }
-    Err(CommandError::usage(format!("none of the latest runs of the ledger `{}` has calls", place.location))
-        .hint("record one with `counterproof guard run`, or name a run of `counterproof ledger runs` with `--run`"))
+    Err(CommandError::usage(format!(
+        "none of the latest {SEARCHED} runs of the ledger `{}` has calls or an agent",
+        place.location
+    ))
+    .hint("record one with `counterproof guard run`, or name a run of `counterproof ledger runs` with `--run`"))
 }
