@@ -3,7 +3,7 @@
 use serde_json::Number;
 use serde_json::value::RawValue;
 
-use super::fields::{Call, Decision, Fields, Hint, Policy, Preview, Run, Text};
+use super::fields::{Call, Fields, Hint, Policy, Preview, Run, Text};
 use super::identity::Identity;
 use super::texts::{name, parse_time, storable};
 use crate::tables::{Cell, HINTS, POLICY_VERSIONS, PREVIEWS, RUN_SOURCES, Row, TOOL_CALLS};
