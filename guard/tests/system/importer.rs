@@ -166,7 +166,7 @@ cursor docs: Skipped
 -			"args": ["--stdio",],
 +			"command": "/opt/counterproof",
 +			"args": ["guard", "shim", "--server-name=lint", "--client=custom", "--policy", "/etc/policy.yaml", "--", "${workspaceFolder}/bin/lint", "--stdio",],
- 			"envFile": "${workspaceFolder}/.env", // not checked in
+ 			"envFile": "${workspaceFolder}/.env", /* [REDACTED] */
  		}
 vscode issues: Wrapped
 vscode browser: Wrapped
