@@ -54,7 +54,7 @@ fn call_row<'a>(event: &'a Identity<'_>, call: &'a Call<'_>, fields: &'a Fields<
             named(call.args_hash.as_ref()),
             named(call.transport.as_ref()),
             named(decision.and_then(|it| it.action.as_ref())),
-            named(decision.and_then(|it| it.rule_id.as_ref().or(it.observed.as_ref()?.rule_id.as_ref()))),
+            named(decision.and_then(|it| it.rule_id.as_ref().or_else(|| it.observed.as_ref()?.rule_id.as_ref()))),
             named(decision.and_then(|it| it.explain.as_ref()?.reason_code.as_ref())),
             named(decision.and_then(|it| it.observed.as_ref()?.action.as_ref())),
             named(fields.status.as_ref()),
