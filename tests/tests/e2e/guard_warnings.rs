@@ -34,7 +34,7 @@ fn a_proxy_listens_on_a_host_name_and_warns_about_the_network() {
     let line = first_line(command("localhost:0").stdout(Stdio::piped()).stderr(Stdio::null()));
     assert!(line.starts_with("the proxy for test listens on http://127.0.0.1:"), "{line}");
     let line = first_line(command("0.0.0.0:0").stdout(Stdio::null()).stderr(Stdio::piped()));
-    assert!(line.starts_with("warning: everybody who can reach 0.0.0.0:") && line.contains("`test`"), "{line}");
+    assert!(line.starts_with("warning: every program that can reach 0.0.0.0:") && line.contains("`test`"), "{line}");
     let arguments = ["guard", "proxy", "--listen", "none.invalid:0", "--upstream", "http://127.0.0.1:9/mcp"];
     let unknown = folder.sandbox.run([&arguments[..], &["--server-name", "test"]].concat());
     assert!(unknown.stderr.starts_with("error: cannot resolve the host of `none.invalid:0`: "), "{unknown}");
