@@ -1,5 +1,7 @@
 //! A batch of lines, which is one transaction of the store.
 
+use std::thread;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::line_log::{Line, LineReader, LogError};
 use counterproof_store::write;
@@ -49,6 +51,8 @@ impl SpoolBatch {
         let mut events = Vec::with_capacity(self.lines.len());
         let (mut rejected, mut count) = (Vec::new(), 0);
         for line in self.lines.iter().filter(|line| !line.bytes.is_empty()) {
+            // The thread that forwards messages goes first on a busy machine.
+            thread::yield_now();
             if let Ok(event) = EventLine::parse(&line.bytes) {
                 events.push(event);
                 continue;

@@ -1,5 +1,7 @@
 //! Adds events to a SQLite database.
 
+use std::thread;
+
 use rusqlite::{Connection, Result, ToSql, params, params_from_iter, types::ToSqlOutput};
 
 use crate::line::EventLine;
@@ -29,6 +31,8 @@ impl Statements {
                     ON CONFLICT DO NOTHING";
         let mut insert = connection.prepare_cached(text)?;
         for event in events {
+            // A batch takes milliseconds. On a busy machine the threads that forward messages go first.
+            thread::yield_now();
             let values = params![
                 event.run_id(),
                 event.shim_id(),
