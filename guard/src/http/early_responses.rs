@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use counterproof_ledger::event::CallId;
 
+use super::answered::Answered;
 use super::message_buffer::CollectedMessage;
 use super::open_requests::{OpenRequests, Scope};
 use crate::mcp::{RequestId, ScannedMessage, end_calls, end_scanned_call, read_responses};
@@ -39,7 +40,6 @@ impl EarlyResponses {
     pub(super) fn record(&self, session: &Session, open: &OpenRequests, message: &CollectedMessage) {
         // Locked before the search: a request whose status comes at the same time is either found or waits for this lock.
         let mut waiting = self.waiting();
-        let take = |id: &RequestId| open.take(&(Scope::Unnamed, id.clone()));
         // The calls whose requests have no session and may have no status yet.
         let undecided =
             |id: &RequestId| open.calls_where(|(scope, of)| matches!(scope, Scope::Exchange(_)) && of == id);
@@ -56,23 +56,21 @@ impl EarlyResponses {
             }
             waiting.push_back(EarlyResponse { calls, message: message() });
         };
-        let (found, length) = match message {
-            CollectedMessage::Whole(bytes) => {
-                let responses = std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), read_responses);
-                for response in &responses {
+        let answered = Answered::read(message);
+        match &answered {
+            Answered::Responses(responses) => {
+                for response in responses {
                     add(&response.id, &|| EarlyMessage::Whole(response.text.to_owned()));
                 }
-                if !responses.is_empty() {
-                    return end_calls(session, &responses, take);
-                }
-                (Box::new(ScannedMessage::read(bytes)), bytes.len() as u64)
             }
-            CollectedMessage::Scanned { found, length } => (found.clone(), *length),
-        };
-        if let (Some(id), Some(_)) = (&found.id, &found.response) {
-            add(id, &|| EarlyMessage::Scanned { found: found.clone(), length });
+            Answered::Scanned { found, length } => {
+                if let (Some(id), Some(_)) = (&found.id, &found.response) {
+                    let found = || Box::new(found.clone().into_owned());
+                    add(id, &|| EarlyMessage::Scanned { found: found(), length: *length });
+                }
+            }
         }
-        end_scanned_call(session, &found, length, take);
+        answered.end_calls(session, |id| open.take(&(Scope::Unnamed, id.clone())));
     }
 
     /// Moves calls whose requests were accepted to the streams without a session. Ends those whose responses have come already, and

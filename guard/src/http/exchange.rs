@@ -7,13 +7,14 @@ use axum::http::response::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
 
+use super::answered::Answered;
 use super::content_type::{ContentType, is_compressed};
 use super::detached_calls::DetachedCalls;
 use super::early_responses::EarlyResponses;
 use super::event_stream::EventStream;
 use super::message_buffer::{CollectedMessage, MessageBuffer};
 use super::open_requests::{OpenRequests, Scope};
-use crate::mcp::{RequestId, end_calls, end_scanned_call, end_unreadable_call, read_responses};
+use crate::mcp::RequestId;
 use crate::session::{CallResult, ResultBytes, Session};
 
 /// What the exchanges of a proxy share.
@@ -199,17 +200,7 @@ impl Shared {
         if *scope == Scope::Unnamed {
             return early.record(session, open, message);
         }
-        let take = |id: &RequestId| open.take(&(scope.clone(), id.clone()));
-        match message {
-            CollectedMessage::Whole(bytes) => {
-                let responses = std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), read_responses);
-                if responses.is_empty() {
-                    return end_unreadable_call(session, bytes, take);
-                }
-                end_calls(session, &responses, take);
-            }
-            CollectedMessage::Scanned { found, length } => end_scanned_call(session, found, *length, take),
-        }
+        Answered::read(message).end_calls(session, |id| open.take(&(scope.clone(), id.clone())));
     }
 }
 

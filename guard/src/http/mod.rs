@@ -10,6 +10,7 @@
 //! A request is read to its end before it is forwarded, since the decision depends on all of it. A response is forwarded as it
 //! comes, and a copy of it is read for the ends of calls.
 
+mod answered;
 mod content_type;
 mod detached_calls;
 mod early_responses;
