@@ -24,6 +24,7 @@ mod mirrored_headers;
 mod open_requests;
 mod peers;
 mod proxy;
+mod reachability;
 mod request_body;
 mod response_body;
 mod serve;

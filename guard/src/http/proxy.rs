@@ -16,6 +16,7 @@ use super::early_responses::EarlyResponses;
 use super::exchange::{Exchange, ResponseEnd, Shared};
 use super::inspection::{Answer, Forwarded, Inspected, Inspection};
 use super::open_requests::{OpenRequests, Scope};
+use super::reachability::Reachability;
 use super::request_body::{ReadError, RequestBody};
 use super::response_body::ResponseBody;
 use super::upstream::Upstream;
@@ -42,6 +43,7 @@ pub(super) struct Proxy {
     pub(super) session: Arc<Session>,
     pub(super) upstream: Upstream,
     pub(super) peers: PeerRules,
+    pub(super) reachability: Reachability,
     open: Arc<OpenRequests>,
     detached: Arc<DetachedCalls>,
     early: Arc<EarlyResponses>,
@@ -57,6 +59,7 @@ impl Proxy {
             session,
             upstream,
             peers,
+            reachability: Reachability::default(),
             open: Arc::default(),
             detached: Arc::default(),
             early: Arc::default(),
@@ -150,10 +153,12 @@ impl Proxy {
             Err(error) => {
                 exchange.end(ResponseEnd::Broken);
                 let problem = self.upstream.failure(&error);
+                self.reachability.unanswered(&problem, &self.session);
                 let message = error_message(id.as_ref(), INTERNAL_ERROR, &problem);
                 return answer(StatusCode::BAD_GATEWAY, with_refusals(&answers, message));
             }
         };
+        self.reachability.answered();
         if parts.method == Method::DELETE && response.status().is_success() {
             self.end_session(&scope);
         }

@@ -68,7 +68,8 @@ pub async fn serve(
             timeout(GRACE, serving).await.unwrap_or(Ok(()))
         }
     };
-    let status = if options.session.termination().is_some() { RunStatus::Terminated } else { RunStatus::Succeeded };
+    let reached = proxy.reachability.finish(&options.session);
+    let status = if options.session.termination().is_some() { RunStatus::Terminated } else { reached };
     let open = OpenCallsEnd {
         status: CallStatus::Cancelled,
         class: ErrorClass::Unknown,

@@ -9,10 +9,14 @@ pub enum Problem {
     ToolsChanged,
     /// An answer could not be recorded in the cassette.
     Cassette,
+    /// The cassette has no answer to requests.
+    CassetteMisses,
+    /// The server of a proxy did not answer a request.
+    Unreachable,
 }
 
 impl Problem {
-    pub(super) const COUNT: usize = 3;
+    pub(super) const COUNT: usize = 5;
 
     /// The code in events.
     pub const fn code(self) -> &'static str {
@@ -20,6 +24,8 @@ impl Problem {
             Problem::Uninspected => "uninspected_message",
             Problem::ToolsChanged => "tools_changed",
             Problem::Cassette => "cassette_failed",
+            Problem::CassetteMisses => "cassette_misses",
+            Problem::Unreachable => "server_unreachable",
         }
     }
 
@@ -28,6 +34,8 @@ impl Problem {
             Problem::Uninspected => "a message cannot be inspected",
             Problem::ToolsChanged => "the list of tools has changed",
             Problem::Cassette => "the cassette is incomplete",
+            Problem::CassetteMisses => "the replay is incomplete",
+            Problem::Unreachable => "the server does not answer",
         }
     }
 }

@@ -33,7 +33,7 @@ pub struct SessionOptions {
     pub redactor: Redactor,
     /// Where the events go.
     pub sink: Arc<dyn EventSink>,
-    /// Reports a problem of the guard itself to people. It is called at most once for each kind of problem, and must not block.
+    /// Reports a problem to people. It is called a bounded number of times, and must not block.
     pub warn: Box<dyn Fn(&str) + Send + Sync>,
     /// Facts about the run for its first event.
     pub meta: Map<String, Value>,
@@ -249,6 +249,11 @@ impl Session {
         if let Err(error) = self.sink.record(EventBody::ShimHealth { health }) {
             self.warn_once(&mut state, &error);
         }
+    }
+
+    /// Warns without an event.
+    pub fn warn(&self, message: &str) {
+        (self.warn)(&preview::message(message, &self.redactor));
     }
 
     /// Returns true if messages that cannot be inspected, and calls that cannot be recorded, are refused.

@@ -61,6 +61,51 @@ fn refusals_of_a_batch_are_not_lost_if_the_server_is_down() {
 }
 
 #[test]
+fn a_server_that_is_down_is_reported_once_and_the_run_has_failed() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let folder = GuardFolder::new();
+    let mut proxy = GuardProxy::start_with_stderr(&folder, &format!("http://user:secret@{address}/mcp?key=hidden"));
+    for id in 1..=3 {
+        assert_eq!(proxy.post("", &call(id, "echo", &json!({}))).status(), 502);
+    }
+    let (code, stderr) = proxy.stop_with_stderr();
+    let lines: Vec<_> = stderr.lines().collect();
+    assert_eq!((code, lines.len()), (Some(0), 2), "{stderr}");
+    let reported = format!(
+        "counterproof guard: the server does not answer: the proxy cannot connect to http://{address}/mcp: \
+         Connection refused"
+    );
+    assert!(lines[0].starts_with(&reported) && lines[0].contains("`--upstream`"), "{stderr}");
+    assert!(
+        lines[1].contains("did not answer: 3 of 3; the status of the run is `FAILED`") && !stderr.contains("secret"),
+        "{stderr}"
+    );
+    let events = folder.events();
+    assert_eq!(events.last().unwrap()["run"]["status"], "FAILED");
+    let health = folder.events_of("shim_health");
+    assert_eq!((health.len(), &health[0]["health"]["code"]), (1, &json!("server_unreachable")));
+}
+
+#[test]
+fn a_server_that_was_down_for_a_time_does_not_fail_the_run() {
+    let server = HttpServer::start(|request, connection| {
+        if request.text().contains("break") {
+            connection.shutdown(std::net::Shutdown::Both).unwrap();
+        } else {
+            respond(connection, "200 OK", JSON, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
+        }
+    });
+    let folder = GuardFolder::new();
+    let mut proxy = GuardProxy::start_with_stderr(&folder, &server.url());
+    let statuses = ["break", "echo", "break"].map(|tool| proxy.post("", &call(1, tool, &json!({}))).status());
+    assert_eq!(statuses, [502, 200, 502]);
+    let (_, stderr) = proxy.stop_with_stderr();
+    assert!(stderr.contains("closed the connection without a response"), "{stderr}");
+    assert!(stderr.contains("requests that the server did not answer: 2 of 3"), "{stderr}");
+    assert_eq!(folder.events().last().unwrap()["run"]["status"], "SUCCEEDED");
+}
+
+#[test]
 fn a_redirect_within_the_server_leads_back_to_the_proxy() {
     let server = HttpServer::start(|request, connection| {
         let location = format!("location: http://{}/mcp/?x=//y\r\n", request.header("host").unwrap());

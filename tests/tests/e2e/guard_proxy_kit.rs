@@ -1,8 +1,8 @@
 //! The kit of the tests of `guard proxy`: a server whose bytes a test decides, and a client that sees every byte.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read as _, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -164,7 +164,18 @@ pub(crate) struct GuardProxy {
 impl GuardProxy {
     #[track_caller]
     pub(crate) fn start(folder: &GuardFolder, upstream: &str) -> Self {
-        let mut process = folder.proxy_command(upstream).stdout(Stdio::piped()).spawn().unwrap();
+        Self::spawn(&mut folder.proxy_command(upstream))
+    }
+
+    /// Starts a proxy whose standard error is read at its end.
+    #[track_caller]
+    pub(crate) fn start_with_stderr(folder: &GuardFolder, upstream: &str) -> Self {
+        Self::spawn(folder.proxy_command(upstream).stderr(Stdio::piped()))
+    }
+
+    #[track_caller]
+    fn spawn(command: &mut Command) -> Self {
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.split("http://").nth(1).unwrap_or_else(|| panic!("the proxy did not start: {line}"));
@@ -203,6 +214,15 @@ impl GuardProxy {
     pub(crate) fn stop(&mut self) -> Option<i32> {
         self.signal(rustix::process::Signal::TERM);
         self.wait()
+    }
+
+    /// Stops the proxy, and returns its exit code and its standard error.
+    #[track_caller]
+    pub(crate) fn stop_with_stderr(&mut self) -> (Option<i32>, String) {
+        let code = self.stop();
+        let mut text = String::new();
+        self.process.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        (code, text)
     }
 
     /// Waits for the end of the proxy.
