@@ -35,20 +35,32 @@ pub(super) fn tool_name(method: &str, params: Option<&str>) -> Option<String> {
     serde_json::from_str::<CallParams<'_>>(params).ok().map(|params| params.name.into_owned())
 }
 
+impl Miss {
+    /// Names the request.
+    pub(super) fn request(&self) -> String {
+        let short = |name: &str| name.chars().take(MAX_NAME_CHARS).collect::<String>();
+        match &self.tool {
+            Some(tool) => format!("call of the tool `{}`", short(tool)),
+            None => format!("`{}` request", short(&self.method)),
+        }
+    }
+
+    /// States what the cassette has instead.
+    pub(super) fn reason(&self) -> String {
+        let (requests, params) = match self.tool {
+            Some(_) => ("calls of this tool", "arguments"),
+            None => ("requests of this method", "parameters"),
+        };
+        match (self.is_used_up, self.has_similar) {
+            (true, _) => format!("all answers to {requests} with these {params} are used up"),
+            (false, true) => format!("it has {requests} only with other {params}"),
+            (false, false) => format!("it has no {requests}"),
+        }
+    }
+}
+
 impl fmt::Display for Miss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (subject, requests, params) = match &self.tool {
-            Some(tool) => {
-                let name: String = tool.chars().take(MAX_NAME_CHARS).collect();
-                (format!("this call of the tool `{name}`"), "calls of this tool", "arguments")
-            }
-            None => (format!("this `{}` request", self.method), "requests of this method", "parameters"),
-        };
-        write!(f, "the cassette has no answer to {subject}: ")?;
-        match (self.is_used_up, self.has_similar) {
-            (true, _) => write!(f, "all answers to {requests} with these {params} are used up"),
-            (false, true) => write!(f, "it has {requests} only with other {params}"),
-            (false, false) => write!(f, "it has no {requests}"),
-        }
+        write!(f, "the cassette has no answer to this {}: {}", self.request(), self.reason())
     }
 }

@@ -1,6 +1,6 @@
 //! Answers requests from a cassette.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -29,6 +29,8 @@ pub enum OnMiss {
 /// A cassette that is being replayed.
 #[derive(Debug)]
 pub struct Replay {
+    path: Utf8PathBuf,
+    server_names: BTreeSet<String>,
     on_miss: OnMiss,
     state: Mutex<State>,
 }
@@ -44,6 +46,9 @@ struct State {
     has_listed_tools: bool,
     /// Requests for the tools that were forwarded to the server.
     asked_for_tools: Vec<RequestId>,
+    /// Number of requests without an answer.
+    misses: u64,
+    first_miss: Option<Miss>,
 }
 
 /// A recorded answer: the name of its member, and its JSON text.
@@ -92,7 +97,7 @@ impl Replay {
     pub fn read(path: &Utf8Path, on_miss: OnMiss) -> Result<Self, ReplayError> {
         let read_error = |source| ReplayError::Read { path: path.to_owned(), source };
         let bytes = read_file::read_argument(path, MAX_CASSETTE_BYTES).map_err(read_error)?;
-        let mut state = State::default();
+        let (mut state, mut server_names) = (State::default(), BTreeSet::new());
         for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
             let invalid = |problem: String| ReplayError::Line { path: path.to_owned(), line: index + 1, problem };
             if !line.ends_with(b"\n") {
@@ -114,13 +119,31 @@ impl Replay {
                     header.schema_version
                 )));
             }
+            server_names.insert(header.server_name);
             state.start_recording();
         }
         if bytes.is_empty() {
             let problem = "the file is empty".to_owned();
             return Err(ReplayError::Line { path: path.to_owned(), line: 1, problem });
         }
-        Ok(Self { on_miss, state: Mutex::new(state) })
+        Ok(Self { path: path.to_owned(), server_names, on_miss, state: Mutex::new(state) })
+    }
+
+    /// Returns the server of the cassette, if it has another name.
+    pub fn other_server(&self, server_name: &str) -> Option<&str> {
+        self.server_names.iter().map(String::as_str).find(|name| *name != server_name)
+    }
+
+    /// Describes the requests that were answered with an error because the cassette has no answer, if there were any.
+    pub fn misses(&self) -> Option<String> {
+        let state = self.state();
+        let first = state.first_miss.as_ref()?;
+        let (path, count, request, reason) = (&self.path, state.misses, first.request(), first.reason());
+        let requests = if count == 1 { "request" } else { "requests" };
+        Some(format!(
+            "the cassette `{path}` has no answer to {count} {requests}; the first is a {request}: {reason}; record it \
+             again, or pass `--on-miss forward` and the command of the server"
+        ))
     }
 
     /// True if requests that are not in the cassette need a server.
@@ -148,7 +171,10 @@ impl Replay {
         if method == "ping" {
             return Replayed::Answer(response(id, "result", "{}"));
         }
-        let message = state.miss(&key, params).to_string();
+        let miss = state.miss(&key, params);
+        let message = miss.to_string();
+        state.misses += 1;
+        state.first_miss.get_or_insert(miss);
         Replayed::Missing(response(id, "error", &json!({"code": NOT_RECORDED, "message": message}).to_string()))
     }
 

@@ -13,7 +13,7 @@ use super::shim_threads::spawn_signals;
 use super::{ClientOutput, ClientPump};
 use crate::cassette::Cassette;
 use crate::mcp::PendingCalls;
-use crate::session::Session;
+use crate::session::{Problem, Session};
 
 /// What a shim without a server runs.
 pub struct ReplayOptions {
@@ -34,7 +34,7 @@ pub fn run_replay(options: ReplayOptions) -> io::Result<RunStatus> {
     let (sender, ended) = mpsc::channel();
     let client = ClientOutput::new(Box::new(File::from(rustix::stdio::stdout().try_clone_to_owned()?)));
     let input = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
-    let (of_client, of_pump) = (sender.clone(), session.clone());
+    let (of_client, of_pump, replayed) = (sender.clone(), session.clone(), cassette.clone());
     thread::Builder::new().name("client".to_owned()).spawn(move || {
         let terminated = || {
             let _ = of_client.send(RunStatus::Terminated);
@@ -59,6 +59,11 @@ pub fn run_replay(options: ReplayOptions) -> io::Result<RunStatus> {
     let status = ended.recv().unwrap_or(RunStatus::Failed);
     if let Some(termination) = session.termination() {
         on_terminated(&termination);
+    }
+    if let Cassette::Replay(replay) = &*replayed
+        && let Some(misses) = replay.misses()
+    {
+        session.report(Problem::CassetteMisses, &misses);
     }
     session.finish(status, open_calls_end(status));
     Ok(status)

@@ -102,13 +102,37 @@ fn a_call_that_is_not_in_the_cassette_is_an_error_or_goes_to_the_server() {
     let mut client = replaying.start();
     let answer = client.call("echo", &json!({"a": 2}));
     assert!(answer["error"]["message"].as_str().unwrap().contains("cassette"), "{answer}");
-    client.close();
+    client.call("unknown", &json!({}));
+    let (_, stderr) = client.close();
+    let misses = "counterproof guard: the replay is incomplete: the cassette `cassette.jsonl` has no answer to 2 \
+                  requests; the first is a call of the tool `echo`: it has calls of this tool only with other arguments;";
+    assert!(stderr.starts_with(misses) && stderr.lines().count() == 1, "{stderr}");
+    let health = folder.events_of("shim_health");
+    assert_eq!((health.len(), &health[0]["health"]["code"]), (1, &json!("cassette_misses")));
+    assert_eq!(folder.events().last().unwrap()["type"], "run_end");
     let forwarding = replaying.with_option("--on-miss", "forward");
     let mut client = forwarding.start();
     client.request("initialize", &json!({}));
     assert_eq!(text(&client.call("echo", &json!({"a": 1}))), "{\"a\":1}");
     assert_eq!(text(&client.call("echo", &json!({"a": 2}))), "{\"a\":2}");
     client.close();
+}
+
+#[test]
+fn a_cassette_of_another_server_is_a_warning_at_the_start() {
+    let folder = GuardFolder::new();
+    talk(&folder.recording());
+    let path = folder.sandbox.path("cassette.jsonl");
+    let cassette =
+        std::fs::read_to_string(&path).unwrap().replace("\"server_name\":\"test\"", "\"server_name\":\"git\"");
+    let folder = folder.with_file("cassette.jsonl", &cassette);
+    let replaying = folder.replaying();
+    let mut client = replaying.start();
+    assert_eq!(text(&client.call("echo", &json!({"a": 1}))), "{\"a\":1}", "it is used all the same");
+    let (_, stderr) = client.close();
+    let warning = "warning: the cassette `cassette.jsonl` is of the server `git`, and not of `test`; check `--replay` and \
+                   `--server-name`\n";
+    assert_eq!(stderr, warning);
 }
 
 #[test]

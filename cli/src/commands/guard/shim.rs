@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let (signals, received) = Signals::pipe().map_err(CommandError::io)?;
     let taken = signals.take_from_process().map_err(CommandError::io)?;
     let policy = Arc::new(args.policy.load(streams)?);
-    let replay = read_cassette(args)?;
+    let replay = read_cassette(args, streams)?;
     let secrets = resolve_secrets(args, streams)?;
     let identity = identity(args, streams);
     args.policy.warn_if_unused(&policy, &identity, &args.server_name, streams);
@@ -192,7 +192,7 @@ const fn exit_of_replay(status: RunStatus) -> Exit {
     }
 }
 
-fn read_cassette(args: &Args) -> Result<Option<Cassette>, CommandError> {
+fn read_cassette(args: &Args, streams: &mut Streams) -> Result<Option<Cassette>, CommandError> {
     let Some(path) = &args.replay else { return Ok(None) };
     let on_miss = match args.on_miss {
         OnMissArg::Error => OnMiss::Error,
@@ -206,6 +206,12 @@ fn read_cassette(args: &Args) -> Result<Option<Cassette>, CommandError> {
         ReplayError::Read { .. } => CommandError::io(error),
         ReplayError::Line { .. } => CommandError::usage(error).hint("record the cassette again"),
     })?;
+    if let Some(recorded) = replay.other_server(&args.server_name) {
+        let name = &args.server_name;
+        streams.warn(format_args!(
+            "the cassette `{path}` is of the server `{recorded}`, and not of `{name}`; check `--replay` and `--server-name`"
+        ));
+    }
     Ok(Some(Cassette::Replay(replay)))
 }
 
