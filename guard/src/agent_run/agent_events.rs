@@ -3,19 +3,13 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use counterproof_artifact::{one_line, with_causes};
-use counterproof_ledger::event::{
-    AGENT_SOURCE, AgentExit, EventBody, RunEnd, RunStart, RunStatus, RunSummary, SOURCE_KIND,
-};
-use counterproof_safe_run::Ending;
+use counterproof_ledger::event::{AGENT_SOURCE, EventBody, RunEnd, RunStart, RunStatus, RunSummary, SOURCE_KIND};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{AgentEnd, AgentRunError};
 use crate::policy::Policy;
-
-/// Longest reason of an agent that was not started, in characters.
-const REASON_CHARS: usize = 500;
+use crate::process_exit;
 
 /// Returns the first event of an agent. Its arguments are not recorded, because they may be secret.
 pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {
@@ -34,25 +28,18 @@ pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {
 /// Returns the last event of an agent, which ran for `elapsed`. It counts no calls, because the shims do.
 pub fn agent_ended(end: &Result<AgentEnd, AgentRunError>, elapsed: Duration) -> EventBody {
     let (status, exit) = match end {
-        Ok(end) => (end.status(), exit(end.ending)),
-        Err(error) => (RunStatus::Failed, AgentExit::NotStarted(one_line(&with_causes(error), REASON_CHARS))),
+        Ok(end) => (end.status(), process_exit::ended(end.ending)),
+        Err(error) => (RunStatus::Failed, process_exit::not_started(error)),
     };
     let duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     let summary = RunSummary { duration_ms, ..RunSummary::default() };
     EventBody::RunEnd { run: RunEnd { ended_at: Timestamp::now(), status, summary, exit: Some(exit) } }
 }
 
-const fn exit(ending: Ending) -> AgentExit {
-    match ending {
-        Ending::Exited(code) => AgentExit::Code(code),
-        Ending::Killed(signal) => AgentExit::Signal(signal),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use counterproof_ledger::event::Termination;
-    use counterproof_safe_run::StartError;
+    use counterproof_safe_run::{Ending, StartError};
     use serde_json::json;
 
     use super::*;

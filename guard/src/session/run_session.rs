@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use counterproof_artifact::canonical_json::canonical_hash;
 use counterproof_ledger::event::{
     Action, CallEnd, CallError, CallId, CallRef, CallStart, CallStatus, DecisionRecord, ErrorClass, EventBody,
-    Explanation, HintedCall, Mode, ResultPreview, RunEnd, RunStart, RunStatus, RunSummary, SecretInjection, Severity,
-    ShimHealth, Termination, Transport,
+    Explanation, HintedCall, Mode, ProcessExit, ResultPreview, RunEnd, RunStart, RunStatus, RunSummary,
+    SecretInjection, Severity, ShimHealth, Termination, Transport,
 };
 use counterproof_redaction::Redactor;
 use jiff::Timestamp;
@@ -388,6 +388,11 @@ impl Session {
 
     /// Ends the run: ends the open calls, and records the last event. Later calls of methods have no effect on the record.
     pub fn finish(&self, status: RunStatus, open_calls: OpenCallsEnd) {
+        self.finish_process(status, open_calls, None);
+    }
+
+    /// Ends the run like [`Self::finish`], and states how the process of the server ended.
+    pub fn finish_process(&self, status: RunStatus, open_calls: OpenCallsEnd, exit: Option<ProcessExit>) {
         let mut state = self.state();
         if std::mem::replace(&mut state.is_finished, true) {
             return;
@@ -413,9 +418,18 @@ impl Session {
             self.end_call(&mut state, open, result);
         }
         state.summary.duration_ms = milliseconds(self.started.elapsed());
-        let run = RunEnd { ended_at: Timestamp::now(), status, summary: state.summary, exit: None };
+        let run = RunEnd { ended_at: Timestamp::now(), status, summary: state.summary, exit: self.redacted(exit) };
         if let Err(error) = self.sink.record(EventBody::RunEnd { run }) {
             self.warn_once(&mut state, &error);
+        }
+    }
+
+    fn redacted(&self, exit: Option<ProcessExit>) -> Option<ProcessExit> {
+        match exit {
+            Some(ProcessExit::NotStarted(reason)) => {
+                Some(ProcessExit::NotStarted(preview::message(&reason, &self.redactor)))
+            }
+            exit => exit,
         }
     }
 

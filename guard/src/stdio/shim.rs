@@ -21,6 +21,7 @@ use super::ClientOutput;
 use super::shim_threads::{Happened, Wire, server_stderr, spawn_client, spawn_server, spawn_signals, spawn_stderr};
 use crate::cassette::Cassette;
 use crate::mcp::PendingCalls;
+use crate::process_exit;
 use crate::session::{OpenCallsEnd, Session};
 
 /// How long the server may run after its input has ended, after a signal, and after TERM.
@@ -78,11 +79,13 @@ pub fn run_shim(options: ShimOptions<'_>) -> Result<ShimEnd, ShimError> {
     match start(options) {
         Ok(mut running) => {
             let end = running.run();
-            session.finish(end.status, open_calls_end(end.status));
+            let exit = process_exit::ended(end.server);
+            session.finish_process(end.status, open_calls_end(end.status), Some(exit));
             Ok(end)
         }
         Err(error) => {
-            session.finish(RunStatus::Failed, open_calls_end(RunStatus::Failed));
+            let exit = process_exit::not_started(&error);
+            session.finish_process(RunStatus::Failed, open_calls_end(RunStatus::Failed), Some(exit));
             Err(error)
         }
     }

@@ -17,7 +17,7 @@ pub use call::{
 };
 pub use decision::{Action, DecisionRecord, Explanation, Hint, HintKind, ObservedDecision, Severity, Termination};
 pub use envelope::{AgentClient, Envelope, EventSource, WorkingEnvironment, Workload};
-pub use run::{AGENT_SOURCE, AgentExit, Mode, PolicyRef, RunEnd, RunStart, RunStatus, RunSummary, SOURCE_KIND};
+pub use run::{AGENT_SOURCE, Mode, PolicyRef, ProcessExit, RunEnd, RunStart, RunStatus, RunSummary, SOURCE_KIND};
 pub use secret_injection::{SecretInjection, SecretSource};
 
 /// The version of the event format, as in the field `v`.

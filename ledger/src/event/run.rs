@@ -57,15 +57,15 @@ pub struct RunEnd {
     pub status: RunStatus,
     /// Its counts.
     pub summary: RunSummary,
-    /// How the process of the agent ended. Servers have none.
+    /// How the process of the agent, or of the server of a shim, ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit: Option<AgentExit>,
+    pub exit: Option<ProcessExit>,
 }
 
-/// How the process of an agent ended.
+/// How the process of an agent or a server ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AgentExit {
+pub enum ProcessExit {
     /// It exited with this code.
     Code(i32),
     /// A signal with this number killed it.

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use super::call_messages::add_messages;
 use super::fields::Fields;
-use crate::event::Action;
+use crate::event::{Action, CallStatus};
 use crate::store::{EventStore, Query, StoreError};
 
 /// Which calls are returned: those that meet all conditions.
@@ -23,7 +24,7 @@ pub struct CallFilter {
     pub args_hash: Option<String>,
     /// True for calls that a policy in observe mode would have refused.
     pub would_refuse: bool,
-    /// True for previews in the records.
+    /// True for previews in the records, and for the reasons of refused and failed calls.
     pub with_previews: bool,
     /// The earliest time, as [`sortable_time`](crate::line::sortable_time) writes it.
     pub since: Option<String>,
@@ -74,6 +75,24 @@ pub struct CallRecord {
     /// The result, if the filter asks for previews.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_preview: Option<String>,
+    /// Why the call was refused, if the filter asks for previews.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision_summary: Option<String>,
+    /// The message of its error, if the filter asks for previews.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+}
+
+impl CallRecord {
+    /// Returns true if the call was not forwarded.
+    pub(super) fn is_refused(&self) -> bool {
+        self.decision.as_deref().is_some_and(|decision| decision != Action::Allow.name())
+    }
+
+    /// Returns true if the call ended with another status than `OK`.
+    pub(super) fn has_failed(&self) -> bool {
+        self.status.as_deref().is_some_and(|status| status != CallStatus::Ok.name())
+    }
 }
 
 const COLUMNS: &str = "created_at, run_id, shim_id, call_id, server_name, tool_name, args_hash, decision, rule_id, \
@@ -114,6 +133,23 @@ impl CallFilter {
     }
 }
 
+pub(crate) fn failed_calls_query(run_id: &str) -> Query {
+    let (allow, ok) = (Action::Allow.name(), CallStatus::Ok.name());
+    let cancelled = CallStatus::Cancelled.name();
+    let failed = "CASE WHEN decision = ?2 AND status NOT IN (?3, ?4) THEN 1 END";
+    Query::new(format!("SELECT count({failed}) FROM tool_calls WHERE run_id = ?1"))
+        .with(run_id)
+        .with(allow)
+        .with(ok)
+        .with(cancelled)
+}
+
+/// Returns the number of calls of a run that were allowed and failed. Cancelled calls did not fail.
+pub fn failed_calls(store: &mut dyn EventStore, run_id: &str) -> Result<u64, StoreError> {
+    let rows = store.select(&failed_calls_query(run_id))?;
+    Ok(rows.into_iter().next().map_or(0, |row| Fields::new(row).count()))
+}
+
 /// Returns calls, the latest first.
 pub fn calls(store: &mut dyn EventStore, filter: &CallFilter) -> Result<Vec<CallRecord>, StoreError> {
     let rows = store.select(&filter.query())?;
@@ -139,7 +175,13 @@ pub fn calls(store: &mut dyn EventStore, filter: &CallFilter) -> Result<Vec<Call
             preview_truncated: fields.integer() == Some(1),
             args_preview: fields.text(),
             result_preview: fields.text(),
+            decision_summary: None,
+            error_message: None,
         }
     };
-    Ok(rows.into_iter().map(record).collect())
+    let mut calls: Vec<_> = rows.into_iter().map(record).collect();
+    if filter.with_previews {
+        add_messages(store, &mut calls)?;
+    }
+    Ok(calls)
 }

@@ -3,10 +3,11 @@
 use camino::Utf8Path;
 use rusqlite::{Connection, params_from_iter};
 
-use super::calls::CallFilter;
+use super::calls::{CallFilter, failed_calls_query};
 use super::events::{EventFilter, events_of_run_query, last_events_query};
 use super::retention::{delete_policies, deletions, prunable_query};
 use super::runs::RunFilter;
+use super::servers::{last_event_query, servers_query};
 use super::sources::{
     incomplete_sources_query, lost_runs_query, open_sources_query, source_kinds_query, sources_without_calls_query,
 };
@@ -61,6 +62,9 @@ fn led_001_every_query_uses_an_index() {
         (last_events_query(10), vec!["SCAN events"]),
         (open_sources_query(), vec!["idx_run_sources_open"]),
         (lost_runs_query(), vec!["idx_run_sources_open"]),
+        (failed_calls_query("r"), vec!["idx_tool_calls_run_created"]),
+        (servers_query("r"), vec!["sqlite_autoindex_run_sources_1"]),
+        (last_event_query("r", "s"), vec!["idx_events_source"]),
         (source_kinds_query("r"), vec!["sqlite_autoindex_run_sources_1"]),
         (incomplete_sources_query(), vec!["idx_events_source"]),
         (sources_without_calls_query(), vec!["idx_events_source"]),

@@ -15,6 +15,13 @@ pub enum SourceKind {
     Server,
 }
 
+impl SourceKind {
+    /// Reads the facts of `run_start`.
+    pub(super) fn from_meta(meta: &Value) -> Self {
+        if meta[SOURCE_KIND] == AGENT_SOURCE { SourceKind::Agent } else { SourceKind::Server }
+    }
+}
+
 pub(crate) fn source_kinds_query(run_id: &str) -> Query {
     Query::new("SELECT metadata_json FROM run_sources WHERE run_id = ?1").with(run_id)
 }
@@ -23,8 +30,7 @@ pub(crate) fn source_kinds_query(run_id: &str) -> Query {
 pub fn source_kinds(store: &mut dyn EventStore, run_id: &str) -> Result<Vec<SourceKind>, StoreError> {
     let kind = |row| {
         let meta = Fields::new(row).text().unwrap_or_default();
-        let meta: Value = serde_json::from_str(&meta).unwrap_or_default();
-        if meta[SOURCE_KIND] == AGENT_SOURCE { SourceKind::Agent } else { SourceKind::Server }
+        SourceKind::from_meta(&serde_json::from_str(&meta).unwrap_or_default())
     };
     Ok(store.select(&source_kinds_query(run_id))?.into_iter().map(kind).collect())
 }

@@ -239,7 +239,7 @@ fn imp_002_the_first_call_is_in_the_ledger_within_five_minutes_of_the_first_use(
     let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(output.status.success() && stdout.contains("hello"), "{stdout}{stderr}");
     assert!(
-        stderr.contains("calls: 1, refused: 0; list them with `counterproof ledger query --run first`"),
+        stderr.contains("calls: 1, refused: 0, failed: 0; list them with `counterproof ledger query --run first`"),
         "{stderr}"
     );
     // 3. Look at the calls.

@@ -58,6 +58,36 @@ fn an_agent_that_fails_is_a_failed_case_and_worse_than_one_that_succeeds() {
 }
 
 #[test]
+fn the_summary_counts_failed_calls_and_names_servers_that_failed() {
+    let failing = requests().replace("\"echo\"", "\"fail\"");
+    let rules = r#"{"policy_id": "p", "version": "1", "mode": "guardrails", "rules": [
+        {"rule_id": "d", "kind": "deny", "match": {"tool_name": {"glob": ["echo"]}}}]}"#;
+    let sandbox = home().with_file("requests", &requests()).with_file("failing", &failing).with_file("p.json", rules);
+    let shim = format!("{} guard shim --server-name", counterproof_tests::program().to_str().unwrap());
+    let script = [
+        format!("{shim} good --policy p.json -- {SERVER} < requests > answers"),
+        format!("{shim} good -- {SERVER} < failing > answers"),
+        format!("{shim} crashing -- sh -c 'exit 7' < /dev/null"),
+        format!("{shim} crashing -- sh -c 'exit 7' < /dev/null"),
+        format!("{shim} killed -- sh -c 'kill -9 $$' < /dev/null"),
+        format!("{shim} missing -- no-such-server 2>/dev/null < /dev/null"),
+        "exit 0".to_owned(),
+    ];
+    let finished = run_script(&sandbox, &["--run", "r"], &script.join("\n"));
+    assert!(finished.stderr.contains("calls: 2, refused: 1, failed: 1; list them with"), "{finished}");
+    let failures: Vec<_> = finished.stderr.lines().filter(|line| line.starts_with("server ")).collect();
+    let expected = [
+        "server `crashing`: FAILED (exit code 7), 2 times",
+        "server `killed`: FAILED (signal 9)",
+        "server `missing`: FAILED (failed to start `no-such-server`: ",
+    ];
+    assert_eq!(failures.len(), expected.len(), "{finished}");
+    assert!(failures.iter().zip(expected).all(|(found, expected)| found.starts_with(expected)), "{finished}");
+    let ends = sandbox.run(["ledger", "export", "--run", "r"]).stdout;
+    assert!(ends.contains("\"exit\":{\"code\":7}") && ends.contains("\"exit\":{\"signal\":9}"), "{ends}");
+}
+
+#[test]
 fn the_status_of_a_run_is_how_its_agent_ended() {
     let sandbox = home();
     let request = json!({"terminate_code": "LOOP", "terminate_message": "again"});

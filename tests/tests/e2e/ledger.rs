@@ -161,6 +161,31 @@ exit code: 0
 }
 
 #[test]
+fn refused_and_failed_calls_are_shown_with_the_reason() {
+    let call = |id: &str| json!({"call_id": id, "server_name": "git", "tool_name": "push", "args_hash": "0b"});
+    let decide = |id: &str, action: &str, summary: &str| json!({"call": call(id), "decision": {"action": action, "rule_id": null, "explain": {"summary": summary, "reason_code": "R"}}});
+    let end = |id: &str, message: &str| json!({"call": call(id), "status": "ERROR", "error": {"class": "transport", "message": message}});
+    let lines = [
+        event("r3", "tool_call_decision", "2026-02-02T12:00:01Z", &decide("c4", "BLOCK", "pushes\nare not allowed")),
+        event("r3", "tool_call_end", "2026-02-02T12:00:01Z", &end("c4", "pushes\nare not allowed")),
+        event("r3", "tool_call_decision", "2026-02-02T12:00:02Z", &decide("c5", "ALLOW", "Allowed")),
+        event("r3", "tool_call_end", "2026-02-02T12:00:03Z", &end("c5", &"the server ended ".repeat(200))),
+    ];
+    let sandbox = ingested().with_file("more.jsonl", &lines.concat());
+    assert_eq!(sandbox.run(["ledger", "ingest", "more.jsonl"]).code, Some(0));
+    let shown = sandbox.run(["ledger", "query", "--run", "r3", "--previews"]).stdout;
+    assert_eq!(shown.matches("  refused     pushes are not allowed\n").count(), 1, "{shown}");
+    assert_eq!(shown.matches("  error       the server ended the server").count(), 1, "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() < 2100), "{shown}");
+    let found = json_of(&sandbox.run(["ledger", "query", "--run", "r3", "--previews", "--json"]));
+    assert_eq!(found["calls"][1]["decision_summary"], "pushes\nare not allowed");
+    assert_eq!(found["calls"][0]["decision_summary"], Value::Null, "the call was allowed");
+    assert!(found["calls"][0]["error_message"].as_str().unwrap().starts_with("the server ended"), "{found}");
+    let without = json_of(&sandbox.run(["ledger", "query", "--run", "r3", "--json"]));
+    assert_eq!(without["calls"][0].get("error_message"), None);
+}
+
+#[test]
 fn a_filter_that_nothing_can_meet_is_an_error() {
     let sandbox = ingested();
     assert_snapshot!(sandbox.run(["ledger", "query", "--run", "nope"]), @r##"

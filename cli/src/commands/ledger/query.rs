@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Since>,
 
-    /// Show the arguments and the result of each call, as far as they were recorded
+    /// Show the arguments and the result of each call, as far as they were recorded, and why calls were refused or failed
     #[arg(long)]
     previews: bool,
 
@@ -124,11 +124,11 @@ fn decision(call: &CallRecord) -> String {
     }
 }
 
-/// Returns a call with its arguments and its result, one fact a line.
+/// Returns a call with its arguments, its result and its failure, one fact a line.
 fn details(call: &CallRecord) -> String {
     let reason = call.reason_code.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     let class = call.error_class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();
-    let facts = [
+    let mut facts = vec![
         ("run", call.run_id.clone()),
         ("call", call.call_id.clone()),
         ("tool", format!("{}.{}", cell(call.server_name.as_ref()), cell(call.tool_name.as_ref()))),
@@ -139,6 +139,10 @@ fn details(call: &CallRecord) -> String {
         ("args", cell(call.args_preview.as_ref())),
         ("result", cell(call.result_preview.as_ref())),
     ];
-    let lines = facts.map(|(name, value)| format!("  {name:10}  {}\n", one_line(&value, LONGEST_PREVIEW)));
-    format!("{}\n{}", short_time(&call.ts), lines.concat())
+    // The error of a refused call repeats the reason of the decision.
+    let error = call.error_message.as_ref().filter(|message| call.decision_summary.as_ref() != Some(*message));
+    facts.extend(call.decision_summary.iter().map(|summary| ("refused", summary.clone())));
+    facts.extend(error.map(|message| ("error", message.clone())));
+    let lines = facts.into_iter().map(|(name, value)| format!("  {name:10}  {}\n", one_line(&value, LONGEST_PREVIEW)));
+    format!("{}\n{}", short_time(&call.ts), lines.collect::<String>())
 }

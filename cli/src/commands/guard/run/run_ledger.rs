@@ -1,15 +1,28 @@
 //! What the ledger has about the run.
 
+use std::collections::BTreeMap;
+
+use counterproof_artifact::one_line;
 use counterproof_guard::agent_run::LEDGER;
 use counterproof_guard::identity::process_variable;
+use counterproof_ledger::event::ProcessExit;
 use counterproof_ledger::location::LedgerLocation;
-use counterproof_ledger::query::{RunFilter, RunRecord, SourceKind, runs, source_kinds};
+use counterproof_ledger::query::{RunFilter, RunRecord, ServerProcess, failed_calls, runs, servers};
 use counterproof_ledger::spool::replay;
 use counterproof_ledger::store::{EventStore, StoreError};
 
 use crate::command_error::CommandError;
 use crate::commands::ledger::Place;
 use crate::streams::Streams;
+
+/// Failures of servers that are listed.
+const LISTED: usize = 10;
+
+/// Longest reason and longest name in a line, in characters.
+const LONGEST: usize = 200;
+
+/// The status of a process whose server failed.
+const FAILED: &str = "FAILED";
 
 /// The ledger of a run.
 pub(super) struct RunLedger {
@@ -18,10 +31,11 @@ pub(super) struct RunLedger {
     is_named: bool,
 }
 
-/// A run, and whether a server of it was recorded.
+/// A run, and the servers of it that were recorded.
 struct RecordedRun {
     run: RunRecord,
-    has_server: bool,
+    failed: u64,
+    servers: Vec<ServerProcess>,
 }
 
 impl RunLedger {
@@ -60,7 +74,8 @@ impl RunLedger {
     /// Prints what the ledger has about the run. A ledger that cannot be read does not change how the run ended.
     pub(super) fn summarize(&self, run_id: &str, streams: &mut Streams) {
         let Ok(recorded) = self.recorded(run_id) else { return };
-        let Some(RecordedRun { run, .. }) = recorded.filter(|recorded| recorded.has_server) else {
+        let Some(RecordedRun { run, failed, servers }) = recorded.filter(|recorded| !recorded.servers.is_empty())
+        else {
             streams.log("the ledger has no calls of this run: no server of the agent recorded in it");
             streams.log(
                 "hint: put the guard in front of the servers with `counterproof guard import`, or check the `--ledger` \
@@ -75,16 +90,44 @@ impl RunLedger {
         };
         let (calls, refused, id) = (run.calls, run.refused, crate::shell::quoted(run_id));
         streams.log(format_args!(
-            "calls: {calls}, refused: {refused}; list them with `counterproof ledger query --run {id}{option}`"
+            "calls: {calls}, refused: {refused}, failed: {failed}; list them with `counterproof ledger query --run \
+             {id}{option}`"
         ));
+        let failures = failures(&servers);
+        for (failure, count) in failures.iter().take(LISTED) {
+            let times = if *count > 1 { format!(", {count} times") } else { String::new() };
+            streams.log(format_args!("{failure}{times}"));
+        }
+        if failures.len() > LISTED {
+            streams.log(format_args!("… and {} more servers that failed", failures.len() - LISTED));
+        }
     }
 
     fn recorded(&self, run_id: &str) -> Result<Option<RecordedRun>, StoreError> {
         let Some(mut store) = self.open()? else { return Ok(None) };
         let Some(run) = find(store.as_mut(), run_id)? else { return Ok(None) };
-        let has_server = source_kinds(store.as_mut(), run_id)?.contains(&SourceKind::Server);
-        Ok(Some(RecordedRun { run, has_server }))
+        let failed = failed_calls(store.as_mut(), run_id)?;
+        Ok(Some(RecordedRun { run, failed, servers: servers(store.as_mut(), run_id)? }))
     }
+}
+
+/// Returns a line for each failure of a server, and how often it occurred.
+fn failures(servers: &[ServerProcess]) -> BTreeMap<String, usize> {
+    let mut failures = BTreeMap::new();
+    for server in servers {
+        let detail = match &server.exit {
+            _ if server.is_lost => " (no end)".to_owned(),
+            _ if server.status.as_deref() != Some(FAILED) => continue,
+            Some(ProcessExit::Code(0)) => " (calls had no response)".to_owned(),
+            Some(ProcessExit::Code(code)) => format!(" (exit code {code})"),
+            Some(ProcessExit::Signal(signal)) => format!(" (signal {signal})"),
+            Some(ProcessExit::NotStarted(reason)) => format!(" ({})", one_line(reason, LONGEST)),
+            None => String::new(),
+        };
+        let name = one_line(server.name.as_deref().unwrap_or("unknown"), LONGEST);
+        *failures.entry(format!("server `{name}`: {FAILED}{detail}")).or_default() += 1;
+    }
+    failures
 }
 
 fn find(store: &mut dyn EventStore, run_id: &str) -> Result<Option<RunRecord>, StoreError> {
