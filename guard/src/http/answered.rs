@@ -1,7 +1,5 @@
 //! What a message of the server answers.
 
-use std::borrow::Cow;
-
 use counterproof_ledger::event::CallId;
 
 use super::message_buffer::CollectedMessage;
@@ -15,7 +13,7 @@ pub(super) enum Answered<'a> {
     /// What was found in any other message.
     Scanned {
         /// The fields that decide.
-        found: Cow<'a, ScannedMessage>,
+        found: Box<ScannedMessage>,
         /// Size in bytes.
         length: u64,
     },
@@ -28,14 +26,12 @@ impl<'a> Answered<'a> {
             CollectedMessage::Whole(bytes) => {
                 let responses = std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), read_responses);
                 if responses.is_empty() {
-                    let found = Cow::Owned(ScannedMessage::read(bytes));
+                    let found = Box::new(ScannedMessage::read(bytes));
                     return Self::Scanned { found, length: bytes.len() as u64 };
                 }
                 Self::Responses(responses)
             }
-            CollectedMessage::Scanned { found, length } => {
-                Self::Scanned { found: Cow::Borrowed(found), length: *length }
-            }
+            CollectedMessage::Scanned { found, length } => Self::Scanned { found: found.clone(), length: *length },
         }
     }
 

@@ -65,8 +65,7 @@ impl EarlyResponses {
             }
             Answered::Scanned { found, length } => {
                 if let (Some(id), Some(_)) = (&found.id, &found.response) {
-                    let found = || Box::new(found.clone().into_owned());
-                    add(id, &|| EarlyMessage::Scanned { found: found(), length: *length });
+                    add(id, &|| EarlyMessage::Scanned { found: found.clone(), length: *length });
                 }
             }
         }
