@@ -14,8 +14,8 @@ pub fn examine(location: &LedgerLocation, spool: &SpoolFolder, store: Option<&mu
             Ok(found) => checks.extend(found.into_iter().map(Check::from)),
             Err(error) => checks.push(Check::unusable(&error)),
         }
-        checks.push(events::complete(store));
-        checks.push(events::calls(store));
+        checks.push(events::complete(store, location));
+        checks.push(events::calls(store, location));
         checks.push(events::lost(store));
     }
     checks.push(waiting::spools(spool));

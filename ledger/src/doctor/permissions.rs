@@ -13,7 +13,10 @@ const OTHERS: u32 = 0o077;
 /// Checks the modes of the files.
 pub(super) fn private(location: &LedgerLocation, spool: &SpoolFolder) -> Check {
     let mut paths = vec![spool.path().to_owned()];
-    if let LedgerLocation::SqliteFile(path) = location {
+    // A folder is no ledger, and its mode has other reasons.
+    if let LedgerLocation::SqliteFile(path) = location
+        && !path.is_dir()
+    {
         let path = real_path(path);
         // Without a process that records, the other files of SQLite are those of this process, and disappear with it.
         let suffixes: &[&str] = if has_recorder(spool) { &["", "-wal", "-shm"] } else { &[""] };

@@ -34,7 +34,7 @@ struct LastRun {
 
 pub(crate) fn servers_query(run_id: &str) -> Query {
     let columns = "shim_id, metadata_json, status, is_lost";
-    Query::new(format!("SELECT {columns} FROM run_sources WHERE run_id = ?1 ORDER BY first_event")).with(run_id)
+    Query::new(format!("SELECT {columns} FROM run_sources WHERE run_id = ?1")).with(run_id)
 }
 
 pub(crate) fn last_event_query(run_id: &str, shim_id: &str) -> Query {
@@ -42,7 +42,7 @@ pub(crate) fn last_event_query(run_id: &str, shim_id: &str) -> Query {
     Query::new(text).with(run_id).with(shim_id)
 }
 
-/// Returns the processes that recorded the servers of a run, in the order of their starts.
+/// Returns the processes that recorded the servers of a run.
 pub fn servers(store: &mut dyn EventStore, run_id: &str) -> Result<Vec<ServerProcess>, StoreError> {
     let mut servers = Vec::new();
     for row in store.select(&servers_query(run_id))? {

@@ -37,6 +37,7 @@ pub(super) enum Access {
 
 /// Opens a ledger for writing, and creates it where it does not exist.
 pub(super) fn open_or_create(path: &Utf8Path) -> Result<Connection, StoreError> {
+    reject_folder(path)?;
     // The target of a link may not exist.
     let file = real_path(path);
     if let Some(folder) = file.parent() {
@@ -55,6 +56,7 @@ pub(super) fn open_or_create(path: &Utf8Path) -> Result<Connection, StoreError> 
 
 /// Opens a ledger that exists. If it cannot be written, it can be read.
 pub(super) fn open(path: &Utf8Path) -> Result<(Connection, Access), StoreError> {
+    reject_folder(path)?;
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let opened = require(&connection, path)
         .and_then(|()| configure(&connection).map_err(StoreError::sqlite(path)))
@@ -63,6 +65,15 @@ pub(super) fn open(path: &Utf8Path) -> Result<(Connection, Access), StoreError> 
         Err(error) if is_protected(&error) => Ok((open_protected(path)?, Access::ReadOnly)),
         opened => opened,
     }
+}
+
+/// SQLite only states that it cannot open a folder.
+fn reject_folder(path: &Utf8Path) -> Result<(), StoreError> {
+    if !path.is_dir() {
+        return Ok(());
+    }
+    let reason = format!("it is a folder, and a ledger is a file, such as `{}`", path.join("ledger.db"));
+    Err(StoreError::NotALedger { location: path.to_string(), reason })
 }
 
 /// Opens a ledger that cannot be written, because its file or its folder is protected.

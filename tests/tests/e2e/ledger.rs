@@ -317,6 +317,14 @@ exit code: 2
 error: `text.db` is not a ledger: it is not a SQLite database
 hint: name another file with `--ledger`
     "##);
+    for command in [&["query"][..], &["runs"], &["tail"], &["export"], &["ingest", "events.jsonl"]] {
+        let refused = sandbox.run([&["ledger"][..], command, &["--ledger", "."]].concat());
+        let expected = "error: `.` is not a ledger: it is a folder, and a ledger is a file, such as `./ledger.db`\n\
+                        hint: name another file with `--ledger`\n";
+        assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), expected), "{command:?}");
+    }
+    let doctor = sandbox.run(["ledger", "doctor", "--ledger", "."]);
+    assert!(doctor.stdout.contains("it is a folder") && !doctor.stdout.contains("chmod"), "{doctor}");
     let text = std::fs::read_to_string(sandbox.path("text.db")).unwrap();
     assert_eq!(text, "text ".repeat(200));
     assert_snapshot!(sandbox.run(["ledger", "query", "--ledger", "mysql://h/d"]), @r##"
@@ -353,7 +361,8 @@ ok     permissions       only the owner can read the files
     let found = sandbox.run(["ledger", "doctor"]);
     assert_eq!(found.code, Some(1));
     assert!(
-        found.stdout.contains("events: add the lines") && found.stdout.contains("run `chmod go-rwx -- "),
+        found.stdout.contains("with `counterproof ledger ingest --ledger ledger.db FILE`")
+            && found.stdout.contains("run `chmod go-rwx -- "),
         "{found}"
     );
     let remedy = found.stdout.lines().last().unwrap();
@@ -366,6 +375,24 @@ ok     permissions       only the owner can read the files
     let found = sandbox.run(["ledger", "doctor"]);
     assert_eq!(found.code, Some(1));
     assert!(found.stdout.contains("restore a backup"), "{found}");
+}
+
+#[test]
+fn events_of_processes_that_were_killed_are_reported_in_a_sentence() {
+    let waiting =
+        |seq: u64| event("r5", "run_start", "2026-02-03T00:00:00Z", &json!({"seq": seq, "source": {"shim_id": "s"}}));
+    let sandbox = ingested();
+    std::fs::create_dir(sandbox.path("ledger.db.spool")).unwrap();
+    for (number, expected) in [
+        (1, "events added: 1, of 1 process that was killed\n"),
+        (1, "the ledger already had all events of 1 process that was killed\n"),
+    ] {
+        write(&sandbox.path("ledger.db.spool/a.jsonl"), waiting(number).as_bytes(), Durability::Cached).unwrap();
+        assert_eq!(sandbox.run(["ledger", "runs"]).stderr, expected);
+    }
+    write(&sandbox.path("ledger.db.spool/a.jsonl"), b"{\"type\": 1}\n", Durability::Cached).unwrap();
+    let rejected = sandbox.run(["ledger", "runs"]).stderr;
+    assert!(rejected.contains("`counterproof ledger doctor --ledger ledger.db` names their files"), "{rejected}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(super) fn run(_args: &Args, place: &Place, streams: &mut Streams) -> Result<
                 place.warn_read_only(streams);
             } else {
                 match replay(&place.spool, store.as_mut()) {
-                    Ok(replayed) => report(&replayed, streams),
+                    Ok(replayed) => report(&replayed, place, streams),
                     Err(error) => {
                         streams.warn(format_args!("events that wait were not added: {}", with_causes(&error)));
                     }

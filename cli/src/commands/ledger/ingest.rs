@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         Box::new(BufReader::with_capacity(256 * 1024, file))
     };
     let mut store = place.open_or_create()?;
-    report(&replay(&place.spool, store.as_mut()).map_err(failed_spool)?, streams);
+    report(&replay(&place.spool, store.as_mut()).map_err(failed_spool)?, place, streams);
     let mut ingested = Ingested::default();
     let mut number = 0;
     let mut is_over = false;

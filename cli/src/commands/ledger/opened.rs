@@ -14,6 +14,8 @@ use crate::streams::Streams;
 pub(crate) struct Place {
     pub(crate) location: LedgerLocation,
     pub(crate) spool: SpoolFolder,
+    /// True if an option or a variable names it.
+    pub(super) is_named: bool,
     /// True if results are printed as JSON.
     pub(super) is_json: bool,
 }
@@ -32,7 +34,16 @@ impl Place {
             (LedgerLocation::PostgreSql(_), Err(error)) => return Err(CommandError::usage(error)),
             (location, state) => location.spool_folder(&state.unwrap_or_else(|_| StateFolder::new("."))),
         };
-        Ok(Self { location, spool: SpoolFolder::new(spool), is_json: false })
+        Ok(Self { location, spool: SpoolFolder::new(spool), is_named: given.is_some(), is_json: false })
+    }
+
+    /// Returns the option ` --ledger …` for a command in a message, if the ledger is not the default.
+    pub(crate) fn option(&self) -> String {
+        if self.is_named {
+            format!(" --ledger {}", crate::shell::quoted(&self.location.to_string()))
+        } else {
+            String::new()
+        }
     }
 
     /// Opens the ledger for reading, and adds the events that processes left behind. Fails if there is no ledger.
@@ -43,7 +54,7 @@ impl Place {
             return Ok(store);
         }
         match replay(&self.spool, store.as_mut()) {
-            Ok(replayed) => report(&replayed, streams),
+            Ok(replayed) => report(&replayed, self, streams),
             // The events stay where they are, and what the ledger has can be read.
             Err(error) => streams.warn(format_args!("events that wait were not added: {}", with_causes(&error))),
         }
@@ -90,13 +101,18 @@ impl Place {
 }
 
 /// Reports what was added from the files of processes that have ended.
-pub(super) fn report(replayed: &Replayed, streams: &mut Streams) {
-    if replayed.files > 0 {
-        let (added, files) = (replayed.added, replayed.files);
-        streams.log(format_args!("events of killed processes added: {added} (processes: {files})"));
+pub(super) fn report(replayed: &Replayed, place: &Place, streams: &mut Streams) {
+    let processes = if replayed.files == 1 { "process that was killed" } else { "processes that were killed" };
+    match (replayed.files, replayed.added) {
+        (0, _) => {}
+        (files, 0) => streams.log(format_args!("the ledger already had all events of {files} {processes}")),
+        (files, added) => streams.log(format_args!("events added: {added}, of {files} {processes}")),
     }
     if replayed.rejected > 0 {
-        streams.warn(format_args!("invalid lines set aside: {}; `ledger doctor` names their files", replayed.rejected));
+        let (lines, option) = (replayed.rejected, place.option());
+        streams.warn(format_args!(
+            "invalid lines set aside: {lines}; `counterproof ledger doctor{option}` names their files"
+        ));
     }
     for failure in &replayed.failures {
         streams.warn(with_causes(failure));

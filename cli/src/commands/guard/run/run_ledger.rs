@@ -27,8 +27,6 @@ const FAILED: &str = "FAILED";
 /// The ledger of a run.
 pub(super) struct RunLedger {
     place: Place,
-    /// True if an option or a variable names it.
-    is_named: bool,
 }
 
 /// A run, and the servers of it that were recorded.
@@ -46,7 +44,7 @@ impl RunLedger {
             Some(given) => Some(given),
             None => of_variable().map_err(CommandError::usage)?,
         };
-        Ok(Self { place: Place::new(named.as_ref())?, is_named: named.is_some() })
+        Ok(Self { place: Place::new(named.as_ref())? })
     }
 
     pub(super) fn location(&self) -> &LedgerLocation {
@@ -83,11 +81,7 @@ impl RunLedger {
             );
             return;
         };
-        let option = if self.is_named {
-            format!(" --ledger {}", crate::shell::quoted(&self.location().to_string()))
-        } else {
-            String::new()
-        };
+        let option = self.place.option();
         let (calls, refused, id) = (run.calls, run.refused, crate::shell::quoted(run_id));
         streams.log(format_args!(
             "calls: {calls}, refused: {refused}, failed: {failed}; list them with `counterproof ledger query --run \
