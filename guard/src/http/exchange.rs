@@ -36,6 +36,8 @@ pub(super) struct Exchange {
     /// Number of bytes that are still to come, if it is known. The body is not read beyond them.
     remaining: Option<u64>,
     is_over: bool,
+    /// Why the request has no response.
+    failure: Option<String>,
 }
 
 /// How the body of a response is read.
@@ -64,7 +66,7 @@ impl Exchange {
     /// Starts an exchange whose request is sent.
     pub(super) fn new(shared: Shared, scope: Scope, calls: Vec<(RequestId, CallId)>) -> Self {
         let (reader, status) = (Reader::Opaque, StatusCode::OK);
-        Self { shared, scope, calls, reader, status, remaining: None, is_over: false }
+        Self { shared, scope, calls, reader, status, remaining: None, is_over: false, failure: None }
     }
 
     /// Reads the head of the response.
@@ -83,6 +85,12 @@ impl Exchange {
         if self.remaining == Some(0) {
             self.end(ResponseEnd::Complete);
         }
+    }
+
+    /// Ends an exchange whose request has no response.
+    pub(super) fn fail(&mut self, problem: &str) {
+        self.failure = Some(problem.to_owned());
+        self.end(ResponseEnd::Broken);
     }
 
     /// A request that is only accepted is answered on another stream.
@@ -160,7 +168,8 @@ impl Exchange {
         let (class, message, code) = match end {
             ResponseEnd::ClientGone => return CallResult::cancelled(),
             ResponseEnd::Broken => {
-                (ErrorClass::Transport, "the connection to the server ended before the result".to_owned(), None)
+                let message = "the connection to the server ended before the result";
+                (ErrorClass::Transport, self.failure.clone().unwrap_or_else(|| message.to_owned()), None)
             }
             ResponseEnd::Complete if self.status.is_success() => {
                 (ErrorClass::Transport, "the response of the server has no result".to_owned(), None)

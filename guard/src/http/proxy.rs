@@ -151,8 +151,8 @@ impl Proxy {
         let response = match self.upstream.send(parts.method.clone(), &parts.uri, sent, body).await {
             Ok(response) => response,
             Err(error) => {
-                exchange.end(ResponseEnd::Broken);
                 let problem = self.upstream.failure(&error);
+                exchange.fail(&problem);
                 self.reachability.unanswered(&problem, &self.session);
                 let message = error_message(id.as_ref(), INTERNAL_ERROR, &problem);
                 return answer(StatusCode::BAD_GATEWAY, with_refusals(&answers, message));

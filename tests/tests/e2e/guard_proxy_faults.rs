@@ -80,6 +80,8 @@ fn a_server_that_is_down_is_reported_once_and_the_run_has_failed() {
         lines[1].contains("did not answer: 3 of 3; the status of the run is `FAILED`") && !stderr.contains("secret"),
         "{stderr}"
     );
+    let message = folder.events_of("tool_call_end")[0]["error"]["message"].clone();
+    assert!(message.as_str().unwrap().starts_with("the proxy cannot connect to http://"), "{message}");
     let events = folder.events();
     assert_eq!(events.last().unwrap()["run"]["status"], "FAILED");
     let health = folder.events_of("shim_health");
