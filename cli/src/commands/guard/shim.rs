@@ -203,8 +203,12 @@ fn read_cassette(args: &Args, streams: &mut Streams) -> Result<Option<Cassette>,
         OnMissArg::Forward => OnMiss::Forward,
     };
     let replay = Replay::read(path, on_miss).map_err(|error| match error {
-        ReplayError::Read { .. } => CommandError::io(error),
-        ReplayError::Line { .. } => CommandError::usage(error).hint("record the cassette again"),
+        ReplayError::Read { .. } => {
+            CommandError::io(error).hint("check the path of `--replay`, or record a cassette with `--record`")
+        }
+        ReplayError::Line { .. } => {
+            CommandError::usage(error).hint("check the path of `--replay`, or record the cassette again")
+        }
     })?;
     if let Some(recorded) = replay.other_server(&args.server_name) {
         let name = &args.server_name;
