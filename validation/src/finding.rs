@@ -40,17 +40,17 @@ pub struct Finding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleFinding {
     /// The violated rule.
-    pub code: Code,
+    pub(crate) code: Code,
     /// A JSON Pointer into the document.
-    pub pointer: String,
+    pub(crate) pointer: String,
     /// The bytes of the text that `pointer` names, if the finding is about a part of it.
-    pub within: Option<Range<usize>>,
+    pub(crate) within: Option<Range<usize>>,
     /// The actual state.
-    pub message: String,
+    pub(crate) message: String,
     /// The expected state.
-    pub expected: String,
+    pub(crate) expected: String,
     /// How to fix it; `None` for the remedy of the code.
-    pub remedy: Option<String>,
+    pub(crate) remedy: Option<String>,
 }
 
 impl RuleFinding {
@@ -69,6 +69,18 @@ impl RuleFinding {
     #[must_use]
     pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
+    }
+
+    /// Sets another remedy than that of the code, if there is one.
+    #[must_use]
+    pub fn with_any_remedy(self, remedy: Option<impl Into<String>>) -> Self {
+        Self { remedy: remedy.map(Into::into), ..self }
+    }
+
+    /// Points at these bytes of the text that the pointer names.
+    #[must_use]
+    pub fn within(self, span: Range<usize>) -> Self {
+        Self { within: Some(span), ..self }
     }
 }
 

@@ -80,9 +80,8 @@ pub(crate) fn parse_yaml(bytes: &[u8], findings: &mut Findings) -> Option<Value>
 fn report_yaml(error: &YamlError, text: &Text<'_>, findings: &mut Findings) {
     let start = error.position.map_or(0, |position| locate::offset(text.body, position));
     let end = text.body[start..].chars().next().map_or(start, |c| start + c.len_utf8());
-    let remedy = Some(error.remedy.to_owned());
     let finding = RuleFinding::new(Code::YamlSyntax, "", error.message.clone(), "a YAML document");
-    findings.add_rule_at(RuleFinding { remedy, ..finding }, start + text.skipped..end + text.skipped);
+    findings.add_rule_at(finding.with_remedy(error.remedy), start + text.skipped..end + text.skipped);
 }
 
 fn report_duplicates(text: &str, skipped: usize, findings: &mut Findings) {

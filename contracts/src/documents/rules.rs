@@ -64,15 +64,9 @@ fn check_constraints(document: &Value, findings: &mut Vec<RuleFinding>) {
             let message = "the value is not true or false, so no approval would be required";
             findings.push(RuleFinding::new(Code::WrongType, pointer, message, "true or false"));
         } else if name != REQUIRES_APPROVAL && MISSPELT_APPROVAL.contains(&letters.as_str()) {
-            findings.push(RuleFinding {
-                remedy: Some(format!("rename the field to `{REQUIRES_APPROVAL}`")),
-                ..RuleFinding::new(
-                    Code::UnexpectedField,
-                    pointer,
-                    "no approval would be required",
-                    format!("`{REQUIRES_APPROVAL}`"),
-                )
-            });
+            let (message, expected) = ("no approval would be required", format!("`{REQUIRES_APPROVAL}`"));
+            let finding = RuleFinding::new(Code::UnexpectedField, pointer, message, expected);
+            findings.push(finding.with_remedy(format!("rename the field to `{REQUIRES_APPROVAL}`")));
         }
     }
 }
@@ -80,11 +74,8 @@ fn check_constraints(document: &Value, findings: &mut Vec<RuleFinding>) {
 fn check_assertions(document: &Value, findings: &mut Vec<RuleFinding>) {
     for (pointer, text) in texts(document, "/verification/assertions") {
         if let Err(error) = Expression::compile(text, &VARIABLES) {
-            findings.push(RuleFinding {
-                within: Some(error.span.clone()),
-                remedy: Some(error.remedy.clone()),
-                ..RuleFinding::new(Code::InvalidExpression, pointer, error.message, "a CEL expression")
-            });
+            let finding = RuleFinding::new(Code::InvalidExpression, pointer, error.message, "a CEL expression");
+            findings.push(finding.with_remedy(error.remedy).within(error.span));
         }
     }
 }
@@ -97,10 +88,8 @@ fn check_output_schema(document: &Value, findings: &mut Vec<RuleFinding>) {
     }
     for error in OutputSchema::compile(schema).err().unwrap_or_default() {
         let pointer = format!("/output/schema{}", error.pointer);
-        findings.push(RuleFinding {
-            remedy: Some(error.remedy),
-            ..RuleFinding::new(Code::WrongValue, pointer, error.message, "the short form, or a JSON Schema")
-        });
+        let finding = RuleFinding::new(Code::WrongValue, pointer, error.message, "the short form, or a JSON Schema");
+        findings.push(finding.with_remedy(error.remedy));
     }
 }
 
@@ -110,10 +99,8 @@ fn check_resources(document: &Value, findings: &mut Vec<RuleFinding>) {
     let Ok(resources) = serde_json::from_value::<Vec<Resource>>(resources.clone()) else { return };
     for error in ResourceRequest::parse_all(&resources).err().unwrap_or_default() {
         let pointer = format!("/resources{}", error.pointer);
-        findings.push(RuleFinding {
-            remedy: Some(error.remedy),
-            ..RuleFinding::new(Code::WrongValue, pointer, error.message, "a form that docs/contracts.md lists")
-        });
+        let finding = RuleFinding::new(Code::WrongValue, pointer, error.message, "a form that docs/contracts.md lists");
+        findings.push(finding.with_remedy(error.remedy));
     }
 }
 
@@ -131,10 +118,9 @@ fn check_commands(document: &Value, findings: &mut Vec<RuleFinding>) {
     match document["rollback"]["strategy"].as_str() {
         Some("custom") if custom.is_none_or(|command| command.trim().is_empty()) => {
             let message = "the strategy `custom` needs a command";
-            findings.push(RuleFinding {
-                remedy: Some("add `custom` with the command, or choose another strategy".to_owned()),
-                ..RuleFinding::new(Code::MissingField, "/rollback", message, "`custom`: a command line for `sh -c`")
-            });
+            let expected = "`custom`: a command line for `sh -c`";
+            let finding = RuleFinding::new(Code::MissingField, "/rollback", message, expected);
+            findings.push(finding.with_remedy("add `custom` with the command, or choose another strategy"));
         }
         Some(strategy @ ("git_reset" | "restore_snapshot")) if custom.is_some() => {
             let message = format!("the strategy `{strategy}` runs no command");

@@ -86,7 +86,7 @@ fn other_option(pointer: &str, options: &Value, value: &Value) -> RuleFinding {
     let meant = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let expected = format!("one of {}", texts.join(", "));
     let finding = RuleFinding::new(code, pointer, format!("{}{meant}", describe(value)), expected);
-    RuleFinding { remedy: near.map(|near| format!("write `{near}`")), ..finding }
+    finding.with_any_remedy(near.map(|near| format!("write `{near}`")))
 }
 
 /// Returns the finding about a value of another type, with its remedy if it is nearly of the expected one.
@@ -98,7 +98,7 @@ fn other_type(pointer: &str, expected: &str, value: &Value) -> RuleFinding {
         _ => None,
     };
     let finding = RuleFinding::new(Code::WrongType, pointer, describe(value), with_article(expected));
-    RuleFinding { remedy: remedy.map(str::to_owned), ..finding }
+    finding.with_any_remedy(remedy)
 }
 
 /// Returns the finding about a number, a length or a size outside of its limits.
@@ -132,14 +132,9 @@ fn add_unknown(known: &[&str], pointer: &str, unexpected: &[String], findings: &
         };
         let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
         let expected = if names.is_empty() { "no field".to_owned() } else { format!("one of {}", names.join(", ")) };
-        findings.add_rule(RuleFinding {
-            code: Code::UnexpectedField,
-            pointer: child(pointer, name),
-            within: None,
-            message,
-            expected,
-            remedy: near.map(|near| format!("rename the field to `{near}`, or remove it")),
-        });
+        let finding = RuleFinding::new(Code::UnexpectedField, child(pointer, name), message, expected);
+        let remedy = near.map(|near| format!("rename the field to `{near}`, or remove it"));
+        findings.add_rule(finding.with_any_remedy(remedy));
     }
 }
 

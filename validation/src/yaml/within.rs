@@ -2,20 +2,37 @@
 
 use std::ops::Range;
 
-/// Returns the bytes of `written`, a scalar as the text has it, that hold the bytes `part` of its value. Returns `None` if the text
-/// may differ from the value, as in scalars with escapes or over several lines.
+use crate::locate;
+
+/// Returns the bytes of `written`, a scalar as the text has it, that hold the bytes `part` of its value. Returns `None` for block
+/// scalars, scalars over several lines, and escapes that JSON does not have.
 pub(crate) fn within(written: &str, part: &Range<usize>) -> Option<Range<usize>> {
-    let (inner, start) = match written.chars().next()? {
-        quote @ ('"' | '\'') => (written.get(1..)?.strip_suffix(quote)?, 1),
-        // A block scalar.
-        '|' | '>' => return None,
-        _ => (written, 0),
-    };
-    if inner.contains('\n') || start == 1 && inner.contains(['\\', '\'']) {
+    if written.contains('\n') {
         return None;
     }
-    inner.get(part.clone())?;
-    Some(part.start + start..part.end + start)
+    match written.chars().next()? {
+        '"' => written.split('\\').skip(1).all(is_json_escape).then(|| locate::within(written, part))?,
+        '\'' => within_single_quotes(written, part),
+        // A block scalar.
+        '|' | '>' => None,
+        _ => written.get(part.clone()).map(|_| part.clone()),
+    }
+}
+
+/// True for the rest of an escape after its backslash, if JSON has the escape. The rest is empty between two backslashes.
+fn is_json_escape(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with(['"', '/', 'b', 'f', 'n', 'r', 't'])
+}
+
+/// In single quotes, two quotes stand for one.
+fn within_single_quotes(written: &str, part: &Range<usize>) -> Option<Range<usize>> {
+    let inner = written.strip_prefix('\'')?.strip_suffix('\'')?;
+    let quotes = inner.match_indices("''").map(|(at, _)| at).enumerate();
+    // The place of each doubled quote in the value.
+    let quotes: Vec<usize> = quotes.map(|(before, at)| at - before).collect();
+    let place = |at: usize| 1 + at + quotes.iter().filter(|quote| **quote < at).count();
+    let found = place(part.start)..place(part.end);
+    written.get(found.clone()).filter(|_| found.end < written.len()).map(|_| found)
 }
 
 #[cfg(test)]
@@ -23,11 +40,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_is_found_where_the_text_equals_the_value() {
-        assert_eq!(within("a == b", &(2..4)), Some(2..4));
-        assert_eq!(within("\"a == b\"", &(2..4)), Some(3..5));
-        assert_eq!(within("'a == b'", &(0..1)), Some(1..2));
-        for written in ["\"a\\n b\"", "'a ''b'''", "a\n  b", "|\n  a b", "ab"] {
+    fn a_part_is_found_in_each_style() {
+        for (written, part, expected) in [
+            ("a == b", 2..4, "=="),
+            ("\"a == b\"", 2..4, "=="),
+            ("'a == b'", 0..1, "a"),
+            ("\"x == 'ci' && y\"", 13..14, "y"),
+            (r#""a\"b\" == c""#, 5..7, "=="),
+            (r#""a.matches('\\d') && b""#, 19..20, "b"),
+            ("'a == ''b'' && c'", 12..13, "c"),
+            ("'a == ''b'''", 5..8, "''b''"),
+            ("'a'", 0..1, "a"),
+        ] {
+            let found = within(written, &part);
+            assert_eq!(found.and_then(|found| written.get(found)), Some(expected), "{written}");
+        }
+    }
+
+    #[test]
+    fn other_texts_have_no_place() {
+        for written in [r#""\x41 == b""#, "a\n  b", "|\n  a b", "ab", "'a'"] {
             assert_eq!(within(written, &(1..3)), None, "{written}");
         }
     }

@@ -82,11 +82,8 @@ fn rules_see_each_document_and_mark_parts_of_texts() {
     let checked = check(text.as_bytes(), 1, |document| {
         let command = document["check"]["command"].as_str().unwrap();
         let at = command.find("fial").unwrap();
-        vec![RuleFinding {
-            within: Some(at..at + 4),
-            remedy: Some("write `fail`".to_owned()),
-            ..RuleFinding::new(Code::WrongValue, "/check/command", "`fial` is no command", "a command")
-        }]
+        let finding = RuleFinding::new(Code::WrongValue, "/check/command", "`fial` is no command", "a command");
+        vec![finding.with_remedy("write `fail`").within(at..at + 4)]
     });
     insta::assert_snapshot!(listed(&checked), @r##"
 1:53 /check/command fial
