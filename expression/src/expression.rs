@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use crate::budget::{EvaluationError, Stop};
 use crate::computed::Computed;
 use crate::evaluate::Evaluation;
+use crate::inspect::{self, NeverBoolean, Path, Read};
 use crate::node::Node;
 use crate::outcome::{NoValue, Outcome};
 use crate::parse;
@@ -55,6 +56,22 @@ impl Expression {
         let mut evaluation = Evaluation::new(variables);
         let value = evaluation.value(&self.root).map_err(|stop| self.no_value(stop))?;
         Computed::copy(evaluation.budget(), &value).map_err(|stop| self.no_value(stop))
+    }
+
+    /// Returns the fields of the variables that the expression reads.
+    pub fn reads(&self) -> Vec<Read> {
+        inspect::reads(&self.root, &self.source)
+    }
+
+    /// True if the expression can fail because this field is missing. Guards such as `has(x.name) && …` are considered.
+    pub fn fails_without(&self, field: &Path) -> bool {
+        inspect::fails_without(&self.root, field)
+    }
+
+    /// Returns the parts that must be booleans and never are. The shapes are sample values of the variables: their fields have values
+    /// of the types that they always have. Null stands for any type.
+    pub fn never_boolean(&self, shapes: &[&Json]) -> Vec<NeverBoolean> {
+        inspect::never_boolean(&self.root, shapes)
     }
 
     fn no_value(&self, stop: Stop) -> NoValue {

@@ -5,6 +5,8 @@
 //! over JSON values (`evaluate`), with `operations` and `functions` on `values`. The evaluation counts its steps
 //! (`budget`), so an expensive expression stops at the same step on every machine, without a clock or a thread.
 //!
+//! `inspect` finds mistakes in a tree without values, such as fields that are read without a guard.
+//!
 //! This crate does not depend on cases or artifacts.
 //!
 //! ```
@@ -26,6 +28,7 @@ mod computed;
 mod evaluate;
 mod expression;
 mod functions;
+mod inspect;
 mod node;
 mod operations;
 mod outcome;
@@ -38,6 +41,7 @@ mod values;
 pub use budget::{EvaluationError, MAX_STEPS};
 pub use computed::Computed;
 pub use expression::Expression;
+pub use inspect::{NeverBoolean, Path, Read, ReadKind};
 pub use outcome::{NoValue, Outcome};
 pub use parse::MAX_BYTES;
 pub use resolve::{CompileError, MAX_DEPTH};

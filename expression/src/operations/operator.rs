@@ -33,4 +33,9 @@ impl Operator {
             Operator::In => "in",
         }
     }
+
+    /// True for the operators whose value is a boolean.
+    pub(crate) const fn is_comparison(self) -> bool {
+        !matches!(self, Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Modulo)
+    }
 }

@@ -1,0 +1,254 @@
+//! Whether an expression fails if a field is missing.
+//!
+//! The expression is evaluated with sets of possible outcomes. The missing field fails, and everything else may have any value. A
+//! guard such as `has(x.name) && …` is false without the field, and decides.
+
+use super::outcomes::Outcomes;
+use super::path::{Path, literal, path_of};
+use crate::node::{Element, Entry, Kind, Loop, LoopKind, LoopVariables, Node, Pattern};
+use crate::operations::Operator;
+
+/// True if the expression can fail because this field is missing.
+pub(crate) fn fails_without(root: &Node, missing: &Path) -> bool {
+    let mut world = World { missing, paths: Vec::new(), outcomes: Vec::new() };
+    world.outcomes(root).has(Outcomes::FAILURE)
+}
+
+/// The field that is missing, and the variables of the enclosing macros.
+struct World<'p> {
+    missing: &'p Path,
+    paths: Vec<Option<Path>>,
+    outcomes: Vec<Outcomes>,
+}
+
+impl World<'_> {
+    fn outcomes(&mut self, node: &Node) -> Outcomes {
+        match &node.kind {
+            Kind::Bool(true) => Outcomes::TRUE,
+            Kind::Bool(false) => Outcomes::FALSE,
+            Kind::Null
+            | Kind::Int(_)
+            | Kind::Uint(_)
+            | Kind::Double(_)
+            | Kind::String(_)
+            | Kind::Bytes(_)
+            | Kind::Type(_)
+            | Kind::Variable(_) => Outcomes::VALUE,
+            Kind::Local(index) => self.outcomes.get(*index).copied().unwrap_or(Outcomes::ANY),
+            Kind::List(elements) => self.failures(elements.iter().map(|Element { value, .. }| value)) | Outcomes::VALUE,
+            Kind::Map(entries) => {
+                self.failures(entries.iter().flat_map(|Entry { key, value, .. }| [key, value])) | Outcomes::VALUE
+            }
+            Kind::Field { of, optional, .. } => self.read(node, of, *optional || is_optional(of)),
+            Kind::Item { of, at, optional } => {
+                self.failures([&**at]) | self.read(node, of, *optional || is_optional(of))
+            }
+            Kind::Has { of, name } => self.has(of, name),
+            Kind::And(left, right) => self.outcomes(left).and(self.outcomes(right)),
+            Kind::Or(left, right) => self.outcomes(left).or(self.outcomes(right)),
+            Kind::Not(operand) => self.outcomes(operand).not(),
+            Kind::Negate(operand) => self.failures([&**operand]) | Outcomes::VALUE,
+            Kind::If { condition, then, otherwise } => {
+                let (is_true, is_false, failure) = self.outcomes(condition).branches();
+                let then = if is_true { self.outcomes(then) } else { Outcomes::EMPTY };
+                let otherwise = if is_false { self.outcomes(otherwise) } else { Outcomes::EMPTY };
+                failure | then | otherwise
+            }
+            Kind::Binary { operator, left, right } => self.binary(*operator, left, right),
+            Kind::Call { function, arguments } => self.call(function.name, arguments),
+            Kind::Matches { text, pattern } => {
+                let pattern = if let Pattern::Computed(pattern) = pattern { Some(&**pattern) } else { None };
+                self.failures([&**text].into_iter().chain(pattern)) | Outcomes::BOOLEAN
+            }
+            Kind::Loop(body) => self.loop_outcomes(body),
+            Kind::Bind { value, body } => {
+                let (found, path) = (self.outcomes(value), path_of(value, &self.paths));
+                self.with_local(found, path, body)
+            }
+            Kind::OptionalMap { of, body, flat } => self.optional_map(of, body, *flat),
+            Kind::OptionalOr { of, other, keep_optional } => {
+                let (found, other) = (self.outcomes(of), self.outcomes(other));
+                let value = if *keep_optional { Outcomes::VALUE } else { Outcomes::ANY };
+                found.only(Outcomes::FAILURE) | found.when(Outcomes::NONE, other) | found.when(Outcomes::ANY, value)
+            }
+        }
+    }
+
+    fn has(&mut self, of: &Node, name: &str) -> Outcomes {
+        let found = self.outcomes(of);
+        let is_missing = self.is_missing(path_of(of, &self.paths).map(|path| path.with(name)).as_ref());
+        let present = if is_missing { Outcomes::FALSE } else { Outcomes::BOOLEAN };
+        found.only(Outcomes::FAILURE) | found.when(Outcomes::NONE, Outcomes::FALSE) | found.when(Outcomes::ANY, present)
+    }
+
+    fn optional_map(&mut self, of: &Node, body: &Node, is_flat: bool) -> Outcomes {
+        let found = self.outcomes(of);
+        let has_value = found.has(Outcomes::ANY);
+        let mapped = if has_value { self.with_local(Outcomes::ANY, None, body) } else { Outcomes::EMPTY };
+        let mapped = if is_flat { mapped } else { mapped.only(Outcomes::FAILURE) | Outcomes::VALUE };
+        found.only(Outcomes::FAILURE | Outcomes::NONE) | found.when(Outcomes::ANY, mapped)
+    }
+
+    /// Returns a failure if one of the nodes can fail.
+    fn failures<'n>(&mut self, nodes: impl IntoIterator<Item = &'n Node>) -> Outcomes {
+        nodes.into_iter().fold(Outcomes::EMPTY, |all, node| all | self.outcomes(node).only(Outcomes::FAILURE))
+    }
+
+    fn is_missing(&self, path: Option<&Path>) -> bool {
+        path == Some(self.missing)
+    }
+
+    fn read(&mut self, node: &Node, of: &Node, is_optional: bool) -> Outcomes {
+        let found = self.outcomes(of);
+        let read = match (self.is_missing(path_of(node, &self.paths).as_ref()), is_optional) {
+            (true, true) => Outcomes::NONE,
+            (true, false) => Outcomes::FAILURE,
+            (false, true) => Outcomes::OPTIONAL,
+            (false, false) => Outcomes::ANY,
+        };
+        found.only(Outcomes::FAILURE | Outcomes::NONE) | found.when(Outcomes::ANY, read)
+    }
+
+    fn binary(&mut self, operator: Operator, left: &Node, right: &Node) -> Outcomes {
+        let failures = self.failures([left, right]);
+        let in_object = || Some(path_of(right, &self.paths)?.with(literal(left)?));
+        failures
+            | match operator {
+                Operator::In if self.is_missing(in_object().as_ref()) => Outcomes::FALSE,
+                operator if operator.is_comparison() => Outcomes::BOOLEAN,
+                _ => Outcomes::VALUE,
+            }
+    }
+
+    fn call(&mut self, function: &str, arguments: &[Node]) -> Outcomes {
+        let mut outcomes = arguments.iter().map(|argument| self.outcomes(argument));
+        let found = outcomes.next().unwrap_or(Outcomes::EMPTY);
+        let all = outcomes.fold(found, |all, other| all | other);
+        all.only(Outcomes::FAILURE)
+            | match function {
+                "hasValue" => found.when(Outcomes::NONE, Outcomes::FALSE) | found.when(Outcomes::VALUE, Outcomes::TRUE),
+                // Without a value, the function fails.
+                "value" if found.has(Outcomes::NONE) && !found.has(Outcomes::VALUE) => Outcomes::FAILURE,
+                _ => Outcomes::ANY,
+            }
+    }
+
+    fn loop_outcomes(&mut self, body: &Loop) -> Outcomes {
+        let outer = self.paths.len();
+        let failures = self.failures([&body.range]);
+        let count = if body.variables == LoopVariables::One { 1 } else { 2 };
+        self.paths.extend(vec![None; count]);
+        self.outcomes.extend(vec![Outcomes::ANY; count]);
+        let (is_run, condition) = match &body.condition {
+            Some(condition) => {
+                let (is_true, _, failure) = self.outcomes(condition).branches();
+                (is_true, failure)
+            }
+            None => (true, Outcomes::EMPTY),
+        };
+        let inner = if is_run { self.failures([&body.body]) } else { Outcomes::EMPTY };
+        self.paths.truncate(outer);
+        self.outcomes.truncate(outer);
+        let value = match body.kind {
+            LoopKind::All | LoopKind::Exists | LoopKind::ExistsOne => Outcomes::BOOLEAN,
+            LoopKind::Filter | LoopKind::List | LoopKind::Map | LoopKind::MapEntry => Outcomes::VALUE,
+        };
+        failures | condition | inner | value
+    }
+
+    fn with_local(&mut self, outcomes: Outcomes, path: Option<Path>, body: &Node) -> Outcomes {
+        let outer = self.paths.len();
+        self.paths.push(path);
+        self.outcomes.push(outcomes);
+        let found = self.outcomes(body);
+        self.paths.truncate(outer);
+        self.outcomes.truncate(outer);
+        found
+    }
+}
+
+/// True if a node is an optional value: `x.?name`, or a field of one.
+fn is_optional(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Field { of, optional, .. } | Kind::Item { of, optional, .. } => *optional || is_optional(of),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::inspect::Path;
+    use crate::{Expression, ReadKind};
+
+    /// Returns the fields of `call.args` without which an expression can fail.
+    fn failing(text: &str) -> Vec<String> {
+        let expression = Expression::compile(text, &["call", "run"]).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let reads = expression.reads().into_iter().filter(|read| read.kind == ReadKind::Required);
+        let mut paths: Vec<Path> = reads.map(|read| read.path).collect();
+        paths.retain(|path| path.fields.len() > 1 && path.fields[0] == "args" && expression.fails_without(path));
+        paths.sort();
+        paths.dedup();
+        paths.iter().map(|path| path.fields[1..].join(".")).collect()
+    }
+
+    #[test]
+    fn reads_without_a_guard_fail() {
+        for (text, expected) in [
+            ("call.args.path == 'x'", vec!["path"]),
+            ("call.args['path'].startsWith('/etc')", vec!["path"]),
+            ("call['args']['path'] in ['x']", vec!["path"]),
+            ("call.tool_name == 'x' && call.args.path == 'y'", vec!["path"]),
+            ("has(call.args.path) || call.args.path == 'x'", vec!["path"]),
+            ("has(call.args.a) && call.args.b == 1", vec!["b"]),
+            ("has(call.args.a.b) && call.args.a.b == 1", vec!["a"]),
+            ("has(call.args.a) && call.args.a.b == 1", vec!["a.b"]),
+            ("!has(call.args.a) && call.args.a == 1", vec!["a"]),
+            ("call.args.paths.exists(p, p == 'x')", vec!["paths"]),
+            ("call.risk_class.exists(c, c == call.args.c)", vec!["c"]),
+            ("cel.bind(p, call.args.path, p == 'x')", vec!["path"]),
+            ("cel.bind(a, call.args, a.path == 'x')", vec!["path"]),
+            ("size([call.args.a]) == 1 && {'k': call.args.b}.k == 1", vec!["a", "b"]),
+            ("call.args.?a.optMap(a, call.args.b == a).orValue(false)", vec!["b"]),
+            ("(call.tool_name == 'x' ? call.args.a : call.args.b) == 1", vec!["a", "b"]),
+            ("call.args.text.matches('x') || run.env == 'ci'", vec!["text"]),
+        ] {
+            assert_eq!(failing(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn guarded_reads_do_not_fail() {
+        for text in [
+            "has(call.args.path) && call.args.path == 'x'",
+            "call.args.path == 'x' && has(call.args.path)",
+            "has(call.args.path) && run.env != 'dev' && call.args['path'] == 'x'",
+            "has(call.args.a) && has(call.args.b) && (call.args.a == 1 || call.args.b == 1)",
+            "!has(call.args.a) || call.args.a == 1",
+            "!(has(call.args.a) && call.args.a == 1)",
+            "has(call.args.a) ? call.args.a == 1 : false",
+            "'path' in call.args && call.args.path == 'x'",
+            "has(call.args.a) && has(call.args.a.b) && call.args.a.b == 1",
+            "call.args.?path.orValue('') == 'x'",
+            "call.args.?a.b.orValue(0) == 1",
+            "call.args[?'path'].hasValue() && call.args.path == 'x'",
+            "call.args.?path.hasValue() && call.args.?path.value() == 'x'",
+            "call.args.?paths.optMap(l, l.exists(p, p == 'x')).orValue(false)",
+            "has(call.args.paths) && call.args.paths.all(p, p.startsWith('/tmp') && p.size() < 9)",
+            "cel.bind(a, call.args, has(a.path) && a.path == 'x')",
+            "cel.bind(p, call.args.path, has(call.args.path) && p == 'x')",
+            "call.args.exists(k, call.args[k] == 1)",
+            "[1].filter(x, has(call.args.a) && call.args.a == x).size() == 1",
+            "[1].map(x, has(call.args.a), call.args.a).size() == 1",
+        ] {
+            assert_eq!(failing(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn nested_expressions_are_inspected_in_a_time_that_grows_with_their_text() {
+        let nested = (0..40).fold("call.args.a".to_owned(), |text, _| format!("{text}.trim()"));
+        assert_eq!(failing(&format!("{nested} == 'x'")), ["a"]);
+        let bound = (0..30).fold("x".to_owned(), |text, _| format!("cel.bind(x, x + x, {text})"));
+        assert_eq!(failing(&format!("cel.bind(x, call.args.a, {bound} == 'x')")), ["a"]);
+    }
+}
