@@ -21,7 +21,7 @@ pub use call::{Args, CallFacts, CallOutcome, ReadSample, RequestFacts, SampleCal
 pub use decision::Decision;
 pub use diff::{FieldChange, PolicyDiff, RuleChange, diff};
 pub use document::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE, PolicyFile};
-pub use dry_run::{DryRun, DryRunDifference, LineProblem, dry_run};
+pub use dry_run::{DryRun, DryRunDifference, LineProblem, ObservedCalls, dry_run};
 pub use evaluation::{Engine, Matching, RuleStep, Treatment};
 pub use lint::{LintCode, Linted, Warning, lint};
 pub use model::*;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use counterproof_artifact::canonical_json::canonical_hash;
-use counterproof_guard::policy::{DryRun, Policy, dry_run};
+use counterproof_guard::policy::{DryRun, ObservedCalls, Policy, dry_run};
 use counterproof_ledger::event::{Action, Event};
 use serde_json::{Value, json};
 
@@ -32,6 +32,15 @@ impl Recorded {
         // The line is an event, or the test is wrong.
         serde_json::from_value::<Event>(event.clone()).unwrap();
         self.lines.push(event.to_string());
+    }
+
+    /// Changes the decision about the latest call to one of the mode `observe`.
+    fn observe(&mut self, action: &str, rule_id: &Value) {
+        let at = self.lines.len() - 2;
+        let mut event: Value = serde_json::from_str(&self.lines[at]).unwrap();
+        event["decision"]["observed"] = json!({"action": action, "rule_id": rule_id, "reason_code": "R"});
+        serde_json::from_value::<Event>(event.clone()).unwrap();
+        self.lines[at] = event.to_string();
     }
 
     /// Adds a call that was allowed, with its preview if it is recorded.
@@ -103,4 +112,28 @@ fn arguments_that_are_not_recorded_are_undecided_and_other_lines_are_reported() 
     let found = recorded.decide(rules("guardrails", DENY));
     assert_eq!((found.calls_without_arguments, found.differences[0].after.reason_code.as_str()), (1, "POLICY_ERROR"));
     assert_eq!((found.problems.len(), found.problems[0].line), (1, 4));
+}
+
+#[test]
+fn calls_of_the_mode_observe_are_counted_apart() {
+    let mut recorded = Recorded::default();
+    recorded.call("s1", 0, "push", &json!({"force": true}), None, "OK");
+    recorded.observe("BLOCK", &json!("no-force"));
+    recorded.call("s1", 10, "pull", &json!({}), None, "OK");
+    recorded.observe("BLOCK", &json!("no-pull"));
+    recorded.call("s1", 20, "push", &json!({"force": true}), None, "OK");
+    let found = recorded.decide(rules("guardrails", DENY));
+    assert_eq!(found.observed, ObservedCalls { calls: 2, refused_before: 2, refused_after: 1 });
+    let differences: Vec<_> = found.differences.iter().map(|it| (it.call_id.as_str(), it.is_observed)).collect();
+    assert_eq!(differences, [("c2", true), ("c3", false)]);
+}
+
+#[test]
+fn calls_without_a_recorded_decision_are_not_compared() {
+    let mut recorded = Recorded::default();
+    recorded.call("s1", 0, "push", &json!({"force": true}), None, "OK");
+    recorded.call("s1", 10, "push", &json!({"force": true}), None, "OK");
+    recorded.lines.remove(1);
+    let found = recorded.decide(rules("guardrails", DENY));
+    assert_eq!((found.calls, found.calls_compared, found.differences.len()), (2, 1, 1));
 }

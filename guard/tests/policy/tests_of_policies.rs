@@ -93,7 +93,35 @@ tests:
 7:53 the decision is ALLOW by default (DEFAULT_ALLOW), with the tags (none); expected the tags write
 11:43 the field `expects` is unknown; did you mean `expect`?; expected one of `server`, `tool`, `args`, `large_args`, `bytes_in`, `at_ms`, `repeat`, `outcome`, `expect`
     "##);
-    assert_eq!(run("guardrails", "tests: []").1.len(), 1);
+}
+
+#[test]
+fn tests_that_check_nothing_fail() {
+    let tests = "\
+tests:
+- name: nothing
+  calls:
+  - {server: s, tool: t}
+  - {server: s, tool: t, at_ms: 5}
+- name: first call is a preparation
+  calls:
+  - {server: s, tool: t, outcome: error}
+  - {server: s, tool: t, expect: {action: BLOCK}}
+";
+    let (results, findings) = run("guardrails", tests);
+    assert_eq!(results, [("nothing".to_owned(), false), ("first call is a preparation".to_owned(), true)]);
+    assert_eq!(
+        findings,
+        ["4:5 no call of the test has an `expect`, so the test checks nothing; expected a call with `expect`"]
+    );
+    for empty in [
+        "tests: []",
+        "tests: [{name: n, calls: []}]",
+        "{}",
+        "tests: [{name: n, calls: [{server: s, tool: t, expect: {}}]}]",
+    ] {
+        assert_ne!(run("guardrails", empty).1, [""; 0], "{empty}");
+    }
 }
 
 #[test]

@@ -3,4 +3,4 @@
 mod recorded_run;
 mod replay;
 
-pub use replay::{DryRun, DryRunDifference, LineProblem, dry_run};
+pub use replay::{DryRun, DryRunDifference, LineProblem, ObservedCalls, dry_run};

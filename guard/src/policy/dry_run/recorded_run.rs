@@ -65,7 +65,14 @@ impl RecordedRun {
         found: &mut DryRun,
     ) {
         let Some(after) = self.open.get(&call.call_id) else { return };
-        let before = effective(recorded);
+        let (before, is_observed) = (effective(recorded), recorded.observed.is_some());
+        found.calls_compared += 1;
+        if is_observed {
+            let is_refused = |decision: &ObservedDecision| u64::from(decision.action != Action::Allow);
+            found.observed.calls += 1;
+            found.observed.refused_before += is_refused(&before);
+            found.observed.refused_after += is_refused(after);
+        }
         if before.action != after.action || before.rule_id != after.rule_id {
             found.differences.push(DryRunDifference {
                 run_id: envelope.run_id.clone(),
@@ -73,6 +80,7 @@ impl RecordedRun {
                 call_id: call.call_id.clone(),
                 server_name: call.server_name.clone(),
                 tool_name: call.tool_name.clone(),
+                is_observed,
                 before,
                 after: after.clone(),
             });

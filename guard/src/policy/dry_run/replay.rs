@@ -17,12 +17,27 @@ pub struct DryRun {
     pub sources: usize,
     /// The number of calls.
     pub calls: u64,
+    /// The number of calls whose decision is recorded. Only these are compared.
+    pub calls_compared: u64,
     /// The number of calls whose arguments are not recorded completely. Conditions on them are undecided.
     pub calls_without_arguments: u64,
+    /// The calls that were recorded in the mode `observe`.
+    pub observed: ObservedCalls,
     /// The calls that would be decided differently, in order.
     pub differences: Vec<DryRunDifference>,
     /// Lines that are not events.
     pub problems: Vec<LineProblem>,
+}
+
+/// The compared calls that were recorded in the mode `observe`, which refuses no call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ObservedCalls {
+    /// Their number.
+    pub calls: u64,
+    /// Those that the recorded rules would have refused.
+    pub refused_before: u64,
+    /// Those that the rules of this policy would have refused.
+    pub refused_after: u64,
 }
 
 /// A call that would be decided differently.
@@ -38,6 +53,8 @@ pub struct DryRunDifference {
     pub server_name: String,
     /// The name of the tool.
     pub tool_name: String,
+    /// True if the call was recorded in the mode `observe`, which allowed it whatever the rules decided.
+    pub is_observed: bool,
     /// What the rules decided.
     pub before: ObservedDecision,
     /// What the rules of this policy would have decided.

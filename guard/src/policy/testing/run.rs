@@ -73,6 +73,11 @@ fn run(
 ) -> (TestResult, Vec<RuleFinding>) {
     let mut engine = Engine::new(policy.clone(), &test.run.identity());
     let (mut findings, mut now, mut calls) = (Vec::new(), Duration::ZERO, 0);
+    if !test.calls.iter().any(|call| call.expect.is_some()) {
+        let message = "no call of the test has an `expect`, so the test checks nothing";
+        let finding = RuleFinding::new(Code::MissingField, format!("{pointer}/calls"), message, "a call with `expect`");
+        findings.push(finding.with_remedy("add the decision that you expect, such as `expect: {action: BLOCK}`"));
+    }
     for (index, call) in test.calls.iter().enumerate() {
         let pointer = format!("{pointer}/calls/{index}");
         if let Some(at_ms) = call.at_ms {
@@ -97,7 +102,7 @@ fn run(
         // One finding for each call, however often it is repeated.
         let failed = (1..=repeat).filter_map(|number| {
             let decision = decide(&mut engine, call, &request, now);
-            mismatch(&call.expect, &decision, &pointer, (repeat > 1).then_some(number))
+            mismatch(call.expect.as_ref()?, &decision, &pointer, (repeat > 1).then_some(number))
         });
         findings.extend(failed.collect::<Vec<_>>().into_iter().next());
     }
@@ -153,9 +158,8 @@ fn mismatch(expect: &ExpectDocument, decision: &Decision, pointer: &str, number:
     let by = decided.rule_id.as_deref().map_or_else(|| "by default".to_owned(), |id| format!("by rule `{id}`"));
     let tags = if field == "tags" { format!(", with the tags {}", list(&decision.tags)) } else { String::new() };
     let message = format!("the decision{about} is {} {by} ({}){tags}", decided.action.name(), decided.reason_code);
-    let remedy = Some("correct the policy or the test; `guard policy explain` shows what each rule does".to_owned());
     let finding = RuleFinding::new(Code::WrongValue, format!("{pointer}/expect/{field}"), message, expected);
-    Some(RuleFinding { remedy, ..finding })
+    Some(finding.with_remedy("correct the policy or the test; `guard policy explain` shows what each rule does"))
 }
 
 fn is_same_set(expected: &[String], actual: &[String]) -> bool {

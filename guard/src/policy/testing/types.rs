@@ -40,8 +40,7 @@ pub(super) struct CallDocument {
     pub(super) repeat: Option<u64>,
     #[serde(default)]
     pub(super) outcome: OutcomeDocument,
-    #[serde(default)]
-    pub(super) expect: ExpectDocument,
+    pub(super) expect: Option<ExpectDocument>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]

@@ -23,8 +23,8 @@ use crate::streams::Streams;
 /// The file of tests has calls with the expected decisions. With `--events`, the calls of a file of events are decided again, and those
 /// that would be decided differently are listed. No tool is called.
 ///
-/// Exit code 0: all decisions are as expected, or as recorded. 1: a decision differs, or the file has errors. 2: the policy is invalid.
-/// 3: a file cannot be read.
+/// Exit code 0: all decisions are as expected, or as recorded. 1: a decision differs, or the file has errors. 2: the policy is invalid,
+/// or the file of events has no tool calls. 3: a file cannot be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Policy file
