@@ -107,7 +107,7 @@ fn a_refusal_names_the_allow_rule_that_could_not_be_decided() {
     let mut run = Run::new(rules("guardrails", &format!("{allow}{deny}")));
     let record = run.call("git", "get", &json!({})).record;
     assert_eq!((record.rule_id.as_deref(), record.explain.reason_code.as_str()), (Some("d"), "POLICY_BLOCK"));
-    assert_eq!(record.explain.summary, "No (allow rule `a` could not be decided)");
+    assert_eq!(record.explain.summary, "No (allow rule `a` could not be decided: `call.args.x` has no value)");
     assert_eq!(run.call("git", "get", &json!({"x": 2})).record.explain.summary, "No");
     assert_eq!(run.call("git", "get", &json!({"x": 1})).record.action, Action::Allow);
     let mut run = Run::new(rules("guardrails", &format!("{deny}{allow}")));

@@ -1,7 +1,7 @@
 //! `counterproof guard policy` as a user runs it.
 
 use counterproof_tests::{Finished, Sandbox};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const POLICY: &str = "\
 policy_id: shop
@@ -193,10 +193,131 @@ passed  force pushes are refused (1 call)
 FAILED  pushes are refused (1 call)
 1 passed, 1 failed
     "##);
-    let finished = run(
-        &sandbox
-            .with_file("t.json", "{\"tests\": [{\"name\": \"n\", \"calls\": [{\"server\": \"s\", \"tool\": \"t\"}]}]}"),
-        &["test", "p.yaml", "t.json"],
-    );
-    assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "passed  n (1 call)\n1 passed, 0 failed\n"));
+    let nothing = "{\"tests\": [{\"name\": \"n\", \"calls\": [{\"server\": \"s\", \"tool\": \"t\"}]}]}";
+    let finished = run(&sandbox.with_file("t.json", nothing), &["test", "p.yaml", "t.json"]);
+    assert_eq!(finished.code, Some(1), "{finished}");
+    assert!(finished.stdout.contains("t.json:1:35") && finished.stdout.contains("FAILED  n (1 call)"), "{finished}");
+}
+
+/// Returns the events of a call that a policy allowed, or observed with another decision.
+fn recorded(call_id: &str, args: &Value, observed: Option<&str>) -> String {
+    let event = |kind: &str, fields: &Value| {
+        let mut event = json!({
+            "v": "0.1.0", "type": kind, "ts": "2026-01-31T12:00:00.000Z", "run_id": "r", "agent_id": "a",
+            "client": "codex", "env": "ci", "source": {"host_id": "h", "proc_id": "1", "shim_id": "s"},
+        });
+        for (name, value) in fields.as_object().unwrap() {
+            event[name] = value.clone();
+        }
+        format!("{event}\n")
+    };
+    let hash = "a".repeat(64);
+    let call = json!({"call_id": call_id, "server_name": "git", "tool_name": "push", "args_hash": hash});
+    let mut start = call.clone();
+    start["transport"] = json!("mcp_stdio");
+    start["bytes_in"] = json!(90);
+    start["seq"] = json!(1);
+    start["preview"] = json!({"truncated": false, "args_preview": args.to_string()});
+    let mut decision = json!({
+        "action": "ALLOW", "rule_id": null, "severity": "info",
+        "explain": {"summary": "s", "reason_code": "DEFAULT_ALLOW"},
+        "policy": {"policy_id": "old", "policy_version": "1", "policy_hash": "none"},
+    });
+    if let Some(action) = observed {
+        decision["observed"] = json!({"action": action, "rule_id": "old", "reason_code": "OLD"});
+    }
+    event("tool_call_start", &json!({"call": start}))
+        + &event("tool_call_decision", &json!({"call": call, "decision": decision}))
+}
+
+#[test]
+fn recorded_calls_of_the_mode_observe_are_counted_apart() {
+    let forced = json!({"force": true});
+    let events = [
+        recorded("c1", &forced, None),
+        recorded("c2", &forced, Some("ALLOW")),
+        recorded("c3", &json!({}), Some("BLOCK")),
+    ];
+    let finished =
+        run(&sandbox().with_file("events.jsonl", &events.concat()), &["test", "p.yaml", "--events", "events.jsonl"]);
+    assert_eq!(finished.code, Some(1), "{finished}");
+    insta::assert_snapshot!(finished.stdout, @r##"
+1 call: recorded ALLOW (DEFAULT_ALLOW); this policy BLOCK by rule `no-force` (POLICY_BLOCK)
+  2026-01-31T12:00:00Z  git/push  run r  call c1
+1 call: recorded ALLOW by rule `old` (OLD); this policy BLOCK by rule `no-force` (POLICY_BLOCK)
+  2026-01-31T12:00:00Z  git/push  run r  call c2
+1 call: recorded BLOCK by rule `old` (OLD), allowed by the mode `observe`; this policy BLOCK by rule `loop` (BREAKER_TRIPPED)
+  2026-01-31T12:00:00Z  git/push  run r  call c3
+note: 2 calls were recorded in the mode `observe`, which refuses nothing; the recorded rules would have refused 1, and this policy would refuse 2
+3 of 3 calls would be decided differently
+    "##);
+}
+
+#[test]
+fn a_file_without_calls_is_an_error() {
+    let events = recorded("c1", &json!({}), None);
+    let (start, _) = events.split_once('\n').unwrap();
+    let sandbox =
+        sandbox().with_file("empty.jsonl", "").with_file("start.jsonl", start).with_file("p2.txt", "policy\n");
+    for (file, message) in [
+        ("empty.jsonl", "error: `empty.jsonl` has no tool call\n"),
+        ("start.jsonl", "error: `start.jsonl` has no decision about a tool call\n"),
+        ("p2.txt", "error: `p2.txt` has no tool call; line 1 is not an event: "),
+    ] {
+        let finished = run(&sandbox, &["test", "p.yaml", "--events", file]);
+        assert_eq!(finished.code, Some(2), "{finished}");
+        assert!(finished.stderr.contains(message) && finished.stderr.contains("ledger export"), "{finished}");
+    }
+}
+
+#[test]
+fn a_condition_that_reads_an_argument_without_a_test_is_reported() {
+    let policy = "\
+policy_id: p
+version: '1'
+mode: guardrails
+rules:
+- rule_id: no-etc
+  kind: deny
+  match: {cel: \"call.args.path.startsWith('/etc')\"}
+- rule_id: misspelt
+  kind: deny
+  match: {cel: call.tool == 'x'}
+";
+    let valid = policy.split("- rule_id: misspelt").next().unwrap();
+    let sandbox = sandbox().with_file("both.yaml", policy).with_file("valid.yaml", valid);
+    insta::assert_snapshot!(run(&sandbox, &["lint", "both.yaml"]), @r##"
+exit code: 1
+--- stdout
+warning[unguarded-argument]: the expression has no value for calls without the argument `path`: the rule refuses them
+ --> both.yaml:7:17
+  |
+6 |   kind: deny
+7 |   match: {cel: "call.args.path.startsWith('/etc')"}
+  |                 ^^^^^^^^^^^^^^ expected `has(call.args.path) && …`
+  |
+  = pointer: /rules/0/match/cel
+  = help: test the argument first: `has(call.args.path) && …`
+
+error[invalid-expression]: `call` has no field `tool`
+ --> both.yaml:10:21
+   |
+ 9 |   kind: deny
+10 |   match: {cel: call.tool == 'x'}
+   |                     ^^^^ expected a CEL condition
+   |
+   = pointer: /rules/1/match/cel
+   = help: use one of `server_name`, `tool_name`, `args`, `bytes_in`, `transport`, `risk_class`
+
+1 error and 1 warning in 1 file
+    "##);
+    insta::assert_snapshot!(run(&sandbox, &["explain", "valid.yaml", "--server", "s", "--tool", "t"]).stdout, @r##"
+Policy `p`, version 1, mode guardrails: the rules decide.
+
+Rules for the call, in order:
+
+   1  no-etc  deny        undecided: cel: missing field `path`; treated in the stricter way (see `defaults`): decides BLOCK
+
+decision: BLOCK by rule `no-etc` (POLICY_ERROR): Refused: rule `no-etc` could not be decided: `call.args.path` has no value
+    "##);
 }

@@ -20,7 +20,7 @@ pub(super) struct Compiler {
     pub(super) server_names: NamePatternsBuilder,
     pub(super) tool_names: NamePatternsBuilder,
     pub(super) findings: Vec<RuleFinding>,
-    rules: Vec<Rule>,
+    rules: Vec<(usize, Rule)>,
     policy: Option<Policy>,
 }
 
@@ -42,9 +42,9 @@ impl Compiler {
         std::mem::take(&mut self.findings)
     }
 
-    /// Returns the policy, if there were no findings.
-    pub(super) fn finish(self) -> Option<Policy> {
-        self.policy
+    /// Returns the policy, if there were no findings, and the rules that could be compiled, with their indexes.
+    pub(super) fn finish(self) -> (Option<Policy>, Vec<(usize, Rule)>) {
+        (self.policy, self.rules)
     }
 
     fn compile_rules(&mut self, document: &Value) {
@@ -66,7 +66,7 @@ impl Compiler {
             if let Ok(rule) = serde_json::from_value::<RuleDocument>(value.clone())
                 && let Some(rule) = self.compile_rule(rule, &pointer)
             {
-                self.rules.push(rule);
+                self.rules.push((index, rule));
             }
         }
     }
@@ -91,7 +91,7 @@ impl Compiler {
                 let expected = format!("one of `{}`", known.join("`, `"));
                 let message = format!("no run has this value{meant}");
                 let finding = RuleFinding::new(Code::WrongValue, pointer, message, expected);
-                self.findings.push(RuleFinding { remedy: near.map(|near| format!("write `{near}`")), ..finding });
+                self.findings.push(finding.with_any_remedy(near.map(|near| format!("write `{near}`"))));
             }
         }
     }
@@ -134,7 +134,7 @@ impl Compiler {
             },
             responses: header.responses,
             selectors: selectors(header.selectors),
-            rules: std::mem::take(&mut self.rules),
+            rules: self.rules.iter().map(|(_, rule)| rule.clone()).collect(),
             server_names,
             tool_names,
         });

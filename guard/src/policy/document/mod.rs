@@ -5,6 +5,6 @@ mod parse;
 mod rule;
 mod types;
 
+pub(in crate::policy) use parse::{Compiled, check_document, format};
 pub use parse::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE, PolicyFile};
-pub(in crate::policy) use parse::{check_document, format};
 pub(in crate::policy) use rule::default_reason_code;

@@ -11,7 +11,7 @@ use counterproof_validation::{
 use serde_json::Value;
 
 use super::compile::Compiler;
-use crate::policy::model::Policy;
+use crate::policy::model::{Policy, Rule};
 
 /// Largest size of a policy file.
 pub const MAX_POLICY_BYTES: u64 = 1 << 20;
@@ -51,6 +51,19 @@ pub enum LoadPolicyError {
     Invalid(#[from] InvalidPolicy),
 }
 
+/// The valid parts of a policy file, and its errors.
+#[derive(Debug, Default)]
+pub(in crate::policy) struct Compiled {
+    /// The document; `None` if it cannot be parsed.
+    pub(in crate::policy) document: Option<Value>,
+    /// The policy, if the compiler found no errors.
+    pub(in crate::policy) policy: Option<Policy>,
+    /// The rules that could be compiled, with their indexes. A condition with an error is missing in its rule.
+    pub(in crate::policy) rules: Vec<(usize, Rule)>,
+    /// The errors.
+    pub(in crate::policy) findings: Vec<Finding>,
+}
+
 /// A policy file that was read.
 #[derive(Debug)]
 pub struct PolicyFile {
@@ -71,16 +84,24 @@ impl PolicyFile {
 
     /// Parses the file, and returns the policy with its document.
     pub fn parse(&self) -> Result<(Policy, Value), InvalidPolicy> {
+        match self.compile() {
+            Compiled { document: Some(document), policy: Some(policy), findings, .. } if findings.is_empty() => {
+                Ok((policy, document))
+            }
+            Compiled { findings, .. } => Err(InvalidPolicy { findings }),
+        }
+    }
+
+    /// Compiles the parts of the file that are valid.
+    pub(in crate::policy) fn compile(&self) -> Compiled {
         let Self { path, bytes } = self;
         if bytes.len() as u64 > MAX_POLICY_BYTES {
-            return Err(InvalidPolicy { findings: vec![too_large(path, bytes.len())] });
+            return Compiled { findings: vec![too_large(path, bytes.len())], ..Compiled::default() };
         }
         let mut compiler = Compiler::default();
         let checked = check_document(self, |value| compiler.compile(value));
-        match (checked.value, compiler.finish()) {
-            (Some(document), Some(policy)) if checked.findings.is_empty() => Ok((policy, document)),
-            _ => Err(InvalidPolicy { findings: checked.findings }),
-        }
+        let (policy, rules) = compiler.finish();
+        Compiled { document: checked.value, policy, rules, findings: checked.findings }
     }
 }
 

@@ -11,8 +11,8 @@ use super::types::{
     RateLimitDocument, RuleDocument,
 };
 use crate::policy::model::{
-    ArgsCondition, Breaker, BreakerThreshold, Budget, CelCondition, Conditions, Dedupe, Effect, InvalidPattern,
-    NamePatternsBuilder, PatternRange, Range, RateLimit, Refusal, Rule, RuleId, RuleKind, Scope,
+    ArgsCondition, Breaker, BreakerThreshold, Budget, CelCondition, Conditions, Dedupe, Effect, InvalidCel,
+    InvalidPattern, NamePatternsBuilder, PatternRange, Range, RateLimit, Refusal, Rule, RuleId, RuleKind, Scope,
 };
 
 /// The time to wait if a rule does not state it.
@@ -44,7 +44,7 @@ impl Compiler {
             tool_name,
             risk_class: lower(&document.risk_class),
             args: document.args.map(|args| self.args(args, &child(pointer, "args"))),
-            cel: document.cel.and_then(|text| self.cel(&text, child(pointer, "cel"))),
+            cel: document.cel.and_then(|text| self.cel(&text, &child(pointer, "cel"))),
         }
     }
 
@@ -69,15 +69,16 @@ impl Compiler {
         }
     }
 
-    fn cel(&mut self, text: &str, pointer: String) -> Option<CelCondition> {
+    fn cel(&mut self, text: &str, pointer: &str) -> Option<CelCondition> {
         match CelCondition::compile(text) {
             Ok(condition) => Some(condition),
-            Err(error) => {
-                self.findings.push(RuleFinding {
-                    within: Some(error.span.clone()),
-                    remedy: Some(error.remedy.clone()),
-                    ..RuleFinding::new(Code::InvalidExpression, pointer, error.message, "a CEL condition")
-                });
+            Err(errors) => {
+                let finding = |error: InvalidCel| {
+                    RuleFinding::new(Code::InvalidExpression, pointer, error.message, "a CEL condition")
+                        .with_remedy(error.remedy)
+                        .within(error.span)
+                };
+                self.findings.extend(errors.into_iter().map(finding));
                 None
             }
         }
@@ -101,10 +102,7 @@ fn patterns(
                 InvalidPattern::TooLarge => "use smaller repetitions",
                 _ => "correct the pattern",
             };
-            findings.push(RuleFinding {
-                remedy: Some(remedy.to_owned()),
-                ..RuleFinding::new(Code::WrongValue, pointer, error.to_string(), expected)
-            });
+            findings.push(RuleFinding::new(Code::WrongValue, pointer, error.to_string(), expected).with_remedy(remedy));
         }
     };
     for (index, glob) in document.glob.iter().enumerate() {

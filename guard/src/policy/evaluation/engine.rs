@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::evaluate::Evaluation;
 use super::names::{NameCache, failed_name};
 use super::reasons::reason;
-use super::record::Outcome;
+use super::record::{Doubts, Outcome};
 use super::state::RuleState;
 use super::steps::{Matching, RuleStep};
 use crate::identity::RunIdentity;
@@ -85,7 +85,8 @@ impl Engine {
         let now = self.advance(now);
         let policy = &*self.policy;
         if !self.applies {
-            return Decision { record: Outcome::NotApplicable.record(policy, None), tags: Vec::new(), breaker: None };
+            let record = Outcome::NotApplicable.record(policy, &Doubts::default());
+            return Decision { record, tags: Vec::new(), breaker: None };
         }
         let names = self.names.facts(policy, call.server_name, call.tool_name);
         if let Some(steps) = &mut steps {

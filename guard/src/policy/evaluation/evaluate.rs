@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::counters::{Bucket, Spent};
 use super::names::Candidate;
 use super::reasons;
-use super::record::Outcome;
+use super::record::{Doubts, Outcome};
 use super::scope::ScopeKeys;
 use super::state::RuleState;
 use super::steps::{Matching, RuleStep, Treatment};
@@ -43,6 +43,8 @@ pub(super) struct Evaluation<'e> {
     skipped_allow: Option<usize>,
     /// The first undecided rule that was treated in the more lenient way.
     failed_open: Option<usize>,
+    /// Why rules are undecided, without values of the call.
+    doubts: Vec<(usize, String)>,
     /// Rules that count the call if it is allowed.
     spending: Vec<usize>,
 }
@@ -79,6 +81,7 @@ impl<'e> Evaluation<'e> {
             trip: None,
             skipped_allow: None,
             failed_open: None,
+            doubts: Vec::new(),
             spending: Vec::new(),
         }
     }
@@ -95,7 +98,10 @@ impl<'e> Evaluation<'e> {
                 (matched, _) => matched,
             };
             let treatment = match &matched {
-                Match::Undecided(..) => Some(self.treatment()),
+                Match::Undecided(_, doubt) => {
+                    self.doubts.push((candidate.rule, doubt.without_values()));
+                    Some(self.treatment())
+                }
                 Match::Yes | Match::No(_) => None,
             };
             let is_traced = steps.is_some();
@@ -275,8 +281,9 @@ impl<'e> Evaluation<'e> {
             self.spend();
         }
         // Without the doubt, the allow rule could have decided.
-        let doubtful_allow = self.skipped_allow.filter(|_| Some(outcome) == self.kept);
-        let record = outcome.record(self.policy, doubtful_allow);
+        let skipped_allow = self.skipped_allow.filter(|_| Some(outcome) == self.kept);
+        let doubts = Doubts { skipped_allow, reasons: std::mem::take(&mut self.doubts) };
+        let record = outcome.record(self.policy, &doubts);
         // A policy that observes refuses no call.
         let breaker = trip.map(|(_, trip)| trip).filter(|_| record.action != Action::Allow);
         Decision { record, tags: self.classes.into_certain(), breaker }

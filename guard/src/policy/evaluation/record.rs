@@ -26,6 +26,25 @@ pub(super) enum Outcome {
     FailedOpen(usize),
 }
 
+/// The rules that could not be decided about a call.
+#[derive(Debug, Default)]
+pub(super) struct Doubts {
+    /// The allow rule that could have decided before the rule that did.
+    pub(super) skipped_allow: Option<usize>,
+    /// Why rules could not be decided, without values of the call.
+    pub(super) reasons: Vec<(usize, String)>,
+}
+
+impl Doubts {
+    /// Returns that a rule could not be decided, and why.
+    fn about(&self, index: usize, rule: Option<&Rule>) -> String {
+        let id = rule.map(|rule| rule.id.as_str()).unwrap_or_default();
+        let reason = self.reasons.iter().find(|(rule, _)| *rule == index);
+        let reason = reason.map(|(_, reason)| format!(": {reason}")).unwrap_or_default();
+        format!("rule `{id}` could not be decided{reason}")
+    }
+}
+
 impl Outcome {
     /// The action, before the mode of the policy changes it.
     pub(super) fn action(self, policy: &Policy) -> Action {
@@ -46,8 +65,8 @@ impl Outcome {
     }
 
     /// Returns the decision as the event states it. A refusal names the allow rule that could not be decided.
-    pub(super) fn record(self, policy: &Policy, doubtful_allow: Option<usize>) -> DecisionRecord {
-        let enforced = self.enforced(policy, doubtful_allow);
+    pub(super) fn record(self, policy: &Policy, doubts: &Doubts) -> DecisionRecord {
+        let enforced = self.enforced(policy, doubts);
         if policy.mode != Mode::Observe {
             return enforced;
         }
@@ -76,7 +95,7 @@ impl Outcome {
     }
 
     /// Returns the decision in the modes that enforce rules.
-    fn enforced(self, policy: &Policy, doubtful_allow: Option<usize>) -> DecisionRecord {
+    fn enforced(self, policy: &Policy, doubts: &Doubts) -> DecisionRecord {
         let rule = self.rule(policy);
         let refusal = match self {
             Outcome::Rule(_) => rule.and_then(refusal),
@@ -86,10 +105,9 @@ impl Outcome {
             (Action::Block, Mode::Control) => Action::RejectWithHint,
             (action, _) => action,
         };
-        let mut explain = self.explanation(rule, refusal);
-        let doubtful = doubtful_allow.filter(|_| action != Action::Allow).and_then(|index| policy.rules.get(index));
-        if let Some(allow) = doubtful {
-            let _ = write!(explain.summary, " (allow rule `{}` could not be decided)", allow.id);
+        let mut explain = self.explanation(rule, refusal, doubts);
+        if let Some(allow) = doubts.skipped_allow.filter(|_| action != Action::Allow) {
+            let _ = write!(explain.summary, " (allow {})", doubts.about(allow, policy.rules.get(allow)));
         }
         let terminate = || Termination {
             terminate_code: refusal.map_or_else(String::new, |refusal| refusal.terminate_code.clone()),
@@ -108,17 +126,17 @@ impl Outcome {
         }
     }
 
-    fn explanation(self, rule: Option<&Rule>, refusal: Option<&Refusal>) -> Explanation {
+    fn explanation(self, rule: Option<&Rule>, refusal: Option<&Refusal>, doubts: &Doubts) -> Explanation {
         let id = || rule.map(|rule| rule.id.as_str()).unwrap_or_default();
         let (summary, reason_code) = match (self, rule.map(|rule| &rule.effect)) {
             (Outcome::NotApplicable, _) => {
                 ("Allowed: the policy is not for this run".to_owned(), "POLICY_NOT_APPLICABLE".to_owned())
             }
-            (Outcome::FailedClosed(_), _) => {
-                (format!("Refused: rule `{}` could not be decided", id()), POLICY_ERROR.to_owned())
+            (Outcome::FailedClosed(index), _) => {
+                (format!("Refused: {}", doubts.about(index, rule)), POLICY_ERROR.to_owned())
             }
-            (Outcome::FailedOpen(_), _) => {
-                (format!("Allowed: rule `{}` could not be decided", id()), POLICY_ERROR.to_owned())
+            (Outcome::FailedOpen(index), _) => {
+                (format!("Allowed: {}", doubts.about(index, rule)), POLICY_ERROR.to_owned())
             }
             (Outcome::Rule(_), Some(Effect::Allow { reason_code, message })) => {
                 let message = message.clone();

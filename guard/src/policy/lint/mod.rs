@@ -1,9 +1,10 @@
-//! Warnings about valid policies: rules that do not do what their author probably means.
+//! Warnings about policies: valid rules that do not do what their author probably means.
 
-mod cel_fields;
+mod cel_guards;
 mod code;
 mod coverage;
 mod lint_policy;
+mod linting;
 mod regex_reach;
 mod rules;
 

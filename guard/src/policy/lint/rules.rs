@@ -1,152 +1,163 @@
 //! The checks behind the warnings.
 
+use std::borrow::Cow;
+
 use counterproof_artifact::pointer::child;
 use counterproof_ledger::event::{Action, Mode};
 use counterproof_validation::nearest;
 use serde_json::Value;
 
-use super::cel_fields::{UnknownField, unknown_fields};
+use super::cel_guards::{Unguarded, unguarded_arguments};
 use super::code::LintCode;
 use super::coverage::covers;
-use super::lint_policy::{Lint, written_rules};
+use super::lint_policy::Lint;
+use super::linting::{Linting, Written};
 use super::regex_reach::is_anchored;
 use crate::policy::evaluation::refusal;
-use crate::policy::model::{Effect, Policy, Refusal, Rule};
+use crate::policy::model::{ArgsCondition, Effect, OnError, Refusal, Rule};
 
-/// Checks a valid policy.
-pub(super) fn check(policy: &Policy, document: &Value) -> Vec<Lint> {
-    let written = written_rules(document);
-    let rules: Vec<(usize, &Rule, &Value)> = policy
-        .rules()
-        .iter()
-        .zip(written)
-        .enumerate()
-        .filter(|(_, (rule, _))| rule.is_enabled)
-        .map(|(index, (rule, value))| (index, rule, value))
-        .collect();
+/// Checks the rules without errors.
+pub(super) fn check(policy: &Linting<'_>) -> Vec<Lint> {
     let mut lints = Vec::new();
-    check_policy(policy, document, &rules, &mut lints);
-    check_shadows(&rules, &mut lints);
-    for (position, (index, rule, value)) in rules.iter().enumerate() {
-        let pointer = format!("/rules/{index}");
-        check_risk_classes(rule, &rules[..position], &pointer, &mut lints);
-        check_regexes(value, &pointer, &mut lints);
-        check_cel(rule, &pointer, &mut lints);
-        check_costs(rule, &pointer, &mut lints);
-        check_unused(policy, rule, value, &pointer, &mut lints);
+    check_policy(policy, &mut lints);
+    check_shadows(policy, &mut lints);
+    for (position, written) in policy.rules.iter().enumerate() {
+        if !policy.has_invalid(0..written.index) {
+            check_risk_classes(written, &policy.rules[..position], &mut lints);
+        }
+        check_regexes(written, &mut lints);
+        check_cel(policy, written, &mut lints);
+        check_costs(written, &mut lints);
+        check_unused(policy, written, &mut lints);
     }
     lints
 }
 
-fn add(lints: &mut Vec<Lint>, code: LintCode, pointer: String, message: String, expected: &'static str) {
-    lints.push(Lint { code, pointer, message, expected });
+fn add(
+    lints: &mut Vec<Lint>,
+    (code, pointer): (LintCode, String),
+    message: String,
+    expected: impl Into<Cow<'static, str>>,
+) {
+    lints.push(Lint { code, pointer, within: None, message, expected: expected.into() });
 }
 
-fn check_policy(policy: &Policy, document: &Value, rules: &[(usize, &Rule, &Value)], lints: &mut Vec<Lint>) {
+fn check_policy(policy: &Linting<'_>, lints: &mut Vec<Lint>) {
+    let (document, rules) = (policy.document, &policy.rules);
     if let (Some(version), Some(other)) = (document.get("version"), document.get("policy_version"))
         && version != other
     {
         let message = format!("`policy_version` {other} is used, and not `version` {version}");
-        add(lints, LintCode::VersionsDiffer, "/version".to_owned(), message, "one version");
+        add(lints, (LintCode::VersionsDiffer, "/version".to_owned()), message, "one version");
     }
-    if rules.is_empty() && policy.mode() != Mode::Observe {
+    if rules.is_empty() && policy.invalid.is_empty() && policy.mode.is_some_and(|mode| mode != Mode::Observe) {
         let message = "the policy allows every call: it has no rule that is enabled".to_owned();
-        add(lints, LintCode::NoRules, String::new(), message, "at least one rule");
+        add(lints, (LintCode::NoRules, String::new()), message, "at least one rule");
     }
-    let refusing = rules.iter().filter(|(_, rule, _)| refusal(rule).is_some()).count();
-    if policy.mode() == Mode::Observe && refusing > 0 {
+    let refusing = rules.iter().filter(|written| refusal(written.rule).is_some()).count();
+    if policy.mode == Some(Mode::Observe) && refusing > 0 {
         let rules = if refusing == 1 { "1 rule" } else { &format!("{refusing} rules") };
         let message = format!("the mode `observe` refuses no call; {rules} would");
-        add(lints, LintCode::OnlyObserves, "/mode".to_owned(), message, "`guardrails` or `control`, to enforce rules");
+        let expected = "`guardrails` or `control`, to enforce rules";
+        add(lints, (LintCode::OnlyObserves, "/mode".to_owned()), message, expected);
     }
 }
 
 /// The first allow, deny or budget rule that decides is kept, so a rule below one that covers it never decides.
-fn check_shadows(rules: &[(usize, &Rule, &Value)], lints: &mut Vec<Lint>) {
+fn check_shadows(policy: &Linting<'_>, lints: &mut Vec<Lint>) {
+    let rules = &policy.rules;
     let is_verdict = |rule: &Rule| matches!(rule.effect, Effect::Allow { .. } | Effect::Deny(_));
     let keeps = |rule: &Rule| is_verdict(rule) || matches!(rule.effect, Effect::Budget(_));
     let mut below_everything = false;
-    for (position, (index, rule, value)) in rules.iter().enumerate() {
-        let later = rules[position + 1..].iter().any(|(_, rule, _)| keeps(rule));
+    for (position, Written { index, rule, value }) in rules.iter().enumerate() {
+        let pointer = format!("/rules/{index}");
+        let later = rules[position + 1..].iter().any(|written| keeps(written.rule));
         if !below_everything && matches!(rule.effect, Effect::Allow { .. }) && covers(value.get("match"), None) && later
         {
             let message = format!("rule `{}` allows every call before the rules below it can decide", rule.id);
-            add(lints, LintCode::AllowsEverything, format!("/rules/{index}"), message, "conditions, or the last place");
+            add(lints, (LintCode::AllowsEverything, pointer), message, "conditions, or the last place");
             below_everything = true;
             continue;
         }
         if below_everything || !keeps(rule) {
             continue;
         }
-        let mut earlier = rules[..position].iter().filter(|(_, rule, _)| is_verdict(rule));
-        let covering = earlier.find(|(other, _, first)| {
+        let mut earlier = rules[..position].iter().filter(|written| is_verdict(written.rule));
+        let covering = earlier.find(|other| {
             // A tag rule in between can add the class to calls that the earlier rule did not match.
-            let tags =
-                rules.iter().any(|(at, rule, _)| other < at && at < index && matches!(rule.effect, Effect::Tag(_)));
-            let by_class = first.pointer("/match/risk_class").is_some();
-            !(tags && by_class) && covers(first.get("match"), value.get("match"))
+            let is_tag = |it: &Written<'_>| matches!(it.rule.effect, Effect::Tag(_));
+            let between = other.index + 1..*index;
+            let tags = rules.iter().any(|it| between.contains(&it.index) && is_tag(it)) || policy.has_invalid(between);
+            let by_class = other.value.pointer("/match/risk_class").is_some();
+            !(tags && by_class) && covers(other.value.get("match"), value.get("match"))
         });
-        if let Some((_, other, _)) = covering {
+        if let Some(other) = covering {
+            let other = &other.rule.id;
             let message =
-                format!("rule `{}` never decides, because rule `{}` decides about all of its calls", rule.id, other.id);
-            add(lints, LintCode::ShadowedRule, format!("/rules/{index}"), message, "a rule that can decide");
+                format!("rule `{}` never decides, because rule `{other}` decides about all of its calls", rule.id);
+            add(lints, (LintCode::ShadowedRule, pointer), message, "a rule that can decide");
         }
     }
 }
 
-fn check_risk_classes(rule: &Rule, earlier: &[(usize, &Rule, &Value)], pointer: &str, lints: &mut Vec<Lint>) {
-    let added = earlier.iter().filter_map(|(_, rule, _)| match &rule.effect {
+fn check_risk_classes(written: &Written<'_>, earlier: &[Written<'_>], lints: &mut Vec<Lint>) {
+    let added = earlier.iter().filter_map(|written| match &written.rule.effect {
         Effect::Tag(classes) => Some(classes),
         _ => None,
     });
     let added: Vec<&str> = added.flatten().map(String::as_str).collect();
-    for (index, class) in rule.conditions.risk_class.iter().enumerate() {
+    for (index, class) in written.rule.conditions.risk_class.iter().enumerate() {
         if !added.contains(&class.as_str()) {
             let near = nearest(class, &added).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             let message = format!("no tag rule above adds the risk class `{class}`{near}");
-            let pointer = format!("{pointer}/match/risk_class/{index}");
-            add(lints, LintCode::UnknownRiskClass, pointer, message, "a risk class that a tag rule above adds");
+            let pointer = format!("/rules/{}/match/risk_class/{index}", written.index);
+            let expected = "a risk class that a tag rule above adds";
+            add(lints, (LintCode::UnknownRiskClass, pointer), message, expected);
         }
     }
 }
 
-fn check_regexes(value: &Value, pointer: &str, lints: &mut Vec<Lint>) {
+fn check_regexes(written: &Written<'_>, lints: &mut Vec<Lint>) {
     for names in ["server_name", "tool_name"] {
-        let list = value.pointer(&format!("/match/{names}/regex")).and_then(Value::as_array);
+        let list = written.value.pointer(&format!("/match/{names}/regex")).and_then(Value::as_array);
         for (index, regex) in list.into_iter().flatten().enumerate() {
             let Some(regex) = regex.as_str() else { continue };
             if !is_anchored(regex) {
                 let message = "the expression matches parts of names".to_owned();
-                let pointer = format!("{pointer}/match/{names}/regex/{index}");
-                add(
-                    lints,
-                    LintCode::UnanchoredRegex,
-                    pointer,
-                    message,
-                    "`^` at the start and `$` at the end of every branch",
-                );
+                let pointer = format!("/rules/{}/match/{names}/regex/{index}", written.index);
+                let expected = "`^` at the start and `$` at the end of every branch";
+                add(lints, (LintCode::UnanchoredRegex, pointer), message, expected);
             }
         }
     }
 }
 
-fn check_cel(rule: &Rule, pointer: &str, lints: &mut Vec<Lint>) {
-    let Some(condition) = &rule.conditions.cel else { return };
-    for UnknownField { object, name, known } in unknown_fields(condition.source()) {
-        let near = nearest(&name, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let message = format!("`{object}` has no field `{name}`{near}");
-        add(
-            lints,
-            LintCode::UnknownField,
-            format!("{pointer}/match/cel"),
+fn check_cel(policy: &Linting<'_>, written: &Written<'_>, lints: &mut Vec<Lint>) {
+    let conditions = &written.rule.conditions;
+    let Some(condition) = &conditions.cel else { return };
+    let given = conditions.args.as_ref().map(ArgsCondition::required_keys).unwrap_or_default();
+    for Unguarded { span, argument, guard } in unguarded_arguments(condition, &given) {
+        let treatment = match (&written.rule.effect, policy.on_error) {
+            (Effect::Tag(_), _) => "the rules for its risk classes are undecided",
+            (Effect::Allow { .. }, OnError::Block) => "the rule does not allow them",
+            (Effect::Allow { .. }, OnError::Allow) => "the rule allows them",
+            (Effect::Deny(_), OnError::Block) => "the rule refuses them",
+            (_, OnError::Block) => "the rule counts them",
+            (_, OnError::Allow) => "the rule does not apply to them",
+        };
+        let message = format!("the expression has no value for calls without the argument `{argument}`: {treatment}");
+        lints.push(Lint {
+            code: LintCode::UnguardedArgument,
+            pointer: format!("/rules/{}/match/cel", written.index),
+            within: Some(span),
             message,
-            "a field that the documentation lists",
-        );
+            expected: format!("`{guard}`").into(),
+        });
     }
 }
 
-fn check_costs(rule: &Rule, pointer: &str, lints: &mut Vec<Lint>) {
-    let (cost, limit, field) = match &rule.effect {
+fn check_costs(written: &Written<'_>, lints: &mut Vec<Lint>) {
+    let (cost, limit, field) = match &written.rule.effect {
         Effect::Budget(budget) => (budget.cost_units_per_call, budget.limit_cost_units, "budget/cost_units_per_call"),
         Effect::RateLimit(limit) => {
             (limit.cost_tokens_per_call, Some(limit.capacity), "rate_limit/cost_tokens_per_call")
@@ -155,15 +166,17 @@ fn check_costs(rule: &Rule, pointer: &str, lints: &mut Vec<Lint>) {
     };
     if limit.is_some_and(|limit| cost > limit) {
         let message = format!("one call costs {cost}, which is more than the limit of {}", limit.unwrap_or_default());
-        let pointer = format!("{pointer}/effect/{field}");
-        add(lints, LintCode::NeverAllows, pointer, message, "a cost of at most the limit");
+        let pointer = format!("/rules/{}/effect/{field}", written.index);
+        add(lints, (LintCode::NeverAllows, pointer), message, "a cost of at most the limit");
     }
 }
 
 /// Finds fields that the action of a rule does not use.
-fn check_unused(policy: &Policy, rule: &Rule, value: &Value, pointer: &str, lints: &mut Vec<Lint>) {
+fn check_unused(policy: &Linting<'_>, written: &Written<'_>, lints: &mut Vec<Lint>) {
+    let Written { index, rule, value } = written;
     let Some(Refusal { action, .. }) = refusal(rule) else { return };
-    let is_hint = *action == Action::RejectWithHint || *action == Action::Block && policy.mode() == Mode::Control;
+    let may_be_control = policy.mode.is_none_or(|mode| mode == Mode::Control);
+    let is_hint = *action == Action::RejectWithHint || *action == Action::Block && may_be_control;
     let inner = match rule.effect {
         Effect::Budget(_) => "/effect/budget",
         Effect::RateLimit(_) => "/effect/rate_limit",
@@ -182,8 +195,8 @@ fn check_unused(policy: &Policy, rule: &Rule, value: &Value, pointer: &str, lint
     for (field, is_used) in fields {
         if !is_used && value.pointer(inner).and_then(|effect| effect.get(field)).is_some() {
             let message = format!("the action `{}` does not use `{field}`", action.name());
-            let pointer = child(&format!("{pointer}{inner}"), field);
-            add(lints, LintCode::UnusedField, pointer, message, "a field that the action uses");
+            let pointer = child(&format!("/rules/{index}{inner}"), field);
+            add(lints, (LintCode::UnusedField, pointer), message, "a field that the action uses");
         }
     }
 }

@@ -44,6 +44,13 @@ impl Range {
 }
 
 impl ArgsCondition {
+    /// Returns the keys without which the arguments do not meet the condition.
+    pub(crate) fn required_keys(&self) -> Vec<&str> {
+        let keys = self.has_keys.iter().chain(self.key_equals.iter().map(|(key, _)| key));
+        let keys = keys.chain(self.key_in.iter().map(|(key, _)| key));
+        keys.chain(self.numeric_range.iter().map(|(key, _)| key)).map(String::as_str).collect()
+    }
+
     /// Returns the first condition that the arguments do not meet.
     pub(crate) fn unmet(&self, args: &Value) -> Option<Condition<'_>> {
         let value = |key: &str| args.as_object().and_then(|args| args.get(key));

@@ -5,10 +5,16 @@
 
 use std::fmt;
 
+use counterproof_artifact::one_line;
+use counterproof_expression::NoValue;
+
 use super::arguments::ArgsCondition;
 use super::expression::{CelCondition, CelInputs};
 use super::names::PatternRange;
 use crate::policy::call::{Args, CallFacts};
+
+/// Longest part of an expression in a reason, in characters.
+const PART_CHARS: usize = 80;
 
 /// The conditions of a rule. A field that is `None` or empty is met by every call.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -71,9 +77,27 @@ pub enum Doubt {
     /// A tag rule that would add the class is itself undecided.
     #[error("a tag rule for this risk class is undecided")]
     RiskClassUncertain,
-    /// The condition in CEL has no value. The text may contain parts of the arguments.
-    #[error("{0}")]
-    CelFailed(String),
+    /// The condition in CEL has no value.
+    #[error("{message}")]
+    CelFailed {
+        /// The part of the expression that failed.
+        part: String,
+        /// The failure. The text may contain parts of the arguments.
+        message: String,
+    },
+    /// The condition in CEL takes too many steps.
+    #[error("{}", NoValue::TooLong)]
+    CelTooLong,
+}
+
+impl Doubt {
+    /// Describes the doubt without values of the call.
+    pub(crate) fn without_values(&self) -> String {
+        match self {
+            Doubt::CelFailed { part, .. } => format!("`{}` has no value", one_line(part, PART_CHARS)),
+            other => other.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Condition<'_> {

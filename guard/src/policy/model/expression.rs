@@ -1,8 +1,9 @@
 //! Conditions in CEL over the variables `call` and `run`.
 
-use counterproof_expression::{CompileError, Expression, NoValue, Outcome};
+use counterproof_expression::{CompileError, EvaluationError, Expression, Outcome};
 use serde_json::{Map, Value, json};
 
+use super::cel_mistakes::{CALL_FIELDS, mistakes};
 use super::condition::{Doubt, RiskClasses};
 use crate::identity::RunIdentity;
 use crate::policy::call::{Args, CallFacts};
@@ -10,17 +11,10 @@ use crate::policy::call::{Args, CallFacts};
 /// The variables of a condition.
 const VARIABLES: [&str; 2] = ["call", "run"];
 
-/// The fields of `call`, as the documentation lists them.
-pub(crate) const CALL_FIELDS: [&str; 6] = ["server_name", "tool_name", "args", "bytes_in", "transport", "risk_class"];
+/// The index of `call` in the variables.
+pub(crate) const CALL: usize = 0;
 
-/// The fields of `run`.
-pub(crate) const RUN_FIELDS: [&str; 5] = ["agent_id", "client", "env", "principal", "workload"];
-
-/// The fields of `run.workload`.
-pub(crate) const WORKLOAD_FIELDS: [&str; 10] =
-    ["user", "repo_path", "ci_provider", "job_id", "repo", "branch", "namespace", "service_account", "pod", "labels"];
-
-/// The error of an expression that cannot be compiled.
+/// An error of an expression.
 pub type InvalidCel = CompileError;
 
 /// A compiled condition.
@@ -41,9 +35,13 @@ pub(crate) struct CelInputs<'a> {
 }
 
 impl CelCondition {
-    /// Compiles a condition.
-    pub fn compile(text: &str) -> Result<Self, InvalidCel> {
-        let expression = Expression::compile(text, &VARIABLES)?;
+    /// Compiles a condition. An expression that names an unknown field, or that is never a boolean, is an error too.
+    pub fn compile(text: &str) -> Result<Self, Vec<InvalidCel>> {
+        let expression = Expression::compile(text, &VARIABLES).map_err(|error| vec![error])?;
+        let mistakes = mistakes(&expression);
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
         let reads = |field: &str| reads(text, field);
         Ok(Self { expression, reads_args: reads("args"), reads_risk_class: reads("risk_class") })
     }
@@ -51,6 +49,11 @@ impl CelCondition {
     /// The text of the condition.
     pub fn source(&self) -> &str {
         self.expression.source()
+    }
+
+    /// The compiled expression, in which [`CALL`] is the index of `call`.
+    pub(crate) fn expression(&self) -> &Expression {
+        &self.expression
     }
 
     /// Evaluates the condition.
@@ -65,8 +68,11 @@ impl CelCondition {
         match self.expression.evaluate(&[inputs.call_value(classes), run]) {
             Outcome::True => Ok(true),
             Outcome::False => Ok(false),
-            Outcome::Failed(error) => Err(Doubt::CelFailed(error.message)),
-            Outcome::TooLong => Err(Doubt::CelFailed(NoValue::TooLong.to_string())),
+            Outcome::Failed(EvaluationError { span, message }) => {
+                let part = self.source().get(span).unwrap_or(self.source()).to_owned();
+                Err(Doubt::CelFailed { part, message })
+            }
+            Outcome::TooLong => Err(Doubt::CelTooLong),
         }
     }
 }
@@ -138,6 +144,7 @@ mod tests {
     use counterproof_artifact::Sha256Digest;
     use counterproof_ledger::event::{AgentClient, Transport, WorkingEnvironment};
 
+    use super::super::cel_mistakes::{RUN_FIELDS, WORKLOAD_FIELDS};
     use super::*;
 
     fn evaluate(text: &str, args: Args<'_>, classes: &RiskClasses) -> Result<bool, Doubt> {
@@ -176,7 +183,8 @@ mod tests {
             assert_eq!(evaluate(text, Args::Inspected(&args), &RiskClasses::default()), Ok(true), "{text}");
         }
         let failed = evaluate("call.args.tag == 'x'", Args::Inspected(&args), &RiskClasses::default());
-        assert!(matches!(failed, Err(Doubt::CelFailed(_))), "{failed:?}");
+        let doubt = Doubt::CelFailed { part: "call.args.tag".to_owned(), message: "missing field `tag`".to_owned() };
+        assert_eq!(failed, Err(doubt));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod applicability;
 mod arguments;
+mod cel_mistakes;
 mod condition;
 mod effect;
 mod expression;
@@ -17,9 +18,8 @@ pub use arguments::{ArgsCondition, Range};
 pub(crate) use condition::RiskClasses;
 pub use condition::{Condition, Conditions, Doubt, Match};
 pub use effect::{Breaker, BreakerThreshold, Budget, Dedupe, Effect, RateLimit, Refusal, Scope};
-pub(crate) use expression::{CALL_FIELDS, RUN_FIELDS, WORKLOAD_FIELDS};
+pub(crate) use expression::{CALL, CelInputs, run_value};
 pub use expression::{CelCondition, InvalidCel};
-pub(crate) use expression::{CelInputs, run_value};
 pub use glob::{InvalidGlob, glob_to_regex};
 pub use names::{
     InvalidPattern, MAX_NAME_BYTES, MatchedPatterns, NameMatch, NamePatterns, NamePatternsBuilder, PatternRange,

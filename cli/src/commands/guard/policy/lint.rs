@@ -16,7 +16,7 @@ use crate::streams::Streams;
 /// Check policies: errors, and rules that do not do what they seem to do.
 ///
 /// Every error and warning has its line, its column and a remedy. A policy with an error cannot be used. A warning is about a valid
-/// policy, such as a rule that can never decide.
+/// rule, such as one that can never decide.
 ///
 /// Exit code 0: no errors; with `--strict`, no warnings either. 1: there are some. 3: a file cannot be read.
 #[derive(Debug, clap::Args)]
@@ -41,18 +41,13 @@ struct Listed {
 pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut listed = Vec::new();
     for path in &args.files {
-        match lint(&policy_file::read(path)?) {
-            Ok(valid) => listed.extend(valid.warnings.into_iter().map(|warning| Listed {
-                is_error: false,
-                code: warning.code.as_str(),
-                finding: warning.finding,
-            })),
-            Err(error) => listed.extend(error.findings.into_iter().map(|finding| Listed {
-                is_error: true,
-                code: finding.code.as_str(),
-                finding,
-            })),
-        }
+        let linted = lint(&policy_file::read(path)?);
+        let errors = linted.errors.into_iter().map(|finding| (true, finding.code.as_str(), finding));
+        let warnings = linted.warnings.into_iter().map(|warning| (false, warning.code.as_str(), warning.finding));
+        let of_file = errors.chain(warnings).map(|(is_error, code, finding)| Listed { is_error, code, finding });
+        let mut of_file: Vec<Listed> = of_file.collect();
+        of_file.sort_by_key(|it| it.finding.position);
+        listed.extend(of_file);
     }
     let errors = listed.iter().filter(|it| it.is_error).count();
     let warnings = listed.len() - errors;
@@ -71,11 +66,9 @@ fn text(listed: &[Listed], files: usize, errors: usize, warnings: usize) -> Stri
     for Listed { is_error, code, finding } in listed {
         text.push_str(&render_finding(if *is_error { &Level::ERROR } else { &Level::WARNING }, code, finding));
     }
-    let has_errors = errors > 0;
     let count = |number: usize, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
     let (files, errors, warnings) = (count(files, "file"), count(errors, "error"), count(warnings, "warning"));
-    let note = if has_errors { "\nWarnings about a policy appear when it has no errors." } else { "" };
-    without_inline_commands(&format!("{text}{errors} and {warnings} in {files}{note}\n"))
+    without_inline_commands(&format!("{text}{errors} and {warnings} in {files}\n"))
 }
 
 fn to_value(listed: &Listed) -> Value {
