@@ -11,7 +11,7 @@ pub(crate) fn within(written: &str, part: &Range<usize>) -> Option<Range<usize>>
         return None;
     }
     match written.chars().next()? {
-        '"' => written.split('\\').skip(1).all(is_json_escape).then(|| locate::within(written, part))?,
+        '"' => has_only_json_escapes(written).then(|| locate::within(written, part))?,
         '\'' => within_single_quotes(written, part),
         // A block scalar.
         '|' | '>' => None,
@@ -19,9 +19,15 @@ pub(crate) fn within(written: &str, part: &Range<usize>) -> Option<Range<usize>>
     }
 }
 
-/// True for the rest of an escape after its backslash, if JSON has the escape. The rest is empty between two backslashes.
-fn is_json_escape(rest: &str) -> bool {
-    rest.is_empty() || rest.starts_with(['"', '/', 'b', 'f', 'n', 'r', 't'])
+/// True if JSON has every escape of a text too.
+fn has_only_json_escapes(text: &str) -> bool {
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        if character == '\\' && !matches!(characters.next(), Some('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't')) {
+            return false;
+        }
+    }
+    true
 }
 
 /// In single quotes, two quotes stand for one.

@@ -41,9 +41,9 @@ struct Listed {
 pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut listed = Vec::new();
     for path in &args.files {
-        let linted = lint(&policy_file::read(path)?);
-        let errors = linted.errors.into_iter().map(|finding| (true, finding.code.as_str(), finding));
-        let warnings = linted.warnings.into_iter().map(|warning| (false, warning.code.as_str(), warning.finding));
+        let found = lint(&policy_file::read(path)?);
+        let errors = found.errors.into_iter().map(|finding| (true, finding.code.as_str(), finding));
+        let warnings = found.warnings.into_iter().map(|warning| (false, warning.code.as_str(), warning.finding));
         let of_file = errors.chain(warnings).map(|(is_error, code, finding)| Listed { is_error, code, finding });
         let mut of_file: Vec<Listed> = of_file.collect();
         of_file.sort_by_key(|it| it.finding.position);
