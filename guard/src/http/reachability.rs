@@ -22,7 +22,7 @@ impl Reachability {
     /// Counts a request without a response, and reports the first one.
     pub(super) fn unanswered(&self, problem: &str, session: &Session) {
         if self.unanswered.fetch_add(1, Ordering::Relaxed) == 0 {
-            let remedy = "check that the server runs, and that `--upstream` is its URL";
+            let remedy = "check that the server runs, and the scheme, host and port of `--upstream`";
             session.report(Problem::Unreachable, &format!("{problem}; {remedy}"));
         }
     }

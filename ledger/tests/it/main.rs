@@ -4,6 +4,7 @@
 
 mod databases;
 mod export;
+mod failures;
 mod killed;
 mod kit;
 mod lost_spool;
