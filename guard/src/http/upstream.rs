@@ -22,7 +22,7 @@ pub struct UpstreamUrl(Url);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamUrlError {
     /// The text is not a URL.
-    #[error("invalid URL: {0}")]
+    #[error("invalid URL: {0}; write all of it, such as `https://tools.example/mcp`")]
     Syntax(<Url as FromStr>::Err),
     /// The scheme is not http or https.
     #[error("unsupported scheme `{0}`; use http or https")]
@@ -208,6 +208,7 @@ mod tests {
     fn other_schemes_are_refused_and_the_url_is_not_quoted() {
         let error = "ftp://user:secret@a/".parse::<UpstreamUrl>().unwrap_err();
         assert_eq!(error, UpstreamUrlError::Scheme("ftp".to_owned()));
-        assert!("not a url".parse::<UpstreamUrl>().is_err());
+        let error = "tools.example/mcp".parse::<UpstreamUrl>().unwrap_err().to_string();
+        assert!(error.contains("such as `https://") && !error.contains("`tools"), "{error}");
     }
 }
