@@ -235,7 +235,7 @@ impl Findings {
             let part = match place {
                 Place::Within(part) => match format {
                     DocumentFormat::Json => locate::within(&body[value.clone()], part),
-                    DocumentFormat::Yaml => yaml::within(&body[value.clone()], part),
+                    DocumentFormat::Yaml => yaml::within(body, &value, part),
                 },
                 Place::Value | Place::Bytes(_) => None,
             };
