@@ -89,6 +89,15 @@ impl Client {
         }
     }
 
+    /// The key under which the client looks for its servers.
+    pub const fn servers_key(self) -> &'static str {
+        match self {
+            Self::Codex => "mcp_servers",
+            Self::VsCode => "servers",
+            Self::ClaudeCode | Self::ClaudeDesktop | Self::Cursor | Self::Gemini => "mcpServers",
+        }
+    }
+
     /// The configuration of a project, relative to its folder. `None` if the client has none.
     pub const fn project_file(self) -> Option<&'static str> {
         match self {

@@ -42,6 +42,9 @@ pub struct ImportReport {
     pub is_changed: bool,
     /// Every server, in the order of the configuration.
     pub servers: Vec<ServerChange>,
+    /// The client that reads the servers of the configuration, if this client finds none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_client: Option<&'static str>,
     /// The copy of the original, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<Utf8PathBuf>,
@@ -61,6 +64,7 @@ pub fn import(options: &ImportOptions<'_>) -> Result<ImportReport, ImportError> 
         config: file.path.clone(),
         is_changed: changed.text.is_some(),
         servers: changed.servers.clone(),
+        other_client: changed.other_client.map(Client::name),
         backup: record.as_ref().map(|record| record.backup_path(&file.path)),
         diff: None,
     };

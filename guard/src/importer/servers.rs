@@ -59,6 +59,13 @@ pub(super) fn servers(client: Client, root: &Object) -> Result<Vec<Server<'_>>, 
     Ok(found)
 }
 
+/// Returns a client that reads the servers of a configuration in which another client finds none.
+pub(super) fn other_client(client: Client, root: &Object) -> Option<Client> {
+    // The other clients read the same keys as the first of these.
+    let mut others = [Client::VsCode, Client::ClaudeCode].into_iter().filter(|other| *other != client);
+    others.find(|other| servers(*other, root).is_ok_and(|found| !found.is_empty()))
+}
+
 fn add_all<'a>(
     map: Option<&'a Property>,
     project: Option<&'a str>,

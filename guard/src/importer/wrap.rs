@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Client;
 use super::config_tree::{Language, Node, NodeValue, SyntaxError};
-use super::servers::{Program, ServerKind, servers};
+use super::servers::{Program, ServerKind, other_client, servers};
 use super::text_edits::TextEdits;
 use super::{json_tree, toml_tree};
 use crate::agent_run;
@@ -71,6 +71,8 @@ pub(super) struct Changed {
     /// The new text; `None` if nothing changes.
     pub(super) text: Option<String>,
     pub(super) servers: Vec<ServerChange>,
+    /// The client that finds servers where this one finds none.
+    pub(super) other_client: Option<Client>,
     /// Whether the old text has servers that start through the guard.
     pub(super) had_wrapped: bool,
     /// The variables that were added to entries.
@@ -166,7 +168,8 @@ fn change(
         changes.push(ServerChange { name, project, status, reason });
     }
     let text = (!edits.is_empty()).then(|| edits.apply());
-    Ok(Changed { text, servers: changes, had_wrapped, added: Vec::new() })
+    let other_client = root.as_object().filter(|_| changes.is_empty()).and_then(|root| other_client(client, root));
+    Ok(Changed { text, servers: changes, other_client, had_wrapped, added: Vec::new() })
 }
 
 /// How a server starts.

@@ -217,3 +217,27 @@ fn nothing_is_imported_with_wrong_arguments() {
     ");
     assert_eq!(config(&sandbox), CONFIG);
 }
+
+#[test]
+fn servers_of_another_client_are_named() {
+    let sandbox = sandbox()
+        .with_file("vscode.json", "{\"servers\": {\"files\": {\"command\": \"npx\"}}}")
+        .with_file("claude.json", "{\"projects\": {\"/p\": {\"mcpServers\": {\"files\": {\"command\": \"npx\"}}}}}")
+        .with_file("empty.toml", "model = \"x\"\n");
+    insta::assert_snapshot!(run(&sandbox, &["import", "cursor", "--config", "vscode.json"]).stdout, @r##"
+    no servers in vscode.json: there is no `mcpServers` with servers
+    The servers are where vscode looks for them. Did you mean `counterproof guard import vscode --config vscode.json`?
+
+    vscode.json is unchanged
+    "##);
+    let finished = run(&sandbox, &["import", "vscode", "--config", "claude.json"]);
+    assert!(finished.stdout.contains("Did you mean `counterproof guard import claude-code "), "{finished}");
+    let finished = run(&sandbox, &["import", "codex", "--config", "empty.toml"]);
+    assert_eq!(
+        finished.stdout,
+        "no servers in empty.toml: there is no `mcp_servers` with servers\n\nempty.toml is unchanged\n"
+    );
+    let finished = run(&sandbox, &["import", "cursor", "--config", "vscode.json", "--json"]);
+    let document: Value = serde_json::from_str(&finished.stdout).unwrap();
+    assert_eq!(document["import"]["other_client"], "vscode");
+}

@@ -63,7 +63,14 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 fn print(args: &Args, report: &ImportReport, streams: &mut Streams) -> Result<(), CommandError> {
     print_servers(&report.servers, streams)?;
     if report.servers.is_empty() {
-        streams.print_line(format_args!("no servers in {}", report.config))?;
+        let key = args.target.client.servers_key();
+        streams.print_line(format_args!("no servers in {}: there is no `{key}` with servers", report.config))?;
+        if let Some(other) = report.other_client {
+            let config = crate::shell::quoted(report.config.as_str());
+            streams.print_line(format_args!(
+                "The servers are where {other} looks for them. Did you mean `counterproof guard import {other} --config {config}`?"
+            ))?;
+        }
     }
     if let Some(diff) = &report.diff {
         streams.print_line(format_args!("\n{}", diff.trim_end()))?;
