@@ -50,6 +50,33 @@ fn lint_reports_errors_with_1_and_warnings_only_with_strict() {
 }
 
 #[test]
+fn paths_of_other_things_than_policies_are_explained() {
+    let tests = "tests:\n- {name: n, calls: [{server: s, tool: t, expect: {action: ALLOW}}]}\n";
+    let sandbox = sandbox().with_file("t.yaml", tests).with_file("package.json", "{\"name\": \"x\"}");
+    insta::assert_snapshot!(run(&sandbox, &["lint", "."]), @r##"
+    exit code: 3
+    --- stderr
+    error: cannot read the policy `.`
+      caused by: it is a folder; a regular file is needed here
+    hint: pass the policy file in the folder
+    "##);
+    let finished = run(&sandbox, &["test", "t.yaml", "p.yaml"]);
+    assert_eq!(finished.code, Some(2), "{finished}");
+    assert!(finished.stderr.contains("t.yaml:1:1: the document is a file of tests"), "{finished}");
+    insta::assert_snapshot!(run(&sandbox, &["lint", "package.json"]).stdout, @r##"
+error[missing-field]: the document is no policy: it has neither `policy_id` nor `mode` nor `rules`
+ --> package.json:1:1
+  |
+1 | {"name": "x"}
+  | ^^^^^^^^^^^^^ expected a policy, with `policy_id`, `version`, `mode` and `rules`
+  |
+  = help: pass the policy, or add the fields
+
+1 error and 0 warnings in 1 file
+    "##);
+}
+
+#[test]
 fn explain_shows_each_rule_and_what_repetitions_change() {
     let sandbox = sandbox();
     let call =
@@ -297,7 +324,7 @@ warning[unguarded-argument]: the expression has no value for calls without the a
   |                 ^^^^^^^^^^^^^^ expected `has(call.args.path) && …`
   |
   = pointer: /rules/0/match/cel
-  = help: test the argument first: `has(call.args.path) && …`
+  = help: test that the call has the argument, such as with `has(…) && …`
 
 error[invalid-expression]: `call` has no field `tool`
  --> both.yaml:10:21

@@ -23,6 +23,9 @@ pub(super) fn load_document(path: &Utf8Path) -> Result<(Policy, Value), CommandE
 /// Reads a policy that may be invalid.
 pub(super) fn read(path: &Utf8Path) -> Result<PolicyFile, CommandError> {
     PolicyFile::read(path).map_err(|error| match error {
+        LoadPolicyError::Read { .. } if path.is_dir() => {
+            CommandError::io(error).hint("pass the policy file in the folder")
+        }
         LoadPolicyError::Read { .. } => CommandError::io(error).hint("check that the path exists and is readable"),
         LoadPolicyError::Invalid(error) => invalid(path, &error),
     })

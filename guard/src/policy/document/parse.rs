@@ -99,7 +99,10 @@ impl PolicyFile {
             return Compiled { findings: vec![too_large(path, bytes.len())], ..Compiled::default() };
         }
         let mut compiler = Compiler::default();
-        let checked = check_document(self, |value| compiler.compile(value));
+        let mut checked = check_document(self, |value| compiler.compile(value));
+        if let Some(finding) = checked.value.as_ref().and_then(|value| not_a_policy(value, &checked.findings)) {
+            checked.findings = vec![finding];
+        }
         let (policy, rules) = compiler.finish();
         Compiled { document: checked.value, policy, rules, findings: checked.findings }
     }
@@ -133,6 +136,24 @@ pub(in crate::policy) fn check_document(
 /// Returns the format of a policy: JSON if the first byte is `{`, otherwise YAML.
 pub(in crate::policy) fn format(bytes: &[u8]) -> DocumentFormat {
     if bytes.first() == Some(&b'{') { DocumentFormat::Json } else { DocumentFormat::Yaml }
+}
+
+/// Returns one finding in place of many if a document has none of the fields of a policy.
+fn not_a_policy(document: &Value, findings: &[Finding]) -> Option<Finding> {
+    let fields = document.as_object().filter(|fields| !fields.is_empty())?;
+    if ["policy_id", "mode", "rules"].into_iter().any(|name| fields.contains_key(name)) {
+        return None;
+    }
+    let (what, remedy) = if fields.contains_key("tests") {
+        ("a file of tests", "run `counterproof guard policy test POLICY TESTS` with the policy and this file")
+    } else {
+        ("no policy", "pass the policy, or add the fields")
+    };
+    let message = format!("the document is {what}: it has neither `policy_id` nor `mode` nor `rules`");
+    let expected = "a policy, with `policy_id`, `version`, `mode` and `rules`".to_owned();
+    // A missing field is reported at the start of the document.
+    let first = findings.iter().find(|finding| finding.code == Code::MissingField)?.clone();
+    Some(Finding { message, expected, remedy: remedy.to_owned(), ..first })
 }
 
 fn too_large(file: &Utf8Path, bytes: usize) -> Finding {
