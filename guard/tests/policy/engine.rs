@@ -1,7 +1,7 @@
 //! The order of evaluation, what counts, and undecided rules.
 
 use counterproof_ledger::event::{Action, HintKind};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::kit::{Run, identity, policy, rules};
 
@@ -114,6 +114,18 @@ fn a_refusal_names_the_allow_rule_that_could_not_be_decided() {
     assert_eq!(run.call("git", "get", &json!({})).record.explain.summary, "No", "the deny rule decided before");
     let mut run = Run::new(rules("guardrails", allow));
     assert_eq!(run.call("git", "get", &json!({})).record.explain.reason_code, "DEFAULT_ALLOW");
+}
+
+#[test]
+fn the_summary_states_why_a_rule_could_not_be_decided_without_values_of_the_call() {
+    let rule = "- {rule_id: d, kind: deny, match: {cel: 'int(call.args.n) > 5'}}\n";
+    let summary =
+        |mode: &str, args: Value| Run::new(rules(mode, rule)).call("git", "get", &args).record.explain.summary;
+    let missing = "rule `d` could not be decided: `call.args.n` has no value";
+    assert_eq!(summary("guardrails", json!({})), format!("Refused: {missing}"));
+    assert_eq!(summary("observe", json!({})), format!("Allowed: the policy only observes ({missing})"));
+    let secret = summary("guardrails", json!({"n": "hunter2"}));
+    assert_eq!(secret, "Refused: rule `d` could not be decided: `int(call.args.n)` has no value");
 }
 
 #[test]

@@ -15,5 +15,5 @@ mod steps;
 mod window;
 
 pub use engine::Engine;
-pub(in crate::policy) use record::refusal;
+pub(in crate::policy) use record::{POLICY_ERROR, refusal};
 pub use steps::{Matching, RuleStep, Treatment};

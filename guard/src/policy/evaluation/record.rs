@@ -9,7 +9,7 @@ use counterproof_ledger::event::{
 use crate::policy::model::{Effect, Policy, Refusal, Rule};
 
 /// The reason of a decision about an undecided rule.
-pub(super) const POLICY_ERROR: &str = "POLICY_ERROR";
+pub(in crate::policy) const POLICY_ERROR: &str = "POLICY_ERROR";
 
 /// What decided a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,12 +78,16 @@ impl Outcome {
         if enforced.action == Action::Allow {
             return DecisionRecord { observed: Some(observed), ..enforced };
         }
+        let doubt = match self {
+            Outcome::FailedClosed(index) => format!(" ({})", doubts.about(index, policy.rules.get(index))),
+            _ => String::new(),
+        };
         DecisionRecord {
             action: Action::Allow,
             rule_id: None,
             severity: Severity::Info,
             explain: Explanation {
-                summary: "Allowed: the policy only observes".to_owned(),
+                summary: format!("Allowed: the policy only observes{doubt}"),
                 reason_code: "OBSERVE_MODE".to_owned(),
             },
             policy: enforced.policy,

@@ -45,7 +45,7 @@ codes! {
         "write the expression as `^(?:…)$`"
     UnguardedArgument "unguarded-argument"
         "An expression in CEL reads an argument that a call may not have, so that the rule is undecided for such calls."
-        "test the argument first: `has(call.args.path) && …`"
+        "test that the call has the argument, such as with `has(…) && …`"
     NeverAllows "never-allows"
         "One call costs more than the limit, so that the rule refuses every call."
         "raise the limit, or lower the cost"

@@ -12,7 +12,7 @@ use super::types::{CallDocument, ExpectDocument, OutcomeDocument, TestDocument};
 use crate::policy::call::{CallFacts, CallOutcome, ReadSample, RequestFacts, SampleCall};
 use crate::policy::decision::Decision;
 use crate::policy::document::format;
-use crate::policy::evaluation::Engine;
+use crate::policy::evaluation::{Engine, POLICY_ERROR};
 use crate::policy::model::Policy;
 
 /// The JSON Schema of a test file.
@@ -157,7 +157,8 @@ fn mismatch(expect: &ExpectDocument, decision: &Decision, pointer: &str, number:
     let about = number.map(|number| format!(" about call {number}")).unwrap_or_default();
     let by = decided.rule_id.as_deref().map_or_else(|| "by default".to_owned(), |id| format!("by rule `{id}`"));
     let tags = if field == "tags" { format!(", with the tags {}", list(&decision.tags)) } else { String::new() };
-    let message = format!("the decision{about} is {} {by} ({}){tags}", decided.action.name(), decided.reason_code);
+    let why = if decided.reason_code == POLICY_ERROR { format!(": {}", record.explain.summary) } else { String::new() };
+    let message = format!("the decision{about} is {} {by} ({}){tags}{why}", decided.action.name(), decided.reason_code);
     let finding = RuleFinding::new(Code::WrongValue, format!("{pointer}/expect/{field}"), message, expected);
     Some(finding.with_remedy("correct the policy or the test; `guard policy explain` shows what each rule does"))
 }
