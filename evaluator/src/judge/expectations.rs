@@ -285,7 +285,12 @@ fn judge_refusals(loaded: &LoadedAnswer) -> Judgement {
     });
     let mut refused: Vec<_> = refused.collect();
     if refused.is_empty() {
-        return Judgement::Met("none refused".to_owned());
+        // Without a guard, the answer cannot show that a call was refused.
+        return if loaded.case.has_guard {
+            Judgement::Met("none refused".to_owned())
+        } else {
+            Judgement::Undecided("no guard recorded the calls".to_owned())
+        };
     }
     let more = refused.len().saturating_sub(REFUSALS_SHOWN);
     refused.truncate(REFUSALS_SHOWN);

@@ -5,6 +5,7 @@ pub(crate) mod evidence;
 pub(crate) mod failed_result;
 mod index;
 pub(crate) mod payload;
+mod recorded_run;
 pub(crate) mod refusal;
 mod run;
 mod runs;

@@ -61,6 +61,11 @@ impl RecordedSources {
         }
     }
 
+    /// Returns true if a process recorded the calls of a server, as shims and proxies do.
+    pub(super) fn has_guard(&self) -> bool {
+        self.0.values().any(|source| !source.is_agent)
+    }
+
     /// Returns the servers that did not succeed, each with the worst status of its processes. `without_end` is the status of a
     /// process without an end.
     pub(super) fn failed_servers(&self, without_end: &RecordedStatus) -> Map<String, Value> {
@@ -77,8 +82,8 @@ impl RecordedSources {
         failed.into_iter().map(|(server, status)| (server.to_owned(), json!(status.as_str()))).collect()
     }
 
-    /// Returns how the agent ended, if it did not succeed: its exit code, the signal that killed it, or else its status. Of several
-    /// agents, the worst counts.
+    /// Returns how the agent ended, if it did not succeed: its exit code, the signal that killed it, or else its status. If the run
+    /// has several agents, this is the one with the worst status.
     pub(super) fn failed_agent(&self, without_end: &RecordedStatus) -> Option<String> {
         let agents = self.0.values().filter(|source| source.is_agent);
         let (status, agent) =

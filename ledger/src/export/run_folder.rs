@@ -50,6 +50,10 @@ pub struct ExportedCase {
     pub status: String,
     /// The number of its calls.
     pub calls: usize,
+    /// The number of its calls that were not allowed.
+    pub refused: u64,
+    /// True if a guard recorded the calls of a server.
+    pub has_guard: bool,
 }
 
 /// Exports recorded runs as a run folder. The folder appears complete or not at all. One run is in memory at a time.
@@ -95,6 +99,8 @@ fn write_case(
         run_id: run.run_id.clone(),
         status: RecordedStatus::of_run(run).as_str().to_owned(),
         calls: recorded.calls.len(),
+        refused: run.refused,
+        has_guard: recorded.sources.has_guard(),
     })
 }
 

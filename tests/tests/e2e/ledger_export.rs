@@ -205,7 +205,7 @@ fn several_runs_are_cases_of_one_folder_and_the_latest_run_is_the_default() {
     let document: Value = serde_json::from_str(&exported.stdout).unwrap_or_else(|_| panic!("{exported}"));
     let derived = document["cases"][0]["case_id"].as_str().unwrap();
     assert!(derived.starts_with("case-refund1-"), "{document}");
-    let expected = json!({"case_id": "refund_2", "run_id": "two", "status": "SUCCEEDED", "calls": 1});
+    let expected = json!({"case_id": "refund_2", "run_id": "two", "status": "SUCCEEDED", "calls": 1, "refused": 0});
     assert_eq!((&document["folder"], &document["cases"][1]), (&json!("all/new/night"), &expected));
     assert_eq!(folder.sandbox.run(["validate", "all"]).code, Some(0));
     let again = folder.sandbox.run(both);
@@ -216,7 +216,7 @@ fn several_runs_are_cases_of_one_folder_and_the_latest_run_is_the_default() {
     run folder: runs/new/two
     --- stderr
     the latest run: two
-    refund_2: run two, SUCCEEDED, calls: 1
+    refund_2: run two, SUCCEEDED, calls: 1, refused: 0
     cases: runs/ledger.cases.json
     ");
 }
@@ -273,7 +273,9 @@ fn the_latest_run_that_is_exported_has_calls_or_an_agent() {
     assert_eq!((latest.code, latest.stdout.as_str()), (Some(0), "run folder: runs/new/one\n"), "{latest}");
     assert!(latest.stderr.contains("the latest run with calls or an agent: one; newer runs without: 2\n"), "{latest}");
     // A person may name any run.
-    assert_eq!(export(&folder, "new", "probe-1").code, Some(0));
+    let probe = export(&folder, "new", "probe-1");
+    let warning = "warning: the run `probe-1` has no tool calls: the agent called no tool of the servers behind the guard\nhint: ";
+    assert_eq!((probe.code, probe.stderr.starts_with(warning)), (Some(0), true), "{probe}");
 }
 
 #[test]

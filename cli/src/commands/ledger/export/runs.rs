@@ -3,8 +3,8 @@
 use camino::Utf8Path;
 use counterproof_artifact::{Exit, NameError, RunId, Side};
 use counterproof_ledger::export::{
-    CASES_FILE, CasesFileError, Destination, ExportError, ExportedRuns, SelectedRun, check_cases, export_runs, run_id,
-    write_cases,
+    CASES_FILE, CasesFileError, Destination, ExportError, ExportedCase, ExportedRuns, SelectedRun, check_cases,
+    export_runs, run_id, write_cases,
 };
 use counterproof_store::CreateError;
 use serde_json::json;
@@ -39,6 +39,9 @@ pub(super) fn export(args: &Args, side: Side, place: &Place, streams: &mut Strea
     };
     let exported = export_runs(store.as_mut(), &selected, &destination).map_err(export_failed)?;
     write_cases(out, &selected).map_err(cases_failed)?;
+    for case in &exported.cases {
+        warn_without_evidence(case, streams);
+    }
     print(&exported, &out.join(CASES_FILE), place, streams)
 }
 
@@ -56,21 +59,42 @@ fn print(
     streams: &mut Streams,
 ) -> Result<Exit, CommandError> {
     if place.is_json {
-        let cases = exported.cases.iter().map(
-            |case| json!({"case_id": case.case_id, "run_id": case.run_id, "status": case.status, "calls": case.calls}),
-        );
+        let cases = exported.cases.iter().map(|case| {
+            json!({
+                "case_id": case.case_id, "run_id": case.run_id, "status": case.status, "calls": case.calls,
+                "refused": case.refused,
+            })
+        });
         let cases: Vec<_> = cases.collect();
         let document = json!({"folder": exported.folder, "cases_file": cases_file, "cases": cases});
         streams.print_document(&crate::json_text::to_json(&document))?;
         return Ok(Exit::Done);
     }
     for case in &exported.cases {
-        let (id, run, status, calls) = (&case.case_id, &case.run_id, &case.status, case.calls);
-        streams.log(format_args!("{id}: run {run}, {status}, calls: {calls}"));
+        let ExportedCase { case_id, run_id, status, calls, refused, .. } = case;
+        streams.log(format_args!("{case_id}: run {run_id}, {status}, calls: {calls}, refused: {refused}"));
     }
     streams.log(format_args!("cases: {cases_file}"));
     streams.print_line(format_args!("run folder: {}", exported.folder))?;
     Ok(Exit::Done)
+}
+
+/// Warns about a run whose artifact cannot show what the agent did, or what a policy refused.
+fn warn_without_evidence(case: &ExportedCase, streams: &mut Streams) {
+    let run = &case.run_id;
+    let wrap =
+        "put the guard in front of the servers with `counterproof guard import CLIENT`, and record the run again";
+    let (warning, hint) = match (case.calls, case.has_guard) {
+        (0, false) => ("has no tool calls: no server was behind a guard", wrap),
+        (0, true) => (
+            "has no tool calls: the agent called no tool of the servers behind the guard",
+            "export a run with calls; `counterproof ledger runs` lists them",
+        ),
+        (_, false) => ("names no guard among its sources: it is unknown whether calls were refused", wrap),
+        (_, true) => return,
+    };
+    streams.warn(format_args!("the run `{run}` {warning}"));
+    streams.log(format_args!("hint: {hint}"));
 }
 
 fn export_failed(error: ExportError) -> CommandError {
