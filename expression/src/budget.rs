@@ -73,7 +73,11 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new() -> Self {
-        Self { units: MAX_STEPS * BYTES_READ_PER_STEP }
+        Self::with_steps(MAX_STEPS)
+    }
+
+    pub(crate) fn with_steps(steps: u64) -> Self {
+        Self { units: steps.saturating_mul(BYTES_READ_PER_STEP) }
     }
 
     /// Takes whole steps.

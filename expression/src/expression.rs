@@ -13,6 +13,7 @@ use crate::inspect::{self, NeverBoolean, Path, Read};
 use crate::node::Node;
 use crate::outcome::{NoValue, Outcome};
 use crate::parse;
+use crate::readings::{Reader, Reading};
 use crate::resolve::CompileError;
 use crate::values::Value;
 
@@ -72,6 +73,12 @@ impl Expression {
     /// of the types that they always have. Null stands for any type.
     pub fn never_boolean(&self, shapes: &[&Json]) -> Vec<NeverBoolean> {
         inspect::never_boolean(&self.root, shapes)
+    }
+
+    /// Returns the first values that the expression compares or tests, at most `most`, to explain its result. All of them
+    /// together take at most [`MAX_STEPS`](crate::MAX_STEPS).
+    pub fn readings(&self, variables: &[&Json], most: usize) -> Vec<Reading> {
+        Reader::new(Evaluation::new(variables), &self.source, most).readings(&self.root)
     }
 
     fn no_value(&self, stop: Stop) -> NoValue {

@@ -142,3 +142,44 @@ proptest! {
         prop_assert_eq!(json.as_f64(), decimal.parse().ok());
     }
 }
+
+#[track_caller]
+fn reads(text: &str) -> String {
+    let expression = Expression::compile(text, &["o", "list"]).unwrap();
+    let list = json!([1, 2, 3]);
+    let readings = expression.readings(&[&data(), &list], 3);
+    let shown: Vec<_> = readings.iter().map(|it| format!("{} is {}", &text[it.span.clone()], it.value)).collect();
+    shown.join(", ")
+}
+
+#[test]
+fn the_values_that_an_expression_compares_and_tests_explain_its_result() {
+    assert_eq!(reads("o.total == 51"), "o.total is 50");
+    assert_eq!(reads("51 <= o.total"), "o.total is 50");
+    assert_eq!(reads("o.total == 50 && !(o.ok) && o.none != null"), "o.total is 50, o.ok is true, o.none is null");
+    assert_eq!(reads("o.content.contains('sorry')"), r#"o.content is "Your refund of 50 EUR is on its way.""#);
+    assert_eq!(reads("size(o.items) > 2"), "size(o.items) is 2");
+    assert_eq!(reads("o.total + o.debt > 100"), "o.total + o.debt is 47");
+    assert_eq!(reads("o.tags[0] == 'x' || o['rate'] > 2.0"), r#"o.tags[0] is "money", o['rate'] is 1.5"#);
+    assert_eq!(reads("o.deep == {'a': 1}"), r#"o.deep is {"a": {"b": 1}}"#);
+    assert_eq!(reads("has(o.deep.c)"), r#"o.deep is {"a": {"b": 1}}"#);
+    assert_eq!(reads("list.all(x, x < o.debt)"), "list is [1, 2, 3], o.debt is -3");
+    assert_eq!(reads("o.total > 50 ? true : o.rate > 9.0"), "o.total is 50, o.rate is 1.5");
+    // A value that is read twice, an expression without a value, and one that reads nothing.
+    assert_eq!(reads("o.total > 50 || o.total < 50"), "o.total is 50");
+    assert_eq!(reads("o.missing == 1 || o.total == 1"), "o.total is 50");
+    assert_eq!(reads("1 == 2"), "");
+    assert_eq!(
+        reads("o.total == 1 && o.debt == 1 && o.rate == 1.0 && o.ok"),
+        "o.total is 50, o.debt is -3, o.rate is 1.5"
+    );
+}
+
+#[test]
+fn long_values_are_cut_or_left_out() {
+    let long = json!({"text": "ä".repeat(10_000), "list": vec![1; 10_000]});
+    let expression = Expression::compile("o.text == o.list || size(o.list) == 0", &["o"]).unwrap();
+    let readings = expression.readings(&[&long], 3);
+    let values: Vec<_> = readings.into_iter().map(|it| it.value).collect();
+    assert_eq!(values, [format!("\"{}…\"", "ä".repeat(120)), "10000".to_owned()]);
+}

@@ -12,6 +12,11 @@ use crate::values::text;
 /// Maximum number of characters of an expression in a message.
 const MAX_SOURCE_CHARS: usize = 120;
 
+/// Maximum number of values of an expression in a message, and of characters of each value and of the part that has it.
+const MAX_READINGS: usize = 3;
+const MAX_PART_CHARS: usize = 60;
+const MAX_VALUE_CHARS: usize = 120;
+
 /// An answer as expressions see it: the fields of the artifact, with payloads from assets inlined.
 #[derive(Debug)]
 pub(super) struct View {
@@ -62,10 +67,22 @@ pub(super) fn judge(expect: &Expect, view: &View, input: &Value) -> Judgement {
         None => format!("`{}`", text::one_line(expect.expression.source(), MAX_SOURCE_CHARS)),
     };
     // In the order of `counterproof_cases::VARIABLES`.
-    match expect.expression.evaluate(&[&view.final_output, &view.proposed_actions, &view.events, input]) {
+    let variables = [&view.final_output, &view.proposed_actions, &view.events, input];
+    match expect.expression.evaluate(&variables) {
         Outcome::True => Judgement::Met("it is true".to_owned()),
-        Outcome::False => Judgement::Unmet(format!("{called} is false")),
+        Outcome::False => Judgement::Unmet(format!("{called} is false{}", read(expect, &variables))),
         Outcome::Failed(why) => Judgement::Unmet(format!("{called} failed: {}", text::one_line(&why.message, 200))),
         Outcome::TooLong => Judgement::Undecided(format!("{called} takes more than {MAX_STEPS} steps")),
     }
+}
+
+/// What the expression found where it is false: `: final_output.content.total is 50`.
+fn read(expect: &Expect, variables: &[&Value]) -> String {
+    let source = expect.expression.source();
+    let found = expect.expression.readings(variables, MAX_READINGS).into_iter().map(|reading| {
+        let part = text::one_line(&source[reading.span], MAX_PART_CHARS);
+        format!("{part} is {}", text::one_line(&reading.value, MAX_VALUE_CHARS))
+    });
+    let found: Vec<_> = found.collect();
+    if found.is_empty() { String::new() } else { format!(": {}", found.join(", ")) }
 }

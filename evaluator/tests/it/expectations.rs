@@ -55,7 +55,7 @@ fn a_refused_call_is_named_with_its_rule_and_any_other_payload_is_none() {
         let result = json!({
             "type": "tool_result", "ts": 2, "call_id": "c", "status": status, "latency_ms": 1, "payload_summary": payload,
         });
-        answer_of(&json!({"events": [call, result]}))
+        answer_of(&json!({"recorded_run": by_guard(), "events": [call, result]}))
     };
     let decision = json!({"decision": {"action": "BLOCK", "rule_id": "limit", "summary": "too much"}});
     let expected = json!({"no_refused_calls": true});
@@ -72,13 +72,33 @@ fn a_refused_call_is_named_with_its_rule_and_any_other_payload_is_none() {
     for (status, payload) in [("ok", &decision), ("error", &json!("decision")), ("error", &json!({"decision": "no"}))] {
         holds(&expected, &called(status, payload), true);
     }
-    holds(&expected, &answer(), true);
     let [old, new] = [called("ok", &json!({"paid": 1})), called("error", &decision)];
     let row = Pair::with_answers(&old, &new).expecting(&expected).row();
     let message = "no_refused_calls no longer met: call of shop.pay: refused by the rule limit (too much)";
     assert_eq!(row.reasons[0].message, message);
     let failed = "result of shop.pay: refused by the rule limit (too much), but succeeded on baseline";
     assert_eq!(row.reasons[1].message, failed);
+}
+
+/// The facts of a run that a shim recorded.
+fn by_guard() -> Value {
+    json!({"sources": [{"kind": "agent"}, {"kind": "server", "server_name": "shop"}]})
+}
+
+#[test]
+fn without_a_guard_it_is_unknown_whether_a_call_was_refused() {
+    let expected = json!({"no_refused_calls": true});
+    let found = |recorded: &Value| judged(&expected, &answer_of(&json!({"recorded_run": recorded}))).new.unwrap();
+    let undecided = Judgement::Undecided("no guard recorded the calls".to_owned());
+    assert_eq!(found(&json!({"sources": [{"kind": "agent"}]})), undecided);
+    assert_eq!(found(&json!({"sources": []})), undecided);
+    assert_eq!(judged(&expected, &answer()).new, Some(undecided), "no recorded run at all");
+    assert_eq!(found(&by_guard()), Judgement::Met("none refused".to_owned()));
+    // A guard that no longer takes part is a difference.
+    let [old, new] = [by_guard(), json!({"sources": []})].map(|it| answer_of(&json!({"recorded_run": it})));
+    let row = Pair::with_answers(&old, &new).expecting(&expected).row();
+    let message = "no_refused_calls could not be decided on new: no guard recorded the calls";
+    assert_eq!(row.reasons[0].message, message);
 }
 
 #[test]
@@ -257,4 +277,21 @@ fn every_output_reports_next_to_the_gate_that_no_expectations_were_judged() {
             assert_eq!(text.contains(UNJUDGED), is_reported, "{text}");
         }
     }
+}
+
+#[test]
+fn a_false_expression_shows_the_values_that_it_read() {
+    let found = |expect: &str, content: &Value| {
+        let expected = json!({"expect": [{"name": "a fair total", "expr": expect}]});
+        judged(&expected, &saying(content)).new.unwrap().found().to_owned()
+    };
+    let total = "final_output.content.total < 50";
+    assert_eq!(found(total, &json!({"total": 60})), "it is false: final_output.content.total is 60");
+    assert_eq!(found("size(events) > 1 + 1", &json!("Hi")), "it is false: size(events) is 0");
+    assert_eq!(found("1 == 2", &json!("Hi")), "it is false");
+    let hostile = found("final_output.content == 'b'", &json!(format!("a\u{202e}{}", "\n".repeat(1000))));
+    assert!(
+        hostile.starts_with(r#"it is false: final_output.content is "a\u{202e}\n"#) && hostile.len() < 400,
+        "{hostile}"
+    );
 }

@@ -27,7 +27,8 @@ pub fn write_cases(folder: &Utf8Path, selected: &[SelectedRun]) -> Result<(), Ca
         if cases.contains(case_id) {
             continue;
         }
-        let expectation = format!("final_output.content.status == '{SUCCEEDED}'");
+        // A message about this expression shows the whole final output, and thus how the agent or a server ended.
+        let expectation = format!("final_output.content == {{'status': '{SUCCEEDED}'}}");
         let case = json!({
             "id": case_id, "title": title(run), "input": {"user": title(run)},
             "expected": {"no_refused_calls": true, "expect": [{"name": "the run succeeds", "expr": expectation}]},

@@ -314,7 +314,7 @@ fn the_cases_file_gets_new_cases_and_keeps_what_people_changed() {
     write_cases(runs.path(), &[selected("one")]).unwrap();
     let path = runs.path().join(CASES_FILE);
     let mut cases = json_file(&path);
-    let expected = json!({"no_refused_calls": true, "expect": [{"name": "the run succeeds", "expr": "final_output.content.status == 'SUCCEEDED'"}]});
+    let expected = json!({"no_refused_calls": true, "expect": [{"name": "the run succeeds", "expr": "final_output.content == {'status': 'SUCCEEDED'}"}]});
     let user = "Recorded run of coder";
     assert_eq!(cases, json!([{"id": "one", "title": user, "input": {"user": user}, "expected": expected}]));
     cases[0]["title"] = json!("mine");

@@ -52,7 +52,8 @@ fn an_agent_that_fails_is_a_failed_case_and_worse_than_one_that_succeeds() {
     assert_eq!(compared.code, Some(1), "{compared}");
     let case = sandbox.json("report/evaluation.json")["cases"][0].clone();
     assert_eq!(case["verdict"], "regressed", "{case}");
-    assert!(case["reasons"].to_string().contains("exit code 3"), "{case}");
+    let message = r#"“the run succeeds” no longer met: expected `final_output.content == {'status': 'SUCCEEDED'}`, but it is false: final_output.content is {"agent": "exit code 3", "status": "FAILED"}"#;
+    assert_eq!(case["reasons"][0]["message"], message, "{case}");
     assert_eq!(sandbox.run(["ledger", "doctor"]).code, Some(0));
     assert_eq!(sandbox.run(["validate", "runs"]).code, Some(0));
 }
@@ -85,6 +86,30 @@ fn the_summary_counts_failed_calls_and_names_servers_that_failed() {
     assert!(failures.iter().zip(expected).all(|(found, expected)| found.starts_with(expected)), "{finished}");
     let ends = sandbox.run(["ledger", "export", "--run", "r"]).stdout;
     assert!(ends.contains("\"exit\":{\"code\":7}") && ends.contains("\"exit\":{\"signal\":9}"), "{ends}");
+}
+
+#[test]
+fn a_run_without_a_guard_does_not_show_that_no_call_was_refused() {
+    let sandbox = home();
+    for (side, run) in [("baseline", "old"), ("new", "new")] {
+        run_script(&sandbox, &["--run", run, "--agent", "shopper"], "exit 0");
+        let exported = sandbox.run(["ledger", "export", "--side", side, "--run", run]);
+        assert_eq!(exported.code, Some(0), "{exported}");
+        let warning =
+            format!("warning: the run `{run}` has no tool calls: no server was behind a guard\nhint: put the guard ");
+        assert!(exported.stderr.starts_with(&warning), "{exported}");
+        assert!(exported.stderr.contains("SUCCEEDED, calls: 0, refused: 0\n"), "{exported}");
+    }
+    sandbox.run(["compare", "--cases", "runs/ledger.cases.json"]);
+    let found = sandbox.json("report/evaluation.json")["cases"][0]["expectations"].clone();
+    assert_eq!(found[0]["code"], "no_refused_calls", "{found}");
+    assert!(found[0]["new"].to_string().contains("no guard recorded the calls"), "{found}");
+    let mut cases = sandbox.json("runs/ledger.cases.json");
+    cases[0]["expected"]["must"] = json!(true);
+    let sandbox = sandbox.with_file("runs/ledger.cases.json", &cases.to_string());
+    let compared = sandbox.run(["compare", "--cases", "runs/ledger.cases.json"]);
+    assert_eq!(compared.code, Some(1), "{compared}");
+    assert!(compared.stdout.contains("no guard recorded the calls"), "{compared}");
 }
 
 #[test]
