@@ -56,8 +56,8 @@ pub use values::text;
 
 // Runs and their artifacts.
 pub use load::{
-    Artifact, CaseEnvelope, ComparedRun, EventIndex, FollowedRef, LoadedAnswer, LoadedFailure, Resolved, SideRuns,
-    follow_evidence,
+    Artifact, CaseEnvelope, ComparedRun, EventIndex, FollowedRef, LoadedAnswer, LoadedFailure, RecordedRun, Resolved,
+    SideRuns, follow_evidence,
 };
 
 // Rules of comparison.

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{
     CaseEvaluation, CaseMeasure, Evaluation, Gate, Reason, ReviewItem, SidePointer, Verdict,
 };
+use counterproof_artifact::{CaseId, Side};
 
 use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
@@ -14,6 +14,8 @@ use crate::judge::ReasonCode;
 use crate::judge::expectation_reasons::expectation_message;
 use crate::judge::findings::Findings;
 use crate::judge::high_risk::HighRisk;
+use crate::load::LoadedAnswer;
+use crate::load::refusal::observed_refusals;
 use crate::values::text;
 
 /// Maximum number of characters of a message that a count follows.
@@ -46,6 +48,8 @@ pub(crate) enum ReviewCode {
     UsageOutlier,
     /// A signal that the baseline does not have.
     Signal,
+    /// New has calls that were allowed only because a policy observes.
+    WouldBeRefused,
     /// New has no answer on which a hard expectation could be checked.
     MustNotChecked,
     /// Neither side meets an expectation.
@@ -55,7 +59,7 @@ pub(crate) enum ReviewCode {
 }
 
 impl ReviewCode {
-    const ALL: [ReviewCode; 12] = [
+    const ALL: [ReviewCode; 13] = [
         ReviewCode::MustUnmet,
         ReviewCode::FabricatedArgument,
         ReviewCode::HighRiskChanged,
@@ -65,6 +69,7 @@ impl ReviewCode {
         ReviewCode::UsageRose,
         ReviewCode::UsageOutlier,
         ReviewCode::Signal,
+        ReviewCode::WouldBeRefused,
         ReviewCode::MustNotChecked,
         ReviewCode::UnmetOnBothSides,
         ReviewCode::BaselineIncomplete,
@@ -82,6 +87,7 @@ impl ReviewCode {
             ReviewCode::UsageRose => "usage-rose",
             ReviewCode::UsageOutlier => "usage-outlier",
             ReviewCode::Signal => "signal",
+            ReviewCode::WouldBeRefused => "would-be-refused",
             ReviewCode::MustNotChecked => "must-not-checked",
             ReviewCode::UnmetOnBothSides => "unmet-on-both-sides",
             ReviewCode::BaselineIncomplete => "baseline-incomplete",
@@ -149,6 +155,7 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
     if let Some(high_risk) = input.high_risk {
         items.extend(fabricated_items(input, high_risk));
         items.extend(action_items(input, high_risk));
+        items.extend(would_be_refused_item(input.row, high_risk.answers.new));
     }
     items.extend(unconfirmed_item(input.row));
     items.extend(repeated_call_items(input));
@@ -216,6 +223,20 @@ fn repeated_call_items(input: &ReviewInput<'_>) -> impl Iterator<Item = ReviewIt
         let (case_id, finding) = (Some(input.row.case_id.clone()), &found.finding);
         ReviewCode::RepeatedCall.item(case_id, finding.message.clone(), finding.pointers.clone())
     })
+}
+
+/// Calls of new that a policy in observe mode allowed and would refuse.
+fn would_be_refused_item(row: &CaseEvaluation, new: &LoadedAnswer) -> Option<ReviewItem> {
+    let (pointers, calls): (Vec<_>, Vec<_>) = observed_refusals(new)
+        .map(|(index, call)| (SidePointer { side: Side::New, pointer: format!("/events/{index}") }, call))
+        .unzip();
+    let named = calls.first()?;
+    let count = text::count(calls.len(), "call", "calls");
+    let message = match calls.len() {
+        1 => format!("{count} would be refused: {named}"),
+        more => format!("{count} would be refused: {named} and {} more", more - 1),
+    };
+    Some(ReviewCode::WouldBeRefused.item(Some(row.case_id.clone()), message, pointers))
 }
 
 /// Signals that the baseline does not have.
@@ -346,6 +367,7 @@ fn label(code: &str) -> String {
         Some(ReviewCode::UsageRose) => "more time or cost".to_owned(),
         Some(ReviewCode::UsageOutlier) => "far more time or cost".to_owned(),
         Some(ReviewCode::Signal) => "signal".to_owned(),
+        Some(ReviewCode::WouldBeRefused) => "allowed in observe mode".to_owned(),
         Some(ReviewCode::MustNotChecked) => "hard expectation not checked".to_owned(),
         Some(ReviewCode::UnmetOnBothSides) => "unmet, as on baseline".to_owned(),
         Some(ReviewCode::BaselineIncomplete) => "baseline incomplete".to_owned(),

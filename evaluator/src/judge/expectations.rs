@@ -286,7 +286,7 @@ fn judge_refusals(loaded: &LoadedAnswer) -> Judgement {
     let mut refused: Vec<_> = refused.collect();
     if refused.is_empty() {
         // Without a guard, the answer cannot show that a call was refused.
-        return if loaded.case.has_guard {
+        return if loaded.case.recorded.as_ref().is_some_and(|recorded| recorded.has_guard) {
             Judgement::Met("none refused".to_owned())
         } else {
             Judgement::Undecided("no guard recorded the calls".to_owned())

@@ -14,5 +14,6 @@ pub(crate) mod turn;
 
 pub use evidence::{FollowedRef, Resolved, follow as follow_evidence};
 pub use index::EventIndex;
+pub use recorded_run::RecordedRun;
 pub use run::{Artifact, CaseEnvelope, ComparedRun, LoadedAnswer, LoadedFailure};
 pub use runs::SideRuns;

@@ -1,6 +1,6 @@
 //! Calls that a policy refused. The ledger exports the decision in the result of the call, or in a call without a result.
 
-use counterproof_artifact::{EventBody, ToolStatus};
+use counterproof_artifact::{EventBody, ToolCall, ToolStatus};
 use serde_json::{Map, Value};
 
 use super::LoadedAnswer;
@@ -9,6 +9,10 @@ use crate::values::text;
 
 /// The field with the decision about a refused call.
 const DECISION: &str = "decision";
+
+/// The annotation of a call with what the rules would have decided in observe mode, and the action that does not refuse.
+const OBSERVED: &str = "observed";
+const ALLOW: &str = "ALLOW";
 
 /// Maximum number of characters of a rule and of a reason in a message.
 const RULE_CHARS: usize = 80;
@@ -27,6 +31,25 @@ pub(crate) fn refusal(loaded: &LoadedAnswer, index: usize) -> Option<String> {
     // A result of a tool can have a field of this name, too. A decision of a policy states at least one of these.
     let is_of_policy = ["rule_id", "reason_code"].iter().any(|name| decision.get(*name).is_some_and(Value::is_string));
     is_of_policy.then(|| describe(decision))
+}
+
+/// Returns the calls that were allowed only because the policy observes, each by its position and its description.
+pub(crate) fn observed_refusals(loaded: &LoadedAnswer) -> impl Iterator<Item = (usize, String)> {
+    loaded.answer.events.iter().enumerate().filter_map(|(index, event)| match &event.body {
+        EventBody::ToolCall(call) => Some((index, observed_refusal(call)?)),
+        _ => None,
+    })
+}
+
+fn observed_refusal(call: &ToolCall) -> Option<String> {
+    let observed = call.annotations.as_ref()?.get(OBSERVED)?.as_object()?;
+    let field = |name: &str| observed.get(name)?.as_str().filter(|value| !value.is_empty());
+    field("action").filter(|action| *action != ALLOW)?;
+    let tool = text::one_line(&call.tool, RULE_CHARS);
+    Some(match field("rule_id").or_else(|| field("reason_code")) {
+        Some(rule) => format!("{tool} ({})", text::one_line(rule, RULE_CHARS)),
+        None => tool,
+    })
 }
 
 fn describe(decision: &Map<String, Value>) -> String {

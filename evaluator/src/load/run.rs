@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::load::index::EventIndex;
 use crate::load::payload::{self, Payload, Payloads};
-use crate::load::recorded_run;
+use crate::load::recorded_run::RecordedRun;
 use crate::values::text;
 
 /// The field of an artifact with the title of the case.
@@ -100,8 +100,8 @@ pub struct CaseEnvelope {
     pub request: Option<Href>,
     /// True if the producer declares that the events contain everything that the agent received in addition to its input.
     pub transcript_is_complete: bool,
-    /// True if a guard recorded the calls, so that the artifact shows which of them a policy refused.
-    pub has_guard: bool,
+    /// What is known of the processes, if the case is a recorded run.
+    pub recorded: Option<RecordedRun>,
 }
 
 impl Artifact {
@@ -206,7 +206,7 @@ impl ComparedRun {
     fn loaded(&self, folder: &Utf8Path, case: Case, unresolved: &[Finding]) -> Artifact {
         let request = case.extra.get(REQUEST_ASSET_HREF).and_then(|href| href.as_str()?.parse().ok());
         let title = case.extra.get(TITLE_FIELD).and_then(Value::as_str);
-        let has_guard = recorded_run::has_guard(&case.extra);
+        let recorded = RecordedRun::read(&case);
         let envelope = CaseEnvelope {
             title: title.map(|title| text::one_line(title, TITLE_UP_TO)),
             workflow_id: case.workflow_id,
@@ -214,7 +214,7 @@ impl ComparedRun {
             usage: case.usage,
             request,
             transcript_is_complete: case.extra.get(COMPLETE_FIELD) == Some(&Value::Bool(true)),
-            has_guard,
+            recorded,
         };
         match case.outcome {
             Outcome::RunnerError(failure) => Artifact::Failure(Box::new(LoadedFailure { case: envelope, failure })),

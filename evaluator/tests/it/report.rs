@@ -1,11 +1,11 @@
 //! The report's pages: complete, and harmless whatever an agent says.
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
 use counterproof_store::write::{self, Durability};
 use serde_json::{Value, json};
 
-use crate::kit::{Pair, action, answer_of, failure_of, step};
+use crate::kit::{CASE, Pair, action, answer_of, failure_of, step};
 use crate::links::{assert_whole, attributes, files, pages, tags};
 
 /// What an agent or a foreign runner could try.
@@ -396,4 +396,56 @@ fn a_huge_answer_has_a_page_of_bounded_size() {
     assert_whole(&report);
     let size = pages(&report)[Utf8Path::new("cases/huge.html")].len();
     assert!(size < 5_000_000, "{size}");
+}
+
+/// The page of the only case.
+fn case_page(pair: &Pair) -> String {
+    pages(&pair.report()).remove(&Utf8PathBuf::from(format!("cases/{CASE}.html"))).unwrap()
+}
+
+/// A call with these annotations.
+fn annotated(annotations: &Value) -> Value {
+    let [mut call, result] = step("c1", "shop.buy", &json!({"sku": "lamp"}), &json!({"paid": 1}));
+    call["annotations"] = annotations.clone();
+    answer_of(&json!({"events": [call, result]}))
+}
+
+#[test]
+fn annotations_of_equal_calls_are_shown_once_or_those_of_both_sides() {
+    let page = |old: &Value, new: &Value| case_page(&Pair::with_answers(&annotated(old), &annotated(new)));
+    let (money, stock) = (json!({"tags": ["money"]}), json!({"tags": ["stock"]}));
+    let differing = page(&money, &stock);
+    assert!(differing.contains("annotations of new") && differing.contains("annotations of baseline"), "{differing}");
+    let one_sided = page(&json!({}), &stock);
+    assert!(one_sided.contains("annotations of new"), "{one_sided}");
+    let equal = page(&money, &money);
+    assert!(equal.contains("annotations") && !equal.contains("annotations of"), "{equal}");
+}
+
+#[test]
+fn calls_that_a_policy_in_observe_mode_would_refuse_are_for_review() {
+    let observed = |action: &str| json!({"observed": {"action": action, "rule_id": "no-buy", "reason_code": "NO"}});
+    let review = |annotations: &Value| {
+        let pair = Pair::with_answers(&annotated(&json!({})), &annotated(annotations));
+        pair.evaluation().gate.review.into_iter().find(|item| item.code == "would-be-refused")
+    };
+    let item = review(&observed("BLOCK")).unwrap();
+    assert_eq!(item.message, "1 call would be refused: shop.buy (no-buy)");
+    assert_eq!((item.pointers[0].side, item.pointers[0].pointer.as_str()), (Side::New, "/events/0"));
+    for annotations in [observed("ALLOW"), json!({"observed": "BLOCK"}), json!({"tags": ["money"]})] {
+        assert!(review(&annotations).is_none(), "{annotations}");
+    }
+}
+
+#[test]
+fn a_recorded_run_has_its_status_instead_of_an_answer() {
+    let attempt = json!([{"attempt": 1, "started_at": "2026-11-20T00:00:00Z", "latency_ms": 12, "outcome": "ok"}]);
+    let recorded = |content: Value| {
+        let output = json!({"content_type": "json", "content": content});
+        answer_of(&json!({"attempts": attempt, "recorded_run": {"sources": []}, "final_output": output}))
+    };
+    let failed = recorded(json!({"status": "FAILED", "agent": "exit code 1"}));
+    let page = case_page(&Pair::with_answers(&recorded(json!({"status": "SUCCEEDED"})), &failed));
+    assert!(page.contains("✗</span> FAILED (agent: exit code 1)"), "{page}");
+    assert!(page.contains("✓</span> SUCCEEDED") && !page.contains("answered"), "{page}");
 }

@@ -1,11 +1,14 @@
 //! The processes that recorded a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use super::run_status::{FAILED, RecordedStatus};
 use crate::event::{AGENT_SOURCE, SOURCE_KIND};
+
+/// Bytes of the hash of a policy in a text. They are enough to tell policies apart.
+const HASH_BYTES: usize = 12;
 
 /// The processes that recorded a run, by their ids.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +30,15 @@ struct RecordedSource {
 impl RecordedSource {
     fn status(&self, without_end: &RecordedStatus) -> RecordedStatus {
         self.status.as_deref().map_or_else(|| without_end.clone(), RecordedStatus::new)
+    }
+
+    /// Returns the policy with its mode, in a few words: `shop version 2 (guardrails, hash 1f3870be274f)`.
+    fn policy_text(&self) -> Option<String> {
+        let field = |name| self.policy.get(name).map(String::as_str).filter(|text| !text.is_empty());
+        let version = field("policy_version").map(|version| format!(" version {version}")).unwrap_or_default();
+        let hash = field("policy_hash").map(|hash| format!("hash {}", &hash[..hash.floor_char_boundary(HASH_BYTES)]));
+        let details: Vec<_> = self.mode.clone().into_iter().chain(hash).collect();
+        Some(format!("{}{version} ({})", field("policy_id")?, details.join(", ")))
     }
 
     /// Returns how the process of a failed agent ended, in a few words.
@@ -64,6 +76,11 @@ impl RecordedSources {
     /// Returns true if a process recorded the calls of a server, as shims and proxies do.
     pub(super) fn has_guard(&self) -> bool {
         self.0.values().any(|source| !source.is_agent)
+    }
+
+    /// Returns the policies by which calls were decided.
+    pub(super) fn policies(&self) -> BTreeSet<String> {
+        self.0.values().filter(|source| !source.is_agent).filter_map(RecordedSource::policy_text).collect()
     }
 
     /// Returns the servers that did not succeed, each with the worst status of its processes. `without_end` is the status of a

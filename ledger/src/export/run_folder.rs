@@ -1,11 +1,12 @@
 //! Writes the run folder of an export.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, Extra, Run, Stats};
 use counterproof_store::{RunWriter, StagedRun};
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::ExportError;
 use super::case::{case, time};
@@ -54,6 +55,8 @@ pub struct ExportedCase {
     pub refused: u64,
     /// True if a guard recorded the calls of a server.
     pub has_guard: bool,
+    /// The policies of these guards.
+    pub policies: BTreeSet<String>,
 }
 
 /// Exports recorded runs as a run folder. The folder appears complete or not at all. One run is in memory at a time.
@@ -67,7 +70,7 @@ pub fn export_runs(
     let writer = staged.writer();
     let cases = selected.iter().map(|selected| write_case(store, selected, writer));
     let cases = cases.collect::<Result<Vec<_>, _>>()?;
-    let run = run_document(selected, destination);
+    let run = Run { extra: policies(&cases), ..run_document(selected, &cases, destination) };
     writer.write_manifest(&run.generated_at)?;
     writer.write_run(&run)?;
     Ok(ExportedRuns { folder: staged.publish()?, cases })
@@ -101,10 +104,25 @@ fn write_case(
         calls: recorded.calls.len(),
         refused: run.refused,
         has_guard: recorded.sources.has_guard(),
+        policies: recorded.sources.policies(),
     })
 }
 
-fn run_document(selected: &[SelectedRun], destination: &Destination<'_>) -> Run {
+/// Returns the policies of all guards as a setting of the run.
+fn policies(cases: &[ExportedCase]) -> Extra {
+    let policies: BTreeSet<_> = cases.iter().flat_map(|case| &case.policies).collect();
+    Extra::from_iter((!policies.is_empty()).then(|| ("policies".to_owned(), json!(policies))))
+}
+
+fn statuses(cases: &[ExportedCase]) -> Extra {
+    let mut statuses: BTreeMap<&str, u64> = BTreeMap::new();
+    for case in cases {
+        *statuses.entry(&case.status).or_default() += 1;
+    }
+    Extra::from_iter([("statuses".to_owned(), json!(statuses))])
+}
+
+fn run_document(selected: &[SelectedRun], cases: &[ExportedCase], destination: &Destination<'_>) -> Run {
     let started = selected.iter().filter_map(|selected| time(selected.run.started_at.as_deref()?)).min();
     let generated_at = started.unwrap_or(Timestamp::UNIX_EPOCH).to_string();
     let total = Some(selected.len().into());
@@ -117,7 +135,7 @@ fn run_document(selected: &[SelectedRun], destination: &Destination<'_>) -> Run 
             cases_completed: total,
             cases_failed: Some(0_u64.into()),
             duration_ms: None,
-            extra: Extra::new(),
+            extra: statuses(cases),
         }),
         ..Run::new(destination.run_id.clone(), destination.side, generated_at, destination.writer.clone())
     }

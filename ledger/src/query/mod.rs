@@ -14,7 +14,7 @@ pub use calls::{CallFilter, CallRecord, calls, failed_calls};
 pub use event_pages::EventPages;
 pub use events::{EventFilter, StoredEvent, events_after, events_of_run, last_events};
 pub use retention::{Prunable, prunable_runs, prune_runs};
-pub use runs::{RunFilter, RunRecord, RunState, runs};
+pub use runs::{RunFilter, RunRecord, RunState, find_run, runs};
 pub use servers::{ServerProcess, servers};
 pub use sources::{
     IncompleteSource, SourceKind, incomplete_sources, lost_runs, open_sources, source_kinds, sources_without_calls,

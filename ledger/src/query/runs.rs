@@ -126,3 +126,9 @@ pub fn runs(store: &mut dyn EventStore, filter: &RunFilter) -> Result<Vec<RunRec
     };
     Ok(rows.into_iter().map(record).collect())
 }
+
+/// Returns a run, if the ledger has it.
+pub fn find_run(store: &mut dyn EventStore, run_id: &str) -> Result<Option<RunRecord>, StoreError> {
+    let filter = RunFilter { run_id: Some(run_id.to_owned()), since: None, limit: 1 };
+    Ok(runs(store, &filter)?.pop())
+}

@@ -7,7 +7,7 @@ use counterproof_ledger::export::{
 };
 use counterproof_ledger::line::EventLine;
 use counterproof_ledger::location::LedgerLocation;
-use counterproof_ledger::query::{RunFilter, RunRecord, runs};
+use counterproof_ledger::query::{RunRecord, find_run};
 use counterproof_ledger::store::{EventStore, SourceId};
 use counterproof_store::write::{Durability, write};
 use counterproof_validation::validate_path;
@@ -19,6 +19,13 @@ use crate::databases::in_both_databases;
 use crate::kit::Kit;
 #[cfg(unix)]
 use crate::server::Server;
+
+/// Events of a run below a guard of this mode and policy.
+fn guarded(run: &'static str, mode: &str, policy: &Value) -> Vec<Value> {
+    let start = json!({"mode": mode, "meta": {"server_name": "shop"}, "policy": policy});
+    let source = Source { run, shim: "s", events: Vec::new() };
+    source.event("run_start", 0, &json!({ "run": start })).finish(1, "SUCCEEDED")
+}
 
 in_both_databases!(a_run_of_two_processes_is_one_case_in_the_order_of_time);
 
@@ -65,8 +72,7 @@ fn json_file(path: &Utf8PathBuf) -> Value {
 }
 
 fn record(store: &mut dyn EventStore, run: &str) -> RunRecord {
-    let filter = RunFilter { run_id: Some(run.to_owned()), since: None, limit: 1 };
-    runs(store, &filter).unwrap().remove(0)
+    find_run(store, run).unwrap().unwrap()
 }
 
 fn append(store: &mut dyn EventStore, lines: &[Value]) {
@@ -420,9 +426,8 @@ fn any_events_give_a_valid_artifact() {
             .filter(|it| it["type"].as_str().is_some_and(|kind| kind.starts_with("tool_call")))
             .filter_map(|it| it["call"]["call_id"].as_str())
             .collect();
-        let filter = RunFilter { run_id: Some(run), since: None, limit: 1 };
         // The ledger may have refused all events.
-        let Some(run) = runs(store.as_mut(), &filter).unwrap().pop() else { return Ok(()) };
+        let Some(run) = find_run(store.as_mut(), &run).unwrap() else { return Ok(()) };
         let exported = Runs::new().export(store.as_mut(), &[run]).unwrap();
         exports.set(exports.get() + 1);
         prop_assert!(exported.cases[0].calls >= calls.len());
@@ -430,4 +435,28 @@ fn any_events_give_a_valid_artifact() {
     });
     tested.unwrap();
     assert!(exports.get() > number.get() / 2, "{exports:?} of {number:?}");
+}
+
+#[test]
+fn the_run_document_has_the_policies_of_the_guards_and_the_statuses_of_the_runs() {
+    let kit = Kit::new();
+    let mut store = sqlite(&kit);
+    let policy = json!({"policy_id": "p", "policy_version": "2", "policy_hash": "1f3870be274f6c49b3e31a0c6728957f"});
+    let agent = json!({"run": {"mode": "guardrails", "meta": {"kind": "agent"}, "policy": policy}});
+    append(store.as_mut(), &guarded("r1", "guardrails", &policy));
+    append(store.as_mut(), &guarded("r2", "observe", &json!({"policy_id": "q"})));
+    let alone = Source { run: "r3", shim: "a", events: Vec::new() };
+    append(store.as_mut(), &alone.event("run_start", 0, &agent).finish(1, "FAILED"));
+    let document = |store: &mut dyn EventStore, run: &str| {
+        let runs = Runs::new();
+        let run = record(store, run);
+        let exported = runs.export(store, &[run]).unwrap();
+        json_file(&exported.folder.join("run.json"))
+    };
+    let first = document(store.as_mut(), "r1");
+    assert_eq!(first["policies"], json!(["p version 2 (guardrails, hash 1f3870be274f)"]));
+    assert_eq!(first["stats"]["statuses"], json!({"SUCCEEDED": 1}));
+    assert_eq!(document(store.as_mut(), "r2")["policies"], json!(["q (observe)"]));
+    let alone = document(store.as_mut(), "r3");
+    assert_eq!((alone.get("policies"), &alone["stats"]["statuses"]), (None, &json!({"FAILED": 1})));
 }

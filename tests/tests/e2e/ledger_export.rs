@@ -120,6 +120,15 @@ fn a_policy_that_only_observes_changes_no_case_and_its_decisions_are_in_the_repo
     assert_eq!(with["events"][2]["annotations"], json!({"tags": ["money"], "observed": observed}));
     let page = fs::read_to_string(folder.sandbox.path("report/cases/shopper.html")).unwrap();
     assert!(page.contains("annotations") && page.contains("no-buy"), "{page}");
+    assert!(page.contains("SUCCEEDED") && !page.contains("answered"), "{page}");
+    let review = &folder.sandbox.json("report/evaluation.json")["gate"]["review"];
+    let message = "1 call would be refused: test.buy (no-buy)";
+    assert_eq!((&review[0]["code"], &review[0]["message"]), (&json!("would-be-refused"), &json!(message)), "{review}");
+    let index = fs::read_to_string(folder.sandbox.path("report/index.html")).unwrap();
+    for text in [message, "1 setting differs", "p version 1 (observe, hash ", "default version 0.1.0", "1 SUCCEEDED"] {
+        assert!(index.contains(text), "{text}: {index}");
+    }
+    assert!(compared.stdout.contains(message), "{compared}");
 }
 
 #[test]
@@ -243,6 +252,11 @@ fn options_that_do_not_fit_together_are_refused_with_a_hint() {
         assert_eq!(finished.code, Some(2), "{options:?}: {finished}");
         assert!(finished.stderr.contains("hint: "), "{options:?}: {finished}");
     }
+    // The command of the hint works as written.
+    let named = ["ledger", "--ledger", "state/counterproof/ledger.db", "export", "--side", "new", "--run", "other"];
+    let hint = "hint: list the runs with `counterproof ledger runs --ledger state/counterproof/ledger.db`\n";
+    let unknown = folder.sandbox.run(named);
+    assert!(unknown.stderr.ends_with(hint), "{unknown}");
     let same = ["ledger", "export", "--side", "new", "--run", "one", "--run", "two", "--run-id", "x"];
     insta::assert_snapshot!(folder.sandbox.run(same), @r"
     exit code: 2

@@ -1,9 +1,10 @@
 //! Runner errors with the recorded response, and the attempts of both sides.
 
-use counterproof_artifact::{AttemptOutcome, Millis, Nullable, RunnerFailure, Side};
+use counterproof_artifact::{Attempt, AttemptOutcome, Millis, Nullable, RunnerFailure, Side};
 
 use super::anchors;
 use super::context::CaseContext;
+use crate::load::CaseEnvelope;
 use crate::messages;
 use crate::report::files::FileLink;
 use crate::report::view::display::{self, DisplayText};
@@ -36,7 +37,7 @@ pub(crate) struct AttemptView {
     pub(crate) started_at: String,
     /// The duration.
     pub(crate) took: String,
-    /// Whether the attempt returned an answer.
+    /// Whether the attempt returned an answer, and a recorded run succeeded.
     pub(crate) ok: bool,
     pub(crate) outcome: String,
 }
@@ -89,19 +90,29 @@ fn files(context: &CaseContext<'_>, side: Side, failure: &RunnerFailure) -> Vec<
 /// The attempts of both sides.
 pub(crate) fn attempts(context: &CaseContext<'_>) -> Vec<AttemptView> {
     let of_side = |side: Side| {
-        let attempts = context.artifact(side).envelope().map(|case| case.attempts.as_slice()).unwrap_or_default();
-        attempts.iter().map(move |attempt| AttemptView {
-            side: side.as_str(),
-            number: attempt.attempt.get(),
-            started_at: display::visible(&attempt.started_at),
-            took: attempt.latency_ms.as_ref().map(|ms| display::duration(ms.as_f64())).unwrap_or_default(),
-            ok: attempt.outcome == AttemptOutcome::Ok,
-            outcome: match (attempt.outcome, attempt.error_class) {
-                (AttemptOutcome::Ok, _) => "answered".to_owned(),
-                (AttemptOutcome::RunnerError, Some(class)) => class.to_string(),
-                (AttemptOutcome::RunnerError, None) => "failed".to_owned(),
-            },
-        })
+        let case = context.artifact(side).envelope();
+        case.into_iter()
+            .flat_map(move |case| case.attempts.iter().map(move |attempt| attempt_view(side, case, attempt)))
     };
     Side::BOTH.into_iter().flat_map(of_side).collect()
+}
+
+fn attempt_view(side: Side, case: &CaseEnvelope, attempt: &Attempt) -> AttemptView {
+    let recorded = case.recorded.as_ref();
+    AttemptView {
+        side: side.as_str(),
+        number: attempt.attempt.get(),
+        started_at: display::visible(&attempt.started_at),
+        took: attempt.latency_ms.as_ref().map(|ms| display::duration(ms.as_f64())).unwrap_or_default(),
+        ok: attempt.outcome == AttemptOutcome::Ok && recorded.is_none_or(|recorded| recorded.succeeded),
+        outcome: match (attempt.outcome, attempt.error_class) {
+            // A recorded run has a status instead of an answer.
+            (AttemptOutcome::Ok, _) => {
+                let ending = recorded.and_then(|recorded| recorded.ending.as_deref());
+                display::visible(ending.unwrap_or("answered"))
+            }
+            (AttemptOutcome::RunnerError, Some(class)) => class.to_string(),
+            (AttemptOutcome::RunnerError, None) => "failed".to_owned(),
+        },
+    }
 }

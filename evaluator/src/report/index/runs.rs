@@ -1,12 +1,17 @@
 //! The compared runs side by side, and the settings in which they differ.
 
+use std::collections::BTreeMap;
+
 use counterproof_artifact::evaluation::{ComparedRun, Evaluation};
-use counterproof_artifact::{Run, Sides};
+use counterproof_artifact::{Count, Run, Sides, Stats};
 use serde_json::Value;
 
 use crate::diff::json;
 use crate::report::view::changes::{self, ChangesView};
 use crate::report::view::display::{self, Budget};
+
+/// The field of the stats with the number of cases by status.
+const STATUSES: &str = "statuses";
 
 /// Fields that identify a run or describe its course. Every other field is a setting.
 const NOT_SETTINGS: [&str; 13] = [
@@ -76,13 +81,21 @@ fn commit(run: &ComparedRun) -> String {
 
 fn stats(run: &Run) -> String {
     let Some(stats) = &run.stats else { return "not finished".to_owned() };
-    let counted = [(stats.cases_completed, "answered"), (stats.cases_failed, "failed")];
-    let mut parts: Vec<_> = counted
-        .into_iter()
-        .filter_map(|(count, word)| Some(format!("{} {word}", display::number(count?.get()))))
-        .collect();
+    let count = |count: &Count, word: &str| format!("{} {}", display::number(count.get()), display::visible(word));
+    let mut parts: Vec<_> = match statuses(stats) {
+        Some(statuses) => statuses.iter().map(|(status, number)| count(number, status)).collect(),
+        None => {
+            let counted = [(stats.cases_completed, "answered"), (stats.cases_failed, "failed")];
+            counted.into_iter().filter_map(|(number, word)| Some(count(&number?, word))).collect()
+        }
+    };
     parts.extend(stats.duration_ms.as_ref().map(|millis| format!("in {}", display::duration(millis.as_f64()))));
     parts.join(", ")
+}
+
+/// How many cases ended with each status, for recorded runs.
+fn statuses(stats: &Stats) -> Option<BTreeMap<String, Count>> {
+    serde_json::from_value(stats.extra.get(STATUSES)?.clone()).ok()
 }
 
 /// The settings in which the runs differ.
@@ -111,6 +124,15 @@ mod tests {
             "selected_case_ids": [], "runner_version": "v", "group_id": id, "repeat": repeat, "repeats": repeats,
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn recorded_runs_have_their_statuses_instead_of_answers() {
+        let result = |value: Value| stats(&Run { stats: serde_json::from_value(value).unwrap(), ..run("a", 1, 1) });
+        let counted = json!({"cases_completed": 3, "cases_failed": 0});
+        assert_eq!(result(counted), "3 answered, 0 failed");
+        let recorded = json!({"cases_completed": 3, "cases_failed": 0, "statuses": {"SUCCEEDED": 1, "FAILED": 2}});
+        assert_eq!(result(recorded), "2 FAILED, 1 SUCCEEDED");
     }
 
     #[test]
