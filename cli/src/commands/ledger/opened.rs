@@ -2,7 +2,7 @@
 
 use counterproof_artifact::with_causes;
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
-use counterproof_ledger::query::{RunFilter, RunRecord, runs};
+use counterproof_ledger::query::{RunRecord, find_run};
 use counterproof_ledger::spool::{Replayed, SpoolError, SpoolFolder, replay};
 use counterproof_ledger::store::{EventStore, StoreError};
 
@@ -85,13 +85,12 @@ impl Place {
     /// Returns the error about a run that the ledger does not have.
     pub(super) fn unknown_run(&self, run_id: &str) -> CommandError {
         CommandError::usage(format!("the ledger `{}` has no run `{run_id}`", self.location))
-            .hint("list the runs with `counterproof ledger runs`")
+            .hint(format!("list the runs with `counterproof ledger runs{}`", self.option()))
     }
 
     /// Returns a run. Fails if the ledger does not have it.
     pub(super) fn find_run(&self, run_id: &str, store: &mut dyn EventStore) -> Result<RunRecord, CommandError> {
-        let filter = RunFilter { run_id: Some(run_id.to_owned()), since: None, limit: 1 };
-        runs(store, &filter).map_err(failed)?.pop().ok_or_else(|| self.unknown_run(run_id))
+        find_run(store, run_id).map_err(failed)?.ok_or_else(|| self.unknown_run(run_id))
     }
 
     /// Opens the ledger, and creates it where it does not exist.

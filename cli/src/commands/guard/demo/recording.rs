@@ -10,7 +10,7 @@ use counterproof_guard::agent_run::RunSettings;
 use counterproof_guard::identity::workload_with_label;
 use counterproof_ledger::export::{CASE_LABEL, Destination, SelectedRun, case_id, export_runs};
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
-use counterproof_ledger::query::{RunFilter, runs};
+use counterproof_ledger::query::find_run;
 use counterproof_ledger::spool::{SpoolFolder, replay};
 use counterproof_ledger::store::EventStore;
 use uuid::Uuid;
@@ -103,8 +103,7 @@ impl Recording {
 }
 
 fn select(store: &mut dyn EventStore, run: &str) -> Result<SelectedRun, CommandError> {
-    let filter = RunFilter { run_id: Some(run.to_owned()), since: None, limit: 1 };
-    let found = runs(store, &filter).map_err(CommandError::io)?.pop();
+    let found = find_run(store, run).map_err(CommandError::io)?;
     let run = found.ok_or_else(|| CommandError::io(format!("the run `{run}` was not recorded")))?;
     let case_id: CaseId = case_id(&run).map_err(CommandError::usage)?;
     Ok(SelectedRun { run, case_id })

@@ -7,7 +7,7 @@ use counterproof_guard::agent_run::LEDGER;
 use counterproof_guard::identity::process_variable;
 use counterproof_ledger::event::ProcessExit;
 use counterproof_ledger::location::LedgerLocation;
-use counterproof_ledger::query::{RunFilter, RunRecord, ServerProcess, failed_calls, runs, servers};
+use counterproof_ledger::query::{RunRecord, ServerProcess, failed_calls, find_run, servers};
 use counterproof_ledger::spool::replay;
 use counterproof_ledger::store::{EventStore, StoreError};
 
@@ -54,7 +54,7 @@ impl RunLedger {
     /// Returns a run, if the ledger has it.
     pub(super) fn find(&self, run_id: &str) -> Result<Option<RunRecord>, StoreError> {
         let Some(mut store) = self.open()? else { return Ok(None) };
-        find(store.as_mut(), run_id)
+        find_run(store.as_mut(), run_id)
     }
 
     /// Opens the ledger with the events of killed processes. Returns `None` if there is no ledger.
@@ -99,7 +99,7 @@ impl RunLedger {
 
     fn recorded(&self, run_id: &str) -> Result<Option<RecordedRun>, StoreError> {
         let Some(mut store) = self.open()? else { return Ok(None) };
-        let Some(run) = find(store.as_mut(), run_id)? else { return Ok(None) };
+        let Some(run) = find_run(store.as_mut(), run_id)? else { return Ok(None) };
         let failed = failed_calls(store.as_mut(), run_id)?;
         Ok(Some(RecordedRun { run, failed, servers: servers(store.as_mut(), run_id)? }))
     }
@@ -122,9 +122,4 @@ fn failures(servers: &[ServerProcess]) -> BTreeMap<String, usize> {
         *failures.entry(format!("server `{name}`: {FAILED}{detail}")).or_default() += 1;
     }
     failures
-}
-
-fn find(store: &mut dyn EventStore, run_id: &str) -> Result<Option<RunRecord>, StoreError> {
-    let filter = RunFilter { run_id: Some(run_id.to_owned()), since: None, limit: 1 };
-    Ok(runs(store, &filter)?.pop())
 }

@@ -88,7 +88,7 @@ fn warn_without_evidence(case: &ExportedCase, streams: &mut Streams) {
         (0, false) => ("has no tool calls: no server was behind a guard", wrap),
         (0, true) => (
             "has no tool calls: the agent called no tool of the servers behind the guard",
-            "export a run with calls; `counterproof ledger runs` lists them",
+            "check that the agent has these tools, or export another run of `counterproof ledger runs`",
         ),
         (_, false) => ("names no guard among its sources: it is unknown whether calls were refused", wrap),
         (_, true) => return,
