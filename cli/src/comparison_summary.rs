@@ -78,8 +78,8 @@ fn write_rules(text: &mut String, evaluation: &Evaluation) {
 /// Writes the number of cases per verdict.
 fn write_counts(text: &mut String, evaluation: &Evaluation) {
     let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
-        let count = evaluation.counts.get(&verdict).copied().unwrap_or(0);
-        (count > 0).then(|| format!("{count} {}", name(verdict)))
+        let count = evaluation.counts.get(&verdict).copied().filter(|count| *count > 0)?;
+        Some(format!("{count} {}{}", name(verdict), evaluation_text::unconfirmed(evaluation, verdict)))
     });
     let counted: Vec<_> = counted.collect();
     let cases = text::count(evaluation.cases.len(), "case", "cases");

@@ -132,6 +132,16 @@ fn differing(evaluation: &Evaluation) -> String {
     if undecided == 0 { moved } else { format!("{moved} by more than chance, {undecided} undecided") }
 }
 
+/// How many of the cases with a verdict are unconfirmed, after their number: ` (unconfirmed)`, ` (2 unconfirmed)`. Empty if none is.
+pub fn unconfirmed(evaluation: &Evaluation, verdict: Verdict) -> String {
+    let cases: Vec<_> = evaluation.cases.iter().filter(|case| case.verdict == verdict).collect();
+    match cases.iter().filter(|case| case.unconfirmed).count() {
+        0 => String::new(),
+        all if all == cases.len() => " (unconfirmed)".to_owned(),
+        some => format!(" ({some} unconfirmed)"),
+    }
+}
+
 /// Which runs were compared.
 pub fn compared(evaluation: &Evaluation) -> String {
     let side = |one: &ComparedRun, all: Option<&Vec<ComparedRun>>| match all.map(Vec::as_slice) {

@@ -70,19 +70,24 @@ pub(super) fn judge(expect: &Expect, view: &View, input: &Value) -> Judgement {
     let variables = [&view.final_output, &view.proposed_actions, &view.events, input];
     match expect.expression.evaluate(&variables) {
         Outcome::True => Judgement::Met("it is true".to_owned()),
-        Outcome::False => Judgement::Unmet(format!("{called} is false{}", read(expect, &variables))),
+        Outcome::False => Judgement::Unmet(match (read(expect, &variables), &expect.name) {
+            (None, _) => format!("{called} is false"),
+            // The expression is known to be false from the values.
+            (Some(found), Some(_)) => found,
+            (Some(found), None) => format!("{called} is false: {found}"),
+        }),
         Outcome::Failed(why) => Judgement::Unmet(format!("{called} failed: {}", text::one_line(&why.message, 200))),
         Outcome::TooLong => Judgement::Undecided(format!("{called} takes more than {MAX_STEPS} steps")),
     }
 }
 
-/// What the expression found where it is false: `: final_output.content.total is 50`.
-fn read(expect: &Expect, variables: &[&Value]) -> String {
+/// What an expression that is false found: `final_output.content.total is 50`. `None` if it reads no short values.
+fn read(expect: &Expect, variables: &[&Value]) -> Option<String> {
     let source = expect.expression.source();
     let found = expect.expression.readings(variables, MAX_READINGS).into_iter().map(|reading| {
         let part = text::one_line(&source[reading.span], MAX_PART_CHARS);
         format!("{part} is {}", text::one_line(&reading.value, MAX_VALUE_CHARS))
     });
     let found: Vec<_> = found.collect();
-    if found.is_empty() { String::new() } else { format!(": {}", found.join(", ")) }
+    (!found.is_empty()).then(|| found.join(", "))
 }

@@ -286,12 +286,11 @@ fn a_false_expression_shows_the_values_that_it_read() {
         judged(&expected, &saying(content)).new.unwrap().found().to_owned()
     };
     let total = "final_output.content.total < 50";
-    assert_eq!(found(total, &json!({"total": 60})), "it is false: final_output.content.total is 60");
-    assert_eq!(found("size(events) > 1 + 1", &json!("Hi")), "it is false: size(events) is 0");
+    assert_eq!(found(total, &json!({"total": 60})), "final_output.content.total is 60");
+    assert_eq!(found("size(events) > 1 + 1", &json!("Hi")), "size(events) is 0");
     assert_eq!(found("1 == 2", &json!("Hi")), "it is false");
+    let unnamed = judged(&json!({"expect": [total]}), &saying(&json!({"total": 60}))).new.unwrap();
+    assert_eq!(unnamed.found(), format!("`{total}` is false: final_output.content.total is 60"));
     let hostile = found("final_output.content == 'b'", &json!(format!("a\u{202e}{}", "\n".repeat(1000))));
-    assert!(
-        hostile.starts_with(r#"it is false: final_output.content is "a\u{202e}\n"#) && hostile.len() < 400,
-        "{hostile}"
-    );
+    assert!(hostile.starts_with(r#"final_output.content is "a\u{202e}\n"#) && hostile.len() < 400, "{hostile}");
 }

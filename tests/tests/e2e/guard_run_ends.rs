@@ -52,7 +52,7 @@ fn an_agent_that_fails_is_a_failed_case_and_worse_than_one_that_succeeds() {
     assert_eq!(compared.code, Some(1), "{compared}");
     let case = sandbox.json("report/evaluation.json")["cases"][0].clone();
     assert_eq!(case["verdict"], "regressed", "{case}");
-    let message = r#"“the run succeeds” no longer met: expected `final_output.content == {'status': 'SUCCEEDED'}`, but it is false: final_output.content is {"status": "FAILED", "agent": "exit code 3"}"#;
+    let message = r#"“the run succeeds” no longer met: expected `final_output.content == {'status': 'SUCCEEDED'}`, but final_output.content is {"status": "FAILED", "agent": "exit code 3"}"#;
     assert_eq!(case["reasons"][0]["message"], message, "{case}");
     assert_eq!(sandbox.run(["ledger", "doctor"]).code, Some(0));
     assert_eq!(sandbox.run(["validate", "runs"]).code, Some(0));

@@ -88,6 +88,7 @@ fn a_refused_call_differs_and_states_the_decision() {
     });
     let (compared, case) = compared(&folder, "one", "two");
     assert_eq!((&case["verdict"], &case["unconfirmed"]), (&json!("regressed"), &json!(true)), "{case}");
+    assert!(compared.stdout.contains("1 case: 1 regressed (unconfirmed)\n"), "{compared}");
     let hint = "record more runs of each side, and pass all run folders with\n      \
                 counterproof compare --cases runs/ledger.cases.json --baseline DIR... --new DIR...\n";
     assert!(compared.stderr.contains(hint) && !compared.stderr.contains("--resume"), "{compared}");

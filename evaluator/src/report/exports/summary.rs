@@ -231,7 +231,8 @@ fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
 fn counts(evaluation: &Evaluation) -> String {
     let counts = Verdict::WORST_FIRST.into_iter().filter_map(|verdict| {
         let count = evaluation.counts.get(&verdict).copied().filter(|count| *count > 0)?;
-        Some(format!("{} {}", display::number(count), verdict::show(verdict).word))
+        let unconfirmed = evaluation_text::unconfirmed(evaluation, verdict);
+        Some(format!("{} {}{unconfirmed}", display::number(count), verdict::show(verdict).word))
     });
     let counts: Vec<_> = counts.collect();
     let cases = text::count(evaluation.cases.len(), "case", "cases");

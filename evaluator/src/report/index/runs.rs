@@ -82,12 +82,11 @@ fn commit(run: &ComparedRun) -> String {
 fn stats(run: &Run) -> String {
     let Some(stats) = &run.stats else { return "not finished".to_owned() };
     let count = |count: &Count, word: &str| format!("{} {}", display::number(count.get()), display::visible(word));
-    let mut parts: Vec<_> = match statuses(stats) {
-        Some(statuses) => statuses.iter().map(|(status, number)| count(number, status)).collect(),
-        None => {
-            let counted = [(stats.cases_completed, "answered"), (stats.cases_failed, "failed")];
-            counted.into_iter().filter_map(|(number, word)| Some(count(&number?, word))).collect()
-        }
+    let mut parts: Vec<_> = if let Some(statuses) = statuses(stats) {
+        statuses.iter().map(|(status, number)| count(number, status)).collect()
+    } else {
+        let counted = [(stats.cases_completed, "answered"), (stats.cases_failed, "failed")];
+        counted.into_iter().filter_map(|(number, word)| Some(count(&number?, word))).collect()
     };
     parts.extend(stats.duration_ms.as_ref().map(|millis| format!("in {}", display::duration(millis.as_f64()))));
     parts.join(", ")

@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     if let Some(recording) = recording {
         recording.finish(&end, started.elapsed(), streams);
     }
-    let end = end.map_err(not_started)?;
+    let end = end.map_err(|error| not_started(error, args.run.as_deref()))?;
     report(&end, streams);
     if let Some(ledger) = &ledger {
         ledger.summarize(&run_id, streams);
@@ -113,9 +113,13 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     })
 }
 
-fn not_started(error: AgentRunError) -> CommandError {
+/// Converts an error of the start. The ledger has it as the end of the run, whose id cannot be given again.
+fn not_started(error: AgentRunError, run: Option<&str>) -> CommandError {
     match error {
-        AgentRunError::Start(error) => CommandError::io(error).hint("check the command after `--`"),
+        AgentRunError::Start(error) => {
+            let other_id = run.map(|_| ", and choose another id with `--run`").unwrap_or_default();
+            CommandError::io(error).hint(format!("check the command after `--`{other_id}"))
+        }
         error @ AgentRunError::Pipe(_) => CommandError::io(error),
     }
 }
