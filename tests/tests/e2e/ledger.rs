@@ -192,13 +192,13 @@ fn a_filter_that_nothing_can_meet_is_an_error() {
 exit code: 2
 --- stderr
 error: the ledger `ledger.db` has no run `nope`
-hint: list the runs with `counterproof ledger runs`
+hint: list the runs with `counterproof ledger runs --ledger ledger.db`
     "##);
     assert_snapshot!(sandbox.run(["ledger", "runs", "--run", "nope"]), @r##"
 exit code: 2
 --- stderr
 error: the ledger `ledger.db` has no run `nope`
-hint: list the runs with `counterproof ledger runs`
+hint: list the runs with `counterproof ledger runs --ledger ledger.db`
     "##);
     let refused = sandbox.run(["ledger", "query", "--decision", "BLOCKED"]);
     assert_eq!(refused.code, Some(2));
