@@ -15,6 +15,9 @@
 //! assert!("../secrets.json".parse::<Href>().is_err(), "leaves the run folder");
 //! ```
 
+// Other programs are written against this interface.
+#![warn(missing_docs)]
+
 pub mod canonical;
 pub mod canonical_json;
 pub mod evaluation;

@@ -13,7 +13,6 @@ pub const VARIABLES: [&str; 4] = ["final_output", "proposed_actions", "events", 
 /// An expression that must be true.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expect {
-    /// A name for people.
     pub name: Option<String>,
     /// The condition, over [`VARIABLES`].
     pub expression: Expression,

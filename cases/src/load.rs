@@ -86,7 +86,6 @@ pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
 /// The file and line of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseLocation {
-    /// The id of the case.
     pub id: CaseId,
     /// The file, at or below the loaded path.
     pub file: Utf8PathBuf,

@@ -75,7 +75,6 @@ pub enum LoadError {
     Invalid {
         /// All errors, at least one.
         problems: Vec<Problem>,
-        /// All warnings.
         warnings: Vec<Problem>,
     },
 }

@@ -11,7 +11,6 @@ use crate::expect::Expect;
 pub struct CaseSpec {
     /// The id, which is also the name of the artifact's file.
     pub id: CaseId,
-    /// A title for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The input of the agent.

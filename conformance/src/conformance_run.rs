@@ -16,7 +16,6 @@ use crate::vectors::{Equivalence, GroupedVector, Vector, VectorCommand, Vectors}
 /// A run of all vectors with all programs.
 #[derive(Debug)]
 pub struct ConformanceRun<'a> {
-    /// The vectors.
     pub vectors: &'a Vectors,
     /// The folder of the golden outputs.
     pub golden_folder: &'a Utf8Path,

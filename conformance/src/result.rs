@@ -7,16 +7,13 @@ pub struct VectorResult {
     pub subject: usize,
     /// The id of the vector, or of a check that applies to the program as a whole.
     pub id: String,
-    /// The name of the vector.
     pub name: String,
     /// The status, with the reasons.
     pub status: VectorStatus,
 }
 
-/// The status of a vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VectorStatus {
-    /// Every check has passed.
     Passed,
     /// At least one check has failed; the texts describe each problem.
     Failed(Vec<String>),

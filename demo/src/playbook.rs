@@ -8,7 +8,6 @@ use crate::trace::{Action, Trace};
 
 /// The server's reaction to a request.
 pub(crate) enum Reply {
-    /// An answer.
     Answer(Value),
     /// An HTTP error with this status and body.
     Error(u16, Value),

@@ -21,7 +21,6 @@ pub(crate) struct Document {
     pub(crate) text: &'static str,
 }
 
-/// Runs a tool.
 pub(crate) fn run(tool: &str, args: &Value) -> ToolAnswer {
     let (result, latency_ms) = match tool {
         "get_customer" => (record("customers", args, "customer_id"), 18),

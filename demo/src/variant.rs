@@ -13,7 +13,6 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Both variants.
     pub const BOTH: [Variant; 2] = [Variant::Baseline, Variant::New];
 
     /// Returns the name on the command line.

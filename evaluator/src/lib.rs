@@ -36,6 +36,9 @@
 //! }
 //! ```
 
+// The interface that a program embeds.
+#![warn(missing_docs)]
+
 mod cause;
 mod comparison;
 mod diff;

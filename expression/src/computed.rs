@@ -19,11 +19,8 @@ pub enum Computed {
     Uint(u64),
     /// A number with a fraction or an exponent.
     Double(f64),
-    /// A string.
     String(String),
-    /// Bytes.
     Bytes(Vec<u8>),
-    /// A list.
     List(Vec<Computed>),
     /// The entries of a map, in order.
     Map(Vec<(Computed, Computed)>),
@@ -33,7 +30,6 @@ pub enum Computed {
     Duration(String),
     /// The name of a type.
     Type(&'static str),
-    /// An optional value.
     Optional(Option<Box<Computed>>),
 }
 

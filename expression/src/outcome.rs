@@ -18,7 +18,6 @@ pub enum Outcome {
 /// The reason why an expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoValue {
-    /// The evaluation failed.
     #[error(transparent)]
     Failed(#[from] EvaluationError),
     /// The evaluation needs more steps than [`MAX_STEPS`](crate::MAX_STEPS).

@@ -63,7 +63,6 @@ fn add_parts(argument: &str, depth: u8, secrets: &mut Vec<String>) {
 /// What the name of a value says about it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// It is a secret.
     Secret,
     /// It may be anything.
     Unknown,

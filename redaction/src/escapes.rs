@@ -11,7 +11,6 @@ pub(super) const INTRODUCERS: &[u8] = b"%=\\&";
 /// An element of an escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Element {
-    /// This byte.
     Byte(u8),
     /// This letter in either case.
     AnyCase(u8),
@@ -94,7 +93,6 @@ pub(super) fn of_ascii(byte: u8) -> &'static [Escapes] {
     all.get(usize::from(byte)).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the escapes of a character.
 pub(super) fn of(character: char) -> Vec<Escapes> {
     let mut escapes = vec![
         Escapes { introducer: Percent, bodies: vec![in_bytes(character, &[Percent])] },

@@ -31,7 +31,6 @@ pub(crate) enum Token {
     Gap,
     /// A bracket, a brace or a comma.
     Structure,
-    /// A key.
     Key,
     /// A string that is a value.
     Text,

@@ -32,14 +32,12 @@ pub(super) enum Digits {
     Text,
     /// Those of base64, of both alphabets.
     Base64,
-    /// Hexadecimal ones.
     Hexadecimal,
 }
 
 /// What the digits of a form encode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// The value.
     Value,
     /// An encoded form of the value.
     Encoded,

@@ -88,7 +88,6 @@ pub(crate) struct Found {
 /// Whether a text is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The text is complete.
     Complete,
     /// The text is truncated, possibly inside a secret.
     Truncated,

@@ -9,7 +9,6 @@ const HELD: usize = 16 * 1024;
 /// Smallest block to search, in bytes. Without it, single-byte chunks would cause one search per byte.
 const BLOCK: usize = 64 * 1024;
 
-/// Redacts one stream.
 #[derive(Debug)]
 pub struct RedactingStream {
     redactor: Redactor,

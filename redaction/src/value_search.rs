@@ -31,7 +31,6 @@ struct Forms {
 /// Which beginnings of a form count at the end of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// Those that reveal something.
     Revealing,
     /// All, because the text goes on.
     Any,

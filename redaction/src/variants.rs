@@ -16,7 +16,6 @@ const LONGEST_IN_LINES: usize = LONGEST_COMPOSED;
 pub(crate) struct Variants<'a> {
     /// The values themselves, and their variants with all lines.
     pub(crate) whole: BTreeSet<std::borrow::Cow<'a, str>>,
-    /// Lines of values.
     pub(crate) lines: BTreeSet<&'a str>,
 }
 

@@ -33,6 +33,9 @@
 //! # }
 //! ```
 
+// The interface that a program embeds.
+#![warn(missing_docs)]
+
 mod agent;
 mod attempt;
 mod digest;

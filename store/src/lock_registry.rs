@@ -51,7 +51,6 @@ pub enum RegistryError {
     Unsafe {
         /// The folder.
         path: Utf8PathBuf,
-        /// The reason.
         reason: &'static str,
     },
 }
@@ -121,7 +120,6 @@ impl LockRegistry {
         Ok(Self { folder: folder.to_owned() })
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Utf8Path {
         &self.folder
     }
@@ -139,7 +137,6 @@ impl LockRegistry {
 }
 
 impl LockedRegistry<'_> {
-    /// The folder.
     pub fn folder(&self) -> &Utf8Path {
         &self.registry.folder
     }

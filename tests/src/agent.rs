@@ -28,7 +28,6 @@ impl Reply {
         Self::text(200, "application/json", &body.to_string())
     }
 
-    /// Any status with any text.
     pub fn text(status: u16, content_type: &'static str, body: &str) -> Self {
         Self { status, content_type, body: body.as_bytes().to_vec(), delay: Duration::ZERO }
     }

@@ -60,7 +60,6 @@ impl Document {
         Self::from_bytes(path, bytes.ok(), findings)
     }
 
-    /// Reads a document of a folder.
     pub(crate) fn read_in_folder(root: &Utf8Path, name: &str) -> Self {
         Self::read_in_folder_as(&root.join(name), root, name)
     }

@@ -1,6 +1,5 @@
 //! The formats in which a document can be written.
 
-/// The format of a document.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DocumentFormat {
     /// JSON.

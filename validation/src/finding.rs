@@ -30,7 +30,6 @@ pub struct Finding {
     pub excerpt: Option<Excerpt>,
     /// The actual state.
     pub message: String,
-    /// The expected state.
     pub expected: String,
     /// How to fix it.
     pub remedy: String,
@@ -47,7 +46,6 @@ pub struct RuleFinding {
     pub(crate) within: Option<Range<usize>>,
     /// The actual state.
     pub(crate) message: String,
-    /// The expected state.
     pub(crate) expected: String,
     /// How to fix it; `None` for the remedy of the code.
     pub(crate) remedy: Option<String>,

@@ -86,7 +86,6 @@ impl RunFolder {
         self
     }
 
-    /// The path of the folder.
     pub fn path(&self) -> &Utf8Path {
         &self.path
     }

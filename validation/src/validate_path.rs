@@ -58,7 +58,6 @@ impl Report {
 #[derive(Debug, thiserror::Error)]
 #[error("failed to read `{path}`")]
 pub struct PathError {
-    /// The path.
     pub path: Utf8PathBuf,
     /// The error of the operating system.
     pub source: io::Error,

@@ -5,7 +5,6 @@ use crate::{Subject, VectorResult, Vectors};
 /// The data of a report.
 #[derive(Debug)]
 pub struct Report<'a> {
-    /// The vectors.
     pub vectors: &'a Vectors,
     /// The programs.
     pub subjects: &'a [Subject],
@@ -25,7 +24,6 @@ impl Report<'_> {
         Counts { passed: self.results.len() - skipped - failed, failed, skipped }
     }
 
-    /// Returns each subject with its results.
     pub(super) fn by_subject(&self) -> impl Iterator<Item = (&Subject, Vec<&VectorResult>)> {
         self.subjects.iter().enumerate().map(|(index, subject)| {
             let results = self.results.iter().filter(move |result| result.subject == index);

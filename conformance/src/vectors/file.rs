@@ -39,7 +39,6 @@ pub enum VectorsError {
     /// A vector is invalid or has an unknown field.
     #[error("invalid vector `{id}` in `{path}`")]
     Vector {
-        /// The id of the vector.
         id: String,
         /// The file.
         path: Utf8PathBuf,
@@ -99,7 +98,6 @@ mod tests {
     use super::*;
     use crate::vectors::{Equivalence, Platform, Signal};
 
-    /// Reads vectors from a document.
     fn read(document: &Value) -> Result<Vectors, VectorsError> {
         let folder = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(folder.path()).unwrap().join("vectors.json");

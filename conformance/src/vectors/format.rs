@@ -36,7 +36,6 @@ pub(crate) struct GroupedVector {
     pub(crate) vector: Vector,
 }
 
-/// One vector.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Vector {
@@ -75,7 +74,6 @@ pub(crate) struct Setup {
     pub(crate) create_files: Vec<Utf8PathBuf>,
 }
 
-/// The command of a vector.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VectorCommand {

@@ -74,7 +74,6 @@ impl CaseRun {
         Ok(Self { writer, identity, finished: Mutex::default() })
     }
 
-    /// Returns the folder.
     pub fn folder(&self) -> &Utf8Path {
         self.writer.folder()
     }

@@ -16,7 +16,6 @@ const PUNCTUATION: &str = "._-";
 /// An invalid contract id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// The id is empty.
     #[error("the contract id is empty")]
     Empty,
     /// The id is too long for a file name.
@@ -120,7 +119,6 @@ impl fmt::Display for ContractId {
 /// One version of a contract, or its latest: `shop/refund/001@2`, `shop/refund/001`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContractKey {
-    /// The contract.
     pub id: ContractId,
     /// The version. `None` means the latest.
     pub version: Option<NonZeroU32>,
@@ -129,7 +127,6 @@ pub struct ContractKey {
 /// An invalid [`ContractKey`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The id is invalid.
     #[error(transparent)]
     Id(#[from] IdError),
     /// The text after `@` is not a version.

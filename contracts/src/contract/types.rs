@@ -151,7 +151,6 @@ impl Contract {
         self.dependencies.as_deref().unwrap_or_default()
     }
 
-    /// Returns the resources.
     pub fn resources(&self) -> &[Resource] {
         self.resources.as_deref().unwrap_or_default()
     }

@@ -24,7 +24,6 @@ pub struct VerificationSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerificationResult {
-    /// It passed.
     Passed,
     /// It did not pass.
     Failed,

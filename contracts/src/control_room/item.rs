@@ -16,19 +16,14 @@ use crate::store::{Status, VersionHistory};
 /// A contract of a tier. Texts that other programs wrote are cut to 500 characters and may contain any character.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Item {
-    /// The project.
     pub project: String,
-    /// The contract.
     pub id: ContractId,
-    /// Its latest version.
     pub version: NonZeroU32,
-    /// Its state.
     pub state: State,
     /// One line for people, or the id.
     pub summary: String,
     /// The time since which it is in its state.
     pub since: Option<Timestamp>,
-    /// The owner.
     pub owner: Option<String>,
     /// Why it needs attention, in the two highest tiers.
     pub attention: Option<Attention>,
@@ -76,7 +71,6 @@ pub enum AttentionCode {
 /// A command with which a person decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Command {
-    /// The command line.
     pub command: String,
     /// What it does.
     pub effect: &'static str,

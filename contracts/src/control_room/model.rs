@@ -37,7 +37,6 @@ pub enum Tier {
 /// The contracts of a tier.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TierList {
-    /// The tier.
     pub tier: Tier,
     /// The number of its contracts.
     pub count: u64,
@@ -75,7 +74,6 @@ impl TierList {
 }
 
 impl ControlRoom {
-    /// Returns a tier.
     pub fn tier(&self, tier: Tier) -> Option<&TierList> {
         self.tiers.iter().find(|it| it.tier == tier)
     }

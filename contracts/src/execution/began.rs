@@ -49,7 +49,6 @@ pub struct ProcessName {
 }
 
 impl ProcessName {
-    /// Returns the name of this process.
     pub(super) fn of_this() -> Self {
         Self { pid: std::process::id(), host: host_name() }
     }

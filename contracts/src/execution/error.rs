@@ -20,25 +20,19 @@ pub enum ExecutionError {
     /// The contract has ended, and only a new version can be run.
     #[error("`{id}` is {state}; add a new version to run it again")]
     Ended {
-        /// The contract.
         id: ContractId,
-        /// Its state.
         state: State,
     },
     /// The contract is claimed by someone else.
     #[error("`{id}` is {state}; its owner is `{owner}`")]
     Foreign {
-        /// The contract.
         id: ContractId,
-        /// Its state.
         state: State,
-        /// Its owner.
         owner: String,
     },
     /// The expressions or the output schema of the contract are invalid.
     #[error("`{id}`: {}", .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid {
-        /// The contract.
         id: ContractId,
         /// What is invalid.
         errors: Vec<PlanError>,
@@ -46,7 +40,6 @@ pub enum ExecutionError {
     /// The resources of the contract are invalid.
     #[error("`{id}`: {}", .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Resources {
-        /// The contract.
         id: ContractId,
         /// What is invalid.
         errors: Vec<SpecError>,
@@ -57,15 +50,12 @@ pub enum ExecutionError {
     /// The work could not be undone if the execution failed.
     #[error("`{id}` is not run, because it could not be rolled back: {reason}")]
     RollbackImpossible {
-        /// The contract.
         id: ContractId,
-        /// The reason.
         reason: String,
     },
     /// The execution began in another folder.
     #[error("the execution of `{id}` began in `{workdir}`; pass `--workdir {workdir}`")]
     OtherWorkdir {
-        /// The contract.
         id: ContractId,
         /// The folder.
         workdir: Utf8PathBuf,
@@ -73,9 +63,7 @@ pub enum ExecutionError {
     /// A process of another machine executes the contract, and may be alive.
     #[error("`{id}` is {state} by a process of the machine `{host}`; run it there, or cancel it")]
     OtherMachine {
-        /// The contract.
         id: ContractId,
-        /// Its state.
         state: State,
         /// The name of the machine.
         host: String,
@@ -83,7 +71,6 @@ pub enum ExecutionError {
     /// The rollback of the contract was refused or failed, so a person must decide.
     #[error("`{id}` was not rolled back, and needs a decision: approve another attempt, or reject it")]
     NeedsDecision {
-        /// The contract.
         id: ContractId,
     },
     /// The output file cannot be used.
@@ -91,7 +78,6 @@ pub enum ExecutionError {
     Output {
         /// The file.
         path: Utf8PathBuf,
-        /// The problem.
         problem: String,
     },
     /// A git command failed.

@@ -22,7 +22,6 @@ pub enum Verdict {
     AwaitsApproval,
     /// The agent failed, or the check did.
     NotMet,
-    /// The execution was interrupted.
     Interrupted,
 }
 
@@ -47,15 +46,12 @@ impl Verdict {
 /// An execution that has ended.
 #[derive(Debug, Clone)]
 pub struct Execution {
-    /// The contract.
     pub contract: Contract,
     /// What became of it.
     pub verdict: Verdict,
-    /// Its state afterwards.
     pub state: State,
     /// Why it is not met.
     pub reasons: Vec<String>,
-    /// The agent command.
     pub agent: Option<AgentRun>,
     /// The output of the agent, redacted.
     pub output: Option<Value>,
@@ -78,7 +74,6 @@ pub struct Execution {
 pub struct AgentRun {
     /// The command line, redacted.
     pub command: String,
-    /// Its exit code.
     pub exit_code: i32,
     /// The time from its start to its end.
     pub duration_ms: u64,
@@ -91,7 +86,6 @@ pub struct AgentRun {
 pub struct RollbackSummary {
     /// The strategy of the contract.
     pub strategy: RollbackStrategy,
-    /// The outcome.
     pub outcome: RollbackOutcome,
     /// What was done, or why not.
     pub message: String,
@@ -99,14 +93,12 @@ pub struct RollbackSummary {
     pub way_back: Option<String>,
 }
 
-/// The outcome of a rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RollbackOutcome {
     /// The work is undone.
     RolledBack,
     /// It would throw away work of others, so nothing was changed.
     Refused,
-    /// It failed.
     Failed,
 }
 

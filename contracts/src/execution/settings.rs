@@ -56,7 +56,6 @@ pub struct RunSettings {
     pub redactor: Redactor,
     /// Stops executions.
     pub cancellation: Cancellation,
-    /// The clock.
     pub clock: fn() -> Timestamp,
     /// See [`ShellCommand::supervisor`](crate::process::ShellCommand::supervisor).
     pub supervisor: Option<PathBuf>,

@@ -8,7 +8,6 @@ pub enum GitError {
     /// The program could not be started.
     #[error("cannot start `git`")]
     Start(#[source] std::io::Error),
-    /// The command failed.
     #[error("`git {command}` failed: {message}")]
     Failed {
         /// The arguments.

@@ -12,16 +12,13 @@ pub struct Protected {
 /// What one rule protects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// This file alone.
     File(Utf8PathBuf),
     /// A store and the files that the program writes next to it.
     Store(Utf8PathBuf),
-    /// Everything in this folder.
     Folder(Utf8PathBuf),
 }
 
 impl Protected {
-    /// Protects a file.
     pub fn file(&mut self, path: &Utf8Path) {
         self.rules.extend(absolute(path).map(Rule::File));
     }

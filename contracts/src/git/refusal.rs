@@ -24,7 +24,6 @@ pub enum Refusal {
     OtherBranch {
         /// The branch at the start.
         before: Option<String>,
-        /// The branch now.
         now: Option<String>,
     },
     /// The history was rewritten: the commit of the start is no ancestor.

@@ -44,7 +44,6 @@ pub struct ResetPlan {
 /// A finished reset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reset {
-    /// What was discarded.
     pub discarded: Discarded,
     /// The reference that has all of it. `None` if nothing was discarded.
     pub saved: Option<String>,

@@ -13,7 +13,6 @@ pub(super) struct Status {
     pub(super) changed: Vec<String>,
     /// Files that are neither tracked nor ignored. A nested repository ends with a slash.
     pub(super) untracked: Vec<String>,
-    /// Submodules with changes.
     pub(super) submodules: Vec<String>,
 }
 

@@ -21,11 +21,8 @@ pub struct Graph {
 /// A contract of the graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Node {
-    /// The contract.
     pub id: ContractId,
-    /// Its latest version.
     pub version: NonZeroU32,
-    /// Its state.
     pub state: State,
     /// One line for people, or the id. Written by others, so it may contain any character.
     pub summary: String,

@@ -31,7 +31,6 @@ const MARGIN: i64 = 4;
 /// The greatest width of a drawing that is made smaller to fit the page. A wider one would be too small to read.
 const SCALED_UP_TO: i64 = 1360;
 
-/// A drawing.
 #[derive(Debug)]
 pub(super) struct Drawing {
     /// Whether it may be made smaller.

@@ -11,7 +11,6 @@ pub enum GraphError {
     TooLarge {
         /// The number of contracts, or the first number over the limit.
         found: u64,
-        /// The limit.
         limit: usize,
     },
     /// Contracts that depend on each other. Only a file that was changed by hand has them.
@@ -20,9 +19,7 @@ pub enum GraphError {
     /// A dependency that is not in the store. Only a file that was changed by hand has one.
     #[error("`{id}` depends on `{dependency}`, which is not in the store")]
     DependencyNotFound {
-        /// The contract.
         id: ContractId,
-        /// The missing contract.
         dependency: ContractId,
     },
     /// The store cannot be read, or a contract does not exist.

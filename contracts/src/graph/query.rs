@@ -23,7 +23,6 @@ pub struct GraphQuery<'a> {
 }
 
 impl Graph {
-    /// Reads a graph.
     pub fn read(store: &Store, query: &GraphQuery<'_>) -> Result<Self, GraphError> {
         if query.around.is_empty() {
             return Self::new(all(store, query.max_nodes)?, Contents::All);

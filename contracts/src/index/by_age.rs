@@ -9,7 +9,6 @@ use crate::lifecycle::State;
 /// Which contracts a list by age has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AgeQuery<'a> {
-    /// Their states.
     pub(crate) states: &'a [State],
     /// Whether a person must decide about them.
     pub(crate) needs_decision: bool,

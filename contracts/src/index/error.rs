@@ -19,7 +19,6 @@ pub enum IndexError {
         path: Utf8PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// The reason.
         reason: RecordError,
     },
     /// A record that contradicts the lines before it.
@@ -29,7 +28,6 @@ pub enum IndexError {
         path: Utf8PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// The reason.
         reason: Contradiction,
     },
     /// Another program replaced the file while it was read.
@@ -60,7 +58,6 @@ pub enum Contradiction {
     /// A version that is not higher than the latest one.
     #[error("`{id}` version {version} does not follow version {latest}")]
     Version {
-        /// The contract.
         id: ContractId,
         /// The version of the line.
         version: NonZeroU32,
@@ -70,7 +67,6 @@ pub enum Contradiction {
     /// A transition of a version that is not the latest one.
     #[error("`{id}`: a transition of version {version}, but the latest is {latest}")]
     OtherVersion {
-        /// The contract.
         id: ContractId,
         /// The version of the line.
         version: NonZeroU32,
@@ -80,21 +76,16 @@ pub enum Contradiction {
     /// A transition from another state.
     #[error("`{id}`: a transition from {from}, but the state is {state}")]
     OtherState {
-        /// The contract.
         id: ContractId,
         /// The state before, as the line has it.
         from: State,
-        /// The state before.
         state: State,
     },
     /// A transition that is not in the table.
     #[error("`{id}`: invalid transition from {from} to {to}")]
     InvalidTransition {
-        /// The contract.
         id: ContractId,
-        /// The state before.
         from: State,
-        /// The state after.
         to: State,
     },
 }

@@ -13,7 +13,6 @@ use crate::lifecycle::State;
 /// How many contracts are read at once for a list.
 const PAGE: i64 = 500;
 
-/// Returns the status of a contract.
 pub(super) fn status(connection: &Connection, id: &ContractId) -> Result<Option<Status>> {
     let text = select("WHERE id = ?1");
     connection.prepare_cached(&text)?.query_row([id.as_str()], Status::from_row).optional()
@@ -29,7 +28,6 @@ impl Index {
         Ok(self.query(Coverage::load)?.map_or(0, |coverage| coverage.bytes))
     }
 
-    /// Returns the status of a contract.
     pub(crate) fn status(&self, id: &ContractId) -> StdResult<Option<Status>, IndexError> {
         self.query(|connection| status(connection, id))
     }
@@ -50,7 +48,6 @@ impl Index {
         self.statuses_of(&text, params![id.as_str()])
     }
 
-    /// Returns the dependencies of a contract.
     pub(crate) fn dependencies(&self, status: &Status) -> StdResult<Vec<ContractId>, IndexError> {
         let text = "SELECT dependency FROM dependency WHERE contract = (SELECT number FROM contract WHERE id = ?1) \
                     ORDER BY dependency";

@@ -12,11 +12,8 @@ use crate::lifecycle::State;
 /// The state of the latest version of a contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The contract.
     pub id: ContractId,
-    /// Its latest version.
     pub version: NonZeroU32,
-    /// Its state.
     pub state: State,
     /// The time of the last transition. `None` if there was none.
     pub since: Option<Timestamp>,
@@ -26,7 +23,6 @@ pub struct Status {
     pub awaits_approval: bool,
     /// True if the work could not be undone and a person must decide.
     pub rollback_refused: bool,
-    /// Its project.
     pub project: String,
     /// The time of creation of the latest version. `None` if the contract has another text there.
     pub created_at: Option<Timestamp>,

@@ -83,7 +83,6 @@ impl fmt::Display for State {
     }
 }
 
-/// An unknown state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a state")]
 pub struct UnknownState(String);

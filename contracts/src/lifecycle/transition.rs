@@ -15,13 +15,9 @@ pub type Details = Map<String, Value>;
 /// A change of the state of one version of a contract.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Transition {
-    /// The contract.
     pub id: ContractId,
-    /// Its version.
     pub version: NonZeroU32,
-    /// The state before.
     pub from: State,
-    /// The state after.
     pub to: State,
     /// The time.
     pub at: Timestamp,

@@ -2,12 +2,9 @@
 
 use super::{Actor, State};
 
-/// A change of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateChange {
-    /// The state before.
     pub from: State,
-    /// The state after.
     pub to: State,
 }
 
@@ -34,9 +31,7 @@ pub enum TransitionError {
     /// The table has no such transition.
     #[error("invalid transition from {from} to {to}")]
     Invalid {
-        /// The state before.
         from: State,
-        /// The requested state.
         to: State,
     },
     /// An agent that does not own the contract.
@@ -44,7 +39,6 @@ pub enum TransitionError {
     NotOwner {
         /// Who asked.
         actor: Actor,
-        /// The owner.
         owner: String,
     },
     /// A kind of actor that may not make this transition.
@@ -52,9 +46,7 @@ pub enum TransitionError {
     NotAllowed {
         /// Who asked.
         actor: Actor,
-        /// The state before.
         from: State,
-        /// The requested state.
         to: State,
         /// Who may.
         allowed: &'static str,

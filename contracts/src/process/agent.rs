@@ -19,10 +19,8 @@ const STDOUT: &str = "stdout of the agent";
 /// An agent without a valid output.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The agent was stopped.
     #[error("the agent has no output: {0}")]
     Stopped(StopReason),
-    /// The agent failed.
     #[error("the agent failed: {0}")]
     Failed(Ending),
     /// The output is too large.

@@ -22,7 +22,6 @@ pub const MAX_TEXT_BYTES: u64 = 1 << 20;
 /// A command line for `sh -c`, with everything that its execution needs.
 #[derive(Debug, Clone)]
 pub struct ShellCommand {
-    /// The command line.
     pub line: String,
     /// The working directory.
     pub folder: Utf8PathBuf,
@@ -32,7 +31,6 @@ pub struct ShellCommand {
     pub input: Vec<u8>,
     /// The time limit. At its end, the command's process group gets TERM, and KILL after the grace time.
     pub timeout: Duration,
-    /// The grace time.
     pub grace: Duration,
     /// Maximum bytes of standard output that are returned.
     pub stdout_limit: u64,

@@ -37,7 +37,6 @@ pub enum EvidenceError {
     /// The record could not be read or redacted.
     #[error("cannot store the record of a command in `{folder}`")]
     Record {
-        /// The folder.
         folder: Utf8PathBuf,
         /// The error of the operating system.
         source: io::Error,

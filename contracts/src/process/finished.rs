@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 pub enum StopReason {
     /// The time limit was over.
     TimedOut,
-    /// It was cancelled.
     Cancelled,
     /// It printed more than the limit.
     OutputTooLarge,
@@ -37,7 +36,6 @@ pub struct FinishedCommand {
     pub started_at: Timestamp,
     /// The time from the start until both streams were closed.
     pub duration: Duration,
-    /// How the command ended.
     pub ending: Ending,
     /// Why it was stopped; `None` if it ended by itself.
     pub stopped: Option<StopReason>,

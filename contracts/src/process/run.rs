@@ -20,7 +20,6 @@ pub enum ProcessError {
     /// The command could not be started.
     #[error("cannot run the command `{line}`")]
     Start {
-        /// The command line.
         line: String,
         /// The error of safe-run.
         source: StartError,
@@ -28,7 +27,6 @@ pub enum ProcessError {
     /// The input could not be prepared, or the output could not be captured.
     #[error("cannot store the input or the output of the command `{line}`")]
     Storage {
-        /// The command line.
         line: String,
         /// The error of the operating system.
         source: io::Error,

@@ -12,9 +12,7 @@ use crate::lifecycle::{Actor, Details};
 /// Something that happened to one version of a contract and did not change its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Note {
-    /// The contract.
     pub id: ContractId,
-    /// Its version.
     pub version: NonZeroU32,
     /// The time.
     pub at: Timestamp,

@@ -24,7 +24,6 @@ pub enum Access {
 pub enum Claim {
     /// A TCP port.
     Port {
-        /// The port.
         port: u16,
     },
     /// The files that match a pattern.
@@ -34,7 +33,6 @@ pub enum Claim {
     },
     /// A name.
     Session {
-        /// The name.
         name: String,
     },
     /// A folder and all below it.
@@ -48,7 +46,6 @@ pub enum Claim {
     Contract {
         /// The folder of the store.
         store: Utf8PathBuf,
-        /// The contract.
         id: ContractId,
     },
 }

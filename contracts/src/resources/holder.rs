@@ -19,7 +19,6 @@ pub struct Holder {
     pub owner: String,
     /// The process. In another container, the number means another process.
     pub pid: u32,
-    /// Since when.
     pub since: Timestamp,
 }
 
@@ -34,7 +33,6 @@ struct Content {
 /// A holder that lives, as its record says. The record is text of another user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LivingHolder {
-    /// The record.
     pub record: Utf8PathBuf,
     /// The holder and its claims; `None` if the record cannot be read, for example because another version wrote it.
     pub known: Option<(Holder, Vec<Claim>)>,
@@ -61,7 +59,6 @@ impl LivingHolder {
         })
     }
 
-    /// The holder.
     pub fn holder(&self) -> Option<&Holder> {
         self.known.as_ref().map(|(holder, _)| holder)
     }

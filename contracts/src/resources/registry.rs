@@ -37,7 +37,6 @@ impl Registry {
         Ok(Some(records.into_iter().map(LivingHolder::new).collect()))
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Utf8Path {
         self.0.folder()
     }

@@ -27,9 +27,7 @@ const MAX_PATTERNS: usize = 64;
 pub enum ResourceRequest {
     /// A free TCP port of a range.
     Port {
-        /// The first port.
         first: u16,
-        /// The last port.
         last: u16,
         /// The variable that exports the port.
         variable: String,
@@ -41,14 +39,12 @@ pub enum ResourceRequest {
     },
     /// A name that one execution at a time may hold.
     Session {
-        /// The name.
         name: String,
         /// The variable that exports the name.
         variable: Option<String>,
     },
     /// A variable of the environment.
     Variable {
-        /// Its name.
         name: String,
         /// The value to set. `None` if it must be set already.
         value: Option<String>,
@@ -61,7 +57,6 @@ pub enum ResourceRequest {
 pub struct SpecError {
     /// A JSON Pointer into the list of resources.
     pub pointer: String,
-    /// The error.
     pub message: String,
     /// How to fix it.
     pub remedy: String,

@@ -12,7 +12,6 @@ use crate::process::EvidenceFiles;
 pub enum RollbackPlan {
     /// These steps, in words. None if nothing differs.
     Steps(Vec<String>),
-    /// It would be refused.
     Refused(RollbackRefusal),
 }
 
@@ -44,7 +43,6 @@ pub enum RollbackEnd {
     Refused(RollbackRefusal),
     /// The command of a custom rollback failed, or was stopped.
     Failed {
-        /// The reason.
         reason: String,
         /// The record of the command.
         evidence: EvidenceFiles,

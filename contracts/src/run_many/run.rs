@@ -15,13 +15,11 @@ use crate::store::{Store, StoreError};
 /// How a contract of a run ended.
 #[derive(Debug)]
 pub enum ContractEnd {
-    /// It was executed.
     Executed(Box<Execution>),
     /// It could not be executed.
     Refused(ExecutionError),
     /// A contract that it depends on is not met.
     Blocked {
-        /// That contract.
         by: ContractId,
         /// Its state before the run, if it is not a part of the run.
         state: Option<State>,
@@ -32,12 +30,10 @@ pub enum ContractEnd {
     Interrupted,
 }
 
-/// A step of a run.
 #[derive(Debug)]
 pub enum RunStep<'a> {
     /// A contract begins.
     Began(&'a Selected),
-    /// A contract has ended.
     Ended(&'a Selected, &'a ContractEnd),
 }
 
@@ -53,7 +49,6 @@ impl ContractEnd {
         }
     }
 
-    /// True if the contract is met.
     pub fn is_met(&self) -> bool {
         matches!(self, ContractEnd::Executed(execution) if execution.verdict.is_met())
     }

@@ -10,7 +10,6 @@ use crate::store::{Store, StoreError, VersionHistory};
 /// What a run is asked to execute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
-    /// These contracts.
     Ids(Vec<ContractId>),
     /// Every contract that is pending or ready, and those of this owner whose execution was interrupted.
     All {
@@ -24,7 +23,6 @@ pub enum Selection {
 pub struct Selected {
     /// Its latest version.
     pub contract: Contract,
-    /// Its state.
     pub state: State,
     /// Its dependencies within the selection.
     pub after: Vec<ContractId>,

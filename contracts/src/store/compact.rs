@@ -10,7 +10,6 @@ use super::{Editor, Record, Store, StoreError};
 /// What a compaction removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompactionPlan {
-    /// The lines that stay.
     pub kept_lines: u64,
     /// The lines of superseded versions.
     pub removed_lines: u64,

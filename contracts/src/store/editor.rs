@@ -25,11 +25,8 @@ pub struct Editor<'s> {
 /// A version of a contract that was added, or that was in the store with the same content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
-    /// The contract.
     pub id: ContractId,
-    /// The version.
     pub version: NonZeroU32,
-    /// Its state.
     pub state: State,
     /// False if the same version was in the store.
     pub is_new: bool,
@@ -40,7 +37,6 @@ pub struct Added {
 pub struct NewTransition {
     /// The contract. Its version, if given, must be the latest one.
     pub key: ContractKey,
-    /// The state after.
     pub to: State,
     /// Who makes it.
     pub actor: Actor,
@@ -55,14 +51,11 @@ pub struct NewTransition {
 /// What the program adds to a transition in the same change.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Then {
-    /// A further transition.
     Transition {
-        /// The state after.
         to: State,
         /// Why it is made.
         reason: String,
     },
-    /// A note.
     Note {
         /// What happened.
         kind: NoteKind,

@@ -17,9 +17,7 @@ pub enum StoreError {
     /// A dependency does not exist.
     #[error("`{id}` depends on `{dependency}`, which is not in the store")]
     DependencyNotFound {
-        /// The contract.
         id: ContractId,
-        /// The missing contract.
         dependency: ContractId,
     },
     /// Contracts that depend on each other.
@@ -28,17 +26,13 @@ pub enum StoreError {
     /// The transition is not in the table, or the actor may not make it.
     #[error("`{id}`: {reason}")]
     Transition {
-        /// The contract.
         id: ContractId,
-        /// The reason.
         reason: TransitionError,
     },
     /// A contract cannot become ready or be claimed while a dependency is not completed.
     #[error("`{id}` is not ready: its dependency `{dependency}` is {state}, not completed")]
     DependencyNotMet {
-        /// The contract.
         id: ContractId,
-        /// The dependency.
         dependency: ContractId,
         /// The state of the dependency.
         state: State,
@@ -46,13 +40,11 @@ pub enum StoreError {
     /// A person cannot complete a contract that does not wait for an approval.
     #[error("`{id}` does not wait for an approval: only its verification completes it")]
     NoApprovalRequested {
-        /// The contract.
         id: ContractId,
     },
     /// A version that does not follow the latest one.
     #[error("`{id}` version {found} cannot be added: the next version is {expected}")]
     VersionConflict {
-        /// The contract.
         id: ContractId,
         /// The version that was to be added.
         found: NonZeroU32,
@@ -62,19 +54,14 @@ pub enum StoreError {
     /// A new version of a contract on which someone works.
     #[error("a new version of `{id}` cannot be added while its state is {state}")]
     InUse {
-        /// The contract.
         id: ContractId,
-        /// Its state.
         state: State,
     },
     /// The contract is an older version, whose state cannot change.
     #[error("`{id}` version {version} is superseded by version {latest}")]
     Superseded {
-        /// The contract.
         id: ContractId,
-        /// The version.
         version: NonZeroU32,
-        /// The latest version.
         latest: NonZeroU32,
     },
     /// The lines cannot be read, or contradict each other.

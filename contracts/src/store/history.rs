@@ -7,14 +7,12 @@ use crate::lifecycle::{State, Transition};
 /// All versions of a contract, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct History {
-    /// The versions.
     pub versions: Vec<VersionHistory>,
 }
 
 /// One version of a contract and what happened to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VersionHistory {
-    /// The contract.
     pub contract: Contract,
     /// Its transitions and notes, in the order of the file.
     pub records: Vec<Record>,
@@ -35,7 +33,6 @@ impl History {
         }
     }
 
-    /// Returns the latest version.
     pub fn latest(&self) -> Option<&VersionHistory> {
         self.versions.last()
     }
@@ -64,7 +61,6 @@ impl VersionHistory {
         })
     }
 
-    /// Returns the state.
     pub fn state(&self) -> State {
         self.transitions().next_back().map_or(State::Pending, |transition| transition.to)
     }

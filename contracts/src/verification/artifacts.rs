@@ -29,14 +29,11 @@ pub struct ArtifactCheck {
 pub enum FoundArtifact {
     /// A file.
     Found {
-        /// Its digest.
         sha256: Sha256Digest,
         /// Its size.
         bytes: u64,
     },
-    /// No artifact.
     Problem {
-        /// The kind of problem.
         code: ArtifactProblem,
         /// The details.
         message: String,

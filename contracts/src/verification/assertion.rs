@@ -19,13 +19,10 @@ pub struct Assertion {
     reads: Vec<&'static str>,
 }
 
-/// The outcome of an assertion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum AssertionOutcome {
-    /// It is true.
     Met,
-    /// It is false.
     NotMet,
     /// It has no value, so it is not met.
     Error {
@@ -36,12 +33,10 @@ pub enum AssertionOutcome {
     },
 }
 
-/// An assertion with its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssertionResult {
     /// The text of the assertion.
     pub assertion: String,
-    /// The outcome.
     #[serde(flatten)]
     pub outcome: AssertionOutcome,
 }
@@ -78,7 +73,6 @@ impl AssertionInputs {
 }
 
 impl Assertion {
-    /// Compiles an assertion.
     pub fn compile(text: &str) -> Result<Self, CompileError> {
         let expression = Expression::compile(text, &VARIABLES)?;
         let reads = VARIABLES.into_iter().filter(|variable| reads(text, variable)).collect();

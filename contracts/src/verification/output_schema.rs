@@ -9,13 +9,11 @@ use super::short_form;
 /// Maximum number of violations in a check.
 const MAX_VIOLATIONS: usize = 20;
 
-/// An error of an output schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OutputSchemaError {
     /// A JSON Pointer into the schema as the contract has it.
     pub pointer: String,
-    /// The error.
     pub message: String,
     /// How to fix it.
     pub remedy: String,
@@ -42,7 +40,6 @@ pub enum OutputCheck {
     Valid,
     /// The output does not have the shape.
     Invalid {
-        /// The first violations.
         violations: Vec<OutputViolation>,
         /// How many more there are, if that is known.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +47,6 @@ pub enum OutputCheck {
     },
     /// The check takes too much work, so the output does not count as valid.
     Undecided {
-        /// The reason.
         reason: String,
     },
 }

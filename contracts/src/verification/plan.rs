@@ -28,7 +28,6 @@ pub enum PlanError {
     Assertion {
         /// Its index in `verification.assertions`.
         index: usize,
-        /// The error.
         source: CompileError,
     },
     /// The output schema is invalid.

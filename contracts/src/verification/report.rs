@@ -41,7 +41,6 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Returns the signal of an ending.
     pub(super) const fn signal(ending: Ending) -> Option<i32> {
         match ending {
             Ending::Exited(_) => None,
@@ -55,11 +54,9 @@ impl Attempt {
 pub struct VerificationReport {
     /// True if the output, an attempt of the command, all assertions and all artifacts pass.
     pub passed: bool,
-    /// True if the verification was cancelled.
     pub cancelled: bool,
     /// The shape of the agent's output.
     pub output: OutputCheck,
-    /// Which exit codes pass.
     pub exit_code_rule: ExitCodeRule,
     /// The attempts of the command. Empty if the output is not valid: the command does not run then.
     pub attempts: Vec<Attempt>,

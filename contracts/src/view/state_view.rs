@@ -7,9 +7,7 @@ use crate::lifecycle::State;
 pub(crate) struct StateView {
     /// The class in the style sheet, in Mermaid and in Graphviz.
     pub(crate) class: &'static str,
-    /// The sign.
     pub(crate) sign: &'static str,
-    /// The word.
     pub(crate) word: &'static str,
 }
 

@@ -16,7 +16,6 @@ pub(super) fn read(input: &mut impl BufRead) -> io::Result<Option<Value>> {
     Ok(Some(serde_json::from_slice(&line).unwrap_or_default()))
 }
 
-/// Writes a message.
 pub(super) fn write(output: &mut impl Write, message: &Value) -> io::Result<()> {
     output.write_all(format!("{message}\n").as_bytes())?;
     output.flush()

@@ -34,7 +34,6 @@ impl Random {
         least + self.below(most - least + 1)
     }
 
-    /// One of some choices.
     pub(crate) fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         let place = self.below(choices.len() as u64);
         choices[usize::try_from(place).unwrap_or_default()]

@@ -78,7 +78,6 @@ pub(super) struct CaseRepeats<'a> {
     pub(super) case: &'a CaseAnalysis,
 }
 
-/// Compares one case.
 pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     let pair = LoadedPair::load(context);
     let examination = pair.examine(context);

@@ -97,7 +97,6 @@ impl<'a> PreparedActions<'a> {
         Self { actions, parts: actions.zip(notes.as_mut()).map(parts) }
     }
 
-    /// Matches the actions.
     pub(crate) fn pair_off(&self) -> Matching {
         let Sides { baseline, new: other } = self.actions;
         let Sides { baseline: old, new } = &self.parts;

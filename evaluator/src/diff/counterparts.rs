@@ -41,12 +41,10 @@ impl Counterparts {
         }
     }
 
-    /// Returns the counterpart of an event.
     pub(crate) fn event(&self, side: Side, index: usize) -> Counterpart {
         self.events.get(side).get(index).copied().unwrap_or_default()
     }
 
-    /// Returns the counterpart of an action.
     pub(crate) fn action(&self, side: Side, index: usize) -> Counterpart {
         self.actions.get(side).get(index).copied().unwrap_or_default()
     }

@@ -27,7 +27,6 @@ pub(super) struct Word {
     pub(super) hash: u64,
     /// True if it contains a digit.
     pub(super) has_digit: bool,
-    /// Its length in characters.
     pub(super) length: usize,
 }
 
@@ -139,7 +138,6 @@ impl Reader {
         }
     }
 
-    /// Reads a text.
     pub(super) fn text(&mut self, text: &str, take: &mut impl FnMut(Token)) {
         let bytes = text.as_bytes();
         let mut at = 0;

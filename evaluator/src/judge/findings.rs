@@ -89,7 +89,6 @@ impl Findings {
 /// The values that baseline usually passes to its tools, as far as its cases are loaded.
 #[derive(Clone, Copy)]
 pub(crate) struct BaselineValues<'a> {
-    /// The usual values.
     pub(crate) usual: &'a UsualValues,
     /// The longest repetition of one call.
     pub(crate) repetition: &'a BaselineRepetition,

@@ -9,7 +9,6 @@ use crate::load::LoadedAnswer;
 /// Answers which actions and calls of both sides state high risk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HighRisk<'a> {
-    /// The answers.
     pub(crate) answers: Sides<&'a LoadedAnswer>,
 }
 

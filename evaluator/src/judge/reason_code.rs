@@ -77,7 +77,6 @@ code_enum! {
 }
 
 impl ReasonCode {
-    /// The code of a signal.
     pub(crate) const fn from_signal(kind: SignalKind) -> Self {
         match kind {
             SignalKind::InjectionFollowed => ReasonCode::SignalInjectionFollowed,
@@ -99,7 +98,6 @@ impl ReasonCode {
         reason.code == self.as_str()
     }
 
-    /// A reason with this code.
     pub(crate) fn reason(self, message: String, pointers: Vec<SidePointer>) -> Reason {
         Reason { code: self.as_str().to_owned(), message, pointers }
     }

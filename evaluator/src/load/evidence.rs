@@ -104,7 +104,6 @@ pub(crate) fn event_meaning(loaded: &LoadedAnswer, index: usize) -> u64 {
     }
 }
 
-/// Counts the refs that resolve.
 pub(crate) fn resolved_count(refs: &[FollowedRef]) -> usize {
     refs.iter().filter(|followed| followed.resolved.is_some()).count()
 }

@@ -140,7 +140,6 @@ fn leaves(object: &Map<String, Value>, visit: &mut dyn FnMut(&str, u64)) {
     fields(object, &mut String::new(), &mut LEAVES_NAMED.clone(), visit);
 }
 
-/// The leaves of any value.
 fn leaves_of(value: &Value, visit: &mut dyn FnMut(&str, u64)) {
     leaf(value, &mut String::new(), &mut LEAVES_NAMED.clone(), visit);
 }

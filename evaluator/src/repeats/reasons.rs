@@ -29,7 +29,6 @@ pub(super) fn explaining(measures: &[CaseMeasure]) -> Vec<&CaseMeasure> {
     measures.iter().filter(|measure| measure.code != MeasureCode::Solved || !is_explained(measure)).collect()
 }
 
-/// The reason that a measure gives.
 pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
     let code = match measure.tier {
         Tier::Regression => ReasonCode::PassRateFell,

@@ -16,7 +16,6 @@ pub(crate) const SEARCH_FOLDER: &str = "static/search";
 pub(crate) const SUMMARY_FILE: &str = "summary.md";
 /// The JUnit test results.
 pub(crate) const JUNIT_FILE: &str = "junit.xml";
-/// The SARIF results.
 pub(crate) const SARIF_FILE: &str = "results.sarif";
 
 /// Static files of every page, the history page included: name and content.

@@ -83,7 +83,6 @@ enum Tag {
     Object,
 }
 
-/// Hashes a value by its meaning.
 pub(crate) fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
     match value {
         Value::Null => Tag::Null.hash(hasher),

@@ -6,7 +6,6 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// A map whose keys are hashes.
 pub(crate) type HashedMap<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
-/// A set of hashes.
 pub(crate) type HashedSet = HashSet<u64, BuildHasherDefault<AsIs>>;
 
 /// A hasher that returns the hash unchanged.

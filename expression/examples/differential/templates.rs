@@ -11,7 +11,6 @@ pub(crate) enum Type {
     Bytes,
     /// A list of integers.
     Ints,
-    /// A list of strings.
     Strings,
     /// A list of objects with `s` and `n`.
     Objects,

@@ -6,7 +6,6 @@ use crate::values::Value;
 /// The code of a function. The first argument of a method is its target.
 pub(crate) type Run = for<'j> fn(&mut Budget, &[Value<'j>]) -> Evaluated<'j>;
 
-/// A function.
 pub(crate) struct Function {
     /// The name in an expression.
     pub(crate) name: &'static str,

@@ -8,7 +8,6 @@ use crate::values::shortened;
 /// Longest name or offset that is looked up, in bytes.
 const MAX_BYTES: usize = 64;
 
-/// Returns a time zone.
 pub(super) fn zone(name: &str) -> Result<TimeZone, Stop> {
     if let Some(offset) = fixed_offset(name) {
         return Ok(TimeZone::fixed(offset));

@@ -11,7 +11,6 @@ use crate::node::{Kind, Node};
 pub struct Read {
     /// The field.
     pub path: Path,
-    /// How it is read.
     pub kind: ReadKind,
     /// The byte range of the part of the text that reads it, such as `call.args.path`.
     pub span: Range<usize>,

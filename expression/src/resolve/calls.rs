@@ -9,7 +9,6 @@ use crate::operations::Operator;
 use crate::pattern::Matcher;
 
 impl Resolver<'_> {
-    /// Resolves a call.
     pub(super) fn call(&mut self, tree: &IdedExpr, call: &CallExpr, depth: usize) -> Result<Kind, CompileError> {
         if let Some(kind) = self.macro_call(tree, call, depth)? {
             return Ok(kind);

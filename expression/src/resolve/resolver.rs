@@ -18,7 +18,6 @@ pub const MAX_DEPTH: usize = 64;
 pub struct CompileError {
     /// The byte range of the error in the text.
     pub span: Range<usize>,
-    /// The error.
     pub message: String,
     /// How to fix it.
     pub remedy: String,

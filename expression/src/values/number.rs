@@ -63,7 +63,6 @@ fn integer_with_double(integer: Number, double: f64) -> Option<Ordering> {
     }
 }
 
-/// Returns a double as text.
 pub(crate) fn double_text(value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();

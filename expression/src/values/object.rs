@@ -61,7 +61,6 @@ impl<'j> Object<'j> {
         }
     }
 
-    /// Returns the value of a name.
     pub(crate) fn field(&self, name: &str) -> Option<Value<'j>> {
         match self {
             Object::Borrowed(map) => map.get(name).map(Value::from_json),

@@ -1,6 +1,5 @@
 //! The types of values, which are values themselves.
 
-/// A type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {
     Null,
@@ -14,7 +13,6 @@ pub(crate) enum Type {
     Map,
     Timestamp,
     Duration,
-    /// The type of types.
     Kind,
     Optional,
 }

@@ -64,7 +64,6 @@ pub(crate) struct Peer {
 }
 
 enum Received {
-    /// Read by this thread.
     Direct(BufReader<std::process::ChildStdout>),
     /// Read by another thread, so that waiting is bounded.
     Lines(Receiver<String>),
@@ -78,7 +77,6 @@ impl Peer {
         let _ = input.write_all(format!("{line}\n").as_bytes());
     }
 
-    /// Sends bytes.
     pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
         self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
@@ -100,12 +98,10 @@ impl Peer {
         self.input.take().unwrap()
     }
 
-    /// Returns the input.
     pub(crate) fn give_input(&mut self, input: ChildStdin) {
         self.input = Some(input);
     }
 
-    /// Takes the output.
     pub(crate) fn take_output(&mut self) -> BufReader<std::process::ChildStdout> {
         match self.received.take() {
             Some(Received::Direct(output)) => output,

@@ -9,9 +9,7 @@ use crate::identity;
 /// The identity and the settings of a run, as the user states them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSettings {
-    /// The run.
     pub run_id: String,
-    /// The agent.
     pub agent_id: Option<String>,
     /// The kind of program that the agent runs in, one of [`CLIENTS`](identity::CLIENTS).
     pub client: String,

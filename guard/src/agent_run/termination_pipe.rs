@@ -44,7 +44,6 @@ impl TerminationPipe {
         Ok(Self { _folder: folder, path })
     }
 
-    /// The path of the pipe.
     pub fn path(&self) -> &Utf8Path {
         &self.path
     }

@@ -13,7 +13,6 @@ pub const SCHEMA_VERSION: &str = "cassette.v1";
 pub struct Header {
     /// [`SCHEMA_VERSION`].
     pub schema_version: String,
-    /// The name of the server.
     pub server_name: String,
     /// The time of the recording.
     pub recorded_at: Timestamp,
@@ -22,7 +21,6 @@ pub struct Header {
 /// An answered request.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Entry<'a> {
-    /// The method.
     pub method: String,
     /// The hash of the parameters; see [`super::request_key`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +28,6 @@ pub struct Entry<'a> {
     /// The parameters, redacted. They are for people: requests are compared by the hash.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub params: Option<&'a RawValue>,
-    /// The answer.
     #[serde(borrow)]
     pub answer: Answer<'a>,
 }
@@ -39,7 +36,6 @@ pub struct Entry<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer<'a> {
-    /// A result.
     #[serde(borrow)]
     Result(&'a RawValue),
     /// A JSON-RPC error.

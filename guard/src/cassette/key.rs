@@ -12,7 +12,6 @@ const BY_METHOD_ALONE: [&str; 2] = ["initialize", "server/discover"];
 /// Identifies equal requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RequestKey {
-    /// The method.
     pub method: String,
     /// The hash of the canonical parameters without `_meta`; none for methods whose parameters do not matter.
     pub params_hash: Option<Sha256Digest>,

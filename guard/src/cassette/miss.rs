@@ -13,7 +13,6 @@ const MAX_NAME_CHARS: usize = 100;
 /// A request without an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Miss {
-    /// The method.
     pub(super) method: String,
     /// The tool that is called.
     pub(super) tool: Option<String>,

@@ -88,7 +88,6 @@ pub enum RecordingError {
     /// The file has reached the size that a replay can read.
     #[error("the cassette `{0}` has reached {MAX_CASSETTE_BYTES} bytes: an answer is not recorded")]
     Full(Utf8PathBuf),
-    /// Too many requests wait.
     #[error("too many requests wait for an answer: the answer to the oldest (`{method}`) will not be recorded")]
     TooManyRequests {
         /// The method of the oldest request.
@@ -97,7 +96,6 @@ pub enum RecordingError {
     /// A line has no JSON form.
     #[error("failed to serialise the answer to a request (`{method}`)")]
     Serialise {
-        /// The method.
         method: String,
         /// The reason.
         source: serde_json::Error,

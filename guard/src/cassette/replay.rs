@@ -65,7 +65,6 @@ pub enum Replayed {
     Answer(String),
     /// The request is not in the cassette. The response is an error, as JSON text.
     Missing(String),
-    /// The request is forwarded.
     Forward,
 }
 
@@ -80,7 +79,6 @@ pub enum ReplayError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// A line is invalid.
     #[error("invalid cassette: {path}:{line}: {problem}")]
     Line {
         /// The file.

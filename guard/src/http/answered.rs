@@ -20,7 +20,6 @@ pub(super) enum Answered<'a> {
 }
 
 impl<'a> Answered<'a> {
-    /// Reads a message.
     pub(super) fn read(message: &'a CollectedMessage) -> Self {
         match message {
             CollectedMessage::Whole(bytes) => {

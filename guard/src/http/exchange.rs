@@ -29,7 +29,6 @@ pub(super) struct Shared {
 pub(super) struct Exchange {
     shared: Shared,
     scope: Scope,
-    /// The calls of the request.
     calls: Vec<(RequestId, CallId)>,
     reader: Reader,
     status: StatusCode,

@@ -32,7 +32,6 @@ pub(super) struct PieceBody<I> {
 }
 
 impl<I> PieceBody<I> {
-    /// Creates a body of these pieces.
     pub(super) const fn new(pieces: I) -> Self {
         Self { pieces }
     }

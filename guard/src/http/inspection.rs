@@ -36,7 +36,6 @@ pub(super) enum Inspected {
 #[derive(Debug)]
 pub(super) struct Forwarded {
     pub(super) body: RequestBody,
-    /// The calls in it.
     pub(super) calls: Vec<(RequestId, CallId)>,
     /// The id of the only message, for an error of the proxy.
     pub(super) id: Option<RequestId>,

@@ -11,10 +11,8 @@ pub(super) struct MessageBuffer {
     length: u64,
 }
 
-/// A collected message.
 #[derive(Debug)]
 pub(super) enum CollectedMessage {
-    /// The message.
     Whole(Vec<u8>),
     /// What was found in a larger message.
     Scanned {

@@ -16,7 +16,6 @@ const PIECE_BYTES: usize = 64 * 1024;
 pub(super) enum RequestBody {
     /// It fits the limit of the inspection.
     Small(Vec<u8>),
-    /// It is larger.
     Large(Arc<SpillBuffer>),
 }
 

@@ -26,7 +26,6 @@ enum Batch {
     Single,
 }
 
-/// The body of a response.
 pub(super) struct ResponseBody {
     inner: reqwest::Body,
     exchange: Exchange,

@@ -36,7 +36,6 @@ pub enum ProxyError {
     /// The HTTP client could not be created.
     #[error("cannot create the HTTP client: {0}")]
     Client(#[source] reqwest::Error),
-    /// The listener failed.
     #[error("the listener failed: {0}")]
     Listener(#[source] io::Error),
 }

@@ -34,12 +34,9 @@ pub const WORKING_ENVIRONMENTS: [(&str, WorkingEnvironment); 4] = [
     ("unknown", WorkingEnvironment::Unknown),
 ];
 
-/// The identity of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunIdentity {
-    /// The id of the run.
     pub run_id: String,
-    /// The agent.
     pub agent_id: String,
     /// The kind of program that the agent runs in.
     pub client: AgentClient,

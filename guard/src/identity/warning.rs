@@ -6,17 +6,13 @@ pub enum IdentityWarning {
     /// The value is not a known name.
     #[error("`{variable}` has the unknown value `{value}`; known values: {known}")]
     UnknownName {
-        /// The variable.
         variable: &'static str,
-        /// The value, shortened.
         value: String,
-        /// The known names.
         known: String,
     },
     /// The value is too long, or has control characters.
     #[error("`{variable}` is ignored: an id has at most {limit} bytes and no control characters")]
     InvalidId {
-        /// The variable.
         variable: &'static str,
         /// The largest length in bytes.
         limit: usize,
@@ -24,7 +20,6 @@ pub enum IdentityWarning {
     /// The value is not JSON.
     #[error("`{variable}` is ignored: not valid JSON at column {column}")]
     InvalidJson {
-        /// The variable.
         variable: &'static str,
         /// The column of the error, from 1.
         column: usize,
@@ -32,17 +27,14 @@ pub enum IdentityWarning {
     /// The value is JSON, but not an object.
     #[error("`{variable}` is ignored: it must be a JSON object")]
     NotAnObject {
-        /// The variable.
         variable: &'static str,
     },
     /// A field of the JSON object has the wrong type.
     #[error("field `{field}` of `{variable}` is ignored: it must be {expected}")]
     InvalidField {
-        /// The variable.
         variable: &'static str,
         /// The path of the field, shortened.
         field: String,
-        /// The expected type.
         expected: &'static str,
     },
 }

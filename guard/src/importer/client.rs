@@ -11,13 +11,9 @@ use super::config_tree::Language;
 /// A client: a program with an agent that starts MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
-    /// Claude Code.
     ClaudeCode,
-    /// Claude Desktop.
     ClaudeDesktop,
-    /// Codex.
     Codex,
-    /// Cursor.
     Cursor,
     /// Visual Studio Code.
     VsCode,
@@ -37,7 +33,6 @@ pub enum Platform {
     Linux,
     /// macOS.
     MacOs,
-    /// Windows.
     Windows,
 }
 
@@ -55,7 +50,6 @@ impl Platform {
 }
 
 impl Client {
-    /// All clients.
     pub const ALL: [Client; 6] =
         [Self::ClaudeCode, Self::ClaudeDesktop, Self::Codex, Self::Cursor, Self::VsCode, Self::Gemini];
 

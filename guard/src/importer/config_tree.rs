@@ -21,7 +21,6 @@ pub(super) struct Node {
     pub(super) value: NodeValue,
 }
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NodeValue {
     Object(Object),

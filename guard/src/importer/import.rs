@@ -23,7 +23,6 @@ pub enum Mode {
 /// What is imported.
 #[derive(Debug, Clone)]
 pub struct ImportOptions<'a> {
-    /// The client.
     pub client: Client,
     /// The configuration.
     pub config: &'a Utf8Path,

@@ -12,7 +12,6 @@ use super::ImportError;
 use super::backup::record_path;
 use super::wrap::AddedVariables;
 
-/// The record of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ImportRecord {
     /// The name of the backup, in the folder of the configuration.
@@ -40,7 +39,6 @@ impl ImportRecord {
         Ok(write_json(&record_path(config), self, Durability::Synced)?)
     }
 
-    /// The backup.
     pub(super) fn backup_path(&self, config: &Utf8Path) -> Utf8PathBuf {
         // Only the name counts: a record must not point to another folder.
         config.with_file_name(Utf8Path::new(&self.backup).file_name().unwrap_or_default())

@@ -30,7 +30,6 @@ pub(super) fn masked(client: Client, language: Language, text: &str, redactor: &
 /// What the names around a value say about it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// It is a secret.
     Secret,
     /// It may be anything.
     Unknown,

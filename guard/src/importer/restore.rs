@@ -16,7 +16,6 @@ use super::{Client, ImportError};
 /// What is restored.
 #[derive(Debug, Clone)]
 pub struct RestoreOptions<'a> {
-    /// The client.
     pub client: Client,
     /// The configuration.
     pub config: &'a Utf8Path,
@@ -43,7 +42,6 @@ pub enum Restored {
 pub struct RestoreReport {
     /// The configuration.
     pub config: Utf8PathBuf,
-    /// How it was restored.
     pub restored: Restored,
     /// Every server, if the servers were unwrapped one by one.
     pub servers: Vec<ServerChange>,

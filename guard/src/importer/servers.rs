@@ -14,7 +14,6 @@ pub(super) struct Server<'a> {
     pub(super) kind: ServerKind<'a>,
 }
 
-/// The kind of a server.
 #[derive(Debug, Clone)]
 pub(super) enum ServerKind<'a> {
     /// A program that the client starts.
@@ -25,7 +24,6 @@ pub(super) enum ServerKind<'a> {
     Invalid(&'static str),
 }
 
-/// The program of a server.
 #[derive(Debug, Clone)]
 pub(super) struct Program<'a> {
     /// The entry of the server.

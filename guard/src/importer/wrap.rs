@@ -30,7 +30,6 @@ const END_OF_OPTIONS: &str = "--";
 /// The command by which a client starts the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShimCommand {
-    /// The program.
     pub program: String,
     /// Options of the shim for every server, such as `--policy` and its value.
     pub options: Vec<String>,
@@ -39,7 +38,6 @@ pub struct ShimCommand {
 /// What happened to a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServerChange {
-    /// The name of the server.
     pub name: String,
     /// The project that the server belongs to, in a file with several projects.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +82,6 @@ pub(super) struct Changed {
 pub(super) struct AddedVariables {
     /// The name of the server.
     pub(super) server: String,
-    /// The names of the variables.
     pub(super) names: Vec<String>,
     /// Whether the list of variables is new as well.
     pub(super) is_new_list: bool,

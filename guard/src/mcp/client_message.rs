@@ -18,7 +18,6 @@ use super::{RequestId, ScannedMessage, StrictError, ToolCallProblem};
 pub struct ClientMessages<'a> {
     /// The message, or the messages of a batch.
     pub messages: Vec<ClientMessage<'a>>,
-    /// True for a batch.
     pub is_batch: bool,
     /// Size of the line or body.
     pub bytes: u64,
@@ -29,18 +28,15 @@ pub struct ClientMessages<'a> {
 pub enum ClientMessage<'a> {
     /// Not a tool call: it is forwarded.
     Other {
-        /// The message.
         text: &'a str,
         /// The method, or none for a response.
         method: Option<Cow<'a, str>>,
-        /// The id.
         id: Option<RequestId>,
         /// The text of the parameters.
         params: Option<&'a str>,
         /// The id of the request that a `notifications/cancelled` names.
         cancels: Option<RequestId>,
     },
-    /// A tool call.
     Call(Box<ToolCall<'a>>),
 }
 
@@ -70,7 +66,6 @@ pub struct ToolCall<'a> {
 }
 
 impl<'a> ClientMessage<'a> {
-    /// The text.
     pub fn text(&self) -> &'a str {
         match self {
             ClientMessage::Other { text, .. } => text,
@@ -86,7 +81,6 @@ impl<'a> ClientMessage<'a> {
         }
     }
 
-    /// The id.
     pub fn id(&self) -> Option<&RequestId> {
         match self {
             ClientMessage::Other { id, .. } => id.as_ref(),

@@ -61,7 +61,6 @@ impl<K: Eq + Hash> PendingCalls<K> {
         is_removed
     }
 
-    /// True if a call waits.
     pub fn is_waiting(&self, key: &K, call: &CallId) -> bool {
         self.requests().get(key).is_some_and(|queue| queue.iter().flatten().any(|waiting| waiting == call))
     }

@@ -8,13 +8,11 @@ const REQUEST_TIMEOUT: i64 = -32001;
 /// What a response says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseKind {
-    /// A result.
     Result,
     /// An error, or a result that the tool marks as an error.
     Failed {
         /// `Error` or `Timeout`.
         status: CallStatus,
-        /// The error.
         error: CallError,
     },
     /// The server needs input of the client, which sends the request again with it.

@@ -14,13 +14,11 @@ use super::{RequestId, ResponseKind, ScannedMessage};
 /// A response of the server.
 #[derive(Debug)]
 pub struct Response<'a> {
-    /// The id of the request.
     pub id: RequestId,
     /// What the response says.
     pub kind: ResponseKind,
     /// True if the response has `error` instead of `result`.
     pub is_error: bool,
-    /// The text of the response.
     pub text: &'a str,
     /// The text of `result`, or of `error`.
     pub payload: &'a str,

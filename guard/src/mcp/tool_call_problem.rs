@@ -11,7 +11,6 @@ pub enum ToolCallProblem {
     /// A key differs only by case from one that decides.
     #[error("the key `{key}` can be taken for `{known}`")]
     LookAlike {
-        /// The key.
         key: String,
         /// The key for which it can be taken.
         known: &'static str,
@@ -19,7 +18,6 @@ pub enum ToolCallProblem {
     /// The name or the arguments have another type than MCP requires.
     #[error("`params.{field}` is not {expected}")]
     Type {
-        /// The field.
         field: &'static str,
         /// The required type.
         expected: &'static str,

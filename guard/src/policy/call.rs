@@ -7,9 +7,7 @@ use serde_json::Value;
 /// A call, as it is passed to a policy.
 #[derive(Debug, Clone, Copy)]
 pub struct CallFacts<'a> {
-    /// The name of the server.
     pub server_name: &'a str,
-    /// The name of the tool.
     pub tool_name: &'a str,
     /// The arguments.
     pub args: Args<'a>,
@@ -33,9 +31,7 @@ pub enum Args<'a> {
 /// How a forwarded call ended, for breakers that count errors.
 #[derive(Debug, Clone, Copy)]
 pub struct CallOutcome<'a> {
-    /// The name of the server.
     pub server_name: &'a str,
-    /// The name of the tool.
     pub tool_name: &'a str,
     /// True if the call ended with an error, a time-out, or not at all.
     pub is_error: bool,
@@ -44,7 +40,6 @@ pub struct CallOutcome<'a> {
 /// A sample call, for explanations and tests.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleCall<'a> {
-    /// The name of the tool.
     pub tool_name: &'a str,
     /// The arguments as JSON text.
     pub args: &'a str,

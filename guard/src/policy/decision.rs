@@ -9,6 +9,5 @@ pub struct Decision {
     pub record: DecisionRecord,
     /// Risk classes that tag rules have added to the call.
     pub tags: Vec<String>,
-    /// The breaker that tripped.
     pub breaker: Option<BreakerTrip>,
 }

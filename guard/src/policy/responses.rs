@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct Responses {
     /// The kind of answer.
     pub deny_as: DenyAs,
-    /// The codes of errors.
     pub codes: DenyCodes,
 }
 

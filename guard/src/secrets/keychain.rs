@@ -35,25 +35,18 @@ pub enum KeychainError {
     /// The program could not be started.
     #[error("cannot read the keychain with `{program}`")]
     Start {
-        /// The program.
         program: String,
-        /// The error of its start.
         source: counterproof_safe_run::StartError,
     },
     /// The program did not end within the time limit.
     #[error("`{program}` did not answer within {} seconds; is the keychain locked?", .limit.as_secs())]
     TimedOut {
-        /// The program.
         program: String,
-        /// The time limit.
         limit: Duration,
     },
-    /// The program failed.
     #[error("`{program}` failed with {ending}: {message}")]
     Failed {
-        /// The program.
         program: String,
-        /// How it ended.
         ending: counterproof_safe_run::Ending,
         /// The first line of its messages.
         message: String,
@@ -64,7 +57,6 @@ pub enum KeychainError {
 }
 
 impl Keychain {
-    /// The keychain of this system.
     pub fn of_system() -> Self {
         let command: Option<&[&str]> = if cfg!(target_os = "linux") {
             Some(&["secret-tool", "lookup", "service", SERVICE, "secret"])

@@ -25,7 +25,6 @@ pub enum BindingsError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The bindings are invalid.
     #[error("invalid secret bindings in `{origin}`: {}", first(.findings))]
     Invalid {
         /// The file, or the variable.

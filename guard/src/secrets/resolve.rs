@@ -23,7 +23,6 @@ pub struct SecretSources<'a> {
     pub environment: &'a Environment,
     /// The file of secrets; `None` where this system has no place for it.
     pub store: Option<&'a SecretStore>,
-    /// The keychain.
     pub keychain: &'a Keychain,
 }
 
@@ -57,7 +56,6 @@ pub struct InjectionError {
 /// Why a secret has no value.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
-    /// No variable is set.
     #[error("none of these variables is set: {}", .0.join(", "))]
     NoVariable(Vec<String>),
     /// The store does not have it.

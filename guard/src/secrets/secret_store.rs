@@ -32,7 +32,6 @@ pub struct SecretStore {
 /// What a list shows of a secret: never its value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoredSecret {
-    /// The name.
     pub name: String,
     /// Where the value came from, such as `stdin`.
     pub source: Option<String>,
@@ -64,7 +63,6 @@ impl SecretStore {
         &self.path
     }
 
-    /// Returns the value of a secret.
     pub fn value(&self, name: &SecretRef) -> Result<Option<SecretValue>, SecretStoreError> {
         let mut secrets = self.read()?;
         let Some(entry) = secrets.remove(name.as_str()) else { return Ok(None) };

@@ -23,7 +23,6 @@ pub enum SecretStoreError {
     NotPrivate {
         /// The file or folder.
         path: Utf8PathBuf,
-        /// The reason.
         reason: String,
         /// The words of the command that makes it private.
         remedy: Vec<String>,
@@ -43,7 +42,6 @@ pub enum SecretStoreError {
     InvalidValue {
         /// The file.
         path: Utf8PathBuf,
-        /// The name of the secret.
         name: String,
         /// The reason.
         source: InvalidSecret,

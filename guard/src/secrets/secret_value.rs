@@ -14,7 +14,6 @@ pub struct SecretValue(String);
 /// A value that cannot be a secret. The message does not contain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSecret {
-    /// The value is empty.
     #[error("the value is empty")]
     Empty,
     /// The value is not text, so it cannot be found in other text.

@@ -6,13 +6,11 @@ use counterproof_ledger::event::{CallError, CallStatus};
 /// How a forwarded call ended.
 #[derive(Debug)]
 pub struct CallResult<'a> {
-    /// The status.
     pub status: CallStatus,
     /// The error, unless the status is `OK`. Its message is redacted and cut by the session.
     pub error: Option<CallError>,
     /// Size of the response in bytes.
     pub bytes_out: u64,
-    /// The result.
     pub result: ResultBytes<'a>,
 }
 
@@ -28,7 +26,6 @@ impl CallResult<'_> {
     }
 }
 
-/// The result of a call.
 #[derive(Debug)]
 pub enum ResultBytes<'a> {
     /// The response has no result.
@@ -37,7 +34,6 @@ pub enum ResultBytes<'a> {
     Inspected(&'a [u8]),
     /// It is too large to be inspected.
     TooLarge {
-        /// The hash of its bytes.
         hash: Sha256Digest,
     },
 }

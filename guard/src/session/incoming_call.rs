@@ -8,7 +8,6 @@ use serde_json::Value;
 /// A tool call that has arrived.
 #[derive(Debug, Clone)]
 pub struct IncomingCall<'a> {
-    /// The name of the tool.
     pub tool_name: &'a str,
     /// The arguments.
     pub args: IncomingArgs<'a>,

@@ -21,7 +21,6 @@ const MAX_MESSAGE_BYTES: usize = 500;
 /// A text that is safe to store.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Preview {
-    /// The text.
     pub(super) text: String,
     /// True if the text is not whole.
     pub(super) is_truncated: bool,

@@ -27,7 +27,6 @@ pub struct SessionOptions {
     pub transport: Transport,
     /// Who acts.
     pub identity: RunIdentity,
-    /// The policy.
     pub policy: Arc<Policy>,
     /// Masks secrets in events.
     pub redactor: Redactor,
@@ -78,11 +77,8 @@ pub enum Verdict {
 /// A call that is not forwarded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// The run.
     pub run_id: String,
-    /// The call.
     pub call: CallRef,
-    /// The decision.
     pub decision: DecisionRecord,
     started: Instant,
 }
@@ -90,7 +86,6 @@ pub struct Refusal {
 /// How the calls end that are open when a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenCallsEnd {
-    /// The status.
     pub status: CallStatus,
     /// The origin of the error.
     pub class: ErrorClass,
@@ -433,7 +428,6 @@ impl Session {
         }
     }
 
-    /// The policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }

@@ -26,7 +26,6 @@ const WRITE_BYTES: usize = 64 * 1024;
 pub struct ClientPump<'a> {
     /// The run.
     pub session: &'a Session,
-    /// The forwarded calls.
     pub pending: &'a PendingCalls,
     /// The output for answers to refused calls.
     pub client: &'a ClientOutput,

@@ -19,7 +19,6 @@ pub enum Piece<'a> {
 /// A part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// The bytes.
     pub bytes: &'a [u8],
     /// True for the first part of the line.
     pub is_first: bool,
@@ -140,7 +139,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns its blocks one by one.
     struct Blocks(Vec<Vec<u8>>);
 
     impl Read for Blocks {

@@ -17,7 +17,6 @@ use crate::session::{Problem, Session};
 
 /// What a shim without a server runs.
 pub struct ReplayOptions {
-    /// The cassette.
     pub cassette: Arc<Cassette>,
     /// The run.
     pub session: Arc<Session>,

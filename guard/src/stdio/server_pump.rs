@@ -17,9 +17,7 @@ use crate::session::{Problem, Session};
 pub struct ServerPump<'a> {
     /// The run.
     pub session: &'a Session,
-    /// The forwarded calls.
     pub pending: &'a PendingCalls,
-    /// The output.
     pub client: &'a ClientOutput,
     /// The injected secrets, which the client must not receive.
     pub secrets: Option<&'a Redactor>,

@@ -41,13 +41,11 @@ pub struct ShimOptions<'a> {
     pub environment: BTreeMap<OsString, Option<OsString>>,
     /// The injected secrets, which the client must not receive.
     pub secrets: Option<Redactor>,
-    /// The cassette in use.
     pub cassette: Option<Arc<Cassette>>,
     /// The run.
     pub session: Arc<Session>,
     /// The signals of this process, as [`counterproof_safe_run::Signals::take_from_process`] sends them.
     pub signals: PipeReader,
-    /// The signals that were taken.
     pub taken: TakenSignals,
     /// Called when a rule ends the run.
     pub on_terminated: Box<dyn Fn(&Termination)>,
@@ -56,9 +54,7 @@ pub struct ShimOptions<'a> {
 /// How a shim ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShimEnd {
-    /// How the run ended.
     pub status: RunStatus,
-    /// How the server ended.
     pub server: Ending,
 }
 

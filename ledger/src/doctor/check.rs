@@ -8,9 +8,7 @@ use crate::store::{Diagnosis, StoreError};
 /// A check and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// A stable name.
     pub name: &'static str,
-    /// What was found.
     pub found: String,
     /// What to do about it. `None` if all is well.
     pub remedy: Option<String>,

@@ -23,28 +23,19 @@ pub struct Event {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "an event exists until it is written; boxes would only cost allocations")]
 pub enum EventBody {
-    /// The run starts.
     RunStart {
-        /// The run.
         run: RunStart,
     },
-    /// A call has arrived.
     ToolCallStart {
-        /// The call.
         call: CallStart,
     },
-    /// A call was decided.
     ToolCallDecision {
-        /// The call.
         call: CallRef,
-        /// The decision.
         decision: DecisionRecord,
     },
-    /// A call has ended.
     ToolCallEnd(CallEnd),
     /// The run has ended. No event of its source follows.
     RunEnd {
-        /// The run.
         run: RunEnd,
     },
     /// The server received a secret, or did not.
@@ -54,21 +45,15 @@ pub enum EventBody {
     },
     /// The agent received a hint.
     HintIssued {
-        /// The call.
         call: HintedCall,
-        /// The hint.
         hint: Hint,
     },
-    /// A policy was loaded.
     PolicyLoaded {
-        /// The policy.
         policy: PolicyRef,
     },
     /// A breaker refused a call.
     BreakerTrip {
-        /// The call.
         call: CallRef,
-        /// The breaker.
         breaker: BreakerTrip,
     },
     /// A problem of the shim itself, such as a ledger that cannot be written.
@@ -96,10 +81,8 @@ impl EventBody {
     }
 }
 
-/// The call of a hint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HintedCall {
-    /// The id of the call.
     pub call_id: CallId,
 }
 

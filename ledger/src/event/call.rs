@@ -31,7 +31,6 @@ impl fmt::Display for CallId {
 /// The fields by which every event about a call names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRef {
-    /// The id of the call.
     pub call_id: CallId,
     /// The name of the server, as configured in the client.
     pub server_name: String,
@@ -44,7 +43,6 @@ pub struct CallRef {
 /// The field `call` of `tool_call_start`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallStart {
-    /// The call.
     #[serde(flatten)]
     pub call: CallRef,
     /// The protocol by which the call arrived.
@@ -106,9 +104,7 @@ pub struct ResultPreview {
 /// The fields of `tool_call_end` next to the envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallEnd {
-    /// The call.
     pub call: CallRef,
-    /// How the call ended.
     pub status: CallStatus,
     /// Time from the request to the end of the response in milliseconds, rounded up.
     pub latency_ms: u64,
@@ -134,7 +130,6 @@ pub enum CallStatus {
     Error,
     /// The time limit passed.
     Timeout,
-    /// The client cancelled it.
     Cancelled,
 }
 
@@ -153,7 +148,6 @@ impl CallStatus {
     }
 }
 
-/// The error of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallError {
     /// The origin of the error.
@@ -188,7 +182,6 @@ pub enum ErrorClass {
 /// A breaker that refused a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakerTrip {
-    /// The rule.
     pub rule_id: String,
     /// `repeat` or `error`.
     pub trigger: String,

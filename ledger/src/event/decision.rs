@@ -8,7 +8,6 @@ use super::PolicyRef;
 /// The field `decision` of `tool_call_decision`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecisionRecord {
-    /// The action.
     pub action: Action,
     /// The rule that decided; `null` for the default.
     pub rule_id: Option<String>,
@@ -16,7 +15,6 @@ pub struct DecisionRecord {
     pub severity: Severity,
     /// The reason.
     pub explain: Explanation,
-    /// The policy.
     pub policy: PolicyRef,
     /// Time to wait before the next attempt, for `THROTTLE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,17 +94,14 @@ pub struct Hint {
     pub suggested_args: Option<Value>,
     /// When and how to try again.
     pub retry_advice: Option<String>,
-    /// The kind of hint.
     pub hint_kind: HintKind,
 }
 
-/// The kind of a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum HintKind {
     /// Other arguments are needed.
     ArgFix,
-    /// A budget is spent.
     Budget,
     /// The calls are too fast.
     Rate,
@@ -120,7 +115,6 @@ pub enum HintKind {
 /// Why a run ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Termination {
-    /// A stable code.
     pub terminate_code: String,
     /// One sentence.
     pub terminate_message: String,
@@ -129,9 +123,7 @@ pub struct Termination {
 /// What the rules would have decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedDecision {
-    /// The action.
     pub action: Action,
-    /// The rule.
     pub rule_id: Option<String>,
     /// The stable code of the reason.
     pub reason_code: String,

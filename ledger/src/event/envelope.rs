@@ -39,7 +39,6 @@ pub struct Envelope {
 pub struct EventSource {
     /// The name of the machine.
     pub host_id: String,
-    /// The process id.
     pub proc_id: String,
     /// A unique id of the shim or proxy.
     pub shim_id: String,
@@ -51,7 +50,6 @@ pub struct EventSource {
 pub enum AgentClient {
     /// Claude Code or Claude Desktop.
     Claude,
-    /// Codex.
     Codex,
     /// A program without a user interface.
     Headless,
@@ -97,7 +95,6 @@ pub enum WorkingEnvironment {
 }
 
 impl WorkingEnvironment {
-    /// All environments.
     pub const ALL: [WorkingEnvironment; 4] =
         [WorkingEnvironment::Dev, WorkingEnvironment::Ci, WorkingEnvironment::Prod, WorkingEnvironment::Unknown];
 
@@ -116,7 +113,6 @@ impl WorkingEnvironment {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Workload {
-    /// The user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// The path of the checkout.
@@ -131,19 +127,14 @@ pub struct Workload {
     /// The repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repo: Option<String>,
-    /// The branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The Kubernetes namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// The Kubernetes service account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account: Option<String>,
-    /// The Kubernetes pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
-    /// Labels.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }

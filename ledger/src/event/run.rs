@@ -17,7 +17,6 @@ pub struct RunStart {
     pub started_at: Timestamp,
     /// The mode of the policy.
     pub mode: Mode,
-    /// The policy.
     pub policy: PolicyRef,
     /// Facts about the run, such as the name of the server. That of an agent has the [`SOURCE_KIND`] [`AGENT_SOURCE`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,9 +39,7 @@ pub enum Mode {
 /// A policy, by name, version and content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyRef {
-    /// The id of the policy.
     pub policy_id: String,
-    /// Its version.
     pub policy_version: String,
     /// SHA-256 of its canonical content, or `none` without a policy.
     pub policy_hash: String,
@@ -53,7 +50,6 @@ pub struct PolicyRef {
 pub struct RunEnd {
     /// The time of the end.
     pub ended_at: Timestamp,
-    /// How the run ended.
     pub status: RunStatus,
     /// Its counts.
     pub summary: RunSummary,
@@ -66,7 +62,6 @@ pub struct RunEnd {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessExit {
-    /// It exited with this code.
     Code(i32),
     /// A signal with this number killed it.
     Signal(i32),

@@ -26,6 +26,5 @@ pub enum SecretSource {
     Env,
     /// The keychain of the system.
     Keychain,
-    /// The file of secrets.
     File,
 }

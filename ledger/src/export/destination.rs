@@ -10,7 +10,6 @@ pub struct Destination<'a> {
     pub out: &'a Utf8Path,
     /// The side of the run.
     pub side: Side,
-    /// The id of the run.
     pub run_id: &'a RunId,
     /// The name and version of the program that exports.
     pub writer: String,

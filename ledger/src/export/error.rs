@@ -15,7 +15,6 @@ pub enum ExportError {
     /// Two runs are the same case.
     #[error("the runs `{first}` and `{second}` have the same case id `{case_id}`")]
     DuplicateCaseId {
-        /// The case id.
         case_id: CaseId,
         /// The run that has it.
         first: String,

@@ -26,7 +26,6 @@ impl EventKey {
     }
 }
 
-/// One event of a call.
 #[derive(Debug, Clone)]
 pub(super) struct CallEvent {
     pub(super) key: EventKey,

@@ -25,27 +25,21 @@ const PRODUCER: &str = "ledger";
 /// A run of the ledger and the case that it becomes.
 #[derive(Debug, Clone)]
 pub struct SelectedRun {
-    /// The run.
     pub run: RunRecord,
-    /// The id of its case.
     pub case_id: CaseId,
 }
 
 /// A finished export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedRuns {
-    /// The run folder.
     pub folder: Utf8PathBuf,
     /// The cases, in the order of the runs.
     pub cases: Vec<ExportedCase>,
 }
 
-/// A case of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedCase {
-    /// The id.
     pub case_id: CaseId,
-    /// The recorded run.
     pub run_id: String,
     /// How the run ended, such as `SUCCEEDED`, `LOST` or `NOT_ENDED`.
     pub status: String,

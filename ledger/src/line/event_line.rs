@@ -62,12 +62,10 @@ impl<'a> EventLine<'a> {
         Ok(Self { line, identity, fields: Fields::default(), has_all_rows: false })
     }
 
-    /// Returns the line.
     pub fn line(&self) -> &str {
         self.line
     }
 
-    /// Returns the id of the run.
     pub fn run_id(&self) -> &str {
         &self.identity.run_id
     }

@@ -23,7 +23,6 @@ pub enum LedgerLocation {
 /// A location that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
-    /// The text is empty.
     #[error("the location of the ledger is empty")]
     Empty,
     /// A URL of another kind.

@@ -25,7 +25,6 @@ impl StateFolder {
         Self(path.into())
     }
 
-    /// Returns the path.
     pub fn path(&self) -> &Utf8Path {
         &self.0
     }

@@ -10,11 +10,8 @@ use crate::store::{EventStore, Query, StoreError};
 /// Which calls are returned: those that meet all conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallFilter {
-    /// The run.
     pub run_id: Option<String>,
-    /// The server.
     pub server_name: Option<String>,
-    /// The tool.
     pub tool_name: Option<String>,
     /// The decision, such as `BLOCK`.
     pub decision: Option<String>,
@@ -37,19 +34,13 @@ pub struct CallFilter {
 pub struct CallRecord {
     /// The time of its first event.
     pub ts: String,
-    /// The run.
     pub run_id: String,
-    /// The shim.
     pub shim_id: Option<String>,
-    /// The id of the call.
     pub call_id: String,
-    /// The server.
     pub server_name: Option<String>,
-    /// The tool.
     pub tool_name: Option<String>,
     /// The hash of the arguments.
     pub args_hash: Option<String>,
-    /// The decision.
     pub decision: Option<String>,
     /// The rule that decided, or that would have decided in observe mode.
     pub rule_id: Option<String>,

@@ -6,7 +6,6 @@ use crate::store::{EventStore, Query, Row, StoreError};
 /// Which events are returned: those that meet all conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
-    /// The run.
     pub run_id: Option<String>,
     /// The earliest time, as [`sortable_time`](crate::line::sortable_time) writes it.
     pub since: Option<String>,
@@ -19,7 +18,6 @@ pub struct StoredEvent {
     pub id: i64,
     /// Its time, as [`sortable_time`](crate::line::sortable_time) writes it.
     pub ts: String,
-    /// Its run.
     pub run_id: String,
     /// Its type.
     pub kind: String,

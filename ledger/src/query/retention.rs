@@ -12,7 +12,6 @@ const TABLES: [&str; 6] = ["hints", "previews", "tool_calls", "events", "run_sou
 /// A run that can be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prunable {
-    /// The run.
     pub run_id: String,
     /// The time of its last event.
     pub last_event_at: String,

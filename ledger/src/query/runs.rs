@@ -8,7 +8,6 @@ use crate::store::{EventStore, Query, StoreError};
 /// Which runs are returned: those that meet all conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFilter {
-    /// The run.
     pub run_id: Option<String>,
     /// The earliest start, as [`sortable_time`](crate::line::sortable_time) writes it.
     pub since: Option<String>,
@@ -19,9 +18,7 @@ pub struct RunFilter {
 /// A run: what its sources have in common.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RunRecord {
-    /// The id of the run.
     pub run_id: String,
-    /// The agent.
     pub agent_id: Option<String>,
     /// The kind of program that the agent runs in.
     pub client: Option<String>,
@@ -40,9 +37,7 @@ pub struct RunRecord {
     pub ended_at: Option<String>,
     /// The worst status of its sources; `None` while one of them is open.
     pub status: Option<String>,
-    /// Number of sources.
     pub sources: u64,
-    /// Number of calls.
     pub calls: u64,
     /// Number of calls that were not allowed.
     pub refused: u64,

@@ -11,7 +11,6 @@ use crate::store::{EventStore, Query, StoreError};
 /// A process that recorded a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerProcess {
-    /// The name of the server.
     pub name: Option<String>,
     /// How its run ended; `None` without an end.
     pub status: Option<String>,
@@ -21,7 +20,6 @@ pub struct ServerProcess {
     pub exit: Option<ProcessExit>,
 }
 
-/// The last event of a process.
 #[derive(Deserialize)]
 struct LastEvent {
     run: LastRun,

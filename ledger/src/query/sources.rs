@@ -38,7 +38,6 @@ pub fn source_kinds(store: &mut dyn EventStore, run_id: &str) -> Result<Vec<Sour
 /// A source of which the ledger does not have all events, or all ends of calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncompleteSource {
-    /// The source.
     pub source: SourceId,
     /// How many the ledger has.
     pub stored: u64,

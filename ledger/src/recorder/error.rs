@@ -21,7 +21,6 @@ pub enum RecordError {
     /// An id of the run or the shim that cannot be a key.
     #[error("`{field}` must have 1 to 256 bytes and no NUL character")]
     Id {
-        /// The field.
         field: &'static str,
     },
     /// The event has no JSON form.

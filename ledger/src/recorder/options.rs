@@ -5,7 +5,6 @@ use camino::Utf8PathBuf;
 use crate::event::{AgentClient, EventSource, WorkingEnvironment, Workload};
 use crate::location::{LedgerLocation, StateFolder};
 
-/// Options of a recorder.
 #[derive(Debug, Clone)]
 pub struct RecorderOptions {
     /// The ledger. Without one, events are written to the file of events only.
@@ -23,9 +22,7 @@ pub struct RecorderOptions {
 /// What all events of a source have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventOrigin {
-    /// The id of the run.
     pub run_id: String,
-    /// The agent.
     pub agent_id: String,
     /// The kind of program that the agent runs in.
     pub client: AgentClient,

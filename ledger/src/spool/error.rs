@@ -29,7 +29,6 @@ pub enum SpoolError {
         /// The file.
         path: Utf8PathBuf,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

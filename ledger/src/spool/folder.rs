@@ -18,10 +18,8 @@ const EXTENSION: &str = "jsonl";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpoolFolder(Utf8PathBuf);
 
-/// A spool file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingFile {
-    /// The file.
     pub path: Utf8PathBuf,
     /// Its size.
     pub bytes: u64,
@@ -44,7 +42,6 @@ impl SpoolFolder {
         Self(path.into())
     }
 
-    /// Returns the path.
     pub fn path(&self) -> &Utf8Path {
         &self.0
     }

@@ -86,7 +86,6 @@ fn upsert(table: &Table) -> String {
     format!("INSERT INTO {name} ({columns}) VALUES ({}) {conflict}", values.join(", "))
 }
 
-/// Reads a row.
 pub(super) fn read(row: &rusqlite::Row<'_>, columns: usize) -> Result<Row<'static>> {
     (0..columns).map(|number| cell(row, number)).collect::<Result<Vec<_>>>().map(Row::from_cells)
 }

@@ -46,7 +46,6 @@ impl<'a> BatchRows<'a> {
         Self { tables, runs }
     }
 
-    /// Returns the rows of each table.
     pub(crate) fn tables(&self) -> &[MergedRows<'a>] {
         &self.tables
     }

@@ -11,13 +11,11 @@ pub enum StoreError {
     /// The ledger does not exist.
     #[error("there is no ledger at `{location}`")]
     Missing {
-        /// The location.
         location: String,
     },
     /// The database belongs to another program.
     #[error("`{location}` is not a ledger: {reason}")]
     NotALedger {
-        /// The location.
         location: String,
         /// What was found.
         reason: String,
@@ -25,7 +23,6 @@ pub enum StoreError {
     /// A newer version of this program has written the database.
     #[error("the ledger `{location}` has schema version {found}; this program supports versions up to {known}")]
     Newer {
-        /// The location.
         location: String,
         /// The version of the database.
         found: i64,
@@ -35,7 +32,6 @@ pub enum StoreError {
     /// The file was removed or replaced after it was opened.
     #[error("the ledger `{location}` was removed or replaced")]
     Replaced {
-        /// The location.
         location: String,
     },
     /// The file or its folder cannot be created.
@@ -44,7 +40,6 @@ pub enum StoreError {
     /// The URL of a PostgreSQL database is invalid, or has a parameter that is not supported.
     #[error("cannot use the URL `{location}`: {reason}")]
     Url {
-        /// The location.
         location: String,
         /// What is wrong.
         reason: String,
@@ -52,7 +47,6 @@ pub enum StoreError {
     /// A connection with TLS needs the certificates of authorities.
     #[error("cannot connect to `{location}`: the certificates of the system cannot be read: {reason}")]
     Tls {
-        /// The location.
         location: String,
         /// What is wrong.
         reason: String,
@@ -60,7 +54,6 @@ pub enum StoreError {
     /// The PostgreSQL database failed.
     #[error("failed to use the ledger `{location}`")]
     Postgres {
-        /// The location.
         location: String,
         /// The error of the server or of the connection.
         source: postgres::Error,

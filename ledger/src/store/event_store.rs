@@ -16,7 +16,6 @@ pub trait EventStore: Send {
     /// Records that the process of a source has ended without `run_end`.
     fn mark_lost(&mut self, source: &SourceId) -> Result<(), StoreError>;
 
-    /// Returns the rows of a query.
     fn select(&mut self, query: &Query) -> Result<Vec<Row<'static>>, StoreError>;
 
     /// Runs statements that change rows in one transaction. Returns the number of rows that changed.
@@ -28,25 +27,20 @@ pub trait EventStore: Send {
     /// Examines the database.
     fn diagnose(&mut self) -> Result<Vec<Diagnosis>, StoreError>;
 
-    /// Closes the store.
     fn close(self: Box<Self>) -> Result<(), StoreError>;
 }
 
 /// A process that emitted events of a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId {
-    /// The id of the run.
     pub run_id: String,
-    /// The id of the shim.
     pub shim_id: String,
 }
 
 /// A fact about a database that matters for its safety.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
-    /// A stable name.
     pub name: &'static str,
-    /// What was found.
     pub found: String,
     /// What to do about it. `None` if all is well.
     pub remedy: Option<String>,

@@ -33,12 +33,10 @@ impl Query {
         format!("?{}", self.values.len())
     }
 
-    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the values.
     pub fn values(&self) -> &[Cell<'static>] {
         &self.values
     }

@@ -9,7 +9,6 @@ pub enum Cell<'a> {
     Null,
     /// A number.
     Integer(i64),
-    /// A text.
     Text(Cow<'a, str>),
 }
 
@@ -19,7 +18,6 @@ impl Cell<'_> {
         Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX))
     }
 
-    /// Returns the text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Cell::Text(text) => Some(text),

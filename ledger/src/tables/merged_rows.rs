@@ -26,12 +26,10 @@ impl<'a> MergedRows<'a> {
         Self { table, rows: merged }
     }
 
-    /// Returns the table.
     pub(crate) fn table(&self) -> &'static Table {
         self.table
     }
 
-    /// Returns the rows.
     pub(crate) fn rows(&self) -> &[Row<'a>] {
         &self.rows
     }

@@ -1,9 +1,7 @@
 //! The definition of a table.
 
-/// A table.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// Its name.
     pub(crate) name: &'static str,
     /// Its columns. The first ones are the key.
     pub(crate) columns: &'static [Column],
@@ -11,10 +9,8 @@ pub(crate) struct Table {
     pub(crate) key: usize,
 }
 
-/// A column of a table.
 #[derive(Debug)]
 pub(crate) struct Column {
-    /// Its name.
     pub(crate) name: &'static str,
     /// The type of its values.
     pub(crate) kind: Kind,
@@ -46,14 +42,10 @@ pub(crate) enum Merge {
     Replace,
 }
 
-/// An index.
 #[derive(Debug)]
 pub(crate) struct Index {
-    /// Its name.
     pub(crate) name: &'static str,
-    /// Its table.
     pub(crate) table: &'static str,
-    /// Its columns.
     pub(crate) columns: &'static str,
 }
 
@@ -62,7 +54,6 @@ impl Column {
         Self { name, kind, merge }
     }
 
-    /// A text column.
     pub(super) const fn text(name: &'static str, merge: Merge) -> Self {
         Self::new(name, Kind::Text, merge)
     }

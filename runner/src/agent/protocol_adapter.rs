@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use crate::failure::Fault;
 
-/// The inputs of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestInput<'a> {
     pub(crate) case: &'a CaseSpec,

@@ -5,7 +5,6 @@ use counterproof_artifact::{Case, Outcome};
 use crate::event::Counts;
 use crate::failure::Reason;
 
-/// Returns the counts of one artifact.
 pub(crate) fn counts_of(artifact: &Case) -> Counts {
     let attempts = artifact.attempts.as_ref().map_or(0, Vec::len);
     let failed = usize::from(matches!(artifact.outcome, Outcome::RunnerError(_)));

@@ -11,7 +11,6 @@ use super::proxy::Proxy;
 use super::reused_connections::SendFailure;
 use crate::settings::{BaseUrl, ResolveRule, Secret, Settings};
 
-/// The client of one agent.
 pub(crate) struct AgentClient {
     /// Keeps connections for further requests.
     keeping: Client,

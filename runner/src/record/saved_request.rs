@@ -34,7 +34,6 @@ impl SavedRequest {
 }
 
 impl AttemptRecorder {
-    /// Saves the request of a case.
     pub(crate) fn save_request(&self, case_id: &CaseId, body: &[u8]) -> Result<Href, WriteError> {
         let name = format!("{case_id}.request.json");
         let failed = |error: serde_json::Error| WriteError { path: name.clone().into(), source: error.into() };

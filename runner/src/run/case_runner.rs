@@ -46,7 +46,6 @@ pub(super) struct Committed {
     pub(super) event: RunEvent,
 }
 
-/// The outcome of a case.
 #[derive(Debug, Clone)]
 pub(super) struct CaseOutcome {
     pub(super) attempts: u32,

@@ -18,7 +18,6 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Both streams.
     pub const ALL: [Stream; 2] = [Stream::Stdout, Stream::Stderr];
 
     /// The name in the ledger.
@@ -42,7 +41,6 @@ impl Stream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub(crate) stream: Stream,
-    /// Length in bytes.
     pub(crate) length: u64,
     /// Time since the start of the command.
     pub(crate) at: Duration,
@@ -78,7 +76,6 @@ impl Capture {
         self.order.write_all(&entry)
     }
 
-    /// The bytes of a stream.
     pub(crate) fn bytes(&self, stream: Stream) -> &SpillBuffer {
         &self.bytes[stream as usize]
     }

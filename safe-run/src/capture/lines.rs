@@ -24,14 +24,12 @@ pub enum LineEnd {
     Lf,
     /// With a carriage return and a newline; neither belongs to the text.
     CrLf,
-    /// With the end of the stream.
     EndOfStream,
 }
 
 /// A line without its line end.
 #[derive(Debug)]
 pub struct Line<'a> {
-    /// How the line ends.
     pub end: LineEnd,
     text: Text<'a>,
 }

@@ -18,9 +18,7 @@ pub enum ExportError {
     Mismatch {
         /// The log.
         record: Utf8PathBuf,
-        /// The file of events.
         events: Utf8PathBuf,
-        /// The first difference.
         difference: &'static str,
     },
     /// Two cases have the same id.

@@ -14,7 +14,6 @@ use super::run_document::run;
 /// A finished export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
-    /// The run folder.
     pub folder: Utf8PathBuf,
     /// Each case id with its command and exit code.
     pub cases: Vec<(CaseId, String, i32)>,

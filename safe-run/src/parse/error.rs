@@ -22,7 +22,6 @@ pub enum ReadError {
         path: Utf8PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// The error in this line.
         error: LineError,
     },
 }
@@ -42,15 +41,12 @@ pub enum LineError {
     /// A required field of an event is missing.
     #[error("the {event} has no field `{field}`")]
     MissingField {
-        /// The event.
         event: &'static str,
-        /// The field.
         field: &'static str,
     },
     /// A field has the wrong type or an unknown value.
     #[error("invalid field `{field}`: {reason}")]
     InvalidField {
-        /// The field.
         field: &'static str,
         /// Why the value is invalid.
         reason: String,

@@ -65,7 +65,6 @@ impl EventsFile {
         Ok(Self { out: BufWriter::new(file), created: Some(path.to_owned()) })
     }
 
-    /// Writes all events of a record.
     pub(super) fn write(mut self, record: &Record) -> Result<(), EventsFileError> {
         let written = record.write_json_lines(&mut self.out).and_then(|()| self.out.flush());
         written.map_err(|source| match self.created {

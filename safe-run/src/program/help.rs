@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-/// An option with its help.
 #[derive(Debug)]
 pub(super) struct OptionHelp {
     /// The long name without hyphens.

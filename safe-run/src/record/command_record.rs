@@ -48,7 +48,6 @@ impl fmt::Display for Ending {
 pub struct Record {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// Time of the start.
     pub started_at: Timestamp,
     /// Time from the start until the command had ended and both of its streams were closed.
     pub elapsed: Duration,
@@ -69,13 +68,11 @@ pub struct Record {
 /// A command that was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The command is empty.
     #[error("the command is empty")]
     NoCommand,
     /// The operating system refused to start the program.
     #[error("failed to start `{program}`")]
     Command {
-        /// The program.
         program: String,
         /// The operating system's error.
         source: io::Error,
@@ -83,7 +80,6 @@ pub enum StartError {
     /// The working directory of the command does not exist or cannot be entered.
     #[error("cannot run a command in the folder `{folder}`", folder = folder.display())]
     WorkingDirectory {
-        /// The folder.
         folder: PathBuf,
         /// The operating system's error.
         source: io::Error,

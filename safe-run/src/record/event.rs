@@ -21,7 +21,6 @@ pub struct Event<'a> {
 /// What happened in an [`Event`].
 #[derive(Debug)]
 pub enum EventKind<'a> {
-    /// The command was started.
     Started,
     /// The command printed a line.
     Line(Stream, Line<'a>),

@@ -40,7 +40,6 @@ pub enum LogView {
 }
 
 impl Record {
-    /// Writes the log.
     pub fn write_log(&self, view: LogView, out: &mut impl Write) -> io::Result<()> {
         match view {
             LogView::Ledger => self.write_ledger(out),

@@ -16,7 +16,6 @@ const RESERVED: [&str; 16] = [
     "until", "while",
 ];
 
-/// Quotes a command.
 pub(crate) fn quote(command: &[OsString]) -> String {
     quote_bytes(command.iter().map(|word| word.as_encoded_bytes()))
 }

@@ -31,7 +31,6 @@ impl AsFd for Input {
 /// The input and the signals of a command.
 #[derive(Debug)]
 pub struct Io {
-    /// The standard input.
     pub input: Input,
     /// The sender of signals to the command.
     pub signals: Signals,

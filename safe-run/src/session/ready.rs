@@ -11,7 +11,6 @@ pub(super) enum Ready {
     Output(Stream),
     /// The supervisor has sent a status.
     Supervisor,
-    /// A signal has arrived.
     Signals,
     /// Input for the terminal of the command can be read.
     Input,

@@ -47,13 +47,11 @@ impl Read for Section {
     }
 }
 
-/// Reads from an offset.
 #[cfg(unix)]
 pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, buffer, offset)
 }
 
-/// Reads from an offset.
 #[cfg(windows)]
 pub(super) fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, offset)

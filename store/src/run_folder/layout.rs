@@ -12,7 +12,6 @@ pub const LABELS_FILE: &str = "labels.json";
 /// The folder of the assets.
 pub const ASSETS_FOLDER: &str = "assets";
 
-/// The manifest of the assets.
 pub const MANIFEST_FILE: &str = "assets/manifest.json";
 
 /// Extensions of assets: no browser executes such a file when it is opened from disk.

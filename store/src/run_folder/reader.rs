@@ -38,7 +38,6 @@ pub enum ReadError {
     NoRun {
         /// The folder that holds the sides.
         out: Utf8PathBuf,
-        /// The side.
         side: Side,
     },
     /// There are only shards of runs of this side.
@@ -46,7 +45,6 @@ pub enum ReadError {
     OnlyShards {
         /// The folder that holds the sides.
         out: Utf8PathBuf,
-        /// The side.
         side: Side,
         /// The folder of one shard.
         shard: Utf8PathBuf,
@@ -82,7 +80,6 @@ pub fn read_evaluation(path: &Utf8Path) -> Result<(Evaluation, Vec<u8>), ReadErr
 /// The newest run of a side, and the other runs next to it.
 #[derive(Debug)]
 pub struct Latest {
-    /// The newest run.
     pub run: RunReader,
     /// The other repeats of its group, oldest first; empty where the run is not repeated.
     pub repeats: Vec<RunReader>,
@@ -219,7 +216,6 @@ impl RunReader {
         self.case_ids_on_disk().map_or(true, |ids| ids.iter().any(is_answered))
     }
 
-    /// The path of the run folder.
     pub fn folder(&self) -> &Utf8Path {
         &self.folder
     }

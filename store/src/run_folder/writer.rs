@@ -91,12 +91,10 @@ impl RunWriter {
         Ok(self)
     }
 
-    /// The path of the run folder.
     pub fn folder(&self) -> &Utf8Path {
         &self.folder
     }
 
-    /// The side of the run.
     pub const fn side(&self) -> Side {
         self.side
     }

@@ -22,7 +22,6 @@ pub struct DocumentSchema {
 #[error("not a valid JSON Schema: {0}")]
 pub struct InvalidSchema(String);
 
-/// The text of one document.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentText<'a> {
     /// The file, as findings name it.

@@ -67,7 +67,6 @@ struct Compiled {
 /// The outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaOutcome {
-    /// The value is valid.
     Valid,
     /// The value is not valid.
     Invalid {
@@ -80,7 +79,6 @@ pub enum SchemaOutcome {
     Undecided(String),
 }
 
-/// A violation of a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// A JSON Pointer into the value.

@@ -77,7 +77,6 @@ pub(super) fn nested(root: &Value) -> Result<u64, TooCostly> {
 }
 
 struct Walk<'a> {
-    /// All schemas in the schema.
     schemas: Vec<&'a Value>,
     /// The root, and the schemas with an `$id` of their own.
     resources: Vec<&'a Value>,

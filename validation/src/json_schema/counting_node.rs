@@ -14,7 +14,6 @@ use super::steps::{nodes, take, take_for_member, take_for_text};
 /// The representation of counting values.
 pub(super) struct Counting;
 
-/// A value that counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CountingNode<'a>(pub(super) &'a Value);
 
@@ -95,7 +94,6 @@ impl<'a> Node<'a, Counting> for CountingNode<'a> {
     }
 }
 
-/// An object that counts.
 #[derive(Debug)]
 pub(super) struct CountingObject<'a>(&'a Map<String, Value>);
 
@@ -132,7 +130,6 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// An array that counts.
 #[derive(Debug)]
 pub(super) struct CountingArray<'a>(&'a [Value]);
 

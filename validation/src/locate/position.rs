@@ -3,9 +3,7 @@
 /// A line and a column in a text, both counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The line number.
     pub line: usize,
-    /// The column in characters.
     pub column: usize,
 }
 

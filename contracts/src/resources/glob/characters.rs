@@ -13,7 +13,6 @@ impl Characters {
         Self(NAME_CHARACTERS.to_vec())
     }
 
-    /// One character.
     pub(super) fn one(char: char) -> Self {
         Self::ranges(&[(char, char)])
     }

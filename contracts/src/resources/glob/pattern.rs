@@ -47,7 +47,6 @@ pub(super) enum Token {
 pub(super) enum Name {
     /// `**`: any number of names.
     Any,
-    /// One name.
     Tokens(Vec<Token>),
 }
 
@@ -63,7 +62,6 @@ impl Name {
     }
 }
 
-/// A pattern of paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::resources) struct PathPattern {
     /// One list of names for each alternative.

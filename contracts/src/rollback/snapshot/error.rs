@@ -12,9 +12,7 @@ pub enum SnapshotError {
     /// A declared path is not one of a file or folder in the working directory.
     #[error("the declared path `{path}` {reason}")]
     Path {
-        /// The path.
         path: String,
-        /// The reason.
         reason: String,
     },
     /// A pipe, a socket or a device.
@@ -31,7 +29,6 @@ pub enum SnapshotError {
     Io {
         /// What was tried.
         action: &'static str,
-        /// The path.
         path: String,
         /// The error of the operating system.
         source: io::Error,
@@ -42,9 +39,7 @@ pub enum SnapshotError {
     /// The snapshot was changed or removed.
     #[error("the snapshot `{folder}` cannot be used: {reason}")]
     Damaged {
-        /// The snapshot.
         folder: Utf8PathBuf,
-        /// The reason.
         reason: String,
     },
 }

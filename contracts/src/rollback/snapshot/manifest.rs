@@ -22,7 +22,6 @@ const FORMAT: u32 = 1;
 /// A snapshot, as the start of an execution records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotStart {
-    /// The folder of the snapshot.
     pub folder: Utf8PathBuf,
     /// The working directory.
     pub root: Utf8PathBuf,
@@ -50,7 +49,6 @@ pub(super) enum Entry {
     Link { target: RawPath, modified: Modified },
 }
 
-/// The manifest.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Manifest {
     format: u32,

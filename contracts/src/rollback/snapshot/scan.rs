@@ -13,7 +13,6 @@ use super::raw_path::RawPath;
 /// The bits of a mode that are restored.
 const MODE_BITS: u32 = 0o7777;
 
-/// The limits of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotLimits {
     /// The most bytes of all files.

@@ -36,7 +36,6 @@ pub(super) struct Use<'a> {
     pub risk: RiskLevel,
 }
 
-/// A text of the agent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AgentText<'t> {
     pub place: Place<'t>,

@@ -25,7 +25,6 @@ const MOST_ROWS: usize = 500;
 /// The proposed actions of a case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ActionsView {
-    /// The rows in order.
     pub(crate) rows: Vec<RowView>,
     /// A summary where all actions are equal, which are then folded; otherwise empty.
     pub(crate) summary: String,

@@ -20,7 +20,6 @@ pub(crate) struct Anchors {
 /// A link within the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AnchorLink {
-    /// The text of the link.
     pub(crate) text: String,
     /// The fragment.
     pub(crate) href: String,

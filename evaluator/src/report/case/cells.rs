@@ -66,7 +66,6 @@ pub(crate) struct CellView {
     pub(crate) number: String,
     /// The kind of the element.
     pub(crate) kind: String,
-    /// The tool name.
     pub(crate) name: String,
     /// The risk stated by the agent.
     pub(crate) risk: Option<&'static str>,
@@ -80,7 +79,6 @@ pub(crate) struct CellView {
     pub(crate) evidence: Vec<EvidenceView>,
     /// Whether the element can have evidence.
     pub(crate) has_evidence: bool,
-    /// Links to payload files.
     pub(crate) files: Vec<FileLink>,
     /// Whether the content is shown in the output section instead.
     pub(crate) sees_output: bool,
@@ -91,7 +89,6 @@ pub(crate) struct CellView {
 pub(crate) struct ValueView {
     /// The name, such as `arguments` or `payload`.
     pub(crate) name: String,
-    /// The value.
     pub(crate) content: DisplayText,
     /// The value in parts, where changes are highlighted in it; otherwise empty.
     pub(crate) parts: Vec<HighlightedPart>,

@@ -18,7 +18,6 @@ use crate::report::view::display::Budget;
 pub(crate) struct CaseContext<'a> {
     /// The report that the page belongs to.
     pub(crate) site: &'a Site<'a>,
-    /// The compared case.
     pub(crate) case: &'a CaseComparison<'a>,
     /// The bytes that the page may still display.
     pub(crate) budget: Budget,
@@ -37,7 +36,6 @@ impl<'a> CaseContext<'a> {
         Self { site, case, budget, anchors, failures, copies: RefCell::default() }
     }
 
-    /// The artifact of a side.
     pub(crate) const fn artifact(&self, side: Side) -> &Artifact {
         match side {
             Side::Baseline => &self.case.baseline,
@@ -87,7 +85,6 @@ impl<'a> CaseContext<'a> {
         repeats.is_some_and(|repeats| pointers.first().is_some_and(|pointer| repeats.noise.contains(pointer)))
     }
 
-    /// The answer of a side.
     pub(crate) fn answer(&self, side: Side) -> Option<&LoadedAnswer> {
         self.artifact(side).answer()
     }

@@ -10,11 +10,8 @@ use crate::values::text;
 pub(crate) struct ExpectationView {
     /// The key in the cases file.
     pub(crate) code: String,
-    /// The expectation as text.
     pub(crate) expected: String,
-    /// The result on baseline.
     pub(crate) baseline: Option<JudgementView>,
-    /// The result on new.
     pub(crate) new: Option<JudgementView>,
 }
 
@@ -25,7 +22,6 @@ pub(crate) struct JudgementView {
     pub(crate) passed: bool,
     /// Whether the result is undecided.
     pub(crate) undecided: bool,
-    /// What was found.
     pub(crate) found: String,
 }
 

@@ -18,7 +18,6 @@ pub(crate) struct FailureView {
     pub(crate) side: &'static str,
     /// The id of the section.
     pub(crate) anchor: String,
-    /// Facts by name.
     pub(crate) facts: Vec<(&'static str, String)>,
     /// Contract violations of the response.
     pub(crate) violations: Vec<String>,
@@ -33,7 +32,6 @@ pub(crate) struct AttemptView {
     pub(crate) side: &'static str,
     /// The number, counted from 1.
     pub(crate) number: u64,
-    /// The start time.
     pub(crate) started_at: String,
     /// The duration.
     pub(crate) took: String,

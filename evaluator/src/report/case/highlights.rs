@@ -27,7 +27,6 @@ impl<'a> PairHighlights<'a> {
         Self { sides: Sides::from_fn(|side| Highlights::new(changes, side)) }
     }
 
-    /// The highlights of a side.
     pub(crate) const fn get(&self, side: Side) -> &Highlights<'a> {
         self.sides.get(side)
     }

@@ -29,7 +29,6 @@ pub(crate) struct OutputView {
     pub(crate) text: Option<TextDiffView>,
     /// The changes between two objects.
     pub(crate) changes: ChangesView,
-    /// The outputs themselves.
     pub(crate) contents: Vec<SideOutputView>,
     /// Whether the outputs are folded, because the difference shows what matters.
     pub(crate) folded: bool,
@@ -44,12 +43,10 @@ impl OutputView {
     }
 }
 
-/// The output of one side.
 #[derive(Debug, Clone)]
 pub(crate) struct SideOutputView {
     pub(crate) side: &'static str,
     pub(crate) content_type: &'static str,
-    /// The output.
     pub(crate) content: DisplayText,
     /// Whether the output is text instead of JSON.
     pub(crate) is_text: bool,

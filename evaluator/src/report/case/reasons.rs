@@ -11,10 +11,8 @@ use crate::report::view::display;
 /// A reason, or the first divergence.
 #[derive(Debug, Clone)]
 pub(crate) struct ReasonView {
-    /// The stable code.
     pub(crate) code: String,
     pub(crate) message: String,
-    /// Links to the evidence.
     pub(crate) links: Vec<AnchorLink>,
     /// Whether this is the first divergence.
     pub(crate) is_first: bool,

@@ -23,11 +23,8 @@ pub(crate) struct RepeatsView {
 /// The pass rate of a measure on both sides.
 #[derive(Debug, Clone)]
 pub(crate) struct MeasureView {
-    /// The measure.
     pub(crate) name: &'static str,
-    /// The rate on baseline.
     pub(crate) baseline: String,
-    /// The rate on new.
     pub(crate) new: String,
     /// The p-value and the corrected p-value.
     pub(crate) p_value: String,
@@ -37,7 +34,6 @@ pub(crate) struct MeasureView {
 /// A location at which runs differ.
 #[derive(Debug, Clone)]
 pub(crate) struct LocationView {
-    /// The location.
     pub(crate) name: String,
     /// The pairs of baseline runs that differ here.
     pub(crate) baseline: String,

@@ -11,13 +11,11 @@ use crate::report::view::display;
 /// The root cause of a case.
 #[derive(Debug, Clone)]
 pub(crate) struct RootCauseView {
-    /// The stable code.
     pub(crate) code: String,
     /// The location of the difference.
     pub(crate) place: String,
     /// The message; empty where a reason has the same message.
     pub(crate) message: String,
-    /// Links to the location.
     pub(crate) links: Vec<AnchorLink>,
     /// The trace from the difference back to the root cause.
     pub(crate) path: Vec<AnchorLink>,
@@ -26,10 +24,8 @@ pub(crate) struct RootCauseView {
 /// A problem of the new side that needs no comparison.
 #[derive(Debug, Clone)]
 pub(crate) struct FindingView {
-    /// The stable code.
     pub(crate) code: String,
     pub(crate) message: String,
-    /// Links to the evidence.
     pub(crate) links: Vec<AnchorLink>,
     /// A note where baseline has the same problem; otherwise empty.
     pub(crate) note: &'static str,

@@ -28,7 +28,6 @@ const FOLD_FROM: usize = 3;
 /// The steps of a case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StepsView {
-    /// The stretches in order.
     pub(crate) stretches: Vec<StepStretch>,
     /// What is not shown; empty where everything is.
     pub(crate) more: String,

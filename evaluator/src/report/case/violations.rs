@@ -29,7 +29,6 @@ pub(crate) struct ViolationView {
     /// File, line and column, and the pointer.
     pub(crate) location: String,
     pub(crate) message: String,
-    /// The expected value.
     pub(crate) expected: String,
     pub(crate) remedy: String,
     /// The lines around the violation.
@@ -41,7 +40,6 @@ pub(crate) struct ViolationView {
 pub(crate) struct ExcerptView {
     /// Before the marked part.
     pub(crate) before: String,
-    /// The marked part.
     pub(crate) marked: String,
     /// After the marked part.
     pub(crate) after: String,

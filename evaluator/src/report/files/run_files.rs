@@ -56,7 +56,6 @@ impl FileRef {
     }
 }
 
-/// The files of one run.
 #[derive(Debug)]
 pub(crate) struct RunFiles<'a> {
     /// The folder of the copies within the folder of all copies.

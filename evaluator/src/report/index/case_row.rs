@@ -27,7 +27,6 @@ pub(crate) struct CaseRow {
 }
 
 impl CaseRow {
-    /// The row of a case.
     pub(crate) fn new(site: &Site<'_>, case: &CaseEvaluation) -> Self {
         let more = case.reasons.len().saturating_sub(1);
         Self {
@@ -46,7 +45,6 @@ impl CaseRow {
     }
 }
 
-/// Cases as a table.
 #[derive(Debug, Clone)]
 pub(crate) struct CaseTable {
     /// The names of the columns about time, size and cost.
@@ -56,7 +54,6 @@ pub(crate) struct CaseTable {
 }
 
 impl CaseTable {
-    /// The table of these cases.
     pub(crate) fn new<'a>(
         site: &Site<'_>,
         columns: &UsageColumns,

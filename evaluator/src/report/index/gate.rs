@@ -20,7 +20,6 @@ const BAR_WIDTH: u64 = 1000;
 /// The minimum width of a part, so that a single case is visible.
 const BAR_LEAST: u64 = 6;
 
-/// The headline of the gate.
 #[derive(Debug, Clone)]
 pub(crate) struct GateHeadlineView {
     /// The CSS class.
@@ -39,7 +38,6 @@ pub(crate) struct GateRuleView {
     pub(crate) name: String,
     /// The count.
     pub(crate) actual: String,
-    /// The limit as text.
     pub(crate) limit: String,
     /// Whether the rule is met.
     pub(crate) passed: bool,
@@ -50,7 +48,6 @@ pub(crate) struct GateRuleView {
 #[derive(Debug, Clone)]
 pub(crate) struct ComparisonRuleView {
     pub(crate) rule: String,
-    /// The number of matches.
     pub(crate) matches: String,
     /// Whether the rule has no match.
     pub(crate) is_unused: bool,
@@ -69,7 +66,6 @@ pub(crate) struct BarPart {
     pub(crate) list: String,
 }
 
-/// The headline of the gate.
 pub(crate) fn headline(evaluation: &Evaluation) -> GateHeadlineView {
     let (class, sign) = match evaluation.gate.outcome {
         GateOutcome::Passed => ("passed", "✓"),
@@ -107,7 +103,6 @@ pub(crate) fn review(site: &Site<'_>, evaluation: &Evaluation) -> Vec<ReviewView
     gate::review_lines(evaluation, REVIEW_LISTED).into_iter().map(view).collect()
 }
 
-/// The gate rules.
 pub(crate) fn rules(evaluation: &Evaluation) -> Vec<GateRuleView> {
     let rules = evaluation.gate.rules.iter().map(|rule| GateRuleView {
         name: display::visible(&evaluation_text::rule(rule)),

@@ -47,9 +47,7 @@ pub(crate) enum Section {
 /// A group on the index page.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupView {
-    /// The worst verdict.
     pub(crate) verdict: VerdictView,
-    /// The highest severity.
     pub(crate) severity: &'static str,
     /// The message of the root cause.
     pub(crate) message: String,
@@ -61,7 +59,6 @@ pub(crate) struct GroupView {
     pub(crate) only: Option<CaseRow>,
     /// The number of cases, and of each verdict if there are several.
     pub(crate) count: String,
-    /// The first cases.
     pub(crate) cases: CaseTable,
     /// The text of the link to all cases; empty where all are listed.
     pub(crate) more: String,
@@ -101,7 +98,6 @@ fn key(case: &CaseEvaluation) -> GroupKey<'_> {
     GroupKey { is_quiet, cause: code, verdict: Some(case.verdict) }
 }
 
-/// The groups of a section.
 pub(crate) fn view(site: &Site<'_>, columns: &UsageColumns, groups: &[Group<'_>], section: Section) -> GroupsView {
     let chosen = groups.iter().enumerate().filter(|(_, group)| group.section() == section);
     let chosen: Vec<_> = chosen.filter_map(|(index, group)| Some((index, group, *group.cases.first()?))).collect();

@@ -34,9 +34,7 @@ const NOT_SETTINGS: [&str; 13] = [
 #[derive(Debug, Clone)]
 pub(crate) struct FactView {
     pub(crate) name: &'static str,
-    /// The baseline value.
     pub(crate) baseline: String,
-    /// The new value.
     pub(crate) new: String,
 }
 

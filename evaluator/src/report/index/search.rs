@@ -30,7 +30,6 @@ pub(crate) struct Choice {
     pub(crate) label: String,
 }
 
-/// A filter and its choices.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
     /// The name in the address.

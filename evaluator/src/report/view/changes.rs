@@ -23,7 +23,6 @@ const LONGEST_VALUE: usize = 4_000;
 /// The changes of a pair.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChangesView {
-    /// The listed changes.
     pub(crate) list: Vec<ChangeView>,
     /// What is not listed; empty where everything is.
     pub(crate) more: String,
@@ -33,11 +32,8 @@ pub(crate) struct ChangesView {
 pub(crate) struct ChangeView {
     /// The location within the pair.
     pub(crate) location: String,
-    /// The kind of the change.
     pub(crate) kind: String,
-    /// The baseline value.
     pub(crate) baseline: Option<DisplayText>,
-    /// The new value.
     pub(crate) new: Option<DisplayText>,
     /// The difference of two long texts, in place of the two values.
     pub(crate) text: Option<TextDiffView>,

@@ -36,7 +36,6 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// The budget of one page.
     pub(crate) const fn for_page() -> Self {
         Self { left: Cell::new(PAGE_UP_TO_BYTES) }
     }

@@ -36,11 +36,9 @@ pub(crate) struct LineView {
     pub(crate) sign: &'static str,
     /// The alternative text of the sign.
     pub(crate) word: &'static str,
-    /// The text in parts.
     pub(crate) parts: Vec<PartView>,
 }
 
-/// A part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PartView {
     pub(crate) text: String,

@@ -12,7 +12,6 @@ pub(crate) struct VerdictView {
     pub(crate) word: &'static str,
 }
 
-/// The view of a verdict.
 pub(crate) const fn show(verdict: Verdict) -> VerdictView {
     let (class, sign, word) = match verdict {
         Verdict::Invalid => ("invalid", "!", "invalid"),

@@ -23,7 +23,6 @@ const MAX_FIELD_BYTES: usize = 64 * 1024;
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "facts of a message that do not depend on each other")]
 pub struct ScannedMessage {
-    /// The id.
     pub id: Option<RequestId>,
     /// The method; none for a response.
     pub method: Option<String>,
@@ -72,7 +71,6 @@ impl ScannedMessage {
 /// Where the scanner is in the text.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Lexer {
-    /// Between tokens.
     #[default]
     Between,
     /// Inside a string; `escaped` after a backslash.

@@ -18,7 +18,6 @@ pub struct PolicyDiff {
     pub rules: Vec<RuleChange>,
 }
 
-/// A field that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FieldChange {
     /// A JSON Pointer within the policy or the rule.
@@ -37,7 +36,6 @@ pub struct FieldChange {
 pub enum RuleChange {
     /// Only the new policy has the rule.
     Added {
-        /// The rule.
         rule_id: RuleId,
         /// Its place in the new policy, from 1.
         place: usize,
@@ -46,7 +44,6 @@ pub enum RuleChange {
     },
     /// Only the old policy has the rule.
     Removed {
-        /// The rule.
         rule_id: RuleId,
         /// Its place in the old policy, from 1.
         place: usize,
@@ -55,7 +52,6 @@ pub enum RuleChange {
     },
     /// Both have the rule.
     Changed {
-        /// The rule.
         rule_id: RuleId,
         /// The place in the old policy, if the rule moved relative to other rules.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -69,7 +69,6 @@ pub(in crate::policy) struct Compiled {
 pub struct PolicyFile {
     /// The file, as findings name it.
     pub path: Utf8PathBuf,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 

@@ -15,7 +15,6 @@ use crate::policy::model::Policy;
 pub struct DryRun {
     /// The number of sources: runs, one for each of their servers.
     pub sources: usize,
-    /// The number of calls.
     pub calls: u64,
     /// The number of calls whose decision is recorded. Only these are compared.
     pub calls_compared: u64,
@@ -43,15 +42,11 @@ pub struct ObservedCalls {
 /// A call that would be decided differently.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DryRunDifference {
-    /// The run.
     pub run_id: String,
     /// The time of the recorded decision.
     pub ts: Timestamp,
-    /// The call.
     pub call_id: CallId,
-    /// The name of the server.
     pub server_name: String,
-    /// The name of the tool.
     pub tool_name: String,
     /// True if the call was recorded in the mode `observe`, which allowed it whatever the rules decided.
     pub is_observed: bool,

@@ -11,7 +11,6 @@ use super::scope::ScopeKey;
 use super::window::SlidingWindow;
 use crate::policy::model::{Breaker, BreakerThreshold, Rule};
 
-/// The windows of a breaker.
 #[derive(Debug)]
 pub(super) struct BreakerWindows {
     repeats: Option<SlidingWindow<(ScopeKey, Sha256Digest)>>,

@@ -28,7 +28,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Creates the engine of a run.
     pub fn new(policy: Arc<Policy>, identity: &RunIdentity) -> Self {
         let share = policy.rules.len().max(1);
         Self {
@@ -41,7 +40,6 @@ impl Engine {
         }
     }
 
-    /// The policy.
     pub fn policy(&self) -> &Arc<Policy> {
         &self.policy
     }

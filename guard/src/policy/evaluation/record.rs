@@ -18,7 +18,6 @@ pub(super) enum Outcome {
     NotApplicable,
     /// No rule decided.
     Default,
-    /// This rule decided.
     Rule(usize),
     /// This rule is undecided, and refuses the call.
     FailedClosed(usize),

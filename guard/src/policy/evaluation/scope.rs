@@ -7,7 +7,6 @@ use crate::policy::model::Scope;
 /// A scope of one run. Names are hashed, so that long ones take no memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum ScopeKey {
-    /// The whole run.
     Run,
     /// The names that the digest covers.
     Names(Sha256Digest),

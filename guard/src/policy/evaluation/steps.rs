@@ -7,11 +7,8 @@ use crate::policy::model::{RuleId, RuleKind};
 /// What one rule did with a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleStep {
-    /// The rule.
     pub rule_id: RuleId,
-    /// Its kind.
     pub kind: RuleKind,
-    /// Whether it matched.
     #[serde(flatten)]
     pub matching: Matching,
     /// What it did, in words; `None` if it did nothing.
@@ -29,7 +26,6 @@ pub enum Matching {
     NotReached,
     /// This condition is not met.
     No {
-        /// The condition.
         condition: String,
         /// Why it is not met.
         reason: String,
@@ -39,9 +35,7 @@ pub enum Matching {
         /// The conditions; empty for a rule that matches every call.
         conditions: Vec<String>,
     },
-    /// This condition is undecided.
     Undecided {
-        /// The condition.
         condition: String,
         /// Why it is undecided.
         reason: String,

@@ -23,9 +23,7 @@ pub struct ArgsCondition {
 /// A range of numbers; both ends are part of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Range {
-    /// The smallest number.
     pub min: Option<Number>,
-    /// The largest number.
     pub max: Option<Number>,
 }
 

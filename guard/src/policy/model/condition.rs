@@ -25,7 +25,6 @@ pub struct Conditions {
     pub tool_name: Option<PatternRange>,
     /// Risk classes in lower case, of which the call must have one.
     pub risk_class: Vec<String>,
-    /// Conditions on the arguments.
     pub args: Option<ArgsCondition>,
     /// A condition in CEL.
     pub cel: Option<CelCondition>,
@@ -45,11 +44,8 @@ pub enum Match<'r> {
 /// One condition of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition<'r> {
-    /// The name of the server.
     ServerName,
-    /// The name of the tool.
     ToolName,
-    /// The risk classes.
     RiskClass,
     /// The presence of a key.
     HasKey(&'r str),

@@ -39,7 +39,6 @@ pub struct Refusal {
     pub message: Option<String>,
     /// What the agent can do instead.
     pub hint_text: Option<String>,
-    /// The kind of the hint.
     pub hint_kind: HintKind,
     /// Arguments that would be allowed.
     pub suggested_args: Option<Value>,
@@ -72,7 +71,6 @@ pub struct Budget {
     pub limit_calls: Option<u64>,
     /// The cost units that are allowed.
     pub limit_cost_units: Option<u64>,
-    /// The cost units of one call.
     pub cost_units_per_call: u64,
     /// What happens to other calls.
     pub on_exceed: Refusal,

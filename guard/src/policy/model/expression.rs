@@ -56,7 +56,6 @@ impl CelCondition {
         &self.expression
     }
 
-    /// Evaluates the condition.
     pub(crate) fn evaluate(&self, inputs: &mut CelInputs<'_>, classes: &RiskClasses) -> Result<bool, Doubt> {
         if self.reads_args && matches!(inputs.call.args, Args::TooLarge) {
             return Err(Doubt::ArgsTooLarge);

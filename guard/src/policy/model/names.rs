@@ -14,7 +14,6 @@ const MAX_SET_SIZE: usize = 16 << 20;
 /// Why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPattern {
-    /// The glob is invalid.
     #[error(transparent)]
     Glob(#[from] InvalidGlob),
     /// The regular expression is empty, and matches every name.
@@ -52,7 +51,6 @@ pub struct NamePatterns {
     set: RegexSet,
 }
 
-/// The patterns that matched a name.
 #[derive(Debug)]
 pub struct MatchedPatterns(Option<regex::SetMatches>);
 
@@ -63,7 +61,6 @@ pub struct NamePatternsBuilder {
 }
 
 impl NamePatternsBuilder {
-    /// Adds a glob.
     pub fn add_glob(&mut self, glob: &str) -> Result<(), InvalidPattern> {
         self.add(glob_to_regex(glob)?)
     }
@@ -121,7 +118,6 @@ fn invalid(error: &regex::Error) -> InvalidPattern {
 }
 
 impl NamePatterns {
-    /// Matches a name with all patterns.
     pub fn matches(&self, name: &str) -> MatchedPatterns {
         MatchedPatterns((name.len() <= MAX_NAME_BYTES).then(|| self.set.matches(name)))
     }

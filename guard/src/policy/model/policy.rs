@@ -73,7 +73,6 @@ impl Policy {
         self.reference.clone()
     }
 
-    /// The mode.
     pub fn mode(&self) -> Mode {
         self.mode
     }

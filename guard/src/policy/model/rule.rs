@@ -31,11 +31,9 @@ impl fmt::Display for RuleId {
     }
 }
 
-/// The kind of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleKind {
-    /// Allows calls.
     Allow,
     /// Refuses calls.
     Deny,
@@ -69,7 +67,6 @@ impl RuleKind {
 /// A rule that was checked and compiled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// Its id.
     pub id: RuleId,
     /// False if the rule is skipped.
     pub is_enabled: bool,
@@ -82,7 +79,6 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The kind of the rule.
     pub const fn kind(&self) -> RuleKind {
         match &self.effect {
             Effect::Allow { .. } => RuleKind::Allow,

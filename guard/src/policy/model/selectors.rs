@@ -12,9 +12,7 @@ use crate::identity::RunIdentity;
 pub struct Selectors {
     /// Environments.
     pub env: Option<Vec<String>>,
-    /// Ids of agents.
     pub agent_id: Option<Vec<String>>,
-    /// Kinds of client.
     pub client: Option<Vec<String>>,
     /// Facts about the job.
     pub workload: WorkloadSelectors,
@@ -23,15 +21,11 @@ pub struct Selectors {
 /// Facts about the job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkloadSelectors {
-    /// Kubernetes namespaces.
     pub namespace: Option<Vec<String>>,
-    /// Kubernetes service accounts.
     pub service_account: Option<Vec<String>>,
     /// Repositories.
     pub repo: Option<Vec<String>>,
-    /// Branches.
     pub branch: Option<Vec<String>>,
-    /// Labels, by name.
     pub labels: BTreeMap<String, LabelSelector>,
 }
 

@@ -35,14 +35,11 @@ pub struct TestReport {
     pub findings: Vec<Finding>,
 }
 
-/// The result of one test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestResult {
-    /// Its name.
     pub name: String,
     /// True if all decisions are as expected.
     pub passed: bool,
-    /// The number of calls.
     pub calls: u64,
 }
 

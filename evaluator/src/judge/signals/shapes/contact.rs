@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::{card, digits, email, iban, phone, url};
 
-/// The kind of a contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::judge::signals) enum ContactKind {
     Email,
