@@ -6,12 +6,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::write::{Durability, WriteError, create_folder, write_json};
 use rayon::prelude::*;
 
-use crate::cancellation_flag::CancellationFlag;
 use crate::check::{Golden, check_expectations, check_ledgers, compare};
 use crate::result::{VectorResult, VectorStatus};
 use crate::subject::{Subject, SubjectKind};
 use crate::trial::{Trial, TrialError, TrialOutcome};
 use crate::vectors::{Equivalence, GroupedVector, Vector, VectorCommand, Vectors};
+use counterproof_safe_run::Cancellation;
 
 /// A run of all vectors with all programs.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct ConformanceRun<'a> {
     /// What happens with the golden outputs.
     pub golden_mode: GoldenMode,
     /// Stops the run.
-    pub cancellation: CancellationFlag,
+    pub cancellation: Cancellation,
 }
 
 /// What happens with the golden outputs.
@@ -65,7 +65,7 @@ impl<'a> ConformanceRun<'a> {
             subjects,
             environment: BTreeMap::new(),
             golden_mode: GoldenMode::default(),
-            cancellation: CancellationFlag::default(),
+            cancellation: Cancellation::default(),
         }
     }
 

@@ -40,6 +40,7 @@
     expect(dead_code, reason = "without process groups, records can be read and exported but not made")
 )]
 
+mod cancellation;
 mod capture;
 mod export;
 mod options;
@@ -52,16 +53,17 @@ mod signal_actions;
 #[cfg(unix)]
 mod supervision;
 
+pub use cancellation::{CancelCallback, Cancellation, Cancelled};
 pub use capture::{Line, LineEnd, Stream};
 pub use export::{Destination, ExportError, Exported, Source, export};
 pub use options::{Options, OutputMode};
 pub use parse::{EndDetails, LineError, ParsedRecord, ReadError, RecordFormat};
 pub use record::{
-    EVENT_SCHEMA, EVENT_SCHEMA_SOURCE, Ending, Event, EventKind, LogView, OutputHead, Record, StartError,
+    EVENT_SCHEMA, EVENT_SCHEMA_SOURCE, Ending, Event, EventKind, LogView, OutputHead, Record, StartError, StopReason,
 };
 #[cfg(unix)]
 pub use session::{
-    CommandSignals, Input, Io, Observer, Signals, SupervisedCommand, TakenSignals, record, record_after_taking,
+    Command, CommandSignals, Input, Io, Observer, Signals, SupervisedCommand, TakenSignals, record, record_after_taking,
 };
 #[cfg(unix)]
 pub use signal_actions::is_ignored;

@@ -6,10 +6,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
 use counterproof_artifact::{Exit, harmless};
 use counterproof_conformance::report::{self, Report};
-use counterproof_conformance::{
-    CancellationFlag, ConformanceRun, GoldenMode, RunError, Subject, SubjectKind, Vectors, VectorsError,
-};
-use counterproof_safe_run::keep_exit_statuses;
+use counterproof_conformance::{ConformanceRun, GoldenMode, RunError, Subject, SubjectKind, Vectors, VectorsError};
+use counterproof_safe_run::{Cancellation, keep_exit_statuses};
 
 use crate::command_error::CommandError;
 use crate::signals::on_signal;
@@ -79,7 +77,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let subjects = programs.map(|(kind, path)| subject(kind, path)).collect::<Result<Vec<_>, _>>()?;
     // The trials compare exit codes, whatever the parent of this process does with the signals of its children.
     keep_exit_statuses().map_err(CommandError::io)?;
-    let cancellation = CancellationFlag::default();
+    let cancellation = Cancellation::default();
     let on_interrupt = cancellation.clone();
     on_signal(move || on_interrupt.cancel()).map_err(CommandError::io)?;
     let run = ConformanceRun {

@@ -16,9 +16,9 @@ use super::error::TrialError;
 use super::process::{self, ProcessOptions};
 use super::snapshot::{self, Snapshot};
 use super::template::{self, READY_VARIABLE, TemplateFile};
-use crate::cancellation_flag::CancellationFlag;
 use crate::subject::{Subject, SubjectKind};
 use crate::vectors::{Group, Setup, VectorCommand};
+use counterproof_safe_run::Cancellation;
 
 /// The time limit of a program.
 const TIME_LIMIT: Duration = Duration::from_mins(1);
@@ -53,7 +53,7 @@ pub(crate) struct Trial<'a> {
     pub(crate) setup: &'a Setup,
     pub(crate) command: &'a VectorCommand,
     pub(crate) environment: &'a BTreeMap<String, String>,
-    pub(crate) cancellation: &'a CancellationFlag,
+    pub(crate) cancellation: &'a Cancellation,
 }
 
 impl Trial<'_> {

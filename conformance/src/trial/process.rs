@@ -1,6 +1,6 @@
 //! Runs the process of a trial: writes its input, sends its signal, and reads its output to the end.
 //!
-//! On Unix the process has its own process group. A process that fails, exceeds the time limit or is cancelled is killed together with
+//! The process is not supervised by safe-run, which is what it may be: see the crate's documentation. On Unix it has its own process group. A process that fails, exceeds the time limit or is cancelled is killed together with
 //! this group.
 
 use std::io::{self, Read, Write as _};
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use camino::Utf8Path;
 
 use super::error::ProcessError;
-use crate::cancellation_flag::CancellationFlag;
 use crate::vectors::Signal;
+use counterproof_safe_run::Cancellation;
 
 /// The polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -27,7 +27,7 @@ pub(super) struct ProcessOptions<'a> {
     pub(super) signal: Option<(Signal, &'a Utf8Path)>,
     pub(super) time_limit: Duration,
     /// Kills the process when it is cancelled.
-    pub(super) cancellation: &'a CancellationFlag,
+    pub(super) cancellation: &'a Cancellation,
 }
 
 /// The cancellation and the deadline of a running process.
@@ -97,7 +97,7 @@ fn wait(child: &mut Child, options: &ProcessOptions<'_>) -> Result<Output, Proce
             return Ok(Output { status, stdout, stderr });
         }
         limits.check()?;
-        thread::sleep(POLL_INTERVAL);
+        options.cancellation.wait(POLL_INTERVAL);
     }
 }
 
@@ -118,7 +118,7 @@ fn wait_until_ready(ready: &Utf8Path, child: &mut Child, limits: &Limits<'_>) ->
         if has_ended(child)? || limits.check().is_err() {
             return Err(ProcessError::NotReady);
         }
-        thread::sleep(POLL_INTERVAL);
+        limits.options.cancellation.wait(POLL_INTERVAL);
     }
     Ok(())
 }
@@ -182,7 +182,7 @@ mod tests {
             stdin: Some(&text),
             signal: None,
             time_limit: MINUTE,
-            cancellation: &CancellationFlag::default(),
+            cancellation: &Cancellation::default(),
         };
         let output = run(Command::new("cat"), &options).unwrap();
         assert!(output.stdout == text.as_bytes(), "{} bytes", output.stdout.len());
@@ -197,7 +197,7 @@ mod tests {
             stdin: Some(&text),
             signal: None,
             time_limit: Duration::from_secs(1),
-            cancellation: &CancellationFlag::default(),
+            cancellation: &Cancellation::default(),
         };
         assert_eq!(run(command, &options).unwrap_err().to_string(), "the program did not end within 1 s");
     }
@@ -211,10 +211,8 @@ mod tests {
         let (reader, writer) = io::pipe()?;
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("exec 3>&0; (sleep 20; echo alive >&3) & {script}")).stdin(writer);
-        let error = run(
-            command,
-            &ProcessOptions { stdin: None, signal, time_limit, cancellation: &CancellationFlag::default() },
-        );
+        let error =
+            run(command, &ProcessOptions { stdin: None, signal, time_limit, cancellation: &Cancellation::default() });
         let error = error.err().map(|error| error.to_string()).unwrap_or_default();
         Ok((error, io::read_to_string(reader)?))
     }

@@ -1,32 +1,9 @@
 //! A command that has ended.
 
-use std::fmt;
 use std::time::Duration;
 
-use counterproof_safe_run::{Ending, OutputHead, Record};
+use counterproof_safe_run::{Ending, OutputHead, Record, StopReason};
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-
-/// Why a command was stopped instead of ending by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    /// The time limit was over.
-    TimedOut,
-    Cancelled,
-    /// It printed more than the limit.
-    OutputTooLarge,
-}
-
-impl fmt::Display for StopReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            StopReason::TimedOut => "the command did not end within its time limit",
-            StopReason::Cancelled => "the command was cancelled",
-            StopReason::OutputTooLarge => "the command printed more than the limit",
-        })
-    }
-}
 
 /// A command that has ended, with its output. The output is not redacted: it is for checks, and only the
 /// [evidence](super::EvidenceFolder) may be stored.

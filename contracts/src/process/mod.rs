@@ -8,16 +8,15 @@
 //! The module does not judge an exit code and does not retry.
 
 mod agent;
-mod cancellation;
 mod command;
 mod evidence;
 mod finished;
 mod run;
-mod watchdog;
+
+pub use counterproof_safe_run::{Cancellation, StopReason};
 
 pub use agent::{AgentError, MAX_AGENT_OUTPUT_BYTES, agent_command, agent_output, contract_variables};
-pub use cancellation::Cancellation;
 pub use command::{DEFAULT_GRACE, DEFAULT_TIMEOUT, MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, ShellCommand};
 pub use evidence::{EvidenceError, EvidenceFiles, EvidenceFolder};
-pub use finished::{FinishedCommand, StopReason};
+pub use finished::FinishedCommand;
 pub use run::{ProcessError, run};

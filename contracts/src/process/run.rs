@@ -1,15 +1,10 @@
 //! Runs a command to its end.
 
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Seek as _, Write as _};
-use std::thread;
-use std::time::Instant;
+use std::io;
 
-use counterproof_safe_run::{Input, Io, Options, Record, Signals, StartError, Stream, record};
+use counterproof_safe_run::{Cancellation, Command, Input, Options, Record, StartError, Stream};
 
-use super::watchdog::{OutputMeter, Watchdog};
-use super::{Cancellation, FinishedCommand, ShellCommand, StopReason};
+use super::{FinishedCommand, ShellCommand};
 
 /// A command that could not be run, or whose record is not complete.
 #[derive(Debug, thiserror::Error)]
@@ -46,56 +41,29 @@ impl ProcessError {
 
 /// Runs a command until it ends, its limits are exceeded, or it is cancelled. No process of it is left then.
 pub fn run(command: &ShellCommand, cancellation: &Cancellation) -> Result<FinishedCommand, ProcessError> {
-    if cancellation.is_cancelled() {
-        return Err(ProcessError::Cancelled);
-    }
     let storage = |source| ProcessError::Storage { line: command.line.clone(), source };
-    let start = |source| ProcessError::Start { line: command.line.clone(), source };
-    let input = open_input(&command.input).map_err(storage)?;
-    let (signals, received) = Signals::pipe().map_err(storage)?;
-    let watchdog = Watchdog::new(cancellation, &signals, Instant::now().checked_add(command.timeout));
-    let mut meter = OutputMeter::new(&signals, command.output_limit);
-    let (recorded, stopped) = thread::scope(|scope| {
-        let watching = thread::Builder::new().name("watchdog".to_owned()).spawn_scoped(scope, || watchdog.watch());
-        let watching = watching.map_err(StartError::Setup)?;
-        let running = watchdog.guard();
-        let io = Io { input: Input::Descriptor(input.into()), signals: signals.clone(), received };
-        let recorded =
-            record(&words(&command.line), &options(command), io, &mut |_, _, bytes| meter.count(bytes.len()));
-        drop(running);
-        let stopped = watching.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload));
-        Ok((recorded?, stopped))
-    })
-    .map_err(start)?;
-    let stopped = if meter.is_exceeded() { Some(StopReason::OutputTooLarge) } else { stopped };
-    finish(recorded, stopped, command).map_err(storage)
-}
-
-fn words(line: &str) -> [OsString; 3] {
-    ["sh".into(), "-c".into(), line.into()]
-}
-
-fn options(command: &ShellCommand) -> Options {
-    Options {
-        grace: command.grace,
-        supervisor: command.supervisor.clone(),
-        working_directory: Some(command.folder.clone().into_std_path_buf()),
-        environment: command.environment.clone(),
-        ..Options::default()
+    let supervised = Command {
+        options: Options {
+            grace: command.grace,
+            supervisor: command.supervisor.clone(),
+            working_directory: Some(command.folder.clone().into_std_path_buf()),
+            environment: command.environment.clone(),
+            ..Options::default()
+        },
+        input: Input::bytes(&command.input).map_err(storage)?,
+        timeout: Some(command.timeout),
+        output_limit: Some(command.output_limit),
+        cancel: cancellation.clone(),
+        ..Command::new(["sh", "-c", &command.line])
+    };
+    match supervised.run(&mut |_, _, _| {}) {
+        Ok(record) => finish(record, command).map_err(storage),
+        Err(StartError::Cancelled) => Err(ProcessError::Cancelled),
+        Err(source) => Err(ProcessError::Start { line: command.line.clone(), source }),
     }
 }
 
-/// Opens the standard input: a file without a name and not a pipe, so that no command waits for a writer and no writer for a
-/// command.
-fn open_input(input: &[u8]) -> io::Result<File> {
-    let mut file = tempfile::tempfile()?;
-    file.write_all(input)?;
-    file.rewind()?;
-    Ok(file)
-}
-
-fn finish(record: Record, stopped: Option<StopReason>, command: &ShellCommand) -> io::Result<FinishedCommand> {
-    let mut record = record;
+fn finish(mut record: Record, command: &ShellCommand) -> io::Result<FinishedCommand> {
     // A check must not judge output that is incomplete because the disk was full.
     if let Some(error) = record.capture_error.take() {
         return Err(error);
@@ -104,7 +72,7 @@ fn finish(record: Record, stopped: Option<StopReason>, command: &ShellCommand) -
         started_at: record.started_at,
         duration: record.elapsed,
         ending: record.ending,
-        stopped,
+        stopped: record.stopped,
         stdout: record.head(Stream::Stdout, command.stdout_limit)?,
         stderr: record.head(Stream::Stderr, command.stderr_limit)?,
         record,

@@ -63,6 +63,8 @@ fn run(command: &[OsString], options: &Options, io: Io, sender: &mpsc::Sender<Pr
         StartError::Command { source, .. }
         | StartError::WorkingDirectory { source, .. }
         | StartError::Setup(source) => source,
-        StartError::NoCommand | StartError::NotEntered | StartError::NoProc => io::Error::other(error),
+        StartError::NoCommand | StartError::Cancelled | StartError::NotEntered | StartError::NoProc => {
+            io::Error::other(error)
+        }
     })
 }

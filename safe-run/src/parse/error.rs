@@ -40,10 +40,7 @@ pub enum LineError {
     Json(String),
     /// A required field of an event is missing.
     #[error("the {event} has no field `{field}`")]
-    MissingField {
-        event: &'static str,
-        field: &'static str,
-    },
+    MissingField { event: &'static str, field: &'static str },
     /// A field has the wrong type or an unknown value.
     #[error("invalid field `{field}`: {reason}")]
     InvalidField {

@@ -22,6 +22,7 @@ fn record(printed: &[(Stream, &[u8])]) -> Record {
         elapsed: Duration::from_micros(9),
         ending: Ending::Killed(15),
         aborted_by: None,
+        stopped: None,
         left_behind: 0,
         capture_error: None,
         output_errors: Vec::new(),

@@ -76,7 +76,7 @@ fn report_start_error(error: &StartError, events: Option<EventsFile>) -> i32 {
             report(format_args!("safe-run: {error}"));
             exit_code::USAGE
         }
-        StartError::NotEntered => {
+        StartError::NotEntered | StartError::Cancelled => {
             report(format_args!("safe-run: {error}"));
             exit_code::SETUP
         }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::capture::{Capture, Stream};
 
@@ -43,6 +44,27 @@ impl fmt::Display for Ending {
     }
 }
 
+/// Why a command was stopped instead of ending by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The time limit was over.
+    TimedOut,
+    Cancelled,
+    /// It printed more than the limit.
+    OutputTooLarge,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StopReason::TimedOut => "the command did not end within its time limit",
+            StopReason::Cancelled => "the command was cancelled",
+            StopReason::OutputTooLarge => "the command printed more than the limit",
+        })
+    }
+}
+
 /// A command that has run, with its output.
 #[derive(Debug)]
 pub struct Record {
@@ -55,6 +77,8 @@ pub struct Record {
     pub ending: Ending,
     /// The first signal that was forwarded to the command.
     pub aborted_by: Option<i32>,
+    /// The limit of a [`Command`](crate::Command) that ended it; `None` if it ended by itself.
+    pub stopped: Option<StopReason>,
     /// Number of processes that the command left behind and that were killed.
     pub left_behind: u32,
     /// The error that stopped the capture; output after it is missing from the record.
@@ -70,6 +94,8 @@ pub struct Record {
 pub enum StartError {
     #[error("the command is empty")]
     NoCommand,
+    #[error("cancelled before the command was started")]
+    Cancelled,
     /// The operating system refused to start the program.
     #[error("failed to start `{program}`")]
     Command {

@@ -8,7 +8,7 @@ mod output_parts;
 mod redact;
 mod shell;
 
-pub use command_record::{Ending, Record, StartError};
+pub use command_record::{Ending, Record, StartError, StopReason};
 pub use event::{Event, EventKind};
 pub use json_lines::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE};
 pub use log::LogView;

@@ -149,6 +149,7 @@ mod tests {
             elapsed: Duration::from_micros(9),
             ending: Ending::Exited(1),
             aborted_by: None,
+            stopped: None,
             left_behind: 0,
             capture_error: None,
             output_errors: Vec::new(),

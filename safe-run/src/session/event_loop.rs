@@ -11,7 +11,7 @@ use super::pty;
 use super::ready::Ready;
 use super::state::Session;
 use super::terminal;
-use crate::record::Ending;
+use crate::record::{Ending, StopReason};
 use crate::supervision::{self, Connection, NOTIFYING, Status};
 
 impl Session<'_> {
@@ -30,6 +30,9 @@ impl Session<'_> {
             }
             if self.ending.is_some() && self.is_drained() && !self.is_finishing() {
                 self.finish();
+            }
+            if self.time_limit.is_some_and(|limit| limit <= Instant::now()) {
+                self.on_time_limit();
             }
             // The deadline applies even while streams are readable: a command that prints without end must not extend it.
             // Only pending messages of the supervisor are read first, because they hold the ending.
@@ -92,7 +95,31 @@ impl Session<'_> {
         if self.signals.read_exact(&mut signal).is_err() {
             return;
         }
-        let Ok(signal) = SignalNumber::try_from(i32::from(signal[0])) else { return };
+        if let Ok(signal) = SignalNumber::try_from(i32::from(signal[0])) {
+            self.on_signal(signal);
+        }
+    }
+
+    /// Asks the command to end, unless it is ending already, by a signal or by the output limit.
+    fn on_time_limit(&mut self) {
+        self.time_limit = None;
+        if self.aborted_by.is_none() {
+            self.stopped = Some(StopReason::TimedOut);
+            self.on_signal(SignalNumber::SIGTERM);
+        }
+    }
+
+    /// Counts output and kills the command beyond the limit. It gets no grace time, in which it could print as much again.
+    pub(super) fn count_output(&mut self, bytes: u64) {
+        let Some(left) = self.output_left else { return };
+        self.output_left = left.checked_sub(bytes);
+        if self.output_left.is_none() {
+            self.stopped = Some(StopReason::OutputTooLarge);
+            self.on_signal(SignalNumber::SIGKILL);
+        }
+    }
+
+    fn on_signal(&mut self, signal: SignalNumber) {
         match signal {
             SignalNumber::SIGTSTP => {
                 // The command must stop before this process does, or its signal would wait until CONT.

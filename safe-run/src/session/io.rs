@@ -1,6 +1,6 @@
 //! The connections of a command to the program that runs it.
 
-use std::io::PipeReader;
+use std::io::{self, PipeReader, Seek as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -17,6 +17,17 @@ pub enum Input {
     Inherited,
     /// A file descriptor. Once the command runs, only the command holds it.
     Descriptor(OwnedFd),
+}
+
+impl Input {
+    /// Input of these bytes. They are in a file without a name and not in a pipe, so the command cannot wait for a writer, nor a writer
+    /// for the command.
+    pub fn bytes(bytes: &[u8]) -> io::Result<Self> {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(bytes)?;
+        file.rewind()?;
+        Ok(Input::Descriptor(file.into()))
+    }
 }
 
 impl AsFd for Input {

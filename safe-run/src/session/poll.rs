@@ -38,7 +38,8 @@ impl Session<'_> {
             roles.push(role);
             polled.push(interest);
         }
-        let timeout = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let deadline = self.deadline.into_iter().chain(self.time_limit).min();
+        let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         // One millisecond more, because poll may return early by a fraction of one.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout + Duration::from_millis(1)).ok());
         match rustix::event::poll(&mut polled, timeout.as_ref()) {

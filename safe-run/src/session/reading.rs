@@ -47,6 +47,7 @@ impl Session<'_> {
         if let Err(error) = self.outputs[index].push(bytes) {
             self.on_output_closed(stream, error);
         }
+        self.count_output(read as u64);
         if let Some(remaining) = &mut self.remaining[index] {
             *remaining = remaining.saturating_sub(read as u64);
             if *remaining == 0 {

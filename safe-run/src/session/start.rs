@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::io::PipeReader;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
 use std::time::Instant;
@@ -9,13 +10,14 @@ use std::time::Instant;
 use jiff::Timestamp;
 use rustix::fs::Access;
 
+use super::deadline::after;
 use super::input_relay::InputRelay;
 use super::io::{Input, Io, Observer};
 use super::output_pipe::OutputPipe;
 use super::pty::{Pty, RawMode};
 use super::reading::READ_BYTES;
 use super::signals::TakenSignals;
-use super::state::{Phase, Session};
+use super::state::{Limits, Phase, Session};
 use super::terminal::Terminal;
 use crate::capture::{Capture, Stream};
 use crate::options::{Options, OutputMode};
@@ -46,8 +48,26 @@ pub fn record_after_taking(
     taken: TakenSignals,
     observer: &mut Observer<'_>,
 ) -> Result<Record, StartError> {
-    let program = command.first().ok_or(StartError::NoCommand)?.to_string_lossy().into_owned();
     let Io { input, signals: _, received } = io;
+    run_session(command, options, SessionInput { input, received, taken, limits: Limits::default() }, observer)
+}
+
+/// What a session receives and when it stops.
+pub(super) struct SessionInput {
+    pub(super) input: Input,
+    /// The receiver of signals.
+    pub(super) received: PipeReader,
+    pub(super) taken: TakenSignals,
+    pub(super) limits: Limits,
+}
+
+pub(super) fn run_session(
+    command: &[OsString],
+    options: &Options,
+    SessionInput { input, received, taken, limits }: SessionInput,
+    observer: &mut Observer<'_>,
+) -> Result<Record, StartError> {
+    let program = command.first().ok_or(StartError::NoCommand)?.to_string_lossy().into_owned();
     if options.owns_process {
         supervision::adopt_orphans().map_err(StartError::Setup)?;
     }
@@ -79,6 +99,9 @@ pub fn record_after_taking(
         ending: None,
         start_error: None,
         aborted_by: None,
+        time_limit: limits.timeout.and_then(after),
+        output_left: limits.output,
+        stopped: None,
         left_behind: 0,
         phase: Phase::Running,
         deadline: None,
@@ -120,6 +143,7 @@ fn into_record(session: Session<'_>, command: &[OsString], started_at: Timestamp
         // Without a message about the end, the supervisor was killed, and the command with it.
         ending: session.ending.unwrap_or(Ending::Killed(9)),
         aborted_by: session.aborted_by,
+        stopped: session.stopped,
         left_behind: session.left_behind,
         capture_error: session.capture_error,
         output_errors: session.output_errors,

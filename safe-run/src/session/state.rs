@@ -2,7 +2,7 @@
 
 use std::io::{self, PipeReader};
 use std::os::fd::OwnedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
@@ -13,7 +13,7 @@ use super::output_pipe::OutputPipe;
 use super::terminal::Terminal;
 use crate::capture::{Capture, Stream};
 use crate::options::Options;
-use crate::record::Ending;
+use crate::record::{Ending, StopReason};
 use crate::supervision::Connection;
 
 /// The phase of a session.
@@ -22,6 +22,14 @@ pub(super) enum Phase {
     Running,
     /// The supervisor was asked to kill every remaining process.
     Finishing,
+}
+
+/// The limits of a command.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Limits {
+    pub(super) timeout: Option<Duration>,
+    /// Maximum bytes of both streams together.
+    pub(super) output: Option<u64>,
 }
 
 /// A command while it runs.
@@ -51,6 +59,12 @@ pub(super) struct Session<'a> {
     /// The operating system's error number, if the command could not be started.
     pub(super) start_error: Option<i32>,
     pub(super) aborted_by: Option<i32>,
+    /// The end of the time limit; `None` after it has passed.
+    pub(super) time_limit: Option<Instant>,
+    /// The bytes that the command may still print; `None` without a limit, and after it was exceeded.
+    pub(super) output_left: Option<u64>,
+    /// The first limit that was exceeded.
+    pub(super) stopped: Option<StopReason>,
     pub(super) left_behind: u32,
     pub(super) phase: Phase,
     /// When the current wait ends: for a command that received a signal, for open streams, or for the supervisor.
