@@ -19,17 +19,10 @@ pub enum ExecutionError {
     Store(#[from] StoreError),
     /// The contract has ended, and only a new version can be run.
     #[error("`{id}` is {state}; add a new version to run it again")]
-    Ended {
-        id: ContractId,
-        state: State,
-    },
+    Ended { id: ContractId, state: State },
     /// The contract is claimed by someone else.
     #[error("`{id}` is {state}; its owner is `{owner}`")]
-    Foreign {
-        id: ContractId,
-        state: State,
-        owner: String,
-    },
+    Foreign { id: ContractId, state: State, owner: String },
     /// The expressions or the output schema of the contract are invalid.
     #[error("`{id}`: {}", .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid {
@@ -49,10 +42,7 @@ pub enum ExecutionError {
     Acquire(#[from] AcquireError),
     /// The work could not be undone if the execution failed.
     #[error("`{id}` is not run, because it could not be rolled back: {reason}")]
-    RollbackImpossible {
-        id: ContractId,
-        reason: String,
-    },
+    RollbackImpossible { id: ContractId, reason: String },
     /// The execution began in another folder.
     #[error("the execution of `{id}` began in `{workdir}`; pass `--workdir {workdir}`")]
     OtherWorkdir {
@@ -70,9 +60,7 @@ pub enum ExecutionError {
     },
     /// The rollback of the contract was refused or failed, so a person must decide.
     #[error("`{id}` was not rolled back, and needs a decision: approve another attempt, or reject it")]
-    NeedsDecision {
-        id: ContractId,
-    },
+    NeedsDecision { id: ContractId },
     /// The output file cannot be used.
     #[error("the output `{path}` {problem}")]
     Output {

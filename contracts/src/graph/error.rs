@@ -18,10 +18,7 @@ pub enum GraphError {
     Circular(Vec<ContractId>),
     /// A dependency that is not in the store. Only a file that was changed by hand has one.
     #[error("`{id}` depends on `{dependency}`, which is not in the store")]
-    DependencyNotFound {
-        id: ContractId,
-        dependency: ContractId,
-    },
+    DependencyNotFound { id: ContractId, dependency: ContractId },
     /// The store cannot be read, or a contract does not exist.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -83,11 +83,7 @@ pub enum Contradiction {
     },
     /// A transition that is not in the table.
     #[error("`{id}`: invalid transition from {from} to {to}")]
-    InvalidTransition {
-        id: ContractId,
-        from: State,
-        to: State,
-    },
+    InvalidTransition { id: ContractId, from: State, to: State },
 }
 
 /// True if the content of an index file cannot be right.

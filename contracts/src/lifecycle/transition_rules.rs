@@ -30,10 +30,7 @@ enum Permission {
 pub enum TransitionError {
     /// The table has no such transition.
     #[error("invalid transition from {from} to {to}")]
-    Invalid {
-        from: State,
-        to: State,
-    },
+    Invalid { from: State, to: State },
     /// An agent that does not own the contract.
     #[error("`{actor}` does not own the contract; its owner is `{owner}`")]
     NotOwner {

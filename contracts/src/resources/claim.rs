@@ -23,18 +23,14 @@ pub enum Access {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Claim {
     /// A TCP port.
-    Port {
-        port: u16,
-    },
+    Port { port: u16 },
     /// The files that match a pattern.
     FileLock {
         /// Patterns of absolute paths.
         patterns: Vec<String>,
     },
     /// A name.
-    Session {
-        name: String,
-    },
+    Session { name: String },
     /// A folder and all below it.
     WorkingDirectory {
         /// The folder.

@@ -16,19 +16,13 @@ pub enum StoreError {
     NotFound(ContractKey),
     /// A dependency does not exist.
     #[error("`{id}` depends on `{dependency}`, which is not in the store")]
-    DependencyNotFound {
-        id: ContractId,
-        dependency: ContractId,
-    },
+    DependencyNotFound { id: ContractId, dependency: ContractId },
     /// Contracts that depend on each other.
     #[error("circular dependency: {}", path(.0))]
     CircularDependency(Vec<ContractId>),
     /// The transition is not in the table, or the actor may not make it.
     #[error("`{id}`: {reason}")]
-    Transition {
-        id: ContractId,
-        reason: TransitionError,
-    },
+    Transition { id: ContractId, reason: TransitionError },
     /// A contract cannot become ready or be claimed while a dependency is not completed.
     #[error("`{id}` is not ready: its dependency `{dependency}` is {state}, not completed")]
     DependencyNotMet {
@@ -39,9 +33,7 @@ pub enum StoreError {
     },
     /// A person cannot complete a contract that does not wait for an approval.
     #[error("`{id}` does not wait for an approval: only its verification completes it")]
-    NoApprovalRequested {
-        id: ContractId,
-    },
+    NoApprovalRequested { id: ContractId },
     /// A version that does not follow the latest one.
     #[error("`{id}` version {found} cannot be added: the next version is {expected}")]
     VersionConflict {
@@ -53,17 +45,10 @@ pub enum StoreError {
     },
     /// A new version of a contract on which someone works.
     #[error("a new version of `{id}` cannot be added while its state is {state}")]
-    InUse {
-        id: ContractId,
-        state: State,
-    },
+    InUse { id: ContractId, state: State },
     /// The contract is an older version, whose state cannot change.
     #[error("`{id}` version {version} is superseded by version {latest}")]
-    Superseded {
-        id: ContractId,
-        version: NonZeroU32,
-        latest: NonZeroU32,
-    },
+    Superseded { id: ContractId, version: NonZeroU32, latest: NonZeroU32 },
     /// The lines cannot be read, or contradict each other.
     #[error(transparent)]
     Index(#[from] IndexError),

@@ -46,9 +46,7 @@ pub enum OutputCheck {
         more: Option<usize>,
     },
     /// The check takes too much work, so the output does not count as valid.
-    Undecided {
-        reason: String,
-    },
+    Undecided { reason: String },
 }
 
 /// A violation of an output schema.

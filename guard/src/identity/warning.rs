@@ -5,11 +5,7 @@
 pub enum IdentityWarning {
     /// The value is not a known name.
     #[error("`{variable}` has the unknown value `{value}`; known values: {known}")]
-    UnknownName {
-        variable: &'static str,
-        value: String,
-        known: String,
-    },
+    UnknownName { variable: &'static str, value: String, known: String },
     /// The value is too long, or has control characters.
     #[error("`{variable}` is ignored: an id has at most {limit} bytes and no control characters")]
     InvalidId {
@@ -26,9 +22,7 @@ pub enum IdentityWarning {
     },
     /// The value is JSON, but not an object.
     #[error("`{variable}` is ignored: it must be a JSON object")]
-    NotAnObject {
-        variable: &'static str,
-    },
+    NotAnObject { variable: &'static str },
     /// A field of the JSON object has the wrong type.
     #[error("field `{field}` of `{variable}` is ignored: it must be {expected}")]
     InvalidField {

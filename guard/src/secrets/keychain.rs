@@ -34,16 +34,10 @@ pub enum KeychainError {
     Unsupported,
     /// The program could not be started.
     #[error("cannot read the keychain with `{program}`")]
-    Start {
-        program: String,
-        source: counterproof_safe_run::StartError,
-    },
+    Start { program: String, source: counterproof_safe_run::StartError },
     /// The program did not end within the time limit.
     #[error("`{program}` did not answer within {} seconds; is the keychain locked?", .limit.as_secs())]
-    TimedOut {
-        program: String,
-        limit: Duration,
-    },
+    TimedOut { program: String, limit: Duration },
     #[error("`{program}` failed with {ending}: {message}")]
     Failed {
         program: String,

@@ -33,7 +33,5 @@ pub enum ResultBytes<'a> {
     /// Its JSON text.
     Inspected(&'a [u8]),
     /// It is too large to be inspected.
-    TooLarge {
-        hash: Sha256Digest,
-    },
+    TooLarge { hash: Sha256Digest },
 }

@@ -21,19 +21,11 @@ pub enum LineError {
     },
     /// A field that is not a time.
     #[error("field `{field}`: `{value}` is not an RFC 3339 time")]
-    Time {
-        field: &'static str,
-        value: String,
-    },
+    Time { field: &'static str, value: String },
     /// A time that is later or earlier than the ledger can store.
     #[error("field `{field}`: the time `{value}` is out of range; the latest one is {}", jiff::Timestamp::MAX)]
-    TimeRange {
-        field: &'static str,
-        value: String,
-    },
+    TimeRange { field: &'static str, value: String },
     /// An id that is empty or too long.
     #[error("field `{field}`: it must have 1 to {MAX_ID_BYTES} bytes and no NUL character")]
-    Id {
-        field: &'static str,
-    },
+    Id { field: &'static str },
 }

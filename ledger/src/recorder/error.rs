@@ -20,9 +20,7 @@ pub enum RecordError {
     },
     /// An id of the run or the shim that cannot be a key.
     #[error("`{field}` must have 1 to 256 bytes and no NUL character")]
-    Id {
-        field: &'static str,
-    },
+    Id { field: &'static str },
     /// The event has no JSON form.
     #[error("failed to serialise the event")]
     Serialise(#[from] serde_json::Error),

@@ -10,9 +10,7 @@ use crate::location::PostgresUrl;
 pub enum StoreError {
     /// The ledger does not exist.
     #[error("there is no ledger at `{location}`")]
-    Missing {
-        location: String,
-    },
+    Missing { location: String },
     /// The database belongs to another program.
     #[error("`{location}` is not a ledger: {reason}")]
     NotALedger {
@@ -31,9 +29,7 @@ pub enum StoreError {
     },
     /// The file was removed or replaced after it was opened.
     #[error("the ledger `{location}` was removed or replaced")]
-    Replaced {
-        location: String,
-    },
+    Replaced { location: String },
     /// The file or its folder cannot be created.
     #[error(transparent)]
     Create(#[from] WriteError),

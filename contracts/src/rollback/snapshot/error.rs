@@ -11,10 +11,7 @@ use counterproof_store::write::WriteError;
 pub enum SnapshotError {
     /// A declared path is not one of a file or folder in the working directory.
     #[error("the declared path `{path}` {reason}")]
-    Path {
-        path: String,
-        reason: String,
-    },
+    Path { path: String, reason: String },
     /// A pipe, a socket or a device.
     #[error("`{0}` is a pipe, a socket or a device, which has no copy; remove it, or do not declare it")]
     Special(String),
@@ -38,10 +35,7 @@ pub enum SnapshotError {
     Write(#[from] WriteError),
     /// The snapshot was changed or removed.
     #[error("the snapshot `{folder}` cannot be used: {reason}")]
-    Damaged {
-        folder: Utf8PathBuf,
-        reason: String,
-    },
+    Damaged { folder: Utf8PathBuf, reason: String },
 }
 
 impl SnapshotError {
