@@ -4,7 +4,7 @@ use std::env;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_evaluator::{CaseLocation, ReportContext, ReportUrl};
+use counterproof_report::{CaseLocation, ReportContext, ReportUrl};
 
 /// Size limit of a cases file whose case lines are looked up.
 const MAX_CASES_BYTES: usize = 16 * 1024 * 1024;

@@ -1,6 +1,6 @@
 //! What the commands that write a report share: the selection of case pages, and the mapping of report errors.
 
-use counterproof_evaluator::{PageSelection, ReportError};
+use counterproof_report::{PageSelection, ReportError};
 
 use crate::command_error::CommandError;
 

@@ -5,7 +5,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_evaluator::{PageSelection, ReportContext};
+use counterproof_report::{PageSelection, ReportContext};
 use counterproof_store::write::{self, WriteError};
 
 /// The environment variable with the path of the step summary.
@@ -47,8 +47,8 @@ pub(crate) fn append(
     // A heading starts on a line of its own, whatever precedes it.
     let separator = if length > 0 { "\n\n" } else { "" };
     let room = MAX_BYTES.saturating_sub(length + separator.len() as u64);
-    let room = usize::try_from(room).unwrap_or(usize::MAX).min(counterproof_evaluator::SUMMARY_UP_TO_BYTES);
-    match counterproof_evaluator::summary(evaluation, context, pages, room) {
+    let room = usize::try_from(room).unwrap_or(usize::MAX).min(counterproof_report::SUMMARY_UP_TO_BYTES);
+    match counterproof_report::summary(evaluation, context, pages, room) {
         Some(summary) => Ok(write::append(path, format!("{separator}{summary}").as_bytes())?),
         None => Err(StepSummaryError::Full(path.to_owned())),
     }

@@ -4,7 +4,7 @@
 //! The modules are the stages of the comparison, and each imports only stages before it:
 //!
 //! ```text
-//! values ← load ← rules ← diff ← grounding ← messages ← judge ← cause ← gate, statistics ← repeats ← comparison ← report
+//! values ← load ← rules ← diff ← grounding ← messages ← judge ← cause ← gate, statistics ← repeats ← comparison
 //! ```
 //!
 //! Each stage is a set of functions from values to values. One pair of artifacts passes through all stages on one worker
@@ -13,16 +13,14 @@
 //!
 //! # Example
 //!
-//! Compare two run folders, write the report, and print the gate's outcome:
+//! Compare two run folders, print each verdict and the gate's outcome:
 //!
 //! ```no_run
 //! use std::error::Error;
 //!
 //! use camino::Utf8Path;
 //! use counterproof_store::RunReader;
-//! use counterproof_evaluator::{
-//!     ComparedRun, PageSelection, ReportUrl, ReportWriter, Request, SideRuns, compare, evaluation_text,
-//! };
+//! use counterproof_evaluator::{ComparedRun, Request, SideRuns, compare, evaluation_text};
 //!
 //! fn main() -> Result<(), Box<dyn Error>> {
 //!     let open = |folder: &str| RunReader::open(Utf8Path::new(folder)).map(ComparedRun::new).map(SideRuns::from);
@@ -46,21 +44,19 @@ mod gate;
 mod grounding;
 mod judge;
 mod load;
-mod messages;
+pub mod messages;
 mod repeats;
-mod report;
 mod rules;
 pub mod statistics;
 mod values;
 
-// Values and messages: text for people.
-pub use messages::{action as action_message, first_divergence, output as output_message};
+// Texts of values. Messages about differences are in [`messages`].
 pub use values::text;
 
 // Runs and their artifacts.
 pub use load::{
-    Artifact, CaseEnvelope, ComparedRun, EventIndex, FollowedRef, LoadedAnswer, LoadedFailure, RecordedRun, Resolved,
-    SideRuns, follow_evidence,
+    Artifact, CaseEnvelope, ComparedRun, EventIndex, FollowedRef, LoadedAnswer, LoadedFailure, Payload, RecordedRun,
+    Resolved, SideRuns, follow_evidence, has_failed,
 };
 
 // Rules of comparison.
@@ -69,27 +65,23 @@ pub use rules::{InvalidPattern, RuleError, RuleProblem, Rules, WrittenRules};
 // Differences of two answers.
 pub use diff::{
     ActionRow, ChangeKind, Differences, EventRow, EvidenceChange, JsonChange, JsonChanges, LocatedValue, Operation,
-    OutputChange, Row, WithEvidence,
+    OutputChange, Row, WithEvidence, diff_json, output_pointers, row_pointers, text_diff,
 };
 
 // Judging, the gate, and statistics over repeated runs.
 pub use cause::CauseCode;
 pub use gate::{
-    GateRules, GrowthLimit, Limit, Measure, ReviewLine, ScopeRules, UnknownScope, UsageLimits,
+    GateRules, GrowthLimit, Limit, Measure, ReviewLine, ScopeRules, UnknownScope, UsageLimits, ViolatedRules,
     headline as gate_headline, qualifications as gate_qualifications, review_lines, unknown_scopes,
 };
 pub use judge::signals::{Domain, SignalSettings};
-pub use judge::{Expectations, ReasonCode, SchemaError, SeverityPart};
+pub use judge::{CallOutcome, Expectations, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes};
 pub use repeats::{CaseStatus, RoundStatus, round_statuses};
 pub use statistics::Thresholds;
 
-// The comparison and its report.
+// The comparison.
 pub use comparison::{
     CaseComparison, CompareError, FlippedCase, Request, compare, evaluation_text, flipped_cases, pair, rerender,
-};
-pub use report::{
-    CaseLocation, PageSelection, ReportContext, ReportError, ReportUrl, ReportUrlError, ReportWriter,
-    SUMMARY_UP_TO_BYTES, encode_path, history, sarif, summary,
 };
 
 /// Parts of the stages that the integration tests check one by one. Not part of the interface.

@@ -9,7 +9,8 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::{CaseId, Side};
-use counterproof_evaluator::{ComparedRun, ReportWriter, Request, SideRuns};
+use counterproof_evaluator::{ComparedRun, Request, SideRuns};
+use counterproof_report::ReportWriter;
 use counterproof_store::RunReader;
 use counterproof_store::write::{self, Durability};
 use counterproof_validation::{RunFolder, validate_path};

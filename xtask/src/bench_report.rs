@@ -11,7 +11,7 @@ use crate::step::{Failure, Step, progress, root};
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 
 const BENCH: [&str; 8] =
-    ["run", "--quiet", "--release", "--package", "counterproof-evaluator", "--example", "bench_compare", "--"];
+    ["run", "--quiet", "--release", "--package", "counterproof-report", "--example", "bench_compare", "--"];
 
 /// For each size, writes the report of generated runs, measures its size, and opens its first page from disk.
 pub(crate) fn run(sizes: &[usize]) -> Result<(), Failure> {

@@ -56,7 +56,7 @@ const TEXT_FOLDERS: [&str; 2] = ["docs", "templates"];
 /// Documents at the root that users read.
 const TEXT_FILES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 /// Folders of production code. Doc comments in `cli/` are the help of the program.
-pub(crate) const CODE_FOLDERS: [&str; 14] = [
+pub(crate) const CODE_FOLDERS: [&str; 15] = [
     "artifact",
     "cases",
     "cli",
@@ -67,6 +67,7 @@ pub(crate) const CODE_FOLDERS: [&str; 14] = [
     "expression",
     "guard",
     "redaction",
+    "report",
     "runner",
     "safe-run",
     "store",

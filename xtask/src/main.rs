@@ -137,7 +137,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::BenchRunner => bench("counterproof-runner", "bench", &[]),
         Command::BenchCompare { cases } => {
             let cases: Vec<_> = cases.iter().map(usize::to_string).collect();
-            bench("counterproof-evaluator", "bench_compare", &cases)
+            bench("counterproof-report", "bench_compare", &cases)
         }
         Command::BenchRedaction => bench("counterproof-redaction", "throughput", &[]),
         Command::BenchSafeRun => bench_safe_run::run(),

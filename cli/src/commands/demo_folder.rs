@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_demo::Planted;
-use counterproof_evaluator::PageSelection;
+use counterproof_report::PageSelection;
 use counterproof_store::read_file;
 use counterproof_store::write::{self, Durability};
 

@@ -2,8 +2,8 @@
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
-use counterproof_evaluator::history::{self, EvaluationSource, History, HistoryError, HistoryFolder, SkippedPath};
 use counterproof_evaluator::text;
+use counterproof_report::history::{self, EvaluationSource, History, HistoryError, HistoryFolder, SkippedPath};
 use counterproof_store::{ReadError, read_evaluation};
 
 use crate::command_error::CommandError;
@@ -82,7 +82,7 @@ fn history_error(error: HistoryError) -> CommandError {
 fn href(out: &Utf8Path, folder: &Utf8Path) -> Option<String> {
     let to = folder.canonicalize_utf8().ok()?;
     let name = ["index.html", "evaluation.json"].into_iter().find(|name| folder.join(name).is_file())?;
-    Some(counterproof_evaluator::encode_path(&format!("{}{name}", relative_path(out, &to)?)))
+    Some(counterproof_report::encode_path(&format!("{}{name}", relative_path(out, &to)?)))
 }
 
 /// Returns the relative path from one folder to another. `None` between two Windows drives.

@@ -3,7 +3,8 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{Exit, Side};
-use counterproof_evaluator::{PageSelection, ReportUrl, ReportWriter, SideRuns, rerender};
+use counterproof_evaluator::{SideRuns, rerender};
+use counterproof_report::{PageSelection, ReportUrl, ReportWriter};
 use counterproof_store::{EVALUATION_FILE, ReadError, read_evaluation};
 
 use crate::cases_file;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use counterproof_evaluator::encode_path;
-use counterproof_evaluator::sarif::{
+use counterproof_report::encode_path;
+use counterproof_report::sarif::{
     ArtifactLocation, Configuration, Level, Location, Log, LogicalLocation, PhysicalLocation, Region, Rule, Run,
     SarifResult, Text,
 };

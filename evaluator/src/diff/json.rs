@@ -121,7 +121,7 @@ impl JsonChange {
 ///
 /// Elements of arrays are matched by longest common subsequence; stretches without a match are compared element by
 /// element. A reordered array with the same elements is one difference.
-pub(crate) fn diff(baseline: &Value, new: &Value) -> JsonChanges {
+pub fn diff(baseline: &Value, new: &Value) -> JsonChanges {
     diff_under(baseline, new, &Scope::default(), &mut Renaming::default())
 }
 

@@ -20,13 +20,15 @@ pub(crate) mod rows;
 pub(crate) mod sets;
 pub(crate) mod steps;
 mod table;
-pub(crate) mod text;
+pub mod text;
 
 pub use actions::{ActionRow, EvidenceChange};
 pub use align::Row;
 pub use differences::{Differences, WithEvidence};
 pub(crate) use divergence::{EventRole, FirstDifference};
 pub use events::EventRow;
-pub use json::{ChangeKind, JsonChange, JsonChanges, LocatedValue};
+pub use json::{ChangeKind, JsonChange, JsonChanges, LocatedValue, diff as diff_json};
 pub use output::OutputChange;
+pub use pointers::{output_pointers, row_pointers};
 pub use rows::Operation;
+pub use text as text_diff;

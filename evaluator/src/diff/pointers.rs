@@ -11,7 +11,7 @@ pub(crate) fn side_pointer(side: Side, pointer: String) -> SidePointer {
 }
 
 /// Pointers to the elements of a row of two aligned lists, below the list's pointer.
-pub(crate) fn row_pointers(list: &str, row: Row) -> Vec<SidePointer> {
+pub fn row_pointers(list: &str, row: Row) -> Vec<SidePointer> {
     match row {
         Row::Both { baseline, new } => {
             vec![
@@ -25,6 +25,6 @@ pub(crate) fn row_pointers(list: &str, row: Row) -> Vec<SidePointer> {
 }
 
 /// Pointers to the final outputs of both sides.
-pub(crate) fn output_pointers() -> Vec<SidePointer> {
+pub fn output_pointers() -> Vec<SidePointer> {
     Side::BOTH.map(|side| side_pointer(side, output::POINTER.to_owned())).to_vec()
 }

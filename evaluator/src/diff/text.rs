@@ -58,7 +58,7 @@ pub struct Part {
 /// Compares two texts.
 ///
 /// Among differences of equal length, the content decides, so that the result does not depend on which side is which.
-pub(crate) fn diff(baseline: &str, new: &str) -> TextChanges {
+pub fn diff(baseline: &str, new: &str) -> TextChanges {
     if baseline <= new { in_this_order(baseline, new) } else { mirrored(in_this_order(new, baseline)) }
 }
 

@@ -1,9 +1,11 @@
 //! Evaluates the gate: counts the cases that each rule is about, compares them with the limits, and decides.
 
-use counterproof_artifact::RiskLevel;
+use std::collections::HashMap;
+
 use counterproof_artifact::evaluation::{
     Bound, CaseEvaluation, Gate, GateOutcome, GateRule, GateScope, ReviewItem, Verdict,
 };
+use counterproof_artifact::{CaseId, RiskLevel};
 use counterproof_cases::CaseSpec;
 
 use super::review::{ReviewCode, ReviewSet};
@@ -240,8 +242,30 @@ impl Counted {
     }
 }
 
+/// The violated maximums of a gate, and the review items by which they count cases.
+#[derive(Debug)]
+pub struct ViolatedRules<'a> {
+    rules: Vec<&'a GateRule>,
+    review: HashMap<&'a CaseId, ReviewSet>,
+}
+
+impl<'a> ViolatedRules<'a> {
+    /// The violated maximums of a gate.
+    pub fn new(gate: &'a Gate) -> Self {
+        let rules = gate.rules.iter().filter(|rule| !rule.passed && rule.bound == Bound::AtMost).collect();
+        Self { rules, review: ReviewSet::by_case(&gate.review) }
+    }
+
+    /// The first rule that counts a case. Tags and suites are in the cases file, so scopes of them count no case here.
+    pub fn first(&self, case: &CaseEvaluation) -> Option<&'a GateRule> {
+        let review = self.review.get(&case.case_id).copied().unwrap_or_default();
+        let judged = GateCase::new(case, None, review);
+        self.rules.iter().copied().find(|rule| counts(rule, &judged))
+    }
+}
+
 /// Whether a rule counts a case. The rules over all cases together (`suite_fell`, `undecided`) count no single case.
-pub(crate) fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
+fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
     let measure = Measure::ALL.into_iter().find(|measure| measure.code() == rule.code);
     let is_within = rule.scope.as_ref().is_none_or(|scope| case.is_in(scope));
     is_within && measure.is_some_and(|measure| measure.counts(case))

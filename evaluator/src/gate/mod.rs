@@ -8,8 +8,8 @@ mod rules;
 mod unmet;
 mod usage_rules;
 
-pub(crate) use evaluate::{GateCase, GateInput, counts, judge};
-pub use evaluate::{UnknownScope, unknown_scopes};
+pub(crate) use evaluate::{GateCase, GateInput, judge};
+pub use evaluate::{UnknownScope, ViolatedRules, unknown_scopes};
 pub(crate) use evaluate::{at_most, fails_by_default};
 pub(crate) use headline::lacks_expectations;
 pub use headline::{headline, qualifications};

@@ -19,5 +19,6 @@ pub(crate) mod verdict;
 pub(crate) use code_enum::code_enum;
 pub(crate) use expectations::Judged;
 pub use expectations::{Expectations, SchemaError};
+pub use outcomes::{CallOutcome, any_failed, call_outcomes};
 pub use reason_code::ReasonCode;
 pub use severity::SeverityPart;

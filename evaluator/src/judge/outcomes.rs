@@ -31,8 +31,40 @@ pub(crate) struct Outcomes<'a> {
     risks: HashMap<&'a str, RiskLevel>,
 }
 
+/// How the calls of one action ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallOutcome {
+    /// The number of calls with a result; 0 for an action that was only proposed.
+    pub calls: usize,
+    /// The number of failed calls.
+    pub failed: usize,
+}
+
+impl CallOutcome {
+    /// Returns whether there were calls and all of them failed.
+    pub const fn is_failed(self) -> bool {
+        self.calls > 0 && self.calls == self.failed
+    }
+
+    /// The number of failed calls as text, if the mark on the cell does not imply it.
+    pub fn summary(self) -> Option<String> {
+        (self.failed > 0 && self.calls > 1).then(|| format!("{} of {} calls failed", self.failed, self.calls))
+    }
+}
+
+/// The outcomes of the calls of each proposed action, in the order of the actions.
+pub fn call_outcomes(loaded: &LoadedAnswer) -> Vec<CallOutcome> {
+    let outcomes = Outcomes::new(loaded);
+    let outcome = |action| {
+        let results = outcomes.results(action);
+        let failed = results.iter().filter(|event| has_failed(loaded, **event)).count();
+        CallOutcome { calls: results.len(), failed }
+    };
+    loaded.answer.proposed_actions.iter().map(outcome).collect()
+}
+
 /// True if any tool call failed.
-pub(crate) fn any_failed(loaded: &LoadedAnswer) -> bool {
+pub fn any_failed(loaded: &LoadedAnswer) -> bool {
     (0..loaded.answer.events.len()).any(|index| has_failed(loaded, index))
 }
 

@@ -11,7 +11,7 @@ use super::payload::Payload;
 const NAMED_WITHIN: usize = 120;
 
 /// True for the result of a tool that failed.
-pub(crate) fn has_failed(loaded: &LoadedAnswer, index: usize) -> bool {
+pub fn has_failed(loaded: &LoadedAnswer, index: usize) -> bool {
     match &loaded.answer.events[index].body {
         EventBody::ToolResult(result) => {
             result.status == ToolStatus::Error || loaded.payload(index).is_some_and(reports_error)

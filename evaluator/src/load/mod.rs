@@ -13,7 +13,9 @@ pub(crate) mod tools;
 pub(crate) mod turn;
 
 pub use evidence::{FollowedRef, Resolved, follow as follow_evidence};
+pub use failed_result::has_failed;
 pub use index::EventIndex;
+pub use payload::Payload;
 pub use recorded_run::RecordedRun;
 pub use run::{Artifact, CaseEnvelope, ComparedRun, LoadedAnswer, LoadedFailure};
 pub use runs::SideRuns;

@@ -54,7 +54,7 @@ fn change(change: &JsonChange) -> String {
 }
 
 /// Describes a reordered array with the same elements: `"2A" moved from position 1 to 3`. Positions are counted from 1.
-pub(crate) fn reordering(old: &[Value], new: &[Value]) -> String {
+pub fn reordering(old: &[Value], new: &[Value]) -> String {
     match elements::moved(old, new) {
         Some(Moved::Exchanged(i, j)) => {
             let (first, second) = text::differing_values(&old[i], &old[j]);
@@ -68,7 +68,7 @@ pub(crate) fn reordering(old: &[Value], new: &[Value]) -> String {
 }
 
 /// Returns a pointer into an artifact as a short path: `to.id` for `/proposed_actions/0/params/to/id`.
-pub(crate) fn field_path(pointer: &str) -> String {
+pub fn field_path(pointer: &str) -> String {
     let mut segments: Vec<_> =
         pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
     let prefix = match segments.first().map(String::as_str) {

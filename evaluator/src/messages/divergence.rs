@@ -63,7 +63,7 @@ fn event_divergence(baseline: &LoadedAnswer, new: &LoadedAnswer, row: &EventRow)
 }
 
 /// Names a step: a call or a result by its tool, any other event by its type.
-pub(crate) fn step_name(event: &Event, loaded: &LoadedAnswer) -> String {
+pub fn step_name(event: &Event, loaded: &LoadedAnswer) -> String {
     match &event.body {
         EventBody::ToolCall(call) => format!("call of {}", text::one_line(&call.tool, NAME_LENGTH)),
         EventBody::ToolResult(result) => {

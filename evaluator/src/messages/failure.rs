@@ -17,7 +17,7 @@ const VIOLATION_LENGTH: usize = 160;
 const MESSAGE_LENGTH: usize = 120;
 
 /// Describes a failure: `http_error 500 (server_error), after 3 attempts`.
-pub(crate) fn failure(failure: &RunnerFailure) -> String {
+pub fn failure(failure: &RunnerFailure) -> String {
     let mut message = failure.class.to_string();
     if let Some(status) = failure.status {
         let _ = write!(message, " {}", status.get());
@@ -43,7 +43,7 @@ pub(crate) fn failure(failure: &RunnerFailure) -> String {
 }
 
 /// Returns the contract violations of a response, one message each. Our runner lists them in an extra field of the failure.
-pub(crate) fn violations(failure: &RunnerFailure) -> Vec<String> {
+pub fn violations(failure: &RunnerFailure) -> Vec<String> {
     let listed = failure.extra.get("violations").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let field = |violation: &Value, name: &str| -> String {
         violation.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()

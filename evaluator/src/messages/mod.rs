@@ -6,12 +6,12 @@ mod divergence;
 mod failure;
 mod measures;
 mod output;
-pub(crate) mod usage;
+pub mod usage;
 
 pub use actions::action;
-pub(crate) use changes::{changes, field_path, moved, reordering};
-pub use divergence::first_divergence;
-pub(crate) use divergence::step_name;
-pub(crate) use failure::{failure, violations};
-pub(crate) use measures::{measure, more_runs, probability};
+pub(crate) use changes::{changes, moved};
+pub use changes::{field_path, reordering};
+pub use divergence::{first_divergence, step_name};
+pub use failure::{failure, violations};
+pub use measures::{measure, more_runs, probability};
 pub use output::output;

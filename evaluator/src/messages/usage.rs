@@ -12,7 +12,7 @@ pub(crate) const ROSE_AT: f64 = 0.01;
 const FACTOR_FROM: f64 = 2.0;
 
 /// Returns the name of a quantity.
-pub(crate) const fn quantity(code: UsageCode) -> &'static str {
+pub const fn quantity(code: UsageCode) -> &'static str {
     match code {
         UsageCode::Duration => "duration",
         UsageCode::Steps => "steps",
@@ -23,7 +23,7 @@ pub(crate) const fn quantity(code: UsageCode) -> &'static str {
 }
 
 /// Formats a value of a quantity with its unit, where the name is not the unit.
-pub(crate) fn amount(code: UsageCode, value: f64, currency: Option<&str>) -> String {
+pub fn amount(code: UsageCode, value: f64, currency: Option<&str>) -> String {
     match code {
         UsageCode::Duration | UsageCode::ToolTime => duration(value),
         UsageCode::Steps | UsageCode::Tokens => three_digits(value),
@@ -60,7 +60,7 @@ const NOTABLE_FACTOR: f64 = 1.5;
 const NOTABLE_MILLIS: f64 = 100.0;
 
 /// The change of a quantity in a single case, where it is large enough to be named.
-pub(crate) fn notable_change(code: UsageCode, baseline: f64, new: f64) -> Option<String> {
+pub fn notable_change(code: UsageCode, baseline: f64, new: f64) -> Option<String> {
     let (smaller, larger) = if baseline < new { (baseline, new) } else { (new, baseline) };
     let is_time = matches!(code, UsageCode::Duration | UsageCode::ToolTime);
     if larger < NOTABLE_FACTOR * smaller || larger <= smaller || (is_time && larger < NOTABLE_MILLIS) {
@@ -70,7 +70,7 @@ pub(crate) fn notable_change(code: UsageCode, baseline: f64, new: f64) -> Option
 }
 
 /// The change of a quantity: `+43 %`, `×20`, `from 0`, `unchanged`.
-pub(crate) fn change(baseline: f64, new: f64) -> String {
+pub fn change(baseline: f64, new: f64) -> String {
     if baseline.total_cmp(&new).is_eq() {
         "unchanged".to_owned()
     } else if baseline > 0.0 {

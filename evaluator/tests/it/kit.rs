@@ -9,8 +9,7 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::{AssetKind, CaseId, Run, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
-    ComparedRun, Differences, Expectations, GateRules, ReportError, ReportWriter, Request, Rules, SignalSettings,
-    Thresholds, WrittenRules,
+    ComparedRun, Differences, Expectations, GateRules, Request, Rules, SignalSettings, Thresholds, WrittenRules,
 };
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{RunReader, RunWriter};
@@ -184,22 +183,6 @@ impl Pair {
         })
         .unwrap();
         found.into_inner().unwrap().unwrap()
-    }
-
-    /// Compares the two runs and writes the report into `out`.
-    pub(crate) fn report_into(&self, out: &Utf8Path) -> Result<Evaluation, ReportError> {
-        let request = self.request();
-        let report = ReportWriter::create(out, &request)?;
-        let evaluation = counterproof_evaluator::compare(&request, |case| report.write_case(case)).unwrap();
-        assert_eq!(report.finish(&evaluation)?, out.join("index.html"));
-        Ok(evaluation)
-    }
-
-    /// Compares the two runs and gives the folder of the report.
-    pub(crate) fn report(&self) -> Utf8PathBuf {
-        let out = self.path().join("report");
-        self.report_into(&out).unwrap();
-        out
     }
 
     /// Compares the two runs, and gives what is said of the only case.

@@ -1,12 +1,10 @@
 //! Limits on time, size and cost, and calls that repeat, through real files.
 
-use camino::Utf8Path;
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{ExpectationResult, Judgement, Verdict};
 use serde_json::{Value, json};
 
 use crate::kit::{Pair, answer_of, step};
-use crate::links::pages;
 
 /// The keys of all limits, each with a limit that [`measured`] meets exactly and one that it exceeds.
 fn limits() -> [(&'static str, Value, Value); 4] {
@@ -76,28 +74,6 @@ fn a_limit_on_what_an_answer_does_not_report_is_undecided() {
     // The number of steps is in every answer.
     let (_, result, _) = judged(&json!({"max_steps": 3}), &silent, &silent);
     assert!(result.new.unwrap().is_met());
-}
-
-#[test]
-fn a_runaway_loop_is_a_finding_a_reason_and_a_review_item_in_every_output() {
-    let pair = Pair::with_answers(&answer_of(&json!({"events": calls(2)})), &answer_of(&json!({"events": calls(95)})));
-    let out = pair.path().join("report");
-    let evaluation = pair.report_into(&out).unwrap();
-    let case = &evaluation.cases[0];
-    let message = "get_order: called 95 times in a row with the same arguments";
-    assert_eq!(case.findings[0].code, "repeated-call");
-    assert!(case.findings[0].message.starts_with(message), "{:?}", case.findings);
-    assert!(case.reasons.iter().any(|reason| reason.code == "repeated-call"), "{:?}", case.reasons);
-    let item = evaluation.gate.review.iter().find(|item| item.code == "repeated-call").unwrap();
-    assert_eq!(item.case_id.as_ref(), Some(&case.case_id));
-    let summary = std::fs::read_to_string(out.join("summary.md")).unwrap();
-    let review = &summary[summary.find("### Review").unwrap()..];
-    assert!(review.contains("| repeated call |") && review.contains("95 times in a row"), "{review}");
-    let pages = pages(&out);
-    let index = &pages[Utf8Path::new("index.html")];
-    assert!(index.contains("<strong>repeated call</strong>") && index.contains(message), "{index}");
-    let page = &pages[Utf8Path::new("cases/refund_001.html")];
-    assert!(page.contains(message) && page.contains("repeated-call"), "{page}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The arguments of `counterproof compare`.
 
 use camino::Utf8PathBuf;
-use counterproof_evaluator::ReportUrl;
+use counterproof_report::ReportUrl;
 
 use crate::report_output::Pages;
 

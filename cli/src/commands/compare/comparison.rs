@@ -2,9 +2,8 @@
 
 use counterproof_artifact::Sides;
 use counterproof_artifact::evaluation::Evaluation;
-use counterproof_evaluator::{
-    CompareError, ComparedRun, Expectations, ReportError, ReportWriter, Request, evaluation_text,
-};
+use counterproof_evaluator::{CompareError, ComparedRun, Expectations, Request, evaluation_text};
+use counterproof_report::{ReportError, ReportWriter};
 use counterproof_store::EVALUATION_FILE;
 use counterproof_store::write::{self, Durability};
 

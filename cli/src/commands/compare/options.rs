@@ -1,7 +1,8 @@
 //! What a comparison needs: the arguments of `counterproof compare`, resolved with the configuration.
 
 use camino::Utf8PathBuf;
-use counterproof_evaluator::{GateRules, Limit, Measure, PageSelection, ReportUrl, Rules, SignalSettings, Thresholds};
+use counterproof_evaluator::{GateRules, Limit, Measure, Rules, SignalSettings, Thresholds};
+use counterproof_report::{PageSelection, ReportUrl};
 
 use super::args::Args;
 use crate::command_error::CommandError;

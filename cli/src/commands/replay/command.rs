@@ -3,10 +3,7 @@
 use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Exit};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
-use counterproof_evaluator::{
-    Artifact, ComparedRun, Differences, Rules, WithEvidence, action_message, first_divergence, follow_evidence,
-    output_message,
-};
+use counterproof_evaluator::{Artifact, ComparedRun, Differences, Rules, WithEvidence, follow_evidence, messages};
 use counterproof_runner::{Environment, Silent};
 use counterproof_store::RunReader;
 
@@ -76,7 +73,7 @@ fn print_differences(
     streams: &mut Streams,
 ) -> Result<Exit, CommandError> {
     let (Some(old), Some(other)) = (baseline.answer(), new.answer()) else {
-        let message = first_divergence(baseline, new, None).map(|divergence| divergence.message);
+        let message = messages::first_divergence(baseline, new, None).map(|divergence| divergence.message);
         streams.print_line(message.unwrap_or_else(|| "one of the two artifacts violates the contract".to_owned()))?;
         return Ok(Exit::Findings);
     };
@@ -91,13 +88,13 @@ fn print_differences(
         return Ok(Exit::Done);
     }
     streams.print_line("the answers differ:")?;
-    if let Some(first) = first_divergence(baseline, new, Some(&differences)) {
+    if let Some(first) = messages::first_divergence(baseline, new, Some(&differences)) {
         streams.print_line(format_args!("  first divergence: {}", first.message))?;
     }
     for row in differences.actions.iter().filter(|row| !row.is_same()) {
-        let sentence = action_message(row, &old.answer.proposed_actions, &other.answer.proposed_actions);
+        let sentence = messages::action(row, &old.answer.proposed_actions, &other.answer.proposed_actions);
         streams.print_line(format_args!("  action: {sentence}"))?;
     }
-    streams.print_line(format_args!("  {}", output_message(&differences.output)))?;
+    streams.print_line(format_args!("  {}", messages::output(&differences.output)))?;
     Ok(Exit::Findings)
 }

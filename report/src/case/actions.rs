@@ -1,0 +1,213 @@
+//! The proposed actions of both sides, aligned in rows, each with its evidence.
+
+use std::borrow::Cow;
+
+use counterproof_artifact::Side;
+
+use super::anchors;
+use super::call_outcomes::CallOutcomes;
+use super::cells::{self, CellView, ElementContext, EvidenceView, NOISE, RowView};
+use super::context::CaseContext;
+use super::highlights::{Highlights, PairHighlights};
+use crate::view::changes::{self, ChangesView};
+use crate::view::display;
+use counterproof_evaluator::JsonChanges;
+use counterproof_evaluator::Row;
+use counterproof_evaluator::messages;
+use counterproof_evaluator::row_pointers;
+use counterproof_evaluator::text;
+use counterproof_evaluator::{ActionRow, EvidenceChange};
+use counterproof_evaluator::{FollowedRef, Resolved};
+
+/// The maximum number of rows on a page.
+const MOST_ROWS: usize = 500;
+
+/// The proposed actions of a case.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ActionsView {
+    pub(crate) rows: Vec<RowView>,
+    /// A summary where all actions are equal, which are then folded; otherwise empty.
+    pub(crate) summary: String,
+    /// What is not shown; empty where everything is.
+    pub(crate) more: String,
+}
+
+/// The actions of both sides, or of the only side with an answer.
+pub(crate) fn view(context: &CaseContext<'_>) -> ActionsView {
+    let rows = rows(context);
+    let outcomes = CallOutcomes::new(context);
+    let hidden = rows.len().saturating_sub(MOST_ROWS);
+    let all_same = context.case.differences.is_some()
+        && !rows.is_empty()
+        && rows.iter().all(|row| row.is_same() && !outcomes.differ(row.row));
+    ActionsView {
+        rows: rows.iter().take(MOST_ROWS).map(|row| row_view(context, row, &outcomes)).collect(),
+        summary: if all_same {
+            text::count(rows.len(), "identical action", "identical actions")
+        } else {
+            String::new()
+        },
+        more: if hidden > 0 { format!("{hidden} more actions are in the artifacts") } else { String::new() },
+    }
+}
+
+fn rows<'a>(context: &'a CaseContext<'_>) -> Cow<'a, [ActionRow]> {
+    if let Some(differences) = &context.case.differences {
+        return Cow::Borrowed(&differences.actions);
+    }
+    let Some((side, loaded)) = context.only_answer() else { return Cow::Borrowed(&[]) };
+    let row = |index| ActionRow {
+        row: cells::alone(side, index),
+        changes: JsonChanges::default(),
+        evidence: EvidenceChange::Same,
+        noise: false,
+    };
+    (0..loaded.answer.proposed_actions.len()).map(row).collect()
+}
+
+fn row_view(context: &CaseContext<'_>, row: &ActionRow, outcomes: &CallOutcomes) -> RowView {
+    let compared = context.case.differences.is_some();
+    let class = if compared { cells::class(row.operation()) } else { "plain" };
+    let highlights = PairHighlights::new(&row.changes);
+    let cell = |side, index| cell(context, &ActionInput { side, index, highlights: highlights.get(side), outcomes });
+    let cells = match row.row {
+        Row::Both { baseline, new } if row.is_same() && !outcomes.differ(row.row) => {
+            vec![Some(shared_cell(context, baseline, new, outcomes))]
+        }
+        Row::Both { baseline, new } => vec![cell(Side::Baseline, baseline), cell(Side::New, new)],
+        Row::Removed(index) if !compared => vec![cell(Side::Baseline, index)],
+        Row::Added(index) if !compared => vec![cell(Side::New, index)],
+        Row::Removed(index) => vec![cell(Side::Baseline, index), None],
+        Row::Added(index) => vec![None, cell(Side::New, index)],
+    };
+    // After the cells, because building them records which changes are highlighted.
+    let changes = if highlights.cover(&row.changes) {
+        ChangesView::default()
+    } else {
+        changes::view(&row.changes, &context.budget)
+    };
+    RowView { class, cells, changes, note: note(context, row, outcomes), is_first: false }
+}
+
+fn note(context: &CaseContext<'_>, row: &ActionRow, outcomes: &CallOutcomes) -> String {
+    let evidence = match row.evidence {
+        EvidenceChange::Same => "",
+        EvidenceChange::Changed => "Its evidence changed.",
+        EvidenceChange::Lost => "Evidence was lost: a reference is missing or does not resolve.",
+    };
+    let is_noise = !row.is_same() && context.is_noise(&row_pointers("/proposed_actions", row.row));
+    let notes = [outcomes.note(row.row), evidence, if is_noise { NOISE } else { "" }];
+    notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// An action that both sides propose: the new action, with the ids and the evidence of both sides.
+fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize, outcomes: &CallOutcomes) -> CellView {
+    let highlights = Highlights::default();
+    let input = ActionInput { side: Side::New, index: new, highlights: &highlights, outcomes };
+    let mut view = cell(context, &input).unwrap_or_default();
+    // Links of both sides must find the shared cell, so it has the ids of both.
+    view.anchors.insert(0, context.anchors.add(anchors::action(Side::Baseline, baseline)));
+    view.side.clear();
+    view.number = cells::number(Row::Both { baseline, new });
+    let id = |side, index: usize| {
+        context.answer(side).map(|loaded| loaded.answer.proposed_actions[index].action_id.as_str())
+    };
+    if let (Some(fact), Some(old), Some(other)) =
+        (view.facts.first_mut(), id(Side::Baseline, baseline), id(Side::New, new))
+    {
+        *fact = cells::both(old, other);
+    }
+    view.evidence = shared_evidence(context, evidence(context, Side::Baseline, baseline), view.evidence);
+    view
+}
+
+/// The evidence of both sides: listed once where it is the same, otherwise with its side.
+fn shared_evidence(context: &CaseContext<'_>, old: Vec<EvidenceView>, new: Vec<EvidenceView>) -> Vec<EvidenceView> {
+    let is_same = |(a, b): (&EvidenceView, &EvidenceView)| {
+        (&a.kind, &a.id, &a.target) == (&b.kind, &b.id, &b.target)
+            && context.anchors.is_same_target(a.href.as_deref(), b.href.as_deref())
+    };
+    if old.len() == new.len() && old.iter().zip(&new).all(is_same) {
+        return new;
+    }
+    let of_side = |side: Side| move |view: EvidenceView| EvidenceView { side: Some(side.as_str()), ..view };
+    old.into_iter().map(of_side(Side::Baseline)).chain(new.into_iter().map(of_side(Side::New))).collect()
+}
+
+/// An action of one side with its highlights.
+struct ActionInput<'a, 'h> {
+    side: Side,
+    index: usize,
+    highlights: &'a Highlights<'h>,
+    /// The outcomes of all actions.
+    outcomes: &'a CallOutcomes,
+}
+
+fn cell(context: &CaseContext<'_>, input: &ActionInput<'_, '_>) -> Option<CellView> {
+    let ActionInput { side, index, highlights, outcomes } = *input;
+    let action = &context.answer(side)?.answer.proposed_actions[index];
+    let mut facts = vec![display::visible(&action.action_id)];
+    facts.extend(action.risk_tags.iter().map(|tag| display::visible(tag)));
+    let outcome = outcomes.of_action(side, index);
+    facts.extend(outcome.summary());
+    let pointer = format!("/proposed_actions/{index}");
+    let element = ElementContext { pointer: &pointer, highlights, budget: &context.budget };
+    let mut values = vec![element.highlighted("parameters", "params", &action.params)];
+    if !action.extra.is_empty() {
+        values.push(cells::value("more fields", &action.extra, &context.budget));
+    }
+    Some(CellView {
+        anchors: vec![context.anchors.add(anchors::action(side, index))],
+        side: side.to_string(),
+        number: (index + 1).to_string(),
+        kind: display::visible(&action.action_type),
+        name: display::visible(&action.tool_name),
+        risk: Some(action.risk_level.as_str()),
+        failed: outcome.is_failed(),
+        facts,
+        values,
+        evidence: evidence(context, side, index),
+        has_evidence: true,
+        ..CellView::default()
+    })
+}
+
+fn evidence(context: &CaseContext<'_>, side: Side, index: usize) -> Vec<EvidenceView> {
+    let followed = match side {
+        Side::Baseline => &context.case.baseline_evidence,
+        Side::New => &context.case.new_evidence,
+    };
+    let references = followed.get(index).map(Vec::as_slice).unwrap_or_default();
+    references.iter().map(|reference| evidence_view(context, side, reference)).collect()
+}
+
+fn evidence_view(context: &CaseContext<'_>, side: Side, reference: &FollowedRef) -> EvidenceView {
+    let (href, target) = match &reference.resolved {
+        None => (None, "unresolved".to_owned()),
+        Some(Resolved::Event(index)) => {
+            let href = context.anchors.href(&anchors::event(side, *index)).unwrap_or_else(|| "#events".to_owned());
+            (Some(href), event_target(context, side, *index))
+        }
+        Some(Resolved::Asset(name)) => {
+            let file = context.asset(side, name);
+            let target = if file.href.is_some() { file.name } else { format!("{}: {}", file.name, file.missing) };
+            (file.href.map(|href| format!("../{href}")), target)
+        }
+    };
+    EvidenceView {
+        side: None,
+        kind: reference.target.kind(),
+        id: display::visible(reference.target.id()),
+        resolved: href.is_some(),
+        href,
+        target,
+    }
+}
+
+fn event_target(context: &CaseContext<'_>, side: Side, index: usize) -> String {
+    let name = context.answer(side).and_then(|loaded| {
+        let event = loaded.answer.events.get(index)?;
+        Some(messages::step_name(event, loaded))
+    });
+    format!("step {}: {}", index + 1, name.unwrap_or_default())
+}

@@ -1,0 +1,227 @@
+//! Rows of two aligned lists: one cell per side, or one shared cell where both sides are equal.
+
+use counterproof_artifact::Side;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::highlights::{HighlightedPart, Highlights};
+use crate::files::FileLink;
+use crate::view::changes::ChangesView;
+use crate::view::display::{self, Budget, DisplayText};
+use counterproof_evaluator::Operation;
+use counterproof_evaluator::Payload;
+use counterproof_evaluator::Row;
+
+/// Longer values are folded.
+const OPEN_UP_TO_BYTES: usize = 240;
+
+/// The size limit of a folded value.
+const LONGEST_VALUE: usize = 64 * 1024;
+
+/// A text of an object with more lines than this is folded.
+const LINES_OPEN: usize = 6;
+
+/// The number of multi-line texts of one object that are shown separately.
+const MOST_TEXTS: usize = 8;
+
+/// The note on a difference that is noise.
+pub(crate) const NOISE: &str = "Noise: baseline runs also differ from each other here, or in other cases.";
+
+/// A row of two aligned lists.
+#[derive(Debug, Clone)]
+pub(crate) struct RowView {
+    /// The CSS class: `same`, `changed`, `changed moved`, `removed`, `added`, or `plain` where nothing was compared. The style
+    /// sheet adds the sign in the margin and its alternative text.
+    pub(crate) class: &'static str,
+    /// One shared cell, or the cells of baseline and new.
+    pub(crate) cells: Vec<Option<CellView>>,
+    /// The differences within a pair.
+    pub(crate) changes: ChangesView,
+    /// A note on evidence, position or noise; may be empty.
+    pub(crate) note: String,
+    /// Whether this is the first divergence.
+    pub(crate) is_first: bool,
+}
+
+impl RowView {
+    /// Returns whether the two sides differ.
+    pub(crate) fn differs(&self) -> bool {
+        !matches!(self.class, "same" | "plain")
+    }
+
+    /// Returns whether the row is one cell without notes, which needs less markup.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.cells.len() == 1 && self.changes.list.is_empty() && self.note.is_empty() && !self.is_first
+    }
+}
+
+/// An element of one side, or of both sides.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CellView {
+    /// The ids of the element; at least one.
+    pub(crate) anchors: Vec<String>,
+    /// The side; empty for a shared cell.
+    pub(crate) side: String,
+    /// The position in the list, counted from 1.
+    pub(crate) number: String,
+    /// The kind of the element.
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    /// The risk stated by the agent.
+    pub(crate) risk: Option<&'static str>,
+    /// Whether the tool failed, or every call of the action failed.
+    pub(crate) failed: bool,
+    /// Short facts: ids, times, tags.
+    pub(crate) facts: Vec<String>,
+    /// Parameters, arguments or results.
+    pub(crate) values: Vec<ValueView>,
+    /// The evidence of an action.
+    pub(crate) evidence: Vec<EvidenceView>,
+    /// Whether the element can have evidence.
+    pub(crate) has_evidence: bool,
+    pub(crate) files: Vec<FileLink>,
+    /// Whether the content is shown in the output section instead.
+    pub(crate) sees_output: bool,
+}
+
+/// A named value within a cell.
+#[derive(Debug, Clone)]
+pub(crate) struct ValueView {
+    /// The name, such as `arguments` or `payload`.
+    pub(crate) name: String,
+    pub(crate) content: DisplayText,
+    /// The value in parts, where changes are highlighted in it; otherwise empty.
+    pub(crate) parts: Vec<HighlightedPart>,
+    /// The summary of a folded value; empty for an open one.
+    pub(crate) summary: String,
+}
+
+/// A resolved or unresolved evidence reference.
+#[derive(Debug, Clone)]
+pub(crate) struct EvidenceView {
+    /// The side, where a cell shows the evidence of both sides.
+    pub(crate) side: Option<&'static str>,
+    /// The kind of the reference.
+    pub(crate) kind: &'static str,
+    /// The identifier of the reference.
+    pub(crate) id: String,
+    /// The link to the target: an anchor of the page, or a file.
+    pub(crate) href: Option<String>,
+    /// A description of the target.
+    pub(crate) target: String,
+    /// Whether the target exists.
+    pub(crate) resolved: bool,
+}
+
+/// The CSS class of a row.
+pub(crate) const fn class(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Same => "same",
+        Operation::Changed => "changed",
+        Operation::Moved => "changed moved",
+        Operation::Removed => "removed",
+        Operation::Added => "added",
+    }
+}
+
+/// A value, folded unless it is short.
+pub(crate) fn value(name: &'static str, value: &impl Serialize, budget: &Budget) -> ValueView {
+    if let Some(compact) = display::on_one_line(value, OPEN_UP_TO_BYTES) {
+        let content = budget.text(&compact, OPEN_UP_TO_BYTES);
+        return ValueView { name: name.to_owned(), content, parts: Vec::new(), summary: String::new() };
+    }
+    let content = budget.json(value, LONGEST_VALUE);
+    let summary = format!("{name}, {} lines", content.lines());
+    ValueView { name: name.to_owned(), content, parts: Vec::new(), summary }
+}
+
+/// What the values of one compared element share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ElementContext<'a, 'h> {
+    /// The JSON pointer of the element within its answer.
+    pub(crate) pointer: &'a str,
+    pub(crate) highlights: &'a Highlights<'h>,
+    pub(crate) budget: &'a Budget,
+}
+
+impl ElementContext<'_, '_> {
+    /// The value of a field of the element, with highlighted changes where it is short.
+    pub(crate) fn highlighted(&self, name: &'static str, field: &str, value: &impl Serialize) -> ValueView {
+        let mut view = self::value(name, value, self.budget);
+        // Only an open and complete value is shown in parts: highlights cannot be cut together with the text.
+        if self.highlights.is_empty() || !view.summary.is_empty() || !view.content.more.is_empty() {
+            return view;
+        }
+        let parts = self.highlights.on_one_line(&json!(value), &format!("{}/{field}", self.pointer));
+        view.parts = parts.unwrap_or_default();
+        view
+    }
+}
+
+/// The result of a tool. Multi-line texts of an object are shown as texts, after the rest of the object.
+pub(crate) fn payload(element: &ElementContext<'_, '_>, field: &str, payload: Payload<'_>) -> Vec<ValueView> {
+    let budget = element.budget;
+    let fields = match payload {
+        Payload::Text(text) => return vec![self::text("payload", text, budget)],
+        Payload::Object(fields) => fields,
+        Payload::Other(value) => return vec![element.highlighted("payload", field, value)],
+    };
+    let has_lines = |value: &Value| value.as_str().is_some_and(|text| text.trim_end_matches('\n').contains('\n'));
+    // A final newline alone does not make a text of several lines.
+    let texts: Vec<_> = fields.iter().filter(|(_, value)| has_lines(value)).take(MOST_TEXTS).collect();
+    if texts.is_empty() {
+        return vec![element.highlighted("payload", field, fields)];
+    }
+    let mut rest = fields.clone();
+    rest.retain(|key, _| !texts.iter().any(|(name, _)| *name == key));
+    let mut values = Vec::new();
+    if !rest.is_empty() {
+        values.push(element.highlighted("payload", field, &rest));
+    }
+    let texts = texts.into_iter().filter_map(|(name, value)| Some((display::visible(name), value.as_str()?)));
+    values.extend(texts.map(|(name, text)| {
+        let mut view = self::text(&name, text, budget);
+        if view.summary.is_empty() && view.content.lines() > LINES_OPEN {
+            view.summary = format!("{name}, {} lines", view.content.lines());
+        }
+        view
+    }));
+    values
+}
+
+/// A text, folded unless it is short.
+pub(crate) fn text(name: &str, text: &str, budget: &Budget) -> ValueView {
+    let mut content = budget.text(text, LONGEST_VALUE);
+    if text.is_empty() {
+        "empty".clone_into(&mut content.more);
+    }
+    let folded = text.len() > 4 * OPEN_UP_TO_BYTES;
+    let summary = if folded { format!("{name}, {} lines", content.lines()) } else { String::new() };
+    ValueView { name: name.to_owned(), content, parts: Vec::new(), summary }
+}
+
+/// The position of an element in its lists, counted from 1.
+pub(crate) fn number(row: Row) -> String {
+    match row {
+        Row::Both { baseline, new } if baseline == new => (new + 1).to_string(),
+        Row::Both { baseline, new } => format!("{} | {}", baseline + 1, new + 1),
+        Row::Removed(index) | Row::Added(index) => (index + 1).to_string(),
+    }
+}
+
+/// The names of one thing on both sides; one name where they are equal.
+pub(crate) fn both(baseline: &str, new: &str) -> String {
+    if baseline == new {
+        display::visible(new)
+    } else {
+        format!("{} | {}", display::visible(baseline), display::visible(new))
+    }
+}
+
+/// The row of an element of the only side with an answer.
+pub(crate) const fn alone(side: Side, index: usize) -> Row {
+    match side {
+        Side::Baseline => Row::Removed(index),
+        Side::New => Row::Added(index),
+    }
+}

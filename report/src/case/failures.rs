@@ -1,0 +1,116 @@
+//! Runner errors with the recorded response, and the attempts of both sides.
+
+use counterproof_artifact::{Attempt, AttemptOutcome, Millis, Nullable, RunnerFailure, Side};
+
+use super::anchors;
+use super::context::CaseContext;
+use crate::files::FileLink;
+use crate::view::display::{self, DisplayText};
+use counterproof_evaluator::CaseEnvelope;
+use counterproof_evaluator::messages;
+
+/// The size limit of a displayed snippet. The contract limits snippets to far less.
+const LONGEST_SNIPPET: usize = 16 * 1024;
+
+/// A runner error.
+#[derive(Debug, Clone)]
+pub(crate) struct FailureView {
+    pub(crate) side: &'static str,
+    /// The id of the section.
+    pub(crate) anchor: String,
+    pub(crate) facts: Vec<(&'static str, String)>,
+    /// Contract violations of the response.
+    pub(crate) violations: Vec<String>,
+    /// The start of the response body.
+    pub(crate) snippet: Option<DisplayText>,
+    /// The full body and its metadata.
+    pub(crate) files: Vec<(&'static str, FileLink)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct AttemptView {
+    pub(crate) side: &'static str,
+    /// The number, counted from 1.
+    pub(crate) number: u64,
+    pub(crate) started_at: String,
+    /// The duration.
+    pub(crate) took: String,
+    /// Whether the attempt returned an answer, and a recorded run succeeded.
+    pub(crate) ok: bool,
+    pub(crate) outcome: String,
+}
+
+/// The runner errors of the case.
+pub(crate) fn view(context: &CaseContext<'_>) -> Vec<FailureView> {
+    let of_side = |side: Side| {
+        let failure = &context.artifact(side).failure()?.failure;
+        Some(FailureView {
+            side: side.as_str(),
+            anchor: context.anchors.add(anchors::failure(side)),
+            facts: facts(failure),
+            violations: messages::violations(failure).iter().map(|violation| display::visible(violation)).collect(),
+            snippet: failure.body_snippet.as_deref().map(|body| context.budget.text(body, LONGEST_SNIPPET)),
+            files: files(context, side, failure),
+        })
+    };
+    Side::BOTH.into_iter().filter_map(of_side).collect()
+}
+
+fn facts(failure: &RunnerFailure) -> Vec<(&'static str, String)> {
+    let status = failure.status.map(|status| {
+        let text = failure.status_text.as_deref().unwrap_or_default();
+        display::visible(format!("{} {text}", status.get()).trim_end())
+    });
+    let text = |text: &Option<String>| text.as_deref().map(display::visible);
+    let millis = |millis: &Millis| display::duration(millis.as_f64());
+    let facts = [
+        ("class", Some(failure.class.to_string())),
+        ("status", status),
+        ("error", text(&failure.error_name)),
+        ("message", text(&failure.error_message)),
+        ("URL", Some(display::visible(&failure.url))),
+        ("attempt", Some(failure.attempt.get().to_string())),
+        ("duration", failure.latency_ms.as_ref().map(millis)),
+        ("timeout", failure.timeout_ms.as_ref().map(millis)),
+    ];
+    facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect()
+}
+
+fn files(context: &CaseContext<'_>, side: Side, failure: &RunnerFailure) -> Vec<(&'static str, FileLink)> {
+    let metadata = match &failure.full_body_meta_saved_to {
+        Nullable::Value(href) => Some(href),
+        Nullable::Absent | Nullable::Null => None,
+    };
+    let files = [("full body", failure.full_body_saved_to.as_ref()), ("body metadata", metadata)];
+    files.into_iter().filter_map(|(name, href)| Some((name, context.asset(side, href?.as_str())))).collect()
+}
+
+/// The attempts of both sides.
+pub(crate) fn attempts(context: &CaseContext<'_>) -> Vec<AttemptView> {
+    let of_side = |side: Side| {
+        let case = context.artifact(side).envelope();
+        case.into_iter()
+            .flat_map(move |case| case.attempts.iter().map(move |attempt| attempt_view(side, case, attempt)))
+    };
+    Side::BOTH.into_iter().flat_map(of_side).collect()
+}
+
+fn attempt_view(side: Side, case: &CaseEnvelope, attempt: &Attempt) -> AttemptView {
+    let recorded = case.recorded.as_ref();
+    AttemptView {
+        side: side.as_str(),
+        number: attempt.attempt.get(),
+        started_at: display::visible(&attempt.started_at),
+        took: attempt.latency_ms.as_ref().map(|ms| display::duration(ms.as_f64())).unwrap_or_default(),
+        ok: attempt.outcome == AttemptOutcome::Ok && recorded.is_none_or(|recorded| recorded.succeeded),
+        outcome: match (attempt.outcome, attempt.error_class) {
+            // A recorded run has a status instead of an answer.
+            (AttemptOutcome::Ok, _) => {
+                let ending = recorded.and_then(|recorded| recorded.ending.as_deref());
+                display::visible(ending.unwrap_or("answered"))
+            }
+            (AttemptOutcome::RunnerError, Some(class)) => class.to_string(),
+            (AttemptOutcome::RunnerError, None) => "failed".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,221 @@
+//! The page of one case: its verdict with the reasons, and the evidence for them.
+
+use askama::Template;
+use counterproof_artifact::Side;
+
+use super::actions::{self, ActionsView};
+use super::anchors;
+use super::cells::{self, ValueView};
+use super::context::CaseContext;
+use super::expectations::{self, ExpectationView};
+use super::failures::{self, AttemptView, FailureView};
+use super::output::{self, OutputView};
+use super::reasons::{self, ReasonView};
+use super::repeats::{self, RepeatsView};
+use super::replay;
+use super::root_cause::{self, FindingView, RootCauseView, SeverityView};
+use super::steps::{self, StepsView};
+use super::usage::{self, UsageView};
+use super::violations::{self, InvalidArtifactView};
+use crate::files::{CopyFailures, FileCopy, FileLink};
+use crate::site::Site;
+use crate::view::display;
+use crate::view::verdict::{self, VerdictView};
+use counterproof_evaluator::CaseComparison;
+
+/// Reasons that are visible at once; the others are folded.
+const REASONS_OPEN: usize = 6;
+
+/// The view of the page.
+#[derive(Debug, Template)]
+#[template(path = "case/page.html")]
+pub(crate) struct CasePage {
+    root: &'static str,
+    case_id: String,
+    title: Option<String>,
+    verdict: VerdictView,
+    risk: Option<&'static str>,
+    facts: Vec<(&'static str, String)>,
+    input: Vec<ValueView>,
+    /// The link to the nearest page before this one.
+    previous: Option<String>,
+    /// The link to the nearest page after this one.
+    next: Option<String>,
+    reasons: Vec<ReasonView>,
+    more_reasons: Vec<ReasonView>,
+    cause: Option<RootCauseView>,
+    findings: Vec<FindingView>,
+    severity: Option<SeverityView>,
+    divergence: Option<ReasonView>,
+    /// One sentence per side without an answer and without a runner error.
+    absences: Vec<String>,
+    invalid: Vec<InvalidArtifactView>,
+    failures: Vec<FailureView>,
+    has_answer: bool,
+    actions: ActionsView,
+    output: OutputView,
+    expectations: Vec<ExpectationView>,
+    /// A summary where both sides meet all expectations; otherwise empty.
+    expectations_summary: String,
+    repeats: Option<RepeatsView>,
+    usage: Option<UsageView>,
+    steps: StepsView,
+    /// Whether the alignment of the steps is exact.
+    exact: bool,
+    attempts: Vec<AttemptView>,
+    artifacts: Vec<ArtifactView>,
+    /// The replay command, to be run in the report folder; empty where the request was not recorded.
+    replay: String,
+}
+
+/// The files of a side.
+#[derive(Debug, Clone)]
+struct ArtifactView {
+    side: &'static str,
+    anchor: String,
+    artifact: FileLink,
+    run: FileLink,
+}
+
+impl CasePage {
+    /// The page of a case without links to its neighbours, and the run files that it links to. Files in `failures` are shown as
+    /// missing.
+    pub(crate) fn new(site: &Site<'_>, case: &CaseComparison<'_>, failures: &CopyFailures) -> (Self, Vec<FileCopy>) {
+        let context = CaseContext::new(site, case, failures);
+        let page = Self::from_context(&context);
+        (page, context.into_copies())
+    }
+
+    fn from_context(context: &CaseContext<'_>) -> Self {
+        let row = &context.case.row;
+        // Targets are built before the sections that link to them, because a link only names an id that exists.
+        let artifacts = Side::BOTH.into_iter().map(|side| artifact(context, side)).collect();
+        let invalid = violations::view(context);
+        let failures = failures::view(context);
+        let output = output::view(context);
+        let steps = steps::view(context);
+        let actions = actions::view(context);
+        // A runner error has a section of its own, which includes the divergence.
+        let divergence = row.first_divergence.as_ref().filter(|_| failures.is_empty());
+        let mut reasons = reasons::view(context);
+        let more_reasons = reasons.split_off(reasons.len().min(REASONS_OPEN));
+        let divergence = divergence.map(|divergence| reasons::divergence(context, divergence));
+        let divergence = reasons::mark_first(&mut reasons, divergence);
+        Self {
+            root: "../",
+            case_id: row.case_id.to_string(),
+            title: row.title.as_deref().map(display::visible),
+            verdict: verdict::of_case(row),
+            risk: verdict::risk(row.risk_level),
+            facts: facts(context),
+            input: input(context),
+            previous: None,
+            next: None,
+            cause: root_cause::view(context).map(|cause| cause.without_repetition(&reasons)),
+            reasons,
+            more_reasons,
+            findings: root_cause::findings(context),
+            severity: root_cause::severity(row.severity.as_ref()),
+            divergence,
+            absences: absences(context),
+            invalid,
+            failures,
+            has_answer: Side::BOTH.into_iter().any(|side| context.answer(side).is_some()),
+            actions,
+            output,
+            expectations: expectations::view(&row.expectations),
+            expectations_summary: expectations::all_met(&row.expectations),
+            repeats: repeats::view(context),
+            usage: usage::view(context),
+            steps,
+            exact: context.case.differences.as_ref().is_none_or(|differences| differences.exact),
+            attempts: failures::attempts(context),
+            replay: replay::command(context),
+            artifacts,
+        }
+    }
+
+    /// The same page with links to its neighbours.
+    pub(crate) fn with_neighbours(self, previous: Option<String>, next: Option<String>) -> Self {
+        Self { previous, next, ..self }
+    }
+}
+
+fn artifact(context: &CaseContext<'_>, side: Side) -> ArtifactView {
+    ArtifactView {
+        side: side.as_str(),
+        anchor: context.anchors.add(anchors::artifact(side)),
+        artifact: context.artifact_file(side),
+        run: context.run_file(side),
+    }
+}
+
+fn absences(context: &CaseContext<'_>) -> Vec<String> {
+    Side::BOTH.into_iter().filter_map(|side| reasons::absence(side, context.artifact(side))).collect()
+}
+
+fn facts(context: &CaseContext<'_>) -> Vec<(&'static str, String)> {
+    let workflow = Side::BOTH.into_iter().find_map(|side| context.artifact(side).envelope()?.workflow_id.as_deref());
+    let spec = context.case.spec;
+    let suite = spec.and_then(|spec| spec.suite.as_deref());
+    let tags = spec.map(|spec| spec.metadata.tags.join(", ")).filter(|tags| !tags.is_empty());
+    [("workflow", workflow), ("suite", suite), ("tags", tags.as_deref())]
+        .into_iter()
+        .filter_map(|(name, fact)| Some((name, display::visible(fact?))))
+        .collect()
+}
+
+fn input(context: &CaseContext<'_>) -> Vec<ValueView> {
+    let Some(spec) = context.case.spec else { return Vec::new() };
+    let mut values = vec![cells::text("user", &spec.input.user, &context.budget)];
+    values.extend(spec.input.context.as_ref().map(|value| cells::value("context", value, &context.budget)));
+    if !spec.input.extra.is_empty() {
+        values.push(cells::value("more fields", &spec.input.extra, &context.budget));
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
+    use camino::Utf8Path;
+    use counterproof_store::RunReader;
+
+    use super::*;
+    use crate::files::copy_files;
+    use counterproof_evaluator::ComparedRun;
+    use counterproof_evaluator::{Request, compare, pair};
+
+    #[test]
+    fn a_page_says_which_file_could_not_be_copied_and_why() {
+        let runs = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample-runs/runs");
+        let open = |folder: &str| ComparedRun::new(RunReader::open(&runs.join(folder)).unwrap()).into();
+        let request = Request::new(open("baseline/sample-baseline"), open("new/sample-new"));
+        let ids = pair(&request.baseline, &request.new).unwrap();
+        let site = Site::with_runs(ids, &request.baseline, &request.new);
+        let pages = Mutex::new(Vec::new());
+        let page = |case: &CaseComparison<'_>| -> Result<(), Infallible> {
+            let (page, copies) = CasePage::new(&site, case, &CopyFailures::default());
+            let artifact = site.files(Side::New)[0].artifact_path(site.pages.stem(&case.row.case_id));
+            let Some(copy) = copies.into_iter().find(|copy| copy.target == artifact) else { return Ok(()) };
+            // A folder cannot be copied.
+            let directory = tempfile::tempdir().unwrap();
+            let out = Utf8Path::from_path(directory.path()).unwrap();
+            let failures = copy_files(out, [FileCopy { source: out.to_owned(), ..copy }]).unwrap();
+            let (page_without, copies) = CasePage::new(&site, case, &failures);
+            assert!(copies.iter().all(|copy| copy.target != artifact));
+            let link = format!("../{}\"", crate::encode_path(&artifact));
+            pages.lock().unwrap().push((page.render().unwrap(), page_without.render().unwrap(), link));
+            Ok(())
+        };
+        compare(&request, page).unwrap();
+        let pages = pages.into_inner().unwrap();
+        assert!(!pages.is_empty());
+        for (with, without, link) in pages {
+            assert!(with.contains(&link) && !with.contains("could not be copied"), "{with}");
+            assert!(!without.contains(&link) && without.contains("<strong>could not be copied: "), "{without}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Repeated runs of a case: pass rates with their tests, and the differences that are noise.
+
+use counterproof_artifact::Side;
+use counterproof_artifact::evaluation::{CaseMeasure, CaseRepeats, DifferingPairs, NoiseBasis, PlaceNoise, Rate, Tier};
+
+use super::context::CaseContext;
+use crate::view::display;
+use counterproof_evaluator::messages;
+
+/// The section.
+#[derive(Debug, Clone)]
+pub(crate) struct RepeatsView {
+    /// The runs that the rest of the page shows.
+    pub(crate) runs: String,
+    /// The pass rates.
+    pub(crate) measures: Vec<MeasureView>,
+    /// The locations at which runs differ.
+    pub(crate) locations: Vec<LocationView>,
+    /// What is not listed; empty where everything is.
+    pub(crate) more: String,
+}
+
+/// The pass rate of a measure on both sides.
+#[derive(Debug, Clone)]
+pub(crate) struct MeasureView {
+    pub(crate) name: &'static str,
+    pub(crate) baseline: String,
+    pub(crate) new: String,
+    /// The p-value and the corrected p-value.
+    pub(crate) p_value: String,
+    pub(crate) conclusion: String,
+}
+
+/// A location at which runs differ.
+#[derive(Debug, Clone)]
+pub(crate) struct LocationView {
+    pub(crate) name: String,
+    /// The pairs of baseline runs that differ here.
+    pub(crate) baseline: String,
+    /// The pairs of a baseline run and a new run that differ here.
+    pub(crate) new: String,
+    /// Whether the difference is noise.
+    pub(crate) noise: bool,
+    /// The basis of that decision.
+    pub(crate) basis: &'static str,
+}
+
+/// The section, where a side has several runs.
+pub(crate) fn view(context: &CaseContext<'_>) -> Option<RepeatsView> {
+    let repeats = context.case.row.repeats.as_ref()?;
+    let site = context.site;
+    let run = |index: u64, all: usize| format!("run {} of {all}", index + 1);
+    Some(RepeatsView {
+        runs: format!(
+            "This page shows {} of baseline and {} of new.",
+            run(repeats.shown.baseline, site.files(Side::Baseline).len()),
+            run(repeats.shown.new, site.files(Side::New).len())
+        ),
+        measures: repeats.measures.iter().map(measure).collect(),
+        locations: repeats.places.iter().map(location).collect(),
+        more: omitted(repeats),
+    })
+}
+
+fn omitted(repeats: &CaseRepeats) -> String {
+    let notes = [
+        (repeats.places_omitted, "more locations differ"),
+        (repeats.noise_omitted, "more differences below are noise, but not marked as such"),
+    ];
+    let notes = notes.into_iter().filter(|(count, _)| *count > 0);
+    notes.map(|(count, note)| format!("{} {note}", display::number(count))).collect::<Vec<_>>().join("; ")
+}
+
+fn measure(measure: &CaseMeasure) -> MeasureView {
+    let conclusion = match (measure.tier, measure.more_runs) {
+        (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) => {
+            format!("{}; {}", measure.tier.as_str(), messages::more_runs(more, measure.more_baseline_runs))
+        }
+        (tier, _) => tier.as_str().to_owned(),
+    };
+    MeasureView {
+        name: messages::measure(measure.code),
+        baseline: rate(&measure.baseline),
+        new: rate(&measure.new),
+        p_value: format!(
+            "{} (corrected {})",
+            messages::probability(measure.p),
+            messages::probability(measure.corrected)
+        ),
+        conclusion,
+    }
+}
+
+/// A rate with its interval: `4 of 5 (38–96 %)`.
+fn rate(rate: &Rate) -> String {
+    let counted = format!("{} of {}", display::number(rate.passed), display::number(rate.runs));
+    match rate.interval {
+        Some([low, high]) => format!("{counted} ({:.0}–{:.0} %)", low * 100.0, high * 100.0),
+        None => counted,
+    }
+}
+
+fn location(place: &PlaceNoise) -> LocationView {
+    let pairs = |pairs: DifferingPairs| format!("{} of {}", display::number(pairs.differ), display::number(pairs.of));
+    LocationView {
+        name: display::visible(&place.place),
+        baseline: pairs(place.baseline),
+        new: pairs(place.new),
+        noise: place.noise,
+        basis: basis(place.basis),
+    }
+}
+
+const fn basis(basis: NoiseBasis) -> &'static str {
+    match basis {
+        NoiseBasis::CaseTest => "test over the runs of this case",
+        NoiseBasis::PooledTest => "test over this location in all cases",
+        NoiseBasis::CaseSeen => "baseline runs differ from each other here",
+        NoiseBasis::PooledSeen => "baseline runs differ from each other here in other cases",
+        NoiseBasis::CaseNeverSeen => "baseline runs of this case never differ from each other here",
+        NoiseBasis::NeverSeen => "baseline runs never differ from each other here",
+        NoiseBasis::NotKnown => "needs at least two baseline runs",
+    }
+}

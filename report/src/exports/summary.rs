@@ -1,0 +1,276 @@
+//! `summary.md`: the Markdown summary for a pull request. It has a size limit: rows without room are omitted, least severe
+//! first, and counted.
+
+use std::collections::HashMap;
+
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, Verdict};
+
+use super::markdown;
+use super::report_context::ReportContext;
+use super::report_url::ReportUrl;
+use super::root_cause_rows::{self, Row};
+use crate::files::PageNames;
+use crate::layout;
+use crate::page_selection::PageSelection;
+use crate::view::{display, verdict};
+use counterproof_evaluator::evaluation_text;
+use counterproof_evaluator::text;
+use counterproof_evaluator::{ReviewLine, gate_headline, gate_qualifications, review_lines};
+
+/// The size limit of a summary in bytes: GitHub truncates the summary of a check here.
+pub const SUMMARY_UP_TO_BYTES: usize = 65_535;
+
+/// The maximum number of characters of a sentence.
+const LONGEST_SENTENCE: usize = 240;
+
+/// The maximum number of characters of the name of a rule or a location.
+const LONGEST_NAME: usize = 90;
+
+/// The maximum number of rules in the first line.
+const RULES_NAMED: usize = 3;
+
+/// The maximum number of review items.
+const REVIEW_LISTED: usize = 20;
+
+/// The maximum number of cases in a row.
+const CASES_NAMED: usize = 6;
+
+/// Returns the Markdown summary of at most `most_bytes` bytes; `None` if its first line is longer.
+pub fn summary(
+    evaluation: &Evaluation,
+    context: &ReportContext,
+    pages: PageSelection,
+    most_bytes: usize,
+) -> Option<String> {
+    let links = Links::new(evaluation, context.report_url.as_ref(), pages);
+    render(evaluation, &links, most_bytes)
+}
+
+/// The links of a summary into the published report.
+struct Links<'a> {
+    url: Option<&'a ReportUrl>,
+    pages: PageNames,
+    selection: PageSelection,
+}
+
+impl<'a> Links<'a> {
+    fn new(evaluation: &Evaluation, url: Option<&'a ReportUrl>, selection: PageSelection) -> Self {
+        let ids = evaluation.cases.iter().map(|case| case.case_id.clone()).collect();
+        Self { url, pages: PageNames::new(ids), selection }
+    }
+
+    fn case(&self, case: &CaseEvaluation) -> String {
+        let folder = self.url.filter(|url| url.is_folder() && self.selection.includes(case.verdict));
+        let id = &case.case_id;
+        match folder {
+            Some(url) => markdown::link(id.as_str(), &url.page(&layout::case_page(self.pages.stem(id)))),
+            None => markdown::code(id.as_str()),
+        }
+    }
+}
+
+fn render(evaluation: &Evaluation, links: &Links<'_>, most_bytes: usize) -> Option<String> {
+    let mut page = Page { text: String::new(), most: most_bytes };
+    if !page.add(&headline(evaluation)) {
+        return None;
+    }
+    page.add(&about(evaluation, links));
+    page.add(&counts(evaluation));
+    add_review(&mut page, evaluation, links);
+    add_rules(&mut page, evaluation);
+    add_changes(&mut page, evaluation, links);
+    Some(page.text)
+}
+
+/// Adds the gate rules, violated ones first, in at most half of the room, and the comparison rules without matches.
+fn add_rules(page: &mut Page, evaluation: &Evaluation) {
+    let mut rules: Vec<_> = evaluation.gate.rules.iter().collect();
+    rules.sort_by_key(|rule| rule.passed);
+    let head = "\n| | Rule | Cases | Limit |\n|---|---|---:|---|\n";
+    let half = page.most - page.room() / 2;
+    page.add_table(head, rules.into_iter().map(rule_row), half, |omitted| {
+        format!("\n{} not shown.\n", text::count(omitted, "more rule is", "more rules are"))
+    });
+    for unused in evaluation.rules.iter().filter(|rule| rule.matched == 0) {
+        let rule = markdown::code(&text::one_line(&unused.rule, LONGEST_SENTENCE));
+        page.add(&format!("\nComparison rule without matches: {rule}\n"));
+    }
+}
+
+/// Adds the review items, in at most half of the room.
+fn add_review(page: &mut Page, evaluation: &Evaluation, links: &Links<'_>) {
+    let items = review_lines(evaluation, REVIEW_LISTED);
+    if items.is_empty() {
+        return;
+    }
+    let ids: HashMap<_, _> = evaluation.cases.iter().map(|case| (&case.case_id, case)).collect();
+    let row = |item: &ReviewLine| {
+        let case = item.case_id.as_ref().and_then(|id| ids.get(id)).map(|case| links.case(case)).unwrap_or_default();
+        format!(
+            "| {case} | {} | {} |\n",
+            markdown::text(&item.kind, LONGEST_NAME),
+            markdown::text(&item.message, LONGEST_SENTENCE)
+        )
+    };
+    let half = page.most - page.room() / 2;
+    page.add_table(
+        "\n### Review\n\n| Case | What | Detail |\n|---|---|---|\n",
+        items.iter().map(row),
+        half,
+        |omitted| format!("\n{} not shown.\n", text::count(omitted, "more item is", "more items are")),
+    );
+}
+
+fn add_changes(page: &mut Page, evaluation: &Evaluation, links: &Links<'_>) {
+    let rows = root_cause_rows::rows(evaluation);
+    if rows.is_empty() {
+        page.add("\nNo changes.\n");
+        return;
+    }
+    // The last rows are omitted first, so the sizes are summed from the end.
+    let sizes: Vec<usize> = rows.iter().rev().map(|row| row.cases.len()).collect();
+    let head =
+        "\n### Changes by root cause\n\n| Verdict | Severity | Change | Root cause | Cases |\n|---|---|---|---|---|\n";
+    let end = page.most;
+    page.add_table(head, rows.iter().map(|row| change_row(row, links)), end, |omitted| {
+        let cases: usize = sizes.iter().take(omitted).sum();
+        format!(
+            "\n{} with {} not shown here; the report has all of them.\n",
+            text::count(omitted, "more row", "more rows"),
+            text::count(cases, "case is", "cases are")
+        )
+    });
+}
+
+/// A text with a size limit.
+struct Page {
+    text: String,
+    most: usize,
+}
+
+impl Page {
+    fn room(&self) -> usize {
+        self.most - self.text.len()
+    }
+
+    /// Adds a piece if there is room for all of it.
+    fn add(&mut self, piece: &str) -> bool {
+        let fits = piece.len() <= self.room();
+        if fits {
+            self.text.push_str(piece);
+        }
+        fits
+    }
+
+    /// Adds a table: its rows up to the first without room before `end`, and a note with the number of omitted rows.
+    fn add_table(
+        &mut self,
+        head: &str,
+        rows: impl ExactSizeIterator<Item = String>,
+        end: usize,
+        note: impl Fn(usize) -> String,
+    ) {
+        let all = rows.len();
+        let longest_note = note(all).len();
+        let end = end.min(self.most);
+        let mut table = head.to_owned();
+        let mut shown = 0;
+        for row in rows {
+            let needed = self.text.len() + table.len() + row.len() + longest_note;
+            if needed > end {
+                break;
+            }
+            table.push_str(&row);
+            shown += 1;
+        }
+        if shown > 0 {
+            self.add(&table);
+        }
+        if shown < all {
+            self.add(&note(all - shown));
+        }
+    }
+}
+
+fn headline(evaluation: &Evaluation) -> String {
+    let result = &evaluation.gate;
+    let sign = match result.outcome {
+        GateOutcome::Passed => "✓",
+        GateOutcome::Failed => "✗",
+        GateOutcome::NotEnoughData | GateOutcome::NotJudged => "?",
+    };
+    let violated: Vec<_> = result.rules.iter().filter(|rule| !rule.passed).collect();
+    let name = |rule: &&&GateRule| {
+        let name = markdown::text(&evaluation_text::rule(rule), LONGEST_NAME);
+        format!("{name} {}, {}", rule.actual, limit(rule))
+    };
+    let mut named: Vec<_> = violated.iter().take(RULES_NAMED).map(|rule| name(&rule)).collect();
+    if violated.len() > RULES_NAMED {
+        named.push(format!("{} more", violated.len() - RULES_NAMED));
+    }
+    let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join("; ")) };
+    let mut sentences = vec![format!("{}{named}", gate_headline(result))];
+    sentences.extend(gate_qualifications(evaluation));
+    format!("## {sign} {}\n", sentences.join(". "))
+}
+
+fn limit(rule: &GateRule) -> String {
+    markdown::text(&evaluation_text::limit(rule), LONGEST_NAME)
+}
+
+fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
+    let [baseline, new] = [&evaluation.baseline, &evaluation.new].map(|run| markdown::code(run.run_id.as_str()));
+    let report = links.url.map(|url| format!(" · [full report]({})", url.index_page())).unwrap_or_default();
+    let mut notes = vec![evaluation_text::case_summary(evaluation), evaluation_text::repeats(evaluation)];
+    notes.extend(evaluation_text::suite(evaluation));
+    notes.extend(evaluation_text::usage(evaluation));
+    let notes: Vec<_> = notes.iter().map(|note| markdown::text(note, LONGEST_SENTENCE)).collect();
+    format!("\nBaseline {baseline}, new {new}{report}\n\nSummary: {}.\n", notes.join("; "))
+}
+
+fn counts(evaluation: &Evaluation) -> String {
+    let counts = Verdict::WORST_FIRST.into_iter().filter_map(|verdict| {
+        let count = evaluation.counts.get(&verdict).copied().filter(|count| *count > 0)?;
+        let unconfirmed = evaluation_text::unconfirmed(evaluation, verdict);
+        Some(format!("{} {}{unconfirmed}", display::number(count), verdict::show(verdict).word))
+    });
+    let counts: Vec<_> = counts.collect();
+    let cases = text::count(evaluation.cases.len(), "case", "cases");
+    format!("\n**{cases}**: {}\n", if counts.is_empty() { "none".to_owned() } else { counts.join(" · ") })
+}
+
+fn rule_row(rule: &GateRule) -> String {
+    let result = match (rule.passed, rule.is_limited()) {
+        (false, _) => "✗ violated",
+        (true, false) => "",
+        (true, true) => "✓ met",
+    };
+    let name = markdown::text(&evaluation_text::rule(rule), LONGEST_NAME);
+    format!("| {result} | {name} | {} | {} |\n", rule.actual, limit(rule))
+}
+
+fn change_row(row: &Row<'_>, links: &Links<'_>) -> String {
+    let verdicts = row.verdicts();
+    let word = |verdict| {
+        let view = verdict::show(verdict);
+        format!("{} {}", view.sign.replace('~', "&#126;"), view.word)
+    };
+    let verdict: Vec<_> = match &verdicts[..] {
+        [(only, _)] => vec![word(*only)],
+        several => several.iter().map(|(verdict, count)| format!("{count} {}", word(*verdict))).collect(),
+    };
+    let mut cases: Vec<_> = row.cases.iter().take(CASES_NAMED).map(|case| links.case(case)).collect();
+    if row.cases.len() > CASES_NAMED {
+        cases.push(format!("{} more", row.cases.len() - CASES_NAMED));
+    }
+    let name = |text: &str| markdown::text(text, LONGEST_NAME);
+    let cause = row.cases[0].cause.as_ref().map(|cause| format!("{}: {}", name(&cause.code), name(&cause.place)));
+    format!(
+        "| {} | {} | {} | {} | {} |\n",
+        verdict.join(", "),
+        row.severity(),
+        markdown::text(row.message(), LONGEST_SENTENCE),
+        cause.unwrap_or_default(),
+        text::list(&cases)
+    )
+}

@@ -1,0 +1,190 @@
+//! The evaluations of a history. Of each, only a summary and the status of each case are kept.
+
+use std::collections::HashMap;
+
+use counterproof_artifact::CaseId;
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
+
+use counterproof_evaluator::evaluation_text;
+use counterproof_evaluator::text;
+
+/// The maximum number of characters of a reason.
+const LONGEST_REASON: usize = 160;
+
+/// The source of an evaluation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EvaluationSource {
+    /// The folder as the user named it.
+    pub folder: String,
+    /// The link to the report or the evaluation file, relative to the history folder and percent-encoded; `None` without a link.
+    pub href: Option<String>,
+}
+
+/// All evaluations, in the order in which their new runs started.
+#[derive(Debug, Default)]
+pub struct History {
+    entries: Vec<HistoryEntry>,
+    ids: Vec<CaseId>,
+    indexes: HashMap<CaseId, usize>,
+}
+
+/// An evaluation of the history.
+#[derive(Debug)]
+pub(crate) struct HistoryEntry {
+    /// The start of the new run. Texts that are no time sort before all times.
+    started: (Option<i128>, String),
+    pub(crate) source: EvaluationSource,
+    pub(crate) time: String,
+    pub(crate) baseline: String,
+    pub(crate) new: String,
+    pub(crate) counts: [u64; Verdict::WORST_FIRST.len()],
+    pub(crate) gate: GateOutcome,
+    pub(crate) headline: String,
+    /// The status of each case, by the index of the case.
+    cases: Vec<(u32, CaseStatus)>,
+    /// The reason of each failing case, by the index of the case.
+    reasons: HashMap<u32, String>,
+}
+
+/// The status of a case in an evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CaseStatus {
+    /// The case does not fail.
+    Passing,
+    /// New is worse than baseline, has no valid answer, or does not meet its expectations.
+    Failing,
+}
+
+impl HistoryEntry {
+    fn new(evaluation: &Evaluation, source: EvaluationSource) -> Self {
+        let new = &evaluation.new;
+        let mut counts = [0; Verdict::WORST_FIRST.len()];
+        // Counted from the cases, so that the chart and the case tables cannot contradict each other.
+        for case in &evaluation.cases {
+            if let Some(index) = Verdict::WORST_FIRST.iter().position(|verdict| *verdict == case.verdict) {
+                counts[index] += 1;
+            }
+        }
+        Self {
+            started: (new.started(), new.generated_at.clone()),
+            source,
+            time: new.generated_at.clone(),
+            baseline: evaluation.baseline.run_id.to_string(),
+            new: new.run_id.to_string(),
+            counts,
+            gate: evaluation.gate.outcome,
+            headline: evaluation_text::outcome(evaluation),
+            cases: Vec::with_capacity(evaluation.cases.len()),
+            reasons: HashMap::new(),
+        }
+    }
+
+    fn order(&self) -> impl Ord {
+        (&self.started, &self.new, &self.baseline)
+    }
+
+    fn is_same_comparison(&self, other: &Self) -> bool {
+        (&self.new, &self.baseline, &self.time) == (&other.new, &other.baseline, &other.time)
+    }
+}
+
+impl CaseStatus {
+    fn from_case(case: &CaseEvaluation) -> Self {
+        match case.verdict {
+            Verdict::Regressed | Verdict::Broken | Verdict::StillBroken | Verdict::Invalid | Verdict::Missing => {
+                CaseStatus::Failing
+            }
+            _ if case.is_unmet_on_new() => CaseStatus::Failing,
+            _ => CaseStatus::Passing,
+        }
+    }
+}
+
+impl History {
+    /// Adds an evaluation. A second evaluation of the same two runs at the same time is rejected with the source of the first.
+    pub fn add(&mut self, evaluation: &Evaluation, source: EvaluationSource) -> Result<(), EvaluationSource> {
+        let mut entry = HistoryEntry::new(evaluation, source);
+        if let Some(known) = self.entries.iter().find(|known| known.is_same_comparison(&entry)) {
+            return Err(known.source.clone());
+        }
+        for case in &evaluation.cases {
+            let index = self.index(&case.case_id);
+            let status = CaseStatus::from_case(case);
+            entry.cases.push((index, status));
+            if status == CaseStatus::Failing {
+                entry.reasons.insert(index, reason(case));
+            }
+        }
+        self.retain_first_reasons(&mut entry);
+        // Inserted in the order of the runs: evaluations are added in any order.
+        let at = self.entries.iter().position(|known| known.order() > entry.order()).unwrap_or(self.entries.len());
+        self.entries.insert(at, entry);
+        Ok(())
+    }
+
+    /// Drops reasons that are never shown: the page shows the reason of the first failure of a case only.
+    fn retain_first_reasons(&mut self, entry: &mut HistoryEntry) {
+        for known in &mut self.entries {
+            if known.reasons.is_empty() {
+                continue;
+            }
+            if known.order() < entry.order() {
+                entry.reasons.retain(|index, _| !known.reasons.contains_key(index));
+            } else {
+                known.reasons.retain(|index, _| !entry.reasons.contains_key(index));
+            }
+        }
+    }
+
+    fn index(&mut self, id: &CaseId) -> u32 {
+        // Case ids are stored once and referred to by index: a history holds every case of every evaluation.
+        let index = *self.indexes.entry(id.clone()).or_insert_with(|| {
+            self.ids.push(id.clone());
+            self.ids.len() - 1
+        });
+        u32::try_from(index).unwrap_or(u32::MAX)
+    }
+
+    /// The number of evaluations.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns whether there is no evaluation.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The evaluations, oldest first.
+    pub(crate) fn entries(&self) -> &[HistoryEntry] {
+        &self.entries
+    }
+
+    /// Every case with its status in each evaluation, oldest first; `None` where an evaluation does not include the case.
+    pub(crate) fn statuses(&self) -> Vec<(&CaseId, Vec<Option<CaseStatus>>)> {
+        let mut statuses: Vec<_> = self.ids.iter().map(|id| (id, vec![None; self.entries.len()])).collect();
+        for (number, entry) in self.entries.iter().enumerate() {
+            for (index, status) in &entry.cases {
+                statuses[*index as usize].1[number] = Some(*status);
+            }
+        }
+        statuses
+    }
+
+    /// The reason of the first failure of a case.
+    pub(crate) fn first_reason(&self, entry: usize, id: &CaseId) -> &str {
+        let index = self.indexes.get(id).and_then(|index| u32::try_from(*index).ok());
+        index.and_then(|index| self.entries[entry].reasons.get(&index)).map_or("", String::as_str)
+    }
+}
+
+fn reason(case: &CaseEvaluation) -> String {
+    match (case.reasons.first(), case.unmet_on_new().first()) {
+        (Some(reason), _) => text::one_line(&reason.message, LONGEST_REASON),
+        (None, Some(unmet)) => {
+            let found = unmet.new.as_ref().map_or("", |new| new.found());
+            text::one_line(&format!("{} not met on both sides: {found}", unmet.code), LONGEST_REASON)
+        }
+        (None, None) => String::new(),
+    }
+}

@@ -1,0 +1,36 @@
+//! Renders the comparison of two runs: a folder of static pages that open from disk without a server, a network or scripts,
+//! its exports for other programs, and the history of many comparisons. Nothing about a case is decided here.
+//!
+//! Each case page is rendered by the worker that compared the case, which then drops it; the index is written from the
+//! evaluation at the end. A page is a view of display-ready values plus a template of loops and conditions. Views never
+//! touch the output folder: they collect references to run files, and the writer copies those files afterwards.
+//!
+//! ```text
+//! layout, error ← view ← files ← site ← case, index, exports ← writer
+//! layout, view                       ← history
+//!
+//! index.html  lists/<verdict>-<page>.html  cases/<caseId>.html  static/  artifacts/{baseline,new}/…
+//! evaluation.json  summary.md  junit.xml  results.sarif
+//! ```
+
+mod case;
+mod error;
+mod exports;
+mod files;
+mod folder;
+pub mod history;
+mod index;
+mod layout;
+mod page_queue;
+mod page_selection;
+mod site;
+mod url_path;
+mod view;
+mod writer;
+
+pub use error::ReportError;
+pub use exports::sarif;
+pub use exports::{CaseLocation, ReportContext, ReportUrl, ReportUrlError, SUMMARY_UP_TO_BYTES, summary};
+pub use page_selection::PageSelection;
+pub use url_path::encode_path;
+pub use writer::ReportWriter;

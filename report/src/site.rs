@@ -1,0 +1,80 @@
+//! What views know about the report: the names of its pages, the cases that have one, and the run files.
+
+use counterproof_artifact::evaluation::CaseEvaluation;
+use counterproof_artifact::{CaseId, Run, Side, Sides};
+
+use super::files::{CopyFailures, FileRef, PageNames, RunFiles};
+use super::layout;
+use super::page_selection::PageSelection;
+use super::url_path::encode_path;
+use counterproof_evaluator::SideRuns;
+
+/// What views know about the report. It is read-only and shared between threads.
+#[derive(Debug)]
+pub(crate) struct Site<'a> {
+    /// The names of the case pages.
+    pub(crate) pages: PageNames,
+    /// The cases that have a page.
+    pub(crate) selection: PageSelection,
+    /// The run documents that could not be read.
+    pub(crate) failures: CopyFailures,
+    /// The runs of both sides; `None` where the report is made from the evaluation alone.
+    runs: Option<Sides<SideFiles<'a>>>,
+}
+
+/// The run document and the files of one side.
+#[derive(Debug)]
+struct SideFiles<'a> {
+    /// The document of the first run.
+    document: &'a Run,
+    /// The files of each run.
+    files: Vec<RunFiles<'a>>,
+}
+
+impl<'a> SideFiles<'a> {
+    fn new(side: Side, runs: &'a SideRuns) -> Self {
+        Self { document: runs.first().reader().run(), files: RunFiles::of_side(side, runs) }
+    }
+}
+
+impl<'a> Site<'a> {
+    /// The site of a report with run folders. Every case has a page.
+    pub(crate) fn with_runs(ids: Vec<CaseId>, baseline: &'a SideRuns, new: &'a SideRuns) -> Self {
+        let runs = Sides { baseline: SideFiles::new(Side::Baseline, baseline), new: SideFiles::new(Side::New, new) };
+        let selection = PageSelection::All;
+        Self { pages: PageNames::new(ids), selection, failures: CopyFailures::default(), runs: Some(runs) }
+    }
+
+    /// The site of a report without run folders. No case has a page.
+    pub(crate) fn without_runs(ids: Vec<CaseId>) -> Self {
+        let selection = PageSelection::None;
+        Self { pages: PageNames::new(ids), selection, failures: CopyFailures::default(), runs: None }
+    }
+
+    /// The files of each run of a side; empty without run folders.
+    pub(crate) fn files(&self, side: Side) -> &[RunFiles<'a>] {
+        self.runs.as_ref().map_or(&[], |runs| &runs.get(side).files)
+    }
+
+    /// The document of the first run of each side, where the run folders are known.
+    pub(crate) fn documents(&self) -> Option<Sides<&'a Run>> {
+        self.runs.as_ref().map(|runs| runs.as_ref().map(|side| side.document))
+    }
+
+    /// The run document of every run with its side.
+    pub(crate) fn run_files(&self) -> Vec<(Side, FileRef)> {
+        let of_side =
+            |side: Side| self.files(side).iter().map(move |files| (side, self.failures.apply(files.run().clone())));
+        Side::BOTH.into_iter().flat_map(of_side).collect()
+    }
+
+    /// The path of the page of a case within the report.
+    pub(crate) fn case_page(&self, id: &CaseId) -> String {
+        layout::case_page(self.pages.stem(id))
+    }
+
+    /// The link to the page of a case, relative to the report folder; `None` for a case without a page.
+    pub(crate) fn case_href(&self, case: &CaseEvaluation) -> Option<String> {
+        self.selection.includes(case.verdict).then(|| encode_path(&self.case_page(&case.case_id)))
+    }
+}

@@ -1,0 +1,196 @@
+//! The report writer. It writes case pages while the comparison runs, from any thread, and the index at the end.
+
+use std::sync::{Mutex, PoisonError};
+
+use askama::Template;
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::CaseId;
+use counterproof_artifact::evaluation::{Evaluation, Verdict};
+use counterproof_store::EVALUATION_FILE;
+use counterproof_store::write::{self, Durability, FolderReplacement, INDEX_FILE};
+
+use super::case::CasePage;
+use super::error::ReportError;
+use super::exports::{self, ReportContext};
+use super::files::copy_files;
+use super::folder;
+use super::index::{self, IndexPage};
+use super::page_queue::{PageQueue, ReadyPage};
+use super::page_selection::PageSelection;
+use super::site::Site;
+use super::url_path::encode_path;
+use counterproof_evaluator::SideRuns;
+use counterproof_evaluator::{CaseComparison, Request, pair};
+
+/// Most pages are smaller.
+const PAGE_BYTES: usize = 32 * 1024;
+
+/// A report under construction. Threads can share it. Until it is finished, the report that is in its folder stays unchanged.
+#[derive(Debug)]
+pub struct ReportWriter<'a> {
+    site: Site<'a>,
+    /// The verdicts, where they are known in advance; otherwise empty.
+    verdicts: Vec<Verdict>,
+    /// Pages that wait for their neighbours; `None` where every case has a page, so that the neighbours are known.
+    queue: Option<Mutex<PageQueue<Box<CasePage>>>>,
+    /// The folder as the caller named it.
+    out: Utf8PathBuf,
+    replacement: FolderReplacement,
+}
+
+impl<'a> ReportWriter<'a> {
+    /// Starts the report of a comparison that will be in the folder `out`.
+    pub fn create(out: &Utf8Path, request: &'a Request<'_>) -> Result<Self, ReportError> {
+        let ids = pair(&request.baseline, &request.new)?;
+        Self::start(out, ids, &request.baseline, &request.new)
+    }
+
+    /// Starts the report of an earlier comparison, with the runs that were compared.
+    pub fn with_runs(
+        out: &Utf8Path,
+        evaluation: &Evaluation,
+        baseline: &'a SideRuns,
+        new: &'a SideRuns,
+    ) -> Result<Self, ReportError> {
+        let verdicts = evaluation.cases.iter().map(|case| case.verdict).collect();
+        Ok(Self { verdicts, ..Self::start(out, case_ids(evaluation), baseline, new)? })
+    }
+
+    /// Starts the report of an earlier comparison without its runs. Such a report has no case pages.
+    pub fn without_runs(out: &Utf8Path, evaluation: &Evaluation) -> Result<Self, ReportError> {
+        let replacement = folder::begin(out)?;
+        let site = Site::without_runs(case_ids(evaluation));
+        Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned(), replacement })
+    }
+
+    fn start(out: &Utf8Path, ids: Vec<CaseId>, baseline: &'a SideRuns, new: &'a SideRuns) -> Result<Self, ReportError> {
+        for run in baseline.iter().chain(new.iter()) {
+            let run = run.reader().folder();
+            if is_inside(run, out) {
+                return Err(ReportError::RunInside { run: run.to_owned(), out: out.to_owned() });
+            }
+        }
+        let replacement = folder::begin(out)?;
+        let mut site = Site::with_runs(ids, baseline, new);
+        // Every page links to the run documents. Copying them before the threads start avoids concurrent copies.
+        site.failures = copy_files(replacement.path(), site.run_files().into_iter().filter_map(|(_, file)| file.copy))?;
+        Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned(), replacement })
+    }
+
+    /// Limits the case pages to a selection.
+    #[must_use]
+    pub fn with_pages(mut self, selection: PageSelection) -> Self {
+        let mut queue = PageQueue::new(self.site.pages.count());
+        for (index, verdict) in self.verdicts.iter().enumerate() {
+            if !selection.includes(*verdict) {
+                queue.decide(index, None);
+            }
+        }
+        self.queue = (selection == PageSelection::Changed).then(|| Mutex::new(queue));
+        self.site.selection = selection;
+        self
+    }
+
+    /// Writes the page of a case and copies the files it links to, if the case has a page. With a selection, the page is
+    /// written as soon as its neighbours are known.
+    pub fn write_case(&self, case: &CaseComparison<'_>) -> Result<(), ReportError> {
+        let page =
+            if self.site.selection.includes(case.row.verdict) { Some(Box::new(self.case_page(case)?)) } else { None };
+        if let Some(queue) = &self.queue {
+            // The lock covers the decision only: pages are rendered and written by the thread that made them ready.
+            let ready = queue.lock().unwrap_or_else(PoisonError::into_inner).decide(case.index, page);
+            return ready.into_iter().try_for_each(|ready| self.write_ready(ready));
+        }
+        let Some(page) = page else { return Ok(()) };
+        let (previous, next) = (case.index.checked_sub(1), case.index.checked_add(1));
+        self.write_ready(ReadyPage { index: case.index, previous, next, page })
+    }
+
+    /// Builds the page of a case and copies the files it links to.
+    fn case_page(&self, case: &CaseComparison<'_>) -> Result<CasePage, ReportError> {
+        let (page, copies) = CasePage::new(&self.site, case, &self.site.failures);
+        let failures = copy_files(self.replacement.path(), copies)?;
+        if failures.is_empty() {
+            return Ok(page);
+        }
+        // Built again, because the page must not link to files that are not there. Only a copy shows that a file is readable
+        // to its end: a check before would read every file twice.
+        let failures = self.site.failures.merged_with(failures);
+        Ok(CasePage::new(&self.site, case, &failures).0)
+    }
+
+    fn write_ready(&self, ready: ReadyPage<Box<CasePage>>) -> Result<(), ReportError> {
+        let pages = &self.site.pages;
+        let neighbour = |index: Option<usize>| {
+            let id = pages.id(index?)?;
+            Some(format!("{}.html", encode_path(pages.stem(id))))
+        };
+        let Some(id) = pages.id(ready.index) else { return Ok(()) };
+        let page = ready.page.with_neighbours(neighbour(ready.previous), neighbour(ready.next));
+        self.write_page(&self.site.case_page(id), &page)
+    }
+
+    /// Writes the index, the lists, `evaluation.json` and the exports, and puts the report in its place. Returns the path of the
+    /// index.
+    pub fn finish(self, evaluation: &Evaluation) -> Result<Utf8PathBuf, ReportError> {
+        self.finish_with(evaluation, &ReportContext::default())
+    }
+
+    /// Like [`ReportWriter::finish`], with exports that refer to locations outside of the report.
+    pub fn finish_with(self, evaluation: &Evaluation, context: &ReportContext) -> Result<Utf8PathBuf, ReportError> {
+        write::write_json(&self.path(EVALUATION_FILE), evaluation, Durability::Synced)?;
+        self.finish_pages(evaluation, context)
+    }
+
+    /// Like [`ReportWriter::finish_with`] for an evaluation that was read from `bytes`, which are written unchanged.
+    pub fn finish_from_bytes(
+        self,
+        evaluation: &Evaluation,
+        bytes: &[u8],
+        context: &ReportContext,
+    ) -> Result<Utf8PathBuf, ReportError> {
+        write::write(&self.path(EVALUATION_FILE), bytes, Durability::Synced)?;
+        self.finish_pages(evaluation, context)
+    }
+
+    fn finish_pages(self, evaluation: &Evaluation, context: &ReportContext) -> Result<Utf8PathBuf, ReportError> {
+        if let Some(queue) = &self.queue {
+            let rest = queue.lock().unwrap_or_else(PoisonError::into_inner).drain();
+            rest.into_iter().try_for_each(|ready| self.write_ready(ready))?;
+        }
+        exports::write(self.replacement.path(), evaluation, context, self.site.selection)?;
+        let groups = index::groups(evaluation);
+        for (path, page) in index::list_pages(&self.site, evaluation, &groups) {
+            self.write_page(&path, &page)?;
+        }
+        for (path, script) in index::search_scripts(&self.site, evaluation) {
+            write::write_new(&self.path(&path), script.as_bytes())?;
+        }
+        self.write_page(INDEX_FILE, &IndexPage::new(&self.site, evaluation, &groups))?;
+        self.replacement.publish()?;
+        Ok(self.out.join(INDEX_FILE))
+    }
+
+    fn write_page(&self, path: &str, page: &impl Template) -> Result<(), ReportError> {
+        // Growing a text to the size of a page copies it several times.
+        let mut html = String::with_capacity(PAGE_BYTES);
+        page.render_into(&mut html).map_err(|source| ReportError::Render { page: path.to_owned(), source })?;
+        Ok(write::write_new(&self.path(path), html.as_bytes())?)
+    }
+
+    /// The path of a file while the report is written.
+    fn path(&self, name: &str) -> Utf8PathBuf {
+        self.replacement.path().join(name)
+    }
+}
+
+fn case_ids(evaluation: &Evaluation) -> Vec<CaseId> {
+    evaluation.cases.iter().map(|case| case.case_id.clone()).collect()
+}
+
+fn is_inside(folder: &Utf8Path, out: &Utf8Path) -> bool {
+    match (folder.canonicalize_utf8(), out.canonicalize_utf8()) {
+        (Ok(folder), Ok(out)) => folder.starts_with(out),
+        _ => false,
+    }
+}
