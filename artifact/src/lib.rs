@@ -62,9 +62,7 @@ pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
 pub use name::{CaseId, NameError, RunId};
 pub use nullable::Nullable;
 pub use number::{Count, Millis, Quantity};
-pub use run::{
-    Accepted, Backoff, Confirmation, Limits, PROGRAM, RetryPolicy, Run, RunSchema, ShardOf, Stats, UntilDecided,
-};
+pub use run::{Accepted, Backoff, Confirmation, Limits, PROGRAM, RetryPolicy, Run, RunSchema, ShardOf, Stats};
 pub use share::{Share, ShareError, ShareRangeError};
 pub use side::Side;
 pub use sides::Sides;

@@ -87,9 +87,6 @@ pub struct Run {
     /// The number of repeats in the group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Count>,
-    /// The settings of repeats that run only the cases that earlier repeats left undecided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until_decided: Option<UntilDecided>,
     /// The run whose flipped cases this run asks again; absent for every other run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
@@ -134,7 +131,6 @@ impl Run {
             group_id: None,
             repeat: None,
             repeats: None,
-            until_decided: None,
             confirmation: None,
             deterministic: None,
             accepted: None,
@@ -198,18 +194,6 @@ pub struct ShardOf {
     pub cases_total: Count,
     /// The index of each selected case among all cases, counted from 0.
     pub positions: Vec<Count>,
-    /// Fields that this version does not know.
-    #[serde(flatten)]
-    pub extra: Extra,
-}
-
-/// Settings of repeats that stop once a case is decided.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct UntilDecided {
-    /// The baseline runs that the repeats are compared with.
-    pub against: Vec<RunId>,
-    /// The number of initial repeats that run every case.
-    pub full_rounds: Count,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,

@@ -19,7 +19,7 @@ pub(crate) struct ConfirmArgs {
     /// lost evidence. The runs have the IDs ID-c1 to ID-cN. `counterproof compare` judges these cases by all their runs. The baseline
     /// is that of --against [default: the latest run in RUNS/baseline, with its repeats].
     #[arg(
-        long, value_name = "N", value_parser = at_least_one, conflicts_with_all = ["repeat", "repeat_until_decided", "shard"]
+        long, value_name = "N", value_parser = at_least_one, conflicts_with_all = ["repeat", "shard"]
     )]
     pub(crate) confirm: Option<NonZeroU32>,
 

@@ -170,8 +170,7 @@ pub(crate) fn warn_about_side(run: &RunReader, side: Side, streams: &mut Streams
 /// Warns if only some repeats of a group are selected.
 fn warn_about_missing_repeats(runs: &[RunReader], side: Side, streams: &mut Streams) {
     let mut groups: BTreeMap<_, (u64, u64)> = BTreeMap::new();
-    // A group that repeats until decided may stop before its maximum.
-    for run in runs.iter().map(RunReader::run).filter(|run| run.until_decided.is_none()) {
+    for run in runs.iter().map(RunReader::run) {
         if let (Some(group), Some(repeats)) = (&run.group_id, run.repeats) {
             groups.entry(group).or_insert((0, repeats.get())).0 += 1;
         }

@@ -5,9 +5,8 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use camino::Utf8PathBuf;
-use clap::ArgGroup;
 use counterproof_artifact::RunId;
-use counterproof_runner::{Repeat, RunShard, Settings, Shard, ShardError, Start, UntilDecidedPlan};
+use counterproof_runner::{Repeat, RunShard, Settings, Shard, ShardError, Start};
 use uuid::Uuid;
 
 use crate::command_error::CommandError;
@@ -16,7 +15,6 @@ use crate::value_parsers::{at_least_one, new_run_id};
 
 /// Options that decide which runs are made.
 #[derive(Debug, clap::Args)]
-#[command(group(ArgGroup::new("judged").args(["repeat_until_decided", "confirm"])))]
 pub(crate) struct PlanArgs {
     /// ID of the run and name of its folder [default: a new time-ordered UUID]
     #[arg(long, value_name = "ID", value_parser = new_run_id)]
@@ -43,21 +41,9 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     repeat: Option<NonZeroU32>,
 
-    /// Repeat runs of side `new` until every case is decided against the baseline
-    ///
-    /// The runs have the IDs ID-r1, ID-r2 and so on. The first rounds run all cases, later rounds only the undecided ones.
-    #[arg(
-        long, requires = "against", requires = "max", conflicts_with_all = ["repeat", "shard", "retry_errors"]
-    )]
-    pub(crate) repeat_until_decided: bool,
-
-    /// With --repeat-until-decided or --confirm: run folders of the baseline
-    #[arg(long, value_name = "BASELINE", num_args = 1.., requires = "judged")]
+    /// With --confirm: run folders of the baseline
+    #[arg(long, value_name = "BASELINE", num_args = 1.., requires = "confirm")]
     pub(crate) against: Vec<Utf8PathBuf>,
-
-    /// With --repeat-until-decided: maximum number of runs
-    #[arg(long, value_name = "N", requires = "repeat_until_decided", value_parser = at_least_one)]
-    pub(crate) max: Option<NonZeroU32>,
 
     #[command(flatten)]
     pub(crate) confirm: ConfirmArgs,
@@ -95,13 +81,6 @@ pub(crate) struct PlannedRun {
 }
 
 impl PlannedRun {
-    /// Returns the settings of this run as one round of a sequential test.
-    pub(crate) fn round_settings(&self, shared: &Settings, until_decided: UntilDecidedPlan) -> Settings {
-        let mut settings = self.settings(shared);
-        settings.repeat = settings.repeat.map(|repeat| Repeat { until_decided: Some(until_decided), ..repeat });
-        settings
-    }
-
     /// Returns the settings of this run.
     pub(crate) fn settings(&self, shared: &Settings) -> Settings {
         Settings {
@@ -139,7 +118,7 @@ impl PlanArgs {
             }
             None => Uuid::now_v7().to_string().parse().map_err(CommandError::usage)?,
         };
-        let numbers: Vec<Option<u32>> = match self.repeats() {
+        let numbers: Vec<Option<u32>> = match self.repeat {
             None => vec![None],
             Some(of) => (1..=of.get()).map(Some).collect(),
         };
@@ -171,17 +150,13 @@ impl PlanArgs {
         }
     }
 
-    fn repeats(&self) -> Option<NonZeroU32> {
-        self.repeat.or(self.max)
-    }
-
     /// Plans the run with this repeat number, or the only run if there are no repeats.
     fn planned_run(&self, id: &RunId, number: Option<u32>, shard: Option<Shard>) -> Result<PlannedRun, CommandError> {
         let mut run_id = id.clone();
         let mut repeat = None;
-        if let (Some(number), Some(of)) = (number, self.repeats()) {
+        if let (Some(number), Some(of)) = (number, self.repeat) {
             run_id = with_suffix(&run_id, &format!("r{number}"))?;
-            repeat = Some(Repeat { group_id: id.clone(), number, of: of.get(), until_decided: None });
+            repeat = Some(Repeat { group_id: id.clone(), number, of: of.get() });
         }
         // The first run must exist if the command resumes one: otherwise the ID is mistyped.
         let start = self.start(number.is_some_and(|number| number > 1));
@@ -228,8 +203,6 @@ mod tests {
         assert_eq!(ids(&["--run-id", "n", "--shard", "auto"]).unwrap(), ["n-s3of4"]);
         let both = ids(&["--resume", "n", "--shard", "auto/4", "--repeat", "2"]).unwrap();
         assert_eq!(both, ["n-r1-s3of4", "n-r2-s3of4"]);
-        let rounds = ["--run-id", "n", "--repeat-until-decided", "--max", "2", "--against", "b1", "b2"];
-        assert_eq!(ids(&rounds).unwrap(), ["n-r1", "n-r2"]);
         assert_eq!(ids(&[]).unwrap().len(), 1);
     }
 
@@ -249,10 +222,8 @@ mod tests {
             &["--run-id", "n", "--resume", "n"],
             &["--run-id", "n", "--retry-errors"],
             &["--run-id", "n", "--repeat", "0"],
-            &["--run-id", "n", "--repeat-until-decided", "--max", "9"],
-            &["--run-id", "n", "--repeat-until-decided", "--against", "b"],
-            &["--run-id", "n", "--against", "b", "--max", "9"],
-            &["--run-id", "n", "--repeat-until-decided", "--against", "b", "--max", "9", "--repeat", "3"],
+            &["--run-id", "n", "--against", "b"],
+            &["--run-id", "n", "--confirm", "2", "--repeat", "3"],
         ] {
             assert!(ids(line).is_err(), "{line:?}");
         }

@@ -15,18 +15,13 @@ pub(crate) fn path(path: &Utf8Path) -> String {
     quoted(&format!("{prefix}{path}")).into_owned()
 }
 
-/// Quotes paths that are arguments of a printed command.
-pub(crate) fn paths<'a>(paths: impl IntoIterator<Item = &'a Utf8Path>) -> String {
-    paths.into_iter().map(path).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn paths_are_single_words_and_no_options() {
-        let listed = ["runs/new/r1", "my runs/$1", "--out"].map(Utf8Path::new);
-        assert_eq!(paths(listed), "runs/new/r1 'my runs/$1' ./--out");
+        let quoted = ["runs/new/r1", "my runs/$1", "--out"].map(|listed| path(Utf8Path::new(listed)));
+        assert_eq!(quoted, ["runs/new/r1", "'my runs/$1'", "./--out"]);
     }
 }

@@ -76,7 +76,6 @@ pub use gate::{
 };
 pub use judge::signals::{Domain, SignalSettings};
 pub use judge::{CallOutcome, Expectations, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes};
-pub use repeats::{CaseStatus, RoundStatus, round_statuses};
 pub use statistics::Thresholds;
 
 // The comparison.

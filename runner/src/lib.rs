@@ -70,6 +70,6 @@ pub use run::{ResumeError, RunError, Summary, run};
 pub use settings::{
     AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Header,
     HeaderError, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
-    TrustedCertificates, UntilDecidedPlan,
+    TrustedCertificates,
 };
 pub use system::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};

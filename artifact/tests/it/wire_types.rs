@@ -7,7 +7,7 @@ use counterproof_artifact::{
     Count, Event, EventBody, EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema,
     FinalOutput, FinalOutputEvent, Href, Labels, LabelsSchema, Limits, Manifest, ManifestItem, ManifestSchema, Millis,
     Nullable, Outcome, ProposedAction, Retrieval, RetryPolicy, RiskLevel, Run, RunId, RunSchema, RunnerFailure,
-    Sha256Digest, ShardOf, Side, Stats, ToolCall, ToolResult, ToolStatus, UntilDecided, Usage,
+    Sha256Digest, ShardOf, Side, Stats, ToolCall, ToolResult, ToolStatus, Usage,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -142,12 +142,6 @@ prop_compose! {
 }
 
 prop_compose! {
-    pub(crate) fn until_decided()(against in vec(run_id(), 0..3), full_rounds in count(), extra in extra()) -> UntilDecided {
-        UntilDecided { against, full_rounds, extra }
-    }
-}
-
-prop_compose! {
     pub(crate) fn confirmation()(
         of in run_id(), against in vec(run_id(), 0..3), index in option::of(count()), count in option::of(count()),
         extra in extra(),
@@ -168,7 +162,7 @@ prop_compose! {
         (case_digests, cases_digest) in (option::of(btree_map(case_id(), digest(), 0..3)), option::of(digest())),
         (shard, group_id) in (option::of(shard_of()), option::of(run_id())),
         (repeat, repeats, accepted) in (option::of(count()), option::of(count()), option::of(accepted())),
-        (until_decided, confirmation) in (option::of(until_decided()), option::of(confirmation())),
+        confirmation in option::of(confirmation()),
         deterministic: Option<bool>,
         extra in extra(),
     ) -> Run {
@@ -176,7 +170,7 @@ prop_compose! {
             schema_version: RunSchema::V1, run_id, version, generated_at, base_url, cases_path, out_dir,
             selected_case_ids, runner_version, repo_commit, dirty, node_version, timeout_ms, retries, concurrency,
             retry_policy, limits, case_digests, cases_digest, shard, group_id, repeat, repeats, accepted,
-            until_decided, confirmation, deterministic, stats, extra,
+            confirmation, deterministic, stats, extra,
         }
     }
 }

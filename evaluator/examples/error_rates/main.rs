@@ -8,16 +8,15 @@ mod simulation;
 
 use std::io::{self, Write};
 
-use counterproof_evaluator::statistics::{CaseTests, SuiteDecision, Tier, benjamini_hochberg};
+use counterproof_evaluator::statistics::{CaseTests, SuiteDecision, Tier};
 
-use simulation::{Suite, adaptive_nights, alarm_of_one_case, place_nights, suite_that_falls, unchanged_suites};
+use simulation::{Suite, alarm_of_one_case, benjamini_hochberg, place_nights, suite_that_falls, unchanged_suites};
 
 fn main() -> io::Result<()> {
     let mut out = io::stdout().lock();
     print_one_case(&mut out)?;
     print_false_alarms(&mut out)?;
     print_power(&mut out)?;
-    print_adaptive(&mut out)?;
     print_places(&mut out)?;
     out.flush()
 }
@@ -60,22 +59,6 @@ fn print_power(out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "one of 100 cases, 100 → {:.0} %, {runs} runs: convicted in {nights} of 2000", 100.0 * new)?;
         writeln!(out, "  by the plain procedure of Benjamini & Hochberg: {plain}")?;
     }
-    Ok(())
-}
-
-/// Alarms and runs of adaptive repeats.
-fn print_adaptive(out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "adaptive, 20 baseline runs, at most 20 rounds: alarms of 2000, runs a night")?;
-    for new in [0.95, 0.8, 0.6, 0.3] {
-        let (alarms, spent) = adaptive_nights(&[(0.95, new)], 20, 20, 2000);
-        writeln!(out, "  one case 95 → {:.0} %: {alarms}, {spent:.1}", 100.0 * new)?;
-    }
-    let mut suite = Suite::mixed("", 20, 0);
-    let (alarms, spent) = adaptive_nights(&suite.rates, 20, 20, 2000);
-    writeln!(out, "  20 cases, steady to flaky: {alarms}, {spent:.1} in place of 400")?;
-    suite.rates[0].1 = 0.3;
-    let (alarms, spent) = adaptive_nights(&suite.rates, 20, 20, 2000);
-    writeln!(out, "  20 cases, one of them 100 → 30 %: {alarms}, {spent:.1} in place of 400")?;
     Ok(())
 }
 

@@ -2,8 +2,7 @@
 //! Shared by the example and the tests.
 
 use counterproof_evaluator::statistics::{
-    CaseRounds, CaseTallies, CaseTests, PlaceValues, RoundTests, SuiteDecision, Tally, Thresholds, judge_place,
-    judge_rounds, judge_with, open,
+    CaseTallies, CaseTests, PlaceValues, SuiteDecision, Tally, Thresholds, judge_place, judge_with,
 };
 use fastrand::Rng;
 
@@ -90,43 +89,20 @@ pub(crate) fn alarm_of_one_case(runs: u32, old: f64, new: f64, tests: &mut CaseT
     alarm
 }
 
-/// Simulates adaptive repeats of one night. Returns the decision and the number of runs of new.
-fn adaptive(rates: &[(f64, f64)], baseline: u32, max: u32, seed: u64, tests: &mut RoundTests) -> (SuiteDecision, u32) {
-    let thresholds = Thresholds::default();
-    let mut random = Rng::with_seed(seed);
-    let case = |(old, _): &(f64, f64)| CaseRounds {
-        baseline: runs(&mut random, baseline, *old),
-        new: Vec::new(),
-        left_out: 0,
-    };
-    let mut cases: Vec<CaseRounds> = rates.iter().map(case).collect();
-    let (mut open_cases, mut spent): (Vec<usize>, u32) = ((0..cases.len()).collect(), 0);
-    for round in 1..=max {
-        for index in &open_cases {
-            let (_, new) = rates[*index];
-            cases[*index].new.push(random.f64() < new);
-            spent += 1;
-        }
-        if round >= thresholds.full_rounds {
-            open_cases = open(&judge_rounds(&cases, max, &thresholds, tests)).collect();
-        }
-        if open_cases.is_empty() {
-            break;
-        }
+/// Returns the adjusted p-values of Benjamini & Hochberg (1995), in the order of `p`. A case is significant at every level not
+/// below its adjusted value.
+pub(crate) fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
+    let count = p.len() as f64;
+    let mut adjusted = vec![1.0; p.len()];
+    let mut smallest: f64 = 1.0;
+    let mut ascending: Vec<usize> = (0..p.len()).collect();
+    ascending.sort_by(|left, right| p[*left].total_cmp(&p[*right]));
+    // From the largest p-value down, so that no adjusted value exceeds the one of a larger p-value (step-up procedure).
+    for (rank, index) in ascending.into_iter().enumerate().rev() {
+        smallest = smallest.min(p[index] * count / (rank + 1) as f64);
+        adjusted[index] = smallest;
     }
-    (judge_rounds(&cases, max, &thresholds, tests), spent)
-}
-
-/// Returns the number of nights in which the adaptive gate fails, and the mean number of runs of new per night.
-pub(crate) fn adaptive_nights(rates: &[(f64, f64)], baseline: u32, max: u32, nights: u32) -> (u32, f64) {
-    let mut tests = RoundTests::default();
-    let (mut alarms, mut spent) = (0, 0);
-    for night in 0..nights {
-        let (judged, runs) = adaptive(rates, baseline, max, u64::from(night) << 20, &mut tests);
-        alarms += u32::from(judged.alarm());
-        spent += runs;
-    }
-    (alarms, f64::from(spent) / f64::from(nights))
+    adjusted
 }
 
 /// Returns the number of nights in which a place is reported as changed. Each of 50 cases has two baseline runs and one new run.

@@ -9,9 +9,8 @@ use counterproof_artifact::evaluation::{
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
 use rayon::prelude::*;
 
-use super::design::Design;
 use super::labels::Names;
-use super::measures::Measures;
+use super::measures::{ConfirmationRuns, Measures};
 use super::noise::{self, DifferingPlace};
 use super::noise_marks;
 use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
@@ -93,14 +92,14 @@ impl RepeatAnalysis {
         let survey = |id: &CaseId| CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id);
         let (observed, learnt): (Vec<CaseObservations>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
         let names = learnt.into_iter().fold(Names::default(), Names::merged);
-        let design = Design::from_runs(inputs.baseline, inputs.new);
+        let confirms = ConfirmationRuns::from_runs(inputs.baseline, inputs.new);
         let results: Vec<_> = observed.iter().map(CaseObservations::results).collect();
         let alpha = inputs.thresholds.alpha.value();
         let high_risk: Vec<_> = observed.iter().map(CaseObservations::high_risk_values).collect();
         let unseen = unseen::test(&high_risk, alpha);
         // Both tests can fail the gate, so together they take no more than `alpha`.
         let thresholds = inputs.thresholds.with_alpha(unseen.map_or(alpha, |unseen| alpha - unseen.level));
-        let measures = Measures::new(&results, &design, &thresholds);
+        let measures = Measures::new(&results, &confirms, &thresholds);
         let suite = SuiteAnalysis::of_measures(&measures, &thresholds);
         let is_deterministic = is_deterministic(inputs, &observed);
         let places = noise::differing(&observed, &names, alpha);

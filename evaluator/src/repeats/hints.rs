@@ -4,8 +4,7 @@ use counterproof_artifact::evaluation::MeasureCode;
 use counterproof_artifact::{CaseId, Side};
 use rayon::prelude::*;
 
-use super::design::Design;
-use super::measures::case_runs;
+use super::measures::{ConfirmationRuns, case_runs};
 use super::observations::{CaseObservations, Criteria};
 use crate::judge::Expectations;
 use crate::load::SideRuns;
@@ -26,10 +25,10 @@ pub(crate) fn hints(
     // Rules of comparison do not affect pass rates.
     let rules = Rules::default();
     let criteria = Criteria { expectations, rules: &rules, side: Side::New };
-    let design = Design::from_runs(baseline, new);
+    let confirms = ConfirmationRuns::from_runs(baseline, new);
     let count = |id: &CaseId| {
         let results = CaseObservations::from_runs(baseline, new, criteria, id).0.results();
-        case_runs(MeasureCode::Solved, &results, &design).initial
+        case_runs(MeasureCode::Solved, &results, &confirms).initial
     };
     let counted: Vec<CaseTallies> = case_ids.par_iter().map(count).collect();
     let mut tests = CaseTests::default();

@@ -6,20 +6,36 @@
 
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Rate, SuiteMeasure, Tier};
 
-use super::design::{Design, Rounds};
 use super::run_result::{CaseResults, RunResult};
+use crate::load::SideRuns;
 use crate::statistics::{
-    self, CaseJudgement, CaseRounds, CaseRuns, CaseTallies, CaseTests, Interval, MoreRuns, Planner, RoundTests,
-    SuiteDecision, TWO_SIDED_95, Tally, Thresholds, wilson,
+    self, CaseJudgement, CaseRuns, CaseTallies, CaseTests, Interval, MoreRuns, Planner, SuiteDecision, TWO_SIDED_95,
+    Tally, Thresholds, wilson,
 };
+use counterproof_artifact::Sides;
+
+/// For each run of each side, whether it confirms cases that looked worse in the first runs.
+#[derive(Debug)]
+pub(super) struct ConfirmationRuns(Sides<Vec<bool>>);
+
+impl ConfirmationRuns {
+    pub(super) fn from_runs(baseline: &SideRuns, new: &SideRuns) -> Self {
+        let confirms =
+            |side: &SideRuns| side.iter().map(|run| run.reader().run().confirmation.is_some()).collect::<Vec<_>>();
+        Self(Sides::new(confirms(baseline), confirms(new)))
+    }
+
+    /// One run per side, without a confirmation.
+    pub(super) fn one_run() -> Self {
+        Self(Sides::new(vec![false], vec![false]))
+    }
+}
 
 /// The measures of all cases.
 #[derive(Debug)]
 pub(super) struct Measures {
     /// The measures of each case, the combined one first, without those that do not apply to it.
     pub(super) by_case: Vec<Vec<CaseMeasure>>,
-    /// For each case, whether the remaining rounds cannot decide it; false for planned runs.
-    pub(super) undecidable: Vec<bool>,
     /// Each measure that any case has, over all cases together.
     pub(super) suite: Vec<SuiteMeasure>,
     /// The p-value of the whole night: a case or the suite fell. `None` without cases that have runs on both sides.
@@ -28,26 +44,17 @@ pub(super) struct Measures {
 
 impl Measures {
     /// Judges all cases. The false alarm rate in `thresholds` applies to the whole night.
-    pub(super) fn new(cases: &[CaseResults], design: &Design, thresholds: &Thresholds) -> Self {
-        let mut found = Self {
-            by_case: vec![Vec::new(); cases.len()],
-            undecidable: vec![false; cases.len()],
-            suite: Vec::new(),
-            p: None,
-        };
+    pub(super) fn new(cases: &[CaseResults], confirms: &ConfirmationRuns, thresholds: &Thresholds) -> Self {
+        let mut found = Self { by_case: vec![Vec::new(); cases.len()], suite: Vec::new(), p: None };
         for code in MeasureCode::ALL {
-            match &design.rounds {
-                Some(rounds) => found.add_from_rounds(code, cases, (design, rounds), thresholds),
-                None => found.add_from_planned(code, cases, design, thresholds),
-            }
+            found.add(code, cases, confirms, thresholds);
         }
         found.restrict_parts();
         found
     }
 
-    /// Adds a measure of runs whose number was planned in advance, and of their confirmation runs.
-    fn add_from_planned(&mut self, code: MeasureCode, cases: &[CaseResults], design: &Design, thresholds: &Thresholds) {
-        let counted = Counted::from_cases(code, cases, design);
+    fn add(&mut self, code: MeasureCode, cases: &[CaseResults], confirms: &ConfirmationRuns, thresholds: &Thresholds) {
+        let counted = Counted::from_cases(code, cases, confirms);
         if counted.indexes.is_empty() {
             return;
         }
@@ -68,30 +75,6 @@ impl Measures {
                 measure.more_baseline_runs = enough(planner.more_baseline_runs(fall));
             }
             self.by_case[index].push(measure);
-        }
-    }
-
-    /// Adds a measure of rounds that each include only the open cases: results are tested after every round, and stop the case.
-    fn add_from_rounds(
-        &mut self,
-        code: MeasureCode,
-        cases: &[CaseResults],
-        (design, rounds): (&Design, &Rounds),
-        thresholds: &Thresholds,
-    ) {
-        let Some(measure) = RoundsCounted::from_cases(code, cases, design, rounds) else { return };
-        let thresholds = Thresholds { full_rounds: rounds.full, ..thresholds.clone() };
-        let fall = statistics::judge_rounds(&measure.cases, rounds.max, &thresholds, &mut RoundTests::default());
-        // The full rounds include every case, so a single test on them is valid.
-        let whole: Vec<CaseTallies> = measure.cases.iter().map(|case| case.whole(rounds.full as usize)).collect();
-        let mirrored: Vec<_> = whole.iter().map(|tallies| tallies.mirrored()).collect();
-        let rise = statistics::judge(&mirrored, &thresholds);
-        self.add_suite(code, &whole, &fall);
-        for (index, (fall, rise)) in measure.indexes.into_iter().zip(fall.cases.iter().zip(&rise.cases)) {
-            if fall.p.is_some() {
-                self.by_case[index].push(case_measure(code, fall, rise));
-            }
-            self.undecidable[index] |= code == MeasureCode::Solved && fall.undecidable;
         }
     }
 
@@ -150,9 +133,9 @@ struct Counted {
 }
 
 impl Counted {
-    fn from_cases(code: MeasureCode, cases: &[CaseResults], design: &Design) -> Self {
+    fn from_cases(code: MeasureCode, cases: &[CaseResults], confirms: &ConfirmationRuns) -> Self {
         let count = |(index, case): (usize, &CaseResults)| {
-            let runs = case_runs(code, case, design);
+            let runs = case_runs(code, case, confirms);
             let is_tested = runs.initial.baseline.runs() > 0 && runs.initial.new.runs() > 0;
             is_tested.then_some((index, runs))
         };
@@ -162,52 +145,21 @@ impl Counted {
 }
 
 /// The counts of a case before its confirmation and in its confirmation runs.
-pub(super) fn case_runs(code: MeasureCode, case: &CaseResults, design: &Design) -> CaseRuns {
-    let tally = |runs: &[RunResult], counts: &dyn Fn(usize) -> bool| -> Tally {
-        let counted = runs.iter().enumerate().filter(|(run, _)| counts(*run));
-        counted.filter_map(|(_, run)| run.passes(code)).collect()
-    };
+pub(super) fn case_runs(code: MeasureCode, case: &CaseResults, confirms: &ConfirmationRuns) -> CaseRuns {
     // A case that was selected for a wrong answer is confirmed by answers: a runner error of a confirmation run would only blur it.
     // The choice depends on the first runs of new alone, which are given in the test.
-    let failed = |(run, result): (usize, &RunResult)| !design.confirms_new(run) && *result == RunResult::Failed;
-    let ignores_errors = code == MeasureCode::Solved && !case.new.iter().enumerate().any(failed);
-    let confirms = |runs: &[RunResult], confirms: &dyn Fn(usize) -> bool| {
-        let counts = |run: usize| confirms(run) && !(ignores_errors && runs.get(run) == Some(&RunResult::Failed));
-        tally(runs, &counts)
-    };
-    CaseRuns {
-        initial: CaseTallies {
-            baseline: tally(&case.baseline, &|run| design.counts_baseline(run)),
-            new: tally(&case.new, &|run| !design.confirms_new(run)),
-        },
-        confirmation: CaseTallies {
-            baseline: confirms(&case.baseline, &|run| design.confirms_baseline(run)),
-            new: confirms(&case.new, &|run| design.confirms_new(run)),
-        },
-    }
-}
-
-/// The cases to which a measure applies, and whether it passes in each round.
-struct RoundsCounted {
-    indexes: Vec<usize>,
-    cases: Vec<CaseRounds>,
-}
-
-impl RoundsCounted {
-    /// `None` if no case has countable runs on both sides. Cases that new has not run yet are included.
-    fn from_cases(code: MeasureCode, cases: &[CaseResults], design: &Design, rounds: &Rounds) -> Option<Self> {
-        let count = |(index, case): (usize, &CaseResults)| {
-            let baseline = case_runs(code, case, design).initial.baseline;
-            let outcomes: Vec<_> = rounds.order.iter().map(|run| case.new.get(*run)?.passes(code)).collect();
-            // Only in the full rounds: a later round without the case means that the case was decided.
-            let left_out = outcomes.iter().take(rounds.full as usize).filter(|outcome| outcome.is_none()).count();
-            let new = outcomes.into_iter().flatten().collect();
-            (baseline.runs() > 0).then_some((index, CaseRounds { baseline, new, left_out }))
+    let failed_first =
+        case.new.iter().zip(&confirms.0.new).any(|(run, confirms)| !confirms && *run == RunResult::Failed);
+    let ignores_errors = code == MeasureCode::Solved && !failed_first;
+    let tallies = |confirming: bool| {
+        let tally = |runs: &[RunResult], confirms: &[bool]| -> Tally {
+            let runs = runs.iter().zip(confirms).filter(|(_, confirms)| **confirms == confirming).map(|(run, _)| run);
+            let counted = runs.filter(|run| !(confirming && ignores_errors && **run == RunResult::Failed));
+            counted.filter_map(|run| run.passes(code)).collect()
         };
-        let (indexes, cases): (Vec<_>, Vec<_>) = cases.iter().enumerate().filter_map(count).unzip();
-        let is_any = cases.iter().any(|case: &CaseRounds| !case.new.is_empty());
-        is_any.then_some(Self { indexes, cases })
-    }
+        CaseTallies { baseline: tally(&case.baseline, &confirms.0.baseline), new: tally(&case.new, &confirms.0.new) }
+    };
+    CaseRuns { initial: tallies(false), confirmation: tallies(true) }
 }
 
 fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement) -> CaseMeasure {

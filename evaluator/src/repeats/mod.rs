@@ -6,7 +6,6 @@
 
 mod analysis;
 mod answer_places;
-mod design;
 mod hints;
 mod labels;
 mod measures;
@@ -15,7 +14,6 @@ mod noise_marks;
 mod observations;
 mod place;
 mod reasons;
-mod round_status;
 mod run_result;
 mod shown_pair;
 mod suite;
@@ -24,6 +22,5 @@ mod unseen;
 
 pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs};
 pub(crate) use hints::hints;
-pub use round_status::{CaseStatus, RoundStatus, round_statuses};
 pub(crate) use run_result::{CaseResults, RunResult};
 pub(crate) use suite::{SuiteAnalysis, suite_rule};

@@ -2,8 +2,7 @@
 
 use counterproof_artifact::evaluation::{GateRule, MeasureCode, RuleTest, SuiteMeasure};
 
-use super::design::Design;
-use super::measures::Measures;
+use super::measures::{ConfirmationRuns, Measures};
 use super::run_result::CaseResults;
 use crate::gate::{self, GateRules};
 use crate::statistics::Thresholds;
@@ -22,7 +21,7 @@ pub(crate) struct SuiteAnalysis {
 impl SuiteAnalysis {
     /// Tests one run per side: the exact test of `McNemar` over the cases that both sides have.
     pub(crate) fn of_one_run(cases: &[CaseResults], thresholds: &Thresholds) -> Self {
-        Self::of_measures(&Measures::new(cases, &Design::one_run(), thresholds), thresholds)
+        Self::of_measures(&Measures::new(cases, &ConfirmationRuns::one_run(), thresholds), thresholds)
     }
 
     pub(super) fn of_measures(measures: &Measures, thresholds: &Thresholds) -> Self {

@@ -29,8 +29,6 @@ pub enum Method {
     Boschloo,
     /// Fisher's exact test, used above [`BOSCHLOO_UP_TO`] runs.
     Fisher,
-    /// The smallest of Fisher's p-values over all looks, compared with its distribution under no change.
-    Sequential,
 }
 
 /// One-sided p-value of Fisher's exact test: the probability that new has at most the observed number of passes if the labels of
@@ -61,7 +59,7 @@ impl CaseTests {
     pub fn fall(&mut self, case: CaseTallies) -> (f64, Method) {
         let method = Self::method(case);
         let p = match method {
-            Method::Fisher | Method::Sequential => fisher(case),
+            Method::Fisher => fisher(case),
             Method::Boschloo => {
                 let (baseline, new) = (case.baseline.runs(), case.new.runs());
                 self.tables.entry((baseline, new)).or_insert_with(|| Table::new(baseline, new)).p(case)
@@ -166,7 +164,7 @@ fn angle(step: f64) -> f64 {
 }
 
 /// Maximum of a function with a single peak between the bounds, by golden-section search.
-pub(super) fn golden_section(mut low: f64, mut high: f64, value: impl Fn(f64) -> f64) -> f64 {
+fn golden_section(mut low: f64, mut high: f64, value: impl Fn(f64) -> f64) -> f64 {
     const RATIO: f64 = 0.618_033_988_749_894_9;
     let (mut left, mut right) = (high - RATIO * (high - low), low + RATIO * (high - low));
     let (mut at_left, mut at_right) = (value(left), value(right));

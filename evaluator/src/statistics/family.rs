@@ -191,7 +191,7 @@ fn p_values(draws: &Distribution, baseline: u32, new: u32, passed: u32, tests: &
         // Fisher's p-value is this cumulative sum. Computing it again for each number would take quadratic time in the runs.
         match CaseTests::method(case) {
             Method::Boschloo => tests.fall(case).0,
-            Method::Fisher | Method::Sequential => sum.min(1.0),
+            Method::Fisher => sum.min(1.0),
         }
     });
     p.collect()

@@ -56,8 +56,6 @@ pub struct CaseJudgement {
     pub new_interval: Option<Interval>,
     /// Interval at 95 % for the fall, baseline's share minus new's.
     pub drop_interval: Option<Interval>,
-    /// Whether the case is open and no outcome of the remaining rounds can decide it. Always false for planned runs.
-    pub undecidable: bool,
 }
 
 impl CaseJudgement {
@@ -175,7 +173,6 @@ pub(super) fn untested(case: CaseTallies, method: Method) -> CaseJudgement {
         baseline_interval: wilson(case.baseline, TWO_SIDED_95),
         new_interval: wilson(case.new, TWO_SIDED_95),
         drop_interval: newcombe(case, TWO_SIDED_95),
-        undecidable: false,
     }
 }
 

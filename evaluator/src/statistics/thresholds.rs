@@ -52,8 +52,6 @@ pub struct Thresholds {
     pub power: Fraction,
     /// The maximum number of further runs that is suggested.
     pub more_runs_up_to: u32,
-    /// The number of rounds of adaptive repeats that run all cases. The suite is tested on these rounds.
-    pub full_rounds: u32,
 }
 
 impl Default for Thresholds {
@@ -68,7 +66,6 @@ impl Default for Thresholds {
             relevant_drop: Fraction(0.30),
             power: Fraction(0.80),
             more_runs_up_to: 100,
-            full_rounds: 5,
         }
     }
 }

@@ -6,9 +6,7 @@ mod simulation;
 
 use counterproof_evaluator::statistics::{CaseTallies, CaseTests, SuiteDecision, Thresholds, judge_with};
 
-use simulation::{
-    Suite, adaptive_nights, alarm_of_one_case, binomial, place_nights, suite_that_falls, unchanged_suites,
-};
+use simulation::{alarm_of_one_case, benjamini_hochberg, binomial, place_nights, suite_that_falls, unchanged_suites};
 
 #[test]
 fn an_unchanged_case_fails_the_gate_in_at_most_5_of_100_comparisons_at_any_pass_rate() {
@@ -80,19 +78,22 @@ fn a_fall_of_100_cases_from_90_to_82_percent_is_found_in_95_of_100_comparisons()
 }
 
 #[test]
-fn adaptive_repeats_keep_the_error_rate_over_all_looks_and_need_fewer_runs() {
-    let suite = Suite::mixed("", 20, 0);
-    let (alarms, spent) = adaptive_nights(&suite.rates, 10, 15, 600);
-    assert!(alarms <= ALARMS_OF_600, "{alarms} of 600 comparisons");
-    assert!(spent < 0.85 * 20.0 * 15.0, "{spent} runs per comparison instead of 300");
+fn the_published_example_of_the_plain_procedure_rejects_what_was_published() {
+    // Benjamini & Hochberg 1995, section 4.1: fifteen p-values; at 5 % the first four are rejected.
+    let p = [
+        0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590,
+        1.0000,
+    ];
+    let adjusted = benjamini_hochberg(&p);
+    assert_eq!(adjusted.iter().filter(|value| **value <= 0.05).count(), 4);
+    assert!((adjusted[0] - 0.0015).abs() < 1e-12 && (adjusted[14] - 1.0).abs() < 1e-12);
+    assert!(adjusted.windows(2).all(|pair| pair[0] <= pair[1]));
+    assert!(benjamini_hochberg(&[]).is_empty());
 }
 
 #[test]
-fn adaptive_repeats_decide_a_single_case_before_the_last_round() {
-    let (kept, spent_on_kept) = adaptive_nights(&[(0.95, 0.95)], 20, 20, 600);
-    assert!(kept <= ALARMS_OF_600 && spent_on_kept < 12.0, "{kept} alarms, {spent_on_kept} runs");
-    let (found, spent) = adaptive_nights(&[(0.95, 0.3)], 20, 20, 200);
-    assert!(found >= 190 && spent < 10.0, "{found} found, {spent} runs");
+fn the_plain_procedure_ignores_the_order() {
+    assert_eq!(benjamini_hochberg(&[0.04, 0.01]), [0.04, 0.02]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use camino::Utf8Path;
-use counterproof_artifact::{Confirmation, Extra, Run, RunSchema, Stats, UntilDecided};
+use counterproof_artifact::{Confirmation, Extra, Run, RunSchema, Stats};
 use counterproof_redaction::{Applied, Redactor};
 
 use super::selection::Selection;
@@ -11,7 +11,7 @@ use crate::agent::Protocol;
 use crate::event::Counts;
 use crate::folder::{absolute, relative};
 use crate::policy::Concurrency;
-use crate::settings::{ConfirmationPlan, PhaseTimeouts, Settings, Target, UntilDecidedPlan};
+use crate::settings::{ConfirmationPlan, PhaseTimeouts, Settings, Target};
 use crate::system::{Checkout, Moment, whole_millis};
 
 /// The field that marks a run that was stopped before its end.
@@ -64,17 +64,12 @@ impl NewRun<'_> {
             repeat: repeat.map(|repeat| u64::from(repeat.number).into()),
             accepted: None,
             repeats: repeat.map(|repeat| u64::from(repeat.of).into()),
-            until_decided: repeat.and_then(|repeat| repeat.until_decided.as_ref()).map(until_decided),
             confirmation: settings.confirmation.as_ref().map(confirmation),
             deterministic: settings.deterministic.then_some(true),
             stats: None,
             extra,
         }
     }
-}
-
-fn until_decided(plan: &UntilDecidedPlan) -> UntilDecided {
-    UntilDecided { against: plan.against.clone(), full_rounds: u64::from(plan.full_rounds).into(), extra: Extra::new() }
 }
 
 fn confirmation(plan: &ConfirmationPlan) -> Confirmation {

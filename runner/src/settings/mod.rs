@@ -16,7 +16,7 @@ pub use base_url::{BaseUrl, BaseUrlError};
 pub use header::{Header, HeaderError};
 pub(crate) use known_secrets::known_secrets;
 pub use resolve_rule::{ResolveRule, ResolveRuleError};
-pub use run_settings::{ByteLimits, ConfirmationPlan, PhaseTimeouts, Repeat, Settings, Start, UntilDecidedPlan};
+pub use run_settings::{ByteLimits, ConfirmationPlan, PhaseTimeouts, Repeat, Settings, Start};
 pub use secret::Secret;
 pub use target::{AgentCommand, AgentCommandError, Target};
 pub use trusted_certificates::{CertificateError, TrustedCertificates};

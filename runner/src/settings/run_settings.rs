@@ -98,10 +98,8 @@ pub struct Repeat {
     pub group_id: RunId,
     /// The number of this repeat, counted from 1.
     pub number: u32,
-    /// The number of repeats; the maximum if the group stops once everything is decided.
+    /// The number of repeats.
     pub of: u32,
-    /// The design of a group whose repeats run only the cases that are still undecided.
-    pub until_decided: Option<UntilDecidedPlan>,
 }
 
 /// The position of a run among the confirmation runs of its side. Such a run runs only the flipped cases of another run.
@@ -115,15 +113,6 @@ pub struct ConfirmationPlan {
     pub index: u32,
     /// The number of confirmation runs of the side.
     pub count: u32,
-}
-
-/// The design of a group whose repeats run only the cases that earlier repeats left undecided.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UntilDecidedPlan {
-    /// The baseline runs that the repeats are compared with.
-    pub against: Vec<RunId>,
-    /// The number of rounds at the start that run every case.
-    pub full_rounds: u32,
 }
 
 impl Settings {

@@ -90,7 +90,6 @@ mod run_resumed;
 mod run_resumed_otherwise;
 mod run_secrets;
 mod run_tls;
-mod run_until_decided;
 #[cfg(target_os = "linux")]
 mod stepping;
 #[cfg(target_os = "linux")]

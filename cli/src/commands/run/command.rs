@@ -12,7 +12,6 @@ use super::dry_run;
 use super::options::{Action, RunOptions};
 use super::outcome::log_next_steps;
 use super::session::{RunEnd, Session};
-use super::until_decided::run_until_decided;
 use crate::command_error::CommandError;
 use crate::resume_command::TypedOptions;
 use crate::signals::on_signal;
@@ -40,15 +39,11 @@ pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> R
     on_signal(move || stop.trigger()).map_err(CommandError::io)?;
     let mut session = Session {
         options: &options,
-        cases: &cases,
         checkout: Checkout::discover(Utf8Path::new(".")),
         interrupt,
         resume_command: typed.resume_command(plan.id.as_str()),
         streams,
     };
-    if let Action::RunUntilDecided(decision) = &options.action {
-        return run_until_decided(&mut session, decision);
-    }
     for (number, planned) in (1..).zip(&plan.runs) {
         let remaining_runs = plan.runs.len() - number + usize::from(confirmation.is_some());
         if session.run(&planned.settings(shared), &cases, remaining_runs)? == RunEnd::Interrupted {

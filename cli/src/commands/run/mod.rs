@@ -10,7 +10,6 @@ mod outcome;
 mod run_error;
 mod session;
 mod settings;
-mod until_decided;
 
 pub(crate) use args::Args;
 pub(crate) use command::run;

@@ -36,16 +36,6 @@ pub(super) enum Action {
     RunAll,
     /// Make its only run, and run its flipped cases again.
     RunAndConfirm(ConfirmOptions),
-    /// Make its runs until every case is decided.
-    RunUntilDecided(Decision),
-}
-
-/// What the cases are judged with after each round.
-#[derive(Debug)]
-pub(super) struct Decision {
-    /// Run folders of the baseline.
-    pub(super) against: Vec<Utf8PathBuf>,
-    pub(super) thresholds: Thresholds,
 }
 
 /// What flipped cases are found and confirmed with.
@@ -77,8 +67,6 @@ impl RunOptions {
         let settings = settings::from_args(args, plan.id.clone(), &config)?;
         let action = if args.dry_run {
             Action::DryRun
-        } else if args.plan.repeat_until_decided {
-            Action::RunUntilDecided(Decision { against: args.plan.against.clone(), thresholds: config.statistics })
         } else if args.plan.confirm.confirm.is_some() {
             let baseline_agent = args.plan.confirm.baseline_settings(&settings, args.agent.model.as_ref())?;
             Action::RunAndConfirm(ConfirmOptions {

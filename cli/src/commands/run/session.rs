@@ -13,8 +13,6 @@ use crate::streams::Streams;
 /// The state that the runs of one invocation share.
 pub(super) struct Session<'a> {
     pub(super) options: &'a RunOptions,
-    /// The selected cases.
-    pub(super) cases: &'a [CaseSpec],
     pub(super) checkout: Option<Checkout>,
     pub(super) interrupt: Interrupt,
     /// The command line that resumes the runs.

@@ -124,12 +124,7 @@ fn repeats(run: RunReader) -> Result<Vec<RunReader>, AcceptError> {
             found.entry(repeat.get()).or_default().push(reader);
         }
     }
-    // A group with an early decision has as many repeats as the decision took.
-    let last = match &run.run().until_decided {
-        Some(_) => found.keys().next_back().copied().unwrap_or(1),
-        None => of.get(),
-    };
-    let missing: Vec<_> = (1..=last).filter(|number| !found.contains_key(number)).take(10).collect();
+    let missing: Vec<_> = (1..=of.get()).filter(|number| !found.contains_key(number)).take(10).collect();
     let several = found.iter().find(|(_, readers)| readers.len() > 1);
     let problem = match several {
         _ if !missing.is_empty() => RepeatProblem::Missing { folder: run.parent_folder(), numbers: missing },
@@ -140,7 +135,7 @@ fn repeats(run: RunReader) -> Result<Vec<RunReader>, AcceptError> {
         },
         None => return Ok(found.into_values().flatten().collect()),
     };
-    Err(AcceptError::Repeats { group, of: last, problem })
+    Err(AcceptError::Repeats { group, of: of.get(), problem })
 }
 
 /// Checks whether a run can be the baseline, and builds the document of the copy.
