@@ -65,7 +65,7 @@ pub use rules::{InvalidPattern, RuleError, RuleProblem, Rules, WrittenRules};
 // Differences of two answers.
 pub use diff::{
     ActionRow, ChangeKind, Differences, EventRow, EvidenceChange, JsonChange, JsonChanges, LocatedValue, Operation,
-    OutputChange, Row, WithEvidence, diff_json, output_pointers, row_pointers, text_diff,
+    LineOrigin, OutputChange, Row, TextChanges, TextLine, TextPart, WithEvidence, diff_json, diff_texts, output_pointers, row_pointers,
 };
 
 // Judging, the gate, and statistics over repeated runs.

@@ -1,21 +1,58 @@
-//! Walks back from an effect along evidence refs, from results to their calls, and from values to their sources, on both sides
-//! at once, and finds the earliest difference on these paths. Each event is visited once, so the work is linear.
+//! Chooses the change of a case that weighs most, and walks back from it along evidence refs, from results to their calls, and from values
+//! to their sources, on both sides at once, to the earliest difference on these paths. Each event is visited once, so the work is linear.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use counterproof_artifact::evaluation::SidePointer;
-use counterproof_artifact::{Content, EventBody, EvidenceTarget, Side};
-use serde_json::Value;
+use counterproof_artifact::evaluation::{ExpectationResult, SidePointer, Verdict};
+use counterproof_artifact::{Content, EventBody, EvidenceTarget, RiskLevel, Side, Sides};
+use serde_json::{Map, Value};
 
-use super::effect::{self, Effect};
-use super::inquiry::Inquiry;
-use super::relevance::Relevance;
+use crate::diff::{Differences, EventRole, WithEvidence};
 use crate::diff::align::Row;
+use crate::diff::events::EventRow;
 use crate::diff::output::OutputChange;
-use crate::grounding::{self, Holder, Leaf, Origin};
-use crate::judge::outcomes::Outcomes;
+use crate::grounding::{self, Holder, Leaf, Origin, Provenance};
+use crate::judge::ReasonCode;
+use crate::judge::findings::{Findings, Found};
+use crate::judge::outcomes::{self, Outcomes};
+use crate::load::LoadedAnswer;
+use crate::load::case_input::CaseInput;
 use crate::load::evidence::Resolved;
-use crate::values::meaning_hash;
+use crate::values::{key_of, meaning_hash, object_hash};
+
+/// Two answers that differ, and how their elements are connected.
+#[derive(Clone, Copy)]
+pub(crate) struct Inquiry<'a> {
+    /// The baseline's answer.
+    pub baseline: WithEvidence<'a>,
+    /// New's answer.
+    pub new: WithEvidence<'a>,
+    /// The differences.
+    pub differences: &'a Differences,
+    /// The counterparts of elements, and the sources of values.
+    pub provenance: &'a Provenance<'a>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The expectations of the case.
+    pub expectations: &'a [ExpectationResult],
+    /// The findings on new.
+    pub findings: &'a Findings,
+    /// The input of each side.
+    pub inputs: Sides<&'a CaseInput<'a>>,
+}
+
+impl<'a> Inquiry<'a> {
+    pub(super) const fn answers(&self) -> Sides<&'a LoadedAnswer> {
+        Sides { baseline: self.baseline.loaded, new: self.new.loaded }
+    }
+
+    pub(super) const fn side(&self, side: Side) -> WithEvidence<'a> {
+        match side {
+            Side::Baseline => self.baseline,
+            Side::New => self.new,
+        }
+    }
+}
 
 /// The earliest difference, and the path to it.
 #[derive(Debug)]
@@ -109,7 +146,7 @@ impl Walk<'_, '_> {
     /// Visits the results of the calls of an action that failed on one side only.
     fn visit_outcomes(&mut self, effect: Effect) {
         let Effect::Action(row) = effect else { return };
-        if !effect::failed_on_one_side(self.inquiry).contains(&row) {
+        if !failed_on_one_side(self.inquiry).contains(&row) {
             return;
         }
         for (side, holder) in effect.holders(self.inquiry) {
@@ -238,8 +275,268 @@ impl Walk<'_, '_> {
 
     /// Falls back to the first step that differs, where the output differs and no value links the two.
     fn untraced(&self, effect: Effect) -> Option<FoundDifference> {
-        let place = (effect == Effect::Output).then(|| effect::first_step(self.inquiry)).flatten()?;
+        let place = (effect == Effect::Output).then(|| first_step(self.inquiry)).flatten()?;
         let path = vec![effect.pointer(self.inquiry), Effect::Event(place).pointer(self.inquiry)];
         Some(FoundDifference { place, path })
     }
+}
+
+/// Shorter texts and smaller numbers are equal by chance.
+const SHORTEST: usize = 3;
+
+/// What decides whether a step explains an effect.
+pub(super) struct Relevance<'i, 'a> {
+    inquiry: &'i Inquiry<'a>,
+    /// The values that the effect was given, of both sides.
+    values: HashSet<u64>,
+    /// The calls of each side, by tool and arguments.
+    calls: Sides<HashSet<u64>>,
+}
+
+impl<'i, 'a> Relevance<'i, 'a> {
+    pub(super) fn new(inquiry: &'i Inquiry<'a>, effect: Effect) -> Self {
+        let mut values = HashSet::new();
+        for (side, holder) in effect.holders(inquiry) {
+            if let Some(arguments) = arguments(inquiry.side(side).loaded, holder) {
+                add_values(arguments, &mut values);
+            }
+        }
+        let calls = Sides::from_fn(|side| {
+            let events = &inquiry.side(side).loaded.answer.events;
+            events.iter().filter_map(|event| call_key(&event.body)).collect()
+        });
+        Self { inquiry, values, calls }
+    }
+
+    /// True if a differing event explains the effect. `by_value` if a changed value first occurs in it.
+    pub(super) fn explains(&self, side: Side, event: usize, by_value: bool) -> bool {
+        let counterpart = self.inquiry.provenance.counterparts.event(side, event);
+        let row = &self.inquiry.differences.events[counterpart.row];
+        if row.role(self.inquiry.answers()) != EventRole::Step || row.differs_in_form_only() {
+            return false;
+        }
+        if counterpart.other.is_some() {
+            return !row.moved || !row.changes.is_empty();
+        }
+        let loaded = self.inquiry.side(side).loaded;
+        let Some(EventBody::ToolCall(call)) = call_of(loaded, event) else { return true };
+        let is_made_there = self.calls.get(side.other()).contains(&key_of((&call.tool, object_hash(&call.args))));
+        !is_made_there && (by_value || self.concerns_effect(&call.args))
+    }
+
+    /// True if a call was given a value that the effect was given too: it is about the same thing.
+    fn concerns_effect(&self, arguments: &Map<String, Value>) -> bool {
+        let mut values = HashSet::new();
+        add_values(arguments, &mut values);
+        values.iter().any(|value| self.values.contains(value))
+    }
+}
+
+/// The call that an event belongs to: the call itself, or the call of a result.
+fn call_of(loaded: &LoadedAnswer, event: usize) -> Option<&EventBody> {
+    let events = &loaded.answer.events;
+    match &events[event].body {
+        EventBody::ToolResult(result) => Some(&events[loaded.index.call_position(&result.call_id)?].body),
+        body => Some(body),
+    }
+}
+
+fn call_key(body: &EventBody) -> Option<u64> {
+    match body {
+        EventBody::ToolCall(call) => Some(key_of((&call.tool, object_hash(&call.args)))),
+        _ => None,
+    }
+}
+
+fn arguments(loaded: &LoadedAnswer, holder: Holder) -> Option<&Map<String, Value>> {
+    match holder {
+        Holder::Action(index) => Some(&loaded.answer.proposed_actions[index].params),
+        Holder::Call(index) => match &loaded.answer.events[index].body {
+            EventBody::ToolCall(call) => Some(&call.args),
+            _ => None,
+        },
+    }
+}
+
+fn add_values(arguments: &Map<String, Value>, values: &mut HashSet<u64>) {
+    for value in arguments.values() {
+        match value {
+            Value::Object(fields) => add_values(fields, values),
+            Value::Array(items) => values.extend(items.iter().filter(|item| is_telling(item)).map(meaning_hash)),
+            value if is_telling(value) => {
+                values.insert(meaning_hash(value));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_telling(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() >= SHORTEST,
+        Value::Number(number) => number.to_string().len() >= SHORTEST,
+        _ => false,
+    }
+}
+
+/// The change whose cause is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// This row of the aligned actions.
+    Action(usize),
+    /// A call on new with an ungrounded argument.
+    UngroundedCall(usize),
+    /// The final output.
+    Output,
+    /// This row of the aligned events.
+    Event(usize),
+}
+
+/// Chooses the change that weighs most, in this order: an action that differs or that failed on one side only, by risk, and
+/// first one that had an effect; an ungrounded value; an action with other evidence; an action in another form, if no step
+/// differs in more; the output; the first step that differs.
+pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
+    let differences = inquiry.differences;
+    let failed_on_one_side = failed_on_one_side(inquiry);
+    let actions = differences.actions.iter().enumerate();
+    let actions = actions.filter(|(number, row)| row.counts() || failed_on_one_side.contains(number));
+    let (formal, actions): (Vec<_>, Vec<_>) =
+        actions.partition(|(number, row)| row.changes.are_form_only() && !failed_on_one_side.contains(number));
+    let (changed, resting): (Vec<_>, Vec<_>) = actions.into_iter().partition(|(number, row)| {
+        !matches!(row.row, Row::Both { .. }) || !row.changes.is_empty() || failed_on_one_side.contains(number)
+    });
+    // `max_by_key` returns the last maximum; reversed, that is the first of the actions with the highest risk.
+    let riskiest =
+        changed.into_iter().rev().max_by_key(|(_, row)| (risk(inquiry, row.row), had_effect(inquiry, row.row)));
+    let invented = || {
+        let is_value = |found: &&Found| found.code != ReasonCode::RepeatedCall && !found.baseline_has_value;
+        let found = inquiry.findings.fresh().find(is_value)?;
+        Some(match found.holder {
+            Holder::Call(index) => Effect::UngroundedCall(index),
+            Holder::Action(index) => Effect::Action(inquiry.provenance.counterparts.action(Side::New, index).row),
+        })
+    };
+    let formal = || formal.first().filter(|_| first_step(inquiry).is_none()).map(|(row, _)| Effect::Action(*row));
+    let output = || differences.output_counts().then_some(Effect::Output);
+    riskiest
+        .map(|(row, _)| Effect::Action(row))
+        .or_else(invented)
+        .or_else(|| resting.first().map(|(row, _)| Effect::Action(*row)))
+        .or_else(formal)
+        .or_else(output)
+        .or_else(|| first_event(inquiry).map(Effect::Event))
+}
+
+/// False if all calls of the action failed, on each side that has it.
+fn had_effect(inquiry: &Inquiry<'_>, row: Row) -> bool {
+    let failed = |side: Side, index: usize| {
+        let loaded = inquiry.side(side).loaded;
+        outcomes::any_failed(loaded) && Outcomes::new(loaded).failed(&loaded.answer.proposed_actions[index])
+    };
+    match row {
+        Row::Both { baseline, new } => !failed(Side::Baseline, baseline) || !failed(Side::New, new),
+        Row::Removed(index) => !failed(Side::Baseline, index),
+        Row::Added(index) => !failed(Side::New, index),
+    }
+}
+
+/// The rows of actions that failed on exactly one side: there, every call that executed them failed.
+pub(super) fn failed_on_one_side(inquiry: &Inquiry<'_>) -> HashSet<usize> {
+    let (old, new) = (inquiry.baseline.loaded, inquiry.new.loaded);
+    if !outcomes::any_failed(old) && !outcomes::any_failed(new) {
+        return HashSet::new();
+    }
+    let (before, after) = (Outcomes::new(old), Outcomes::new(new));
+    let (old, new) = (&old.answer.proposed_actions, &new.answer.proposed_actions);
+    let rows = inquiry.differences.actions.iter().enumerate();
+    let failed_on_one_side = rows.filter(|(_, row)| match row.row {
+        Row::Both { baseline, new: index } => !row.noise && before.failed(&old[baseline]) != after.failed(&new[index]),
+        Row::Removed(_) | Row::Added(_) => false,
+    });
+    failed_on_one_side.map(|(number, _)| number).collect()
+}
+
+fn risk(inquiry: &Inquiry<'_>, row: Row) -> u8 {
+    let of = |side: Side, index: usize| match inquiry.side(side).loaded.answer.proposed_actions[index].risk_level {
+        RiskLevel::High => 2,
+        // An unstated risk counts as medium, as everywhere.
+        RiskLevel::Medium | RiskLevel::Unknown => 1,
+        RiskLevel::Low => 0,
+    };
+    match row {
+        Row::Both { baseline, new } => of(Side::Baseline, baseline).max(of(Side::New, new)),
+        Row::Removed(index) => of(Side::Baseline, index),
+        Row::Added(index) => of(Side::New, index),
+    }
+}
+
+impl Effect {
+    /// The pointer to the effect, on the new side if possible.
+    pub(super) fn pointer(self, inquiry: &Inquiry<'_>) -> SidePointer {
+        let at = |list: &str, row: Row| match row {
+            Row::Both { new: index, .. } | Row::Added(index) => (Side::New, format!("/{list}/{index}")),
+            Row::Removed(index) => (Side::Baseline, format!("/{list}/{index}")),
+        };
+        let (side, pointer) = match self {
+            Effect::Action(row) => at("proposed_actions", inquiry.differences.actions[row].row),
+            Effect::Event(row) => at("events", inquiry.differences.events[row].row),
+            Effect::UngroundedCall(index) => (Side::New, format!("/events/{index}")),
+            Effect::Output => (Side::New, "/final_output/content".to_owned()),
+        };
+        SidePointer { side, pointer }
+    }
+
+    /// The calls and actions whose values are traced back, by side.
+    pub(super) fn holders(self, inquiry: &Inquiry<'_>) -> Vec<(Side, Holder)> {
+        let both = |row: Row, holder: fn(usize) -> Holder| match row {
+            Row::Both { baseline, new } => vec![(Side::Baseline, holder(baseline)), (Side::New, holder(new))],
+            Row::Removed(index) => vec![(Side::Baseline, holder(index))],
+            Row::Added(index) => vec![(Side::New, holder(index))],
+        };
+        match self {
+            Effect::Action(row) => both(inquiry.differences.actions[row].row, Holder::Action),
+            Effect::UngroundedCall(index) => {
+                let other = inquiry
+                    .provenance
+                    .counterparts
+                    .event(Side::New, index)
+                    .other
+                    .map(|it| (Side::Baseline, Holder::Call(it)));
+                other.into_iter().chain([(Side::New, Holder::Call(index))]).collect()
+            }
+            Effect::Output | Effect::Event(_) => Vec::new(),
+        }
+    }
+
+    /// Whether a value of it is ungrounded.
+    pub(super) fn is_ungrounded(self, inquiry: &Inquiry<'_>) -> bool {
+        self.holders(inquiry).iter().any(|(side, holder)| *side == Side::New && inquiry.findings.is_ungrounded(*holder))
+    }
+}
+
+/// Whether any step other than the final output differs.
+pub(super) fn any_step_differs(inquiry: &Inquiry<'_>) -> bool {
+    first_step(inquiry).is_some()
+}
+
+/// The first step that differs in more than its position or the form of its values.
+pub(super) fn first_step(inquiry: &Inquiry<'_>) -> Option<usize> {
+    position(inquiry, |row, role| {
+        let is_moved = row.moved && row.changes.is_empty();
+        role == EventRole::Step && !is_moved && !row.differs_in_form_only()
+    })
+}
+
+/// The first row that differs: a step if possible, else what the agent said, else what the user said.
+fn first_event(inquiry: &Inquiry<'_>) -> Option<usize> {
+    let first = |wanted: EventRole| position(inquiry, |_, role| role == wanted);
+    first_step(inquiry)
+        .or_else(|| first(EventRole::Step))
+        .or_else(|| first(EventRole::Wording))
+        .or_else(|| first(EventRole::Input))
+}
+
+fn position(inquiry: &Inquiry<'_>, is_wanted: impl Fn(&EventRow, EventRole) -> bool) -> Option<usize> {
+    let answers = inquiry.answers();
+    inquiry.differences.events.iter().position(|row| row.counts() && is_wanted(row, row.role(answers)))
 }

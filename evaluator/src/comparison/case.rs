@@ -7,23 +7,24 @@ use counterproof_cases::CaseSpec;
 use super::compare::Request;
 use super::run_signals::{self, ShownRuns};
 use crate::cause;
-use crate::diff::alignment_summary;
+use crate::diff::differences;
 use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, ReviewInput};
 use crate::grounding::Provenance;
-use crate::judge::expectation_reasons::expectation_message;
+use crate::judge::reasons::expectation_message;
 use crate::judge::findings::{self, BaselineValues, Findings};
-use crate::judge::high_risk::HighRisk;
+use crate::judge::outcomes::HighRisk;
 use crate::judge::severity;
 use crate::judge::signals::BaselineContacts;
 use crate::judge::usage;
-use crate::judge::verdict::{self, Compared, Decision};
+use crate::judge::reasons::AnswerPair;
+use crate::judge::verdict::{self, Decision};
 use crate::judge::{Judged, ReasonCode};
 use crate::load::case_input::CaseInput;
-use crate::load::{Artifact, SideRuns, evidence, tools};
+use crate::load::{evidence, run, Artifact, SideRuns};
 use crate::messages;
-use crate::repeats::{CaseAnalysis, RepeatAnalysis, RunResult, undetected};
-use crate::values::hashed::HashedSet;
+use crate::repeats::{noise, CaseAnalysis, RepeatAnalysis, RunResult};
+use crate::values::meaning::HashedSet;
 
 /// Everything about one case while it is compared.
 #[derive(Debug)]
@@ -212,7 +213,7 @@ impl LoadedPair {
 /// Step 3: the verdict of the pair; replaced by that of several runs, where these decide; replaced again where runs have
 /// lost their artifact of the case.
 fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination<'_>) -> Decision {
-    let compared = examination.answers.as_ref().map(|answers| Compared {
+    let compared = examination.answers.as_ref().map(|answers| AnswerPair {
         baseline: answers.sides.baseline,
         new: answers.sides.new,
         differences: &answers.differences,
@@ -261,7 +262,7 @@ fn differs_beyond_runs(context: CaseContext<'_>, examination: &Examination<'_>, 
         Verdict::Unchanged => !answers.differences.is_empty() || examination.findings.has_fresh(),
         Verdict::Noisy => {
             let loaded = answers.sides.map(|side| side.loaded);
-            undetected::is_undetected_in_pair(&answers.differences, loaded, &context.request.rules)
+            noise::is_undetected_in_pair(&answers.differences, loaded, &context.request.rules)
         }
         _ => false,
     }
@@ -315,11 +316,11 @@ fn evaluation(
         unconfirmed: is_unconfirmed(context, decision.verdict),
         reasons: decision.reasons,
         first_divergence: messages::first_divergence(baseline, new, differences),
-        alignment: differences.map(alignment_summary::summary),
+        alignment: differences.map(differences::summary),
         cause: root_cause(pair, examination, decision.verdict),
         severity: Some(severity),
         risk_level: verdict::highest(risk_of_pair.into_iter().chain(risk_of_runs)),
-        tools: tools::tool_names([baseline, new]),
+        tools: run::tool_names([baseline, new]),
         tags: spec.map(|spec| spec.metadata.tags.clone()).unwrap_or_default(),
         suite: spec.and_then(|spec| spec.suite.clone()),
         findings: findings.to_record(),

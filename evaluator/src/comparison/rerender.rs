@@ -16,7 +16,7 @@ use crate::load::evidence;
 use crate::load::{Artifact, ComparedRun};
 use crate::repeats::RunResult;
 use crate::rules::Rules;
-use crate::values::hashed::HashedSet;
+use crate::values::meaning::HashedSet;
 use crate::values::text;
 
 /// What an evaluation was made of.

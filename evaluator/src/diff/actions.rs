@@ -5,14 +5,13 @@ use std::cmp::Ordering;
 use counterproof_artifact::{ProposedAction, Side, Sides};
 
 use super::align::Row;
-use super::compared::Compared;
 use super::json::JsonChanges;
-use super::part::{CostRange, Part};
+use super::item::{CostRange, Item, PreparedItem};
 use super::rows::{self, Operation};
-use super::sets::{self, Matching, Sets};
+use super::assign::{self, Matching, Sets};
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{Notes, Renaming, Rules, Subject};
-use crate::values::order;
+use crate::values::meaning;
 
 /// A row of the aligned actions.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +80,7 @@ const COST: CostRange = CostRange { least: 1_000, most: 15_000 };
 /// The proposed actions of both sides, prepared for comparison.
 pub(crate) struct PreparedActions<'a> {
     actions: Sides<Actions<'a>>,
-    parts: Sides<Vec<Part<'a>>>,
+    parts: Sides<Vec<PreparedItem<'a>>>,
 }
 
 impl<'a> PreparedActions<'a> {
@@ -90,7 +89,7 @@ impl<'a> PreparedActions<'a> {
         let parts = |(side, notes): (Actions<'a>, &mut Notes)| {
             let part = |action: &'a ProposedAction| {
                 let subject = Subject { event: None, tool: Some(&action.tool_name) };
-                Part::new(Compared::Action(action), rules.scope(subject), notes)
+                PreparedItem::new(Item::Action(action), rules.scope(subject), notes)
             };
             side.actions.iter().map(part).collect::<Vec<_>>()
         };
@@ -100,14 +99,14 @@ impl<'a> PreparedActions<'a> {
     pub(crate) fn pair_off(&self) -> Matching {
         let Sides { baseline, new: other } = self.actions;
         let Sides { baseline: old, new } = &self.parts;
-        let keys = |parts: &[Part<'_>]| parts.iter().map(|part| part.key).collect::<Vec<_>>();
-        let order = || order::of_lists(old, new, Part::order);
+        let keys = |parts: &[PreparedItem<'_>]| parts.iter().map(|part| part.key).collect::<Vec<_>>();
+        let order = || meaning::compare_lists(old, new, PreparedItem::order);
         // Pairing two actions of one tool always costs less than a removal plus an addition. Different tools are never paired.
         let pair = |i: usize, j: usize| {
             let same_tool = baseline.actions[i].tool_name == other.actions[j].tool_name;
             same_tool.then(|| old[i].cost(&new[j], COST))
         };
-        sets::pair_off(&Sets { baseline_keys: &keys(old), new_keys: &keys(new), pair: &pair, order: &order })
+        assign::pair_off(&Sets { baseline_keys: &keys(old), new_keys: &keys(new), pair: &pair, order: &order })
     }
 
     /// Compares the matched actions. `meaning` returns the target of a ref of new as a hash that is comparable with the
@@ -120,7 +119,7 @@ impl<'a> PreparedActions<'a> {
     ) -> Vec<ActionRow> {
         let Sides { baseline, new: other } = self.actions;
         let Sides { baseline: old, new } = &self.parts;
-        let order = || order::of_lists(old, new, Part::order);
+        let order = || meaning::compare_lists(old, new, PreparedItem::order);
         let preferred = if order() == Ordering::Greater { Side::New } else { Side::Baseline };
         let read = rows::in_reading_order(Sides::new(old.len(), new.len()), &found.pairs, |_| false, preferred);
         let compare = |row: Row| match row {

@@ -1,18 +1,29 @@
-//! All differences of two answers. Later stages judge them.
+//! All differences of two answers: the fast path for equal answers, the alignment of all others, the first difference that is not noise,
+//! and the counterpart of each element.
 
 use std::collections::HashMap;
 
-use counterproof_artifact::Sides;
+use counterproof_artifact::evaluation::{Alignment, Operations};
+use counterproof_artifact::{Content, EventBody, FinalOutput, Side, Sides};
 
-use super::fast_equal;
 use crate::diff::actions::{ActionRow, Actions, PreparedActions};
 use crate::diff::align::Row;
 use crate::diff::assign::Cost;
 use crate::diff::events::{AlignedEvents, EventRow, Events};
 use crate::diff::output::{self, OutputChange};
 use crate::load::LoadedAnswer;
+use crate::load::case_input::{self, Speaker};
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{Notes, Renaming, Rules};
+use crate::values::same_object;
+use super::actions::{ActionRow, EvidenceChange};
+use super::align::Row;
+use super::assign::{Cost, LEFT_OUT};
+use super::item::Item;
+use super::events::EventRow;
+use super::json::JsonChanges;
+use super::output::OutputChange;
+use super::rows::{row_pointers, Operation};
 
 /// All differences of two answers.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +59,7 @@ impl Differences {
     /// Compares two answers under the rules of comparison.
     pub fn between(baseline: WithEvidence<'_>, new: WithEvidence<'_>, rules: &Rules) -> Self {
         // With rules the fast path is skipped, because the slow path counts how often each rule applies.
-        let equal = if rules.is_empty() { fast_equal::differences(baseline, new) } else { None };
+        let equal = if rules.is_empty() { differences(baseline, new) } else { None };
         equal.unwrap_or_else(|| Self::aligned(baseline, new, rules))
     }
 
@@ -116,4 +127,251 @@ fn unchanged_calls(rows: &[EventRow]) -> HashMap<usize, usize> {
             Row::Removed(_) | Row::Added(_) => None,
         })
         .collect()
+}
+
+/// The first difference of two answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum FirstDifference<'d> {
+    /// An event.
+    Event(&'d EventRow),
+    /// A proposed action; all steps are equal.
+    Action(&'d ActionRow),
+    /// The final output; all steps and actions are equal.
+    Output(&'d OutputChange),
+}
+
+/// What an event is to the comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventRole {
+    /// A call, a result, a retrieval, or another step of the agent.
+    Step,
+    /// What the agent said: a turn, or the final output. Its wording differs between any two runs.
+    Wording,
+    /// What the user said.
+    Input,
+}
+
+impl EventRow {
+    /// Returns what the event of this row is to the comparison.
+    pub(crate) fn role(&self, answers: Sides<&LoadedAnswer>) -> EventRole {
+        let (side, index) = match self.row {
+            Row::Both { new: index, .. } | Row::Added(index) => (Side::New, index),
+            Row::Removed(index) => (Side::Baseline, index),
+        };
+        let event = &answers.get(side).answer.events[index];
+        match (&event.body, case_input::speaker(event)) {
+            (_, Some(Speaker::User)) => EventRole::Input,
+            (_, Some(Speaker::Assistant)) | (EventBody::FinalOutput(_), None) => EventRole::Wording,
+            (_, None) => EventRole::Step,
+        }
+    }
+
+    /// True for a pair whose values all have the same content in another form, such as a list written as text.
+    pub(crate) fn differs_in_form_only(&self) -> bool {
+        !self.moved && self.changes.are_form_only()
+    }
+}
+
+impl Differences {
+    /// Returns the first difference that is not noise: the first step, else the first action, else what the agent said, else
+    /// what the user said. A step whose values only have another form comes after all other steps and actions.
+    pub(crate) fn first(&self, answers: Sides<&LoadedAnswer>) -> Option<FirstDifference<'_>> {
+        let differing =
+            |role: EventRole| self.events.iter().filter(move |row| row.counts() && row.role(answers) == role);
+        let step = |form_only: bool| {
+            differing(EventRole::Step).find(|row| row.differs_in_form_only() == form_only).map(FirstDifference::Event)
+        };
+        let action = self.actions.iter().find(|row| row.counts() && !row.changes.are_form_only());
+        let output = || self.output_counts().then_some(FirstDifference::Output(&self.output));
+        step(false)
+            .or_else(|| action.map(FirstDifference::Action))
+            .or_else(|| step(true))
+            .or_else(|| self.actions.iter().find(|row| row.counts()).map(FirstDifference::Action))
+            .or_else(|| differing(EventRole::Wording).next().map(FirstDifference::Event))
+            .or_else(output)
+            .or_else(|| differing(EventRole::Input).next().map(FirstDifference::Event))
+    }
+}
+
+/// Returns what the alignment of two answers would return, if they are equal element by element.
+pub(crate) fn differences(baseline: WithEvidence<'_>, new: WithEvidence<'_>) -> Option<Differences> {
+    let (old, other) = (&baseline.loaded.answer, &new.loaded.answer);
+    let is_same = old.events.len() == other.events.len()
+        && old.proposed_actions.len() == other.proposed_actions.len()
+        && is_same_output(&old.final_output, &other.final_output)
+        && (0..old.events.len()).all(|index| is_same_event(baseline.loaded, new.loaded, index))
+        && old
+            .proposed_actions
+            .iter()
+            .zip(&other.proposed_actions)
+            .all(|(old, new)| Item::Action(old).is_same(Item::Action(new)))
+        && baseline.evidence.iter().zip(new.evidence).all(|(old, new)| is_same_evidence(old, new))
+        && is_sequential(baseline.loaded)
+        && is_sequential(new.loaded);
+    let row = |index| Row::Both { baseline: index, new: index };
+    let changes = JsonChanges::default;
+    let action =
+        |index| ActionRow { row: row(index), changes: changes(), evidence: EvidenceChange::Same, noise: false };
+    let event = |index| EventRow { row: row(index), changes: changes(), moved: false, concurrent: false, noise: false };
+    is_same.then(|| Differences {
+        actions: (0..old.proposed_actions.len()).map(action).collect(),
+        events: (0..old.events.len()).map(event).collect(),
+        output: OutputChange::Same,
+        output_is_noise: false,
+        cost: 0,
+        recovery: None,
+        exact: true,
+        rules_matched: Vec::new(),
+    })
+}
+
+/// True if no call starts before the previous one has its result. Overlapping calls have no order, which only the
+/// alignment handles.
+fn is_sequential(loaded: &LoadedAnswer) -> bool {
+    let mut open: Option<usize> = None;
+    loaded.answer.events.iter().enumerate().all(|(index, event)| match &event.body {
+        EventBody::ToolCall(_) => open.replace(index).is_none(),
+        EventBody::ToolResult(result) => {
+            let call = loaded.index.call_position(&result.call_id);
+            call.is_some() && open.take() == call
+        }
+        _ => true,
+    })
+}
+
+/// True if two events have the same kind and compared fields, and two results answer calls at the same index.
+fn is_same_event(baseline: &LoadedAnswer, new: &LoadedAnswer, index: usize) -> bool {
+    let identity = match (&baseline.answer.events[index].body, &new.answer.events[index].body) {
+        (EventBody::ToolCall(old), EventBody::ToolCall(new)) => old.tool == new.tool,
+        (EventBody::ToolResult(old), EventBody::ToolResult(other)) => {
+            baseline.index.call_position(&old.call_id) == new.index.call_position(&other.call_id)
+        }
+        (EventBody::Unknown { kind: old, .. }, EventBody::Unknown { kind: new, .. }) => old == new,
+        (EventBody::Retrieval(_), EventBody::Retrieval(_)) | (EventBody::FinalOutput(_), EventBody::FinalOutput(_)) => {
+            true
+        }
+        _ => false,
+    };
+    identity && Item::Event(baseline, index).is_same(Item::Event(new, index))
+}
+
+/// True if the refs have the same meanings in the same order, and each resolves on both sides or on neither.
+fn is_same_evidence(old: &[FollowedRef], new: &[FollowedRef]) -> bool {
+    let is_same = |(old, new): (&FollowedRef, &FollowedRef)| {
+        old.meaning == new.meaning && old.resolved.is_some() == new.resolved.is_some()
+    };
+    old.len() == new.len() && old.iter().zip(new).all(is_same)
+}
+
+fn is_same_output(old: &FinalOutput, new: &FinalOutput) -> bool {
+    old.content_type == new.content_type && is_same_content(&old.content, &new.content)
+}
+
+fn is_same_content(old: &Content, new: &Content) -> bool {
+    match (old, new) {
+        (Content::Text(old), Content::Text(new)) => old == new,
+        (Content::Json(old), Content::Json(new)) => same_object(old, new),
+        _ => false,
+    }
+}
+
+/// A call or a proposed action, which holds the arguments for a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Holder {
+    /// The call at this event.
+    Call(usize),
+    /// The proposed action with this index.
+    Action(usize),
+}
+
+/// The relation of an element to the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counterpart {
+    /// The paired element of the other side.
+    pub(crate) other: Option<usize>,
+    /// True if the pair differs by more than noise. An unpaired element differs.
+    pub(crate) differs: bool,
+    /// The row of the aligned lists.
+    pub(crate) row: usize,
+}
+
+/// The counterparts of the events and actions of both sides.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counterparts {
+    events: Sides<Vec<Counterpart>>,
+    actions: Sides<Vec<Counterpart>>,
+}
+
+impl Counterparts {
+    /// Lists the counterparts in two aligned answers.
+    pub(crate) fn new(differences: &Differences) -> Self {
+        Self {
+            events: counterparts(differences.events.iter().map(|row| (row.row, row.counts()))),
+            actions: counterparts(differences.actions.iter().map(|row| (row.row, row.counts()))),
+        }
+    }
+
+    pub(crate) fn event(&self, side: Side, index: usize) -> Counterpart {
+        self.events.get(side).get(index).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn action(&self, side: Side, index: usize) -> Counterpart {
+        self.actions.get(side).get(index).copied().unwrap_or_default()
+    }
+
+    /// Returns the paired call or action of the other side.
+    pub(crate) fn other(&self, side: Side, holder: Holder) -> Option<Holder> {
+        match holder {
+            Holder::Call(index) => self.event(side, index).other.map(Holder::Call),
+            Holder::Action(index) => self.action(side, index).other.map(Holder::Action),
+        }
+    }
+}
+
+fn counterparts(rows: impl Iterator<Item = (Row, bool)>) -> Sides<Vec<Counterpart>> {
+    let mut sides = Sides::new(Vec::new(), Vec::new());
+    let mut put = |side: Side, index: usize, counterpart: Counterpart| {
+        let list: &mut Vec<Counterpart> = sides.get_mut(side);
+        if list.len() <= index {
+            list.resize(index + 1, Counterpart::default());
+        }
+        list[index] = counterpart;
+    };
+    for (row, (pair, differs)) in rows.enumerate() {
+        match pair {
+            Row::Both { baseline, new } => {
+                put(Side::Baseline, baseline, Counterpart { other: Some(new), differs, row });
+                put(Side::New, new, Counterpart { other: Some(baseline), differs, row });
+            }
+            Row::Removed(index) => put(Side::Baseline, index, Counterpart { other: None, differs, row }),
+            Row::Added(index) => put(Side::New, index, Counterpart { other: None, differs, row }),
+        }
+    }
+    sides
+}
+
+/// Summarises the aligned events.
+pub(crate) fn summary(differences: &Differences) -> Alignment {
+    let mut operations = Operations::default();
+    for row in &differences.events {
+        let count = match row.operation() {
+            Operation::Same => &mut operations.same,
+            Operation::Changed => &mut operations.changed,
+            Operation::Moved => &mut operations.moved,
+            Operation::Added => &mut operations.added,
+            Operation::Removed => &mut operations.removed,
+        };
+        *count += 1;
+    }
+    let recovery = differences.recovery.and_then(|row| differences.events.get(row));
+    Alignment {
+        cost: in_elements(differences.cost),
+        bounded: !differences.exact,
+        operations,
+        recovery: recovery.map(|row| row_pointers("/events", row.row)).unwrap_or_default(),
+    }
+}
+
+fn in_elements(cost: Cost) -> f64 {
+    cost as f64 / LEFT_OUT as f64
 }

@@ -1,10 +1,12 @@
-//! Matched lists as rows in reading order, and the row from which both sides are equal again.
+//! Matched lists as rows in reading order, the row from which both sides are equal again, and pointers to the elements of a row.
 
 use std::cmp::Ordering;
 
+use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{Side, Sides};
 
 use super::align::Row;
+use super::output;
 
 /// How an element changed from the baseline to new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,6 +100,29 @@ pub(crate) fn recovery(rows: &[(Row, Operation)]) -> Option<usize> {
     let met = |row: &(Row, Operation)| matches!(row, (Row::Both { baseline, new }, Operation::Same) if *baseline >= baseline_from && *new >= new_from);
     let met_again = rows.iter().rev().take_while(|row| met(row)).count();
     (differs && met_again > 0).then(|| rows.len() - met_again)
+}
+
+pub(crate) fn side_pointer(side: Side, pointer: String) -> SidePointer {
+    SidePointer { side, pointer }
+}
+
+/// Pointers to the elements of a row of two aligned lists, below the list's pointer.
+pub fn row_pointers(list: &str, row: Row) -> Vec<SidePointer> {
+    match row {
+        Row::Both { baseline, new } => {
+            vec![
+                side_pointer(Side::Baseline, format!("{list}/{baseline}")),
+                side_pointer(Side::New, format!("{list}/{new}")),
+            ]
+        }
+        Row::Removed(index) => vec![side_pointer(Side::Baseline, format!("{list}/{index}"))],
+        Row::Added(index) => vec![side_pointer(Side::New, format!("{list}/{index}"))],
+    }
+}
+
+/// Pointers to the final outputs of both sides.
+pub fn output_pointers() -> Vec<SidePointer> {
+    Side::BOTH.map(|side| side_pointer(side, output::POINTER.to_owned())).to_vec()
 }
 
 #[cfg(test)]

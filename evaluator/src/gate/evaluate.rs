@@ -1,127 +1,14 @@
-//! Evaluates the gate: counts the cases that each rule is about, compares them with the limits, and decides.
+//! Evaluates the gate: compares the count of each rule with its limit, decides, and states the outcome in one line.
 
 use std::collections::HashMap;
 
-use counterproof_artifact::evaluation::{
-    Bound, CaseEvaluation, Gate, GateOutcome, GateRule, GateScope, ReviewItem, Verdict,
-};
+use counterproof_artifact::evaluation::{Bound, CaseEvaluation, CaseMeasure, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, ReviewItem, RuleTest, SuiteMeasure, Verdict};
 use counterproof_artifact::{CaseId, RiskLevel};
 use counterproof_cases::CaseSpec;
 
-use super::review::{ReviewCode, ReviewSet};
-use super::rules::{GateRules, Limit, Measure, ScopeRules};
-use super::unmet::UnmetTest;
-
-/// What the gate knows of a case.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct GateCase<'a> {
-    /// What is said of it.
-    pub verdict: Verdict,
-    /// Whether the verdict may be chance.
-    pub unconfirmed: bool,
-    /// The highest risk of an action on either side.
-    pub risk: Option<RiskLevel>,
-    /// Whether new meets all that is expected of it; `None` where nothing could be judged.
-    pub met: Option<bool>,
-    /// The kinds of its review items.
-    pub review: ReviewSet,
-    /// Its tags in the cases file.
-    pub tags: &'a [String],
-    /// Its suite in the cases file.
-    pub suite: Option<&'a str>,
-}
-
-impl<'a> GateCase<'a> {
-    /// A case that was compared, what the cases file says of it, and its review items.
-    pub(crate) fn new(case: &CaseEvaluation, spec: Option<&'a CaseSpec>, review: ReviewSet) -> Self {
-        // Where neither side answered, nothing that was expected is met.
-        let is_unanswered = case.verdict == Verdict::StillBroken && !case.expectations.is_empty();
-        let judged = case.is_judged_on_new() || is_unanswered;
-        Self {
-            verdict: case.verdict,
-            unconfirmed: case.unconfirmed,
-            risk: case.risk_level,
-            met: judged.then(|| !is_unanswered && !case.is_unmet_on_new()),
-            review,
-            tags: spec.map(|spec| spec.metadata.tags.as_slice()).unwrap_or_default(),
-            suite: spec.and_then(|spec| spec.suite.as_deref()),
-        }
-    }
-
-    fn is_in(&self, scope: &GateScope) -> bool {
-        match scope {
-            GateScope::Risk(level) => self.risk == Some(*level),
-            GateScope::Tag(tag) => self.tags.contains(tag),
-            GateScope::Suite(suite) => self.suite == Some(suite),
-        }
-    }
-}
-
-impl Measure {
-    /// Whether a case is counted.
-    fn counts(self, case: &GateCase<'_>) -> bool {
-        match self {
-            Measure::Regressed => case.verdict == Verdict::Regressed && !case.unconfirmed,
-            Measure::Broken => case.verdict == Verdict::Broken && !case.unconfirmed,
-            Measure::Unconfirmed => case.unconfirmed,
-            Measure::StillBroken => case.verdict == Verdict::StillBroken,
-            Measure::Invalid => case.verdict == Verdict::Invalid,
-            Measure::Unpaired => matches!(case.verdict, Verdict::Missing | Verdict::Added),
-            Measure::Missing => case.verdict == Verdict::Missing,
-            Measure::Added => case.verdict == Verdict::Added,
-            Measure::Changed => case.verdict == Verdict::Changed,
-            Measure::Undecided => case.verdict == Verdict::Undecided,
-            Measure::Noisy => case.verdict == Verdict::Noisy,
-            Measure::Improved => case.verdict == Verdict::Improved,
-            Measure::Recovered => case.verdict == Verdict::Recovered,
-            Measure::Unmet => case.met == Some(false),
-            Measure::Must => case.review.contains(ReviewCode::MustUnmet),
-            Measure::HighRiskChanged => case.review.contains(ReviewCode::HighRiskChanged),
-            Measure::Fabricated => case.review.contains(ReviewCode::FabricatedArgument),
-            Measure::FailedEvidence => case.review.contains(ReviewCode::FailedEvidence),
-            Measure::Signals => case.review.contains(ReviewCode::Signal),
-            Measure::Compared => is_compared(case.verdict),
-        }
-    }
-
-    /// Whether a case could have been counted; a share is relative to these cases.
-    fn looks_at(self, case: &GateCase<'_>) -> bool {
-        match self {
-            Measure::Regressed
-            | Measure::Changed
-            | Measure::Undecided
-            | Measure::Noisy
-            | Measure::Improved
-            | Measure::HighRiskChanged
-            | Measure::Fabricated
-            | Measure::FailedEvidence
-            | Measure::Signals => is_compared(case.verdict),
-            Measure::Broken | Measure::Unconfirmed | Measure::StillBroken | Measure::Recovered => {
-                !matches!(case.verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added)
-            }
-            Measure::Invalid | Measure::Unpaired | Measure::Missing | Measure::Added | Measure::Compared => true,
-            Measure::Unmet | Measure::Must => case.met.is_some(),
-        }
-    }
-}
-
-/// Whether both sides answered.
-const fn is_compared(verdict: Verdict) -> bool {
-    matches!(
-        verdict,
-        Verdict::Regressed
-            | Verdict::Improved
-            | Verdict::Changed
-            | Verdict::Undecided
-            | Verdict::Noisy
-            | Verdict::Unchanged
-    )
-}
-
-/// Whether a verdict fails the gate by default.
-pub(crate) const fn fails_by_default(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Regressed | Verdict::Broken | Verdict::Invalid | Verdict::Missing | Verdict::Added)
-}
+use crate::values::text;
+use super::review::{self, ReviewSet};
+use super::rules::{GateCase, GateRules, Limit, Measure, ScopeRules, UnmetTest, fails_by_default};
 
 /// What the gate is evaluated from.
 pub(crate) struct GateInput<'a> {
@@ -144,12 +31,12 @@ pub(crate) fn judge(input: GateInput<'_>) -> Gate {
     let basis = input.basis();
     let mut rules = rules(input.cases, input.limits);
     // One run per side leaves no case undecided, so the rule appears only where it has a limit.
-    rules.retain(|rule| input.is_repeated || rule.is_limited() || rule.code != Measure::Undecided.code());
+    rules.retain(|rule| input.is_repeated || rule.is_limited() || rule.code != Measure::Undecided.as_str());
     // The rules that need a minimum come last among the rules over all cases.
     let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
     rules.splice(overall..overall, input.tested);
     if let Some(unmet) = input.unmet.filter(|_| input.limits.overall().get(&Measure::Unmet) == Some(&Limit::Baseline)) {
-        for rule in rules.iter_mut().filter(|rule| rule.scope.is_none() && rule.code == Measure::Unmet.code()) {
+        for rule in rules.iter_mut().filter(|rule| rule.scope.is_none() && rule.code == Measure::Unmet.as_str()) {
             rule.test = Some(unmet.test);
             rule.passed = !unmet.fell;
         }
@@ -203,7 +90,7 @@ fn rule(cases: &[GateCase<'_>], scope: Option<&GateScope>, measure: Measure, lim
     let count = |wanted: &dyn Fn(&GateCase<'_>) -> bool| cases.iter().filter(|case| wanted(case)).count() as u64;
     let counted = Counted { actual: count(&|case| measure.counts(case)), of: count(&|case| measure.looks_at(case)) };
     let bound = if measure == Measure::Compared { Bound::AtLeast } else { Bound::AtMost };
-    counted.against(measure.code(), scope, bound, limit)
+    counted.against(measure.as_str(), scope, bound, limit)
 }
 
 /// What was counted for a rule, and of how many.
@@ -266,7 +153,7 @@ impl<'a> ViolatedRules<'a> {
 
 /// Whether a rule counts a case. The rules over all cases together (`suite_fell`, `undecided`) count no single case.
 fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
-    let measure = Measure::ALL.into_iter().find(|measure| measure.code() == rule.code);
+    let measure = Measure::parse(&rule.code);
     let is_within = rule.scope.as_ref().is_none_or(|scope| case.is_in(scope));
     is_within && measure.is_some_and(|measure| measure.counts(case))
 }
@@ -314,10 +201,74 @@ pub fn unknown_scopes(limits: &GateRules, specs: &[CaseSpec], cases: &[CaseEvalu
     unknown.collect()
 }
 
+/// The outcome of the gate and how many of its rules are met: `Gate failed: 2 of 5 rules violated`. Rules without a limit
+/// are not counted, since they cannot be violated.
+pub fn headline(gate: &Gate) -> String {
+    let outcome = outcome(gate);
+    // A comparison with half a baseline looks like any other, so the first line says it.
+    match review::baseline_incomplete(gate) {
+        Some(incomplete) => format!("{outcome}; {incomplete}"),
+        None => outcome,
+    }
+}
+
+fn outcome(gate: &Gate) -> String {
+    let rules = gate.rules.iter().filter(|rule| rule.is_limited()).count();
+    let violated = gate.rules.iter().filter(|rule| !rule.passed).count();
+    match (gate.outcome, rules) {
+        (GateOutcome::Passed, 0) => "Gate passed: no rule has a limit".to_owned(),
+        (GateOutcome::Passed, 1) => "Gate passed: 1 rule met".to_owned(),
+        (GateOutcome::Passed, rules) => format!("Gate passed: all {rules} rules met"),
+        (GateOutcome::Failed, rules) => {
+            format!("Gate failed: {violated} of {} violated", text::count(rules, "rule", "rules"))
+        }
+        (GateOutcome::NotEnoughData, _) => "Gate undecided: too few cases have answers on both sides".to_owned(),
+        (GateOutcome::NotJudged, _) => "Not judged: no expectations and one run per side".to_owned(),
+    }
+}
+
+/// What limits the meaning of the headline, one sentence each without a full stop: cases with too few runs to decide, and
+/// that no expectations were judged.
+pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
+    let mut sentences = Vec::new();
+    // A failed gate needs no such warning: its violated rules come first.
+    let open = evaluation.cases.iter().filter(|case| fell_on_too_few_runs(case)).count();
+    if evaluation.gate.outcome == GateOutcome::Passed && open > 0 {
+        let verb = if open == 1 { "has" } else { "have" };
+        sentences.push(format!(
+            "{} {verb} a lower pass rate on new, with too few runs to rule out chance",
+            text::count(open, "case", "cases")
+        ));
+    }
+    if evaluation.gate.outcome == GateOutcome::NotJudged {
+        sentences.push(
+            "Differences alone do not show whether new is worse: add expectations to the cases, or compare several runs per side"
+                .to_owned(),
+        );
+    } else if lacks_expectations(evaluation) {
+        sentences.push("No expectations were judged; the gate only compares new with baseline".to_owned());
+    }
+    sentences
+}
+
+/// Whether a case has a lower pass rate on new that further runs could decide. A case that fails the gate needs no further runs.
+fn fell_on_too_few_runs(case: &CaseEvaluation) -> bool {
+    let is_decided = fails_by_default(case.verdict) && !case.unconfirmed;
+    !is_decided && case.repeats.iter().flat_map(|repeats| &repeats.measures).any(CaseMeasure::is_open_fall)
+}
+
+/// Whether the gate rests on differences alone, because no expectation could be judged on any answer of new. Such a gate
+/// cannot tell right from wrong.
+pub(crate) fn lacks_expectations(evaluation: &Evaluation) -> bool {
+    let is_judged = evaluation.cases.iter().any(CaseEvaluation::is_judged_on_new);
+    !is_judged && evaluation.gate.outcome != GateOutcome::NotEnoughData
+}
+
 #[cfg(test)]
 mod tests {
+    use counterproof_artifact::evaluation::{Bound, GateRule, RuleTest};
+
     use super::*;
-    use counterproof_artifact::evaluation::RuleTest;
 
     fn case(verdict: Verdict) -> GateCase<'static> {
         GateCase {
@@ -377,7 +328,7 @@ mod tests {
         let none =
             Measure::ALL.into_iter().fold(GateRules::default(), |limits, measure| limits.with(measure, Limit::None));
         for verdict in Verdict::ALL.into_iter().filter(|verdict| *verdict != Verdict::Unchanged) {
-            let measure = Measure::ALL.into_iter().find(|measure| measure.code() == verdict.as_str()).unwrap();
+            let measure = Measure::parse(verdict.as_str()).unwrap();
             let only = none.clone().with(measure, Limit::Count(1));
             let with = |count| outcome(&[(Verdict::Unchanged, 8), (verdict, count)], &only);
             assert_eq!((with(1), with(2)), (GateOutcome::Passed, GateOutcome::Failed), "{verdict}");
@@ -512,5 +463,37 @@ mod tests {
     fn a_scope_without_the_cases_that_it_needs_is_not_enough_data() {
         let limits = limits("[tag.money]\nmin_compared = 1");
         assert_eq!(outcome(&[(Verdict::Unchanged, 1)], &limits), GateOutcome::NotEnoughData);
+    }
+
+    /// A gate whose rules have a limit and are met or violated as listed, and one more rule without a limit.
+    fn gate(outcome: GateOutcome, met: &[bool]) -> Gate {
+        let rule = |limit: Option<u64>, passed: bool| GateRule {
+            code: "regressed".to_owned(),
+            scope: None,
+            bound: Bound::AtMost,
+            limit,
+            share: None,
+            actual: 0,
+            of: None,
+            test: None,
+            passed,
+        };
+        let rules = met.iter().map(|met| rule(Some(0), *met)).chain([rule(None, true)]).collect();
+        Gate { passed: outcome == GateOutcome::Passed, outcome, rules, review: Vec::new() }
+    }
+
+    #[test]
+    fn the_headline_has_the_outcome_and_counts_the_rules_with_a_limit() {
+        for (outcome, met, expected) in [
+            (GateOutcome::Passed, &[true, true, true][..], "Gate passed: all 3 rules met"),
+            (GateOutcome::Passed, &[true], "Gate passed: 1 rule met"),
+            (GateOutcome::Passed, &[], "Gate passed: no rule has a limit"),
+            (GateOutcome::Failed, &[true, false, false], "Gate failed: 2 of 3 rules violated"),
+            (GateOutcome::Failed, &[false], "Gate failed: 1 of 1 rule violated"),
+            (GateOutcome::NotJudged, &[true], "Not judged: no expectations and one run per side"),
+            (GateOutcome::NotEnoughData, &[false, true], "Gate undecided: too few cases have answers on both sides"),
+        ] {
+            assert_eq!(headline(&gate(outcome, met)), expected);
+        }
     }
 }

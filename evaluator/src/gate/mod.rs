@@ -1,21 +1,16 @@
 //! The gate on the whole comparison. It lists every rule, also those that are met, with its limit, its count, and the number of
 //! cases that it could have counted.
 
+mod config;
 mod evaluate;
-mod headline;
 mod review;
 mod rules;
-mod unmet;
-mod usage_rules;
 
-pub(crate) use evaluate::{GateCase, GateInput, judge};
-pub use evaluate::{UnknownScope, ViolatedRules, unknown_scopes};
-pub(crate) use evaluate::{at_most, fails_by_default};
-pub(crate) use headline::lacks_expectations;
-pub use headline::{headline, qualifications};
-pub(crate) use review::{ReviewInput, ReviewSet, incomplete_baseline, items as review_items, sorted as sorted_review};
+pub use evaluate::{UnknownScope, ViolatedRules, headline, qualifications, unknown_scopes};
+pub(crate) use evaluate::{GateInput, at_most, judge, lacks_expectations};
 pub use review::{ReviewLine, review_lines};
-pub use rules::{GateRules, Limit, Measure, ScopeRules};
-pub(crate) use unmet::unmet_test;
-pub(crate) use usage_rules::{CODES as USAGE_CODES, usage_review, usage_rules};
-pub use usage_rules::{GrowthLimit, UsageLimits};
+pub(crate) use review::{
+    ReviewInput, ReviewSet, incomplete_baseline, items as review_items, sorted as sorted_review, usage_review,
+};
+pub use rules::{GateRules, GrowthLimit, Limit, Measure, ScopeRules, UsageLimits};
+pub(crate) use rules::{GateCase, USAGE_CODES, fails_by_default, unmet_test, usage_rules};

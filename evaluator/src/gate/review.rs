@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, CaseMeasure, Evaluation, Gate, Reason, ReviewItem, SidePointer, Verdict,
+    CaseEvaluation, CaseMeasure, Evaluation, Gate, Reason, ReviewItem, SidePointer, UsageCode, UsageMeasure, Verdict,
 };
 use counterproof_artifact::{CaseId, Side};
 
 use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
-use crate::diff::pointers::row_pointers;
-use crate::judge::ReasonCode;
-use crate::judge::expectation_reasons::expectation_message;
+use crate::diff::rows::row_pointers;
+use crate::judge::{ReasonCode, code_enum};
+use crate::messages::usage as messages;
+use crate::judge::reasons::expectation_message;
 use crate::judge::findings::Findings;
-use crate::judge::high_risk::HighRisk;
+use crate::judge::outcomes::HighRisk;
 use crate::load::LoadedAnswer;
-use crate::load::refusal::observed_refusals;
+use crate::load::call_status::observed_refusals;
 use crate::values::text;
 
 /// Maximum number of characters of a message that a count follows.
@@ -27,77 +28,27 @@ const ITEMS_LISTED: usize = 20;
 /// Maximum number of signals of one case, the most urgent first.
 const SIGNALS_LISTED: usize = 5;
 
-/// The kind of a review item, most urgent first. The order of the variants is the order of the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReviewCode {
-    /// New does not meet a hard expectation.
-    MustUnmet,
-    /// A high-risk action has an argument from no source.
-    FabricatedArgument,
-    /// A high-risk action was added, removed or changed.
-    HighRiskChanged,
-    /// The evidence of an action is the result of a call that failed.
-    FailedEvidence,
-    /// The case got worse, which may be chance.
-    Unconfirmed,
-    /// New repeats a call far more often than baseline ever does.
-    RepeatedCall,
-    /// A quantity of time, size or cost rose over all cases.
-    UsageRose,
-    /// A quantity of time, size or cost of a case is out of proportion.
-    UsageOutlier,
-    /// A signal that the baseline does not have.
-    Signal,
-    /// New has calls that were allowed only because a policy observes.
-    WouldBeRefused,
-    /// New has no answer on which a hard expectation could be checked.
-    MustNotChecked,
-    /// Neither side meets an expectation.
-    UnmetOnBothSides,
-    /// The baseline lacks answers.
-    BaselineIncomplete,
+code_enum! {
+    /// The kind of a review item, most urgent first. The order of the variants is the order of the list; the meaning is the label
+    /// for people.
+    pub(crate) ReviewCode {
+        MustUnmet "must-unmet" "hard expectation unmet"
+        FabricatedArgument "fabricated-argument" "high-risk action with a made-up argument"
+        HighRiskChanged "high-risk-changed" "high-risk action changed"
+        FailedEvidence "failed-evidence" "evidence from a failed call"
+        Unconfirmed "unconfirmed" "worse in one run, may be chance"
+        RepeatedCall "repeated-call" "repeated call"
+        UsageRose "usage-rose" "more time or cost"
+        UsageOutlier "usage-outlier" "far more time or cost"
+        Signal "signal" "signal"
+        WouldBeRefused "would-be-refused" "allowed in observe mode"
+        MustNotChecked "must-not-checked" "hard expectation not checked"
+        UnmetOnBothSides "unmet-on-both-sides" "unmet, as on baseline"
+        BaselineIncomplete "baseline-incomplete" "baseline incomplete"
+    }
 }
 
 impl ReviewCode {
-    const ALL: [ReviewCode; 13] = [
-        ReviewCode::MustUnmet,
-        ReviewCode::FabricatedArgument,
-        ReviewCode::HighRiskChanged,
-        ReviewCode::FailedEvidence,
-        ReviewCode::Unconfirmed,
-        ReviewCode::RepeatedCall,
-        ReviewCode::UsageRose,
-        ReviewCode::UsageOutlier,
-        ReviewCode::Signal,
-        ReviewCode::WouldBeRefused,
-        ReviewCode::MustNotChecked,
-        ReviewCode::UnmetOnBothSides,
-        ReviewCode::BaselineIncomplete,
-    ];
-
-    /// The word used in files.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            ReviewCode::MustUnmet => "must-unmet",
-            ReviewCode::FabricatedArgument => "fabricated-argument",
-            ReviewCode::HighRiskChanged => "high-risk-changed",
-            ReviewCode::FailedEvidence => "failed-evidence",
-            ReviewCode::Unconfirmed => "unconfirmed",
-            ReviewCode::RepeatedCall => "repeated-call",
-            ReviewCode::UsageRose => "usage-rose",
-            ReviewCode::UsageOutlier => "usage-outlier",
-            ReviewCode::Signal => "signal",
-            ReviewCode::WouldBeRefused => "would-be-refused",
-            ReviewCode::MustNotChecked => "must-not-checked",
-            ReviewCode::UnmetOnBothSides => "unmet-on-both-sides",
-            ReviewCode::BaselineIncomplete => "baseline-incomplete",
-        }
-    }
-
-    fn parse(code: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.as_str() == code)
-    }
-
     /// An item of this kind.
     pub(crate) fn item(
         self,
@@ -357,22 +308,7 @@ pub struct ReviewLine {
 
 /// The kind of an item for people.
 fn label(code: &str) -> String {
-    match ReviewCode::parse(code) {
-        Some(ReviewCode::MustUnmet) => "hard expectation unmet".to_owned(),
-        Some(ReviewCode::FabricatedArgument) => "high-risk action with a made-up argument".to_owned(),
-        Some(ReviewCode::HighRiskChanged) => "high-risk action changed".to_owned(),
-        Some(ReviewCode::FailedEvidence) => "evidence from a failed call".to_owned(),
-        Some(ReviewCode::Unconfirmed) => "worse in one run, may be chance".to_owned(),
-        Some(ReviewCode::RepeatedCall) => "repeated call".to_owned(),
-        Some(ReviewCode::UsageRose) => "more time or cost".to_owned(),
-        Some(ReviewCode::UsageOutlier) => "far more time or cost".to_owned(),
-        Some(ReviewCode::Signal) => "signal".to_owned(),
-        Some(ReviewCode::WouldBeRefused) => "allowed in observe mode".to_owned(),
-        Some(ReviewCode::MustNotChecked) => "hard expectation not checked".to_owned(),
-        Some(ReviewCode::UnmetOnBothSides) => "unmet, as on baseline".to_owned(),
-        Some(ReviewCode::BaselineIncomplete) => "baseline incomplete".to_owned(),
-        None => code.replace('-', " "),
-    }
+    ReviewCode::parse(code).map_or_else(|| code.replace('-', " "), |known| known.meaning().to_owned())
 }
 
 /// The message about a baseline that has answers for too few of its cases; `None` for a baseline with enough answers.
@@ -390,4 +326,90 @@ pub(crate) fn incomplete_baseline(answered: u64, of: u64, unit: &str) -> Option<
     is_incomplete.then(|| {
         ReviewCode::BaselineIncomplete.item(None, format!("baseline answered {answered} of {of} {unit}"), Vec::new())
     })
+}
+
+/// The growth from which on a single case is named. One run says little about one case, so only an order of magnitude counts.
+const OUTLIER_FROM: f64 = 10.0;
+
+/// What a person should look at: quantities that rose over all cases, then single cases that are out of all proportion.
+pub(crate) fn usage_review(cases: &[CaseEvaluation], measures: &[UsageMeasure]) -> Vec<ReviewItem> {
+    let rose = measures.iter().filter(|measure| messages::rose(measure)).map(|measure| {
+        ReviewCode::UsageRose.item(None, format!("per case: {}", messages::mean_per_case(measure)), Vec::new())
+    });
+    rose.chain(outliers(cases)).collect()
+}
+
+/// The cases with a quantity that is at least [`OUTLIER_FROM`] times baseline's, and larger than in any case of baseline.
+fn outliers(cases: &[CaseEvaluation]) -> impl Iterator<Item = ReviewItem> {
+    // Tool time is left out: it is part of the duration, and often a few milliseconds.
+    let codes = [UsageCode::Duration, UsageCode::Steps, UsageCode::Tokens, UsageCode::Cost];
+    let largest = codes.map(|code| {
+        let on_baseline = |case: &CaseEvaluation| case.usage.as_ref()?.baseline.as_ref()?.get(code);
+        cases.iter().filter_map(on_baseline).fold(0.0, f64::max)
+    });
+    cases.iter().filter_map(move |case| {
+        let usage = case.usage.as_ref()?;
+        let currency = usage.new.as_ref()?.currency.as_deref();
+        let grown = codes.into_iter().zip(largest).filter_map(|(code, largest)| {
+            let (old, new) = usage.compared(code)?;
+            if old <= 0.0 || new < OUTLIER_FROM * old || new <= largest {
+                return None;
+            }
+            let [before, after] = [old, new].map(|value| messages::amount(code, value, currency));
+            let growth = messages::notable_change(code, old, new)?;
+            Some(format!("{} {before} → {after} ({growth})", messages::quantity(code)))
+        });
+        let grown: Vec<_> = grown.collect();
+        (!grown.is_empty())
+            .then(|| ReviewCode::UsageOutlier.item(Some(case.case_id.clone()), grown.join(", "), Vec::new()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use counterproof_artifact::evaluation::{CaseUsage, SideUsage, Verdict};
+
+    use super::*;
+    use crate::statistics::usage;
+
+    /// Cases with these steps on baseline and new.
+    fn cases(steps: &[(f64, f64)]) -> Vec<CaseEvaluation> {
+        let side = |steps: f64| Some(SideUsage { steps: steps.into(), ..SideUsage::default() });
+        let case = |(number, (baseline, new)): (usize, &(f64, f64))| CaseEvaluation {
+            usage: Some(CaseUsage { baseline: side(*baseline), new: side(*new) }),
+            ..serde_json::from_value(
+                serde_json::json!({"case_id": format!("c{number}"), "verdict": Verdict::Unchanged, "reasons": []}),
+            )
+            .unwrap()
+        };
+        steps.iter().enumerate().map(case).collect()
+    }
+
+    #[test]
+    fn a_rise_over_all_cases_and_a_case_out_of_proportion_are_review_items() {
+        let mut steps: Vec<_> = (0..12).map(|_| (5.0, 7.0)).collect();
+        steps.push((5.0, 95.0));
+        let cases = cases(&steps);
+        let review = usage_review(&cases, &usage::compare_all(&cases));
+        let items: Vec<_> = review.iter().map(|item| (item.code.as_str(), item.message.as_str())).collect();
+        assert_eq!(
+            items,
+            [
+                ("usage-rose", "per case: steps 5 → 13.8 (×2.75, p below 0.001)"),
+                ("usage-outlier", "steps 5 → 95 (×19)")
+            ]
+        );
+        assert_eq!(review[1].case_id.as_ref().map(ToString::to_string).as_deref(), Some("c12"));
+    }
+
+    #[test]
+    fn a_duration_of_a_few_milliseconds_is_never_out_of_proportion() {
+        let review = |baseline: f64, new: f64| {
+            let mut cases = cases(&[(5.0, 5.0)]);
+            let side = |millis: f64| SideUsage { duration_ms: Some(millis.into()), ..SideUsage::default() };
+            cases[0].usage = Some(CaseUsage { baseline: Some(side(baseline)), new: Some(side(new)) });
+            usage_review(&cases, &usage::compare_all(&cases)).len()
+        };
+        assert_eq!((review(1.0, 69.0), review(10.0, 690.0)), (0, 1));
+    }
 }

@@ -1,126 +1,44 @@
-//! The rules of the gate in `counterproof.toml`: the `[gate]` table and the tables for single risks, tags and suites below it.
-//! Evaluation is in `evaluate`.
+//! The rules of the gate: what each of them counts, and its limit. [`super::config`] reads the limits from
+//! `counterproof.toml`, [`super::evaluate`] applies them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use super::usage_rules::UsageLimits;
-use counterproof_artifact::evaluation::GateScope;
+use counterproof_artifact::evaluation::{
+    Bound, CaseEvaluation, GateRule, GateScope, MeasureCode, RuleTest, SuiteMeasure, UsageCode, UsageMeasure, Verdict,
+};
 use counterproof_artifact::{RiskLevel, Share};
-use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use counterproof_cases::CaseSpec;
 
-/// What a rule counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Measure {
-    /// Cases that got worse.
-    Regressed,
-    /// Cases that new could not run and the baseline could: a budget of its own, apart from regressions.
-    Broken,
-    /// Cases that got worse or broke in one run per side, which may be chance.
-    Unconfirmed,
-    /// Cases that neither side could run.
-    StillBroken,
-    /// Cases with an artifact that breaks the contract.
-    Invalid,
-    /// Cases that only one side has.
-    Unpaired,
-    /// Cases that only the baseline has.
-    Missing,
-    /// Cases that only new has.
-    Added,
-    /// Cases that differ, and nothing says for better or worse.
-    Changed,
-    /// Cases that differ, with too few runs to tell whether by more than chance.
-    Undecided,
-    /// Cases that differ no more than the baseline differs from itself.
-    Noisy,
-    /// Cases that got better.
-    Improved,
-    /// Cases that new could run and the baseline could not.
-    Recovered,
-    /// Cases in which new does not meet what the cases file expects, whether or not the baseline did.
-    Unmet,
-    /// Cases in which new does not meet a hard expectation in any run.
-    Must,
-    /// Cases with a high-risk action that was added, removed or changed.
-    HighRiskChanged,
-    /// Cases with a made-up argument of a high-risk action.
-    Fabricated,
-    /// Cases with an action whose evidence is a failed result.
-    FailedEvidence,
-    /// Cases with a signal that the baseline does not have.
-    Signals,
-    /// Cases in which both sides answered: with fewer than the limit, the gate says that it has not enough data.
-    Compared,
-}
+use super::review::{ReviewCode, ReviewSet};
+use crate::judge::code_enum;
+use crate::messages::usage as messages;
+use crate::statistics::usage;
 
-impl Measure {
-    /// All measures, in the order in which they are shown.
-    pub const ALL: [Measure; 20] = [
-        Measure::Regressed,
-        Measure::Broken,
-        Measure::Unconfirmed,
-        Measure::StillBroken,
-        Measure::Invalid,
-        Measure::Unpaired,
-        Measure::Missing,
-        Measure::Added,
-        Measure::Changed,
-        Measure::Undecided,
-        Measure::Noisy,
-        Measure::Improved,
-        Measure::Recovered,
-        Measure::Unmet,
-        Measure::Must,
-        Measure::HighRiskChanged,
-        Measure::Fabricated,
-        Measure::FailedEvidence,
-        Measure::Signals,
-        Measure::Compared,
-    ];
-
-    /// The stable name of its rules.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Measure::Regressed => "regressed",
-            Measure::Broken => "broken",
-            Measure::Unconfirmed => "unconfirmed",
-            Measure::StillBroken => "still_broken",
-            Measure::Invalid => "invalid",
-            Measure::Unpaired => "unpaired",
-            Measure::Missing => "missing",
-            Measure::Added => "added",
-            Measure::Changed => "changed",
-            Measure::Undecided => "undecided",
-            Measure::Noisy => "noisy",
-            Measure::Improved => "improved",
-            Measure::Recovered => "recovered",
-            Measure::Unmet => "unmet",
-            Measure::Must => "must",
-            Measure::HighRiskChanged => "high_risk_changed",
-            Measure::Fabricated => "fabricated",
-            Measure::FailedEvidence => "failed_evidence",
-            Measure::Signals => "signals",
-            Measure::Compared => "compared",
-        }
-    }
-
-    /// Its name in the configuration.
-    const fn key(self) -> &'static str {
-        match self {
-            Measure::Compared => "min_compared",
-            other => other.code(),
-        }
-    }
-
-    fn of_key(key: &str) -> Option<Self> {
-        Measure::ALL.into_iter().find(|measure| measure.key() == key)
+code_enum! {
+    /// What a rule counts, in the order in which rules are shown.
+    pub Measure {
+        Regressed "regressed" "Cases that got worse."
+        Broken "broken" "Cases that new could not run and the baseline could: these have a separate limit, apart from regressions."
+        Unconfirmed "unconfirmed" "Cases that got worse or broke in one run per side, which may be chance."
+        StillBroken "still_broken" "Cases that neither side could run."
+        Invalid "invalid" "Cases with an artifact that breaks the contract."
+        Unpaired "unpaired" "Cases that only one side has."
+        Missing "missing" "Cases that only the baseline has."
+        Added "added" "Cases that only new has."
+        Changed "changed" "Cases that differ, and nothing says for better or worse."
+        Undecided "undecided" "Cases that differ, with too few runs to tell whether by more than chance."
+        Noisy "noisy" "Cases that differ no more than the baseline differs from itself."
+        Improved "improved" "Cases that got better."
+        Recovered "recovered" "Cases that new could run and the baseline could not."
+        Unmet "unmet" "Cases in which new does not meet what the cases file expects, whether or not the baseline did."
+        Must "must" "Cases in which new does not meet a hard expectation in any run."
+        HighRiskChanged "high_risk_changed" "Cases with a high-risk action that was added, removed or changed."
+        Fabricated "fabricated" "Cases with a made-up argument of a high-risk action."
+        FailedEvidence "failed_evidence" "Cases with an action whose evidence is a failed result."
+        Signals "signals" "Cases with a signal that the baseline does not have."
+        Compared "compared" "Cases in which both sides answered: with fewer than the limit, the gate says that it has not enough data."
     }
 }
-
-/// What a limit may be, in messages.
-const LIMIT: &str = "a whole number of zero or more, a share such as \"2 %\" or 0.02, or \"none\"";
 
 /// The default share of the cases that need an answer on both sides.
 const MIN_COMPARED_PERCENT: &str = "80 %";
@@ -148,8 +66,8 @@ pub struct GateRules {
     pub unseen_high_risk: Limit,
     /// How much slower, costlier and longer the cases may get.
     pub usage: UsageLimits,
-    overall: BTreeMap<Measure, Limit>,
-    scopes: Vec<ScopeRules>,
+    pub(super) overall: BTreeMap<Measure, Limit>,
+    pub(super) scopes: Vec<ScopeRules>,
 }
 
 /// The rules for some of the cases, such as `[gate.tag.money]`.
@@ -210,279 +128,261 @@ impl GateRules {
     }
 }
 
-impl<'de> Deserialize<'de> for Limit {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
+/// How much a quantity may grow from baseline to new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GrowthLimit {
+    /// By any amount.
+    #[default]
+    None,
+    /// By this share. Zero allows no growth that is more than chance.
+    Share(Share),
+}
 
-        impl Visitor<'_> for Written {
-            type Value = Limit;
+/// The limits on time, size and cost in the `[gate]` table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UsageLimits {
+    /// The duration of a case.
+    pub slower: GrowthLimit,
+    /// The cost of a case, or its tokens where no costs are known.
+    pub costlier: GrowthLimit,
+    /// The steps of a case.
+    pub longer: GrowthLimit,
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(LIMIT)
-            }
+/// What the gate knows of a case.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GateCase<'a> {
+    /// What is said of it.
+    pub verdict: Verdict,
+    /// Whether the verdict may be chance.
+    pub unconfirmed: bool,
+    /// The highest risk of an action on either side.
+    pub risk: Option<RiskLevel>,
+    /// Whether new meets all that is expected of it; `None` where nothing could be judged.
+    pub met: Option<bool>,
+    /// The kinds of its review items.
+    pub review: ReviewSet,
+    /// Its tags in the cases file.
+    pub tags: &'a [String],
+    /// Its suite in the cases file.
+    pub suite: Option<&'a str>,
+}
 
-            fn visit_u64<E: Error>(self, count: u64) -> Result<Limit, E> {
-                Ok(Limit::Count(count))
-            }
-
-            fn visit_i64<E: Error>(self, count: i64) -> Result<Limit, E> {
-                u64::try_from(count).map(Limit::Count).map_err(|_| E::custom(format!("expected {LIMIT}")))
-            }
-
-            fn visit_f64<E: Error>(self, share: f64) -> Result<Limit, E> {
-                // `1.0` would be all cases, and `1` is one case: too easy to confuse.
-                if share >= 1.0 {
-                    return Err(E::custom("ambiguous: write `1` for one case, or `\"100 %\"` for all cases"));
-                }
-                Share::try_from(share).map(Limit::Share).map_err(|_| E::custom(format!("expected {LIMIT}")))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Limit, E> {
-                match text {
-                    "none" => return Ok(Limit::None),
-                    "baseline" => return Ok(Limit::Baseline),
-                    _ => {}
-                }
-                text.parse().map(Limit::Share).map_err(|_| E::custom(format!("expected {LIMIT}")))
-            }
+impl<'a> GateCase<'a> {
+    /// A case that was compared, what the cases file says of it, and its review items.
+    pub(crate) fn new(case: &CaseEvaluation, spec: Option<&'a CaseSpec>, review: ReviewSet) -> Self {
+        // Where neither side answered, nothing that was expected is met.
+        let is_unanswered = case.verdict == Verdict::StillBroken && !case.expectations.is_empty();
+        let judged = case.is_judged_on_new() || is_unanswered;
+        Self {
+            verdict: case.verdict,
+            unconfirmed: case.unconfirmed,
+            risk: case.risk_level,
+            met: judged.then(|| !is_unanswered && !case.is_unmet_on_new()),
+            review,
+            tags: spec.map(|spec| spec.metadata.tags.as_slice()).unwrap_or_default(),
+            suite: spec.and_then(|spec| spec.suite.as_deref()),
         }
-
-        deserializer.deserialize_any(Written)
     }
-}
 
-/// A name within a table of limits.
-enum Key {
-    Measure(Measure),
-    SuiteFell,
-    UnseenHighRisk,
-    Slower,
-    Costlier,
-    Longer,
-    Risk,
-    Tag,
-    Suite,
-}
-
-/// The names within the `[gate]` table.
-const KEYS: &[&str] = &[
-    "regressed",
-    "broken",
-    "unconfirmed",
-    "still_broken",
-    "invalid",
-    "unpaired",
-    "missing",
-    "added",
-    "changed",
-    "undecided",
-    "noisy",
-    "improved",
-    "recovered",
-    "unmet",
-    "must",
-    "high_risk_changed",
-    "fabricated",
-    "failed_evidence",
-    "signals",
-    "min_compared",
-    "suite_fell",
-    "unseen_high_risk",
-    "slower",
-    "costlier",
-    "longer",
-    "risk",
-    "tag",
-    "suite",
-];
-
-/// The names within the table of a scope: the same without the scopes.
-const SCOPE_KEYS: &[&str] = KEYS.split_at(Measure::ALL.len()).0;
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let key = String::deserialize(deserializer)?;
-        match key.as_str() {
-            "suite_fell" => Ok(Key::SuiteFell),
-            "unseen_high_risk" => Ok(Key::UnseenHighRisk),
-            "slower" => Ok(Key::Slower),
-            "costlier" => Ok(Key::Costlier),
-            "longer" => Ok(Key::Longer),
-            "risk" => Ok(Key::Risk),
-            "tag" => Ok(Key::Tag),
-            "suite" => Ok(Key::Suite),
-            key => Measure::of_key(key).map(Key::Measure).ok_or_else(|| D::Error::unknown_field(key, KEYS)),
+    pub(super) fn is_in(&self, scope: &GateScope) -> bool {
+        match scope {
+            GateScope::Risk(level) => self.risk == Some(*level),
+            GateScope::Tag(tag) => self.tags.contains(tag),
+            GateScope::Suite(suite) => self.suite == Some(suite),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Measure {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let key = String::deserialize(deserializer)?;
-        Measure::of_key(&key).ok_or_else(|| D::Error::unknown_field(&key, SCOPE_KEYS))
-    }
-}
-
-impl<'de> Deserialize<'de> for GateRules {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Table;
-
-        impl<'de> Visitor<'de> for Table {
-            type Value = GateRules;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a table of gate rules")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<GateRules, A::Error> {
-                let mut limits = GateRules::default();
-                while let Some(key) = map.next_key()? {
-                    match key {
-                        Key::Measure(Measure::Unmet) => {
-                            limits.overall.insert(Measure::Unmet, map.next_value()?);
-                        }
-                        Key::Measure(measure) => {
-                            limits.overall.insert(measure, absolute(&mut map)?);
-                        }
-                        Key::SuiteFell => limits.suite_fell = absolute(&mut map)?,
-                        Key::UnseenHighRisk => limits.unseen_high_risk = tested(&mut map)?,
-                        Key::Slower => limits.usage.slower = map.next_value()?,
-                        Key::Costlier => limits.usage.costlier = map.next_value()?,
-                        Key::Longer => limits.usage.longer = map.next_value()?,
-                        Key::Risk => {
-                            limits.scopes.extend(map.next_value::<Scopes<RiskLevel>>()?.with(GateScope::Risk));
-                        }
-                        Key::Tag => limits.scopes.extend(map.next_value::<Scopes<String>>()?.with(GateScope::Tag)),
-                        Key::Suite => limits.scopes.extend(map.next_value::<Scopes<String>>()?.with(GateScope::Suite)),
-                    }
-                }
-                if limits.scopes.iter().any(|scope| scope.limits.values().any(|limit| *limit == Limit::Baseline)) {
-                    return Err(A::Error::custom(BASELINE_ONLY_FOR_UNMET));
-                }
-                Ok(limits)
-            }
+impl Measure {
+    /// Its name in the configuration.
+    pub(super) const fn key(self) -> &'static str {
+        match self {
+            Measure::Compared => "min_compared",
+            other => other.as_str(),
         }
-
-        deserializer.deserialize_map(Table)
     }
-}
 
-const BASELINE_ONLY_FOR_UNMET: &str = "only `unmet` over all cases can have the limit \"baseline\"";
-
-/// A limit other than the baseline.
-fn absolute<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Limit, A::Error> {
-    match map.next_value()? {
-        Limit::Baseline => Err(A::Error::custom(BASELINE_ONLY_FOR_UNMET)),
-        limit => Ok(limit),
+    pub(super) fn of_key(key: &str) -> Option<Self> {
+        Measure::ALL.iter().copied().find(|measure| measure.key() == key)
     }
-}
 
-/// A limit of a rule that a test decides.
-fn tested<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Limit, A::Error> {
-    match map.next_value()? {
-        limit @ (Limit::None | Limit::Count(0)) => Ok(limit),
-        _ => Err(A::Error::custom("a test decides this rule: write 0, or \"none\" to switch it off")),
-    }
-}
-
-/// The tables below `risk`, `tag` or `suite`, in their order.
-struct Scopes<K>(Vec<(K, BTreeMap<Measure, Limit>)>);
-
-impl<K> Scopes<K> {
-    fn with(self, scope: impl Fn(K) -> GateScope) -> impl Iterator<Item = ScopeRules> {
-        self.0.into_iter().map(move |(name, limits)| ScopeRules { scope: scope(name), limits })
-    }
-}
-
-impl<'de, K: Deserialize<'de>> Deserialize<'de> for Scopes<K> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Tables<K>(std::marker::PhantomData<K>);
-
-        impl<'de, K: Deserialize<'de>> Visitor<'de> for Tables<K> {
-            type Value = Scopes<K>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a table of gate rules for each name, such as `[gate.tag.money]`")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scopes<K>, A::Error> {
-                let mut scopes = Vec::new();
-                while let Some(scope) = map.next_entry()? {
-                    scopes.push(scope);
-                }
-                Ok(Scopes(scopes))
-            }
+    /// Whether a case is counted.
+    pub(super) fn counts(self, case: &GateCase<'_>) -> bool {
+        match self {
+            Measure::Regressed => case.verdict == Verdict::Regressed && !case.unconfirmed,
+            Measure::Broken => case.verdict == Verdict::Broken && !case.unconfirmed,
+            Measure::Unconfirmed => case.unconfirmed,
+            Measure::StillBroken => case.verdict == Verdict::StillBroken,
+            Measure::Invalid => case.verdict == Verdict::Invalid,
+            Measure::Unpaired => matches!(case.verdict, Verdict::Missing | Verdict::Added),
+            Measure::Missing => case.verdict == Verdict::Missing,
+            Measure::Added => case.verdict == Verdict::Added,
+            Measure::Changed => case.verdict == Verdict::Changed,
+            Measure::Undecided => case.verdict == Verdict::Undecided,
+            Measure::Noisy => case.verdict == Verdict::Noisy,
+            Measure::Improved => case.verdict == Verdict::Improved,
+            Measure::Recovered => case.verdict == Verdict::Recovered,
+            Measure::Unmet => case.met == Some(false),
+            Measure::Must => case.review.contains(ReviewCode::MustUnmet),
+            Measure::HighRiskChanged => case.review.contains(ReviewCode::HighRiskChanged),
+            Measure::Fabricated => case.review.contains(ReviewCode::FabricatedArgument),
+            Measure::FailedEvidence => case.review.contains(ReviewCode::FailedEvidence),
+            Measure::Signals => case.review.contains(ReviewCode::Signal),
+            Measure::Compared => is_compared(case.verdict),
         }
+    }
 
-        deserializer.deserialize_map(Tables(std::marker::PhantomData))
+    /// Whether a case could have been counted; a share is relative to these cases.
+    pub(super) fn looks_at(self, case: &GateCase<'_>) -> bool {
+        match self {
+            Measure::Regressed
+            | Measure::Changed
+            | Measure::Undecided
+            | Measure::Noisy
+            | Measure::Improved
+            | Measure::HighRiskChanged
+            | Measure::Fabricated
+            | Measure::FailedEvidence
+            | Measure::Signals => is_compared(case.verdict),
+            Measure::Broken | Measure::Unconfirmed | Measure::StillBroken | Measure::Recovered => {
+                !matches!(case.verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added)
+            }
+            Measure::Invalid | Measure::Unpaired | Measure::Missing | Measure::Added | Measure::Compared => true,
+            Measure::Unmet | Measure::Must => case.met.is_some(),
+        }
+    }
+}
+
+/// Whether both sides answered.
+const fn is_compared(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Regressed
+            | Verdict::Improved
+            | Verdict::Changed
+            | Verdict::Undecided
+            | Verdict::Noisy
+            | Verdict::Unchanged
+    )
+}
+
+/// Whether a verdict fails the gate by default.
+pub(crate) const fn fails_by_default(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Regressed | Verdict::Broken | Verdict::Invalid | Verdict::Missing | Verdict::Added)
+}
+
+/// The test of the rule `unmet`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnmetTest {
+    /// The test.
+    pub test: RuleTest,
+    /// Whether the fall is significant.
+    pub fell: bool,
+}
+
+/// Whether new meets the expectations less often than the baseline, as the measures of all cases show it. `None` without
+/// expectations that were judged on both sides.
+pub(crate) fn unmet_test(suite: &[SuiteMeasure], level: f64) -> Option<UnmetTest> {
+    let measure = |code: MeasureCode| suite.iter().find(|measure| measure.code == code);
+    let expectations = measure(MeasureCode::Expectations)?;
+    // A part counts as fallen only with the combined measure, so the larger p-value of the two decides.
+    let p = measure(MeasureCode::Solved).map_or(expectations.p, |solved| solved.p.max(expectations.p));
+    let test = RuleTest { p, level, fell: expectations.cases_fell, rose: expectations.cases_rose };
+    Some(UnmetTest { test, fell: expectations.fell })
+}
+
+/// The codes of the rules about time, size and cost.
+pub(crate) const USAGE_CODES: [&str; 3] = ["slower", "costlier", "longer"];
+
+/// All rules about time, size and cost, in the order of [`USAGE_CODES`]. A rule without a limit is for information. `alpha` is divided
+/// among the rules with a limit.
+pub(crate) fn usage_rules(
+    cases: &[CaseEvaluation],
+    measures: &[UsageMeasure],
+    limits: &UsageLimits,
+    alpha: f64,
+) -> Vec<GateRule> {
+    let has_cost = measures.iter().any(|measure| measure.code == UsageCode::Cost);
+    let costlier = if has_cost { UsageCode::Cost } else { UsageCode::Tokens };
+    let all = [limits.slower, limits.costlier, limits.longer];
+    let limited = all.iter().filter(|limit| **limit != GrowthLimit::None).count();
+    let level = if limited == 0 { messages::ROSE_AT } else { alpha / limited as f64 };
+    let codes = [UsageCode::Duration, costlier, UsageCode::Steps];
+    let rule_of = |((name, code), limit): ((&str, UsageCode), GrowthLimit)| {
+        let growth = match limit {
+            GrowthLimit::None => 0.0,
+            GrowthLimit::Share(share) => share.value(),
+        };
+        let measure = measures.iter().find(|measure| measure.code == code);
+        usage_rule(name, limit, level, measure.map(|measure| (measure, usage::growth_p(code, cases, growth))))
+    };
+    USAGE_CODES.into_iter().zip(codes).zip(all).map(rule_of).collect()
+}
+
+/// A rule on the growth of a quantity. Without a case in which both sides have it, the rule is met.
+fn usage_rule(name: &str, limit: GrowthLimit, level: f64, tested: Option<(&UsageMeasure, f64)>) -> GateRule {
+    let share = match limit {
+        GrowthLimit::None => None,
+        GrowthLimit::Share(share) => Some(share),
+    };
+    let grew = tested.is_some_and(|(_, p)| p <= level);
+    GateRule {
+        code: name.to_owned(),
+        scope: None,
+        bound: Bound::AtMost,
+        limit: share.map(|_| 0),
+        share: share.filter(|share| share.value() > 0.0),
+        actual: u64::from(grew),
+        of: Some(tested.map_or(0, |(measure, _)| measure.cases)),
+        // A rule without a limit has no test, because nothing is decided. More of a quantity is worse.
+        test: share.and(tested).map(|(measure, p)| RuleTest { p, level, fell: measure.rose, rose: measure.fell }),
+        passed: share.is_none() || !grew,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use counterproof_artifact::evaluation::{CaseUsage, SideUsage, Verdict};
+
     use super::*;
 
-    fn read(text: &str) -> Result<GateRules, String> {
-        toml::from_str(text).map_err(|error| error.to_string())
+    /// Cases with these steps on baseline and new.
+    fn cases(steps: &[(f64, f64)]) -> Vec<CaseEvaluation> {
+        let side = |steps: f64| Some(SideUsage { steps: steps.into(), ..SideUsage::default() });
+        let case = |(number, (baseline, new)): (usize, &(f64, f64))| CaseEvaluation {
+            usage: Some(CaseUsage { baseline: side(*baseline), new: side(*new) }),
+            ..serde_json::from_value(
+                serde_json::json!({"case_id": format!("c{number}"), "verdict": Verdict::Unchanged, "reasons": []}),
+            )
+            .unwrap()
+        };
+        steps.iter().enumerate().map(case).collect()
     }
 
-    fn share(text: &str) -> Limit {
-        Limit::Share(text.parse().unwrap())
-    }
-
-    #[test]
-    fn what_is_not_named_keeps_its_default() {
-        let limits = read("regressed = \"2 %\"\nunmet = 3\nbroken = \"none\"").unwrap();
-        let expected = GateRules::default()
-            .with(Measure::Regressed, share("2 %"))
-            .with(Measure::Unmet, Limit::Count(3))
-            .with(Measure::Broken, Limit::None);
-        assert_eq!(limits, expected);
-    }
-
-    #[test]
-    fn a_share_is_a_percentage_or_a_fraction() {
-        assert_eq!(read("regressed = 0.02").unwrap(), read("regressed = \"2 %\"").unwrap());
-    }
-
-    #[test]
-    fn a_scope_has_only_the_limits_that_it_names() {
-        let limits =
-            read("[risk.high]\nregressed = 0\n[tag.money]\nmin_compared = \"90 %\"\n[suite.\"a b\"]\nunmet = 1");
-        let limits = limits.unwrap();
-        let of = |scope, measure, limit| ScopeRules { scope, limits: BTreeMap::from([(measure, limit)]) };
-        assert_eq!(limits.overall(), GateRules::default().overall());
-        let expected = [
-            of(GateScope::Risk(RiskLevel::High), Measure::Regressed, Limit::Count(0)),
-            of(GateScope::Suite("a b".to_owned()), Measure::Unmet, Limit::Count(1)),
-            of(GateScope::Tag("money".to_owned()), Measure::Compared, share("90 %")),
-        ];
-        assert_eq!(limits.scopes(), expected);
-        assert_eq!(limits.needs_cases(), Some(&GateScope::Suite("a b".to_owned())));
+    fn longer(steps: &[(f64, f64)], limit: &str) -> GateRule {
+        let limits = UsageLimits {
+            longer: toml::from_str::<std::collections::BTreeMap<String, GrowthLimit>>(&format!("longer = {limit}"))
+                .unwrap()["longer"],
+            ..UsageLimits::default()
+        };
+        let cases = cases(steps);
+        usage_rules(&cases, &usage::compare_all(&cases), &limits, 0.05).pop().unwrap()
     }
 
     #[test]
-    fn a_name_or_a_value_that_means_nothing_is_refused() {
-        for (text, said) in [
-            ("regresed = 0", "unknown field `regresed`"),
-            ("[tag.money]\nregresed = 0", "unknown field `regresed`"),
-            ("[tag.money]\nrisk = 0", "unknown field `risk`"),
-            ("[risk.hihg]\nregressed = 0", "unknown variant `hihg`"),
-            ("regressed = -1", LIMIT),
-            ("regressed = -0.1", LIMIT),
-            ("regressed = 1.0", "ambiguous: write `1` for one case, or `\"100 %\"` for all cases"),
-            ("regressed = \"2\"", LIMIT),
-            ("regressed = \"200 %\"", LIMIT),
-            ("regressed = \"baseline\"", BASELINE_ONLY_FOR_UNMET),
-            ("[tag.money]\nunmet = \"baseline\"", BASELINE_ONLY_FOR_UNMET),
-        ] {
-            let error = read(text).unwrap_err();
-            assert!(error.contains(said), "{text}: {error}");
+    fn a_rule_fails_only_for_growth_beyond_its_limit_and_beyond_chance() {
+        // All ratios are between 1.3 and 1.4.
+        let grown: Vec<_> = (10..20).map(|steps| (f64::from(steps), (f64::from(steps) * 1.35).round())).collect();
+        for (limit, passed, actual) in
+            [("\"none\"", true, 1), ("0", false, 1), ("\"20 %\"", false, 1), ("0.4", true, 0)]
+        {
+            let rule = longer(&grown, limit);
+            assert_eq!((rule.passed, rule.actual, rule.of), (passed, actual, Some(10)), "{limit}: {rule:?}");
         }
-    }
-
-    #[test]
-    fn the_names_in_messages_are_the_names_that_are_read() {
-        assert_eq!(SCOPE_KEYS, Measure::ALL.map(Measure::key));
+        // Four cases can rise together by chance.
+        assert!(longer(&grown[..4], "0").passed);
+        assert!(longer(&[], "0").passed);
+        assert!(toml::from_str::<std::collections::BTreeMap<String, GrowthLimit>>("longer = 3").is_err());
     }
 }

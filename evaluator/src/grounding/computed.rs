@@ -9,13 +9,14 @@ use std::collections::BTreeSet;
 use counterproof_artifact::EventBody;
 use serde_json::{Map, Value};
 
-use super::agent_words;
-use super::origins::Origin;
+use crate::load::case_input;
+use super::search::Origin;
 use super::tokens::id_hash;
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
 use crate::load::payload::Payload;
-use crate::values::hashed::HashedSet;
+use crate::values::meaning::HashedSet;
+use crate::values::stringified;
 
 /// One in this many random amounts of similar size may equal a result by chance.
 const ACCEPTED_BY_CHANCE: i128 = 50;
@@ -83,7 +84,7 @@ impl Calculation {
                     },
                     None => {}
                 },
-                EventBody::Unknown { kind, fields } if agent_words::is_user_turn(kind, fields) => {
+                EventBody::Unknown { kind, fields } if case_input::is_user_turn(kind, fields) => {
                     fields.values().for_each(|value| records.said(value));
                 }
                 _ => {}
@@ -335,7 +336,7 @@ impl<'a> Records<'a> {
 /// Collects the ids among arguments: texts with a digit and at least three characters. The length of a list is a multiplier.
 fn collect_ids(value: &Value, ids: &mut HashedSet, multipliers: &mut BTreeSet<i128>) {
     match value {
-        Value::String(text) => match super::containers::written_values(text) {
+        Value::String(text) => match stringified::scalars(text) {
             Some(values) => values.iter().for_each(|value| collect_ids(value, ids, multipliers)),
             None if text.len() >= 3 && text.bytes().any(|byte| byte.is_ascii_digit()) => {
                 ids.insert(id_hash(text));

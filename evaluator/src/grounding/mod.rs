@@ -5,24 +5,21 @@
 //! the arguments of its own call are no origin either. Everything else is, including unknown event types. The searched words are
 //! collected first, and each text is then read once, so the cost is linear in the size of the transcript.
 
-mod agent_words;
 mod arithmetic;
 mod computed;
-mod containers;
 mod origins;
 mod provenance;
 mod search;
-mod suspects;
 mod tokens;
-mod transcript;
 mod usual_values;
 
-pub(crate) use crate::diff::counterparts::Holder;
+pub(crate) use crate::diff::differences::Holder;
 pub(crate) use origins::{
-    Leaf, Origin, Origins, distance_of_numbers, distance_of_values, is_same_transcript, leaf_pointer, numbers_only_in,
+    Leaf, Origins, distance_of_numbers, distance_of_values, is_same_transcript, leaf_pointer, numbers_only_in,
     origins_of_values,
 };
+pub(crate) use search::Origin;
 pub(crate) use provenance::Provenance;
-pub(crate) use suspects::{Suspect, suspects};
-pub(crate) use transcript::Transcript;
+pub(crate) use provenance::{suspects, Suspect};
+pub(crate) use provenance::Transcript;
 pub(crate) use usual_values::{Classification, Coverage, UsualValues};

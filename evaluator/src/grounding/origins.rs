@@ -7,45 +7,17 @@ use counterproof_artifact::pointer;
 use serde_json::{Map, Value};
 
 use super::computed::Calculation;
-use super::search::{Search, SearchTerms, Source};
+use super::search::{Origin, Search, SearchTerms, Source, each_below, is_prose};
 use super::tokens::{Reader, Token, Word};
-use crate::diff::counterparts::Holder;
+use crate::diff::differences::Holder;
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
 use crate::load::payload;
-use crate::values::hashed::HashedSet;
+use crate::values::meaning::HashedSet;
 use crate::values::{object_hash, same_object, text_hash};
-
-/// Whole numbers below this are exempt: they occur everywhere.
-pub(super) const SMALL: i128 = 10;
-
-/// Longer texts, in words, are not searched as a whole.
-pub(super) const LONG: usize = 16;
 
 /// Most numbers of an output that are traced.
 const NUMBERS_FOLLOWED: usize = 100;
-
-/// The origin of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// The value is too common to need an origin.
-    Exempt,
-    /// The input of the case.
-    Input,
-    /// The event with this index.
-    Event(usize),
-    /// Nothing that the agent received contains the value.
-    Nowhere,
-    /// Nothing searchable contains the value, but an earlier payload was too large to search.
-    Unknown,
-}
-
-impl Origin {
-    /// True if the agent received the value before it used it.
-    pub(crate) const fn is_grounded(self) -> bool {
-        matches!(self, Origin::Input | Origin::Event(_))
-    }
-}
 
 /// A value that was passed to a tool, or is proposed for one.
 #[derive(Debug, Clone, Copy)]
@@ -244,11 +216,6 @@ fn numbers(text: &str) -> impl Iterator<Item = u64> {
     found.into_iter()
 }
 
-/// True for a long text with few numbers. Agents write such texts themselves and do not copy them.
-pub(super) const fn is_prose(words: usize, numbers: usize) -> bool {
-    words > LONG && numbers * 2 < words
-}
-
 fn prose(value: &Value) -> Option<&str> {
     let text = value.as_str()?;
     let (mut words, mut numbers) = (0, 0);
@@ -329,22 +296,6 @@ pub(super) fn each_holder<'a>(loaded: &'a LoadedAnswer, mut take: impl FnMut(Hol
 /// Returns the hash of a tool, the prefix of the hashes of its arguments.
 pub(super) fn root(tool: &str) -> u64 {
     text_hash(tool)
-}
-
-/// Calls `take` for each leaf of an object with the hash of its argument.
-pub(super) fn each_leaf<'a>(fields: &'a Map<String, Value>, parent: u64, take: &mut impl FnMut(u64, &'a Value)) {
-    for (key, value) in fields {
-        each_below(value, super::tokens::pair(parent, text_hash(key)), take);
-    }
-}
-
-pub(super) fn each_below<'a>(value: &'a Value, argument: u64, take: &mut impl FnMut(u64, &'a Value)) {
-    match value {
-        Value::Object(fields) => each_leaf(fields, argument, take),
-        Value::Array(items) => items.iter().for_each(|item| each_below(item, argument, take)),
-        // Array indexes are not part of the argument: the elements of a list have one argument.
-        leaf => take(argument, leaf),
-    }
 }
 
 /// The calls that carried out actions.

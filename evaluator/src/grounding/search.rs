@@ -1,17 +1,45 @@
-//! Finds the first position of each searched word in everything that an agent received.
+//! Finds the first position of each searched word in everything that an agent received, and with it the origin of a value.
 
 use counterproof_artifact::{EventBody, ToolStatus};
 use serde_json::{Map, Value};
 
-use super::agent_words::is_by_agent;
+use crate::load::case_input::is_by_agent;
 use super::arithmetic::is_arithmetic;
-use super::containers::written_values;
-use super::origins::{LONG, Origin, SMALL, each_leaf, is_prose};
+use crate::values::stringified;
 use super::tokens::{self, Date, Reader, Token, Word};
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
 use crate::load::payload::Payload;
-use crate::values::hashed::{HashedMap, HashedSet};
+use crate::values::text_hash;
+use crate::values::meaning::{HashedMap, HashedSet};
+
+/// Whole numbers below this are exempt: they occur everywhere.
+pub(super) const SMALL: i128 = 10;
+
+/// Longer texts, in words, are not searched as a whole.
+pub(super) const LONG: usize = 16;
+
+/// The origin of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The value is too common to need an origin.
+    Exempt,
+    /// The input of the case.
+    Input,
+    /// The event with this index.
+    Event(usize),
+    /// Nothing that the agent received contains the value.
+    Nowhere,
+    /// Nothing searchable contains the value, but an earlier payload was too large to search.
+    Unknown,
+}
+
+impl Origin {
+    /// True if the agent received the value before it used it.
+    pub(crate) const fn is_grounded(self) -> bool {
+        matches!(self, Origin::Input | Origin::Event(_))
+    }
+}
 
 /// The words to search for a value.
 #[derive(Debug)]
@@ -46,7 +74,7 @@ const UNSEEN: usize = usize::MAX;
 impl Search {
     /// Adds the words to search for a value.
     pub(super) fn add_terms(&mut self, value: &Value) -> SearchTerms {
-        let written = value.as_str().and_then(written_values);
+        let written = value.as_str().and_then(stringified::scalars);
         match written {
             Some(values) => SearchTerms::Each(values.iter().map(|value| self.add_scalar(value)).collect()),
             None => self.add_scalar(value),
@@ -239,6 +267,27 @@ impl Search {
         };
         let origins = values.iter().map(|terms| self.origin(terms, limit, opaque));
         origins.max_by_key(rank).unwrap_or(Origin::Exempt)
+    }
+}
+
+/// True for a long text with few numbers. Agents write such texts themselves and do not copy them.
+pub(super) const fn is_prose(words: usize, numbers: usize) -> bool {
+    words > LONG && numbers * 2 < words
+}
+
+/// Calls `take` for each leaf of an object with the hash of its argument.
+pub(super) fn each_leaf<'a>(fields: &'a Map<String, Value>, parent: u64, take: &mut impl FnMut(u64, &'a Value)) {
+    for (key, value) in fields {
+        each_below(value, tokens::pair(parent, text_hash(key)), take);
+    }
+}
+
+pub(super) fn each_below<'a>(value: &'a Value, argument: u64, take: &mut impl FnMut(u64, &'a Value)) {
+    match value {
+        Value::Object(fields) => each_leaf(fields, argument, take),
+        Value::Array(items) => items.iter().for_each(|item| each_below(item, argument, take)),
+        // Array indexes are not part of the argument: the elements of a list have one argument.
+        leaf => take(argument, leaf),
     }
 }
 

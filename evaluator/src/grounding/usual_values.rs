@@ -6,9 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use super::origins::{each_holder, each_leaf, root};
+use super::origins::{each_holder, root};
+use super::search::each_leaf;
 use crate::load::LoadedAnswer;
-use crate::values::hashed::{HashedMap, HashedSet};
+use crate::values::meaning::{HashedMap, HashedSet};
 use crate::values::meaning_hash;
 
 /// An argument with more values than this has no usual values.

@@ -1,14 +1,54 @@
 //! The codes of reasons and findings. SARIF rules, the report and `docs/verdicts.md` use this list; reasons about a contract
 //! violation have the codes of `counterproof_validation::Code` instead.
 
+use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{Reason, SidePointer};
 
-use super::code_enum::code_enum;
 use super::signals::SignalKind;
+
+/// Declares an enum with `ALL`, `as_str`, `meaning` and `parse`. Each line is `Variant "code" "Meaning."`; the meaning is
+/// also the documentation of the variant.
+macro_rules! code_enum {
+    ($(#[$doc:meta])* $vis:vis $name:ident { $($variant:ident $code:literal $meaning:literal)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis enum $name {
+            $(#[doc = $meaning] $variant,)*
+        }
+
+        impl $name {
+            /// All codes, in the order of the documentation.
+            $vis const ALL: &'static [$name] = &[$($name::$variant,)*];
+
+            /// The stable kebab-case code, as files contain it.
+            $vis const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $code,)* }
+            }
+
+            /// What the code means, in one sentence.
+            $vis const fn meaning(self) -> &'static str {
+                match self { $($name::$variant => $meaning,)* }
+            }
+
+            /// Parses a code from a file; `None` for a code that this version does not know.
+            $vis fn parse(code: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|known| known.as_str() == code)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+pub(crate) use code_enum;
 
 code_enum! {
     /// The code of a reason for a verdict, or of a finding about the new side.
-    ReasonCode {
+    pub ReasonCode {
         // Artifacts.
         MoreViolations "more-violations" "An artifact violates the contract in more than 20 places."
         Unreadable "unreadable" "An artifact cannot be read."
@@ -101,4 +141,14 @@ impl ReasonCode {
     pub(crate) fn reason(self, message: String, pointers: Vec<SidePointer>) -> Reason {
         Reason { code: self.as_str().to_owned(), message, pointers }
     }
+}
+
+/// A pointer into the artifact of a side.
+pub(super) fn pointer(side: Side, pointer: impl Into<String>) -> SidePointer {
+    SidePointer { side, pointer: pointer.into() }
+}
+
+/// The pointers of a reason about one place.
+pub(super) fn at(side: Side, place: impl Into<String>) -> Vec<SidePointer> {
+    vec![pointer(side, place)]
 }

@@ -2,20 +2,20 @@
 
 use std::collections::HashSet;
 
-use counterproof_artifact::evaluation::{ExpectationResult, Reason, Verdict};
+use counterproof_artifact::evaluation::{Reason, Verdict};
 use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel, Side, Sides};
 
-use super::expectation_reasons::{self, Turn};
-use super::high_risk::HighRisk;
-use super::side_pointers::{at, pointer};
+use super::reasons::{self, AnswerPair, Turn};
+use super::outcomes::HighRisk;
+use super::reason_code::{at, pointer};
 use super::signals::Signal;
-use super::{ReasonCode, failed_evidence, steps};
+use super::ReasonCode;
 use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
 use crate::diff::json::JsonChange;
 use crate::diff::output::OutputChange;
-use crate::diff::pointers::row_pointers;
-use crate::diff::{Differences, WithEvidence};
+use crate::diff::rows::row_pointers;
+use crate::diff::Differences;
 use crate::judge::findings::{Findings, Found};
 use crate::load::evidence::{FollowedRef, Resolved, resolved_count};
 use crate::load::{Artifact, LoadedAnswer};
@@ -28,21 +28,6 @@ const REASONS_LISTED: usize = 20;
 
 /// Maximum number of refs in one message.
 const REFS_NAMED: usize = 3;
-
-/// The comparison of two answers.
-#[derive(Clone, Copy)]
-pub(crate) struct Compared<'a> {
-    /// The baseline's answer.
-    pub baseline: WithEvidence<'a>,
-    /// New's answer.
-    pub new: WithEvidence<'a>,
-    /// The differences of the two answers.
-    pub differences: &'a Differences,
-    /// The results of the expectations on both sides.
-    pub expectations: &'a [ExpectationResult],
-    /// The findings on new.
-    pub findings: &'a Findings,
-}
 
 /// A verdict with its reasons, the deciding reason first.
 #[derive(Debug, Clone)]
@@ -58,7 +43,7 @@ impl Decision {
 }
 
 /// Decides on two artifacts. `compared` is the comparison of their answers, present where both have one.
-pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Compared<'_>>) -> Decision {
+pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<AnswerPair<'_>>) -> Decision {
     use Artifact::{Absent, Answer, Failure, Invalid};
     let decision = |verdict, code: ReasonCode, message: String, pointers| {
         Decision::new(verdict, vec![code.reason(message, pointers)])
@@ -98,15 +83,15 @@ pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Compar
 }
 
 /// Decides on two answers.
-fn of_answers(compared: Compared<'_>) -> Decision {
-    let mut worse = expectation_reasons::turned(compared.expectations, Turn::Worse);
-    worse.extend(failed_evidence::reasons(compared));
+fn of_answers(compared: AnswerPair<'_>) -> Decision {
+    let mut worse = reasons::turned(compared.expectations, Turn::Worse);
+    worse.extend(reasons::failed_evidence(compared));
     worse.extend(lost_evidence(compared));
     worse.extend(risks_without_evidence(compared));
     // After the other evidence reasons, because it skips the actions that these already name.
     let unsupported = without_evidence(compared, &worse);
     worse.extend(unsupported);
-    let better = expectation_reasons::turned(compared.expectations, Turn::Better);
+    let better = reasons::turned(compared.expectations, Turn::Better);
     // An ungrounded value is a change, even where the rules of comparison ignore it.
     let made_up = fresh(compared.findings, ReasonCode::UngroundedArgument);
     let unrecorded = fresh(compared.findings, ReasonCode::UnrecordedSource);
@@ -116,7 +101,7 @@ fn of_answers(compared: Compared<'_>) -> Decision {
     changes.append(&mut self::changes(compared));
     changes.extend(unrecorded.map(finding_reason));
     changes.extend(other_signals(compared.findings).map(signal_reason));
-    changes.extend(expectation_reasons::undecided(compared.expectations));
+    changes.extend(reasons::undecided(compared.expectations));
     // One regression outweighs any number of improvements.
     let verdict = if !worse.is_empty() {
         Verdict::Regressed
@@ -128,7 +113,7 @@ fn of_answers(compared: Compared<'_>) -> Decision {
         Verdict::Changed
     };
     // A hard expectation is a reason of its own, also where the baseline does not meet it either.
-    let standing = expectation_reasons::must_unmet_on_both(compared.expectations);
+    let standing = reasons::must_unmet_on_both(compared.expectations);
     let mut reasons: Vec<_> = worse.into_iter().chain(better).chain(changes).chain(standing).collect();
     let answers = Sides::new(compared.baseline.loaded, compared.new.loaded);
     reasons.sort_by_key(|reason| weight(reason, compared, HighRisk { answers }));
@@ -137,7 +122,7 @@ fn of_answers(compared: Compared<'_>) -> Decision {
 
 /// The position of a reason in the list, smallest first: hard expectations, high-risk actions, other expectations, evidence,
 /// then everything else in the order in which it was found.
-fn weight(reason: &Reason, compared: Compared<'_>, high_risk: HighRisk<'_>) -> u8 {
+fn weight(reason: &Reason, compared: AnswerPair<'_>, high_risk: HighRisk<'_>) -> u8 {
     let is_fabricated = || {
         let fresh =
             compared.findings.fresh().filter(|found| !found.baseline_has_value && high_risk.holds(found.holder));
@@ -207,7 +192,7 @@ fn violations(baseline: &Artifact, new: &Artifact) -> Vec<Reason> {
     reasons
 }
 
-fn lost_evidence(compared: Compared<'_>) -> Vec<Reason> {
+fn lost_evidence(compared: AnswerPair<'_>) -> Vec<Reason> {
     let actions = &compared.new.loaded.answer.proposed_actions;
     let lost = compared.differences.actions.iter().filter(|row| row.evidence == EvidenceChange::Lost);
     lost.filter_map(|row| {
@@ -246,7 +231,7 @@ fn ref_name(followed: &FollowedRef, answer: &LoadedAnswer) -> String {
     }
 }
 
-fn risks_without_evidence(compared: Compared<'_>) -> Vec<Reason> {
+fn risks_without_evidence(compared: AnswerPair<'_>) -> Vec<Reason> {
     let (old, new) = (&compared.baseline.loaded.answer.proposed_actions, &compared.new.loaded.answer.proposed_actions);
     let highest_before = highest(old.iter().map(|action| action.risk_level));
     let unsupported = |index: usize| resolved_count(&compared.new.evidence[index]) == 0;
@@ -302,7 +287,7 @@ fn finding_reason(found: &Found) -> Reason {
 }
 
 /// Reasons for high-risk actions without evidence that baseline does not have, except actions that already have a reason.
-fn without_evidence(compared: Compared<'_>, worse: &[Reason]) -> Vec<Reason> {
+fn without_evidence(compared: AnswerPair<'_>, worse: &[Reason]) -> Vec<Reason> {
     let said: HashSet<&str> = worse
         .iter()
         .filter(|reason| {
@@ -323,14 +308,14 @@ fn without_evidence(compared: Compared<'_>, worse: &[Reason]) -> Vec<Reason> {
 }
 
 /// Reasons for the differences, by weight: proposed actions, then steps, then the output.
-fn changes(compared: Compared<'_>) -> Vec<Reason> {
+fn changes(compared: AnswerPair<'_>) -> Vec<Reason> {
     let Differences { actions, events, output, exact, .. } = compared.differences;
     let mut reasons: Vec<_> =
         actions.iter().filter(|row| !row.is_same()).map(|row| action_change(row, compared)).collect();
-    let paired = steps::paired_events(events);
+    let paired = reasons::paired_events(events);
     let steps =
-        events.iter().filter(|row| !row.is_same()).filter_map(|row| steps::event_change(row, compared, &paired));
-    let (refused, mut steps) = steps::refused_actions(compared, steps.collect());
+        events.iter().filter(|row| !row.is_same()).filter_map(|row| reasons::event_change(row, compared, &paired));
+    let (refused, mut steps) = reasons::refused_actions(compared, steps.collect());
     // A failed action weighs more than changed parameters, and an action more than its evidence.
     reasons.sort_by_key(|action| ReasonCode::EvidenceChanged.is_code_of(action));
     // At the front: an action that failed had no effect, which outweighs how it was proposed.
@@ -356,7 +341,7 @@ fn changes(compared: Compared<'_>) -> Vec<Reason> {
     reasons
 }
 
-fn action_change(row: &ActionRow, compared: Compared<'_>) -> Reason {
+fn action_change(row: &ActionRow, compared: AnswerPair<'_>) -> Reason {
     let (old, new): (&[ProposedAction], &[ProposedAction]) =
         (&compared.baseline.loaded.answer.proposed_actions, &compared.new.loaded.answer.proposed_actions);
     let touches = |field: &str| row.changes.iter().any(|change| in_field(change, field));
@@ -381,7 +366,7 @@ fn action_change(row: &ActionRow, compared: Compared<'_>) -> Reason {
 }
 
 /// The evidence that only one of the two sides has.
-fn other_evidence(compared: Compared<'_>, baseline: usize, new: usize) -> String {
+fn other_evidence(compared: AnswerPair<'_>, baseline: usize, new: usize) -> String {
     let (before, after) = (&compared.baseline.evidence[baseline], &compared.new.evidence[new]);
     // By meaning: ids differ between runs, so equal targets can have different refs.
     let only_in = |refs: &[FollowedRef], others: &[FollowedRef], answer: &LoadedAnswer| {

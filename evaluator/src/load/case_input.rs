@@ -1,10 +1,11 @@
-//! The input of a case: from the cases file, and from the stored request if the artifact links to one.
+//! What an agent was given for a case: the input of the cases file or of the stored request, and the turns of a conversation among
+//! its events. The contract has no type for turns, so they are recognised by their `role`, or else by their type.
 
 use std::cell::OnceCell;
 
-use counterproof_artifact::{CaseId, Sha256Digest};
+use counterproof_artifact::{CaseId, Event, EventBody, Sha256Digest};
 use counterproof_cases::CaseSpec;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::load::{CaseEnvelope, ComparedRun};
 use crate::values;
@@ -79,5 +80,109 @@ pub(crate) fn is_same(baseline: &CaseInput<'_>, new: &CaseInput<'_>) -> Option<b
     match (baseline.digest(), new.digest()) {
         (Some(old), Some(new)) => Some(old == new),
         _ => Some(values::same(baseline.request()?, new.request()?)),
+    }
+}
+
+/// Who speaks in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    /// The person that the agent serves. The turn is input.
+    User,
+    /// The agent. The turn is wording, like the final output.
+    Assistant,
+}
+
+/// The fields that hold the text of a turn.
+const TEXTS: [&str; 4] = ["content", "text", "message", "parts"];
+
+/// Returns who speaks in an event; `None` for an event that is not a turn.
+pub(crate) fn speaker(event: &Event) -> Option<Speaker> {
+    let EventBody::Unknown { kind, fields } = &event.body else { return None };
+    if !TEXTS.iter().any(|name| fields.contains_key(*name)) {
+        return None;
+    }
+    match fields.get("role") {
+        Some(_) => role(fields),
+        None => named(kind.split('_').next().unwrap_or_default()).filter(|_| is_turn(kind)),
+    }
+}
+
+/// Returns the text of a turn; `None` for a turn of several parts, or without text.
+pub(crate) fn text_of(fields: &Map<String, Value>) -> Option<&str> {
+    TEXTS.iter().find_map(|name| fields.get(*name)?.as_str())
+}
+
+fn role(fields: &Map<String, Value>) -> Option<Speaker> {
+    fields.get("role")?.as_str().and_then(named)
+}
+
+fn named(role: &str) -> Option<Speaker> {
+    match role.to_ascii_lowercase().as_str() {
+        "user" | "human" | "customer" => Some(Speaker::User),
+        "assistant" | "agent" | "ai" | "model" | "bot" => Some(Speaker::Assistant),
+        _ => None,
+    }
+}
+
+/// True for types such as `user`, `user_message` and `assistant_turn`.
+fn is_turn(kind: &str) -> bool {
+    matches!(
+        kind.split_once('_').map(|(_, rest)| rest),
+        None | Some("message" | "turn" | "utterance" | "says" | "said")
+    )
+}
+
+/// Types of events that hold what an agent wrote or thought.
+const AGENT_EVENTS: [&str; 9] = [
+    "assistant_message",
+    "agent_message",
+    "ai_message",
+    "model_message",
+    "thought",
+    "thinking",
+    "reasoning",
+    "plan",
+    "reflection",
+];
+
+/// Types of events that hold what the user said.
+const USER_EVENTS: [&str; 3] = ["user_message", "user_turn", "human_message"];
+
+/// True if the agent wrote the fields of an event of an unknown type.
+pub(crate) fn is_by_agent(kind: &str, fields: &Map<String, Value>) -> bool {
+    role(fields) == Some(Speaker::Assistant) || is_one_of(kind, &AGENT_EVENTS)
+}
+
+/// True if an event of an unknown type is a turn of the user.
+pub(crate) fn is_user_turn(kind: &str, fields: &Map<String, Value>) -> bool {
+    role(fields) == Some(Speaker::User) || is_one_of(kind, &USER_EVENTS)
+}
+
+fn is_one_of(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn speaks(event: Value) -> Option<Speaker> {
+        let event: Event = serde_json::from_value(event).unwrap();
+        speaker(&event)
+    }
+
+    #[test]
+    fn a_turn_is_recognised_by_its_role_or_its_type() {
+        let turn = |kind: &str, role: &str| speaks(json!({"type": kind, "ts": 1, "role": role, "content": "hi"}));
+        assert_eq!(turn("message", "user"), Some(Speaker::User));
+        assert_eq!(turn("llm.turn", "Assistant"), Some(Speaker::Assistant));
+        assert_eq!(turn("message", "system"), None);
+        let typed = |kind: &str| speaks(json!({"type": kind, "ts": 1, "text": "hi"}));
+        assert_eq!(typed("user_message"), Some(Speaker::User));
+        assert_eq!(typed("assistant"), Some(Speaker::Assistant));
+        assert_eq!(typed("agent_plan"), None);
+        assert_eq!(speaks(json!({"type": "message", "ts": 1, "role": "user"})), None, "without text");
     }
 }

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::{EventBody, EvidenceTarget, ToolCall};
-
 use crate::load::LoadedAnswer;
 use crate::values;
 

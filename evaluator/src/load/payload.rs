@@ -7,7 +7,7 @@ use counterproof_artifact::{Content, Event, EventBody, Href, Sha256Digest};
 use counterproof_store::confined_path;
 use serde_json::{Map, Value};
 
-use crate::values::distance::{leaves_of, leaves_of_object};
+use crate::values::meaning::{leaves_of, leaves_of_object};
 use crate::values::{self, same, same_object};
 
 /// Payloads larger than this are compared only by their digest.

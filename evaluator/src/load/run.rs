@@ -1,20 +1,17 @@
-//! Reads the artifacts of a run folder, one case at a time. It validates them and does not judge them.
+//! Reads run folders: the runs of a side, the artifacts of one case at a time, and an index of their events. Artifacts are validated,
+//! but not judged.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use counterproof_artifact::{
-    Answer, Attempt, Case, CaseId, EvidenceTarget, Href, Manifest, Outcome, REQUEST_ASSET_HREF, RunnerFailure, Usage,
-};
+use counterproof_artifact::{Answer, Attempt, Case, CaseId, Content, Event, EventBody, EvidenceTarget, Href, Manifest, Outcome, REQUEST_ASSET_HREF, RunnerFailure, ToolCall, Usage};
 use counterproof_store::{MANIFEST_FILE, ReadError, RunReader};
 use counterproof_validation::{Code, Finding, RunFolder};
 use serde_json::Value;
 
-use crate::load::index::EventIndex;
 use crate::load::payload::{self, Payload, Payloads};
-use crate::load::recorded_run::RecordedRun;
-use crate::values::text;
+use crate::values::{text, text_hash};
 
 /// The field of an artifact with the title of the case.
 const TITLE_FIELD: &str = "title";
@@ -264,4 +261,252 @@ fn broken_manifest(folder: &Utf8Path) -> Finding {
 fn refers_to_assets(answer: &Answer) -> bool {
     let refs = answer.proposed_actions.iter().flat_map(|action| &action.evidence_refs);
     refs.into_iter().any(|evidence| matches!(evidence.target, EvidenceTarget::Asset { .. }))
+}
+
+/// The runs of one side in the order given. There is at least one.
+#[derive(Debug)]
+pub struct SideRuns {
+    runs: Vec<ComparedRun>,
+}
+
+impl SideRuns {
+    /// A side of these runs; `None` if there are none.
+    pub fn new(runs: Vec<ComparedRun>) -> Option<Self> {
+        (!runs.is_empty()).then_some(Self { runs })
+    }
+
+    /// Returns the first run, which represents the side where only one run is used.
+    pub fn first(&self) -> &ComparedRun {
+        &self.runs[0]
+    }
+
+    /// Returns the run with this index.
+    pub fn get(&self, index: usize) -> Option<&ComparedRun> {
+        self.runs.get(index)
+    }
+
+    /// Iterates over all runs.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &ComparedRun> {
+        self.runs.iter()
+    }
+
+    /// Returns the share of the runs that did not solve a case, among those whose labels state it; 0 without a label.
+    pub(crate) fn labelled_failed(&self, case_id: &CaseId) -> f64 {
+        let labels: Vec<bool> = self.runs.iter().filter_map(|run| run.is_solved(case_id)).collect();
+        let failed = labels.iter().filter(|solved| !**solved).count();
+        failed as f64 / labels.len().max(1) as f64
+    }
+
+    /// True if the side has more than one run.
+    pub const fn is_repeated(&self) -> bool {
+        self.runs.len() > 1
+    }
+
+    /// Returns the cases of all runs: in the order of the first run, then those that only later runs have.
+    pub fn case_ids(&self) -> Result<Vec<CaseId>, ReadError> {
+        let mut ids = Vec::new();
+        let mut known = HashSet::new();
+        for run in &self.runs {
+            ids.extend(run.case_ids()?.into_iter().filter(|id| known.insert(id.clone())));
+        }
+        Ok(ids)
+    }
+}
+
+impl From<ComparedRun> for SideRuns {
+    fn from(run: ComparedRun) -> Self {
+        Self { runs: vec![run] }
+    }
+}
+
+/// The positions of an answer's events by id. If two events have the same id, the first one counts.
+#[derive(Debug, Default)]
+pub struct EventIndex {
+    calls: Positions,
+    results: Positions,
+    documents: Positions,
+    ids: Positions,
+    events: usize,
+}
+
+impl EventIndex {
+    /// Indexes the events.
+    pub fn new(events: &[Event]) -> Self {
+        let mut index = Self { events: events.len(), ..Self::default() };
+        for (position, event) in events.iter().enumerate() {
+            match &event.body {
+                EventBody::ToolCall(call) => index.calls.insert(&call.call_id, position),
+                EventBody::ToolResult(result) => index.results.insert(&result.call_id, position),
+                EventBody::Retrieval(found) => {
+                    found.doc_ids.iter().for_each(|id| index.documents.insert(id, position));
+                }
+                EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
+            }
+            for key in ["event_id", "id"] {
+                if let Some(id) = event.extra().get(key).and_then(|value| value.as_str()) {
+                    index.ids.insert(id, position);
+                }
+            }
+        }
+        for positions in [&mut index.calls, &mut index.results, &mut index.documents, &mut index.ids] {
+            positions.sort();
+        }
+        index
+    }
+
+    /// Returns the call with this id.
+    pub fn call<'a>(&self, events: &'a [Event], call_id: &str) -> Option<&'a ToolCall> {
+        match &events.get(self.call_position(call_id)?)?.body {
+            EventBody::ToolCall(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// Returns the position of the call with this id.
+    pub fn call_position(&self, call_id: &str) -> Option<usize> {
+        self.calls.find(call_id)
+    }
+
+    /// Returns the position of the event that an evidence ref points at. `None` for assets and for unresolved refs.
+    pub fn find(&self, target: &EvidenceTarget) -> Option<usize> {
+        match target {
+            EvidenceTarget::ToolResult { call_id } => self.results.find(call_id),
+            EvidenceTarget::RetrievalDoc { doc_id } => self.documents.find(doc_id),
+            EvidenceTarget::Event { id } => match event_position(id) {
+                Some(position) => (position < self.events).then_some(position),
+                None => self.ids.find(id),
+            },
+            EvidenceTarget::Asset { .. } => None,
+        }
+    }
+}
+
+/// Positions by hashed id. The hashes are keyed, so that no agent can construct colliding ids.
+#[derive(Debug, Default)]
+struct Positions(Vec<(u64, usize)>);
+
+impl Positions {
+    fn insert(&mut self, id: &str, position: usize) {
+        self.0.push((text_hash(id), position));
+    }
+
+    /// Sorts the ids for binary search and keeps the first position of each.
+    fn sort(&mut self) {
+        self.0.sort_unstable();
+        self.0.dedup_by_key(|(id, _)| *id);
+    }
+
+    fn find(&self, id: &str) -> Option<usize> {
+        let hash = text_hash(id);
+        let found = self.0.binary_search_by_key(&hash, |(id, _)| *id).ok()?;
+        Some(self.0[found].1)
+    }
+}
+
+/// Parses the contract's address of an event within its artifact: `events[3]`.
+fn event_position(id: &str) -> Option<usize> {
+    id.strip_prefix("events[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// The field of an artifact with the facts of a recorded run.
+const FIELD: &str = "recorded_run";
+
+/// The kind of a source that records the calls of a server: a shim or a proxy of the guard.
+const SERVER: &str = "server";
+
+/// Maximum number of characters of a status, and of the end of an agent.
+const STATUS_CHARS: usize = 40;
+const AGENT_CHARS: usize = 120;
+
+/// The status of a run that ended as it should.
+const SUCCEEDED: &str = "SUCCEEDED";
+
+/// A recorded run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedRun {
+    /// True if a guard recorded the calls of a server, and can thus have refused some.
+    pub has_guard: bool,
+    /// How it ended: `FAILED (agent: exit code 1)`.
+    pub ending: Option<String>,
+    /// False if its status is known and not that of a success.
+    pub succeeded: bool,
+}
+
+impl RecordedRun {
+    /// Reads the facts of a case. Returns `None` for a case that is no recorded run.
+    pub(super) fn read(case: &Case) -> Option<Self> {
+        let facts = case.extra.get(FIELD)?;
+        let has_guard = facts["sources"].as_array().into_iter().flatten().any(|source| source["kind"] == SERVER);
+        let output = match &case.outcome {
+            Outcome::Ok(answer) => Some(&answer.final_output.content),
+            Outcome::RunnerError(_) => None,
+        };
+        let field = |name: &str| match output {
+            Some(Content::Json(fields)) => fields.get(name).and_then(Value::as_str),
+            _ => None,
+        };
+        let status = field("status");
+        let ending = status.map(|status| {
+            let agent = field("agent").map(|agent| format!(" (agent: {})", text::one_line(agent, AGENT_CHARS)));
+            format!("{}{}", text::one_line(status, STATUS_CHARS), agent.unwrap_or_default())
+        });
+        Some(Self { has_guard, ending, succeeded: status.is_none_or(|status| status == SUCCEEDED) })
+    }
+}
+
+/// Characters of a tool's name.
+const LONGEST_NAME: usize = 80;
+
+/// Most tools per case. An agent that uses more invents their names.
+const MOST_TOOLS: usize = 64;
+
+/// Returns the names of the tools that answers called or proposed, sorted.
+pub(crate) fn tool_names<'a>(artifacts: impl IntoIterator<Item = &'a Artifact>) -> Vec<String> {
+    let answers = artifacts.into_iter().filter_map(Artifact::answer);
+    let names: BTreeSet<&str> = answers
+        .flat_map(|loaded| {
+            let called = loaded.answer.events.iter().filter_map(|event| match &event.body {
+                EventBody::ToolCall(call) => Some(call.tool.as_str()),
+                _ => None,
+            });
+            called.chain(loaded.answer.proposed_actions.iter().map(|action| action.tool_name.as_str()))
+        })
+        .collect();
+    names.into_iter().take(MOST_TOOLS).map(|name| text::one_line(name, LONGEST_NAME)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(recorded: &Value, content: &Value) -> Option<RecordedRun> {
+        let case = json!({
+            "schema_version": "case.v1", "case_id": "c", "version": "new", "status": "ok", "proposed_actions": [],
+            "events": [], "final_output": {"content_type": "json", "content": content}, "recorded_run": recorded,
+        });
+        RecordedRun::read(&serde_json::from_value(case).unwrap())
+    }
+
+    #[test]
+    fn only_a_source_of_a_server_is_a_guard() {
+        let has_guard = |recorded: &Value| read(recorded, &json!({})).unwrap().has_guard;
+        assert!(has_guard(&json!({"sources": [{"kind": "agent"}, {"kind": "server"}]})));
+        for recorded in [json!({"sources": [{"kind": "agent"}]}), json!({"sources": []}), json!({}), json!("run-1")] {
+            assert!(!has_guard(&recorded), "{recorded}");
+        }
+    }
+
+    #[test]
+    fn the_ending_is_the_status_and_the_end_of_a_failed_agent() {
+        let ending = |content: Value| {
+            let run = read(&json!({}), &content).unwrap();
+            (run.ending.unwrap_or_default(), run.succeeded)
+        };
+        assert_eq!(ending(json!({"status": "SUCCEEDED"})), ("SUCCEEDED".to_owned(), true));
+        let failed = json!({"status": "FAILED", "agent": "exit code 1"});
+        assert_eq!(ending(failed), ("FAILED (agent: exit code 1)".to_owned(), false));
+        assert_eq!(ending(json!({"status": 7})), (String::new(), true));
+    }
 }

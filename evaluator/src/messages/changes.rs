@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::output::TextSummary;
-use crate::diff::elements::{self, Moved};
-use crate::diff::text as line_diff;
+use crate::diff::json::{self, Moved};
+use crate::diff::output;
 use crate::diff::{JsonChange, JsonChanges, LocatedValue};
 use crate::values::text;
 
@@ -36,7 +36,7 @@ fn change(change: &JsonChange) -> String {
         }
         (Some(old), Some(new)) => match (&old.value, &new.value) {
             (Value::String(old), Value::String(new)) if differ_by_line(old, new) => {
-                let TextSummary { quote, counts } = TextSummary::new(&line_diff::diff(old, new));
+                let TextSummary { quote, counts } = TextSummary::new(&output::diff(old, new));
                 let counts = counts.map(|counts| format!("({counts})"));
                 let path = Some(path).filter(|path| !path.is_empty());
                 let parts: Vec<_> = [path, quote, counts].into_iter().flatten().collect();
@@ -55,7 +55,7 @@ fn change(change: &JsonChange) -> String {
 
 /// Describes a reordered array with the same elements: `"2A" moved from position 1 to 3`. Positions are counted from 1.
 pub fn reordering(old: &[Value], new: &[Value]) -> String {
-    match elements::moved(old, new) {
+    match json::moved(old, new) {
         Some(Moved::Exchanged(i, j)) => {
             let (first, second) = text::differing_values(&old[i], &old[j]);
             format!("{first} and {second} swapped (positions {} and {})", i + 1, j + 1)

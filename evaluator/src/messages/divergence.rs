@@ -4,9 +4,9 @@ use counterproof_artifact::evaluation::{Divergence, DivergenceKind};
 use counterproof_artifact::{Event, EventBody, Side, Sides};
 
 use super::{action, changes, failure, moved, output};
-use crate::diff::pointers::{output_pointers, row_pointers, side_pointer};
+use crate::diff::rows::{output_pointers, row_pointers, side_pointer};
 use crate::diff::{Differences, EventRow, FirstDifference, Row};
-use crate::load::turn::{self, Speaker};
+use crate::load::case_input::{self, Speaker};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::values::text;
 
@@ -73,7 +73,7 @@ pub fn step_name(event: &Event, loaded: &LoadedAnswer) -> String {
         }
         EventBody::Retrieval(found) => format!("retrieval of “{}”", text::one_line(&found.query, NAME_LENGTH)),
         EventBody::FinalOutput(_) => "final output".to_owned(),
-        EventBody::Unknown { kind, .. } => match turn::speaker(event) {
+        EventBody::Unknown { kind, .. } => match case_input::speaker(event) {
             Some(Speaker::User) => "message of the user".to_owned(),
             Some(Speaker::Assistant) => "message of the agent".to_owned(),
             None => format!("event {}", text::one_line(kind, NAME_LENGTH)),

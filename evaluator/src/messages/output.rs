@@ -2,7 +2,7 @@
 
 use super::changes::changes;
 use crate::diff::OutputChange;
-use crate::diff::text::{Line, Origin, Part, TextChanges};
+use crate::diff::output::{LineOrigin, TextChanges, TextLine, TextPart};
 use crate::values::text;
 
 /// Characters quoted of a text.
@@ -33,13 +33,13 @@ pub(super) struct TextSummary {
 impl TextSummary {
     pub(super) fn new(changes: &TextChanges) -> Self {
         let only = |side: Origin| changes.lines.iter().filter(|line| line.origin == side).collect::<Vec<_>>();
-        let (old, new) = (only(Origin::Baseline), only(Origin::New));
+        let (old, new) = (only(LineOrigin::Baseline), only(LineOrigin::New));
         if let ([old], [new]) = (&old[..], &new[..]) {
             return Self { quote: Some(quote(&changed_words(old), &changed_words(new))), counts: None };
         }
         let lines = |lines: usize| text::count(lines, "line", "lines");
         let counts = format!("{} removed, {} added", lines(old.len()), lines(new.len()));
-        let first = |side: &[&Line]| side.iter().map(|line| whole_line(line)).find(|text| !text.trim().is_empty());
+        let first = |side: &[&TextLine]| side.iter().map(|line| whole_line(line)).find(|text| !text.trim().is_empty());
         let quote = first(&old).zip(first(&new)).map(|(old, new)| quote(&old, &new));
         Self { quote, counts: Some(counts) }
     }
@@ -51,13 +51,13 @@ fn quote(old: &str, new: &str) -> String {
 }
 
 /// The changed words of a line, or the whole line if no word is marked.
-fn changed_words(line: &Line) -> String {
-    let text = |part: &Part| part.text.trim().to_owned();
+fn changed_words(line: &TextLine) -> String {
+    let text = |part: &TextPart| part.text.trim().to_owned();
     let marked: Vec<_> =
         line.parts.iter().filter(|part| part.differs).map(text).filter(|text| !text.is_empty()).collect();
     if marked.is_empty() { whole_line(line) } else { marked.join(" … ") }
 }
 
-fn whole_line(line: &Line) -> String {
+fn whole_line(line: &TextLine) -> String {
     line.parts.iter().map(|part| part.text.as_str()).collect()
 }

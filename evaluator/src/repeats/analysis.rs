@@ -1,23 +1,12 @@
-//! Decides each case from the runs of all cases: its verdict, and which pair of runs the report shows.
+//! Decides each case from the runs of all cases: its verdict, and the pair of runs that the report shows, one in which the deciding
+//! difference is visible.
 
 use std::collections::HashMap;
 
-use counterproof_artifact::evaluation::{
-    CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, RuleTest, ShownRuns,
-    Tier, Verdict,
-};
+use counterproof_artifact::evaluation::{CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, RuleTest, ShownRuns, Tier, Verdict};
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
 use rayon::prelude::*;
 
-use super::labels::Names;
-use super::measures::{ConfirmationRuns, Measures};
-use super::noise::{self, DifferingPlace};
-use super::noise_marks;
-use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
-use super::reasons::{self, Repeatability};
-use super::shown_pair;
-use super::suite::SuiteAnalysis;
-use super::unseen;
 use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, GateRules, Limit};
 use crate::judge::Expectations;
@@ -27,6 +16,13 @@ use crate::load::SideRuns;
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
 use crate::values::text;
+use super::place::Names;
+use super::measures::{ConfirmationRuns, Measures};
+use super::noise::{self, DifferingPlace};
+use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
+use super::reasons::{self, Repeatability};
+use super::measures::SuiteAnalysis;
+use super::{noise, unseen};
 
 /// Maximum number of places in the record of a case; further ones are counted.
 const PLACES_LISTED: usize = 50;
@@ -106,9 +102,9 @@ impl RepeatAnalysis {
         let decide = |((case, measures), places): ((&CaseObservations, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
             let runs_decide = case.runs_decide();
             let shown = if runs_decide {
-                shown_pair::by_answers(case, &measures, &places)
+                by_answers(case, &measures, &places)
             } else {
-                shown_pair::by_states(case)
+                by_states(case)
             };
             let missing = Sides::new(&case.baseline, &case.new).map(|runs| MissingArtifacts::count(runs));
             let must_unmet = must_unmet(case);
@@ -197,7 +193,7 @@ impl RepeatAnalysis {
         let mut places = self.places(case);
         let omitted = places.len().saturating_sub(PLACES_LISTED);
         places.truncate(PLACES_LISTED);
-        let (noise, noise_omitted) = found.map(noise_marks::pointers).unwrap_or_default();
+        let (noise, noise_omitted) = found.map(noise::pointers).unwrap_or_default();
         CaseRepeats {
             shown: ShownRuns { baseline: case.shown.baseline as u64, new: case.shown.new as u64 },
             measures: case.measures.clone(),
@@ -291,7 +287,7 @@ impl CaseAnalysis {
         // The pair that decides alone has no other runs to learn noise from.
         if self.runs_decide && self.places.iter().any(|place| place.noise) {
             let noise: HashMap<u64, bool> = self.places.iter().map(|place| (place.place, place.noise)).collect();
-            noise_marks::mark(found, sides, rules, &|place| noise.get(&place).copied());
+            noise::mark(found, sides, rules, &|place| noise.get(&place).copied());
         }
     }
 
@@ -350,4 +346,74 @@ const fn certainty(basis: NoiseBasis) -> f64 {
 /// The pass rate; 0 without runs, so that two empty rates show no fall.
 fn share(rate: &Rate) -> f64 {
     if rate.runs == 0 { 0.0 } else { rate.passed as f64 / rate.runs as f64 }
+}
+
+/// The pair for a case that is decided by the state of its artifacts: invalid before answer, answer before failure.
+pub(super) fn by_states(case: &CaseObservations) -> Sides<usize> {
+    let weight = |run: &RunOutcome| match run {
+        RunOutcome::Invalid => 0,
+        RunOutcome::Answered(_) => 1,
+        RunOutcome::Failed => 2,
+        RunOutcome::Absent => 3,
+        RunOutcome::NotSelected => 4,
+    };
+    let first = |runs: &[RunOutcome]| {
+        let runs = runs.iter().enumerate();
+        runs.min_by_key(|(index, run)| (weight(run), *index)).map_or(0, |(index, _)| index)
+    };
+    Sides { baseline: first(&case.baseline), new: first(&case.new) }
+}
+
+/// The pair for a case with answers on both sides: the first pair that shows the change of the deciding measure; else the first
+/// that differs at the first listed place; else the first run of each side.
+pub(super) fn by_answers(case: &CaseObservations, measures: &[CaseMeasure], places: &[DifferingPlace]) -> Sides<usize> {
+    // An undecided measure explains something only if its rate fell.
+    let by_tier = |tier: Tier| {
+        let moved = measures.iter().filter(move |measure| measure.tier == tier);
+        moved.filter(move |measure| tier != Tier::Unknown || measure.is_lower_on_new())
+    };
+    let tiers = [Tier::Regression, Tier::Improvement, Tier::Likely, Tier::Watch, Tier::Unknown];
+    let by_measure = tiers.into_iter().flat_map(by_tier).find_map(|measure| {
+        let (before, after) = match measure.tier {
+            Tier::Improvement => (Outcome::Fails, Outcome::Passes),
+            _ => (Outcome::Passes, Outcome::Fails),
+        };
+        Some(Sides {
+            baseline: first_with(&case.baseline, measure.code, before)?,
+            new: first_with(&case.new, measure.code, after)?,
+        })
+    });
+    // A hard expectation decides in any run, so a run that does not meet one is shown before all others.
+    let by_must = case.new.iter().position(|run| run.must_unmet().is_some()).map(|new| {
+        let met = case.baseline.iter().position(|run| run.answered().is_some() && run.must_unmet().is_none());
+        Sides {
+            baseline: met.or_else(|| case.baseline.iter().position(|run| run.answered().is_some())).unwrap_or(0),
+            new,
+        }
+    });
+    by_must
+        .or(by_measure)
+        .or_else(|| places.first().and_then(|place| differing(case, place.place)))
+        .unwrap_or_else(|| by_states(case))
+}
+
+/// Whether a run passes a measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Passes,
+    Fails,
+}
+
+fn first_with(runs: &[RunOutcome], code: MeasureCode, wanted: Outcome) -> Option<usize> {
+    runs.iter().position(|run| run.result().passes(code) == Some(wanted == Outcome::Passes))
+}
+
+fn differing(case: &CaseObservations, place: u64) -> Option<Sides<usize>> {
+    let label = |run: &RunOutcome| run.answered().map(|answered| answered.labels.at(place));
+    // The earliest run of new first: the pair does not change when later runs are added.
+    case.new.iter().enumerate().find_map(|(new, other)| {
+        let other = label(other)?;
+        let baseline = case.baseline.iter().position(|run| label(run).is_some_and(|label| label != other))?;
+        Some(Sides { baseline, new })
+    })
 }

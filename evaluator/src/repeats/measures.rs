@@ -4,15 +4,19 @@
 //! counts as fallen only where the combined measure fell, so the parts need no share of the false alarm rate (a closed test:
 //! Marcus, Peritz & Gabriel 1976). Runner errors thus cost the expectations no power.
 
-use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, Rate, SuiteMeasure, Tier};
+use counterproof_artifact::evaluation::{CaseMeasure, GateRule, Judgement, MeasureCode, Rate, RuleTest, SuiteMeasure, Tier};
+use counterproof_artifact::{CaseId, ProposedAction, RiskLevel, Side, Sides};
+use rayon::prelude::*;
 
-use super::run_result::{CaseResults, RunResult};
-use crate::load::SideRuns;
-use crate::statistics::{
-    self, CaseJudgement, CaseRuns, CaseTallies, CaseTests, Interval, MoreRuns, Planner, SuiteDecision, TWO_SIDED_95,
-    Tally, Thresholds, wilson,
-};
-use counterproof_artifact::Sides;
+use crate::gate::{self, GateRules};
+use crate::judge::Expectations;
+use crate::load::evidence::{self, FollowedRef};
+use crate::load::{Artifact, SideRuns};
+use crate::messages;
+use crate::rules::Rules;
+use crate::statistics::{self, is_hint, wilson, CaseJudgement, CaseRuns, CaseTallies, CaseTests, Interval, MoreRuns, Planner, SuiteDecision, TWO_SIDED_95, Tally, Thresholds};
+use crate::values::text;
+use super::observations::{CaseObservations, Criteria};
 
 /// For each run of each side, whether it confirms cases that looked worse in the first runs.
 #[derive(Debug)]
@@ -204,4 +208,173 @@ fn suite_measure(code: MeasureCode, cases: &[CaseTallies], judged: &SuiteDecisio
 fn rate(tally: Tally) -> Rate {
     let interval = wilson(tally, TWO_SIDED_95).map(|Interval { low, high }| [low, high]);
     Rate { passed: tally.passed.into(), runs: tally.runs().into(), interval }
+}
+
+/// The result of one run of a case, as far as the measures count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunResult {
+    /// The run did not select the case, or has no valid artifact of it.
+    Unknown,
+    /// The agent gave no answer.
+    Failed,
+    /// The agent answered.
+    Answered {
+        /// Whether every expectation of the case is met; `None` without expectations, or where none is unmet but one is
+        /// undecided.
+        met: Option<bool>,
+        /// Whether all required evidence resolves; `None` where none is required.
+        evidence_holds: Option<bool>,
+    },
+}
+
+/// The results of a case in every run of both sides, in the order of the runs.
+#[derive(Debug, Clone)]
+pub(crate) struct CaseResults {
+    pub(crate) baseline: Vec<RunResult>,
+    pub(crate) new: Vec<RunResult>,
+}
+
+impl CaseResults {
+    /// Whether new fails in most of its runs, and the baseline has one run, which passes.
+    pub(super) fn fell_from_one_run(&self) -> bool {
+        let solved = |runs: &[RunResult]| -> Vec<bool> {
+            runs.iter().filter_map(|run| run.passes(MeasureCode::Solved)).collect()
+        };
+        let (baseline, new) = (solved(&self.baseline), solved(&self.new));
+        let failed = new.iter().filter(|passes| !**passes).count();
+        baseline == [true] && new.len() > 1 && 2 * failed > new.len()
+    }
+}
+
+impl RunResult {
+    /// The result of an artifact, with its judged expectations and its evidence.
+    pub(crate) fn new<'j>(
+        artifact: &Artifact,
+        judged: impl Iterator<Item = &'j Judgement>,
+        evidence: &[Vec<FollowedRef>],
+    ) -> Self {
+        match artifact {
+            Artifact::Absent | Artifact::Invalid(_) => RunResult::Unknown,
+            Artifact::Failure(_) => RunResult::Failed,
+            Artifact::Answer(answer) => RunResult::Answered {
+                met: met(judged),
+                evidence_holds: evidence_holds(&answer.answer.proposed_actions, evidence),
+            },
+        }
+    }
+
+    /// Whether the run passes the measure; `None` if the measure does not apply to the run.
+    pub(super) fn passes(self, code: MeasureCode) -> Option<bool> {
+        match (self, code) {
+            (RunResult::Unknown, _) | (RunResult::Failed, MeasureCode::Expectations | MeasureCode::Evidence) => None,
+            (RunResult::Failed, MeasureCode::Solved | MeasureCode::Answered) => Some(false),
+            (RunResult::Answered { .. }, MeasureCode::Answered) => Some(true),
+            (RunResult::Answered { met, .. }, MeasureCode::Expectations) => met,
+            (RunResult::Answered { evidence_holds, .. }, MeasureCode::Evidence) => evidence_holds,
+            // What is not required, or could not be decided, does not count against the run. The measure is a function of the run
+            // alone, so its tests stay valid.
+            (RunResult::Answered { met, evidence_holds }, MeasureCode::Solved) => {
+                Some(met != Some(false) && evidence_holds != Some(false))
+            }
+        }
+    }
+}
+
+fn met<'j>(judged: impl Iterator<Item = &'j Judgement>) -> Option<bool> {
+    let mut all = None;
+    let mut is_undecided = false;
+    for judgement in judged {
+        if judgement.is_unmet() {
+            return Some(false);
+        }
+        is_undecided |= !judgement.is_met();
+        all = Some(true);
+    }
+    all.filter(|_| !is_undecided)
+}
+
+/// Whether every ref resolves and every high-risk action has a ref. `None` if no action needs evidence.
+fn evidence_holds(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> Option<bool> {
+    let needs_evidence =
+        |action: &ProposedAction| action.risk_level == RiskLevel::High || !action.evidence_refs.is_empty();
+    if !actions.iter().any(needs_evidence) {
+        return None;
+    }
+    Some(actions.iter().zip(evidence).all(|(action, refs)| {
+        let resolved = evidence::resolved_count(refs);
+        // Two conditions: no ref is broken, and a high-risk action has at least one.
+        resolved == refs.len() && (resolved > 0 || action.risk_level != RiskLevel::High)
+    }))
+}
+
+/// The rates of all cases together, and the p-value of the whole night.
+#[derive(Debug, Clone)]
+pub(crate) struct SuiteAnalysis {
+    /// One entry for each measure that at least one case has.
+    pub(crate) measures: Vec<SuiteMeasure>,
+    /// The p-value of the worst result on either level, a case or the suite.
+    p: Option<f64>,
+    /// The level of the tests.
+    pub(crate) level: f64,
+}
+
+impl SuiteAnalysis {
+    /// Tests one run per side: the exact test of `McNemar` over the cases that both sides have.
+    pub(crate) fn of_one_run(cases: &[CaseResults], thresholds: &Thresholds) -> Self {
+        Self::of_measures(&Measures::new(cases, &ConfirmationRuns::one_run(), thresholds), thresholds)
+    }
+
+    pub(super) fn of_measures(measures: &Measures, thresholds: &Thresholds) -> Self {
+        Self { measures: measures.suite.clone(), p: measures.p, level: thresholds.alpha.value() }
+    }
+}
+
+/// The gate rule over all cases together: violated if the combined measure fell.
+pub(crate) fn suite_rule(suite: &SuiteAnalysis, limits: &GateRules) -> GateRule {
+    let solved = suite.measures.iter().find(|measure| measure.code == MeasureCode::Solved);
+    let fell = solved.is_some_and(|solved| solved.fell);
+    let rule = gate::at_most("suite_fell", limits.suite_fell, u64::from(fell), u64::from(solved.is_some()));
+    let test = solved.filter(|_| rule.limit.is_some()).map(|solved| RuleTest {
+        // The suite is rejected only if the joint test of both levels is, so the larger of the two decides.
+        p: suite.p.map_or(solved.p, |p| p.max(solved.p)),
+        level: suite.level,
+        fell: solved.cases_fell,
+        rose: solved.cases_rose,
+    });
+    GateRule { test, ..rule }
+}
+
+/// Returns the cases with a hint, each with its counts, in the order of `case_ids`. Confirmation runs are not counted. The test of
+/// confirmed cases conditions on this choice, so both use the same function.
+pub(crate) fn hints(
+    baseline: &SideRuns,
+    new: &SideRuns,
+    case_ids: &[CaseId],
+    expectations: &Expectations,
+    thresholds: &Thresholds,
+) -> Vec<(CaseId, String)> {
+    // Rules of comparison do not affect pass rates.
+    let rules = Rules::default();
+    let criteria = Criteria { expectations, rules: &rules, side: Side::New };
+    let confirms = ConfirmationRuns::from_runs(baseline, new);
+    let count = |id: &CaseId| {
+        let results = CaseObservations::from_runs(baseline, new, criteria, id).0.results();
+        case_runs(MeasureCode::Solved, &results, &confirms).initial
+    };
+    let counted: Vec<CaseTallies> = case_ids.par_iter().map(count).collect();
+    let mut tests = CaseTests::default();
+    let hints = case_ids.iter().zip(counted).filter(|(_, case)| is_hint(*case, &mut tests, thresholds));
+    hints.map(|(id, case)| (id.clone(), counts(case))).collect()
+}
+
+fn counts(case: CaseTallies) -> String {
+    let runs = |tally: Tally| text::count(tally.runs() as usize, "run", "runs");
+    format!(
+        "{} in {} of {}, baseline in {} of {}",
+        messages::measure(MeasureCode::Solved),
+        case.new.passed,
+        runs(case.new),
+        case.baseline.passed,
+        case.baseline.runs(),
+    )
 }

@@ -5,22 +5,14 @@
 //! per side.
 
 mod analysis;
-mod answer_places;
-mod hints;
-mod labels;
 mod measures;
 mod noise;
-mod noise_marks;
 mod observations;
 mod place;
 mod reasons;
-mod run_result;
-mod shown_pair;
-mod suite;
-pub(crate) mod undetected;
 mod unseen;
 
 pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs};
-pub(crate) use hints::hints;
-pub(crate) use run_result::{CaseResults, RunResult};
-pub(crate) use suite::{SuiteAnalysis, suite_rule};
+pub(crate) use measures::hints;
+pub(crate) use measures::{CaseResults, RunResult};
+pub(crate) use measures::{suite_rule, SuiteAnalysis};

@@ -4,15 +4,23 @@
 //! and a new run: within the case, and over all cases that have the place. If a test rejects that both are equal, the difference
 //! is not noise. Otherwise it is noise only if baseline was observed to differ from itself there.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use counterproof_artifact::evaluation::{DifferingPairs, NoiseBasis};
+use counterproof_artifact::Sides;
+use counterproof_artifact::evaluation::{DifferingPairs, NoiseBasis, SidePointer};
 use rayon::prelude::*;
 
-use super::labels::{Labels, Names};
-use super::observations::{CaseObservations, RunOutcome};
-use super::place::ActionAspect;
+use crate::diff::actions::ActionRow;
+use crate::diff::align::Row;
+use crate::diff::events::{EventKind, EventRow};
+use crate::diff::json::{JsonChange, JsonChanges};
+use crate::diff::output::{self, OutputChange};
+use crate::diff::{rows, Differences, WithEvidence};
+use crate::load::LoadedAnswer;
+use crate::rules::{self, Rules, Scope, Subject};
 use crate::statistics::{self, Disagreement, PlaceValues};
+use super::observations::{CaseObservations, RunOutcome};
+use super::place::{self, ActionAspect, AnswerPlaces, Labels, Names, Place};
 
 /// A place of a case at which new differs from the baseline in some pair of runs.
 #[derive(Debug, Clone, Copy)]
@@ -123,4 +131,150 @@ fn with_owners<'a>(side: Vec<&'a Labels>, names: &Names) -> Vec<(&'a Labels, Has
 
 fn answers(runs: &[RunOutcome]) -> Vec<&Labels> {
     runs.iter().filter_map(|run| run.answered().map(|answered| &answered.labels)).collect()
+}
+
+/// Maximum number of reported pointers to noise in a case.
+const MAX_POINTERS: usize = 200;
+
+/// Marks the rows and the output of the pair whose differing places are all noise; marks none if nothing else would remain.
+/// `is_noise` returns `None` for places at which no runs differ.
+pub(super) fn mark(
+    found: &mut Differences,
+    sides: Sides<WithEvidence<'_>>,
+    rules: &Rules,
+    is_noise: &dyn Fn(u64) -> Option<bool>,
+) {
+    let Sides { baseline, new } =
+        sides.map(|side| AnswerPlaces { loaded: side.loaded, evidence: side.evidence, rules });
+    let output = touched(|visit| baseline.visit_output(visit), |visit| new.visit_output(visit));
+    found.output_is_noise = found.output != OutputChange::Same
+        && are_noise(&output, is_noise)
+        && !in_output(&found.output, Sides::new(baseline.loaded, new.loaded), rules);
+    for row in &mut found.events {
+        let (old, other) = row.row.indexes();
+        let mut places = touched(
+            |visit| old.into_iter().for_each(|index| baseline.visit_event(index, visit)),
+            |visit| other.into_iter().for_each(|index| new.visit_event(index, visit)),
+        );
+        if row.moved || !matches!(row.row, Row::Both { .. }) {
+            // A step without a counterpart, or at another position, also changes the order of the tools.
+            places.push(Place::ToolSequence.key());
+            // A call that executes an action is noise only if the action is too.
+            places.extend(old.and_then(|index| baseline.proposed_place(index)));
+            places.extend(other.and_then(|index| new.proposed_place(index)));
+        }
+        if old.is_some_and(|index| baseline.is_output_event(index))
+            || other.is_some_and(|index| new.is_output_event(index))
+        {
+            // The event of the final output has no places of its own.
+            places.clone_from(&output);
+        }
+        row.noise = !row.is_same() && are_noise(&places, is_noise) && !in_event(row, new.loaded, rules);
+    }
+    for row in &mut found.actions {
+        let (old, other) = row.row.indexes();
+        let mut places = touched(
+            |visit| old.into_iter().for_each(|index| baseline.visit_action(index, visit)),
+            |visit| other.into_iter().for_each(|index| new.visit_action(index, visit)),
+        );
+        if !matches!(row.row, Row::Both { .. }) {
+            let tool = |side: AnswerPlaces<'_>, index: usize| {
+                Place::Proposed { tool: &side.loaded.answer.proposed_actions[index].tool_name }.key()
+            };
+            places.extend(old.map(|index| tool(baseline, index)));
+            places.extend(other.map(|index| tool(new, index)));
+        }
+        row.noise = !row.is_same() && are_noise(&places, is_noise) && !in_action(row, new.loaded, rules);
+    }
+    let counts = found.output_counts()
+        || found.events.iter().any(EventRow::counts)
+        || found.actions.iter().any(ActionRow::counts);
+    // If all differences were marked, the report would show a changed case without a difference.
+    if !counts {
+        found.output_is_noise = false;
+        found.events.iter_mut().for_each(|row| row.noise = false);
+        found.actions.iter_mut().for_each(|row| row.noise = false);
+    }
+}
+
+/// Pointers to the marked differences up to a limit, and the number of further ones.
+pub(super) fn pointers(found: &Differences) -> (Vec<SidePointer>, u64) {
+    let events = found.events.iter().filter(|row| row.noise).map(|row| ("/events", row.row));
+    let actions = found.actions.iter().filter(|row| row.noise).map(|row| ("/proposed_actions", row.row));
+    let output = found.output_is_noise.then(rows::output_pointers).into_iter().flatten();
+    let rows = actions.chain(events).flat_map(|(list, row)| rows::row_pointers(list, row));
+    let mut listed: Vec<_> = output.chain(rows).collect();
+    let omitted = listed.len().saturating_sub(MAX_POINTERS);
+    listed.truncate(MAX_POINTERS);
+    (listed, omitted as u64)
+}
+
+/// Whether runs differ at one of these places or more, and all of these differences are noise.
+fn are_noise(places: &[u64], is_noise: &dyn Fn(u64) -> Option<bool>) -> bool {
+    let mut known = places.iter().filter_map(|place| is_noise(*place)).peekable();
+    // A difference without a known place is not noise: no other run shows it.
+    known.peek().is_some() && known.all(|noise| noise)
+}
+
+/// The places at which two elements have different values, or that only one of them has.
+fn touched(
+    baseline: impl FnOnce(&mut dyn FnMut(Place<'_>, u64)),
+    new: impl FnOnce(&mut dyn FnMut(Place<'_>, u64)),
+) -> Vec<u64> {
+    let mut by_place: HashMap<u64, [u64; 2]> = HashMap::new();
+    baseline(&mut |place, value| place::add(&mut by_place.entry(place.key()).or_default()[0], value));
+    new(&mut |place, value| place::add(&mut by_place.entry(place.key()).or_default()[1], value));
+    by_place.into_iter().filter(|(_, [old, new])| old != new).map(|(place, _)| place).collect()
+}
+
+/// Whether the pair differs in a value that has the same hash on both sides.
+pub(crate) fn is_undetected_in_pair(found: &Differences, sides: Sides<&LoadedAnswer>, rules: &Rules) -> bool {
+    if rules.is_empty() {
+        return false;
+    }
+    found.events.iter().any(|row| in_event(row, sides.new, rules))
+        || found.actions.iter().any(|row| in_action(row, sides.new, rules))
+        || in_output(&found.output, sides, rules)
+}
+
+/// Like [`is_undetected_in_pair`], for two events.
+pub(super) fn in_event(row: &EventRow, new: &LoadedAnswer, rules: &Rules) -> bool {
+    let Row::Both { new: index, .. } = row.row else { return false };
+    let scope = rules.scope(EventKind::new(new, index).subject());
+    among(&row.changes, &format!("/events/{index}"), &scope)
+}
+
+/// Like [`is_undetected_in_pair`], for two actions.
+pub(super) fn in_action(row: &ActionRow, new: &LoadedAnswer, rules: &Rules) -> bool {
+    let Row::Both { new: index, .. } = row.row else { return false };
+    let subject = Subject { event: None, tool: Some(new.answer.proposed_actions[index].tool_name.as_str()) };
+    among(&row.changes, &format!("/proposed_actions/{index}"), &rules.scope(subject))
+}
+
+/// Like [`is_undetected_in_pair`], for the final outputs.
+pub(super) fn in_output(change: &OutputChange, Sides { baseline, new }: Sides<&LoadedAnswer>, rules: &Rules) -> bool {
+    let scope = output::scope(rules);
+    match change {
+        OutputChange::Json(changes) => among(changes, output::POINTER, &scope),
+        OutputChange::Text(_) => {
+            let seen =
+                |side: &LoadedAnswer| rules::coarse_view(&output::value(&side.answer.final_output.content), &scope);
+            !scope.is_empty() && seen(baseline) == seen(new)
+        }
+        OutputChange::Same | OutputChange::Form => false,
+    }
+}
+
+/// Whether one of the changes is undetected. `root` is the prefix of their pointers in new, to which `scope` belongs.
+fn among(changes: &JsonChanges, root: &str, scope: &Scope<'_>) -> bool {
+    !scope.is_empty() && changes.iter().any(|change| is_undetected(change, root, scope))
+}
+
+// Equal coarse views mean that the hashes at this place are equal, although the values are not.
+fn is_undetected(change: &JsonChange, root: &str, scope: &Scope<'_>) -> bool {
+    let (Some(old), Some(new)) = (&change.baseline, &change.new) else { return false };
+    let Some(path) = new.pointer.strip_prefix(root) else { return false };
+    let key = |segment: &str| segment.replace("~1", "/").replace("~0", "~");
+    let here = path.split('/').skip(1).fold(scope.clone(), |scope, segment| scope.below(&key(segment)));
+    rules::coarse_view(&old.value, &here) == rules::coarse_view(&new.value, &here)
 }

@@ -6,14 +6,12 @@
 //! written, `docs/verdicts.md` what they do.
 
 mod forms;
-mod path;
 mod rule;
-mod view;
-mod written;
+mod config;
 
 pub use forms::Renaming;
-pub use path::{InvalidPattern, Scope};
+pub use rule::{InvalidPattern, Scope};
 pub use rule::{Rules, Subject};
-pub(crate) use view::coarse_view;
-pub use view::{Notes, view};
-pub use written::{RuleError, RuleProblem, WrittenRules};
+pub(crate) use rule::coarse_view;
+pub use rule::{view, Notes};
+pub use config::{RuleError, RuleProblem, WrittenRules};

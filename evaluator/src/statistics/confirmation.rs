@@ -11,11 +11,11 @@
 
 use std::collections::BTreeMap;
 
-use super::correction;
-use super::distribution::Distribution;
+use super::family;
+use super::exact::Distribution;
 use super::exact::CaseTests;
 use super::family::Family;
-use super::level::is_at_most;
+use super::tally::is_at_most;
 use super::suite_decision::{SuiteDecision, TestResult, Tier, is_hint, judge_with, tier};
 use super::tally::CaseTallies;
 use super::thresholds::Thresholds;
@@ -106,7 +106,7 @@ fn add_confirmation(decision: &mut SuiteDecision, confirmed: &[usize], outcomes:
     let chances = family.chances(p.iter().copied().fold(1.0, f64::min));
     let open = is_at_most(chances.either, level);
     for ((index, outcome), (p, corrected)) in
-        confirmed.iter().zip(outcomes).zip(p.iter().zip(correction::discrete(&p, &family)))
+        confirmed.iter().zip(outcomes).zip(p.iter().zip(family::discrete(&p, &family)))
     {
         let case = &mut decision.cases[*index];
         let was_significant = case.tier == Tier::Regression;

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use super::distribution::Distribution;
+use super::exact::Distribution;
 
 /// The sum over the cases is computed on a lattice. Up to this many steps, the lattice represents every value exactly.
 const STEPS: u64 = 5_000;

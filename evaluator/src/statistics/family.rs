@@ -6,10 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::distribution::Distribution;
-use super::exact::{CaseTests, Method};
-use super::level::is_at_most;
-use super::tally::{CaseTallies, Tally};
+use super::exact::{CaseTests, Distribution, Method};
+use super::tally::{is_at_most, CaseTallies, Tally};
 
 /// The null distribution of the cases of a suite that have runs on both sides.
 #[derive(Debug)]
@@ -129,7 +127,7 @@ impl Family {
     }
 
     /// The expected number of cases with a p-value of at most `p` under the null hypothesis, weighted for the step-down procedure
-    /// of [`super::correction`].
+    /// of [`self`].
     pub(super) fn expected_at_most(&self, p: f64) -> f64 {
         let weighted = self.shapes.iter().map(|shape| {
             let chance = shape.at_most(p);
@@ -202,10 +200,36 @@ fn sum(terms: impl Iterator<Item = Distribution>) -> Distribution {
     terms.fold(Distribution::zero(), |sum, term| sum.plus(&term))
 }
 
+/// Returns adjusted p-values for exact tests, in the order of `p`: the expected number of cases with a p-value this small under
+/// the null hypothesis, divided by the observed number.
+pub(super) fn discrete(p: &[f64], family: &Family) -> Vec<f64> {
+    let mut adjusted = vec![1.0; p.len()];
+    let mut largest: f64 = 0.0;
+    let mut before = None;
+    for (rank, index) in ascending(p).into_iter().enumerate() {
+        // Equal p-values get the value of the first.
+        if before != Some(p[index]) {
+            // The running maximum keeps the adjusted values in the order of the p-values (step-down procedure).
+            largest = largest.max(family.expected_at_most(p[index]) / (rank + 1) as f64).min(1.0);
+            before = Some(p[index]);
+        }
+        adjusted[index] = largest;
+    }
+    adjusted
+}
+
+/// The indexes of the values, from the smallest to the largest value.
+fn ascending(p: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|left, right| p[*left].total_cmp(&p[*right]));
+    order
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::statistics::exact::CaseTests;
+    use crate::statistics::tally::{CaseTallies, TIE, Tally};
     use super::*;
-    use crate::statistics::level::TIE;
 
     fn case(passed: u32, failed: u32, new_passed: u32, new_failed: u32) -> CaseTallies {
         CaseTallies { baseline: Tally::new(passed, failed), new: Tally::new(new_passed, new_failed) }
@@ -286,5 +310,23 @@ mod tests {
         let family = Family::new(&[case(3, 0, 3, 0), case(0, 2, 0, 2), case(2, 1, 1, 2)], &mut tests);
         assert_eq!(family.informative(), 1);
         assert!(close(family.chances(1.0).suite, 0.5));
+    }
+
+    #[test]
+    fn cases_that_cannot_look_bad_cost_nothing() {
+        let all_passed = CaseTallies { baseline: Tally::new(10, 0), new: Tally::new(10, 0) };
+        let fell = CaseTallies { baseline: Tally::new(10, 0), new: Tally::new(3, 7) };
+        let mut tests = CaseTests::default();
+        let mut corrected = |stable: usize| {
+            let mut cases = vec![all_passed; stable];
+            cases.push(fell);
+            let p: Vec<f64> = cases.iter().map(|case| tests.fall(*case).0).collect();
+            let family = Family::new(&cases, &mut tests);
+            discrete(&p, &family).pop().unwrap()
+        };
+        let (few, many) = (corrected(2), corrected(200));
+        assert!((few - many).abs() < 1e-12);
+        // The procedure of Benjamini & Hochberg, which assumes uniform p-values, would give more than 0.03 here.
+        assert!(many < 0.01, "{many:?}");
     }
 }

@@ -5,13 +5,9 @@
 //! power.
 
 mod confirmation;
-mod correction;
 mod disagreement;
-mod distribution;
 mod exact;
 mod family;
-mod interval;
-mod level;
 mod plan;
 mod suite_decision;
 mod tally;
@@ -21,8 +17,8 @@ pub(crate) mod usage;
 pub use confirmation::{CaseRuns, judge_confirmed};
 pub use disagreement::{Disagreement, PlaceJudgement, PlaceValues, RunPairs, judge_place};
 pub use exact::{BOSCHLOO_UP_TO, CaseTests, Method, fisher};
-pub use interval::{Interval, ONE_SIDED_95, TWO_SIDED_95, newcombe, wilson};
-pub use level::is_at_most;
+pub use tally::{newcombe, wilson, Interval, ONE_SIDED_95, TWO_SIDED_95};
+pub use tally::is_at_most;
 pub use plan::{MoreRuns, Planner};
 pub use suite_decision::{CaseJudgement, SuiteDecision, SuiteJudgement, Tier, is_hint, judge, judge_with};
 pub use tally::{CaseTallies, Tally};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use counterproof_artifact::Sides;
 
-use super::distribution::Distribution;
+use super::exact::Distribution;
 use super::exact::fisher;
-use super::level::is_at_most;
+use super::tally::is_at_most;
 use super::suite_decision::{CaseJudgement, fell_enough, steady};
 use super::tally::{CaseTallies, Tally};
 use super::thresholds::Thresholds;

@@ -1,11 +1,11 @@
 //! Judges the repeats of a whole suite: each case, and all cases at once, with one false alarm rate for both levels.
 //! `docs/statistics.md` describes the methods.
 
-use super::correction;
+use super::family;
 use super::exact::{CaseTests, Method};
 use super::family::Family;
-use super::interval::{Interval, ONE_SIDED_95, TWO_SIDED_95, newcombe, wilson};
-use super::level::is_at_most;
+use super::tally::{newcombe, wilson, Interval, ONE_SIDED_95, TWO_SIDED_95};
+use super::tally::is_at_most;
 use super::tally::CaseTallies;
 use super::thresholds::Thresholds;
 
@@ -140,7 +140,7 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
                 informative: family.informative(),
                 rejected: is_at_most(chances.either, level) && is_at_most(chances.suite, level),
             };
-            (correction::discrete(&p, &family), Some(suite), Some(chances.either))
+            (family::discrete(&p, &family), Some(suite), Some(chances.either))
         }
     };
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::display::{self, Budget, DisplayText};
 use super::text_diff::{self, TextDiffView};
 use counterproof_evaluator::messages;
-use counterproof_evaluator::text_diff as text;
+use counterproof_evaluator::diff_texts;
 use counterproof_evaluator::{ChangeKind, JsonChange, JsonChanges, LocatedValue};
 
 /// The maximum number of listed changes of a pair.
@@ -63,7 +63,7 @@ fn change_view(change: &JsonChange, budget: &Budget) -> ChangeView {
     };
     let location = messages::field_path(change.pointer());
     if let Some((old, new)) = long_texts(change) {
-        let text = Some(text_diff::view(&text::diff(old, new), "", budget));
+        let text = Some(text_diff::view(&diff_texts(old, new), "", budget));
         return ChangeView { location, kind, baseline: None, new: None, text };
     }
     let value = |place: &Option<LocatedValue>| place.as_ref().map(|place| value(&place.value, budget));

@@ -1,7 +1,7 @@
 //! The difference of two texts as unified lines, with the changed words marked and long equal stretches folded.
 
 use super::display::Budget;
-use counterproof_evaluator::text_diff::{Line, Origin, Part, TextChanges};
+use counterproof_evaluator::{LineOrigin, TextChanges, TextLine, TextPart};
 
 /// Equal lines that stay open around a change.
 const CONTEXT: usize = 3;
@@ -60,7 +60,7 @@ pub(crate) struct TextDiffView {
 /// The view of a difference. With a `name`, its open stretches get ids such as `output-1`.
 pub(crate) fn view(changes: &TextChanges, name: &str, budget: &Budget) -> TextDiffView {
     let mut hunks = Hunks { name, stretches: Vec::new(), open: Vec::new(), left: MOST_LINES, hidden: 0 };
-    let same = |line: &Line| line.origin == Origin::Both;
+    let same = |line: &TextLine| line.origin == LineOrigin::Both;
     let chunks: Vec<_> = changes.lines.chunk_by(|a, b| same(a) == same(b)).collect();
     for (index, chunk) in chunks.iter().enumerate() {
         if !chunk.first().is_some_and(same) {
@@ -103,22 +103,22 @@ struct Hunks<'a> {
 
 impl Hunks<'_> {
     /// Adds equal lines next to a change.
-    fn context(&mut self, lines: &[Line], budget: &Budget) {
+    fn context(&mut self, lines: &[TextLine], budget: &Budget) {
         let kept = lines.len().min(self.left);
         self.open.extend(lines[..kept].iter().map(|one| line(one, budget)));
         self.count(lines.len(), kept);
     }
 
     /// Adds changed lines: removed lines and the added lines that replace them. Of very many, the first of both kinds.
-    fn hunk(&mut self, lines: &[Line], budget: &Budget) {
-        let removed = lines.iter().filter(|line| line.origin == Origin::Baseline).count();
+    fn hunk(&mut self, lines: &[TextLine], budget: &Budget) {
+        let removed = lines.iter().filter(|line| line.origin == LineOrigin::Baseline).count();
         if lines.len() <= self.left {
             self.open.extend(merged(lines, budget));
             self.count(lines.len(), lines.len());
             return;
         }
         let (removed_lines, added_lines): (Vec<_>, Vec<_>) =
-            lines.iter().cloned().partition(|line| line.origin == Origin::Baseline);
+            lines.iter().cloned().partition(|line| line.origin == LineOrigin::Baseline);
         let half = (self.left / 2).max(self.left.saturating_sub(added_lines.len())).min(removed);
         let rest = (self.left - half).min(added_lines.len());
         let kept: Vec<_> = removed_lines.into_iter().take(half).chain(added_lines.into_iter().take(rest)).collect();
@@ -132,7 +132,7 @@ impl Hunks<'_> {
     }
 
     /// Adds equal lines that are far from any change.
-    fn fold(&mut self, lines: &[Line], budget: &Budget) {
+    fn fold(&mut self, lines: &[TextLine], budget: &Budget) {
         self.close();
         let kept = lines.len().min(MOST_FOLDED);
         let rest = lines.len() - kept;
@@ -156,13 +156,13 @@ impl Hunks<'_> {
 }
 
 /// Merges each removed line with its added line where both have the same equal parts.
-fn merged(lines: &[Line], budget: &Budget) -> Vec<LineView> {
+fn merged(lines: &[TextLine], budget: &Budget) -> Vec<LineView> {
     let mut merged = Vec::new();
     let mut rest = lines;
     while !rest.is_empty() {
         // A block of removed lines, and the block of added lines that replaces it.
-        let removed = rest.iter().take_while(|line| line.origin == Origin::Baseline).count();
-        let added = rest[removed..].iter().take_while(|line| line.origin == Origin::New).count();
+        let removed = rest.iter().take_while(|line| line.origin == LineOrigin::Baseline).count();
+        let added = rest[removed..].iter().take_while(|line| line.origin == LineOrigin::New).count();
         let (old, new) = rest[..removed + added].split_at(removed);
         let pairs: Option<Vec<_>> = (removed == added)
             .then(|| old.iter().zip(new).map(|(old, new)| merge(&old.parts, &new.parts, budget)).collect())
@@ -176,34 +176,34 @@ fn merged(lines: &[Line], budget: &Budget) -> Vec<LineView> {
     merged
 }
 
-fn line(line: &Line, budget: &Budget) -> LineView {
+fn line(line: &TextLine, budget: &Budget) -> LineView {
     let (class, sign, word) = match line.origin {
-        Origin::Both => ("same", "", ""),
-        Origin::Baseline => ("removed", "−", "only in baseline:"),
-        Origin::New => ("added", "+", "only in new:"),
+        LineOrigin::Both => ("same", "", ""),
+        LineOrigin::Baseline => ("removed", "−", "only in baseline:"),
+        LineOrigin::New => ("added", "+", "only in new:"),
     };
-    let whole = line.origin != Origin::Both && line.parts.iter().all(|part| !part.differs);
+    let whole = line.origin != LineOrigin::Both && line.parts.iter().all(|part| !part.differs);
     let parts = line.parts.iter().map(|part| {
         let differs = whole || part.differs;
         PartView {
             text: budget.text(&part.text, LONGEST_PART).text,
-            removed: differs && line.origin == Origin::Baseline,
-            added: differs && line.origin == Origin::New,
+            removed: differs && line.origin == LineOrigin::Baseline,
+            added: differs && line.origin == LineOrigin::New,
         }
     });
     LineView { class, sign, word, parts: parts.collect() }
 }
 
 /// One line with the removed and added parts; `None` where the two lines have too little in common.
-fn merge(old: &[Part], new: &[Part], budget: &Budget) -> Option<LineView> {
-    let equal = |parts: &[Part]| parts.iter().filter(|p| !p.differs).map(|p| p.text.clone()).collect::<Vec<_>>();
+fn merge(old: &[TextPart], new: &[TextPart], budget: &Budget) -> Option<LineView> {
+    let equal = |parts: &[TextPart]| parts.iter().filter(|p| !p.differs).map(|p| p.text.clone()).collect::<Vec<_>>();
     let kept = equal(old);
-    let differs = |parts: &[Part]| parts.iter().any(|part| part.differs);
+    let differs = |parts: &[TextPart]| parts.iter().any(|part| part.differs);
     if kept.is_empty() || kept != equal(new) || !(differs(old) || differs(new)) {
         return None;
     }
     let mut parts = Vec::new();
-    let mut push = |part: &Part, removed: bool, added: bool| {
+    let mut push = |part: &TextPart, removed: bool, added: bool| {
         parts.push(PartView { text: budget.text(&part.text, LONGEST_PART).text, removed, added });
     };
     let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
@@ -224,10 +224,10 @@ fn merge(old: &[Part], new: &[Part], budget: &Budget) -> Option<LineView> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use counterproof_evaluator::text_diff as text;
+    use counterproof_evaluator::diff_texts;
 
     fn diff(old: &str, new: &str) -> TextDiffView {
-        view(&text::diff(old, new), "output", &Budget::for_page())
+        view(&diff_texts(old, new), "output", &Budget::for_page())
     }
 
     fn marked(diff: &TextDiffView) -> String {

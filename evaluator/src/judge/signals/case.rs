@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use counterproof_artifact::{Side, Sides};
 
-use super::baseline_contacts::{BaselineContacts, Usage, used_by};
-use super::settings::SignalSettings;
+use super::contact_signals::{used_by, BaselineContacts, Usage};
+use super::signal::SignalSettings;
 use super::shapes::{self, Contact, ContactKind, contacts};
 use super::signal::SignalSet;
 use super::texts::{self, AgentText, Place, Sender, Use};
-use super::{injection, personal_data, recipients, secrets, untrusted_urls};
+use super::{contact_signals, injection, secrets};
 use crate::grounding::Coverage;
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
@@ -36,9 +36,9 @@ pub(crate) fn find(input: SignalInput<'_>) -> SignalSet {
     let case = Case::new(input);
     let mut found = SignalSet::default();
     secrets::find(&case, &mut found);
-    recipients::find(&case, &mut found);
-    untrusted_urls::find(&case, &mut found);
-    personal_data::find(&case, &mut found);
+    contact_signals::find_recipients(&case, &mut found);
+    contact_signals::find_untrusted_urls(&case, &mut found);
+    contact_signals::find_personal_data(&case, &mut found);
     injection::find(&case, &mut found);
     found.undecided = case.undecided.get();
     found
@@ -92,7 +92,7 @@ impl From<Place<'_>> for OwnedPlace {
             Place::Message => OwnedPlace::Message,
             Place::Query => OwnedPlace::Query,
             Place::Tool(tool_use @ Use { tool, .. }) => {
-                OwnedPlace::Tool { tool: tool.to_owned(), is_sensitive: recipients::is_sensitive(tool_use) }
+                OwnedPlace::Tool { tool: tool.to_owned(), is_sensitive: contact_signals::is_sensitive(tool_use) }
             }
         }
     }

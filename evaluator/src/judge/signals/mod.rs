@@ -4,20 +4,15 @@
 //! Each detector compares new with the baseline: what the baseline does as well is no news. Patterns find known shapes only; a
 //! secret or an instruction in another form is not found. All work is linear in the size of the texts.
 
-mod baseline_contacts;
+mod contact_signals;
 mod case;
 mod injection;
-mod personal_data;
-mod phrases;
-mod recipients;
 mod secrets;
-mod settings;
 mod shapes;
 mod signal;
 mod texts;
-mod untrusted_urls;
 
-pub(crate) use baseline_contacts::BaselineContacts;
+pub(crate) use contact_signals::BaselineContacts;
 pub(crate) use case::{SignalInput, find, may_have_signals};
-pub use settings::{Domain, SignalSettings};
+pub use signal::{Domain, SignalSettings};
 pub(crate) use signal::{RunNumber, Signal, SignalKind, SignalSet};

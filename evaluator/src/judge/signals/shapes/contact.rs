@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{card, digits, email, iban, phone, url};
+use super::{account, address};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::judge::signals) enum ContactKind {
@@ -44,24 +44,24 @@ const SHORTEST_PHONE: usize = 7;
 pub(in crate::judge::signals) fn contacts(text: &str) -> Vec<Contact> {
     let mut found = Vec::new();
     let mut add = |kind, key, range| found.push(Contact { kind, key, range });
-    for range in email::find(text) {
+    for range in address::find_emails(text) {
         add(ContactKind::Email, text[range.clone()].to_ascii_lowercase(), range);
     }
-    for (range, host) in url::find(text) {
+    for (range, host) in address::find_urls(text) {
         add(ContactKind::Url, host, range);
     }
     // Most texts have too few digits for the other kinds.
     if text.bytes().filter(u8::is_ascii_digit).take(SHORTEST_PHONE).count() < SHORTEST_PHONE {
         return found;
     }
-    for iban in iban::find(text).into_iter().filter(|iban| iban.is_valid) {
+    for iban in account::find_ibans(text).into_iter().filter(|iban| iban.is_valid) {
         add(ContactKind::Iban, iban.number, iban.range);
     }
-    let groups = digits::groups(text);
-    for (range, number) in card::find(text, &groups) {
+    let groups = address::groups(text);
+    for (range, number) in account::find_cards(text, &groups) {
         add(ContactKind::Card, number, range);
     }
-    for (range, key) in phone::find(text, &groups) {
+    for (range, key) in address::find_phones(text, &groups) {
         add(ContactKind::Phone, key, range);
     }
     found
@@ -73,32 +73,32 @@ pub(in crate::judge::signals) fn whole_value(field: &str, text: &str) -> Option<
     const PHONE_FIELDS: [&str; 8] = ["phone", "mobile", "msisdn", "sms", "whatsapp", "telephone", "tel", "fax"];
     let text = text.trim();
     let range = 0..text.len();
-    if let [iban] = iban::find(text).as_slice()
+    if let [iban] = account::find_ibans(text).as_slice()
         && iban.range == range
     {
         return Some(Contact { kind: ContactKind::Iban, key: iban.number.clone(), range });
     }
     let field = field.to_ascii_lowercase();
     let names_phone = field.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| PHONE_FIELDS.contains(&word));
-    let groups = digits::groups(text);
-    let number = digits::joined(text, &groups);
+    let groups = address::groups(text);
+    let number = address::joined(text, &groups);
     let is_number = !text.contains(|c: char| c.is_alphabetic()) && (SHORTEST_PHONE..=15).contains(&number.len());
-    (names_phone && is_number).then(|| Contact { kind: ContactKind::Phone, key: phone::key(&number).to_owned(), range })
+    (names_phone && is_number).then(|| Contact { kind: ContactKind::Phone, key: address::key(&number).to_owned(), range })
 }
 
 /// Calls `take` with the key of each number in a text that could be a phone or a card number in some notation.
 pub(in crate::judge::signals) fn digit_keys(text: &str, mut take: impl FnMut(&str)) {
-    let groups = digits::groups(text);
+    let groups = address::groups(text);
     // One buffer for all sequences: a long text of numbers has many.
     let mut number = String::new();
-    digits::each_sequence(text, &groups, |parts, count| {
+    address::each_sequence(text, &groups, |parts, count| {
         if parts.len() == 1 {
             number.clear();
         }
         number.push_str(&text[parts[parts.len() - 1].range.clone()]);
         if count >= SHORTEST_PHONE {
             take(&number);
-            let key = phone::key(&number);
+            let key = address::key(&number);
             if key.len() < number.len() {
                 take(key);
             }
@@ -108,7 +108,7 @@ pub(in crate::judge::signals) fn digit_keys(text: &str, mut take: impl FnMut(&st
 
 /// The keys of all numbers of the shape of an IBAN, also with a wrong checksum.
 pub(in crate::judge::signals) fn iban_like_keys(text: &str) -> impl Iterator<Item = String> {
-    iban::find(text).into_iter().map(|iban| iban.number)
+    account::find_ibans(text).into_iter().map(|iban| iban.number)
 }
 
 #[cfg(test)]
