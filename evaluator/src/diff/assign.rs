@@ -196,7 +196,7 @@ fn pair_off_bounded(sets: &Sets<'_>, work: usize) -> Matching {
     right.sort_unstable();
 
     let (fewer, more) = (left.len().min(right.len()), left.len().max(right.len()));
-    let exact = assign::effort(fewer, more) <= work;
+    let exact = effort(fewer, more) <= work;
     if !exact {
         let in_order = left.into_iter().zip(right);
         pairs.extend(in_order.filter(|(i, j)| (sets.pair)(*i, *j).is_some()));
@@ -213,10 +213,10 @@ fn assigned(sets: &Sets<'_>, left: &[usize], right: &[usize]) -> Vec<(usize, usi
     // The cost grows with the square of the number of rows, so the smaller set is the rows.
     let turned = left.len().cmp(&right.len()).then_with(|| (sets.order)()) == Ordering::Greater;
     let found = if turned {
-        let turned = assign::assign(right.len(), left.len(), |row, column| cost(column, row)).pairs;
+        let turned = assign(right.len(), left.len(), |row, column| cost(column, row)).pairs;
         turned.into_iter().map(|(row, column)| (column, row)).collect()
     } else {
-        assign::assign(left.len(), right.len(), cost).pairs
+        assign(left.len(), right.len(), cost).pairs
     };
     found.into_iter().map(|(row, column)| (left[row], right[column])).collect()
 }

@@ -6,24 +6,19 @@ use std::collections::HashMap;
 use counterproof_artifact::evaluation::{Alignment, Operations};
 use counterproof_artifact::{Content, EventBody, FinalOutput, Side, Sides};
 
-use crate::diff::actions::{ActionRow, Actions, PreparedActions};
-use crate::diff::align::Row;
-use crate::diff::assign::Cost;
-use crate::diff::events::{AlignedEvents, EventRow, Events};
-use crate::diff::output::{self, OutputChange};
 use crate::load::LoadedAnswer;
 use crate::load::case_input::{self, Speaker};
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{Notes, Renaming, Rules};
 use crate::values::same_object;
-use super::actions::{ActionRow, EvidenceChange};
+use super::actions::{ActionRow, Actions, EvidenceChange, PreparedActions};
 use super::align::Row;
 use super::assign::{Cost, LEFT_OUT};
+use super::events::{AlignedEvents, EventRow, Events};
 use super::item::Item;
-use super::events::EventRow;
 use super::json::JsonChanges;
-use super::output::OutputChange;
-use super::rows::{row_pointers, Operation};
+use super::output::{self, OutputChange};
+use super::rows::{Operation, row_pointers};
 
 /// All differences of two answers.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@ pub(crate) mod actions;
 pub(crate) mod align;
 pub(crate) mod assign;
 pub(crate) mod item;
-mod differences;
+pub(crate) mod differences;
 pub(crate) mod events;
 pub(crate) mod json;
 mod lcs;

@@ -269,6 +269,7 @@ mod tests {
     use counterproof_artifact::evaluation::{Bound, GateRule, RuleTest};
 
     use super::*;
+    use crate::gate::review::ReviewCode;
 
     fn case(verdict: Verdict) -> GateCase<'static> {
         GateCase {
@@ -326,7 +327,7 @@ mod tests {
     #[test]
     fn every_verdict_but_unchanged_can_have_a_limit_of_its_own() {
         let none =
-            Measure::ALL.into_iter().fold(GateRules::default(), |limits, measure| limits.with(measure, Limit::None));
+            Measure::ALL.iter().copied().fold(GateRules::default(), |limits, measure| limits.with(measure, Limit::None));
         for verdict in Verdict::ALL.into_iter().filter(|verdict| *verdict != Verdict::Unchanged) {
             let measure = Measure::parse(verdict.as_str()).unwrap();
             let only = none.clone().with(measure, Limit::Count(1));

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::diff::differences::Counterparts;
 use crate::diff::{Differences, WithEvidence};
-use crate::grounding::{self, Origin, Origins};
+use crate::grounding;
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
 use crate::values::meaning_hash;

@@ -211,7 +211,7 @@ fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
         each * weight(risk(new, found.holder))
     });
     let distances = Distances::new(pair, outcomes.as_ref(), differences);
-    let (code, share) = told(pair, &differences.output);
+    let (code, share) = changed_statements(pair, &differences.output);
     let parts = [
         part(SeverityPart::UngroundedArgument, any(invented)),
         part(SeverityPart::OtherActions, OTHER_ACTIONS * distances.actions.distance()),

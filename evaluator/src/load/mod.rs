@@ -4,7 +4,7 @@ pub(crate) mod call_status;
 pub(crate) mod case_input;
 pub(crate) mod evidence;
 pub(crate) mod payload;
-mod run;
+pub(crate) mod run;
 
 pub use call_status::has_failed;
 pub use evidence::{FollowedRef, Resolved, follow as follow_evidence};

@@ -36,7 +36,7 @@ fn change(change: &JsonChange) -> String {
         }
         (Some(old), Some(new)) => match (&old.value, &new.value) {
             (Value::String(old), Value::String(new)) if differ_by_line(old, new) => {
-                let TextSummary { quote, counts } = TextSummary::new(&output::diff(old, new));
+                let TextSummary { quote, counts } = TextSummary::new(&output::diff_texts(old, new));
                 let counts = counts.map(|counts| format!("({counts})"));
                 let path = Some(path).filter(|path| !path.is_empty());
                 let parts: Vec<_> = [path, quote, counts].into_iter().flatten().collect();

@@ -32,7 +32,7 @@ pub(super) struct TextSummary {
 
 impl TextSummary {
     pub(super) fn new(changes: &TextChanges) -> Self {
-        let only = |side: Origin| changes.lines.iter().filter(|line| line.origin == side).collect::<Vec<_>>();
+        let only = |side: LineOrigin| changes.lines.iter().filter(|line| line.origin == side).collect::<Vec<_>>();
         let (old, new) = (only(LineOrigin::Baseline), only(LineOrigin::New));
         if let ([old], [new]) = (&old[..], &new[..]) {
             return Self { quote: Some(quote(&changed_words(old), &changed_words(new))), counts: None };

@@ -17,12 +17,11 @@ use crate::rules::Rules;
 use crate::statistics::Thresholds;
 use crate::values::text;
 use super::place::Names;
-use super::measures::{ConfirmationRuns, Measures};
+use super::measures::{ConfirmationRuns, Measures, SuiteAnalysis};
 use super::noise::{self, DifferingPlace};
 use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
 use super::reasons::{self, Repeatability};
-use super::measures::SuiteAnalysis;
-use super::{noise, unseen};
+use super::unseen;
 
 /// Maximum number of places in the record of a case; further ones are counted.
 const PLACES_LISTED: usize = 50;

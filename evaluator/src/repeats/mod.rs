@@ -6,7 +6,7 @@
 
 mod analysis;
 mod measures;
-mod noise;
+pub(crate) mod noise;
 mod observations;
 mod place;
 mod reasons;

@@ -16,7 +16,7 @@ pub(crate) fn growth_p(code: UsageCode, cases: &[CaseEvaluation], growth: f64) -
     let Some((values, _)) = pairs(code, cases) else { return 1.0 };
     let allowed = growth.ln_1p();
     let beyond: Vec<_> = values.iter().map(|(baseline, new)| log_ratio(*baseline, *new) - allowed).collect();
-    signed_rank::test(&beyond).p
+    signed_rank_test(&beyond).p
 }
 
 /// The values of both sides, in the order of the cases.
@@ -37,7 +37,7 @@ fn pairs(code: UsageCode, cases: &[CaseEvaluation]) -> Option<(Values, Option<&s
 fn compare_one(code: UsageCode, cases: &[CaseEvaluation]) -> Option<UsageMeasure> {
     let (values, currency) = pairs(code, cases)?;
     let logs: Vec<f64> = values.iter().map(|(baseline, new)| log_ratio(*baseline, *new)).collect();
-    let tested = signed_rank::test(&logs);
+    let tested = signed_rank_test(&logs);
     let count = |is: fn(&f64) -> bool| logs.iter().filter(|log| is(log)).count() as u64;
     Some(UsageMeasure {
         code,
@@ -201,7 +201,7 @@ struct SignedRank {
 
 /// Tests whether the differences are larger than 0. Differences of 0 are left out, as Wilcoxon does: they say nothing about the
 /// direction, and the test stays exact given the others.
-fn test(differences: &[f64]) -> SignedRank {
+fn signed_rank_test(differences: &[f64]) -> SignedRank {
     let nonzero: Vec<f64> = differences.iter().copied().filter(|difference| difference.abs() > EQUAL_WITHIN).collect();
     let Ranks { doubled, positive } = Ranks::new(nonzero);
     if doubled.len() <= EXACT_UP_TO {
@@ -377,12 +377,12 @@ mod tests {
         let before = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30];
         let after = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29];
         let fall: Vec<f64> = before.iter().zip(after).map(|(before, after)| before - after).collect();
-        let result = test(&fall);
+        let result = signed_rank_test(&fall);
         assert!((result.p - 0.019_531_25).abs() < 1e-12, "{result:?}");
         assert_eq!(result.method, UsageMethod::Exact);
-        assert!((test(&[]).p - 1.0).abs() < 1e-12);
-        assert!((test(&[0.0, 0.0]).p - 1.0).abs() < 1e-12);
-        assert!((test(&[1.0; 6]).p - 1.0 / 64.0).abs() < 1e-12);
+        assert!((signed_rank_test(&[]).p - 1.0).abs() < 1e-12);
+        assert!((signed_rank_test(&[0.0, 0.0]).p - 1.0).abs() < 1e-12);
+        assert!((signed_rank_test(&[1.0; 6]).p - 1.0 / 64.0).abs() < 1e-12);
     }
 
     #[test]
@@ -416,7 +416,7 @@ mod tests {
         #[test]
         fn p_values_equal_an_enumeration(halves in proptest::collection::vec(-6i32..=6, 0..13)) {
             let differences: Vec<f64> = halves.into_iter().map(|half| f64::from(half) / 2.0).collect();
-            let found = test(&differences).p;
+            let found = signed_rank_test(&differences).p;
             prop_assert!((found - enumerated(&differences)).abs() < 1e-12, "{differences:?}: {found}");
         }
     }
