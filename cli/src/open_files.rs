@@ -50,7 +50,7 @@ struct Usage {
 #[cfg(unix)]
 impl Usage {
     /// Files that a run opens in addition to those that are open at its start: those of the async runtime and of the signals, the
-    /// lock and the journal, files of finished cases that are still being written, and the name resolution.
+    /// lock, and the name resolution.
     const OF_RUN: u64 = 32;
 
     /// An unused connection from an earlier attempt, a connection to each of two addresses, and a file for the body.

@@ -1,8 +1,8 @@
 //! Files on disk: the one atomic writer, and run folders.
 //!
 //! All writes of the project go through [`mod@write`]: a temporary file in the same folder, fsync, rename, fsync of the
-//! folder. On top of it, [`RunWriter`] creates a run folder (one process at a time, guarded by a lock; small files become
-//! durable in groups through a journal), and [`RunReader`] opens one. Reads of files that another program wrote go through
+//! folder. On top of it, [`RunWriter`] creates a run folder (one process at a time, guarded by a lock; the files of a
+//! case are durable before the case counts as complete), and [`RunReader`] opens one. Reads of files that another program wrote go through
 //! [`confined_path`], which never leaves the folder.
 //!
 //! [`line_log`] is an append-only file of lines that several processes write.
@@ -37,7 +37,7 @@ mod run_folder;
 pub use case_list::{CaseList, CaseListError};
 pub use file_lock::FileLock;
 pub use run_folder::{
-    ASSETS_FOLDER, AssetWriter, CreateError, EVALUATION_FILE, JOURNAL_FILE, JournalRecord, LABELS_FILE, LOCK_FILE,
-    Latest, LockError, MANIFEST_FILE, OnCommitted, RUN_FILE, ReadError, ReopenError, RunLock, RunReader, RunWriter,
-    SAFE_EXTENSIONS, StagedRun, UnnamedAsset, read_evaluation, unrestored,
+    ASSETS_FOLDER, AssetWriter, CreateError, EVALUATION_FILE, LABELS_FILE, LOCK_FILE, Latest, LockError, MANIFEST_FILE,
+    RUN_FILE, ReadError, ReopenError, RunLock, RunReader, RunWriter, SAFE_EXTENSIONS, StagedRun, UnnamedAsset,
+    read_evaluation,
 };

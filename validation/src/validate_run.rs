@@ -27,10 +27,8 @@ use crate::validate_case;
 use crate::validate_path::{Report, not_utf8, unreadable};
 use counterproof_artifact::schema::Kind;
 use counterproof_artifact::{Href, Side};
-use counterproof_store::unrestored;
 use counterproof_store::write::TEMPORARY_PREFIX;
-use counterproof_store::{ASSETS_FOLDER, EVALUATION_FILE, LABELS_FILE, MANIFEST_FILE, RUN_FILE, ReadError};
-use counterproof_store::{JOURNAL_FILE, JournalRecord};
+use counterproof_store::{ASSETS_FOLDER, EVALUATION_FILE, LABELS_FILE, MANIFEST_FILE, RUN_FILE};
 
 /// The result of checking one artifact.
 struct Checked {
@@ -103,7 +101,7 @@ pub(crate) fn check(path: &Utf8Path) -> Report {
     for document in [evaluation_document(path), labels_document].into_iter().flatten() {
         report.add(document.finish());
     }
-    for finding in broken.into_iter().chain(broken_assets).chain(not_restored(path)) {
+    for finding in broken.into_iter().chain(broken_assets) {
         report.add(vec![finding]);
     }
     report
@@ -135,23 +133,6 @@ fn evaluation_document(folder: &Utf8Path) -> Option<Document> {
         }
         document
     })
-}
-
-/// Reports files that were lost in a power loss and are still in the journal.
-fn not_restored(folder: &Utf8Path) -> Vec<Finding> {
-    let found = |record: Result<JournalRecord, ReadError>| match record {
-        Ok(record) => {
-            let mut findings = Findings::new(&folder.join(&record.file));
-            let message = format!("`{JOURNAL_FILE}` has this file with {} bytes", record.bytes.len());
-            findings.add(Code::FileNotRestored, "", message, "the file as it was written");
-            findings.into_list()
-        }
-        Err(error) => vec![unreadable(&folder.join(JOURNAL_FILE), &error.to_string())],
-    };
-    match unrestored(folder) {
-        Ok(records) => records.flat_map(found).collect(),
-        Err(error) => found(Err(error)),
-    }
 }
 
 /// Returns the names of all files in the position of an artifact, sorted.

@@ -32,9 +32,9 @@ pub(crate) fn all() -> Outcome {
 
     print_line("")?;
     print_line(
-        "| at once | ceiling, requests/s | runner, cases/s | of the ceiling | time with a sync under way | without a disk, cases/s | lost to the disk |",
+        "| at once | ceiling, requests/s | runner, cases/s | of the ceiling | without a disk, cases/s | lost to the disk |",
     )?;
-    print_line("|---|---|---|---|---|---|---|")?;
+    print_line("|---|---|---|---|---|---|")?;
     for (concurrency, cases) in POINTS {
         let ceiling: f64 = answer(&["load", &url, &concurrency.to_string()])?.parse()?;
         let durable = Measured::run(&url, &path(&disk)?, cases, concurrency)?;
@@ -42,8 +42,8 @@ pub(crate) fn all() -> Outcome {
             Some(folder) => Some(Measured::run(&url, &path(folder)?, cases, concurrency)?),
             None => None,
         };
-        let (share, syncing) = (100.0 * durable.rate / ceiling, 100.0 * durable.syncing);
-        let mut row = format!("| {concurrency} | {ceiling:.0} | {:.0} | {share:.0} % | {syncing:.0} % |", durable.rate);
+        let share = 100.0 * durable.rate / ceiling;
+        let mut row = format!("| {concurrency} | {ceiling:.0} | {:.0} | {share:.0} % |", durable.rate);
         match volatile {
             Some(volatile) => {
                 let share = 100.0 * (1.0 - durable.rate / volatile.rate);
@@ -68,10 +68,8 @@ pub(crate) fn all() -> Outcome {
 
 /// The figures of one run.
 struct Measured {
-    /// Cases per second, including the last sync.
+    /// Cases per second, all files synced.
     rate: f64,
-    /// The share of the run's time in which a sync was in progress. Cases run meanwhile.
-    syncing: f64,
     /// Peak memory in MiB once the cases file is loaded.
     loaded: f64,
     /// Peak memory in MiB.
@@ -84,12 +82,12 @@ impl Measured {
         let folder = Utf8Path::from_path(folder.path()).ok_or("the folder's name is not UTF-8")?;
         let line = answer(&["run", url, folder.as_str(), &cases.to_string(), &concurrency.to_string()])?;
         let figures: Vec<f64> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
-        let [rate, syncing, loaded, peak] = figures[..] else { return Err("unexpected output of the run".into()) };
-        Ok(Self { rate, syncing, loaded, peak })
+        let [rate, loaded, peak] = figures[..] else { return Err("unexpected output of the run".into()) };
+        Ok(Self { rate, loaded, peak })
     }
 }
 
-/// Makes one run; prints cases per second, the share of syncing, and peak memory after loading and at the end.
+/// Makes one run; prints cases per second, and peak memory after loading and at the end.
 pub(crate) fn run(url: &str, folder: &Utf8Path, cases: usize, concurrency: usize) -> Outcome {
     let cases_path = folder.join("cases.jsonl");
     let mut lines = String::new();
@@ -112,9 +110,9 @@ pub(crate) fn run(url: &str, folder: &Utf8Path, cases: usize, concurrency: usize
     let start = Instant::now();
     let summary = counterproof_runner::run(&settings, &suite.cases, Environment::from_system(), &mut Silent)?;
     let took = start.elapsed().as_secs_f64();
-    let (rate, syncing) = (cases as f64 / took, summary.syncing.as_secs_f64() / took);
+    let rate = cases as f64 / took;
     if summary.counts.answered != cases {
         return Err(format!("not every case was answered: {:?}", summary.counts).into());
     }
-    print_line(&format!("{rate:.1} {syncing:.3} {loaded:.1} {:.1}", peak_memory().unwrap_or(f64::NAN)))
+    print_line(&format!("{rate:.1} {loaded:.1} {:.1}", peak_memory().unwrap_or(f64::NAN)))
 }

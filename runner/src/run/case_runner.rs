@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use counterproof_artifact::{Case, CaseId, REQUEST_ASSET_HREF};
 use counterproof_store::write::WriteError;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
 use super::agent_down::AgentDown;
@@ -33,20 +33,10 @@ pub(super) struct CaseRunner {
     pub(super) save_requests: bool,
     pub(super) interrupt: Interrupt,
     pub(super) events: mpsc::Sender<RunEvent>,
-    /// Receives each artifact that is durable. Unbounded, but the journal bounds how many artifacts can be in flight.
-    pub(super) committed: mpsc::UnboundedSender<Committed>,
 }
 
-/// An artifact that is durable, or could not be written.
+/// A case whose artifact is durable.
 #[derive(Debug)]
-pub(super) struct Committed {
-    pub(super) written: Result<(), WriteError>,
-    pub(super) outcome: CaseOutcome,
-    /// The event that the case is complete.
-    pub(super) event: RunEvent,
-}
-
-#[derive(Debug, Clone)]
 pub(super) struct CaseOutcome {
     pub(super) attempts: u32,
     /// The failure of the last attempt; `None` if the agent answered.
@@ -54,6 +44,8 @@ pub(super) struct CaseOutcome {
     pub(super) reached: bool,
     /// Whether only the run's retry budget prevented another attempt.
     pub(super) over_budget: bool,
+    /// The event that the case is complete.
+    pub(super) event: RunEvent,
 }
 
 /// What follows a failed attempt.
@@ -76,7 +68,7 @@ enum WaitEnd {
 }
 
 impl CaseRunner {
-    /// Runs one case and submits its artifact to disk. Returns `None` if the run was asked to abandon it.
+    /// Runs one case until its artifact is durable. Returns `None` if the run was asked to abandon it.
     pub(super) async fn run(&self, case_id: CaseId, request: Vec<u8>) -> Result<Option<CaseOutcome>, WriteError> {
         // Before the wait, so that the reporter shows a case that waits for its turn as running.
         self.report(EventKind::CaseStarted { case_id: case_id.clone() }).await;
@@ -107,18 +99,18 @@ impl CaseRunner {
                 }
             };
             entries.push(entry);
-            let outcome = CaseOutcome { attempts: number, failure, reached: any_reached, over_budget };
-            let (id, saved_request) = (case_id.clone(), self.save_requests.then(|| request.clone()));
-            self.submit(case_id, outcome.clone(), move |recorder| {
+            let (id, saved_request) = (case_id.clone(), self.save_requests.then_some(request));
+            let event = self.record(case_id, number, failure, move |recorder| {
                 let mut case = artifact(result, &id, recorder.run.side(), entries);
+                // Before the artifact, which links to it.
                 if let Some(request) = saved_request {
                     let href = recorder.save_request(&id, &request)?;
                     case.extra.insert(REQUEST_ASSET_HREF.to_owned(), href.as_str().into());
                 }
                 Ok(case)
-            })
-            .await?;
-            return Ok(Some(outcome));
+            });
+            let event = event.await?;
+            return Ok(Some(CaseOutcome { attempts: number, failure, reached: any_reached, over_budget, event }));
         }
         Ok(None)
     }
@@ -129,10 +121,10 @@ impl CaseRunner {
         case_id: CaseId,
         consecutive: NonZeroU32,
     ) -> Result<Option<CaseOutcome>, WriteError> {
-        let outcome = CaseOutcome { attempts: 0, failure: Some(SKIPPED), reached: false, over_budget: false };
         let id = case_id.clone();
-        self.submit(case_id, outcome.clone(), move |recorder| Ok(skipped_case(recorder, id, consecutive))).await?;
-        Ok(Some(outcome))
+        let skipped = move |recorder: &AttemptRecorder| Ok(skipped_case(recorder, id, consecutive));
+        let event = self.record(case_id, 0, Some(SKIPPED), skipped).await?;
+        Ok(Some(CaseOutcome { attempts: 0, failure: Some(SKIPPED), reached: false, over_budget: false, event }))
     }
 
     /// Makes one attempt and records it. Returns `None` if the run was asked to abandon it.
@@ -183,36 +175,21 @@ impl CaseRunner {
         }
     }
 
-    /// Submits an artifact to disk. The next case may run while the artifact is being written.
-    async fn submit(
+    /// Writes an artifact, and returns the event that the case is complete.
+    async fn record(
         &self,
         case_id: CaseId,
-        outcome: CaseOutcome,
+        attempts: u32,
+        failure: Option<FailureNote>,
         artifact: impl FnOnce(&AttemptRecorder) -> Result<Case, WriteError> + Send + 'static,
-    ) -> Result<(), WriteError> {
-        // The circuit breaker counts consecutive failures in the order of the artifacts, so a failed case waits for its own.
-        let waits_for_disk = outcome.failure.is_some() && outcome.attempts > 0;
+    ) -> Result<RunEvent, WriteError> {
         // The clock is read now: after the write, other cases would have advanced it in an unpredictable order.
-        let finished = EventKind::CaseFinished { case_id, attempts: outcome.attempts, failure: outcome.failure };
-        let event = RunEvent::now(&*self.clock, finished);
-        let (recorder, committed) = (self.recorder.clone(), self.committed.clone());
-        let (commit_guard, commit) = oneshot::channel::<()>();
-        on_blocking_thread(move || {
-            let case = artifact(&recorder)?;
-            let done = move |written| {
-                // Fails only after the run ended.
-                let _ = committed.send(Committed { written, outcome, event });
-                // After the send, so that the scheduler has received the commit when the case ends.
-                drop(commit_guard);
-            };
-            recorder.run.submit_case(&case, Box::new(done))
-        })
-        .await?;
-        if waits_for_disk {
-            // Nothing is sent through this channel: it closes when `done` drops the guard.
-            let _ = commit.await;
-        }
-        Ok(())
+        let event = RunEvent::now(&*self.clock, EventKind::CaseFinished { case_id, attempts, failure });
+        let recorder = self.recorder.clone();
+        // The case holds its slot until the artifact is durable: a few milliseconds, where an agent takes seconds. It bounds
+        // the writes at the same time, and the circuit breaker counts failures in the order of their artifacts.
+        on_blocking_thread(move || recorder.run.write_case(&artifact(&recorder)?)).await?;
+        Ok(event)
     }
 
     /// Waits this long, and then for the next turn of the rate limit.

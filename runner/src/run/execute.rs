@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::agent_down::AgentDown;
 use super::case_runner::CaseRunner;
 use super::error::RunError;
-use super::scheduler::{Inbox, Scheduler};
+use super::scheduler::Scheduler;
 use super::started_run::{RunInputs, StartedRun};
 use crate::agent::ProtocolAdapter;
 use crate::attempt::Transport;
@@ -39,8 +39,6 @@ pub struct Summary {
     pub reached: bool,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
-    /// The total time of waiting for fsync. Cases run in the meantime.
-    pub syncing: Duration,
 }
 
 /// Runs every case against the agent and records the evidence, in a new run folder or in one that is resumed.
@@ -63,9 +61,8 @@ pub fn run(
     let inputs = RunInputs { settings, cases, checkout, redactor: &redactor, start };
     let StartedRun { folder, document, cases, counts, reruns, earlier } = StartedRun::open(&inputs)?;
 
-    let recorder = Arc::new(recorder(settings, redactor, adapter, folder.with_journal()?));
+    let recorder = Arc::new(recorder(settings, redactor, adapter, folder));
     let (events, received) = mpsc::channel(QUEUED_EVENTS);
-    let (committed, commits) = mpsc::unbounded_channel();
     let case_runner = CaseRunner {
         transport,
         limits: AttemptLimits::from_settings(settings),
@@ -79,10 +76,8 @@ pub fn run(
         save_requests: settings.save_requests,
         interrupt: environment.interrupt,
         events,
-        committed,
     };
-    let inbox = Inbox { events: received, committed: commits };
-    let mut scheduler = Scheduler::new(settings, case_runner, inbox, reporter);
+    let mut scheduler = Scheduler::new(settings, case_runner, received, reporter);
     scheduler.resume_from(counts, reruns);
     // An agent that answered earlier, or that no case needs, does not count as unreachable.
     scheduler.reached = counts.answered > 0 || cases.is_empty();
@@ -96,26 +91,20 @@ pub fn run(
     close(&mut scheduler, document, start, earlier)
 }
 
-/// Waits until every file is durable, and writes the manifest and the statistics.
+/// Writes the manifest and the statistics.
 fn close(scheduler: &mut Scheduler<'_>, document: Run, start: Moment, earlier: Duration) -> Result<Summary, RunError> {
     let counts = scheduler.counts;
     let recorder = scheduler.case_runner.recorder.clone();
     let interrupted = scheduler.case_runner.interrupt.reached(Urgency::Finish) && counts.not_run() > 0;
-    let synced = recorder.run.finish();
-    // Read after the sync, which is part of the duration.
     let end = scheduler.case_runner.clock.read();
     let duration = end.elapsed.saturating_sub(start.elapsed) + earlier;
     let document = finished(document, &RunEnd { counts: &counts, duration, interrupted });
-    let closed = synced.and_then(|syncing| {
-        recorder.run.write_manifest(&end.iso())?;
-        recorder.run.write_run(&document)?;
-        Ok(syncing)
-    });
+    let closed = recorder.run.write_manifest(&end.iso()).and_then(|()| recorder.run.write_run(&document));
     // The first error is the cause; later ones are its consequences.
-    let syncing = scheduler.error.take().map_or(closed, Err)?;
+    scheduler.error.take().map_or(closed, Err)?;
     scheduler.report(EventKind::RunFinished { counts });
     let folder = recorder.run.folder().to_owned();
-    Ok(Summary { folder, counts, reached: scheduler.reached, interrupted, syncing })
+    Ok(Summary { folder, counts, reached: scheduler.reached, interrupted })
 }
 
 /// Creates the async runtime. Recording happens on blocking threads, so one worker is enough for many requests in flight.

@@ -10,7 +10,7 @@ use counterproof_store::write::WriteError;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
-use super::case_runner::{CaseOutcome, CaseRunner, Committed};
+use super::case_runner::{CaseOutcome, CaseRunner};
 use crate::agent::RequestInput;
 use crate::event::{Counts, EventKind, Reporter, RunEvent};
 use crate::policy::CircuitBreaker;
@@ -20,19 +20,12 @@ use crate::system::Urgency;
 /// Skipped cases send no request, so this many are written at the same time.
 const CONCURRENT_SKIPS: usize = 16;
 
-/// What case runners send to the scheduler.
-pub(super) struct Inbox {
-    pub(super) events: mpsc::Receiver<RunEvent>,
-    pub(super) committed: mpsc::UnboundedReceiver<Committed>,
-}
-
 /// The state of the loop over all cases.
 pub(super) struct Scheduler<'run> {
     settings: &'run Settings,
     pub(super) case_runner: Arc<CaseRunner>,
-    inbox: Inbox,
-    /// Finished cases minus committed cases. Signed, because a commit can be received before the end of its case's task.
-    uncommitted: isize,
+    /// What case runners report while their cases run.
+    events: mpsc::Receiver<RunEvent>,
     tasks: JoinSet<Result<Option<CaseOutcome>, WriteError>>,
     circuit: CircuitBreaker,
     pub(super) counts: Counts,
@@ -51,14 +44,13 @@ impl<'run> Scheduler<'run> {
     pub(super) fn new(
         settings: &'run Settings,
         case_runner: CaseRunner,
-        inbox: Inbox,
+        events: mpsc::Receiver<RunEvent>,
         reporter: &'run mut dyn Reporter,
     ) -> Self {
         Self {
             settings,
             case_runner: Arc::new(case_runner),
-            inbox,
-            uncommitted: 0,
+            events,
             tasks: JoinSet::new(),
             circuit: CircuitBreaker::new(settings.fail_fast),
             counts: Counts::default(),
@@ -76,7 +68,7 @@ impl<'run> Scheduler<'run> {
         self.reruns = reruns;
     }
 
-    /// Runs all cases until every artifact is committed, or until the run is stopped.
+    /// Runs all cases until every artifact is durable, or until the run is stopped.
     pub(super) async fn run_all(&mut self, cases: &[&CaseSpec]) {
         let mut waiting = cases.iter();
         let interrupt = self.case_runner.interrupt.clone();
@@ -87,15 +79,13 @@ impl<'run> Scheduler<'run> {
                 let Some(case) = waiting.next() else { break };
                 self.start(case);
             }
-            // A finished task is not enough: its artifact may still wait for a sync of the journal.
-            if self.tasks.is_empty() && self.uncommitted == 0 {
+            if self.tasks.is_empty() {
                 break;
             }
             tokio::select! {
                 // Events come first, so that a reporter receives all events of a case before the case is counted.
                 biased;
-                Some(event) = self.inbox.events.recv() => self.forward(event),
-                Some(committed) = self.inbox.committed.recv() => self.count(committed),
+                Some(event) = self.events.recv() => self.forward(event),
                 Some(task) = self.tasks.join_next() => {
                     // The breaker stays open, so only the task that opens it reports the event.
                     let was_closed = self.circuit.open_after().is_none();
@@ -111,8 +101,8 @@ impl<'run> Scheduler<'run> {
                 }
             }
         }
-        // The loop ends on tasks and commits, so events that the last task sent may still be in the channel.
-        while let Ok(event) = self.inbox.events.try_recv() {
+        // The loop ends on tasks, so events that the last task sent may still be in the channel.
+        while let Ok(event) = self.events.try_recv() {
             self.forward(event);
         }
     }
@@ -161,17 +151,16 @@ impl<'run> Scheduler<'run> {
         }
     }
 
-    /// Handles the end of a case's task. The case counts only once its artifact is committed.
+    /// Handles the end of a case's task: its artifact is durable, unless the case was abandoned.
     fn end_task(&mut self, task: Result<Result<Option<CaseOutcome>, WriteError>, JoinError>) {
         match task {
             Ok(Ok(Some(outcome))) => {
-                // The counterpart is in `count`. Either of the two can come first.
-                self.uncommitted += 1;
                 self.reached |= outcome.reached;
                 match outcome.failure {
                     Some(failure) => self.circuit.record_failure(failure.class, failure.status),
                     None => self.circuit.record_answer(),
                 }
+                self.count(outcome);
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => {
@@ -202,16 +191,9 @@ impl<'run> Scheduler<'run> {
         });
     }
 
-    /// Counts a case whose artifact is committed.
-    fn count(&mut self, Committed { written, outcome, event }: Committed) {
-        self.uncommitted -= 1;
-        if let Err(error) = written {
-            // The first error is the cause; later ones usually follow from it.
-            self.error.get_or_insert(error);
-            return;
-        }
+    fn count(&mut self, outcome: CaseOutcome) {
         // Only now: a reporter must never show a case as complete that a crash could still lose.
-        self.forward(event);
+        self.forward(outcome.event);
         self.counts.attempts += outcome.attempts as usize;
         self.counts.retried += usize::from(outcome.attempts > 1);
         self.counts.over_budget += usize::from(outcome.over_budget);

@@ -6,26 +6,18 @@
 //! ```
 
 mod asset;
-mod commit_queue;
-mod commit_threads;
-mod committer;
-mod journal;
 mod large_payload;
 mod layout;
 mod lock;
 mod reader;
 mod reopen;
-mod restore;
 mod staged_run;
 mod writer;
 
 pub use asset::{AssetWriter, UnnamedAsset};
-pub use commit_queue::OnCommitted;
-pub use journal::{JOURNAL_FILE, JournalRecord};
 pub use layout::{ASSETS_FOLDER, EVALUATION_FILE, LABELS_FILE, MANIFEST_FILE, RUN_FILE, SAFE_EXTENSIONS};
 pub use lock::{LOCK_FILE, LockError, RunLock};
 pub use reader::{Latest, ReadError, RunReader, read_evaluation};
 pub use reopen::ReopenError;
-pub use restore::unrestored;
 pub use staged_run::StagedRun;
 pub use writer::{CreateError, RunWriter};

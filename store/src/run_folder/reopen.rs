@@ -8,7 +8,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::layout::{ASSETS_FOLDER, MANIFEST_FILE};
 use super::lock::{LockError, RunLock};
 use super::reader::{ReadError, RunReader};
-use super::restore;
 use super::writer::RunWriter;
 use crate::read_file;
 use crate::write::{self, WriteError};
@@ -48,7 +47,7 @@ impl RunReader {
 }
 
 impl RunWriter {
-    /// Reopens a run folder: removes temporary files of an earlier process, and restores the files of its journal.
+    /// Reopens a run folder: removes the temporary files of an earlier process.
     ///
     /// The manifest starts empty; [`RunWriter::adopt`] adds the assets that are still needed.
     pub fn reopen(folder: Utf8PathBuf, side: Side) -> Result<Self, ReopenError> {
@@ -59,7 +58,6 @@ impl RunWriter {
         for path in [&folder, &folder.join(ASSETS_FOLDER)] {
             write::remove_temporary_files(path);
         }
-        restore::restore(&folder)?;
         Ok(Self::with_lock(folder, side, lock))
     }
 

@@ -1,23 +1,17 @@
 //! A run folder under construction.
 
 use std::io::{self, Write};
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::canonical::Sha256Digest;
 use counterproof_artifact::{
     AssetKind, Case, CaseId, Extra, Href, Manifest, ManifestItem, ManifestSchema, Run, RunId, Side,
 };
 
 use super::asset::{AssetWriter, HashedFile};
-use super::commit_queue::{FileRole, OnCommitted};
-use super::committer::{Committer, MAX_JOURNAL_BYTES};
-use super::journal::MAX_FILE_BYTES;
 use super::layout::{ASSETS_FOLDER, MANIFEST_FILE, RUN_FILE, SAFE_EXTENSIONS};
 use super::lock::{LockError, RunLock};
-use crate::write::{self, Durability, SharedFolder, WriteError};
+use crate::write::{self, Durability, WriteError};
 
 /// A run folder that could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -33,23 +27,16 @@ pub enum CreateError {
     Lock(#[from] LockError),
 }
 
-/// The assets that the manifest will list.
-type Items = Arc<Mutex<Vec<ManifestItem>>>;
-
 /// A run folder under construction, locked against other processes. Threads can share it.
 #[derive(Debug)]
 pub struct RunWriter {
     pub(super) folder: Utf8PathBuf,
     pub(super) side: Side,
-    pub(super) items: Items,
+    /// The assets that the manifest will list.
+    pub(super) items: Mutex<Vec<ManifestItem>>,
     /// Set once the assets folder exists.
     assets_created: OnceLock<()>,
-    /// Declared before the lock: fields drop in order, and the committer writes until it is dropped.
-    committer: Option<Committer>,
     _lock: RunLock,
-    /// The entries of the run folder, and of its assets folder.
-    cases: SharedFolder,
-    assets: SharedFolder,
 }
 
 impl RunWriter {
@@ -73,22 +60,7 @@ impl RunWriter {
     }
 
     pub(super) fn with_lock(folder: Utf8PathBuf, side: Side, lock: RunLock) -> Self {
-        Self {
-            folder,
-            side,
-            items: Items::default(),
-            assets_created: OnceLock::new(),
-            committer: None,
-            _lock: lock,
-            cases: SharedFolder::default(),
-            assets: SharedFolder::default(),
-        }
-    }
-
-    /// Commits small files through a journal, which is synced once for many files. [`RunWriter::finish`] ends the journal.
-    pub fn with_journal(mut self) -> Result<Self, WriteError> {
-        self.committer = Some(Committer::start(&self.folder, MAX_JOURNAL_BYTES)?);
-        Ok(self)
+        Self { folder, side, items: Mutex::default(), assets_created: OnceLock::new(), _lock: lock }
     }
 
     pub fn folder(&self) -> &Utf8Path {
@@ -106,38 +78,7 @@ impl RunWriter {
 
     /// Writes an artifact. The case is complete and durable when this returns.
     pub fn write_case(&self, case: &Case) -> Result<(), WriteError> {
-        let path = self.case_path(case);
-        if self.committer.is_none() {
-            return write::write_json_shared(&path, case, &self.cases);
-        }
-        let (sender, committed) = channel();
-        // A send fails only where this thread is gone and thus needs no result.
-        self.submit_case(case, Box::new(move |written| drop(sender.send(written))))?;
-        committed.recv().unwrap_or_else(|error| Err(WriteError { path, source: io::Error::other(error) }))
-    }
-
-    /// Queues an artifact, and returns once there is room in the queue. The case is complete when `on_committed` is called
-    /// with `Ok`; assets that were written before it are then durable too.
-    pub fn submit_case(&self, case: &Case, on_committed: OnCommitted) -> Result<(), WriteError> {
-        let Some(committer) = &self.committer else {
-            on_committed(self.write_case(case));
-            return Ok(());
-        };
-        let failed = |source: serde_json::Error| WriteError { path: self.case_path(case), source: source.into() };
-        let mut bytes = serde_json::to_vec_pretty(case).map_err(failed)?;
-        // The same bytes as `write_json`: whether a run has a journal must not show in its files.
-        bytes.push(b'\n');
-        committer.push(format!("{}.json", case.case_id), bytes, FileRole::Artifact, on_committed)
-    }
-
-    fn case_path(&self, case: &Case) -> Utf8PathBuf {
-        self.folder.join(format!("{}.json", case.case_id))
-    }
-
-    /// Ends the journal, if there is one: waits until every submitted file has its name and is synced. Returns how long the
-    /// disk was waited for in total.
-    pub fn finish(&self) -> Result<Duration, WriteError> {
-        self.committer.as_ref().map_or(Ok(Duration::ZERO), Committer::finish)
+        write::write_json(&self.folder.join(format!("{}.json", case.case_id)), case, Durability::Synced)
     }
 
     /// Starts an asset with a plain file name, such as `refund_001.attempt2.body.bin`.
@@ -177,21 +118,9 @@ impl RunWriter {
         kind: AssetKind,
         case: Option<&CaseId>,
     ) -> Result<ManifestItem, WriteError> {
-        file.file.commit_shared(&self.assets)?;
-        let item = self.manifest_item(href, file.hasher.finish(), kind, case);
-        // Only after the file has its name: the manifest must not list an asset that does not exist.
-        self.items.lock().unwrap_or_else(PoisonError::into_inner).push(item.clone());
-        Ok(item)
-    }
-
-    fn manifest_item(
-        &self,
-        href: Href,
-        (digest, size): (Sha256Digest, u64),
-        kind: AssetKind,
-        case: Option<&CaseId>,
-    ) -> ManifestItem {
-        ManifestItem {
+        file.file.commit(Durability::Synced)?;
+        let (digest, size) = file.hasher.finish();
+        let item = ManifestItem {
             asset_id: href.as_str().rsplit('/').next().unwrap_or_default().to_owned(),
             href,
             kind,
@@ -200,10 +129,13 @@ impl RunWriter {
             size_bytes: size.into(),
             sha256: Some(digest),
             extra: Extra::new(),
-        }
+        };
+        // Only after the file has its name: the manifest must not list an asset that does not exist.
+        self.items.lock().unwrap_or_else(PoisonError::into_inner).push(item.clone());
+        Ok(item)
     }
 
-    /// Writes a complete asset. With a journal it is durable no later than the next artifact.
+    /// Writes a complete asset, which is durable when this returns.
     pub fn write_asset(
         &self,
         name: &str,
@@ -211,20 +143,6 @@ impl RunWriter {
         case: Option<&CaseId>,
         bytes: &[u8],
     ) -> Result<ManifestItem, WriteError> {
-        if let Some(committer) = self.committer.as_ref().filter(|_| bytes.len() <= MAX_FILE_BYTES) {
-            let (_, href) = self.asset_path(name)?;
-            self.create_assets_folder()?;
-            let item = self.manifest_item(href, (Sha256Digest::from_bytes(bytes), bytes.len() as u64), kind, case);
-            let (items, listed) = (self.items.clone(), item.clone());
-            let on_committed = move |written: Result<(), WriteError>| {
-                // The next artifact reports a failure: it is rejected with the same error.
-                if written.is_ok() {
-                    items.lock().unwrap_or_else(PoisonError::into_inner).push(listed);
-                }
-            };
-            committer.push(item.href.as_str().to_owned(), bytes.to_vec(), FileRole::Asset, Box::new(on_committed))?;
-            return Ok(item);
-        }
         let mut asset = self.asset(name, kind, case)?;
         asset.write_all(bytes).map_err(|source| WriteError { path: self.folder.join(asset.href.as_str()), source })?;
         asset.finish()

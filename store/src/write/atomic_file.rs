@@ -7,7 +7,6 @@ use std::path::Path;
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::NamedTempFile;
 
-use super::SharedFolder;
 use super::folders::{parent_of, sync_folder};
 use crate::file_lock::lock_new;
 
@@ -84,7 +83,9 @@ impl AtomicFile {
 
     /// Renames the file to its target, replacing a file that is there.
     pub fn commit(self, durability: Durability) -> Result<(), WriteError> {
-        let path = self.rename(durability)?;
+        let path = self.path;
+        let temporary = self.temporary.into_inner().map_err(|error| WriteError::at(&path)(error.into_error()))?;
+        persist(temporary, &path, durability)?;
         if durability == Durability::Synced {
             sync_folder(parent_of(&path)).map_err(WriteError::at(&path))?;
         }
@@ -114,20 +115,6 @@ impl AtomicFile {
             }
         }
         Ok(None)
-    }
-
-    /// A synced [`AtomicFile::commit`] into a folder that other threads write into at the same time: they share its sync.
-    pub fn commit_shared(self, shared: &SharedFolder) -> Result<(), WriteError> {
-        let path = self.rename(Durability::Synced)?;
-        shared.sync(parent_of(&path)).map_err(WriteError::at(&path))
-    }
-
-    /// Renames the file. The folder entry is not synced yet.
-    fn rename(self, durability: Durability) -> Result<Utf8PathBuf, WriteError> {
-        let path = self.path;
-        let temporary = self.temporary.into_inner().map_err(|error| WriteError::at(&path)(error.into_error()))?;
-        persist(temporary, &path, durability)?;
-        Ok(path)
     }
 }
 

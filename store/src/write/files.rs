@@ -10,7 +10,7 @@ use crate::read_file;
 
 use super::atomic_file::{create_temporary, persist};
 use super::folders::{parent_of, sync_folder};
-use super::{AtomicFile, Durability, SharedFolder, WriteError};
+use super::{AtomicFile, Durability, WriteError};
 
 /// Writes `bytes` to `path`, whose folder exists.
 pub fn write(path: &Utf8Path, bytes: &[u8], durability: Durability) -> Result<(), WriteError> {
@@ -26,19 +26,10 @@ pub fn write(path: &Utf8Path, bytes: &[u8], durability: Durability) -> Result<()
 
 /// Writes a document as indented JSON with a final newline.
 pub fn write_json(path: &Utf8Path, document: &impl Serialize, durability: Durability) -> Result<(), WriteError> {
-    json(path, document)?.commit(durability)
-}
-
-/// A synced [`write_json`] into a folder that other threads write into at the same time: they share its sync.
-pub fn write_json_shared(path: &Utf8Path, document: &impl Serialize, shared: &SharedFolder) -> Result<(), WriteError> {
-    json(path, document)?.commit_shared(shared)
-}
-
-fn json(path: &Utf8Path, document: &impl Serialize) -> Result<AtomicFile, WriteError> {
     let mut file = AtomicFile::create(path)?;
     serde_json::to_writer_pretty(&mut file, document).map_err(|error| WriteError::at(path)(error.into()))?;
     file.write_all(b"\n").map_err(WriteError::at(path))?;
-    Ok(file)
+    file.commit(durability)
 }
 
 /// Appends bytes to a file that other programs append to as well, such as a log, and creates it where it does not exist.
@@ -69,13 +60,6 @@ pub fn copy(from: &Utf8Path, to: &Utf8Path, durability: Durability) -> Result<()
         }
         file.write_all(&buffer[..read]).map_err(WriteError::at(to))?;
     }
-}
-
-/// Creates a log that must not exist yet; its reader accepts an incomplete end.
-pub(crate) fn create_log(path: &Utf8Path) -> Result<File, WriteError> {
-    #[expect(clippy::disallowed_methods, reason = "its reader expects a torn end")]
-    // Appending keeps every write at the end, also after the log was truncated.
-    fs::OpenOptions::new().append(true).create_new(true).open(path).map_err(WriteError::at(path))
 }
 
 /// Syncs a file that was written earlier.

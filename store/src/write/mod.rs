@@ -1,8 +1,7 @@
 //! The one atomic writer: after a crash of the process or the machine, a file is either complete or absent.
 //!
 //! Bytes go to a temporary file in the same folder, which is then renamed to the target. With [`Durability::Synced`] the
-//! file and its folder entry are on disk before a write returns. Threads that write into one folder at the same time can
-//! share the sync of that folder ([`SharedFolder`]). A whole folder is built under a temporary name and renamed at the
+//! file and its folder entry are on disk before a write returns. A whole folder is built under a temporary name and renamed at the
 //! end ([`StagedFolder`]); a folder that replaces another one is swapped in ([`FolderReplacement`]). [`SiteKind`] does that for folders of pages. What killed processes
 //! leave is removed by the next writer.
 
@@ -16,14 +15,12 @@ mod new_file;
 mod private;
 #[cfg(unix)]
 mod put;
-mod repeatable_error;
-mod shared_folder;
 mod site;
 mod staged_folder;
 
 pub use atomic_file::{AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
-pub use files::{append, copy, create_new, write, write_json, write_json_shared};
-pub(crate) use files::{create_log, remove, sync_file, sync_file_system};
+pub(crate) use files::remove;
+pub use files::{append, copy, create_new, write, write_json};
 pub use folder_replacement::{FolderReplacement, ReplaceError};
 #[cfg(unix)]
 pub use folders::create_public_folder;
@@ -35,7 +32,5 @@ pub use new_file::{copy_new, write_new};
 pub use private::{create_private_file, create_private_folder};
 #[cfg(unix)]
 pub use put::{put_file, put_link};
-pub(crate) use repeatable_error::RepeatableError;
-pub use shared_folder::SharedFolder;
 pub use site::{INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind};
 pub use staged_folder::StagedFolder;

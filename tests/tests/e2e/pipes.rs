@@ -20,8 +20,7 @@ const SHARD: &str = "runs/new/n-s1of1";
 const NO_AGENT: &str = "http://127.0.0.1:9";
 
 /// Files of a run folder, those that a run does not always have included.
-const FILES: [&str; 7] = [
-    ".journal",
+const FILES: [&str; 6] = [
     "run.json",
     "labels.json",
     "refund_damaged_001.json",
@@ -98,7 +97,7 @@ fn a_merge_ends_where_a_file_of_a_shard_is_a_pipe() {
     let agent = Agent::start(|_case| Reply::json(&minimal_answer()));
     let sandbox = || Sandbox::new().with_file("cases.json", r#"[{"id": "only", "input": {"user": "go"}}]"#);
     let merge = |sandbox: &Sandbox| sandbox.run(["merge", SHARD, "--out", "merged"]);
-    for file in [None, Some(".journal"), Some("run.json"), Some("only.json"), Some("assets/manifest.json")] {
+    for file in [None, Some("run.json"), Some("only.json"), Some("assets/manifest.json")] {
         let sandbox = sandbox();
         let base = agent.base_url();
         let shard = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "n", "--shard", "1/1"];

@@ -8,5 +8,4 @@ mod documents;
 mod json_schema;
 mod kit;
 mod places;
-mod power_cuts;
 mod rules;

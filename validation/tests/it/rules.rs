@@ -141,10 +141,6 @@ fn breaks() -> Vec<Break> {
         })),
         // Within a run folder.
         at(Code::CaseFileMissing, "a run that was not finished", "run.json", "/selected_case_ids/2", |kit| select(kit, "third")),
-        at(Code::FileNotRestored, "an artifact that is complete only in the journal", "answer.json", "", |kit| {
-            let digest = Sha256Digest::from_bytes(b"answer.json\n{}");
-            kit.write(".journal", format!("{{\"file\":\"answer.json\",\"bytes\":2,\"sha256\":\"{digest}\"}}\n{{}}\n").as_bytes());
-        }),
         at(Code::CaseNotSelected, "an artifact left from another run", "third.json", "", |kit| {
             let mut third = kit.read("answer.json");
             third["case_id"] = json!("third");
@@ -206,7 +202,7 @@ fn refresh_manifest(kit: &Kit) {
         for item in manifest["items"].as_array_mut().unwrap() {
             let bytes = std::fs::read(kit.path(item["href"].as_str().unwrap())).unwrap();
             item["size_bytes"] = json!(bytes.len());
-            item["sha256"] = json!(counterproof_artifact::Sha256Digest::from_bytes(&bytes).to_string());
+            item["sha256"] = json!(Sha256Digest::from_bytes(&bytes).to_string());
         }
     });
 }
@@ -233,7 +229,7 @@ fn each_break_is_reported_at_its_position() {
         for finding in kit.check().findings {
             let is_placed = finding.position.is_some() && finding.excerpt.is_some();
             // These codes apply to a file as a whole.
-            let is_whole = [Code::EmptyFile, Code::MoreFindings, Code::FileNotRestored].contains(&finding.code);
+            let is_whole = [Code::EmptyFile, Code::MoreFindings].contains(&finding.code);
             assert!(is_placed || is_whole, "{purpose}: {finding:#?}");
             assert!(!finding.message.is_empty() && !finding.expected.is_empty() && !finding.remedy.is_empty());
         }
