@@ -64,8 +64,9 @@ pub use rules::{InvalidPattern, RuleError, RuleProblem, Rules, WrittenRules};
 
 // Differences of two answers.
 pub use diff::{
-    ActionRow, ChangeKind, Differences, EventRow, EvidenceChange, JsonChange, JsonChanges, LocatedValue, Operation,
-    LineOrigin, OutputChange, Row, TextChanges, TextLine, TextPart, WithEvidence, diff_json, diff_texts, output_pointers, row_pointers,
+    ActionRow, ChangeKind, Differences, EventRow, EvidenceChange, JsonChange, JsonChanges, LineOrigin, LocatedValue,
+    Operation, OutputChange, Row, TextChanges, TextLine, TextPart, WithEvidence, diff_json, diff_texts,
+    output_pointers, row_pointers,
 };
 
 // Judging, the gate, and statistics over repeated runs.

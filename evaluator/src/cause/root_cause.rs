@@ -3,10 +3,13 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Cause, Cluster, ExpectationResult, Judgement, SidePointer, Verdict};
+use counterproof_artifact::evaluation::{
+    CaseEvaluation, Cause, Cluster, ExpectationResult, Judgement, SidePointer, Verdict,
+};
 use counterproof_artifact::{Event, EventBody, Sha256Digest, Side, Sides};
 use serde_json::Value;
 
+use super::walk::{self, Effect, Inquiry};
 use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
 use crate::diff::events::EventKind;
@@ -15,14 +18,13 @@ use crate::diff::rows::row_pointers;
 use crate::diff::{Differences, WithEvidence};
 use crate::grounding::{Holder, Provenance};
 use crate::judge::findings::Findings;
-use crate::judge::{code_enum, ReasonCode};
-use crate::load::case_input::{self, CaseInput};
+use crate::judge::{ReasonCode, code_enum};
 use crate::load::call_status::has_failed;
+use crate::load::case_input::{self, CaseInput};
 use crate::load::payload::Payload;
 use crate::load::{Artifact, LoadedAnswer, LoadedFailure};
 use crate::messages::{self, step_name};
 use crate::values::{text, type_name};
-use super::walk::{self, Effect, Inquiry};
 
 /// Returns the cause of the difference between two answers; `None` where nothing differs.
 pub(crate) fn of_answers(inquiry: Inquiry<'_>) -> Option<Cause> {

@@ -7,10 +7,10 @@ use counterproof_artifact::evaluation::{ExpectationResult, SidePointer, Verdict}
 use counterproof_artifact::{Content, EventBody, EvidenceTarget, RiskLevel, Side, Sides};
 use serde_json::{Map, Value};
 
-use crate::diff::{Differences, EventRole, WithEvidence};
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::diff::output::OutputChange;
+use crate::diff::{Differences, EventRole, WithEvidence};
 use crate::grounding::{self, Holder, Leaf, Origin, Provenance};
 use crate::judge::ReasonCode;
 use crate::judge::findings::{Findings, Found};

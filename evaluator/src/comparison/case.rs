@@ -11,19 +11,19 @@ use crate::diff::differences;
 use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, ReviewInput};
 use crate::grounding::Provenance;
-use crate::judge::reasons::expectation_message;
 use crate::judge::findings::{self, BaselineValues, Findings};
 use crate::judge::outcomes::HighRisk;
+use crate::judge::reasons::AnswerPair;
+use crate::judge::reasons::expectation_message;
 use crate::judge::severity;
 use crate::judge::signals::BaselineContacts;
 use crate::judge::usage;
-use crate::judge::reasons::AnswerPair;
 use crate::judge::verdict::{self, Decision};
 use crate::judge::{Judged, ReasonCode};
 use crate::load::case_input::CaseInput;
-use crate::load::{evidence, run, Artifact, SideRuns};
+use crate::load::{Artifact, SideRuns, evidence, run};
 use crate::messages;
-use crate::repeats::{noise, CaseAnalysis, RepeatAnalysis, RunResult};
+use crate::repeats::{CaseAnalysis, RepeatAnalysis, RunResult, noise};
 use crate::values::meaning::HashedSet;
 
 /// Everything about one case while it is compared.

@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use counterproof_artifact::{ProposedAction, Side, Sides};
 
 use super::align::Row;
-use super::json::JsonChanges;
-use super::item::{CostRange, Item, PreparedItem};
-use super::rows::{self, Operation};
 use super::assign::{self, Matching, Sets};
+use super::item::{CostRange, Item, PreparedItem};
+use super::json::JsonChanges;
+use super::rows::{self, Operation};
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{Notes, Renaming, Rules, Subject};
 use crate::values::meaning;

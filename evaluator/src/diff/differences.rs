@@ -6,11 +6,6 @@ use std::collections::HashMap;
 use counterproof_artifact::evaluation::{Alignment, Operations};
 use counterproof_artifact::{Content, EventBody, FinalOutput, Side, Sides};
 
-use crate::load::LoadedAnswer;
-use crate::load::case_input::{self, Speaker};
-use crate::load::evidence::{self, FollowedRef};
-use crate::rules::{Notes, Renaming, Rules};
-use crate::values::same_object;
 use super::actions::{ActionRow, Actions, EvidenceChange, PreparedActions};
 use super::align::Row;
 use super::assign::{Cost, LEFT_OUT};
@@ -19,6 +14,11 @@ use super::item::Item;
 use super::json::JsonChanges;
 use super::output::{self, OutputChange};
 use super::rows::{Operation, row_pointers};
+use crate::load::LoadedAnswer;
+use crate::load::case_input::{self, Speaker};
+use crate::load::evidence::{self, FollowedRef};
+use crate::rules::{Notes, Renaming, Rules};
+use crate::values::same_object;
 
 /// All differences of two answers.
 #[derive(Debug, Clone, PartialEq)]

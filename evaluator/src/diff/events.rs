@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use counterproof_artifact::{EventBody, Side, Sides};
 
-use crate::load::LoadedAnswer;
-use crate::rules::{Notes, Renaming, Rules, Subject};
-use crate::values::{self, meaning};
 use super::align::{self, List, Lists, Row};
+use super::assign::{self, Matching, Sets};
 use super::assign::{Cost, LEFT_OUT};
 use super::item::{CostRange, Item, PreparedItem};
 use super::json::JsonChanges;
 use super::rows::{self, Operation};
-use super::assign::{self, Matching, Sets};
+use crate::load::LoadedAnswer;
+use crate::rules::{Notes, Renaming, Rules, Subject};
+use crate::values::{self, meaning};
 
 /// A row of the aligned events.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,7 +160,12 @@ impl Events<'_> {
 }
 
 /// Finds moved steps: steps that the alignment left out on both sides and that are equal or nearly equal.
-fn moves(old: &[Step<'_>], new: &[Step<'_>], pairs: &[(usize, usize)], order: &dyn Fn() -> Ordering) -> assign::Matching {
+fn moves(
+    old: &[Step<'_>],
+    new: &[Step<'_>],
+    pairs: &[(usize, usize)],
+    order: &dyn Fn() -> Ordering,
+) -> assign::Matching {
     let (mut paired, mut new_paired) = (vec![false; old.len()], vec![false; new.len()]);
     for (i, j) in pairs {
         (paired[*i], new_paired[*j]) = (true, true);

@@ -11,14 +11,14 @@ use std::hash::DefaultHasher;
 use counterproof_artifact::{Content as OutputContent, EventBody, Extra, ProposedAction, ToolStatus};
 use serde_json::{Map, Value};
 
+use super::assign::Cost;
+use super::json::{self, JsonChanges};
 use crate::load::LoadedAnswer;
 use crate::load::payload::{self, Payload};
 use crate::rules::{self, Notes, Renaming, Scope};
-use crate::values::meaning::{self, leaves_below, leaves_of, leaves_of_object, Leaves};
+use crate::values::meaning::{self, Leaves, leaves_below, leaves_of, leaves_of_object};
 use crate::values::stringified::with_texts_parsed;
-use crate::values::{self, hash_object, hash_text, hash_texts, same_object, ObjectMeaning};
-use super::assign::Cost;
-use super::json::{self, JsonChanges};
+use crate::values::{self, ObjectMeaning, hash_object, hash_text, hash_texts, same_object};
 
 /// The fields of a call and of an action that hold what the tool is given.
 const ARGUMENTS: [&str; 2] = ["args", "params"];

@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
 
-use counterproof_artifact::{pointer, Sides};
+use counterproof_artifact::{Sides, pointer};
 use serde_json::{Map, Value};
 use similar::{Algorithm, DiffOp};
 
-use crate::rules::{view, Notes, Renaming, Scope};
+use super::lcs;
+use crate::rules::{Notes, Renaming, Scope, view};
 use crate::values::stringified::differ_in_form_only;
 use crate::values::{meaning, meaning_hash, same, type_name};
-use super::lcs;
 
 /// Most changes that are listed; further changes are only counted.
 const MOST_CHANGES: usize = 1_000;
@@ -453,7 +453,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::{diff, *, ChangeKind, JsonChange};
+    use super::{ChangeKind, JsonChange, diff, *};
 
     fn changes(baseline: &Value, new: &Value) -> Vec<(ChangeKind, String)> {
         diff(baseline, new).iter().map(|change| (change.kind(), change.pointer().to_owned())).collect()

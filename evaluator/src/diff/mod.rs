@@ -3,9 +3,9 @@
 pub(crate) mod actions;
 pub(crate) mod align;
 pub(crate) mod assign;
-pub(crate) mod item;
 pub(crate) mod differences;
 pub(crate) mod events;
+pub(crate) mod item;
 pub(crate) mod json;
 mod lcs;
 pub(crate) mod output;
@@ -18,5 +18,5 @@ pub(crate) use differences::{EventRole, FirstDifference};
 pub use events::EventRow;
 pub use json::{ChangeKind, JsonChange, JsonChanges, LocatedValue, diff as diff_json};
 pub use output::{LineOrigin, OutputChange, TextChanges, TextLine, TextPart, diff_texts};
-pub use rows::{output_pointers, row_pointers};
 pub use rows::Operation;
+pub use rows::{output_pointers, row_pointers};

@@ -4,8 +4,8 @@ use counterproof_artifact::{Content, FinalOutput};
 use serde_json::Value;
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-use crate::rules::{view, Notes, Renaming, Rules, Scope, Subject};
 use super::json::{self, JsonChanges};
+use crate::rules::{Notes, Renaming, Rules, Scope, Subject, view};
 
 /// The pointer of the content in an artifact.
 pub(crate) const POINTER: &str = "/final_output/content";
@@ -224,7 +224,8 @@ mod tests {
 
     #[test]
     fn changed_words_are_marked_within_their_line() {
-        let changes = diff_texts("Hello.\nYour refund of 50 is on its way.\n", "Hello.\nYour refund of 500 is on its way.\n");
+        let changes =
+            diff_texts("Hello.\nYour refund of 50 is on its way.\n", "Hello.\nYour refund of 500 is on its way.\n");
         let marked: Vec<_> = changes.lines.iter().flat_map(|line| &line.parts).filter(|part| part.differs).collect();
         assert_eq!(marked.iter().map(|part| part.text.as_str()).collect::<Vec<_>>(), ["50", "500"]);
         assert_eq!(changes.lines[0].origin, LineOrigin::Both);

@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::evaluation::{Bound, CaseEvaluation, CaseMeasure, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, ReviewItem, RuleTest, SuiteMeasure, Verdict};
+use counterproof_artifact::evaluation::{
+    Bound, CaseEvaluation, CaseMeasure, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, ReviewItem,
+    RuleTest, SuiteMeasure, Verdict,
+};
 use counterproof_artifact::{CaseId, RiskLevel};
 use counterproof_cases::CaseSpec;
 
-use crate::values::text;
 use super::review::{self, ReviewSet};
 use super::rules::{GateCase, GateRules, Limit, Measure, ScopeRules, UnmetTest, fails_by_default};
+use crate::values::text;
 
 /// What the gate is evaluated from.
 pub(crate) struct GateInput<'a> {
@@ -326,8 +329,10 @@ mod tests {
 
     #[test]
     fn every_verdict_but_unchanged_can_have_a_limit_of_its_own() {
-        let none =
-            Measure::ALL.iter().copied().fold(GateRules::default(), |limits, measure| limits.with(measure, Limit::None));
+        let none = Measure::ALL
+            .iter()
+            .copied()
+            .fold(GateRules::default(), |limits, measure| limits.with(measure, Limit::None));
         for verdict in Verdict::ALL.into_iter().filter(|verdict| *verdict != Verdict::Unchanged) {
             let measure = Measure::parse(verdict.as_str()).unwrap();
             let only = none.clone().with(measure, Limit::Count(1));

@@ -6,11 +6,11 @@ mod evaluate;
 mod review;
 mod rules;
 
-pub use evaluate::{UnknownScope, ViolatedRules, headline, qualifications, unknown_scopes};
 pub(crate) use evaluate::{GateInput, at_most, judge, lacks_expectations};
-pub use review::{ReviewLine, review_lines};
+pub use evaluate::{UnknownScope, ViolatedRules, headline, qualifications, unknown_scopes};
 pub(crate) use review::{
     ReviewInput, ReviewSet, incomplete_baseline, items as review_items, sorted as sorted_review, usage_review,
 };
-pub use rules::{GateRules, GrowthLimit, Limit, Measure, ScopeRules, UsageLimits};
+pub use review::{ReviewLine, review_lines};
 pub(crate) use rules::{GateCase, USAGE_CODES, fails_by_default, unmet_test, usage_rules};
+pub use rules::{GateRules, GrowthLimit, Limit, Measure, ScopeRules, UsageLimits};

@@ -10,13 +10,13 @@ use counterproof_artifact::{CaseId, Side};
 use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
 use crate::diff::rows::row_pointers;
-use crate::judge::{ReasonCode, code_enum};
-use crate::messages::usage as messages;
-use crate::judge::reasons::expectation_message;
 use crate::judge::findings::Findings;
 use crate::judge::outcomes::HighRisk;
+use crate::judge::reasons::expectation_message;
+use crate::judge::{ReasonCode, code_enum};
 use crate::load::LoadedAnswer;
 use crate::load::call_status::observed_refusals;
+use crate::messages::usage as messages;
 use crate::values::text;
 
 /// Maximum number of characters of a message that a count follows.

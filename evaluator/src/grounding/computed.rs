@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use counterproof_artifact::EventBody;
 use serde_json::{Map, Value};
 
-use crate::load::case_input;
 use super::search::Origin;
 use super::tokens::id_hash;
 use crate::load::LoadedAnswer;
+use crate::load::case_input;
 use crate::load::case_input::CaseInput;
 use crate::load::payload::Payload;
 use crate::values::meaning::HashedSet;

@@ -18,8 +18,8 @@ pub(crate) use origins::{
     Leaf, Origins, distance_of_numbers, distance_of_values, is_same_transcript, leaf_pointer, numbers_only_in,
     origins_of_values,
 };
-pub(crate) use search::Origin;
 pub(crate) use provenance::Provenance;
-pub(crate) use provenance::{suspects, Suspect};
 pub(crate) use provenance::Transcript;
+pub(crate) use provenance::{Suspect, suspects};
+pub(crate) use search::Origin;
 pub(crate) use usual_values::{Classification, Coverage, UsualValues};

@@ -7,16 +7,16 @@ use std::collections::{HashMap, HashSet};
 use counterproof_artifact::{EventBody, RiskLevel, Side, Sides};
 use serde_json::Value;
 
+use super::origins::{leaf_pointer, name_of};
+use super::{Holder, Leaf, Origin, Origins};
 use crate::diff::differences::Counterparts;
 use crate::diff::{Differences, WithEvidence};
 use crate::grounding;
 use crate::load::LoadedAnswer;
+use crate::load::case_input;
 use crate::load::case_input::CaseInput;
 use crate::values::meaning_hash;
 use crate::values::stringified;
-use super::origins::{leaf_pointer, name_of};
-use crate::load::case_input;
-use super::{Holder, Leaf, Origin, Origins};
 
 /// The provenance of a pair of answers.
 #[derive(Debug, Default)]

@@ -3,15 +3,15 @@
 use counterproof_artifact::{EventBody, ToolStatus};
 use serde_json::{Map, Value};
 
-use crate::load::case_input::is_by_agent;
 use super::arithmetic::is_arithmetic;
-use crate::values::stringified;
 use super::tokens::{self, Date, Reader, Token, Word};
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
+use crate::load::case_input::is_by_agent;
 use crate::load::payload::Payload;
-use crate::values::text_hash;
 use crate::values::meaning::{HashedMap, HashedSet};
+use crate::values::stringified;
+use crate::values::text_hash;
 
 /// Whole numbers below this are exempt: they occur everywhere.
 pub(super) const SMALL: i128 = 10;

@@ -12,12 +12,12 @@ use counterproof_expression::{MAX_STEPS, Outcome};
 use counterproof_validation::json_schema::{self, JsonSchema, More, SchemaOutcome, Violation};
 use serde_json::Value;
 
+use super::usage::{self, UsageLimit};
 use crate::load::LoadedAnswer;
-use crate::load::evidence::FollowedRef;
 use crate::load::call_status::refusal;
+use crate::load::evidence::FollowedRef;
 use crate::messages::step_name;
 use crate::values::text;
-use super::usage::{self, UsageLimit};
 
 /// Maximum number of schema violations in one message.
 const VIOLATIONS_SHOWN: usize = 5;
@@ -267,9 +267,7 @@ impl Check {
             Check::EvidenceRequired => judge_evidence(&answer.proposed_actions, judged.evidence),
             Check::NoRefusedCalls => judge_refusals(judged.answer),
             Check::Usage(limit) => limit.judge(judged.answer),
-            Check::Expect { expect, input } => {
-                judge(expect, view.get_or_init(|| View::new(judged.answer)), input)
-            }
+            Check::Expect { expect, input } => judge(expect, view.get_or_init(|| View::new(judged.answer)), input),
         }
     }
 }

@@ -1,18 +1,18 @@
 //! Judges one case: its expectations, findings, verdict and severity.
 
-pub(crate) mod reasons;
 mod expectations;
 pub(crate) mod findings;
 pub(crate) mod outcomes;
 mod reason_code;
+pub(crate) mod reasons;
 pub(crate) mod severity;
 pub(crate) mod signals;
 pub(crate) mod usage;
 pub(crate) mod verdict;
 
-pub(crate) use reason_code::code_enum;
 pub(crate) use expectations::Judged;
 pub use expectations::{Expectations, SchemaError};
 pub use outcomes::{CallOutcome, any_failed, call_outcomes};
 pub use reason_code::ReasonCode;
+pub(crate) use reason_code::code_enum;
 pub use severity::SeverityPart;

@@ -5,20 +5,20 @@ use std::collections::HashSet;
 use counterproof_artifact::evaluation::{ExpectationResult, Judgement, Reason, SidePointer};
 use counterproof_artifact::{EventBody, Side};
 
-use crate::diff::{Differences, WithEvidence};
-use crate::diff::align::Row;
-use crate::diff::events::EventRow;
-use crate::diff::output::OutputChange;
-use crate::diff::rows::row_pointers;
-use crate::load::LoadedAnswer;
-use crate::load::evidence::{FollowedRef, Resolved};
-use crate::load::call_status::{has_failed, refusal};
-use crate::messages::{self, step_name};
-use crate::values::text;
 use super::ReasonCode;
 use super::findings::Findings;
 use super::outcomes::{self, Outcomes};
 use super::reason_code::{at, pointer};
+use crate::diff::align::Row;
+use crate::diff::events::EventRow;
+use crate::diff::output::OutputChange;
+use crate::diff::rows::row_pointers;
+use crate::diff::{Differences, WithEvidence};
+use crate::load::LoadedAnswer;
+use crate::load::call_status::{has_failed, refusal};
+use crate::load::evidence::{FollowedRef, Resolved};
+use crate::messages::{self, step_name};
+use crate::values::text;
 
 /// Two answers, and how they compare.
 #[derive(Clone, Copy)]
@@ -232,7 +232,11 @@ pub(super) fn paired_events(rows: &[EventRow]) -> HashSet<(Side, usize)> {
 }
 
 /// The reason for a row of events that differs; `None` where another reason covers it.
-pub(super) fn event_change(row: &EventRow, compared: AnswerPair<'_>, paired: &HashSet<(Side, usize)>) -> Option<Reason> {
+pub(super) fn event_change(
+    row: &EventRow,
+    compared: AnswerPair<'_>,
+    paired: &HashSet<(Side, usize)>,
+) -> Option<Reason> {
     let (old, new) = (compared.baseline.loaded, compared.new.loaded);
     let (loaded, index) = match row.row {
         Row::Removed(index) => (old, index),

@@ -7,6 +7,10 @@ use counterproof_artifact::evaluation::{ExpectationResult, Judgement, Severity, 
 use counterproof_artifact::{Content, EventBody, ProposedAction, RiskLevel, Side, Sides};
 use serde_json::{Map, Value};
 
+use super::ReasonCode;
+use super::findings::{Findings, Found};
+use super::outcomes::{CallKind, Outcomes};
+use super::reason_code::code_enum;
 use crate::diff::Differences;
 use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
@@ -18,10 +22,6 @@ use crate::load::{Artifact, LoadedAnswer};
 use crate::values::meaning::{leaves_below, leaves_of};
 use crate::values::stringified::with_texts_parsed;
 use crate::values::{key_of, meaning_hash};
-use super::ReasonCode;
-use super::findings::{Findings, Found};
-use super::outcomes::{CallKind, Outcomes};
-use super::reason_code::code_enum;
 
 code_enum! {
     /// The code of one part of a severity score.
@@ -314,11 +314,7 @@ struct Distances {
 }
 
 impl Distances {
-    fn new(
-        answers: Sides<&LoadedAnswer>,
-        outcomes: Sides<&Outcomes<'_>>,
-        differences: &Differences,
-    ) -> Self {
+    fn new(answers: Sides<&LoadedAnswer>, outcomes: Sides<&Outcomes<'_>>, differences: &Differences) -> Self {
         let mut distances = Self::default();
         distances.add_actions(answers, outcomes, differences);
         distances.add_steps(answers, outcomes, differences);
@@ -436,7 +432,9 @@ fn changed_statements(answers: Sides<&LoadedAnswer>, change: &OutputChange) -> (
 /// All that an agent said: its turns and its output. What one agent says at the end, another says on the way.
 fn texts(loaded: &LoadedAnswer) -> String {
     let turns = loaded.answer.events.iter().filter_map(|event| match &event.body {
-        EventBody::Unknown { fields, .. } if case_input::speaker(event) == Some(Speaker::Assistant) => case_input::text_of(fields),
+        EventBody::Unknown { fields, .. } if case_input::speaker(event) == Some(Speaker::Assistant) => {
+            case_input::text_of(fields)
+        }
         _ => None,
     });
     let output = match &loaded.answer.final_output.content {
@@ -557,8 +555,9 @@ fn equal_pairs(sides: &Sides<Vec<Write<'_>>>, differences: &Differences) -> Vec<
             _ => waiting.push(index),
         }
     }
-    let effect =
-        |write: &Write<'_>| key_of((write.tool, meaning_hash(&with_texts_parsed(&Value::Object(write.arguments.clone())))));
+    let effect = |write: &Write<'_>| {
+        key_of((write.tool, meaning_hash(&with_texts_parsed(&Value::Object(write.arguments.clone())))))
+    };
     let mut free: HashMap<u64, Vec<usize>> = HashMap::new();
     for (index, write) in sides.new.iter().enumerate().rev().filter(|(index, _)| !taken[*index]) {
         free.entry(effect(write)).or_default().push(index);

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::{EventBody, EvidenceTarget, ToolCall};
 use crate::load::LoadedAnswer;
 use crate::values;
+use counterproof_artifact::{EventBody, EvidenceTarget, ToolCall};
 
 /// An evidence ref with its target.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use camino::Utf8Path;
-use counterproof_artifact::{Answer, Attempt, Case, CaseId, Content, Event, EventBody, EvidenceTarget, Href, Manifest, Outcome, REQUEST_ASSET_HREF, RunnerFailure, ToolCall, Usage};
+use counterproof_artifact::{
+    Answer, Attempt, Case, CaseId, Content, Event, EventBody, EvidenceTarget, Href, Manifest, Outcome,
+    REQUEST_ASSET_HREF, RunnerFailure, ToolCall, Usage,
+};
 use counterproof_store::{MANIFEST_FILE, ReadError, RunReader};
 use counterproof_validation::{Code, Finding, RunFolder};
 use serde_json::Value;

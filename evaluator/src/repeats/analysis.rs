@@ -3,10 +3,19 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::evaluation::{CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, RuleTest, ShownRuns, Tier, Verdict};
+use counterproof_artifact::evaluation::{
+    CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, RuleTest, ShownRuns,
+    Tier, Verdict,
+};
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
 use rayon::prelude::*;
 
+use super::measures::{ConfirmationRuns, Measures, SuiteAnalysis};
+use super::noise::{self, DifferingPlace};
+use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
+use super::place::Names;
+use super::reasons::{self, Repeatability};
+use super::unseen;
 use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, GateRules, Limit};
 use crate::judge::Expectations;
@@ -16,12 +25,6 @@ use crate::load::SideRuns;
 use crate::rules::Rules;
 use crate::statistics::Thresholds;
 use crate::values::text;
-use super::place::Names;
-use super::measures::{ConfirmationRuns, Measures, SuiteAnalysis};
-use super::noise::{self, DifferingPlace};
-use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
-use super::reasons::{self, Repeatability};
-use super::unseen;
 
 /// Maximum number of places in the record of a case; further ones are counted.
 const PLACES_LISTED: usize = 50;
@@ -100,11 +103,7 @@ impl RepeatAnalysis {
         let places = noise::differing(&observed, &names, alpha);
         let decide = |((case, measures), places): ((&CaseObservations, Vec<CaseMeasure>), Vec<DifferingPlace>)| {
             let runs_decide = case.runs_decide();
-            let shown = if runs_decide {
-                by_answers(case, &measures, &places)
-            } else {
-                by_states(case)
-            };
+            let shown = if runs_decide { by_answers(case, &measures, &places) } else { by_states(case) };
             let missing = Sides::new(&case.baseline, &case.new).map(|runs| MissingArtifacts::count(runs));
             let must_unmet = must_unmet(case);
             CaseAnalysis {

@@ -4,19 +4,24 @@
 //! counts as fallen only where the combined measure fell, so the parts need no share of the false alarm rate (a closed test:
 //! Marcus, Peritz & Gabriel 1976). Runner errors thus cost the expectations no power.
 
-use counterproof_artifact::evaluation::{CaseMeasure, GateRule, Judgement, MeasureCode, Rate, RuleTest, SuiteMeasure, Tier};
+use counterproof_artifact::evaluation::{
+    CaseMeasure, GateRule, Judgement, MeasureCode, Rate, RuleTest, SuiteMeasure, Tier,
+};
 use counterproof_artifact::{CaseId, ProposedAction, RiskLevel, Side, Sides};
 use rayon::prelude::*;
 
+use super::observations::{CaseObservations, Criteria};
 use crate::gate::{self, GateRules};
 use crate::judge::Expectations;
 use crate::load::evidence::{self, FollowedRef};
 use crate::load::{Artifact, SideRuns};
 use crate::messages;
 use crate::rules::Rules;
-use crate::statistics::{self, is_hint, wilson, CaseJudgement, CaseRuns, CaseTallies, CaseTests, Interval, MoreRuns, Planner, SuiteDecision, TWO_SIDED_95, Tally, Thresholds};
+use crate::statistics::{
+    self, CaseJudgement, CaseRuns, CaseTallies, CaseTests, Interval, MoreRuns, Planner, SuiteDecision, TWO_SIDED_95,
+    Tally, Thresholds, is_hint, wilson,
+};
 use crate::values::text;
-use super::observations::{CaseObservations, Criteria};
 
 /// For each run of each side, whether it confirms cases that looked worse in the first runs.
 #[derive(Debug)]

@@ -15,4 +15,4 @@ mod unseen;
 pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs};
 pub(crate) use measures::hints;
 pub(crate) use measures::{CaseResults, RunResult};
-pub(crate) use measures::{suite_rule, SuiteAnalysis};
+pub(crate) use measures::{SuiteAnalysis, suite_rule};

@@ -10,17 +10,17 @@ use counterproof_artifact::Sides;
 use counterproof_artifact::evaluation::{DifferingPairs, NoiseBasis, SidePointer};
 use rayon::prelude::*;
 
+use super::observations::{CaseObservations, RunOutcome};
+use super::place::{self, ActionAspect, AnswerPlaces, Labels, Names, Place};
 use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
 use crate::diff::events::{EventKind, EventRow};
 use crate::diff::json::{JsonChange, JsonChanges};
 use crate::diff::output::{self, OutputChange};
-use crate::diff::{rows, Differences, WithEvidence};
+use crate::diff::{Differences, WithEvidence, rows};
 use crate::load::LoadedAnswer;
 use crate::rules::{self, Rules, Scope, Subject};
 use crate::statistics::{self, Disagreement, PlaceValues};
-use super::observations::{CaseObservations, RunOutcome};
-use super::place::{self, ActionAspect, AnswerPlaces, Labels, Names, Place};
 
 /// A place of a case at which new differs from the baseline in some pair of runs.
 #[derive(Debug, Clone, Copy)]

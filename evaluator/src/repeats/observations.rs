@@ -4,10 +4,10 @@
 use counterproof_artifact::evaluation::{CaseUsage, SideUsage};
 use counterproof_artifact::{CaseId, RiskLevel, Side};
 
-use super::place::AnswerPlaces;
-use super::place::{Labels, Names};
-use super::place::Place;
 use super::measures::{CaseResults, RunResult};
+use super::place::AnswerPlaces;
+use super::place::Place;
+use super::place::{Labels, Names};
 use super::unseen::{CaseValues, HighRiskValues};
 use crate::judge::{Expectations, Judged};
 use crate::judge::{signals, usage, verdict};

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use counterproof_artifact::EventBody;
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::diff::events::{self, EventKind};
 use crate::diff::{item, output};
@@ -230,10 +230,8 @@ impl AnswerPlaces<'_> {
 fn meaning(loaded: &LoadedAnswer, followed: &FollowedRef, rules: &Rules) -> u64 {
     let Some(call) = evidence::call_of(loaded, followed).filter(|_| !rules.is_empty()) else { return followed.meaning };
     let EventKind { event: kind, tool } = EventKind::new(loaded, call);
-    let fields = viewed_fields(
-        item::event_value(loaded, call),
-        &rules.scope(Subject { event: Some(kind), tool: Some(tool) }),
-    );
+    let fields =
+        viewed_fields(item::event_value(loaded, call), &rules.scope(Subject { event: Some(kind), tool: Some(tool) }));
     meaning_hash(&json!([kind, tool, fields.and_then(|mut fields| fields.shift_remove("args"))]))
 }
 

@@ -5,8 +5,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use toml::Spanned;
 
-use super::rule::{InvalidPattern, Pattern};
 use super::rule::{Effect, Form, Rule, Rules, Selector, Tolerance};
+use super::rule::{InvalidPattern, Pattern};
 
 const EFFECTS: &str = "`ignore`, `normalise`, `tolerance`, `unordered`, `key` and `default`";
 

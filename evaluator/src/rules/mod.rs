@@ -5,13 +5,13 @@
 //! difference itself, whose pointers and values stay the original ones. `docs/configuration.md` describes how rules are
 //! written, `docs/verdicts.md` what they do.
 
+mod config;
 mod forms;
 mod rule;
-mod config;
 
-pub use forms::Renaming;
-pub use rule::{InvalidPattern, Scope};
-pub use rule::{Rules, Subject};
-pub(crate) use rule::coarse_view;
-pub use rule::{view, Notes};
 pub use config::{RuleError, RuleProblem, WrittenRules};
+pub use forms::Renaming;
+pub(crate) use rule::coarse_view;
+pub use rule::{InvalidPattern, Scope};
+pub use rule::{Notes, view};
+pub use rule::{Rules, Subject};

@@ -11,8 +11,8 @@ use counterproof_cases::glob;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::values::{self, meaning};
 use super::forms::{self, Renaming};
+use crate::values::{self, meaning};
 
 /// The rules of a comparison in the order in which they are written. If several rules say how to compare a value, the first
 /// one applies.
@@ -424,11 +424,8 @@ mod tests {
     use super::*;
 
     fn fits(pattern: &str, path: &str) -> bool {
-        let rule = Rule {
-            selector: super::Selector::Everything,
-            path: pattern.parse().unwrap(),
-            effect: Effect::Ignore,
-        };
+        let rule =
+            Rule { selector: super::Selector::Everything, path: pattern.parse().unwrap(), effect: Effect::Ignore };
         let rules = [rule];
         let root = Scope::at_root(&rules, std::iter::once(0));
         let place = path.split('/').skip(1).fold(root, |scope, key| scope.below(key));

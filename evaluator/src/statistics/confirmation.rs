@@ -11,13 +11,13 @@
 
 use std::collections::BTreeMap;
 
-use super::family;
-use super::exact::Distribution;
 use super::exact::CaseTests;
+use super::exact::Distribution;
+use super::family;
 use super::family::Family;
-use super::tally::is_at_most;
 use super::suite_decision::{SuiteDecision, TestResult, Tier, is_hint, judge_with, tier};
 use super::tally::CaseTallies;
+use super::tally::is_at_most;
 use super::thresholds::Thresholds;
 
 /// The share of `alpha` for the test without the confirmation runs. With one run of new it can only find a fall of many cases at

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_PI_2;
 
-use super::tally::{is_at_most, CaseTallies};
+use super::tally::{CaseTallies, is_at_most};
 
 /// The maximum number of runs, of both sides together, for Boschloo's test. Above it, Fisher's test is used: the p-values then
 /// hardly differ, and the cost of Boschloo's test grows with the product of the runs.
@@ -318,8 +318,8 @@ impl Distribution {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::statistics::tally::{TIE, Tally};
     use super::*;
+    use crate::statistics::tally::{TIE, Tally};
 
     fn case(passed: u32, runs: u32, new_passed: u32, new_runs: u32) -> CaseTallies {
         CaseTallies { baseline: Tally::new(passed, runs - passed), new: Tally::new(new_passed, new_runs - new_passed) }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::exact::{CaseTests, Distribution, Method};
-use super::tally::{is_at_most, CaseTallies, Tally};
+use super::tally::{CaseTallies, Tally, is_at_most};
 
 /// The null distribution of the cases of a suite that have runs on both sides.
 #[derive(Debug)]
@@ -227,9 +227,9 @@ fn ascending(p: &[f64]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::statistics::exact::CaseTests;
     use crate::statistics::tally::{CaseTallies, TIE, Tally};
-    use super::*;
 
     fn case(passed: u32, failed: u32, new_passed: u32, new_failed: u32) -> CaseTallies {
         CaseTallies { baseline: Tally::new(passed, failed), new: Tally::new(new_passed, new_failed) }

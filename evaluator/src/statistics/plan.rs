@@ -6,8 +6,8 @@ use counterproof_artifact::Sides;
 
 use super::exact::Distribution;
 use super::exact::fisher;
-use super::tally::is_at_most;
 use super::suite_decision::{CaseJudgement, fell_enough, steady};
+use super::tally::is_at_most;
 use super::tally::{CaseTallies, Tally};
 use super::thresholds::Thresholds;
 

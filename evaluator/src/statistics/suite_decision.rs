@@ -1,12 +1,12 @@
 //! Judges the repeats of a whole suite: each case, and all cases at once, with one false alarm rate for both levels.
 //! `docs/statistics.md` describes the methods.
 
-use super::family;
 use super::exact::{CaseTests, Method};
+use super::family;
 use super::family::Family;
-use super::tally::{newcombe, wilson, Interval, ONE_SIDED_95, TWO_SIDED_95};
-use super::tally::is_at_most;
 use super::tally::CaseTallies;
+use super::tally::is_at_most;
+use super::tally::{Interval, ONE_SIDED_95, TWO_SIDED_95, newcombe, wilson};
 use super::thresholds::Thresholds;
 
 /// The conclusion for a case; the first tier that applies.

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::display::{self, Budget, DisplayText};
 use super::text_diff::{self, TextDiffView};
-use counterproof_evaluator::messages;
 use counterproof_evaluator::diff_texts;
+use counterproof_evaluator::messages;
 use counterproof_evaluator::{ChangeKind, JsonChange, JsonChanges, LocatedValue};
 
 /// The maximum number of listed changes of a pair.

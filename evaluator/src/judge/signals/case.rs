@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use counterproof_artifact::{Side, Sides};
 
-use super::contact_signals::{used_by, BaselineContacts, Usage};
-use super::signal::SignalSettings;
+use super::contact_signals::{BaselineContacts, Usage, used_by};
 use super::shapes::{self, Contact, ContactKind, contacts};
 use super::signal::SignalSet;
+use super::signal::SignalSettings;
 use super::texts::{self, AgentText, Place, Sender, Use};
 use super::{contact_signals, injection, secrets};
 use crate::grounding::Coverage;

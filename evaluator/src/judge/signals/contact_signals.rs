@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError};
 
 use counterproof_artifact::{RiskLevel, Side};
 
+use super::case::{AgentContact, Case, OwnedPlace};
+use super::shapes::{Contact, ContactKind, contacts};
+use super::signal::{SignalKind, SignalSet};
+use super::texts::{self, AgentText, Use};
 use crate::grounding::Coverage;
 use crate::load::LoadedAnswer;
 use crate::values::meaning::{HashedMap, HashedSet};
 use crate::values::{text, text_hash};
-use super::case::{AgentContact, Case, OwnedPlace};
-use super::shapes::{contacts, Contact, ContactKind};
-use super::signal::{SignalKind, SignalSet};
-use super::texts::{self, AgentText, Use};
 
 /// A contact other than a host is the agent's own where the baseline uses it in this many cases. In one case, it may belong to
 /// the customer of that case.

@@ -11,12 +11,12 @@ use std::sync::LazyLock;
 use counterproof_artifact::Side;
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::load::LoadedAnswer;
-use crate::values::text;
 use super::case::{Case, OwnedPlace};
-use super::shapes::{contacts, ContactKind};
+use super::shapes::{ContactKind, contacts};
 use super::signal::{SignalKind, SignalSet};
 use super::texts::{self, AgentText, Place, ReceivedText, Sender};
+use crate::load::LoadedAnswer;
+use crate::values::text;
 
 /// Most texts with instructions that are looked at in one answer.
 const TEXTS: usize = 8;

@@ -129,10 +129,7 @@ pub(super) fn find_phones(text: &str, groups: &[Group]) -> Vec<(Range<usize>, St
         let length = international(text, &groups[first..]).or_else(|| north_american(text, &groups[first..]));
         if let Some(length) = length {
             let parts = &groups[first..first + length];
-            found.push((
-                parts[0].range.start..parts[length - 1].range.end,
-                key(&joined(text, parts)).to_owned(),
-            ));
+            found.push((parts[0].range.start..parts[length - 1].range.end, key(&joined(text, parts)).to_owned()));
         }
         first += length.unwrap_or(1);
     }

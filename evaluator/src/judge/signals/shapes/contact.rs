@@ -83,7 +83,11 @@ pub(in crate::judge::signals) fn whole_value(field: &str, text: &str) -> Option<
     let groups = address::groups(text);
     let number = address::joined(text, &groups);
     let is_number = !text.contains(|c: char| c.is_alphabetic()) && (SHORTEST_PHONE..=15).contains(&number.len());
-    (names_phone && is_number).then(|| Contact { kind: ContactKind::Phone, key: address::key(&number).to_owned(), range })
+    (names_phone && is_number).then(|| Contact {
+        kind: ContactKind::Phone,
+        key: address::key(&number).to_owned(),
+        range,
+    })
 }
 
 /// Calls `take` with the key of each number in a text that could be a phone or a card number in some notation.
