@@ -100,7 +100,7 @@ fn killed_and_resumed(moments: &[f64], whole: Duration) -> usize {
     assert_valid(&sandbox, "runs/new/r");
     let files = files_below(&sandbox.path("runs/new/r"));
     let names: Vec<_> = files.iter().map(|(path, _)| path.as_str()).collect();
-    let stray = |name: &&&str| name.contains(TEMPORARY_PREFIX) || *name == ".lock";
+    let stray = |name: &&&str| name.contains(TEMPORARY_PREFIX) || **name == ".lock";
     assert_eq!(names.iter().find(stray), None);
     let run = sandbox.json("runs/new/r/run.json");
     assert_eq!(run["stats"]["cases_total"], CASES);
