@@ -16,7 +16,6 @@ pub mod identity;
 pub mod importer;
 pub mod mcp;
 pub mod policy;
-mod process_exit;
 pub mod secrets;
 pub mod session;
 #[cfg(unix)]

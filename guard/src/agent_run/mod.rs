@@ -4,19 +4,15 @@
 //! [`TerminationPipe`] of the run, and the agent is ended.
 
 #[cfg(unix)]
-mod agent_events;
+mod run_agent;
 mod settings;
 #[cfg(unix)]
-mod supervise;
-#[cfg(unix)]
 mod termination_pipe;
-mod variables;
 
 #[cfg(unix)]
-pub use agent_events::{agent_ended, agent_started};
-pub use settings::RunSettings;
+pub use run_agent::{AgentEnd, AgentRun, AgentRunError, agent_ended, agent_started, run_agent};
 #[cfg(unix)]
-pub use supervise::{AgentEnd, AgentRun, AgentRunError, run_agent};
+pub(crate) use run_agent::{failed_start, process_exit};
+pub use settings::{LEDGER, POLICY, RunSettings, TERMINATION, VARIABLES};
 #[cfg(unix)]
 pub use termination_pipe::{TerminationPipe, request_termination};
-pub use variables::{LEDGER, POLICY, TERMINATION, VARIABLES};

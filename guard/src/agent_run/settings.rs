@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use super::variables::{LEDGER, POLICY};
 use crate::identity;
 
 /// The identity and the settings of a run, as the user states them.
@@ -43,6 +42,21 @@ impl RunSettings {
         stated.collect()
     }
 }
+
+/// The policy of the shims.
+pub const POLICY: &str = "COUNTERPROOF_POLICY";
+
+/// The ledger of the shims.
+pub const LEDGER: &str = "COUNTERPROOF_LEDGER";
+
+/// The pipe by which a shim ends the run.
+pub const TERMINATION: &str = "COUNTERPROOF_TERMINATION";
+
+/// All variables of a run, those of the identity included.
+pub const VARIABLES: [&str; 9] = {
+    let [run, agent, env, client, principal, workload] = identity::VARIABLES;
+    [run, agent, env, client, principal, workload, POLICY, LEDGER, TERMINATION]
+};
 
 #[cfg(test)]
 mod tests {

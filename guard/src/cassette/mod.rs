@@ -4,17 +4,14 @@
 //! answers. A request finds its answer by its method and its canonical parameters. Equal requests get the recorded answers in their
 //! order.
 
-mod entry;
-mod key;
-mod miss;
 mod recording;
 mod replay;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{Answer, Entry, Header, SCHEMA_VERSION};
-pub use key::{RequestKey, request_key};
-pub use recording::{MAX_MESSAGE_BYTES, Recording, RecordingError};
+pub use recording::{
+    Answer, Entry, Header, MAX_MESSAGE_BYTES, Recording, RecordingError, RequestKey, SCHEMA_VERSION, request_key,
+};
 pub use replay::{OnMiss, Replay, ReplayError, Replayed};
 
 /// Largest cassette in bytes. A replay holds it in memory.

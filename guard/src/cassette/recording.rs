@@ -7,16 +7,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::Sha256Digest;
+use counterproof_artifact::canonical_json::canonical_hash;
 use counterproof_redaction::{Applied, JsonUse, Redactor, redact_json};
 use counterproof_store::line_log::{LineLog, LineWriter, LockOptions, LogError};
 use counterproof_store::write::{WriteError, create_private_file};
 use jiff::Timestamp;
-use serde::Serialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-use super::{Answer, Entry, Header, MAX_CASSETTE_BYTES, RequestKey, SCHEMA_VERSION, request_key};
-use crate::mcp::{RequestId, Response};
+use super::MAX_CASSETTE_BYTES;
+use crate::mcp::{RequestId, Response, TOOLS_CALL};
 
 /// Largest message that is recorded, in bytes: a line of a file of lines can have no more.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
@@ -249,4 +252,71 @@ fn make_private(file: &File) -> io::Result<()> {
 #[cfg(not(unix))]
 fn make_private(_: &File) -> io::Result<()> {
     Ok(())
+}
+
+/// The version of the format.
+pub const SCHEMA_VERSION: &str = "cassette.v1";
+
+/// The first line of a recording. A cassette can have several recordings of one server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: String,
+    pub server_name: String,
+    /// The time of the recording.
+    pub recorded_at: Timestamp,
+}
+
+/// An answered request.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Entry<'a> {
+    pub method: String,
+    /// The hash of the parameters; see [`super::request_key`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params_hash: Option<Sha256Digest>,
+    /// The parameters, redacted. They are for people: requests are compared by the hash.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub answer: Answer<'a>,
+}
+
+/// An answer, redacted.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer<'a> {
+    #[serde(borrow)]
+    Result(&'a RawValue),
+    /// A JSON-RPC error.
+    #[serde(borrow)]
+    Error(&'a RawValue),
+}
+
+/// Methods whose parameters describe the client. They do not change the answer.
+const BY_METHOD_ALONE: [&str; 2] = ["initialize", "server/discover"];
+
+/// Identifies equal requests.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RequestKey {
+    pub method: String,
+    /// The hash of the canonical parameters without `_meta`; none for methods whose parameters do not matter.
+    pub params_hash: Option<Sha256Digest>,
+}
+
+/// Returns the key of a request. Missing arguments of a tool call are an empty object.
+pub fn request_key(method: &str, params: Option<&str>) -> RequestKey {
+    if BY_METHOD_ALONE.contains(&method) {
+        return RequestKey { method: method.to_owned(), params_hash: None };
+    }
+    let mut params: Value = params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default();
+    if params.is_null() {
+        params = Value::Object(Map::new());
+    }
+    if let Some(fields) = params.as_object_mut() {
+        fields.shift_remove("_meta");
+        if method == TOOLS_CALL && fields.get("arguments").is_none_or(Value::is_null) {
+            fields.insert("arguments".to_owned(), Value::Object(Map::new()));
+        }
+    }
+    RequestKey { method: method.to_owned(), params_hash: Some(canonical_hash(&params)) }
 }

@@ -7,14 +7,12 @@ use axum::http::response::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
 
-use super::answered::Answered;
-use super::content_type::{ContentType, is_compressed};
 use super::detached_calls::DetachedCalls;
-use super::early_responses::EarlyResponses;
-use super::event_stream::EventStream;
-use super::message_buffer::{CollectedMessage, MessageBuffer};
-use super::open_requests::{OpenRequests, Scope};
-use crate::mcp::RequestId;
+use super::detached_calls::EarlyResponses;
+use super::inspection::{CollectedMessage, MessageBuffer};
+use super::request_body::{ContentType, is_compressed};
+use super::response_body::EventStream;
+use crate::mcp::{PendingCalls, RequestId, Response, ScannedMessage, end_calls, end_scanned_call, read_responses};
 use crate::session::{CallResult, ResultBytes, Session};
 
 /// What the exchanges of a proxy share.
@@ -211,6 +209,57 @@ impl Shared {
         Answered::read(message).end_calls(session, |id| open.take(&(scope.clone(), id.clone())));
     }
 }
+
+/// A message as a response, or as several.
+pub(super) enum Answered<'a> {
+    /// The responses of a message that can be read as a whole.
+    Responses(Vec<Response<'a>>),
+    /// What was found in any other message.
+    Scanned {
+        /// The fields that decide.
+        found: Box<ScannedMessage>,
+        /// Size in bytes.
+        length: u64,
+    },
+}
+
+impl<'a> Answered<'a> {
+    pub(super) fn read(message: &'a CollectedMessage) -> Self {
+        match message {
+            CollectedMessage::Whole(bytes) => {
+                let responses = std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), read_responses);
+                if responses.is_empty() {
+                    let found = Box::new(ScannedMessage::read(bytes));
+                    return Self::Scanned { found, length: bytes.len() as u64 };
+                }
+                Self::Responses(responses)
+            }
+            CollectedMessage::Scanned { found, length } => Self::Scanned { found: found.clone(), length: *length },
+        }
+    }
+
+    /// Records the ends of the calls that the message answers. `take` removes and returns the call of a request.
+    pub(super) fn end_calls(&self, session: &Session, take: impl Fn(&RequestId) -> Option<CallId>) {
+        match self {
+            Self::Responses(responses) => end_calls(session, responses, take),
+            Self::Scanned { found, length } => end_scanned_call(session, found, *length, take),
+        }
+    }
+}
+
+/// Within what an id names one request. Clients of one proxy may use the same ids.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Scope {
+    /// A session of the protocol, named by `Mcp-Session-Id`. Its responses may come on any of its streams.
+    Session(String),
+    /// One request and its response.
+    Exchange(u64),
+    /// Requests whose responses come on a stream without a session, as in the revision of 2024-11-05.
+    Unnamed,
+}
+
+/// The calls that wait for a response.
+pub(super) type OpenRequests = PendingCalls<(Scope, RequestId)>;
 
 #[cfg(test)]
 mod tests {

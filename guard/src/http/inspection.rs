@@ -2,18 +2,18 @@
 
 use std::convert::Infallible;
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use counterproof_ledger::event::CallId;
 
-use super::content_type::{ContentType, is_compressed};
-use super::mirrored_headers::{HEADER_MISMATCH, contradiction};
-use super::open_requests::{OpenRequests, Scope};
-use super::request_body::RequestBody;
+use super::exchange::{OpenRequests, Scope};
+use super::request_body::{ContentType, RequestBody, is_compressed};
 use crate::mcp::{
-    Answers, ClientMessage, Decided, MessageHandler, RequestId, Scanner, ToServer, decide_messages, decide_scanned,
-    error_message, read_client_messages, uninspected_message,
+    Answers, ClientMessage, Decided, MessageHandler, RequestId, ScannedMessage, Scanner, TOOLS_CALL, ToServer,
+    decide_messages, decide_scanned, error_message, read_client_messages, uninspected_message,
 };
-use crate::session::{Problem, Session};
+use crate::session::{MAX_INSPECT_BYTES, Problem, Session};
 
 /// Decides about the calls of one request.
 pub(super) struct Inspection<'a> {
@@ -207,4 +207,121 @@ fn decided_request(
 /// Returns the id of a request. A response has only the id of its request.
 fn request_id<'a>(message: &'a ClientMessage<'_>) -> Option<&'a RequestId> {
     message.id().filter(|_| message.method().is_some())
+}
+
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// The JSON-RPC error code for headers that contradict the body.
+pub(super) const HEADER_MISMATCH: i64 = -32020;
+
+/// Checks the headers of a tool call. `tool` is its name, and none for another request. Missing headers are left to the server.
+pub(super) fn contradiction(headers: &HeaderMap, tool: Option<&str>) -> Option<&'static str> {
+    let methods: Vec<_> = headers.get_all(METHOD).iter().map(|value| value.as_bytes().trim_ascii()).collect();
+    let names: Vec<_> = headers.get_all(NAME).iter().map(|value| decoded(value.as_bytes())).collect();
+    let says_call = methods.iter().any(|method| *method == TOOLS_CALL.as_bytes());
+    let Some(tool) = tool else {
+        return says_call.then_some("the header Mcp-Method names a tool call, and the body is another message");
+    };
+    if methods.iter().any(|method| *method != TOOLS_CALL.as_bytes()) {
+        return Some("the header Mcp-Method is not the method of the body");
+    }
+    let is_other = names.iter().any(|name| name.as_deref() != Some(tool.as_bytes()));
+    is_other.then_some("the header Mcp-Name is not the name of the tool in the body")
+}
+
+/// Decodes a value that is in base64 between `=?base64?` and `?=`, as values outside of visible ASCII are.
+fn decoded(value: &[u8]) -> Option<Vec<u8>> {
+    let value = value.trim_ascii();
+    let is_encoded = value.get(..9).is_some_and(|start| start.eq_ignore_ascii_case(b"=?base64?"));
+    match value.strip_suffix(b"?=") {
+        Some(start) if is_encoded => STANDARD.decode(start.get(9..)?).ok(),
+        _ => Some(value.to_vec()),
+    }
+}
+
+/// Collects one message.
+#[derive(Debug, Default)]
+pub(super) struct MessageBuffer {
+    bytes: Vec<u8>,
+    scanner: Option<Box<Scanner>>,
+    length: u64,
+}
+
+#[derive(Debug)]
+pub(super) enum CollectedMessage {
+    Whole(Vec<u8>),
+    /// What was found in a larger message.
+    Scanned {
+        /// The fields that decide.
+        found: Box<ScannedMessage>,
+        /// Size in bytes.
+        length: u64,
+    },
+}
+
+impl MessageBuffer {
+    /// Adds a piece.
+    pub(super) fn push(&mut self, piece: &[u8]) {
+        self.length += piece.len() as u64;
+        if self.scanner.is_none() {
+            if self.bytes.len() + piece.len() <= MAX_INSPECT_BYTES {
+                self.bytes.extend_from_slice(piece);
+                return;
+            }
+            let mut scanner = Box::<Scanner>::default();
+            scanner.push(&std::mem::take(&mut self.bytes));
+            self.scanner = Some(scanner);
+        }
+        if let Some(scanner) = &mut self.scanner {
+            scanner.push(piece);
+        }
+    }
+
+    /// True if nothing was added.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Returns the message, and starts the next one.
+    pub(super) fn take(&mut self) -> CollectedMessage {
+        let Self { bytes, scanner, length } = std::mem::take(self);
+        match scanner {
+            None => CollectedMessage::Whole(bytes),
+            Some(scanner) => CollectedMessage::Scanned { found: Box::new(scanner.finish()), length },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn check(pairs: &[(&'static str, &'static str)], tool: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        contradiction(&headers, tool).is_none()
+    }
+
+    #[test]
+    fn headers_that_repeat_the_call_are_accepted() {
+        assert!(check(&[], Some("push")));
+        assert!(check(&[("mcp-method", "tools/call"), ("mcp-name", " push ")], Some("push")));
+        assert!(check(&[("mcp-name", "=?base64?cMO8c2g=?=")], Some("püsh")));
+        assert!(check(&[("mcp-method", "ping")], None));
+    }
+
+    #[test]
+    fn headers_that_name_another_call_are_detected() {
+        assert!(!check(&[("mcp-name", "delete")], Some("push")));
+        assert!(!check(&[("mcp-name", "push"), ("mcp-name", "delete")], Some("push")));
+        assert!(!check(&[("mcp-name", "=?base64?ZGVsZXRl?=")], Some("push")));
+        assert!(!check(&[("mcp-name", "=?base64?!?=")], Some("push")));
+        assert!(!check(&[("mcp-method", "ping")], Some("push")));
+        assert!(!check(&[("mcp-method", "tools/call")], None));
+    }
 }

@@ -10,26 +10,15 @@
 //! A request is read to its end before it is forwarded, since the decision depends on all of it. A response is forwarded as it
 //! comes, and a copy of it is read for the ends of calls.
 
-mod answered;
-mod content_type;
 mod detached_calls;
-mod early_responses;
-mod event_stream;
 mod exchange;
-mod headers;
-mod http_body;
 mod inspection;
-mod message_buffer;
-mod mirrored_headers;
-mod open_requests;
 mod peers;
 mod proxy;
-mod reachability;
 mod request_body;
 mod response_body;
-mod serve;
 mod upstream;
 
 pub use peers::PeerRules;
-pub use serve::{ProxyError, ProxyOptions, serve};
+pub use proxy::{ProxyError, ProxyOptions, serve};
 pub use upstream::{UpstreamUrl, UpstreamUrlError};

@@ -1,28 +1,34 @@
 //! One request: checked, decided, forwarded, answered.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, response};
+use axum::serve::ListenerExt as _;
+use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
-use super::content_type::{ContentType, is_compressed};
 use super::detached_calls::DetachedCalls;
-use super::early_responses::EarlyResponses;
+use super::detached_calls::EarlyResponses;
 use super::exchange::{Exchange, ResponseEnd, Shared};
+use super::exchange::{OpenRequests, Scope};
 use super::inspection::{Answer, Forwarded, Inspected, Inspection};
-use super::open_requests::{OpenRequests, Scope};
-use super::reachability::Reachability;
+use super::request_body::{ContentType, is_compressed};
 use super::request_body::{ReadError, RequestBody};
 use super::response_body::ResponseBody;
+use super::upstream::Reachability;
 use super::upstream::Upstream;
-use super::{PeerRules, headers};
+use super::{PeerRules, UpstreamUrl, request_body};
 use crate::mcp::error_message;
-use crate::session::{CallResult, MAX_INSPECT_BYTES, Problem, Session};
+use crate::session::{CallResult, MAX_INSPECT_BYTES, OpenCallsEnd, Problem, Session};
 
 /// The header that names a session of the protocol.
 const SESSION_ID: &str = "mcp-session-id";
@@ -146,7 +152,7 @@ impl Proxy {
         let has_body = !body.is_empty() || parts.headers.contains_key(CONTENT_LENGTH);
         let length = has_body.then(|| body.len());
         let mut sent = parts.headers;
-        headers::to_server(&mut sent, length);
+        request_body::to_server(&mut sent, length);
         let body = has_body.then(|| body.into_body());
         let response = match self.upstream.send(parts.method.clone(), &parts.uri, sent, body).await {
             Ok(response) => response,
@@ -182,7 +188,7 @@ impl Proxy {
     fn respond(&self, response: Response<reqwest::Body>, mut exchange: Exchange, answers: &[String]) -> Response<Body> {
         let (mut head, body) = response.into_parts();
         exchange.start_response(&head);
-        headers::to_client(&mut head.headers, self.upstream.url());
+        request_body::to_client(&mut head.headers, self.upstream.url());
         let content = if answers.is_empty() { Content::Events } else { Content::from_head(&head) };
         if content == Content::Other {
             exchange.end(ResponseEnd::Complete);
@@ -258,4 +264,65 @@ fn answer(status: StatusCode, body: String) -> Response<Body> {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
     response
+}
+
+/// Calls that have not ended this long after the proxy was stopped are cut off.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What a proxy is made of.
+pub struct ProxyOptions {
+    /// The run.
+    pub session: Arc<Session>,
+    /// The server.
+    pub upstream: UpstreamUrl,
+    /// Which requests are accepted.
+    pub peers: PeerRules,
+}
+
+/// Why a proxy could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    /// The HTTP client could not be created.
+    #[error("cannot create the HTTP client: {0}")]
+    Client(#[source] reqwest::Error),
+    #[error("the listener failed: {0}")]
+    Listener(#[source] io::Error),
+}
+
+/// Serves until `stop` ends or a rule ends the run, and then ends the session. Open calls have a few seconds to end.
+pub async fn serve(
+    listener: TcpListener,
+    options: ProxyOptions,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ProxyError> {
+    let upstream = Upstream::new(options.upstream).map_err(ProxyError::Client)?;
+    let proxy = Arc::new(Proxy::new(options.session.clone(), upstream, options.peers));
+    let handler = proxy.clone();
+    let app = Router::new().fallback(move |request: Request<Body>| {
+        let proxy = handler.clone();
+        async move { proxy.handle(request).await }
+    });
+    let listener = listener.tap_io(|stream| {
+        // A piece must not wait for the next one. Without the option it only comes later.
+        let _ = stream.set_nodelay(true);
+    });
+    let mut serving = std::pin::pin!(axum::serve(listener, app).with_graceful_shutdown(proxy.stopping()).into_future());
+    let abandoned = proxy.end_abandoned_calls();
+    let result = tokio::select! {
+        served = &mut serving => served,
+        () = abandoned => Ok(()),
+        () = async { tokio::select! { () = stop => {}, () = proxy.stopping() => {} } } => {
+            proxy.stop();
+            timeout(GRACE, serving).await.unwrap_or(Ok(()))
+        }
+    };
+    let reached = proxy.reachability.finish(&options.session);
+    let status = if options.session.termination().is_some() { RunStatus::Terminated } else { reached };
+    let open = OpenCallsEnd {
+        status: CallStatus::Cancelled,
+        class: ErrorClass::Unknown,
+        message: "the proxy was stopped before the call ended",
+    };
+    options.session.finish(status, open);
+    result.map_err(ProxyError::Listener)
 }

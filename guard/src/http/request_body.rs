@@ -1,12 +1,21 @@
 //! The body of a request: in memory up to the limit of the inspection, and in a temporary file beyond it.
 
+use std::future::poll_fn;
 use std::io::{self, Write as _};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use axum::body::{Body, Bytes, HttpBody as _};
+use axum::body::{Body, Bytes, HttpBody};
+use axum::http::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, LOCATION,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use counterproof_store::spill_buffer::SpillBuffer;
+use hyper::body::Frame;
 
-use super::http_body::{PieceBody, next_piece};
+use super::UpstreamUrl;
 
 /// Size of the pieces in which a large body is sent.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -110,8 +119,133 @@ impl RequestBody {
     }
 }
 
+/// Returns the next piece of a body. Trailers are skipped.
+pub(super) async fn next_piece<B>(body: &mut B) -> Option<Result<Bytes, B::Error>>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    loop {
+        match poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await? {
+            Ok(frame) => {
+                if let Ok(data) = frame.into_data() {
+                    return Some(Ok(data));
+                }
+            }
+            Err(error) => return Some(Err(error)),
+        }
+    }
+}
+
+/// A body whose pieces are available at once.
+#[derive(Debug)]
+pub(super) struct PieceBody<I> {
+    pieces: I,
+}
+
+impl<I> PieceBody<I> {
+    pub(super) const fn new(pieces: I) -> Self {
+        Self { pieces }
+    }
+}
+
+impl<I: Iterator<Item = io::Result<Bytes>> + Unpin> HttpBody for PieceBody<I> {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        Poll::Ready(self.pieces.next().map(|piece| piece.map(Frame::data)))
+    }
+}
+
+/// The types of bodies that the proxy treats differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContentType {
+    /// JSON.
+    Json,
+    /// Server-sent events.
+    Events,
+    /// The fields of a form.
+    Form,
+    /// Another type, or none.
+    Other,
+}
+
+impl ContentType {
+    /// Reads the type of a body.
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
+        let value = headers.get(CONTENT_TYPE).map_or(b"".as_slice(), |value| value.as_bytes());
+        // Parameters, such as the charset, do not matter.
+        let media_type = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        match &*media_type.to_ascii_lowercase() {
+            b"application/json" | b"application/json-rpc" | b"application/jsonrequest" => Self::Json,
+            b"text/event-stream" => Self::Events,
+            b"application/x-www-form-urlencoded" => Self::Form,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// True if a body is compressed.
+pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
+    headers.get_all(CONTENT_ENCODING).iter().any(|encoding| encoding.as_bytes() != b"identity")
+}
+
+/// The headers of one connection (RFC 9110, section 7.6.1), in addition to those that `Connection` names.
+const HOP_BY_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// Turns the headers of the client's request into those of the request to the server. `length` is the size of the body, or
+/// none without one.
+pub(super) fn to_server(headers: &mut HeaderMap, length: Option<u64>) {
+    remove_hop_by_hop(headers);
+    // The proxy itself answers `Expect`, and the HTTP client sets `Host` to the name of the server.
+    headers.remove(EXPECT);
+    headers.remove(HOST);
+    headers.remove(CONTENT_LENGTH);
+    if let Some(length) = length {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    // A compressed answer could not be inspected.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+}
+
+/// Turns the headers of the server's response into those of the response to the client.
+pub(super) fn to_client(headers: &mut HeaderMap, upstream: &UpstreamUrl) {
+    remove_hop_by_hop(headers);
+    // A redirect within the server must not lead the client past the proxy.
+    if let Some(location) = headers.get(LOCATION).and_then(|value| upstream.relative(value.to_str().ok()?))
+        && let Ok(location) = HeaderValue::try_from(location)
+    {
+        headers.insert(LOCATION, location);
+    }
+}
+
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in HOP_BY_HOP.iter().chain(&named) {
+        headers.remove(name);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     async fn round_trip(size: usize) -> (RequestBody, Vec<u8>) {
@@ -134,5 +268,53 @@ mod tests {
             }
             assert!(received == bytes);
         }
+    }
+
+    #[test]
+    fn parameters_and_case_of_a_type_do_not_matter() {
+        for (value, expected) in [
+            ("Application/JSON; charset=utf-8", ContentType::Json),
+            ("text/event-stream ;x=y", ContentType::Events),
+            ("application/x-www-form-urlencoded", ContentType::Form),
+            ("application/json-seq", ContentType::Other),
+            ("", ContentType::Other),
+        ] {
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(value))]);
+            assert_eq!(ContentType::from_headers(&headers), expected, "{value}");
+        }
+        assert_eq!(ContentType::from_headers(&HeaderMap::new()), ContentType::Other);
+    }
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn headers_of_the_connection_are_removed_and_all_others_are_kept() {
+        let mut found = headers(&[
+            ("connection", "close, X-Hop"),
+            ("x-hop", "1"),
+            ("keep-alive", "timeout=5"),
+            ("transfer-encoding", "chunked"),
+            ("mcp-session-id", "abc"),
+            ("set-cookie", "a=1"),
+            ("set-cookie", "b=2"),
+        ]);
+        let upstream = "http://tools.example/mcp".parse().unwrap();
+        to_client(&mut found, &upstream);
+        assert_eq!(found, headers(&[("mcp-session-id", "abc"), ("set-cookie", "a=1"), ("set-cookie", "b=2")]));
+    }
+
+    #[test]
+    fn a_request_gets_the_length_of_its_body_and_asks_for_an_answer_without_compression() {
+        let mut found = headers(&[("host", "127.0.0.1:1"), ("content-length", "9"), ("accept-encoding", "gzip, br")]);
+        to_server(&mut found, Some(7));
+        assert_eq!(found, headers(&[("content-length", "7"), ("accept-encoding", "identity")]));
+        to_server(&mut found, None);
+        assert_eq!(found, headers(&[("accept-encoding", "identity")]));
     }
 }

@@ -4,12 +4,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
 use serde::Serialize;
 
-use super::backup::record_path;
 use super::client::language;
+use super::config_file::record_path;
 use super::config_file::{ConfigFile, create_like};
+use super::config_file::{ImportRecord, remove};
 use super::diff::Versions;
 use super::import::Mode;
-use super::import_record::{ImportRecord, remove};
 use super::wrap::{ServerChange, unwrap};
 use super::{Client, ImportError};
 

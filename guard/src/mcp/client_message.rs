@@ -2,16 +2,18 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use counterproof_artifact::Sha256Digest;
+use counterproof_artifact::canonical_json::{canonical_hash, canonical_json};
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::keys::{JSON_WHITESPACE, PROTOCOL_VERSION, TOOLS_CALL, look_alike};
-use super::request_state::state_text;
 use super::strict_json::parse_strict;
-use super::{RequestId, ScannedMessage, StrictError, ToolCallProblem};
+use super::{ScannedMessage, Scanner, StrictError};
+use crate::policy::{RequestFacts, SampleCall};
+use crate::session::MAX_INSPECT_BYTES;
 
 /// The messages of one line or body.
 #[derive(Debug)]
@@ -259,6 +261,160 @@ impl<'de> Visitor<'de> for PartsVisitor {
     }
 }
 
+/// Why a tool call is ambiguous, or cannot be inspected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolCallProblem {
+    /// A key occurs twice.
+    #[error("{0}")]
+    Strict(#[from] StrictError),
+    /// A key differs only by case from one that decides.
+    #[error("the key `{key}` can be taken for `{known}`")]
+    LookAlike {
+        key: String,
+        /// The key for which it can be taken.
+        known: &'static str,
+    },
+    /// The name or the arguments have another type than MCP requires.
+    #[error("`params.{field}` is not {expected}")]
+    Type {
+        field: &'static str,
+        /// The required type.
+        expected: &'static str,
+    },
+    /// The arguments are JSON with values that not all parsers can represent: lone surrogates, or numbers such as `1e999`. The call
+    /// has an agreed meaning, but its arguments cannot be inspected.
+    #[error("the arguments cannot be read: {0}")]
+    Unreadable(String),
+}
+
+/// The field of `_meta` that states the protocol revision of a stateless request.
+pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// The method of tool calls.
+pub(crate) const TOOLS_CALL: &str = "tools/call";
+
+/// The characters between the tokens of JSON. Other white space makes a text invalid.
+pub(super) const JSON_WHITESPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// Keys of a message and of the parameters of a tool call on which parsers must agree.
+const SIGNIFICANT: [&str; 9] =
+    ["jsonrpc", "id", "method", "params", "result", "error", "name", "arguments", "requestState"];
+
+/// Returns the significant key that a key may be taken for by parsers that ignore case, such as that of Go.
+pub(super) fn look_alike(key: &str) -> Option<&'static str> {
+    SIGNIFICANT.into_iter().find(|known| *known != key && known.chars().map(folded).eq(key.chars().map(folded)))
+}
+
+/// Folds the case of ASCII letters and of the two other characters that Unicode folds to ASCII letters.
+const fn folded(character: char) -> char {
+    match character {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        other => other.to_ascii_lowercase(),
+    }
+}
+
+/// The text of a state that the server gave to the client and gets back.
+pub(super) fn state_text(state: &Value) -> String {
+    state.as_str().map_or_else(|| state.to_string(), str::to_owned)
+}
+
+/// The id of a request: a number or a string. `7` and `"7"` are different ids; `"a"` and `"\u0061"` are the same.
+#[derive(Debug, Clone)]
+pub struct RequestId {
+    /// The canonical form, by which ids are compared. The text itself if no parser can represent it, such as `1e999`.
+    key: String,
+    /// The text in the request, which an answer repeats.
+    text: String,
+}
+
+impl RequestId {
+    /// Reads an id from its JSON text. Returns `None` for `null` and for other values, which MCP does not allow as ids.
+    pub fn parse(json: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(json).ok()?.trim_ascii();
+        let is_id = text.starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit());
+        let key = serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| canonical_json(&value));
+        is_id.then(|| Self { key, text: text.to_owned() })
+    }
+
+    /// Returns the id of a value; see [`RequestId::parse`].
+    pub fn from_value(value: &Value) -> Option<Self> {
+        Self::parse(value.to_string().as_bytes())
+    }
+
+    /// The JSON text.
+    pub fn as_json(&self) -> &str {
+        &self.text
+    }
+}
+
+impl PartialEq for RequestId {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for RequestId {}
+
+impl Hash for RequestId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+/// Reads the request of a sample call through the reader of the shim and within its limits. Fails if the shim would refuse the call,
+/// because parsers disagree on it.
+pub fn read_sample(call: &SampleCall<'_>) -> Result<RequestFacts, ToolCallProblem> {
+    let (name, args) = (Value::from(call.tool_name), without_space(call.args));
+    let line = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{TOOLS_CALL}\",\"params\":{{\"name\":{name},\"arguments\":{args}}}}}\n"
+    );
+    let bytes_in = line.len() as u64;
+    if line.len() > MAX_INSPECT_BYTES {
+        return read_large(&line);
+    }
+    let messages = read_client_messages(line.as_bytes())?;
+    let Some(ClientMessage::Call(read)) = messages.messages.into_iter().next() else {
+        return Err(StrictError::Invalid("the request is no tool call".to_owned()).into());
+    };
+    let args_hash = read.args_bytes_hash;
+    let args = match read.args {
+        Err(ToolCallProblem::Unreadable(_)) => {
+            return Ok(RequestFacts { args: None, args_hash, bytes_in });
+        }
+        args => args?,
+    };
+    let args_hash = canonical_hash(&args);
+    if call.is_too_large {
+        // Any request that is too large is larger than the limit.
+        return Ok(RequestFacts { args: None, args_hash, bytes_in: bytes_in.max(MAX_INSPECT_BYTES as u64 + 1) });
+    }
+    Ok(RequestFacts { args: Some(args), args_hash, bytes_in })
+}
+
+fn read_large(line: &str) -> Result<RequestFacts, ToolCallProblem> {
+    let mut scanner = Scanner::default();
+    scanner.push(line.as_bytes());
+    let found = scanner.finish();
+    if let Some(problem) = found.problem {
+        return Err(problem);
+    }
+    let args_hash = found.args_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b"{}"));
+    Ok(RequestFacts { args: None, args_hash, bytes_in: line.len() as u64 })
+}
+
+/// Removes the space between the tokens of JSON, as clients write it. A request on one line has no line breaks.
+fn without_space(json: &str) -> String {
+    let (mut is_text, mut is_escaped) = (false, false);
+    let is_kept = |character: &char| {
+        let keeps = is_text || !matches!(character, ' ' | '\t' | '\r' | '\n');
+        is_text ^= *character == '"' && !is_escaped;
+        is_escaped = is_text && *character == '\\' && !is_escaped;
+        keeps
+    };
+    json.chars().filter(is_kept).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -359,5 +515,50 @@ mod tests {
         let text = r#"{"id":2,"method":"tools/call","params":{"name":"a","inputResponses":{},"requestState":"s1"}}"#;
         let call = call(text);
         assert_eq!((call.is_retry, call.request_state.as_deref()), (true, Some("s1")));
+    }
+
+    #[test]
+    fn ids_are_compared_by_value_and_type() {
+        let id = |json: &str| RequestId::parse(json.as_bytes());
+        assert_eq!(id(r#""ab""#), id(r#""a\u0062""#));
+        assert_ne!(id("7"), id(r#""7""#));
+        assert_ne!(id("9007199254740993"), id("9007199254740992"));
+        assert_eq!((id("null"), id("[1]"), id("")), (None, None, None));
+    }
+
+    #[test]
+    fn an_answer_repeats_the_text_of_the_id() {
+        for text in ["1e999", r#""\ud800""#, "12345678901234567890123", r#""a\u0062""#] {
+            assert_eq!(RequestId::parse(text.as_bytes()).unwrap().as_json(), text);
+        }
+    }
+
+    fn read(args: &str) -> Result<RequestFacts, ToolCallProblem> {
+        read_sample(&SampleCall { tool_name: "push", args, is_too_large: false })
+    }
+
+    #[test]
+    fn the_size_is_that_of_the_request() {
+        let request =
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"push","arguments":{"a":"b \\\" c"}}}"#;
+        let facts = read("{ \"a\":\n \"b \\\\\\\" c\" }").unwrap();
+        assert_eq!(facts.bytes_in, request.len() as u64 + 1);
+        assert_eq!(facts.args, Some(json!({"a": "b \\\" c"})));
+    }
+
+    #[test]
+    fn a_request_beyond_the_limit_is_not_inspected() {
+        let large = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_INSPECT_BYTES));
+        let facts = read(&large).unwrap();
+        assert!(facts.args.is_none() && facts.bytes_in > MAX_INSPECT_BYTES as u64);
+        assert_eq!(facts.args_hash, Sha256Digest::from_bytes(large.as_bytes()));
+        let facts = read_sample(&SampleCall { tool_name: "push", args: "{}", is_too_large: true }).unwrap();
+        assert!(facts.args.is_none() && facts.bytes_in > MAX_INSPECT_BYTES as u64);
+    }
+
+    #[test]
+    fn arguments_on_which_parsers_disagree_are_refused() {
+        let problem = read("{\"p\":1,\"p\":2}").unwrap_err();
+        assert_eq!(problem.to_string(), "the key `p` occurs twice in an object");
     }
 }

@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 
+use counterproof_ledger::event::{CallError, CallStatus, ErrorClass};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::keys::JSON_WHITESPACE;
-use super::request_state::state_text;
-use super::response_kind::{error_kind, tool_error_with};
-use super::{RequestId, ResponseKind, ScannedMessage};
+use super::client_message::{JSON_WHITESPACE, state_text};
+use super::{RequestId, ScannedMessage};
 
 /// A response of the server.
 #[derive(Debug)]
@@ -115,6 +114,45 @@ fn tool_error(content: &str) -> ResponseKind {
     let content: Value = serde_json::from_str(content).unwrap_or_default();
     let texts = content.as_array().into_iter().flatten().filter_map(|block| block.get("text")?.as_str());
     tool_error_with(texts.into_iter().next().unwrap_or("the tool reports an error without a text").to_owned())
+}
+
+/// The code by which SDKs report that a request took too long.
+const REQUEST_TIMEOUT: i64 = -32001;
+
+/// What a response says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResponseKind {
+    Result,
+    /// An error, or a result that the tool marks as an error.
+    Failed {
+        /// `Error` or `Timeout`.
+        status: CallStatus,
+        error: CallError,
+    },
+    /// The server needs input of the client, which sends the request again with it.
+    InputRequired {
+        /// The state that the client sends back.
+        request_state: Option<String>,
+    },
+}
+
+/// Classifies a JSON-RPC error.
+pub(super) fn error_kind(code: Option<i64>, message: String) -> ResponseKind {
+    let is_timeout = code == Some(REQUEST_TIMEOUT);
+    let (status, class) = if is_timeout {
+        (CallStatus::Timeout, ErrorClass::Timeout)
+    } else {
+        (CallStatus::Error, ErrorClass::UpstreamError)
+    };
+    let error =
+        CallError { class, message, code: code.map(|code| code.to_string()), retryable: is_timeout.then_some(true) };
+    ResponseKind::Failed { status, error }
+}
+
+/// The error of a tool with a message.
+pub(super) fn tool_error_with(message: String) -> ResponseKind {
+    let error = CallError { class: ErrorClass::UpstreamError, message, code: None, retryable: None };
+    ResponseKind::Failed { status: CallStatus::Error, error }
 }
 
 #[cfg(test)]

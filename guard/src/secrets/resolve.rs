@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use counterproof_ledger::event::{SecretInjection, SecretSource};
+use counterproof_redaction::{RedactError, Redactor};
 
-use super::load_bindings::{BINDINGS, BINDINGS_FILE};
-use super::lookup::{Environment, find_variable};
+use super::bindings::{BINDINGS, BINDINGS_FILE};
 use super::secret_store::STORE_PATH;
 use super::{
     Binding, Bindings, InvalidSecret, Keychain, KeychainError, SecretRef, SecretStore, SecretStoreError, SecretValue,
@@ -154,4 +154,34 @@ fn removed_variables(bindings: &Bindings, environment: &Environment) -> BTreeMap
     let from_environment = bindings.all().filter(|binding| binding.source == SecretSource::Env);
     let read = from_environment.filter_map(|binding| Some(find_variable(environment, &binding.secret_ref)?.0));
     stated.into_iter().chain(prefixed).chain(read).map(|name| (name, None)).collect()
+}
+
+/// The environment of this process.
+pub(super) type Environment = BTreeMap<OsString, OsString>;
+
+/// Returns the first variable that contains a secret, and its value. An empty variable counts as not set.
+pub(super) fn find_variable(
+    environment: &Environment,
+    name: &SecretRef,
+) -> Option<(OsString, Result<SecretValue, InvalidSecret>)> {
+    let (variable, value) = name.variables().into_iter().find_map(|variable| {
+        let (name, value) = environment.get_key_value(&OsString::from(variable))?;
+        (!value.is_empty()).then_some((name, value))
+    })?;
+    let value = value.clone().into_string().map_err(|_| InvalidSecret::NotText).and_then(SecretValue::new);
+    Some((variable.clone(), value))
+}
+
+/// Replacement for a secret, as the event format states it.
+pub const MASK: &str = "[REDACTED]";
+
+/// Compiles the redactor of what the guard records: events, errors, previews, logs, cassettes. It masks the values, in every form
+/// that one or two common encoders give them, and keys of known formats, short ones included.
+pub fn redactor<'a>(values: impl IntoIterator<Item = &'a SecretValue>) -> Result<Redactor, RedactError> {
+    Ok(Redactor::broad(values.into_iter().map(SecretValue::expose))?.with_mask(MASK))
+}
+
+/// Compiles the redactor of what a server sends to its client. It masks only the values: all other bytes must arrive unchanged.
+pub fn value_redactor<'a>(values: impl IntoIterator<Item = &'a SecretValue>) -> Result<Redactor, RedactError> {
+    Ok(Redactor::of_values(values.into_iter().map(SecretValue::expose))?.with_mask(MASK))
 }

@@ -1,18 +1,18 @@
 //! The file of secrets: a JSON object that maps names to values, readable by its owner only.
 
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{AtomicFile, Durability, WriteError};
+use counterproof_store::write::{AtomicFile, Durability, WriteError, create_folder};
 use counterproof_store::{FileLock, read_file};
 use counterproof_validation::DocumentText;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::private_file::{check_private, create_private_folder, make_file_private};
-use super::{SecretRef, SecretStoreError, SecretValue};
+use super::{InvalidSecret, SecretRef, SecretValue};
 
 /// The variable with the path of the file.
 pub(super) const STORE_PATH: &str = "SUB_SECRETS_PATH";
@@ -162,5 +162,167 @@ impl SecretStore {
 
     fn invalid(&self, message: impl Into<String>) -> SecretStoreError {
         SecretStoreError::Invalid { path: self.path.clone(), place: String::new(), message: message.into() }
+    }
+}
+
+/// Makes a new file private. Called before its content is written: no other user may open it before.
+#[cfg(unix)]
+pub(super) fn make_file_private(file: &mut AtomicFile) -> Result<(), WriteError> {
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))
+}
+
+/// Does nothing: the folder of a user's profile is private on Windows.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
+pub(super) fn make_file_private(_file: &mut AtomicFile) -> Result<(), WriteError> {
+    Ok(())
+}
+
+/// Fails if other users can access an open file, or if it belongs to another user than this one and root.
+#[cfg(unix)]
+pub(super) fn check_private(file: &File, path: &Utf8Path) -> Result<(), SecretStoreError> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let read_error = |source| SecretStoreError::Read { path: path.to_owned(), source };
+    let metadata = file.metadata().map_err(read_error)?;
+    let (mode, owner) = (metadata.mode() & 0o7777, metadata.uid());
+    let user = rustix::process::geteuid().as_raw();
+    if mode & 0o077 != 0 {
+        return Err(not_private(path, format!("the mode {mode:04o} lets other users access it"), ["chmod", "600"]));
+    }
+    if ![0, user].contains(&owner) {
+        let remedy = ["chown".to_owned(), user.to_string()];
+        return Err(not_private(path, format!("it belongs to the user with the id {owner}"), remedy));
+    }
+    Ok(())
+}
+
+/// Does nothing: the folder of a user's profile is private on Windows.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
+pub(super) fn check_private(_file: &File, _path: &Utf8Path) -> Result<(), SecretStoreError> {
+    Ok(())
+}
+
+/// Creates the folder of a file, private. Fails if others can write to a folder that exists: they could replace the file.
+pub(super) fn create_private_folder(path: &Utf8Path) -> Result<(), SecretStoreError> {
+    let folder = path.parent().filter(|folder| !folder.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
+    if folder.is_dir() {
+        return check_folder(folder);
+    }
+    create_folder(folder)?;
+    make_private(folder).map_err(|source| WriteError { path: folder.to_owned(), source }.into())
+}
+
+#[cfg(unix)]
+fn make_private(folder: &Utf8Path) -> std::io::Result<()> {
+    std::fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
+fn make_private(_folder: &Utf8Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn check_folder(folder: &Utf8Path) -> Result<(), SecretStoreError> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let read_error = |source| SecretStoreError::Read { path: folder.to_owned(), source };
+    let mode = std::fs::metadata(folder).map_err(read_error)?.mode() & 0o7777;
+    if mode & 0o022 != 0 {
+        let reason = format!("the mode {mode:04o} of the folder lets other users replace its files");
+        return Err(not_private(folder, reason, ["chmod", "go-w"]));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
+fn check_folder(_folder: &Utf8Path) -> Result<(), SecretStoreError> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn not_private(path: &Utf8Path, reason: String, command: [impl Into<String>; 2]) -> SecretStoreError {
+    let remedy = command.into_iter().map(Into::into).chain([path.to_string()]).collect();
+    SecretStoreError::NotPrivate { path: path.to_owned(), reason, remedy }
+}
+
+/// A file of secrets that cannot be used. No message contains a value.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretStoreError {
+    /// The file cannot be read.
+    #[error("cannot read the secrets in `{path}`")]
+    Read {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// Other users can read or change the file or its folder.
+    #[error("the secrets in `{path}` are not private: {reason}")]
+    NotPrivate {
+        /// The file or folder.
+        path: Utf8PathBuf,
+        reason: String,
+        /// The words of the command that makes it private.
+        remedy: Vec<String>,
+    },
+    /// The file is not an object of secrets.
+    #[error("the secrets in `{path}` are invalid: {place}{message}")]
+    Invalid {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The line and column, if they are known.
+        place: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// A value in the file cannot be a secret.
+    #[error("the secret `{name}` in `{path}` is invalid")]
+    InvalidValue {
+        /// The file.
+        path: Utf8PathBuf,
+        name: String,
+        /// The reason.
+        source: InvalidSecret,
+    },
+    /// The file is a symbolic link to nothing.
+    #[error("`{0}` is a symbolic link to a file that does not exist")]
+    DanglingLink(Utf8PathBuf),
+    /// Another process changes the file.
+    #[error("another process is changing `{0}`")]
+    Locked(Utf8PathBuf),
+    /// The lock file cannot be created.
+    #[error("cannot lock `{path}`")]
+    Lock {
+        /// The lock file.
+        path: Utf8PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// The file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl SecretStoreError {
+    /// The remedy, if there is a specific one.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotPrivate { remedy, .. } => Some(format!("run `{}`", shell_words::join(remedy))),
+            Self::DanglingLink(_) => Some(
+                "remove the link, or create the folder and an empty JSON object `{}` with the mode 600 where it leads"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+
+    /// True if the file could not be read or written at all.
+    pub fn is_io(&self) -> bool {
+        matches!(self, Self::Read { .. } | Self::Locked(_) | Self::Lock { .. } | Self::Write(_))
     }
 }

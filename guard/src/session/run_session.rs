@@ -13,9 +13,8 @@ use counterproof_redaction::Redactor;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::open_calls::{OpenCall, OpenCalls};
-use super::preview;
-use super::{CallResult, EventSink, IncomingArgs, IncomingCall, Problem, ResultBytes, SinkError};
+use super::call::{OpenCall, OpenCalls};
+use super::{CallResult, IncomingArgs, IncomingCall, ResultBytes, call};
 use crate::identity::RunIdentity;
 use crate::policy::{Args, CallFacts, CallOutcome, Decision, Engine, OnError, Policy};
 
@@ -151,7 +150,7 @@ impl Session {
         let call = CallRef {
             call_id: CallId::new_random(),
             server_name: self.server_name.clone(),
-            tool_name: preview::name(incoming.tool_name, &self.redactor),
+            tool_name: call::name(incoming.tool_name, &self.redactor),
             args_hash,
         };
         let decision = match (&state.terminated, args, &incoming.args) {
@@ -205,7 +204,7 @@ impl Session {
         decision: &Decision,
         seq: u64,
     ) -> Result<(), SinkError> {
-        let (preview, args_stream_hash) = preview::of_args(&incoming.args, &self.redactor);
+        let (preview, args_stream_hash) = call::of_args(&incoming.args, &self.redactor);
         let start = CallStart {
             call: call.clone(),
             transport: self.transport,
@@ -232,7 +231,7 @@ impl Session {
 
     /// Records a problem of the guard itself, and warns about the first one of its kind.
     pub fn report(&self, problem: Problem, message: &str) {
-        let message = preview::message(message, &self.redactor);
+        let message = call::message(message, &self.redactor);
         let mut state = self.state();
         if !std::mem::replace(&mut state.reported[problem as usize], true) {
             (self.warn)(&format!("{}: {message}", problem.summary()));
@@ -248,7 +247,7 @@ impl Session {
 
     /// Warns without an event.
     pub fn warn(&self, message: &str) {
-        (self.warn)(&preview::message(message, &self.redactor));
+        (self.warn)(&call::message(message, &self.redactor));
     }
 
     /// Returns true if messages that cannot be inspected, and calls that cannot be recorded, are refused.
@@ -270,7 +269,7 @@ impl Session {
     /// The decision about a request on which parsers disagree.
     fn ambiguous(&self, problem: &str) -> DecisionRecord {
         // The problem quotes keys, which may be long or secret.
-        let problem = preview::message(problem, &self.redactor);
+        let problem = call::message(problem, &self.redactor);
         self.block("AMBIGUOUS_REQUEST", Severity::Warn, format!("the request is ambiguous: {problem}"))
     }
 
@@ -306,7 +305,7 @@ impl Session {
         }
         let error = CallError {
             class: ErrorClass::PolicyBlock,
-            message: preview::message(&refusal.decision.explain.summary, &self.redactor),
+            message: call::message(&refusal.decision.explain.summary, &self.redactor),
             code: Some(refusal.decision.explain.reason_code.clone()),
             retryable: Some(action == Action::Throttle),
         };
@@ -337,10 +336,10 @@ impl Session {
         };
         state.engine.record_outcome(&outcome, self.started.elapsed());
         state.summary.calls_allowed += 1;
-        let (preview, result_stream_hash) = preview::of_result(&result.result, &self.redactor);
+        let (preview, result_stream_hash) = call::of_result(&result.result, &self.redactor);
         let mut error = result.error;
         if let Some(error) = &mut error {
-            error.message = preview::message(&error.message, &self.redactor);
+            error.message = call::message(&error.message, &self.redactor);
         }
         let end = CallEnd {
             call: open.call,
@@ -422,7 +421,7 @@ impl Session {
     fn redacted(&self, exit: Option<ProcessExit>) -> Option<ProcessExit> {
         match exit {
             Some(ProcessExit::NotStarted(reason)) => {
-                Some(ProcessExit::NotStarted(preview::message(&reason, &self.redactor)))
+                Some(ProcessExit::NotStarted(call::message(&reason, &self.redactor)))
             }
             exit => exit,
         }
@@ -450,4 +449,58 @@ fn without_rules(record: DecisionRecord) -> Decision {
 /// Rounds up, so that only an instant takes 0 ms.
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u64::MAX)
+}
+
+/// Stores the events of one session, from several threads.
+pub trait EventSink: Send + Sync {
+    /// Stores an event. When this returns, the event is not lost if this process is killed.
+    fn record(&self, body: EventBody) -> Result<(), SinkError>;
+}
+
+/// An event that could not be stored.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to record an event: {message}")]
+pub struct SinkError {
+    /// The reason, with the file.
+    pub message: String,
+}
+
+/// A kind of problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Problem {
+    /// A message could not be inspected.
+    Uninspected,
+    /// The server lists other tools than before, or than the cassette has.
+    ToolsChanged,
+    /// An answer could not be recorded in the cassette.
+    Cassette,
+    /// The cassette has no answer to requests.
+    CassetteMisses,
+    /// The server of a proxy did not answer a request.
+    Unreachable,
+}
+
+impl Problem {
+    pub(super) const COUNT: usize = 5;
+
+    /// The code in events.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Problem::Uninspected => "uninspected_message",
+            Problem::ToolsChanged => "tools_changed",
+            Problem::Cassette => "cassette_failed",
+            Problem::CassetteMisses => "cassette_misses",
+            Problem::Unreachable => "server_unreachable",
+        }
+    }
+
+    pub(super) const fn summary(self) -> &'static str {
+        match self {
+            Problem::Uninspected => "a message cannot be inspected",
+            Problem::ToolsChanged => "the list of tools has changed",
+            Problem::Cassette => "the cassette is incomplete",
+            Problem::CassetteMisses => "the replay is incomplete",
+            Problem::Unreachable => "the server does not answer",
+        }
+    }
 }

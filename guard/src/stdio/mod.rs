@@ -8,21 +8,17 @@
 //! One thread per direction reads, inspects and forwards bytes. A third waits for the server's process. The main thread waits
 //! for what ends the run.
 
-mod client_output;
 mod client_pump;
-mod line_ends;
 mod line_reader;
 mod replay_server;
 mod server_pump;
 mod shim;
-mod shim_threads;
 #[cfg(test)]
 mod tests;
 
-pub use client_output::ClientOutput;
 pub use client_pump::{ClientEnd, ClientPump};
-use line_ends::LineEnds;
+use line_reader::LineEnds;
 pub use line_reader::{LineReader, Part, Piece};
 pub use replay_server::{ReplayOptions, run_replay};
-pub use server_pump::{ServerEnd, ServerPump};
+pub use server_pump::{ClientOutput, ServerEnd, ServerPump};
 pub use shim::{ShimEnd, ShimError, ShimOptions, run_shim};

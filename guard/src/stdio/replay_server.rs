@@ -8,8 +8,8 @@ use std::thread;
 
 use counterproof_ledger::event::{RunStatus, Termination};
 
+use super::shim::spawn_signals;
 use super::shim::{is_ending, open_calls_end};
-use super::shim_threads::spawn_signals;
 use super::{ClientOutput, ClientPump};
 use crate::cassette::Cassette;
 use crate::mcp::PendingCalls;

@@ -1,7 +1,6 @@
 //! The events of a ledger, as they were written.
 
-use super::fields::Fields;
-use crate::store::{EventStore, Query, Row, StoreError};
+use crate::store::{Cell, EventStore, Query, Row, StoreError};
 
 /// Which events are returned: those that meet all conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,5 +84,69 @@ fn event(row: Row<'static>) -> StoredEvent {
         run_id: fields.required(),
         kind: fields.required(),
         line: fields.required(),
+    }
+}
+
+/// Events that are read at once.
+const PAGE: u32 = 1000;
+
+/// Reads the events that meet a filter, page by page, in the order of their arrival.
+#[derive(Debug)]
+pub struct EventPages {
+    filter: EventFilter,
+    last: i64,
+    end: i64,
+}
+
+impl EventPages {
+    /// Starts at the first event that meets the filter. Events of a run that arrive later are not read.
+    pub fn new(store: &mut dyn EventStore, filter: EventFilter) -> Result<Self, StoreError> {
+        let (last, end) = match &filter.run_id {
+            None => (0, i64::MAX),
+            Some(run) => events_of_run(store, run)?.map_or((0, 0), |(first, last)| (first - 1, last)),
+        };
+        Ok(Self { filter, last, end })
+    }
+
+    /// Returns the next events. There are none at the end.
+    pub fn next_page(&mut self, store: &mut dyn EventStore) -> Result<Vec<StoredEvent>, StoreError> {
+        if self.last >= self.end {
+            return Ok(Vec::new());
+        }
+        let events = events_after(store, &self.filter, self.last, PAGE)?;
+        self.last = events.last().map_or(self.end, |newest| newest.id);
+        Ok(events)
+    }
+}
+
+/// The values of a row that were not read yet.
+pub(super) struct Fields(std::vec::IntoIter<Cell<'static>>);
+
+impl Fields {
+    pub(super) fn new(row: Row<'static>) -> Self {
+        Self(row.into_cells().into_iter())
+    }
+
+    /// Returns the next value, if it is a text.
+    pub(super) fn text(&mut self) -> Option<String> {
+        match self.0.next() {
+            Some(Cell::Text(text)) => Some(text.into_owned()),
+            _ => None,
+        }
+    }
+
+    /// Returns the next value, which is a text in every row.
+    pub(super) fn required(&mut self) -> String {
+        self.text().unwrap_or_default()
+    }
+
+    /// Returns the next value, if it is a number.
+    pub(super) fn integer(&mut self) -> Option<i64> {
+        self.0.next().and_then(|cell| cell.as_integer())
+    }
+
+    /// Returns the next value, which is a count.
+    pub(super) fn count(&mut self) -> u64 {
+        self.integer().and_then(|count| u64::try_from(count).ok()).unwrap_or_default()
     }
 }

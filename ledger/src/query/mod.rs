@@ -1,24 +1,16 @@
 //! Queries of a ledger: calls, runs, events, and what to delete.
 
-mod call_messages;
 mod calls;
-mod event_pages;
 mod events;
-mod fields;
-mod retention;
 mod runs;
-mod servers;
 mod sources;
+#[cfg(test)]
+mod tests;
 
 pub use calls::{CallFilter, CallRecord, calls, failed_calls};
-pub use event_pages::EventPages;
-pub use events::{EventFilter, StoredEvent, events_after, events_of_run, last_events};
-pub use retention::{Prunable, prunable_runs, prune_runs};
-pub use runs::{RunFilter, RunRecord, RunState, find_run, runs};
-pub use servers::{ServerProcess, servers};
+pub use events::{EventFilter, EventPages, StoredEvent, events_after, events_of_run, last_events};
+pub use runs::{Prunable, RunFilter, RunRecord, RunState, find_run, prunable_runs, prune_runs, runs};
 pub use sources::{
-    IncompleteSource, SourceKind, incomplete_sources, lost_runs, open_sources, source_kinds, sources_without_calls,
+    IncompleteSource, ServerProcess, SourceKind, incomplete_sources, lost_runs, open_sources, servers, source_kinds,
+    sources_without_calls,
 };
-
-#[cfg(test)]
-mod plans;

@@ -5,16 +5,8 @@
 //! grows and is moved later, by this process or by another one. Beyond a limit, previews are dropped first; decisions never are.
 
 mod drain;
-mod error;
-mod event_text;
-mod events_file;
-mod options;
 mod output;
-mod own_spool;
 mod record;
-mod signal;
 
-pub use error::RecordError;
-pub use options::{BacklogLimits, EventOrigin, RecorderOptions};
 pub use output::Finished;
-pub use record::Recorder;
+pub use record::{BacklogLimits, EventOrigin, RecordError, Recorder, RecorderOptions};

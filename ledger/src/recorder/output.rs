@@ -1,15 +1,20 @@
 //! Where the events of a recorder go first: the spool file and the file of events.
 
-use camino::Utf8PathBuf;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::with_causes;
+use counterproof_store::line_log::{LineReader, LineWriter, LogState};
+use counterproof_store::write;
 use jiff::Timestamp;
 
-use super::event_text::{EventText, body_text, drop_previews};
-use super::events_file::EventsFile;
-use super::own_spool::OwnSpool;
+use super::record::{EventText, body_text, drop_previews};
 use super::{BacklogLimits, RecordError};
 use crate::event::{EventBody, ShimHealth};
-use crate::spool::SpoolError;
+use crate::spool::{SpoolError, SpoolFolder};
+use crate::store::SourceId;
 
 /// The files of a recorder. Only writes to these files happen under its lock.
 #[derive(Debug)]
@@ -152,5 +157,143 @@ impl Losses {
         });
         let message: Vec<String> = events.into_iter().chain(bytes).collect();
         (!message.is_empty()).then(|| ShimHealth { code: "events_lost".to_owned(), message: message.join("; ") })
+    }
+}
+
+/// How long a new recorder waits for a spool file that another process has locked.
+const START_WAIT: Duration = Duration::from_secs(5);
+
+/// How long an event waits for such a file, when the file of the recorder was removed.
+const RESTORE_WAIT: Duration = Duration::from_millis(100);
+
+/// The locked spool file of a recorder.
+#[derive(Debug)]
+pub(super) struct OwnSpool {
+    folder: SpoolFolder,
+    source: SourceId,
+    writer: LineWriter,
+    drained: u64,
+    generation: u64,
+}
+
+/// The lines that the store does not have yet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Backlog {
+    /// The offset of the first line.
+    pub(super) start: u64,
+    /// The offset after the last line.
+    pub(super) end: u64,
+    /// Offsets of different generations are of different contents.
+    pub(super) generation: u64,
+}
+
+impl OwnSpool {
+    /// Creates and locks the file.
+    pub(super) fn create(folder: SpoolFolder, source: SourceId) -> Result<Self, SpoolError> {
+        let writer = folder.lock(&source, START_WAIT)?;
+        Ok(Self { folder, source, writer, drained: 0, generation: 0 })
+    }
+
+    /// Appends whole lines with one write. The file must be intact, see [`OwnSpool::restore`].
+    pub(super) fn append(&mut self, lines: &str) -> Result<(), SpoolError> {
+        Ok(self.writer.append_unsynced(lines.as_bytes())?)
+    }
+
+    /// Makes the file one that survives the end of this process. If it was removed, it is created again with the events that the
+    /// store does not have. Returns how many bytes of such events another program has cut off.
+    pub(super) fn restore(&mut self) -> Result<u64, SpoolError> {
+        match self.writer.state() {
+            LogState::Intact => return Ok(0),
+            LogState::Removed => {
+                let mut new = self.folder.lock(&self.source, RESTORE_WAIT)?;
+                if let Err(error) = self.writer.copy_to(&mut new, self.drained) {
+                    // An unlocked file would look like that of a process that has ended.
+                    new.remove()?;
+                    return Err(error.into());
+                }
+                self.writer = new;
+                self.drained = 0;
+                self.generation += 1;
+                return Ok(0);
+            }
+            LogState::Resized => {}
+        }
+        let before = self.writer.length();
+        let left = self.writer.accept_size()?;
+        let cut = before - left.max(self.drained);
+        self.drained = self.drained.min(left);
+        self.generation += 1;
+        Ok(cut)
+    }
+
+    /// Returns the lines that the store does not have yet.
+    pub(super) fn backlog(&self) -> Backlog {
+        Backlog { start: self.drained, end: self.writer.length(), generation: self.generation }
+    }
+
+    /// Opens the file for reading, also if it was removed.
+    pub(super) fn read_from(&self, offset: u64) -> Result<LineReader, SpoolError> {
+        Ok(self.writer.read_from(offset)?)
+    }
+
+    /// States that the store has the lines of a generation before an offset.
+    pub(super) fn set_drained(&mut self, end: u64, generation: u64) {
+        if self.generation == generation {
+            self.drained = end;
+        }
+    }
+
+    /// Empties the file if the store has all lines and they have at least this size.
+    pub(super) fn clear_from(&mut self, size: u64) -> Result<(), SpoolError> {
+        if self.drained >= size && self.backlog().bytes() == 0 {
+            self.writer.clear()?;
+            self.drained = 0;
+            self.generation += 1;
+        }
+        Ok(())
+    }
+
+    /// Removes the file.
+    pub(super) fn remove(self) -> Result<(), SpoolError> {
+        Ok(self.writer.remove()?)
+    }
+}
+
+impl Backlog {
+    /// Returns the size of the lines.
+    pub(super) fn bytes(self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// A file of events. Several processes can append to the same file.
+#[derive(Debug)]
+pub(super) struct EventsFile {
+    path: Utf8PathBuf,
+    file: File,
+    /// True if a part of a line was written.
+    is_torn: bool,
+}
+
+impl EventsFile {
+    pub(super) fn open(path: &Utf8Path) -> Result<Self, RecordError> {
+        let failed = |source: io::Error| RecordError::EventsFile { path: path.to_owned(), source };
+        // Events have previews of arguments and results.
+        write::create_private_file(path).map_err(|error| failed(error.source))?;
+        #[expect(clippy::disallowed_methods, reason = "appends whole lines; the existing content stays")]
+        let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+        Ok(Self { path: path.to_owned(), file, is_torn: false })
+    }
+
+    /// Appends a line with its newline, with one write.
+    pub(super) fn append(&mut self, line: &str) -> Result<(), RecordError> {
+        let written = if self.is_torn {
+            // The rest of a line must not become a part of the next one.
+            self.file.write_all(format!("\n{line}").as_bytes())
+        } else {
+            self.file.write_all(line.as_bytes())
+        };
+        self.is_torn = written.is_err();
+        written.map_err(|source| RecordError::EventsFile { path: self.path.clone(), source })
     }
 }

@@ -5,19 +5,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use camino::Utf8PathBuf;
 use counterproof_artifact::with_causes;
+use jiff::Timestamp;
+use serde::Serialize;
 
+use super::drain::Signal;
 use super::drain::{Drain, Drained};
-use super::event_text::EventText;
-use super::events_file::EventsFile;
+use super::output::EventsFile;
+use super::output::OwnSpool;
 use super::output::{Finished, Losses, Output};
-use super::own_spool::OwnSpool;
-use super::signal::Signal;
-use super::{RecordError, RecorderOptions};
-use crate::event::EventBody;
+use crate::event::{AgentClient, EVENT_VERSION, EventBody, EventSource, WorkingEnvironment, Workload};
 use crate::line::is_id;
-use crate::location::LedgerLocation;
-use crate::spool::SpoolFolder;
+use crate::location::{LedgerLocation, StateFolder};
+use crate::spool::{SpoolError, SpoolFolder};
 use crate::store::SourceId;
 
 /// How much longer than its thread a recorder waits at the end.
@@ -161,5 +162,145 @@ impl Drop for Recorder {
 impl Shared {
     fn new(output: Output) -> Self {
         Self { output: Mutex::new(output), signal: Signal::default() }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct RecorderOptions {
+    /// The ledger. Without one, events are written to the file of events only.
+    pub ledger: Option<LedgerLocation>,
+    /// The folder in which events for a PostgreSQL database wait.
+    pub state: StateFolder,
+    /// A file to which the same lines are appended.
+    pub events_file: Option<Utf8PathBuf>,
+    /// What all events have in common.
+    pub origin: EventOrigin,
+    /// When previews are dropped.
+    pub limits: BacklogLimits,
+}
+
+/// What all events of a source have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventOrigin {
+    pub run_id: String,
+    pub agent_id: String,
+    /// The kind of program that the agent runs in.
+    pub client: AgentClient,
+    /// The environment that the agent works in.
+    pub env: WorkingEnvironment,
+    /// The person or service on whose behalf the agent works.
+    pub principal: Option<String>,
+    /// The job that the agent runs in.
+    pub workload: Option<Workload>,
+    /// The process that emits the events.
+    pub source: EventSource,
+}
+
+/// The size of the events that the store does not have yet, at which previews are dropped and recorded again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BacklogLimits {
+    /// Previews are dropped from this number of bytes on.
+    pub drop_previews_at: u64,
+    /// Previews are recorded again below this number of bytes.
+    pub record_previews_below: u64,
+}
+
+impl Default for BacklogLimits {
+    /// 64 MiB, which 2,000 calls with the largest previews fill, and 100,000 events without previews. A ledger that accepts events
+    /// again needs a few seconds for them.
+    fn default() -> Self {
+        Self { drop_previews_at: 64 << 20, record_previews_below: 32 << 20 }
+    }
+}
+
+/// A recorder that cannot start, or an event that cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The spool file cannot be created or written.
+    #[error("failed to record the event")]
+    Spool(#[from] SpoolError),
+    /// The file of events cannot be created or written.
+    #[error("failed to write the event to `{path}`")]
+    EventsFile {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
+    /// An id of the run or the shim that cannot be a key.
+    #[error("`{field}` must have 1 to 256 bytes and no NUL character")]
+    Id { field: &'static str },
+    /// The event has no JSON form.
+    #[error("failed to serialise the event")]
+    Serialise(#[from] serde_json::Error),
+    /// The end of the run is recorded already, or the recorder has finished.
+    #[error("the run has ended; no event is recorded after its end")]
+    Ended,
+    /// The thread that moves events to the store cannot start.
+    #[error("failed to start a thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// The constant parts of the text of an event.
+#[derive(Debug)]
+pub(super) struct EventText {
+    run_id: String,
+    /// The other fields of the envelope, without braces.
+    rest: String,
+}
+
+#[derive(Serialize)]
+struct Rest<'a> {
+    agent_id: &'a str,
+    client: AgentClient,
+    env: WorkingEnvironment,
+    source: &'a EventSource,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workload: Option<&'a Workload>,
+}
+
+impl EventText {
+    pub(super) fn new(origin: &EventOrigin) -> Result<Self, serde_json::Error> {
+        let rest = serde_json::to_string(&Rest {
+            agent_id: &origin.agent_id,
+            client: origin.client,
+            env: origin.env,
+            source: &origin.source,
+            principal: origin.principal.as_deref(),
+            workload: origin.workload.as_ref(),
+        })?;
+        let run_id = serde_json::to_string(&origin.run_id)?;
+        Ok(Self { run_id, rest: rest[1..rest.len() - 1].to_owned() })
+    }
+
+    /// Returns the line of an event, with its newline. The body is an object with the field `type`.
+    pub(super) fn line(&self, seq: u64, ts: Timestamp, body: &str) -> String {
+        let Self { run_id, rest } = self;
+        let body = &body[1..];
+        format!("{{\"v\":\"{EVENT_VERSION}\",\"ts\":\"{ts}\",\"run_id\":{run_id},\"seq\":{seq},{rest},{body}\n")
+    }
+}
+
+/// Serialises the fields that the type of an event adds.
+pub(super) fn body_text(body: &EventBody) -> Result<String, serde_json::Error> {
+    serde_json::to_string(body)
+}
+
+/// Removes the previews of an event.
+pub(super) fn drop_previews(body: &mut EventBody) -> bool {
+    match body {
+        EventBody::ToolCallStart { call } if call.preview.args_preview.is_some() => {
+            call.preview.args_preview = None;
+            call.preview.truncated = true;
+            true
+        }
+        EventBody::ToolCallEnd(end) if end.preview.result_preview.is_some() => {
+            end.preview.result_preview = None;
+            end.preview.truncated = true;
+            true
+        }
+        _ => false,
     }
 }

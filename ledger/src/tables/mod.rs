@@ -4,18 +4,12 @@
 //! same row become one ([`Merge`]), and the order of the events does not matter. The same rules merge rows in memory and in the
 //! database.
 
-mod cell;
-mod definitions;
-mod merged_rows;
 mod row;
-mod statements;
-mod table;
+mod schema;
 
-pub use cell::Cell;
-pub(crate) use definitions::{
-    ALL, HINTS, INDEXES, POLICY_VERSIONS, PREVIEWS, RUN_SOURCES, RUNS, SCHEMA_VERSION, TOOL_CALLS,
+pub use row::{Cell, Row};
+pub(crate) use row::{Kind, MergedRows, Table};
+pub(crate) use schema::{
+    ALL, Dialect, HINTS, INDEXES, POLICY_VERSIONS, PREVIEWS, RUN_SOURCES, RUNS, SCHEMA_VERSION, TOOL_CALLS,
+    create_events, create_index, create_table, on_conflict,
 };
-pub(crate) use merged_rows::MergedRows;
-pub use row::Row;
-pub(crate) use statements::{Dialect, create_events, create_index, create_table, on_conflict};
-pub(crate) use table::{Kind, Table};

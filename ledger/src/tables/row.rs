@@ -1,7 +1,7 @@
 //! A row, and how two rows with the same key become one.
 
-use super::cell::Cell;
-use super::table::{Merge, Table};
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// A row of a table: one value for each column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,4 +57,214 @@ impl<'a> Row<'a> {
             }
         }
     }
+}
+
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) name: &'static str,
+    /// Its columns. The first ones are the key.
+    pub(crate) columns: &'static [Column],
+    /// Number of columns of the key.
+    pub(crate) key: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    /// The type of its values.
+    pub(crate) kind: Kind,
+    /// How two values become one.
+    pub(crate) merge: Merge,
+}
+
+/// The type of the values of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Text, compared byte by byte.
+    Text,
+    /// A number of 64 bits.
+    Integer,
+}
+
+/// How two values for a column of the same row become one. No value loses against any value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Merge {
+    /// A part of the key: the values are equal.
+    Key,
+    /// The smaller value.
+    Min,
+    /// The larger value.
+    Max,
+    /// All bits of both numbers.
+    Bits,
+    /// The new value, also if it is `NULL`: the column is computed anew.
+    Replace,
+}
+
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(crate) name: &'static str,
+    pub(crate) table: &'static str,
+    pub(crate) columns: &'static str,
+}
+
+impl Column {
+    const fn new(name: &'static str, kind: Kind, merge: Merge) -> Self {
+        Self { name, kind, merge }
+    }
+
+    pub(super) const fn text(name: &'static str, merge: Merge) -> Self {
+        Self::new(name, Kind::Text, merge)
+    }
+
+    /// A column of numbers.
+    pub(super) const fn integer(name: &'static str, merge: Merge) -> Self {
+        Self::new(name, Kind::Integer, merge)
+    }
+}
+
+impl Table {
+    /// Returns the names of all columns, separated by commas.
+    pub(crate) fn column_names(&self) -> String {
+        let names: Vec<_> = self.columns.iter().map(|column| column.name).collect();
+        names.join(", ")
+    }
+
+    /// Returns the names of the columns of the key, separated by commas.
+    pub(crate) fn key_names(&self) -> String {
+        let names: Vec<_> = self.columns[..self.key].iter().map(|column| column.name).collect();
+        names.join(", ")
+    }
+}
+
+/// A value of a column. Texts may be parts of the lines that they come from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cell<'a> {
+    /// No value.
+    Null,
+    /// A number.
+    Integer(i64),
+    Text(Cow<'a, str>),
+}
+
+impl Cell<'_> {
+    /// Returns a number. Numbers that are too large for databases become the largest one.
+    pub(crate) fn count(value: u64) -> Self {
+        Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Cell::Text(text) => Some(text),
+            Cell::Null | Cell::Integer(_) => None,
+        }
+    }
+
+    /// Returns the number.
+    pub fn as_integer(&self) -> Option<i64> {
+        match self {
+            Cell::Integer(number) => Some(*number),
+            Cell::Null | Cell::Text(_) => None,
+        }
+    }
+
+    /// Returns the same value without a copy of its text.
+    pub(crate) fn borrow(&self) -> Cell<'_> {
+        match self {
+            Cell::Null => Cell::Null,
+            Cell::Integer(number) => Cell::Integer(*number),
+            Cell::Text(text) => Cell::Text(Cow::Borrowed(text)),
+        }
+    }
+
+    /// Copies a text that is a part of a line.
+    pub fn into_owned(self) -> Cell<'static> {
+        match self {
+            Cell::Null => Cell::Null,
+            Cell::Integer(number) => Cell::Integer(number),
+            Cell::Text(text) => Cell::Text(Cow::Owned(text.into_owned())),
+        }
+    }
+}
+
+impl<'a> From<Cow<'a, str>> for Cell<'a> {
+    fn from(text: Cow<'a, str>) -> Self {
+        Cell::Text(text)
+    }
+}
+
+impl From<String> for Cell<'_> {
+    fn from(text: String) -> Self {
+        Cell::Text(Cow::Owned(text))
+    }
+}
+
+impl<'a> From<&'a str> for Cell<'a> {
+    fn from(text: &'a str) -> Self {
+        Cell::Text(Cow::Borrowed(text))
+    }
+}
+
+impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Cell::Null, Into::into)
+    }
+}
+
+impl From<bool> for Cell<'_> {
+    fn from(value: bool) -> Self {
+        Cell::Integer(i64::from(value))
+    }
+}
+
+impl From<i64> for Cell<'_> {
+    fn from(value: i64) -> Self {
+        Cell::Integer(value)
+    }
+}
+
+impl From<u64> for Cell<'_> {
+    fn from(value: u64) -> Self {
+        Cell::count(value)
+    }
+}
+
+/// Rows of a table with different keys, in the order in which the keys first appear.
+#[derive(Debug)]
+pub(crate) struct MergedRows<'a> {
+    table: &'static Table,
+    rows: Vec<Row<'a>>,
+}
+
+impl<'a> MergedRows<'a> {
+    /// Merges the rows with equal keys.
+    pub(crate) fn new(table: &'static Table, rows: Vec<Row<'a>>) -> Self {
+        let places = places(table, &rows);
+        let mut merged: Vec<Row<'a>> = Vec::with_capacity(rows.len());
+        for (row, place) in rows.into_iter().zip(places) {
+            match merged.get_mut(place) {
+                Some(first) => first.merge(table, row),
+                None => merged.push(row),
+            }
+        }
+        Self { table, rows: merged }
+    }
+
+    pub(crate) fn table(&self) -> &'static Table {
+        self.table
+    }
+
+    pub(crate) fn rows(&self) -> &[Row<'a>] {
+        &self.rows
+    }
+}
+
+/// Returns the number of the key of each row.
+fn places(table: &Table, rows: &[Row<'_>]) -> Vec<usize> {
+    let mut numbers = HashMap::with_capacity(rows.len());
+    let place = |row| {
+        let next = numbers.len();
+        *numbers.entry(Row::key(row, table)).or_insert(next)
+    };
+    rows.iter().map(place).collect()
 }

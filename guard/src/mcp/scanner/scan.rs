@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::fields::{FIELDS, Field};
 use super::syntax::{Syntax, SyntaxProblem};
-use crate::mcp::keys::{PROTOCOL_VERSION, TOOLS_CALL, look_alike};
-use crate::mcp::request_state::state_text;
-use crate::mcp::response_kind::{error_kind, tool_error_with};
+use crate::mcp::client_message::state_text;
+use crate::mcp::client_message::{PROTOCOL_VERSION, TOOLS_CALL, look_alike};
+use crate::mcp::server_message::{error_kind, tool_error_with};
 use crate::mcp::{RequestId, ResponseKind, StrictError, ToolCallProblem};
 
 /// Longest key and longest small value that are read. Longer keys and values are not read.

@@ -1,9 +1,7 @@
 //! Policy files: from the text to a [`Policy`](super::Policy), or to findings with line and column.
 
-mod compile;
 mod parse;
 mod rule;
-mod types;
 
 pub(in crate::policy) use parse::{Compiled, check_document, format};
 pub use parse::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE, PolicyFile};

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use counterproof_ledger::event::Mode;
 use counterproof_validation::{Code, Finding, RuleFinding};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use super::code::LintCode;
-use super::linting::Linting;
 use super::rules::check;
-use crate::policy::document::{PolicyFile, check_document};
+use crate::policy::document::{Compiled, PolicyFile, check_document};
+use crate::policy::model::{OnError, Rule};
 
 /// What is wrong with a policy, in the order of the text.
 #[derive(Debug)]
@@ -66,4 +68,121 @@ fn finding(lint: &Lint, index: usize) -> RuleFinding {
         Some(span) => finding.within(span.clone()),
         None => finding,
     }
+}
+
+/// A rule that is enabled and has no errors.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Written<'p> {
+    /// Its index in the document.
+    pub(super) index: usize,
+    pub(super) rule: &'p Rule,
+    /// The rule as it is written.
+    pub(super) value: &'p Value,
+}
+
+/// A policy that is linted.
+#[derive(Debug)]
+pub(super) struct Linting<'p> {
+    pub(super) document: &'p Value,
+    /// `None` if the mode has an error.
+    pub(super) mode: Option<Mode>,
+    pub(super) on_error: OnError,
+    pub(super) rules: Vec<Written<'p>>,
+    /// The indexes of rules with errors, of which little is known.
+    pub(super) invalid: Vec<usize>,
+}
+
+impl<'p> Linting<'p> {
+    pub(super) fn new(compiled: &'p Compiled, document: &'p Value) -> Self {
+        let written = document.get("rules").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let is_valid = |index: usize| {
+            let pointer = format!("/rules/{index}");
+            let is_about =
+                |found: &str| found.strip_prefix(&pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            !compiled.findings.iter().any(|finding| is_about(&finding.pointer))
+        };
+        let (mut rules, mut invalid) = (Vec::new(), Vec::new());
+        for (index, value) in written.iter().enumerate() {
+            match compiled.rules.iter().find(|(at, _)| *at == index) {
+                Some((_, rule)) if is_valid(index) => rules.push(Written { index, rule, value }),
+                _ => invalid.push(index),
+            }
+        }
+        rules.retain(|written| written.rule.is_enabled);
+        let mode = read(document.get("mode"));
+        let on_error = read(document.pointer("/defaults/decision_on_error")).unwrap_or_default();
+        Self { document, mode, on_error, rules, invalid }
+    }
+
+    /// True if a rule with errors is at one of these indexes.
+    pub(super) fn has_invalid(&self, mut indexes: impl Iterator<Item = usize>) -> bool {
+        !self.invalid.is_empty() && indexes.any(|index| self.invalid.contains(&index))
+    }
+}
+
+fn read<T: DeserializeOwned>(value: Option<&Value>) -> Option<T> {
+    serde_json::from_value(value?.clone()).ok()
+}
+
+macro_rules! codes {
+    ($($variant:ident $code:literal $meaning:literal $remedy:literal)*) => {
+        /// The warnings, by their stable codes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum LintCode {
+            $(#[doc = $meaning] $variant,)*
+        }
+
+        impl LintCode {
+            /// All warnings.
+            pub const ALL: &[LintCode] = &[$(LintCode::$variant,)*];
+
+            /// The stable kebab-case code.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(LintCode::$variant => $code,)* }
+            }
+
+            /// What the warning means.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(LintCode::$variant => $meaning,)* }
+            }
+
+            /// What to do.
+            pub const fn remedy(self) -> &'static str {
+                match self { $(LintCode::$variant => $remedy,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    ShadowedRule "shadowed-rule"
+        "The rule never decides, because an earlier rule decides about all of its calls."
+        "move the rule up, or remove it"
+    AllowsEverything "allows-everything"
+        "A rule without conditions allows every call, so that no later deny or budget rule decides."
+        "move the rule to the end, or add a `match`"
+    UnknownRiskClass "unknown-risk-class"
+        "No tag rule above the rule adds the risk class, so that the rule never matches."
+        "add a tag rule above, or correct the risk class"
+    UnanchoredRegex "unanchored-regex"
+        "A regular expression with a branch that is not anchored by `^` and `$` matches parts of names."
+        "write the expression as `^(?:…)$`"
+    UnguardedArgument "unguarded-argument"
+        "An expression in CEL reads an argument that a call may not have, so that the rule is undecided for such calls."
+        "test that the call has the argument, such as with `has(…) && …`"
+    NeverAllows "never-allows"
+        "One call costs more than the limit, so that the rule refuses every call."
+        "raise the limit, or lower the cost"
+    UnusedField "unused-field"
+        "The action of the rule does not use the field."
+        "remove the field, or change the action"
+    VersionsDiffer "versions-differ"
+        "The fields `version` and `policy_version` differ, and only `policy_version` is used."
+        "remove one of the two"
+    OnlyObserves "only-observes"
+        "The mode `observe` enforces no rule."
+        "set the mode to `guardrails` or `control` when the observed decisions are right"
+    NoRules "no-rules"
+        "The policy has no rule that is enabled, so that it allows every call."
+        "add rules, or use the mode `observe`"
 }

@@ -3,14 +3,17 @@
 //! A condition is met, not met, or undecided. A rule matches if all its conditions are met. One condition that is not met decides,
 //! whatever the others are.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use counterproof_artifact::one_line;
 use counterproof_expression::NoValue;
+use serde_json::{Number, Value};
 
-use super::arguments::ArgsCondition;
 use super::expression::{CelCondition, CelInputs};
-use super::names::PatternRange;
+use super::names::{NameMatch, PatternRange};
+use super::policy::{Policy, RuleKind, UnmetSelector};
+use crate::identity::RunIdentity;
 use crate::policy::call::{Args, CallFacts};
 
 /// Longest part of an expression in a reason, in characters.
@@ -172,5 +175,245 @@ impl Conditions {
             }
         }
         undecided.map_or(Match::Yes, |(condition, doubt)| Match::Undecided(condition, doubt))
+    }
+}
+
+/// Conditions on the arguments; all of them must be met.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ArgsCondition {
+    /// Keys that must be present, with any value.
+    pub has_keys: Vec<String>,
+    /// Keys with the value that each must have.
+    pub key_equals: Vec<(String, Value)>,
+    /// Keys with the values of which each must have one.
+    pub key_in: Vec<(String, Vec<Value>)>,
+    /// Keys with the range in which the number of each must be.
+    pub numeric_range: Vec<(String, Range)>,
+}
+
+/// A range of numbers; both ends are part of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Range {
+    pub min: Option<Number>,
+    pub max: Option<Number>,
+}
+
+impl Range {
+    /// True if the range contains no number.
+    pub fn is_empty(&self) -> bool {
+        let (Some(min), Some(max)) = (&self.min, &self.max) else { return false };
+        compare(min, max) == Some(Ordering::Greater)
+    }
+
+    fn contains(&self, number: &Number) -> bool {
+        let is_at_least = |min: &Number| compare(number, min).is_some_and(Ordering::is_ge);
+        let is_at_most = |max: &Number| compare(number, max).is_some_and(Ordering::is_le);
+        self.min.as_ref().is_none_or(is_at_least) && self.max.as_ref().is_none_or(is_at_most)
+    }
+}
+
+impl ArgsCondition {
+    /// Returns the keys without which the arguments do not meet the condition.
+    pub(crate) fn required_keys(&self) -> Vec<&str> {
+        let keys = self.has_keys.iter().chain(self.key_equals.iter().map(|(key, _)| key));
+        let keys = keys.chain(self.key_in.iter().map(|(key, _)| key));
+        keys.chain(self.numeric_range.iter().map(|(key, _)| key)).map(String::as_str).collect()
+    }
+
+    /// Returns the first condition that the arguments do not meet.
+    pub(crate) fn unmet(&self, args: &Value) -> Option<Condition<'_>> {
+        let value = |key: &str| args.as_object().and_then(|args| args.get(key));
+        let missing = self.has_keys.iter().find(|key| value(key).is_none());
+        let missing = missing.map(|key| Condition::HasKey(key));
+        let unequal = || {
+            let mut pairs = self.key_equals.iter();
+            let pair = pairs.find(|(key, expected)| !value(key).is_some_and(|value| equal(value, expected)));
+            pair.map(|(key, _)| Condition::KeyEquals(key))
+        };
+        let not_in = || {
+            let is_in =
+                |key: &str, list: &[Value]| value(key).is_some_and(|value| list.iter().any(|it| equal(it, value)));
+            let pair = self.key_in.iter().find(|(key, list)| !is_in(key, list));
+            pair.map(|(key, _)| Condition::KeyIn(key))
+        };
+        let out_of_range = || {
+            let number = |key: &str| value(key).and_then(Value::as_number);
+            let mut pairs = self.numeric_range.iter();
+            let pair = pairs.find(|(key, range)| !number(key).is_some_and(|number| range.contains(number)));
+            pair.map(|(key, _)| Condition::NumericRange(key))
+        };
+        missing.or_else(unequal).or_else(not_in).or_else(out_of_range)
+    }
+}
+
+/// Compares two numbers by value.
+pub(crate) fn compare(a: &Number, b: &Number) -> Option<Ordering> {
+    match (integer(a), integer(b)) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        (Some(a), None) => compare_with_double(a, b.as_f64()?),
+        (None, Some(b)) => compare_with_double(b, a.as_f64()?).map(Ordering::reverse),
+        (None, None) => a.as_f64()?.partial_cmp(&b.as_f64()?),
+    }
+}
+
+fn integer(number: &Number) -> Option<i128> {
+    number.as_u64().map(i128::from).or_else(|| number.as_i64().map(i128::from))
+}
+
+/// Compares exactly: the whole part first, which decides unless both are equal.
+fn compare_with_double(integer: i128, double: f64) -> Option<Ordering> {
+    // Conversion to an integer saturates, and integers of JSON are far from its limits.
+    #[expect(clippy::cast_possible_truncation, reason = "the fraction is compared after the whole part")]
+    let whole = double.trunc() as i128;
+    let fraction = 0.0_f64.partial_cmp(&double.fract())?;
+    Some(integer.cmp(&whole).then(fraction))
+}
+
+/// True if two values are equal. Numbers are compared by value, and the order of keys does not matter.
+pub(crate) fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => compare(a, b) == Some(Ordering::Equal),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// Why no rule of a policy can apply.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NeverApplies {
+    /// The policy is for other runs.
+    #[error("selector {0}")]
+    Selector(UnmetSelector),
+    /// The rules are for other servers.
+    #[error("its rules have patterns for the names of other servers in `server_name`")]
+    ServerName,
+}
+
+impl Policy {
+    /// Returns why no rule can apply to the calls of a server. A policy whose rules only add tags, or that has none, guards nothing
+    /// on purpose.
+    pub fn never_applies(&self, run: &RunIdentity, server_name: &str) -> Option<NeverApplies> {
+        let mut rules = self.rules.iter().filter(|rule| rule.is_enabled && rule.kind() != RuleKind::Tag).peekable();
+        rules.peek()?;
+        if let Some(unmet) = self.selectors.unmet(run) {
+            return Some(NeverApplies::Selector(unmet));
+        }
+        let matched = self.server_names.matches(server_name);
+        let is_other = |patterns| matched.of(patterns) == NameMatch::No;
+        rules.all(|rule| is_other(rule.conditions.server_name.as_ref())).then_some(NeverApplies::ServerName)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8Path;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn condition() -> ArgsCondition {
+        let range = |min: Option<f64>, max: Option<f64>| Range {
+            min: min.and_then(Number::from_f64),
+            max: max.and_then(Number::from_f64),
+        };
+        ArgsCondition {
+            has_keys: vec!["path".to_owned()],
+            key_equals: vec![("force".to_owned(), json!(true))],
+            key_in: vec![("mode".to_owned(), vec![json!("w"), json!(2)])],
+            numeric_range: vec![
+                ("size".to_owned(), range(Some(1.0), Some(10.0))),
+                ("n".to_owned(), range(None, Some(0.0))),
+            ],
+        }
+    }
+
+    #[test]
+    fn all_conditions_must_be_met_and_ends_of_ranges_are_in_them() {
+        let condition = condition();
+        let mut args = json!({"path": null, "force": true, "mode": 2.0, "size": 10, "n": -5});
+        assert_eq!(condition.unmet(&args), None);
+        args["size"] = json!(1);
+        assert_eq!(condition.unmet(&args), None);
+        for (key, value, unmet) in [
+            ("force", json!("true"), Condition::KeyEquals("force")),
+            ("mode", json!("2"), Condition::KeyIn("mode")),
+            ("size", json!(10.1), Condition::NumericRange("size")),
+            ("size", json!("5"), Condition::NumericRange("size")),
+            ("n", json!(1), Condition::NumericRange("n")),
+        ] {
+            let mut args = args.clone();
+            args[key] = value;
+            assert_eq!(condition.unmet(&args), Some(unmet), "{args}");
+        }
+        assert_eq!(condition.unmet(&json!({})), Some(Condition::HasKey("path")));
+        assert_eq!(condition.unmet(&json!(["path"])), Some(Condition::HasKey("path")));
+        assert_eq!(condition.unmet(&json!({"a": {"path": 1}})), Some(Condition::HasKey("path")));
+    }
+
+    #[test]
+    fn a_range_whose_ends_are_swapped_is_empty() {
+        let range = |min: i32, max: i32| Range { min: Some(min.into()), max: Some(max.into()) };
+        assert!(range(2, 1).is_empty() && !range(1, 1).is_empty());
+        assert!(!Range { min: Some(2.into()), max: None }.is_empty());
+    }
+
+    #[test]
+    fn numbers_are_compared_by_value() {
+        assert!(equal(&json!({"a": [1, 2.0], "b": null}), &json!({"b": null, "a": [1.0, 2]})));
+        assert!(!equal(&json!(9_007_199_254_740_993_u64), &json!(9_007_199_254_740_992.0)));
+        assert!(!equal(&json!(1), &json!("1")));
+        assert!(!equal(&json!(1.5), &json!(1)));
+        assert!(equal(&json!(0), &json!(-0.0)));
+        let order = |a: Value, b: Value| compare(a.as_number().unwrap(), b.as_number().unwrap()).unwrap();
+        assert_eq!(order(json!(-1), json!(-1.5)), Ordering::Greater);
+        assert_eq!(order(json!(u64::MAX), json!(1e300)), Ordering::Less);
+        assert_eq!(order(json!(-1e300), json!(i64::MIN)), Ordering::Less);
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_small_numbers_is_that_of_doubles(a in -1000_i32..1000, b in -4000_i32..4000) {
+            let b = f64::from(b) / 4.0;
+            let (x, y) = (Number::from(a), Number::from_f64(b).unwrap());
+            prop_assert_eq!(compare(&x, &y), f64::from(a).partial_cmp(&b));
+            prop_assert_eq!(compare(&y, &x), b.partial_cmp(&f64::from(a)));
+        }
+    }
+
+    #[test]
+    fn a_policy_for_other_runs_or_servers_never_applies() {
+        let lookup = |name: &str| (name == "SUB_CLIENT").then(|| "custom".to_owned());
+        let (run, _) = RunIdentity::from_environment(lookup);
+        for (policy, expected) in [
+            ("rules: []", None),
+            ("selectors: {client: [claude]}\nrules: []", None),
+            ("rules: [{rule_id: a, kind: deny}]", None),
+            (
+                "selectors: {client: [claude, codex]}\nrules: [{rule_id: a, kind: deny}]",
+                Some("selector `client` needs `claude` or `codex`, and the run has `custom`"),
+            ),
+            (
+                "selectors: {workload: {labels: {team: pay}}}\nrules: [{rule_id: a, kind: deny}]",
+                Some("selector `workload.labels.team` needs `pay`, and the run has none"),
+            ),
+            (
+                "rules: [{rule_id: a, kind: deny, match: {server_name: {glob: [git*]}}}, {rule_id: t, kind: tag, effect: {tag: {add_risk_class: [x]}}}]",
+                Some("its rules have patterns for the names of other servers in `server_name`"),
+            ),
+            ("rules: [{rule_id: a, kind: deny, match: {server_name: {glob: [git*, files]}}}]", None),
+            (
+                "rules: [{rule_id: a, kind: deny, match: {server_name: {glob: [git]}}}, {rule_id: b, kind: deny, enabled: false}]",
+                Some("its rules have patterns for the names of other servers in `server_name`"),
+            ),
+        ] {
+            let text = format!("policy_id: p\nversion: '1'\nmode: guardrails\n{policy}");
+            let loaded = Policy::parse(Utf8Path::new("p.yaml"), text.as_bytes()).unwrap();
+            let reason = loaded.never_applies(&run, "files").map(|reason| reason.to_string());
+            assert_eq!(reason.as_deref(), expected, "{policy}");
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! A policy that was checked and compiled.
 
-use counterproof_ledger::event::{Mode, PolicyRef};
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
 
+use counterproof_ledger::event::{Action, HintKind, Mode, PolicyRef, Severity, Workload};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::condition::Conditions;
 use super::names::NamePatterns;
-use super::rule::Rule;
-use super::selectors::Selectors;
-use crate::policy::responses::Responses;
+use crate::identity::RunIdentity;
 
 /// The hash in place of that of a policy file.
 const NO_HASH: &str = "none";
@@ -95,5 +98,349 @@ impl Policy {
     /// The rules, in the order of their evaluation.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+}
+
+/// The id of a rule, unique in its policy.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RuleId(String);
+
+impl RuleId {
+    /// Takes an id that is not empty.
+    pub fn new(id: &str) -> Option<Self> {
+        (!id.trim().is_empty()).then(|| Self(id.to_owned()))
+    }
+
+    /// The text of the id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleKind {
+    Allow,
+    /// Refuses calls.
+    Deny,
+    /// Limits calls and cost.
+    Budget,
+    /// Limits the rate of calls.
+    RateLimit,
+    /// Stops loops and failing tools.
+    Breaker,
+    /// Stops repeated calls.
+    Dedupe,
+    /// Adds risk classes.
+    Tag,
+}
+
+impl RuleKind {
+    /// The name in policies.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RuleKind::Allow => "allow",
+            RuleKind::Deny => "deny",
+            RuleKind::Budget => "budget",
+            RuleKind::RateLimit => "rate_limit",
+            RuleKind::Breaker => "breaker",
+            RuleKind::Dedupe => "dedupe",
+            RuleKind::Tag => "tag",
+        }
+    }
+}
+
+/// A rule that was checked and compiled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    pub id: RuleId,
+    /// False if the rule is skipped.
+    pub is_enabled: bool,
+    /// The calls that it matches.
+    pub conditions: Conditions,
+    /// What it does.
+    pub effect: Effect,
+    /// How serious its decisions are.
+    pub severity: Severity,
+}
+
+impl Rule {
+    pub const fn kind(&self) -> RuleKind {
+        match &self.effect {
+            Effect::Allow { .. } => RuleKind::Allow,
+            Effect::Deny(_) => RuleKind::Deny,
+            Effect::Budget(_) => RuleKind::Budget,
+            Effect::RateLimit(_) => RuleKind::RateLimit,
+            Effect::Breaker(_) => RuleKind::Breaker,
+            Effect::Dedupe(_) => RuleKind::Dedupe,
+            Effect::Tag(_) => RuleKind::Tag,
+        }
+    }
+}
+
+/// What a rule does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Allows the call, unless an earlier rule decided.
+    Allow {
+        /// The stable code of the reason.
+        reason_code: String,
+        /// One sentence.
+        message: Option<String>,
+    },
+    /// Refuses the call, unless an earlier rule decided.
+    Deny(Refusal),
+    /// Refuses calls beyond a number or a cost.
+    Budget(Budget),
+    /// Refuses calls that are too frequent.
+    RateLimit(RateLimit),
+    /// Refuses calls in a loop, or to tools that fail.
+    Breaker(Breaker),
+    /// Refuses calls that repeat an earlier one.
+    Dedupe(Dedupe),
+    /// Adds risk classes, in lower case.
+    Tag(Vec<String>),
+}
+
+/// How a call is refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// The action. Not `ALLOW`.
+    pub action: Action,
+    /// The stable code of the reason.
+    pub reason_code: String,
+    /// One sentence.
+    pub message: Option<String>,
+    /// What the agent can do instead.
+    pub hint_text: Option<String>,
+    pub hint_kind: HintKind,
+    /// Arguments that would be allowed.
+    pub suggested_args: Option<Value>,
+    /// When and how to try again.
+    pub retry_advice: Option<String>,
+    /// Time to wait before the next attempt, for `THROTTLE`.
+    pub backoff_ms: u64,
+    /// The code of the end of the run, for `TERMINATE_RUN`.
+    pub terminate_code: String,
+}
+
+/// What counts together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// All calls of the run.
+    Run,
+    /// Calls of one tool name, on any server.
+    Tool,
+    /// Calls of one tool of one server.
+    ServerTool,
+}
+
+/// A budget: calls and cost units for the whole run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Budget {
+    /// What counts together.
+    pub scope: Scope,
+    /// The number of calls that are allowed.
+    pub limit_calls: Option<u64>,
+    /// The cost units that are allowed.
+    pub limit_cost_units: Option<u64>,
+    pub cost_units_per_call: u64,
+    /// What happens to other calls.
+    pub on_exceed: Refusal,
+}
+
+/// A token bucket, which starts full.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RateLimit {
+    /// What counts together.
+    pub scope: Scope,
+    /// The largest number of tokens.
+    pub capacity: u64,
+    /// The tokens that each period adds.
+    pub refill_tokens: u64,
+    /// The length of a period.
+    pub refill_period_ms: u64,
+    /// The tokens that one call takes.
+    pub cost_tokens_per_call: u64,
+    /// What happens to calls without tokens.
+    pub on_limit: Refusal,
+}
+
+/// A breaker. At least one of its thresholds is set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Breaker {
+    /// What counts together.
+    pub scope: Scope,
+    /// Calls with the same arguments.
+    pub repeats: Option<BreakerThreshold>,
+    /// Calls that ended with an error.
+    pub errors: Option<BreakerThreshold>,
+    /// What happens to the call.
+    pub on_trip: Refusal,
+}
+
+/// A number of calls within a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BreakerThreshold {
+    /// The number of calls at which the breaker trips.
+    pub count: u64,
+    /// The length of the window.
+    pub window_ms: u64,
+}
+
+/// A window in which a call must not be repeated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dedupe {
+    /// What counts together.
+    pub scope: Scope,
+    /// The length of the window.
+    pub window_ms: u64,
+    /// What happens to the repeated call.
+    pub on_duplicate: Refusal,
+}
+
+/// The runs that a policy is for. All lists that are given must contain the value of the run; letter case is ignored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selectors {
+    /// Environments.
+    pub env: Option<Vec<String>>,
+    pub agent_id: Option<Vec<String>>,
+    pub client: Option<Vec<String>>,
+    /// Facts about the job.
+    pub workload: WorkloadSelectors,
+}
+
+/// Facts about the job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WorkloadSelectors {
+    pub namespace: Option<Vec<String>>,
+    pub service_account: Option<Vec<String>>,
+    /// Repositories.
+    pub repo: Option<Vec<String>>,
+    pub branch: Option<Vec<String>>,
+    pub labels: BTreeMap<String, LabelSelector>,
+}
+
+/// The values that a label may have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelSelector(pub Vec<String>);
+
+/// A selector that a run does not meet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnmetSelector {
+    /// Its name, such as `workload.repo`.
+    pub name: String,
+    /// The values that meet it.
+    pub allowed: Vec<String>,
+    /// The value of the run.
+    pub value: Option<String>,
+}
+
+impl fmt::Display for UnmetSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let allowed: Vec<String> = self.allowed.iter().map(|value| format!("`{value}`")).collect();
+        let value = self.value.as_ref().map_or_else(|| "none".to_owned(), |value| format!("`{value}`"));
+        write!(f, "`{}` needs {}, and the run has {value}", self.name, allowed.join(" or "))
+    }
+}
+
+impl Selectors {
+    /// Returns the first selector that the run does not meet.
+    pub fn unmet(&self, run: &RunIdentity) -> Option<UnmetSelector> {
+        let none = Workload::default();
+        let (job, select) = (run.workload.as_ref().unwrap_or(&none), &self.workload);
+        let lists = [
+            ("env", &self.env, Some(run.env.name())),
+            ("agent_id", &self.agent_id, Some(run.agent_id.as_str())),
+            ("client", &self.client, Some(run.client.name())),
+            ("workload.namespace", &select.namespace, job.namespace.as_deref()),
+            ("workload.service_account", &select.service_account, job.service_account.as_deref()),
+            ("workload.repo", &select.repo, job.repo.as_deref()),
+            ("workload.branch", &select.branch, job.branch.as_deref()),
+        ];
+        let unmet = |name: String, allowed: &[String], value: Option<&str>| {
+            let is_unmet = !contains(allowed, value);
+            is_unmet.then(|| UnmetSelector { name, allowed: allowed.to_owned(), value: value.map(str::to_owned) })
+        };
+        let mut lists = lists.into_iter();
+        lists.find_map(|(name, list, value)| unmet(name.to_owned(), list.as_ref()?, value)).or_else(|| {
+            let label = |name: &str| {
+                // Exact names come first, in case two names differ only in letter case.
+                let same = |(key, _): &(&String, &String)| lower(key) == lower(name);
+                job.labels.get(name).or_else(|| job.labels.iter().find(same).map(|(_, value)| value))
+            };
+            let mut labels = select.labels.iter();
+            labels.find_map(|(name, allowed)| {
+                unmet(format!("workload.labels.{name}"), &allowed.0, label(name).map(String::as_str))
+            })
+        })
+    }
+}
+
+fn contains(list: &[String], value: Option<&str>) -> bool {
+    value.is_some_and(|value| list.iter().any(|item| lower(item) == lower(value)))
+}
+
+fn lower(text: &str) -> String {
+    text.to_lowercase()
+}
+
+/// How refused calls are answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Responses {
+    /// The kind of answer.
+    pub deny_as: DenyAs,
+    pub codes: DenyCodes,
+}
+
+/// The kind of answer to a refused call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DenyAs {
+    /// An error in protocol revisions with `initialize`, and a tool result in later ones, which reserve the default codes.
+    #[default]
+    Auto,
+    /// A JSON-RPC error.
+    Error,
+    /// A tool result with `isError`.
+    ToolResult,
+}
+
+/// The codes of JSON-RPC errors, by action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DenyCodes {
+    /// `BLOCK`.
+    pub blocked: i32,
+    /// `THROTTLE`.
+    pub throttled: i32,
+    /// `REJECT_WITH_HINT`.
+    pub hint: i32,
+    /// `TERMINATE_RUN`.
+    pub terminated: i32,
+}
+
+impl Default for DenyCodes {
+    fn default() -> Self {
+        Self { blocked: -32081, throttled: -32082, hint: -32083, terminated: -32084 }
+    }
+}
+
+impl DenyCodes {
+    /// Codes that JSON-RPC defines: parse error, invalid request, unknown method, invalid parameters, internal error.
+    pub const RESERVED: [i32; 5] = [-32700, -32600, -32601, -32602, -32603];
+
+    /// The codes with their names in a policy.
+    pub const fn named(&self) -> [(&'static str, i32); 4] {
+        [("blocked", self.blocked), ("throttled", self.throttled), ("hint", self.hint), ("terminated", self.terminated)]
     }
 }

@@ -1,0 +1,338 @@
+//! Decides about the messages of a client: the same for every transport.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use counterproof_artifact::Sha256Digest;
+use counterproof_ledger::event::{Action, CallId, CallStatus};
+
+use super::{
+    ClientMessage, ClientMessages, RequestId, Response, ResponseKind, Revision, ScannedMessage, ToolCall,
+    ToolCallProblem, refusal_message,
+};
+use crate::session::{CallResult, IncomingArgs, IncomingCall, Refusal, ResultBytes, Retry, Session, Verdict};
+
+/// What an adapter does with messages that are not refused.
+pub trait MessageHandler {
+    /// Why a message cannot be handled.
+    type Error;
+
+    /// Bytes that the transport adds to an answer.
+    const FRAME_BYTES: u64;
+
+    /// Stores a forwarded call until the response to its request arrives.
+    fn forwarded(&mut self, id: &RequestId, call: CallId);
+
+    /// Removes and returns the call of a request that the client cancels.
+    fn cancelled(&mut self, id: &RequestId) -> Option<CallId>;
+
+    /// Answers a message without the server. Returns false if the message goes to the server.
+    fn answers(&mut self, message: &ClientMessage<'_>) -> Result<bool, Self::Error>;
+}
+
+/// What the server receives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToServer {
+    /// The bytes as they came.
+    Unchanged,
+    /// The rest of a batch.
+    Rest(String),
+    /// No message.
+    Nothing,
+}
+
+/// The answers to refused calls.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// The answers, as JSON texts. A call without an id gets none.
+    pub texts: Vec<String>,
+    /// True if the calls were in a batch.
+    pub is_batch: bool,
+    /// True if a rule ended the run.
+    pub terminates: bool,
+}
+
+/// The decisions about the messages of one line or body.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// What the server receives.
+    pub to_server: ToServer,
+    /// What the client receives.
+    pub answers: Answers,
+}
+
+/// A refused call and its answer.
+type Refused = (Box<Refusal>, Option<String>);
+
+impl Answers {
+    /// Returns the message to the client, if there is one.
+    pub fn message(&self) -> Option<String> {
+        match (&*self.texts, self.is_batch) {
+            ([], _) => None,
+            (texts, true) => Some(format!("[{}]", texts.join(","))),
+            (texts, false) => Some(texts.concat()),
+        }
+    }
+
+    /// Records refused calls and adds their answers. A call is recorded before it is answered.
+    fn record(mut self, session: &Session, refused: Vec<Refused>, frame_bytes: u64) -> Self {
+        for (refusal, text) in refused {
+            session.refused(&refusal, text.as_ref().map_or(0, |text| text.len() as u64 + frame_bytes));
+            self.terminates |= refusal.decision.action == Action::TerminateRun;
+            self.texts.extend(text);
+        }
+        self
+    }
+}
+
+/// Decides about messages that were read as a whole, and records the refused calls.
+pub fn decide_messages<H: MessageHandler>(
+    session: &Session,
+    messages: &ClientMessages<'_>,
+    handler: &mut H,
+) -> Result<Decided, H::Error> {
+    let mut kept = Vec::new();
+    let mut refused = Vec::new();
+    for message in &messages.messages {
+        match message {
+            ClientMessage::Other { cancels, .. } => {
+                if let Some(call) = cancels.as_ref().and_then(|id| handler.cancelled(id)) {
+                    session.end(&call, CallResult::cancelled());
+                }
+            }
+            ClientMessage::Call(call) => {
+                let bytes_in = if messages.is_batch { call.text.len() as u64 } else { messages.bytes };
+                if let Some(refusal) = decide_call(session, call, bytes_in, handler) {
+                    refused.push(refusal);
+                    continue;
+                }
+            }
+        }
+        if !handler.answers(message)? {
+            kept.push(message.text());
+        }
+    }
+    let to_server = match kept.len() {
+        kept if kept == messages.messages.len() => ToServer::Unchanged,
+        0 => ToServer::Nothing,
+        _ => ToServer::Rest(format!("[{}]", kept.join(","))),
+    };
+    let answers = Answers { is_batch: messages.is_batch, ..Answers::default() };
+    Ok(Decided { to_server, answers: answers.record(session, refused, H::FRAME_BYTES) })
+}
+
+/// Decides about a message that is too large to be inspected, and records it if it is a refused call.
+pub fn decide_scanned<H: MessageHandler>(
+    session: &Session,
+    found: &ScannedMessage,
+    bytes_in: u64,
+    handler: &mut H,
+) -> Decided {
+    let refused = if found.is_call { decide_scanned_call(session, found, bytes_in, handler) } else { None };
+    let to_server = if refused.is_some() { ToServer::Nothing } else { ToServer::Unchanged };
+    let answers = Answers::default().record(session, refused.into_iter().collect(), H::FRAME_BYTES);
+    Decided { to_server, answers }
+}
+
+fn decide_call(
+    session: &Session,
+    call: &ToolCall<'_>,
+    bytes_in: u64,
+    handler: &mut impl MessageHandler,
+) -> Option<Refused> {
+    let args = match &call.args {
+        Ok(value) => IncomingArgs::Inspected { value, text: Cow::Borrowed(&*call.args_text) },
+        Err(ToolCallProblem::Unreadable(_)) => {
+            IncomingArgs::Uninspected { hash: call.args_bytes_hash, text: Some(Cow::Borrowed(&*call.args_text)) }
+        }
+        Err(problem) => IncomingArgs::Ambiguous { hash: call.args_bytes_hash, problem: problem.to_string() },
+    };
+    let retry = call.is_retry.then_some(Retry { request_state: call.request_state.as_deref() });
+    let incoming = IncomingCall { tool_name: &call.tool_name, args, bytes_in, retry };
+    let request = Request { id: call.id.as_ref(), revision: revision(call.is_stateless) };
+    begin(session, &incoming, &request, handler)
+}
+
+fn decide_scanned_call(
+    session: &Session,
+    found: &ScannedMessage,
+    bytes_in: u64,
+    handler: &mut impl MessageHandler,
+) -> Option<Refused> {
+    let hash = found.args_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b"{}"));
+    let args = match &found.problem {
+        Some(problem) => IncomingArgs::Ambiguous { hash, problem: problem.to_string() },
+        None => IncomingArgs::Uninspected { hash, text: None },
+    };
+    let retry = found.is_retry.then_some(Retry { request_state: found.request_state.as_deref() });
+    let incoming = IncomingCall { tool_name: &found.tool_name, args, bytes_in, retry };
+    let request = Request { id: found.id.as_ref(), revision: revision(found.is_stateless) };
+    begin(session, &incoming, &request, handler)
+}
+
+/// The request of a call.
+struct Request<'a> {
+    id: Option<&'a RequestId>,
+    revision: Revision,
+}
+
+/// Decides about a call. Returns none if it is forwarded.
+fn begin(
+    session: &Session,
+    incoming: &IncomingCall<'_>,
+    request: &Request<'_>,
+    handler: &mut impl MessageHandler,
+) -> Option<Refused> {
+    match session.begin(incoming) {
+        Verdict::Forward(call) => {
+            match request.id {
+                Some(id) => handler.forwarded(id, call),
+                // A notification has no response.
+                None => session.end(&call, CallResult::without_response()),
+            }
+            None
+        }
+        Verdict::Refuse(refusal) => {
+            let responses = session.policy().responses();
+            let answer = request.id.map(|id| refusal_message(&refusal, id, responses, request.revision));
+            Some((refusal, answer))
+        }
+    }
+}
+
+const fn revision(is_stateless: bool) -> Revision {
+    if is_stateless { Revision::Stateless } else { Revision::WithInitialize }
+}
+
+/// Records the ends of the calls that responses answer. `take` removes and returns the call of a request.
+pub fn end_calls(session: &Session, responses: &[Response<'_>], take: impl Fn(&RequestId) -> Option<CallId>) {
+    for response in responses {
+        let Some(call) = take(&response.id) else { continue };
+        let result = ResultBytes::Inspected(response.payload.as_bytes());
+        let received = Received { kind: response.kind.clone(), bytes_out: response.text.len() as u64, result };
+        end_call(session, &call, received);
+    }
+}
+
+/// Records the end of the call that a message answers, if no parser can read all of it: it is not UTF-8, or has a key twice.
+pub fn end_unreadable_call(session: &Session, message: &[u8], take: impl Fn(&RequestId) -> Option<CallId>) {
+    end_scanned_call(session, &ScannedMessage::read(message), message.len() as u64, take);
+}
+
+/// Records the end of the call that a message of `length` bytes answers, which is too large to be inspected.
+pub fn end_scanned_call(
+    session: &Session,
+    found: &ScannedMessage,
+    length: u64,
+    take: impl Fn(&RequestId) -> Option<CallId>,
+) {
+    let (Some(id), Some(kind)) = (&found.id, &found.response) else { return };
+    let Some(call) = take(id) else { return };
+    let hash = found.payload_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b""));
+    let result = ResultBytes::TooLarge { hash };
+    end_call(session, &call, Received { kind: kind.clone(), bytes_out: length, result });
+}
+
+/// What the server has answered.
+struct Received<'a> {
+    kind: ResponseKind,
+    bytes_out: u64,
+    result: ResultBytes<'a>,
+}
+
+/// Records the end of a call, or that its server waits for input of the client.
+fn end_call(session: &Session, call: &CallId, received: Received<'_>) {
+    let Received { kind, bytes_out, result } = received;
+    let (status, error) = match kind {
+        ResponseKind::InputRequired { request_state } => return session.wait_for_input(call, request_state),
+        ResponseKind::Result => (CallStatus::Ok, None),
+        ResponseKind::Failed { status, error } => (status, Some(error)),
+    };
+    session.end(call, CallResult { status, error, bytes_out, result });
+}
+
+/// The requests that wait for a response. The key of a transport is at least the id of the request.
+#[derive(Debug)]
+pub struct PendingCalls<K = RequestId> {
+    /// A client must not use an id twice at the same time. If it does, the first response belongs to the first request.
+    requests: Mutex<HashMap<K, VecDeque<Option<CallId>>>>,
+}
+
+impl<K> Default for PendingCalls<K> {
+    fn default() -> Self {
+        Self { requests: Mutex::default() }
+    }
+}
+
+impl<K: Eq + Hash> PendingCalls<K> {
+    /// Adds a call.
+    pub fn insert(&self, key: K, call: CallId) {
+        self.requests().entry(key).or_default().push_back(Some(call));
+    }
+
+    /// Adds a request that is no call.
+    pub fn insert_other(&self, key: K) {
+        self.requests().entry(key).or_default().push_back(None);
+    }
+
+    /// Removes the request that a response or a cancellation names. Returns its call, if it is one.
+    pub fn take(&self, key: &K) -> Option<CallId> {
+        let mut requests = self.requests();
+        let queue = requests.get_mut(key)?;
+        let call = queue.pop_front();
+        if queue.is_empty() {
+            requests.remove(key);
+        }
+        call.flatten()
+    }
+
+    /// Removes and returns all calls whose keys are selected.
+    pub fn take_all(&self, is_selected: impl Fn(&K) -> bool) -> Vec<CallId> {
+        self.requests().extract_if(|key, _| is_selected(key)).flat_map(|(_, queue)| queue).flatten().collect()
+    }
+
+    /// Removes a call. Returns false if it does not wait.
+    pub fn remove(&self, key: &K, call: &CallId) -> bool {
+        let mut requests = self.requests();
+        let Some(queue) = requests.get_mut(key) else { return false };
+        let before = queue.len();
+        queue.retain(|waiting| waiting.as_ref() != Some(call));
+        let is_removed = queue.len() < before;
+        if queue.is_empty() {
+            requests.remove(key);
+        }
+        is_removed
+    }
+
+    pub fn is_waiting(&self, key: &K, call: &CallId) -> bool {
+        self.requests().get(key).is_some_and(|queue| queue.iter().flatten().any(|waiting| waiting == call))
+    }
+
+    /// True if a request with this key waits.
+    pub fn contains(&self, key: &K) -> bool {
+        self.requests().contains_key(key)
+    }
+
+    /// Returns the calls whose keys are selected.
+    pub fn calls_where(&self, is_selected: impl Fn(&K) -> bool) -> Vec<CallId> {
+        let requests = self.requests();
+        let selected = requests.iter().filter(|(key, _)| is_selected(key));
+        selected.flat_map(|(_, queue)| queue.iter().flatten().cloned()).collect()
+    }
+
+    /// True if no request waits.
+    pub fn is_empty(&self) -> bool {
+        self.requests().is_empty()
+    }
+
+    /// True if a call waits.
+    pub fn has_calls(&self) -> bool {
+        self.requests().values().any(|queue| queue.iter().any(Option::is_some))
+    }
+
+    fn requests(&self) -> MutexGuard<'_, HashMap<K, VecDeque<Option<CallId>>>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,201 @@
+//! Dry runs: what a policy would decide about calls that were recorded.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use counterproof_ledger::event::{
+    Action, CallEnd, CallId, CallRef, CallStart, CallStatus, DecisionRecord, Envelope, ErrorClass, Event, EventBody,
+    ObservedDecision,
+};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::call::{Args, CallFacts, CallOutcome};
+use super::decide::Engine;
+use super::model::Policy;
+use crate::identity::RunIdentity;
+
+/// What a policy would decide about recorded calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct DryRun {
+    /// The number of sources: runs, one for each of their servers.
+    pub sources: usize,
+    pub calls: u64,
+    /// The number of calls whose decision is recorded. Only these are compared.
+    pub calls_compared: u64,
+    /// The number of calls whose arguments are not recorded completely. Conditions on them are undecided.
+    pub calls_without_arguments: u64,
+    /// The calls that were recorded in the mode `observe`.
+    pub observed: ObservedCalls,
+    /// The calls that would be decided differently, in order.
+    pub differences: Vec<DryRunDifference>,
+    /// Lines that are not events.
+    pub problems: Vec<LineProblem>,
+}
+
+/// The compared calls that were recorded in the mode `observe`, which refuses no call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ObservedCalls {
+    /// Their number.
+    pub calls: u64,
+    /// Those that the recorded rules would have refused.
+    pub refused_before: u64,
+    /// Those that the rules of this policy would have refused.
+    pub refused_after: u64,
+}
+
+/// A call that would be decided differently.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DryRunDifference {
+    pub run_id: String,
+    /// The time of the recorded decision.
+    pub ts: Timestamp,
+    pub call_id: CallId,
+    pub server_name: String,
+    pub tool_name: String,
+    /// True if the call was recorded in the mode `observe`, which allowed it whatever the rules decided.
+    pub is_observed: bool,
+    /// What the rules decided.
+    pub before: ObservedDecision,
+    /// What the rules of this policy would have decided.
+    pub after: ObservedDecision,
+}
+
+/// A line that is not an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LineProblem {
+    /// The number of the line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Decides about the calls of a file of events, JSON Lines, again. No tool is called.
+///
+/// Only calls that the agent made are decided. After another decision, it might have made other calls.
+pub fn dry_run(policy: &Arc<Policy>, events: &[u8]) -> DryRun {
+    let mut found = DryRun::default();
+    let mut runs: HashMap<(String, String), RecordedRun> = HashMap::new();
+    for (index, line) in events.split(|byte| *byte == b'\n').enumerate() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let event: Event = match serde_json::from_slice(line) {
+            Ok(event) => event,
+            Err(error) => {
+                found.problems.push(LineProblem { line: index + 1, message: error.to_string() });
+                continue;
+            }
+        };
+        let envelope = &event.envelope;
+        let key = (envelope.run_id.clone(), envelope.source.shim_id.clone());
+        let run = runs.entry(key).or_insert_with(|| RecordedRun::new(policy, envelope));
+        match &event.body {
+            EventBody::ToolCallStart { call } => run.start(envelope, call, &mut found),
+            EventBody::ToolCallDecision { call, decision } => run.decide(envelope, call, decision, &mut found),
+            EventBody::ToolCallEnd(end) => run.end(envelope, end),
+            _ => {}
+        }
+    }
+    found.sources = runs.len();
+    found
+}
+
+/// The calls of one recorded source, decided again.
+#[derive(Debug)]
+struct RecordedRun {
+    engine: Engine,
+    start: Timestamp,
+    /// The new decisions about calls that have not ended.
+    open: HashMap<CallId, ObservedDecision>,
+}
+
+impl RecordedRun {
+    fn new(policy: &Arc<Policy>, envelope: &Envelope) -> Self {
+        let identity = RunIdentity {
+            run_id: envelope.run_id.clone(),
+            agent_id: envelope.agent_id.clone(),
+            client: envelope.client,
+            env: envelope.env,
+            principal: envelope.principal.clone(),
+            workload: envelope.workload.clone(),
+        };
+        Self { engine: Engine::new(policy.clone(), &identity), start: envelope.ts, open: HashMap::new() }
+    }
+
+    /// Decides about a call again.
+    fn start(&mut self, envelope: &Envelope, call: &CallStart, found: &mut DryRun) {
+        let args = arguments(call);
+        found.calls += 1;
+        found.calls_without_arguments += u64::from(args.is_none());
+        let facts = CallFacts {
+            server_name: &call.call.server_name,
+            tool_name: &call.call.tool_name,
+            args: args.as_ref().map_or(Args::TooLarge, Args::Inspected),
+            args_hash: &call.call.args_hash,
+            bytes_in: call.bytes_in,
+            transport: call.transport,
+        };
+        let now = self.time(envelope);
+        let decision = effective(&self.engine.decide(&facts, now).record);
+        self.open.insert(call.call.call_id.clone(), decision);
+    }
+
+    /// Compares the new decision with the recorded one.
+    fn decide(&mut self, envelope: &Envelope, call: &CallRef, recorded: &DecisionRecord, found: &mut DryRun) {
+        let Some(after) = self.open.get(&call.call_id) else { return };
+        let (before, is_observed) = (effective(recorded), recorded.observed.is_some());
+        found.calls_compared += 1;
+        if is_observed {
+            let is_refused = |decision: &ObservedDecision| u64::from(decision.action != Action::Allow);
+            found.observed.calls += 1;
+            found.observed.refused_before += is_refused(&before);
+            found.observed.refused_after += is_refused(after);
+        }
+        if before.action != after.action || before.rule_id != after.rule_id {
+            found.differences.push(DryRunDifference {
+                run_id: envelope.run_id.clone(),
+                ts: envelope.ts,
+                call_id: call.call_id.clone(),
+                server_name: call.server_name.clone(),
+                tool_name: call.tool_name.clone(),
+                is_observed,
+                before,
+                after: after.clone(),
+            });
+        }
+    }
+
+    /// Counts the end of a call that the policy would have forwarded.
+    fn end(&mut self, envelope: &Envelope, end: &CallEnd) {
+        let Some(decision) = self.open.remove(&end.call.call_id) else { return };
+        let was_refused = end.error.as_ref().is_some_and(|error| error.class == ErrorClass::PolicyBlock);
+        if decision.action == Action::Allow && !was_refused {
+            let (server_name, tool_name) = (&*end.call.server_name, &*end.call.tool_name);
+            let outcome = CallOutcome { server_name, tool_name, is_error: end.status != CallStatus::Ok };
+            let now = self.time(envelope);
+            self.engine.record_outcome(&outcome, now);
+        }
+    }
+
+    fn time(&self, envelope: &Envelope) -> Duration {
+        Duration::try_from(envelope.ts.duration_since(self.start)).unwrap_or_default()
+    }
+}
+
+/// Returns what the rules decide, whether or not the policy enforces it.
+fn effective(record: &DecisionRecord) -> ObservedDecision {
+    record.observed.clone().unwrap_or_else(|| ObservedDecision {
+        action: record.action,
+        rule_id: record.rule_id.clone(),
+        reason_code: record.explain.reason_code.clone(),
+    })
+}
+
+/// Returns the arguments of a call, if the event has all of them.
+fn arguments(call: &CallStart) -> Option<Value> {
+    let text = call.preview.args_preview.as_ref().filter(|_| !call.preview.truncated)?;
+    serde_json::from_str::<Value>(text).ok().filter(Value::is_object)
+}

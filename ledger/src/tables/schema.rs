@@ -1,0 +1,237 @@
+//! The tables and indexes. docs/ledger.md describes them for people who query the database themselves.
+
+use super::row::Merge::{self, Bits, Key, Max, Min, Replace};
+use super::row::{Column, Index, Kind, Table};
+
+/// Changes with the tables and with the meaning of their columns.
+pub(crate) const SCHEMA_VERSION: i64 = 1;
+
+/// The processes that emitted events of a run.
+pub(crate) const RUN_SOURCES: Table = Table {
+    name: "run_sources",
+    columns: &[
+        Column::text("run_id", Key),
+        Column::text("shim_id", Key),
+        Column::text("first_event", Min),
+        Column::text("last_event_at", Max),
+        Column::text("host_id", Min),
+        Column::text("proc_id", Min),
+        Column::text("agent_id", Min),
+        Column::text("client", Min),
+        Column::text("env", Min),
+        Column::text("principal", Min),
+        Column::text("workload_json", Min),
+        Column::text("started_at", Min),
+        Column::text("ended_at", Max),
+        Column::text("status", Min),
+        Column::text("mode", Min),
+        Column::text("policy_id", Min),
+        Column::text("policy_version", Min),
+        Column::text("policy_hash", Min),
+        Column::text("metadata_json", Min),
+        Column::integer("calls_total", Max),
+        Column::integer("calls_allowed", Max),
+        Column::integer("calls_blocked", Max),
+        Column::integer("calls_throttled", Max),
+        Column::integer("errors_total", Max),
+        Column::integer("duration_ms", Max),
+        Column::integer("max_seq", Max),
+        Column::integer("is_lost", Max),
+    ],
+    key: 2,
+};
+
+/// The runs: what their sources have in common.
+pub(crate) const RUNS: Table = Table {
+    name: "runs",
+    columns: &[
+        Column::text("run_id", Key),
+        Column::text("agent_id", Replace),
+        Column::text("client", Replace),
+        Column::text("env", Replace),
+        Column::text("principal", Replace),
+        Column::text("workload_json", Replace),
+        Column::text("started_at", Replace),
+        Column::text("last_event_at", Replace),
+        Column::text("ended_at", Replace),
+        Column::text("status", Replace),
+        Column::text("metadata_json", Replace),
+    ],
+    key: 1,
+};
+
+/// The tool calls.
+pub(crate) const TOOL_CALLS: Table = Table {
+    name: "tool_calls",
+    columns: &[
+        Column::text("run_id", Key),
+        Column::text("call_id", Key),
+        Column::text("shim_id", Min),
+        Column::text("server_name", Min),
+        Column::text("tool_name", Min),
+        Column::text("args_hash", Min),
+        Column::text("transport", Min),
+        Column::text("decision", Min),
+        Column::text("rule_id", Min),
+        Column::text("reason_code", Min),
+        Column::text("observed_action", Min),
+        Column::text("status", Min),
+        Column::text("error_class", Min),
+        Column::integer("latency_ms", Min),
+        Column::integer("bytes_in", Min),
+        Column::integer("bytes_out", Min),
+        Column::integer("preview_truncated", Max),
+        Column::text("created_at", Min),
+    ],
+    key: 2,
+};
+
+/// The previews of arguments and results.
+pub(crate) const PREVIEWS: Table = Table {
+    name: "previews",
+    columns: &[
+        Column::text("run_id", Key),
+        Column::text("call_id", Key),
+        Column::text("args_preview", Min),
+        Column::text("result_preview", Min),
+        Column::integer("redaction_flags", Bits),
+    ],
+    key: 2,
+};
+
+/// The hints that agents received.
+pub(crate) const HINTS: Table = Table {
+    name: "hints",
+    columns: &[
+        Column::text("run_id", Key),
+        Column::text("call_id", Key),
+        Column::text("hint_text", Min),
+        Column::text("hint_kind", Min),
+        Column::text("suggested_args_json", Min),
+        Column::text("created_at", Min),
+    ],
+    key: 2,
+};
+
+/// The policies that decided.
+pub(crate) const POLICY_VERSIONS: Table = Table {
+    name: "policy_versions",
+    columns: &[
+        Column::text("policy_id", Key),
+        Column::text("version", Key),
+        Column::text("rules_hash", Key),
+        Column::text("mode", Min),
+        Column::text("rules_json", Min),
+        Column::text("created_at", Min),
+    ],
+    key: 3,
+};
+
+/// The tables that are filled by merging rows.
+pub(crate) const ALL: [&Table; 6] = [&RUN_SOURCES, &RUNS, &TOOL_CALLS, &PREVIEWS, &HINTS, &POLICY_VERSIONS];
+
+/// The indexes next to those of the keys.
+pub(crate) const INDEXES: [Index; 10] = [
+    Index { name: "idx_tool_calls_run_created", table: "tool_calls", columns: "run_id, created_at" },
+    Index { name: "idx_tool_calls_created", table: "tool_calls", columns: "created_at" },
+    Index { name: "idx_tool_calls_tool", table: "tool_calls", columns: "tool_name, created_at" },
+    Index { name: "idx_tool_calls_server", table: "tool_calls", columns: "server_name, created_at" },
+    Index { name: "idx_tool_calls_decision_status", table: "tool_calls", columns: "decision, status, created_at" },
+    Index { name: "idx_tool_calls_status", table: "tool_calls", columns: "status, created_at" },
+    Index { name: "idx_tool_calls_args_hash", table: "tool_calls", columns: "args_hash, created_at" },
+    Index { name: "idx_runs_started", table: "runs", columns: "started_at" },
+    Index { name: "idx_runs_last_event", table: "runs", columns: "last_event_at" },
+    Index { name: "idx_run_sources_open", table: "run_sources", columns: "ended_at, is_lost" },
+];
+
+/// The SQL of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// SQLite.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+}
+
+impl Dialect {
+    const fn type_name(self, kind: Kind) -> &'static str {
+        match (self, kind) {
+            (Dialect::Sqlite, Kind::Text) => "TEXT",
+            (Dialect::Sqlite, Kind::Integer) => "INTEGER",
+            // Compared byte by byte, as in memory: merging must not depend on the language of the server.
+            (Dialect::Postgres, Kind::Text) => "TEXT COLLATE \"C\"",
+            (Dialect::Postgres, Kind::Integer) => "BIGINT",
+        }
+    }
+
+    const fn options(self) -> &'static str {
+        match self {
+            // Types are checked, as PostgreSQL does.
+            Dialect::Sqlite => " STRICT",
+            Dialect::Postgres => "",
+        }
+    }
+}
+
+/// Returns the statement that creates a table if it does not exist.
+pub(crate) fn create_table(table: &Table, dialect: Dialect) -> String {
+    let columns = table.columns.iter().map(|column| {
+        let required = if matches!(column.merge, Merge::Key) { " NOT NULL" } else { "" };
+        format!("{} {}{required}", column.name, dialect.type_name(column.kind))
+    });
+    let columns: Vec<_> = columns.collect();
+    let (name, key) = (table.name, table.key_names());
+    format!("CREATE TABLE IF NOT EXISTS {name} ({}, PRIMARY KEY ({key})){}", columns.join(", "), dialect.options())
+}
+
+/// Returns the statements that create the table of events and its indexes if they do not exist.
+///
+/// An event of a recorder is identified by run, shim and number, any other event by the digest of its line. `id` grows in the order
+/// of arrival.
+pub(crate) fn create_events(dialect: Dialect) -> String {
+    let id = match dialect {
+        // Numbers of deleted rows are not used again: readers continue after the last number that they saw.
+        Dialect::Sqlite => "INTEGER PRIMARY KEY AUTOINCREMENT",
+        Dialect::Postgres => "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    };
+    let (text, integer, options) = (dialect.type_name(Kind::Text), dialect.type_name(Kind::Integer), dialect.options());
+    format!(
+        "CREATE TABLE IF NOT EXISTS events (id {id}, run_id {text} NOT NULL, shim_id {text} NOT NULL, seq {integer}, \
+         digest {text}, type {text} NOT NULL, ts {text} NOT NULL, line {text} NOT NULL){options}; \
+         CREATE UNIQUE INDEX IF NOT EXISTS idx_events_source ON events (run_id, shim_id, seq); \
+         CREATE UNIQUE INDEX IF NOT EXISTS idx_events_digest ON events (digest) WHERE digest IS NOT NULL"
+    )
+}
+
+/// Returns the statement that creates an index if it does not exist.
+pub(crate) fn create_index(index: &Index) -> String {
+    let Index { name, table, columns } = index;
+    format!("CREATE INDEX IF NOT EXISTS {name} ON {table} ({columns})")
+}
+
+/// Returns the end of an `INSERT` statement: how a new row is merged into the one with the same key.
+pub(crate) fn on_conflict(table: &Table, dialect: Dialect) -> String {
+    let updates: Vec<_> = table.columns[table.key..].iter().map(|column| update(table.name, column, dialect)).collect();
+    let key = table.key_names();
+    if updates.is_empty() {
+        return format!("ON CONFLICT ({key}) DO NOTHING");
+    }
+    format!("ON CONFLICT ({key}) DO UPDATE SET {}", updates.join(", "))
+}
+
+fn update(table: &str, column: &Column, dialect: Dialect) -> String {
+    let name = column.name;
+    let (old, new) = (format!("{table}.{name}"), format!("excluded.{name}"));
+    let extreme = |sqlite: &str, postgres: &str| match dialect {
+        // `min` and `max` of SQLite are NULL if one value is.
+        Dialect::Sqlite => format!("coalesce({sqlite}({old}, {new}), {old}, {new})"),
+        Dialect::Postgres => format!("{postgres}({old}, {new})"),
+    };
+    let value = match column.merge {
+        Merge::Key | Merge::Replace => new,
+        Merge::Min => extreme("min", "LEAST"),
+        Merge::Max => extreme("max", "GREATEST"),
+        Merge::Bits => format!("coalesce({old}, 0) | coalesce({new}, 0)"),
+    };
+    format!("{name} = {value}")
+}
