@@ -149,27 +149,22 @@ pub fn process_variable(name: &str) -> Option<String> {
 /// A value that cannot be used. The identity has the default instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityWarning {
-    /// The value is not a known name.
     #[error("`{variable}` has the unknown value `{value}`; known values: {known}")]
     UnknownName { variable: &'static str, value: String, known: String },
-    /// The value is too long, or has control characters.
     #[error("`{variable}` is ignored: an id has at most {limit} bytes and no control characters")]
     InvalidId {
         variable: &'static str,
         /// The largest length in bytes.
         limit: usize,
     },
-    /// The value is not JSON.
     #[error("`{variable}` is ignored: not valid JSON at column {column}")]
     InvalidJson {
         variable: &'static str,
         /// The column of the error, from 1.
         column: usize,
     },
-    /// The value is JSON, but not an object.
     #[error("`{variable}` is ignored: it must be a JSON object")]
     NotAnObject { variable: &'static str },
-    /// A field of the JSON object has the wrong type.
     #[error("field `{field}` of `{variable}` is ignored: it must be {expected}")]
     InvalidField {
         variable: &'static str,
@@ -182,15 +177,15 @@ pub enum IdentityWarning {
 /// Longest name of a field in a warning, in characters.
 const FIELD_CHARS: usize = 80;
 
-/// A workload to which no label can be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot add the label `{label}` to `{WORKLOAD}`: it must be a JSON object whose field `labels` is an object")]
 pub struct InvalidWorkload {
     label: String,
 }
 
-/// Adds a label to the text of a workload. Other fields and labels stay, also those that this version does not know.
+/// Adds a label to the text of a workload.
 pub fn workload_with_label(workload: Option<&str>, label: &str, value: &str) -> Result<String, InvalidWorkload> {
+    // Other fields and labels stay, also those that this version does not know.
     let labelled = || {
         let mut workload: Value = serde_json::from_str(workload.unwrap_or("{}")).ok()?;
         let labels = workload.as_object_mut()?.entry("labels").or_insert(Value::Null);
@@ -203,8 +198,8 @@ pub fn workload_with_label(workload: Option<&str>, label: &str, value: &str) -> 
     labelled().ok_or_else(|| InvalidWorkload { label: label.to_owned() })
 }
 
-/// Parses a workload. One wrong field does not discard the others, because policies select by them.
 fn parse_workload(text: &str, warnings: &mut Vec<IdentityWarning>) -> Option<Workload> {
+    // One wrong field does not discard the others, because policies select by them.
     let fields = match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => fields,
         Ok(_) => {

@@ -9,7 +9,6 @@ use crate::query::{IncompleteSource, incomplete_sources, lost_runs, sources_with
 use crate::spool::{SpoolFolder, SpoolState};
 use crate::store::{Diagnosis, EventStore, SourceId, StoreError};
 
-/// A check and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
     pub name: &'static str,
@@ -47,8 +46,8 @@ impl From<Diagnosis> for Check {
     }
 }
 
-/// Examines a ledger. Without a store, only its files are examined.
 pub fn examine(location: &LedgerLocation, spool: &SpoolFolder, store: Option<&mut dyn EventStore>) -> Vec<Check> {
+    // Without a store, only its files are examined.
     let mut checks = Vec::new();
     if let Some(store) = store {
         match store.diagnose() {
@@ -105,8 +104,9 @@ fn names(sources: &[IncompleteSource]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// Counts the runs of which a process was killed. This is not a problem of the ledger.
+/// Counts the runs of which a process was killed.
 fn lost(store: &mut dyn EventStore) -> Check {
+    // This is not a problem of the ledger.
     match lost_runs(store) {
         Ok(count) => Check::well("runs_without_end", format!("{count}, of which a process was killed")),
         Err(error) => Check::problem("runs_without_end", with_causes(&error), "see the other checks"),
@@ -117,7 +117,6 @@ fn lost(store: &mut dyn EventStore) -> Check {
 #[cfg(unix)]
 const OTHERS: u32 = 0o077;
 
-/// Checks the modes of the files.
 fn private(location: &LedgerLocation, spool: &SpoolFolder) -> Check {
     let mut paths = vec![spool.path().to_owned()];
     // A folder is no ledger, and its mode has other reasons.

@@ -13,12 +13,9 @@ use postgres::config::Host;
 /// The schemes of PostgreSQL URLs.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// Where a ledger is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LedgerLocation {
-    /// A SQLite file.
     SqliteFile(Utf8PathBuf),
-    /// A PostgreSQL database.
     PostgreSql(PostgresUrl),
 }
 
@@ -27,7 +24,6 @@ pub enum LedgerLocation {
 pub enum LocationError {
     #[error("the location of the ledger is empty")]
     Empty,
-    /// A URL of another kind.
     #[error("a ledger cannot be at a `{0}` URL: pass a file, or a `postgres://` URL")]
     Scheme(String),
 }
@@ -78,8 +74,9 @@ impl fmt::Display for LedgerLocation {
 /// Links that are followed before a path counts as a loop.
 const MAX_LINKS: u32 = 40;
 
-/// Returns the absolute path of a file without symbolic links. What does not exist has no links.
+/// Returns the absolute path of a file without symbolic links.
 pub fn real_path(path: &Utf8Path) -> Utf8PathBuf {
+    // What does not exist has no links.
     follow(path, MAX_LINKS)
 }
 
@@ -104,7 +101,6 @@ fn follow(path: &Utf8Path, links: u32) -> Utf8PathBuf {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateFolder(Utf8PathBuf);
 
-/// The environment names no folder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the folder for the ledger is unknown: neither `XDG_STATE_HOME` nor `HOME` is an absolute path")]
 pub struct StateFolderError;
@@ -118,7 +114,6 @@ impl StateFolder {
         state.map(|state| Self(state.join("counterproof"))).ok_or(StateFolderError)
     }
 
-    /// Uses this folder.
     pub fn new(path: impl Into<Utf8PathBuf>) -> Self {
         Self(path.into())
     }
@@ -227,8 +222,9 @@ impl PostgresUrl {
         format!("{}/{name}", addresses.join(","))
     }
 
-    /// Returns the parts, or `None` if they cannot be separated, because a password has characters that must be encoded.
+    /// Returns the parts, or `None` if they cannot be separated.
     fn parts(&self) -> Option<Parts<'_>> {
+        // They cannot be separated if a password has characters that must be encoded.
         let (scheme, rest) = self.0.split_once("://")?;
         let (front, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (user_info, address) = match front.rsplit_once('@') {

@@ -15,13 +15,12 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::line::EventLine;
 use crate::location::PostgresUrl;
-use crate::store::{Appended, BatchRows, Cell, Diagnosis, EventStore, Query, Row, SourceId, StoreError, run_row};
+use crate::store::{AppendResult, BatchRows, Cell, Diagnosis, EventStore, Query, Row, SourceId, StoreError, run_row};
 use crate::tables::{
     ALL, Dialect, INDEXES, Kind, MergedRows, RUN_SOURCES, RUNS, SCHEMA_VERSION, Table, create_events, create_index,
     create_table, on_conflict,
 };
 
-/// A ledger in a PostgreSQL database.
 pub struct PostgresStore {
     url: PostgresUrl,
     client: Client,
@@ -33,7 +32,6 @@ impl PostgresStore {
         Self::new(url, Tables::Created)
     }
 
-    /// Opens a ledger that exists.
     pub fn open(url: &PostgresUrl) -> Result<Self, StoreError> {
         Self::new(url, Tables::Required)
     }
@@ -63,7 +61,7 @@ impl EventStore for PostgresStore {
         false
     }
 
-    fn append(&mut self, events: &[EventLine<'_>]) -> Result<Appended, StoreError> {
+    fn append(&mut self, events: &[EventLine<'_>]) -> Result<AppendResult, StoreError> {
         self.write(|transaction| append(transaction, events))
     }
 
@@ -136,7 +134,7 @@ const INSERT: &str = "INSERT INTO events (run_id, shim_id, seq, digest, type, ts
 type Key = (String, String, Option<i64>, Option<String>);
 
 /// Adds events within a transaction that holds the lock of writers.
-fn append(transaction: &mut Transaction<'_>, events: &[EventLine<'_>]) -> Result<Appended, Error> {
+fn append(transaction: &mut Transaction<'_>, events: &[EventLine<'_>]) -> Result<AppendResult, Error> {
     let total = events.len() as u64;
     let mut keys = insert(transaction, events)?;
     let added = keys.len() as u64;
@@ -147,7 +145,7 @@ fn append(transaction: &mut Transaction<'_>, events: &[EventLine<'_>]) -> Result
         upsert(transaction, table)?;
     }
     update_runs(transaction, rows.runs())?;
-    Ok(Appended { added, repeated: total - added })
+    Ok(AppendResult { added, repeated: total - added })
 }
 
 fn key(event: &EventLine<'_>) -> Key {
@@ -175,7 +173,6 @@ fn insert(transaction: &mut Transaction<'_>, events: &[EventLine<'_>]) -> Result
     inserted.iter().map(key).collect()
 }
 
-/// Computes the rows of runs anew.
 fn update_runs(transaction: &mut Transaction<'_>, runs: &[&str]) -> Result<(), Error> {
     let text = format!("SELECT {} FROM run_sources WHERE run_id = ANY($1::text[])", RUN_SOURCES.column_names());
     let mut sources: HashMap<String, Vec<Row<'static>>> = HashMap::new();
@@ -207,7 +204,6 @@ fn upsert_text(table: &Table) -> String {
     format!("INSERT INTO {name} ({columns}) SELECT * FROM UNNEST({}) {conflict}", arrays.join(", "))
 }
 
-/// The values of one column.
 enum Array {
     Texts(Vec<Option<String>>),
     Numbers(Vec<Option<i64>>),

@@ -13,7 +13,7 @@ use counterproof_store::write::{self, WriteError};
 
 use crate::line::EventLine;
 use crate::query::open_sources;
-use crate::store::{Appended, EventStore, SourceId, StoreError};
+use crate::store::{AppendResult, EventStore, SourceId, StoreError};
 
 /// The end of the names of spool files.
 const EXTENSION: &str = "jsonl";
@@ -25,9 +25,7 @@ pub struct SpoolFolder(Utf8PathBuf);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingFile {
     pub path: Utf8PathBuf,
-    /// Its size.
     pub bytes: u64,
-    /// Whether its process is running.
     pub state: SpoolState,
 }
 
@@ -55,9 +53,9 @@ impl SpoolFolder {
         Ok(write::create_private_folder(&self.0)?)
     }
 
-    /// Returns the spool file of a source. Its name follows from the source, so that others can find out whether the process of a
-    /// source is alive.
+    /// Returns the spool file of a source.
     pub(crate) fn file(&self, source: &SourceId) -> LineLog {
+        // Its name follows from the source, so that others can find out whether the process of a source is alive.
         let text = format!("{}\n{}", source.run_id, source.shim_id);
         let name = Sha256Digest::from_bytes(text.as_bytes()).to_string();
         LineLog::new(self.0.join(format!("{}.{EXTENSION}", &name[..32])))
@@ -169,7 +167,7 @@ impl SpoolBatch {
 
     /// Adds the events to a store. Invalid lines are set aside in a file next to the spool file. Returns their number,
     /// too.
-    pub(crate) fn move_to(&self, store: &mut dyn EventStore, spool: &Utf8Path) -> Result<(Appended, u64), SpoolError> {
+    pub(crate) fn move_to(&self, store: &mut dyn EventStore, spool: &Utf8Path) -> Result<(AppendResult, u64), SpoolError> {
         let mut events = Vec::with_capacity(self.lines.len());
         let (mut rejected, mut count) = (Vec::new(), 0);
         for line in self.lines.iter().filter(|line| !line.bytes.is_empty()) {
@@ -201,11 +199,10 @@ pub(crate) struct DeadSpool {
     rejected: u64,
 }
 
-/// The outcome of a step.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum SpoolProgress {
     /// Events were moved; others may follow.
-    Moved(Appended),
+    Moved(AppendResult),
     /// All events are in the store, and the file is removed.
     Done {
         /// Number of invalid lines. They are in a file of their own.
@@ -222,17 +219,17 @@ impl DeadSpool {
     }
 
     /// Moves a batch of events to the store.
-    pub(crate) fn step(mut self, store: &mut dyn EventStore) -> Result<(Option<Self>, Step), SpoolError> {
+    pub(crate) fn step(mut self, store: &mut dyn EventStore) -> Result<(Option<Self>, SpoolProgress), SpoolError> {
         let batch = SpoolBatch::read(&mut self.reader, self.writer.length())?;
         if batch.is_empty() {
             return self.finish(store).map(|step| (None, step));
         }
         let (appended, rejected) = batch.move_to(store, self.log.path())?;
         self.rejected += rejected;
-        Ok((Some(self), Step::Moved(appended)))
+        Ok((Some(self), SpoolProgress::Moved(appended)))
     }
 
-    fn finish(self, store: &mut dyn EventStore) -> Result<Step, SpoolError> {
+    fn finish(self, store: &mut dyn EventStore) -> Result<SpoolProgress, SpoolError> {
         // The process had one source, and has not stated its end. After its last batch, the file may have no event that names it.
         for source in open_sources(store)? {
             if self.folder.file(&source).path() == self.log.path() {
@@ -240,13 +237,13 @@ impl DeadSpool {
             }
         }
         self.writer.remove()?;
-        Ok(Step::Done { rejected: self.rejected })
+        Ok(SpoolProgress::Done { rejected: self.rejected })
     }
 }
 
 /// The outcome of [`replay`].
 #[derive(Debug, Default)]
-pub struct Replayed {
+pub struct SpoolReplay {
     /// Number of spool files that were moved.
     pub files: u64,
     /// Number of events that were added to the store.
@@ -258,8 +255,8 @@ pub struct Replayed {
 }
 
 /// Moves the events of all spool files whose processes have ended to the store, and removes the files. Repeating it has no effect.
-pub fn replay(folder: &SpoolFolder, store: &mut dyn EventStore) -> Result<Replayed, SpoolError> {
-    let mut replayed = Replayed::default();
+pub fn replay(folder: &SpoolFolder, store: &mut dyn EventStore) -> Result<SpoolReplay, SpoolError> {
+    let mut replayed = SpoolReplay::default();
     for log in folder.files()? {
         match replay_file(folder, &log, store, &mut replayed) {
             Err(SpoolError::Store(error)) => return Err(SpoolError::Store(error)),
@@ -274,15 +271,15 @@ fn replay_file(
     folder: &SpoolFolder,
     log: &LineLog,
     store: &mut dyn EventStore,
-    replayed: &mut Replayed,
+    replayed: &mut SpoolReplay,
 ) -> Result<(), SpoolError> {
     let mut spool = DeadSpool::take(folder, log)?;
     while let Some(dead) = spool {
         let (rest, step) = dead.step(store)?;
         spool = rest;
         match step {
-            Step::Moved(appended) => replayed.added += appended.added,
-            Step::Done { rejected } => {
+            SpoolProgress::Moved(appended) => replayed.added += appended.added,
+            SpoolProgress::Done { rejected } => {
                 replayed.files += 1;
                 replayed.rejected += rejected;
             }
@@ -294,24 +291,18 @@ fn replay_file(
 /// A spool that cannot be read, written or moved to the store.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
-    /// The folder cannot be read.
     #[error("failed to read the folder `{path}`")]
     Folder {
-        /// The folder.
         path: Utf8PathBuf,
-        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A file or folder cannot be created.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A spool file cannot be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// A file does not have the lines that were written to it. A later attempt finds what is left of them.
     #[error("the spool file `{path}` was changed by another program")]
     Changed {
-        /// The file.
         path: Utf8PathBuf,
     },
     #[error(transparent)]

@@ -11,13 +11,12 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Result, ToSql, params, params_f
 
 use crate::line::EventLine;
 use crate::location::real_path;
-use crate::store::{Appended, BatchRows, Cell, Diagnosis, EventStore, Query, Row, SourceId, StoreError, run_row};
+use crate::store::{AppendResult, BatchRows, Cell, Diagnosis, EventStore, Query, Row, SourceId, StoreError, run_row};
 use crate::tables::{
     ALL, Dialect, INDEXES, MergedRows, RUN_SOURCES, RUNS, SCHEMA_VERSION, Table, create_events, create_index,
     create_table, on_conflict,
 };
 
-/// A ledger in a SQLite file.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: Utf8PathBuf,
@@ -33,8 +32,8 @@ impl SqliteStore {
         Ok(Self::new(path, open_or_create(path)?, Access::ReadWrite))
     }
 
-    /// Opens a ledger that exists. If it cannot be written, it can be read.
     pub fn open(path: &Utf8Path) -> Result<Self, StoreError> {
+        // If it cannot be written, it can be read.
         if !path.exists() {
             return Err(StoreError::Missing { location: path.to_string() });
         }
@@ -76,7 +75,7 @@ impl EventStore for SqliteStore {
         self.access == Access::ReadOnly
     }
 
-    fn append(&mut self, events: &[EventLine<'_>]) -> Result<Appended, StoreError> {
+    fn append(&mut self, events: &[EventLine<'_>]) -> Result<AppendResult, StoreError> {
         self.in_transaction(|connection, statements| statements.append(connection, events))
     }
 
@@ -147,9 +146,8 @@ impl Statements {
         Self { upserts, sources }
     }
 
-    /// Adds events within a transaction.
-    fn append(&self, connection: &Connection, events: &[EventLine<'_>]) -> Result<Appended> {
-        let mut appended = Appended::default();
+    fn append(&self, connection: &Connection, events: &[EventLine<'_>]) -> Result<AppendResult> {
+        let mut appended = AppendResult::default();
         let mut new = Vec::with_capacity(events.len());
         let text =
             "INSERT INTO events (run_id, shim_id, seq, digest, type, ts, line) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
@@ -290,7 +288,6 @@ const IN_URI: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
 enum Access {
     /// Its file and its folder can be written.
     ReadWrite,
-    /// They are protected.
     ReadOnly,
 }
 
@@ -313,8 +310,8 @@ fn open_or_create(path: &Utf8Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Opens a ledger that exists. If it cannot be written, it can be read.
 fn open(path: &Utf8Path) -> Result<(Connection, Access), StoreError> {
+    // If it cannot be written, it can be read.
     reject_folder(path)?;
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let opened = require(&connection, path)
@@ -335,8 +332,9 @@ fn reject_folder(path: &Utf8Path) -> Result<(), StoreError> {
     Err(StoreError::NotALedger { location: path.to_string(), reason })
 }
 
-/// Opens a ledger that cannot be written, because its file or its folder is protected.
+/// Opens a ledger that cannot be written.
 fn open_protected(path: &Utf8Path) -> Result<Connection, StoreError> {
+    // Its file or its folder is protected.
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let is_readable = require(&connection, path);
     let log = Utf8PathBuf::from(format!("{}-wal", real_path(path)));
@@ -376,7 +374,6 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)
 }
 
-/// Checks that there are tables.
 fn require(connection: &Connection, path: &Utf8Path) -> Result<(), StoreError> {
     match check(connection, path)? {
         Some(_) => Ok(()),

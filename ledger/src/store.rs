@@ -19,7 +19,7 @@ pub trait EventStore: Send {
     fn is_read_only(&self) -> bool;
 
     /// Adds events in one transaction, and makes them durable. Events that the store has are skipped.
-    fn append(&mut self, events: &[EventLine<'_>]) -> Result<Appended, StoreError>;
+    fn append(&mut self, events: &[EventLine<'_>]) -> Result<AppendResult, StoreError>;
 
     /// Records that the process of a source has ended without `run_end`.
     fn mark_lost(&mut self, source: &SourceId) -> Result<(), StoreError>;
@@ -32,7 +32,6 @@ pub trait EventStore: Send {
     /// Returns the space of deleted rows to the system.
     fn compact(&mut self) -> Result<(), StoreError>;
 
-    /// Examines the database.
     fn diagnose(&mut self) -> Result<Vec<Diagnosis>, StoreError>;
 
     fn close(self: Box<Self>) -> Result<(), StoreError>;
@@ -56,8 +55,7 @@ pub struct Diagnosis {
 
 /// The outcome of [`EventStore::append`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Appended {
-    /// Number of events that were added.
+pub struct AppendResult {
     pub added: u64,
     /// Number of events that the store had already.
     pub repeated: u64,
@@ -76,14 +74,12 @@ impl Query {
         Self { text: text.into(), values: Vec::new() }
     }
 
-    /// Adds the next value.
     #[must_use]
     pub(crate) fn with<'a>(mut self, value: impl Into<Cell<'a>>) -> Self {
         self.values.push(value.into().into_owned());
         self
     }
 
-    /// Adds text.
     pub(crate) fn push(&mut self, text: &str) {
         self.text.push_str(text);
     }
@@ -121,7 +117,6 @@ struct SourceEvents<'a> {
 }
 
 impl<'a> BatchRows<'a> {
-    /// Merges the rows of events.
     pub(crate) fn new(events: &[&'a EventLine<'a>]) -> Self {
         let (mut calls, mut previews, mut hints, mut policies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for event in events {
@@ -148,7 +143,6 @@ impl<'a> BatchRows<'a> {
         &self.tables
     }
 
-    /// Returns the runs whose rows change.
     pub(crate) fn runs(&self) -> &[&'a str] {
         &self.runs
     }
@@ -274,58 +268,43 @@ fn severity(status: &str) -> u8 {
 /// A store that cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The ledger does not exist.
     #[error("there is no ledger at `{location}`")]
     Missing { location: String },
-    /// The database belongs to another program.
     #[error("`{location}` is not a ledger: {reason}")]
     NotALedger {
         location: String,
-        /// What was found.
         reason: String,
     },
-    /// A newer version of this program has written the database.
     #[error("the ledger `{location}` has schema version {found}; this program supports versions up to {known}")]
     Newer {
         location: String,
-        /// The version of the database.
         found: i64,
-        /// The newest known version.
         known: i64,
     },
-    /// The file was removed or replaced after it was opened.
     #[error("the ledger `{location}` was removed or replaced")]
     Replaced { location: String },
-    /// The file or its folder cannot be created.
     #[error(transparent)]
     Create(#[from] WriteError),
     /// The URL of a PostgreSQL database is invalid, or has a parameter that is not supported.
     #[error("cannot use the URL `{location}`: {reason}")]
     Url {
         location: String,
-        /// What is wrong.
         reason: String,
     },
-    /// A connection with TLS needs the certificates of authorities.
     #[error("cannot connect to `{location}`: the certificates of the system cannot be read: {reason}")]
     Tls {
         location: String,
-        /// What is wrong.
         reason: String,
     },
-    /// The PostgreSQL database failed.
     #[error("failed to use the ledger `{location}`")]
     Postgres {
         location: String,
         /// The error of the server or of the connection.
         source: postgres::Error,
     },
-    /// The SQLite database failed.
     #[error("failed to use the ledger `{path}`")]
     Sqlite {
-        /// The file.
         path: Utf8PathBuf,
-        /// The error of the database.
         source: rusqlite::Error,
     },
 }

@@ -27,7 +27,6 @@ const TERM: u8 = 15;
 /// An agent and how it is run.
 #[derive(Debug)]
 pub struct AgentRun {
-    /// The program and its arguments.
     pub command: Vec<OsString>,
     /// The identity and the settings of the run.
     pub settings: RunSettings,
@@ -41,12 +40,9 @@ pub struct AgentRun {
     pub supervisor: Option<PathBuf>,
 }
 
-/// How an agent ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEnd {
-    /// How its process ended.
     pub ending: Ending,
-    /// The rule that ended the run.
     pub termination: Option<Termination>,
     /// True if a signal to this process, a key of the terminal, or the end of the reader of its output ended the agent.
     pub is_cancelled: bool,
@@ -55,7 +51,6 @@ pub struct AgentEnd {
 }
 
 impl AgentEnd {
-    /// Returns how the run ended.
     pub fn status(&self) -> RunStatus {
         match &self.termination {
             Some(_) => RunStatus::Terminated,
@@ -66,13 +61,10 @@ impl AgentEnd {
     }
 }
 
-/// An agent that was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentRunError {
-    /// The command failed to start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The pipe for the end of the run could not be created.
     #[error("cannot create the pipe by which a rule ends the run")]
     Pipe(#[source] io::Error),
 }
@@ -128,8 +120,9 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
     })
 }
 
-/// Returns true for the signals of the keys that interrupt and quit. On a terminal of its own, only the agent receives them.
+/// Returns true for the signals of the keys that interrupt and quit.
 const fn is_interrupt(ending: Ending) -> bool {
+    // On a terminal of its own, only the agent receives them.
     matches!(ending, Ending::Killed(2 | 3))
 }
 
@@ -148,8 +141,9 @@ fn forward(stream: Stream, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Returns the first event of an agent. Its arguments are not recorded, because they may be secret.
+/// Returns the first event of an agent.
 pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {
+    // Its arguments are not recorded, because they may be secret.
     let meta = [(SOURCE_KIND, AGENT_SOURCE.to_owned()), ("program", program.to_string_lossy().into_owned())];
     let meta: Map<_, _> = meta.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
     EventBody::RunStart {
@@ -162,8 +156,9 @@ pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {
     }
 }
 
-/// Returns the last event of an agent, which ran for `elapsed`. It counts no calls, because the shims do.
+/// Returns the last event of an agent, which ran for `elapsed`.
 pub fn agent_ended(end: &Result<AgentEnd, AgentRunError>, elapsed: Duration) -> EventBody {
+    // It counts no calls, because the shims do.
     let (status, exit) = match end {
         Ok(end) => (end.status(), process_exit(end.ending)),
         Err(error) => (RunStatus::Failed, failed_start(error)),

@@ -18,15 +18,14 @@ pub struct RunSettings {
     pub principal: Option<String>,
     /// The job, as a JSON object. `None` leaves the variable as it is.
     pub workload: Option<String>,
-    /// The policy of the shims.
     pub policy: Option<String>,
-    /// The ledger of the shims.
     pub ledger: Option<String>,
 }
 
 impl RunSettings {
-    /// Returns the changes of the agent's environment. What is not stated stays as it is.
+    /// Returns the changes of the agent's environment.
     pub fn environment(&self) -> BTreeMap<OsString, Option<OsString>> {
+        // What is not stated stays as it is.
         let [run_id, agent_id, env, client, principal, workload] = identity::VARIABLES;
         let stated = [
             (run_id, Some(&self.run_id)),

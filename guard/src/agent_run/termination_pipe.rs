@@ -61,8 +61,8 @@ impl TerminationPipe {
 pub(super) struct TerminationReader(BufReader<File>);
 
 impl TerminationReader {
-    /// Waits for the next request. Everything else that is in the pipe is ignored: any process of the agent can write to it.
     pub(super) fn next(&mut self) -> Termination {
+        // Everything else that is in the pipe is ignored: any process of the agent can write to it.
         loop {
             match self.line() {
                 Ok(line) if line.len() <= MAX_LINE => {

@@ -12,12 +12,11 @@ mod tests;
 pub use recording::{
     Answer, Entry, Header, MAX_MESSAGE_BYTES, Recording, RecordingError, RequestKey, SCHEMA_VERSION, request_key,
 };
-pub use replay::{OnMiss, Replay, ReplayError, Replayed};
+pub use replay::{OnMiss, Replay, ReplayError, CassetteLookup};
 
 /// Largest cassette in bytes. A replay holds it in memory.
 pub const MAX_CASSETTE_BYTES: u64 = 1 << 30;
 
-/// A cassette in use.
 #[derive(Debug)]
 pub enum Cassette {
     /// Answers of the server are recorded.

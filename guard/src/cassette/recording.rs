@@ -34,7 +34,6 @@ const MAX_WAITING_BYTES: usize = 64 << 20;
 /// server ignores the end of its input needs 10 seconds to kill it.
 const LOCK_WITHIN: Duration = Duration::from_secs(20);
 
-/// A cassette that is being recorded.
 #[derive(Debug)]
 pub struct Recording {
     path: Utf8PathBuf,
@@ -53,9 +52,7 @@ struct State {
 #[derive(Debug, Default)]
 struct WaitingRequests {
     requests: HashMap<RequestId, Request>,
-    /// Size of their parameters.
     bytes: usize,
-    /// Number of requests so far.
     count: u64,
 }
 
@@ -69,46 +66,35 @@ struct Request {
 /// A cassette that cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The file exists and is no cassette.
     #[error("`{0}` exists and is not a cassette")]
     NotCassette(Utf8PathBuf),
-    /// The file is a cassette of another server.
     #[error("the cassette `{path}` is of the server `{server_name}`")]
     OtherServer {
-        /// The file.
         path: Utf8PathBuf,
-        /// The server of the cassette.
         server_name: String,
     },
-    /// The file cannot be written.
     #[error("failed to record the cassette `{path}`")]
     Write {
-        /// The file.
         path: Utf8PathBuf,
-        /// The reason.
         source: LogError,
     },
-    /// The file has reached the size that a replay can read.
     #[error("the cassette `{0}` has reached {MAX_CASSETTE_BYTES} bytes: an answer is not recorded")]
     Full(Utf8PathBuf),
     #[error("too many requests wait for an answer: the answer to the oldest (`{method}`) will not be recorded")]
     TooManyRequests {
-        /// The method of the oldest request.
         method: String,
     },
-    /// A line has no JSON form.
     #[error("failed to serialise the answer to a request (`{method}`)")]
     Serialise {
         method: String,
-        /// The reason.
         source: serde_json::Error,
     },
 }
 
 impl Recording {
-    /// Starts a recording in a new file, or continues a cassette of the same server. Only this process writes the file, and only its
-    /// owner can read it.
+    /// Starts a recording in a new file, or continues a cassette of the same server.
     pub fn start(path: &Utf8Path, server_name: &str, redactor: Redactor) -> Result<Self, RecordingError> {
+        // Only this process writes the file, and only its owner can read it.
         let write_error = |source| RecordingError::Write { path: path.to_owned(), source };
         create_private_file(path)
             .map_err(|WriteError { path, source, .. }| write_error(LogError::Write { path, source }))?;
@@ -263,11 +249,9 @@ pub struct Header {
     /// [`SCHEMA_VERSION`].
     pub schema_version: String,
     pub server_name: String,
-    /// The time of the recording.
     pub recorded_at: Timestamp,
 }
 
-/// An answered request.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Entry<'a> {
     pub method: String,
@@ -287,7 +271,6 @@ pub struct Entry<'a> {
 pub enum Answer<'a> {
     #[serde(borrow)]
     Result(&'a RawValue),
-    /// A JSON-RPC error.
     #[serde(borrow)]
     Error(&'a RawValue),
 }
@@ -295,7 +278,6 @@ pub enum Answer<'a> {
 /// Methods whose parameters describe the client. They do not change the answer.
 const BY_METHOD_ALONE: [&str; 2] = ["initialize", "server/discover"];
 
-/// Identifies equal requests.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RequestKey {
     pub method: String,

@@ -27,7 +27,6 @@ pub enum OnMiss {
     Forward,
 }
 
-/// A cassette that is being replayed.
 #[derive(Debug)]
 pub struct Replay {
     path: Utf8PathBuf,
@@ -38,11 +37,11 @@ pub struct Replay {
 
 #[derive(Debug, Default)]
 struct State {
-    answers: HashMap<RequestKey, VecDeque<Recorded>>,
+    answers: HashMap<RequestKey, VecDeque<RecordedAnswer>>,
     /// The names of the tools that were called.
     called: HashSet<String>,
     /// The tools at the start of the last recording that lists them.
-    tools: Option<Recorded>,
+    tools: Option<RecordedAnswer>,
     /// True if the current recording has listed its tools.
     has_listed_tools: bool,
     /// Requests for the tools that were forwarded to the server.
@@ -54,14 +53,14 @@ struct State {
 
 /// A recorded answer: the name of its member, and its JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Recorded {
+struct RecordedAnswer {
     member: &'static str,
     text: String,
 }
 
 /// The result of looking up a request in a cassette.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Replayed {
+pub enum CassetteLookup {
     /// The response, as JSON text.
     Answer(String),
     /// The request is not in the cassette. The response is an error, as JSON text.
@@ -72,27 +71,20 @@ pub enum Replayed {
 /// A cassette that cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The file cannot be read.
     #[error("failed to read the cassette `{path}`")]
     Read {
-        /// The file.
         path: Utf8PathBuf,
-        /// The error of the operating system.
         source: io::Error,
     },
     #[error("invalid cassette: {path}:{line}: {problem}")]
     Line {
-        /// The file.
         path: Utf8PathBuf,
-        /// The line, from 1.
         line: usize,
-        /// What is wrong.
         problem: String,
     },
 }
 
 impl Replay {
-    /// Reads a cassette.
     pub fn read(path: &Utf8Path, on_miss: OnMiss) -> Result<Self, ReplayError> {
         let read_error = |source| ReplayError::Read { path: path.to_owned(), source };
         let bytes = read_file::read_argument(path, MAX_CASSETTE_BYTES).map_err(read_error)?;
@@ -151,30 +143,30 @@ impl Replay {
     }
 
     /// Answers a request. Requests other than tool calls are forwarded if there is a server, which needs its handshake.
-    pub fn request(&self, id: &RequestId, method: &str, params: Option<&str>) -> Replayed {
+    pub fn request(&self, id: &RequestId, method: &str, params: Option<&str>) -> CassetteLookup {
         let mut state = self.state();
         if self.needs_server() && method != TOOLS_CALL {
             if method == "tools/list" {
                 state.asked_for_tools.push(id.clone());
             }
-            return Replayed::Forward;
+            return CassetteLookup::Forward;
         }
         let key = request_key(method, params);
         if let Some(recorded) = state.take(&key) {
-            return Replayed::Answer(response(id, recorded.member, &recorded.text));
+            return CassetteLookup::Answer(response(id, recorded.member, &recorded.text));
         }
         if self.needs_server() {
-            return Replayed::Forward;
+            return CassetteLookup::Forward;
         }
         // A client may ping at any time; a cassette need not have as many answers.
         if method == "ping" {
-            return Replayed::Answer(response(id, "result", "{}"));
+            return CassetteLookup::Answer(response(id, "result", "{}"));
         }
         let miss = state.miss(&key, params);
         let message = miss.to_string();
         state.misses += 1;
         state.first_miss.get_or_insert(miss);
-        Replayed::Missing(response(id, "error", &json!({"code": NOT_RECORDED, "message": message}).to_string()))
+        CassetteLookup::Missing(response(id, "error", &json!({"code": NOT_RECORDED, "message": message}).to_string()))
     }
 
     /// Checks a response of the server to a forwarded request. Returns true if it lists other tools than the cassette.
@@ -201,7 +193,7 @@ impl State {
             Answer::Result(text) => ("result", text),
             Answer::Error(text) => ("error", text),
         };
-        let recorded = Recorded { member, text: text.get().to_owned() };
+        let recorded = RecordedAnswer { member, text: text.get().to_owned() };
         if entry.method == "tools/list" && !std::mem::replace(&mut self.has_listed_tools, true) {
             self.tools = Some(recorded.clone());
         }
@@ -221,7 +213,7 @@ impl State {
     }
 
     /// Takes the next answer to a request. Each answer to a tool call is used once. Other answers can be used again.
-    fn take(&mut self, key: &RequestKey) -> Option<Recorded> {
+    fn take(&mut self, key: &RequestKey) -> Option<RecordedAnswer> {
         let answers = self.answers.get_mut(key)?;
         if key.method == TOOLS_CALL || answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
     }
@@ -238,7 +230,6 @@ const MAX_NAME_CHARS: usize = 100;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Miss {
     pub(super) method: String,
-    /// The tool that is called.
     pub(super) tool: Option<String>,
     /// True if all recorded answers to equal requests were given.
     pub(super) is_used_up: bool,
@@ -259,7 +250,6 @@ pub(super) fn tool_name(method: &str, params: Option<&str>) -> Option<String> {
 }
 
 impl Miss {
-    /// Names the request.
     pub(super) fn request(&self) -> String {
         let short = |name: &str| name.chars().take(MAX_NAME_CHARS).collect::<String>();
         match &self.tool {

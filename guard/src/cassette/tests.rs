@@ -42,7 +42,7 @@ impl Folder {
 
 fn answered(replay: &Replay, number: u64, method: &str, params: Option<&str>) -> Value {
     match replay.request(&id(number), method, params) {
-        Replayed::Answer(text) => serde_json::from_str(&text).unwrap(),
+        CassetteLookup::Answer(text) => serde_json::from_str(&text).unwrap(),
         other => panic!("{other:?}"),
     }
 }
@@ -62,7 +62,7 @@ fn equal_requests_get_the_recorded_answers_in_their_order() {
     assert_eq!(answered(&replay, 8, "tools/call", Some(params))["result"]["text"], "first");
     let second = answered(&replay, 9, "tools/call", Some(params));
     assert_eq!((&second["result"]["text"], &second["id"]), (&json!("second"), &json!(9)));
-    let Replayed::Missing(error) = replay.request(&id(10), "tools/call", Some(params)) else { panic!() };
+    let CassetteLookup::Missing(error) = replay.request(&id(10), "tools/call", Some(params)) else { panic!() };
     assert!(error.contains("are used up"), "{error}");
 }
 
@@ -109,12 +109,12 @@ fn with_a_server_only_recorded_calls_are_answered() {
     drop(recording);
     let replay = folder.replay(OnMiss::Forward);
     assert!(replay.needs_server());
-    assert_eq!(replay.request(&id(1), "tools/list", None), Replayed::Forward);
+    assert_eq!(replay.request(&id(1), "tools/list", None), CassetteLookup::Forward);
     assert!(!replay.has_other_tools(&id(1), r#"{"tools":[{"name":"a"}]}"#));
-    assert_eq!(replay.request(&id(2), "tools/list", None), Replayed::Forward);
+    assert_eq!(replay.request(&id(2), "tools/list", None), CassetteLookup::Forward);
     assert!(replay.has_other_tools(&id(2), r#"{"tools":[{"name":"b"}]}"#));
     answered(&replay, 4, "tools/call", Some(r#"{"name":"a"}"#));
-    assert_eq!(replay.request(&id(5), "tools/call", Some(r#"{"name":"a"}"#)), Replayed::Forward);
+    assert_eq!(replay.request(&id(5), "tools/call", Some(r#"{"name":"a"}"#)), CassetteLookup::Forward);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn the_tools_of_the_last_recording_that_lists_them_are_compared() {
     }
     let replay = folder.replay(OnMiss::Forward);
     for (name, is_other) in [("a", true), ("b", false)] {
-        assert_eq!(replay.request(&id(1), "tools/list", None), Replayed::Forward);
+        assert_eq!(replay.request(&id(1), "tools/list", None), CassetteLookup::Forward);
         let tools = json!({"tools": [{"name": name}]}).to_string();
         assert_eq!(replay.has_other_tools(&id(1), &tools), is_other, "{name}");
     }
@@ -277,7 +277,7 @@ fn a_miss_states_whether_the_tool_the_arguments_or_the_answers_are_missing() {
         ("resources/read", None, "this `resources/read` request: it has requests of this method only with other"),
         ("prompts/get", None, "this `prompts/get` request: it has no requests of this method"),
     ] {
-        let Replayed::Missing(error) = replay.request(&id(9), method, params) else { panic!() };
+        let CassetteLookup::Missing(error) = replay.request(&id(9), method, params) else { panic!() };
         assert!(error.contains(expected) && error.len() < 300 && !error.contains("hunter2"), "{error}");
     }
 }

@@ -6,18 +6,17 @@ use std::time::{Duration, Instant};
 
 use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
 
-use super::exchange::{Answered, OpenRequests, Scope};
+use super::exchange::{ServerMessage, OpenRequests, Scope};
 use super::inspection::CollectedMessage;
 use crate::mcp::{RequestId, ScannedMessage, end_calls, end_scanned_call, read_responses};
 use crate::session::{CallResult, ResultBytes, Session};
 
 /// The calls that no exchange ends. Those that have ended elsewhere meanwhile are still in it.
 #[derive(Debug, Default)]
-pub(super) struct DetachedCalls(Mutex<HashMap<Scope, Detached>>);
+pub(super) struct DetachedCalls(Mutex<HashMap<Scope, DetachedSession>>);
 
-/// The calls of one session.
 #[derive(Debug)]
-struct Detached {
+struct DetachedSession {
     calls: Vec<(RequestId, CallId)>,
     /// Number of streams on which a response can come.
     streams: usize,
@@ -25,7 +24,7 @@ struct Detached {
     seen: Instant,
 }
 
-impl Default for Detached {
+impl Default for DetachedSession {
     fn default() -> Self {
         Self { calls: Vec::new(), streams: 0, seen: Instant::now() }
     }
@@ -70,7 +69,7 @@ impl DetachedCalls {
 
     /// Cancels the calls of sessions that have had no stream for some time.
     pub(super) fn end_abandoned(&self, after: Duration, session: &Session, open: &OpenRequests) {
-        let is_abandoned = |detached: &Detached| detached.streams == 0 && detached.seen.elapsed() >= after;
+        let is_abandoned = |detached: &DetachedSession| detached.streams == 0 && detached.seen.elapsed() >= after;
         let abandoned: Vec<_> = self.scopes().extract_if(|_, detached| is_abandoned(detached)).collect();
         for (scope, detached) in abandoned {
             for (id, call) in detached.calls {
@@ -81,7 +80,7 @@ impl DetachedCalls {
         }
     }
 
-    fn update(&self, scope: &Scope, change: impl FnOnce(&mut Detached)) {
+    fn update(&self, scope: &Scope, change: impl FnOnce(&mut DetachedSession)) {
         let mut scopes = self.scopes();
         let detached = scopes.entry(scope.clone()).or_default();
         change(detached);
@@ -91,7 +90,7 @@ impl DetachedCalls {
         }
     }
 
-    fn scopes(&self) -> MutexGuard<'_, HashMap<Scope, Detached>> {
+    fn scopes(&self) -> MutexGuard<'_, HashMap<Scope, DetachedSession>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -139,14 +138,14 @@ impl EarlyResponses {
             }
             waiting.push_back(EarlyResponse { calls, message: message() });
         };
-        let answered = Answered::read(message);
+        let answered = ServerMessage::read(message);
         match &answered {
-            Answered::Responses(responses) => {
+            ServerMessage::Responses(responses) => {
                 for response in responses {
                     add(&response.id, &|| EarlyMessage::Whole(response.text.to_owned()));
                 }
             }
-            Answered::Scanned { found, length } => {
+            ServerMessage::Scanned { found, length } => {
                 if let (Some(id), Some(_)) = (&found.id, &found.response) {
                     add(id, &|| EarlyMessage::Scanned { found: found.clone(), length: *length });
                 }
@@ -204,7 +203,7 @@ mod tests {
 
     use super::*;
     use crate::session::tests::session;
-    use crate::session::{IncomingArgs, IncomingCall, Verdict};
+    use crate::session::{IncomingArgs, IncomingCall, Admission};
 
     #[test]
     fn calls_are_abandoned_when_no_stream_of_their_session_is_open() {
@@ -214,7 +213,7 @@ mod tests {
         let args = json!({});
         let args = IncomingArgs::Inspected { value: &args, text: Cow::Borrowed("{}") };
         let begun = session.begin(&IncomingCall { tool_name: "a", args, bytes_in: 1, retry: None });
-        let Verdict::Forward(call) = begun else { panic!("{begun:?}") };
+        let Admission::Forward(call) = begun else { panic!("{begun:?}") };
         open.insert((scope.clone(), id.clone()), call.clone());
         detached.stream_starts(&scope);
         detached.add(&scope, vec![(id, call)], &open);

@@ -33,22 +33,18 @@ pub(super) struct Exchange {
     /// Number of bytes that are still to come, if it is known. The body is not read beyond them.
     remaining: Option<u64>,
     is_over: bool,
-    /// Why the request has no response.
     failure: Option<String>,
 }
 
 /// How the body of a response is read.
 #[derive(Debug)]
 enum Reader {
-    /// One JSON document.
     Document(MessageBuffer),
-    /// Server-sent events.
     Events(Box<EventStream>),
     /// A format that is not read.
     Opaque,
 }
 
-/// How a response ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResponseEnd {
     /// With its last byte.
@@ -66,7 +62,6 @@ impl Exchange {
         Self { shared, scope, calls, reader, status, remaining: None, is_over: false, failure: None }
     }
 
-    /// Reads the head of the response.
     pub(super) fn start_response(&mut self, head: &Parts) {
         self.status = head.status;
         if head.status == StatusCode::ACCEPTED {
@@ -206,24 +201,23 @@ impl Shared {
         if *scope == Scope::Unnamed {
             return early.record(session, open, message);
         }
-        Answered::read(message).end_calls(session, |id| open.take(&(scope.clone(), id.clone())));
+        ServerMessage::read(message).end_calls(session, |id| open.take(&(scope.clone(), id.clone())));
     }
 }
 
 /// A message as a response, or as several.
-pub(super) enum Answered<'a> {
+pub(super) enum ServerMessage<'a> {
     /// The responses of a message that can be read as a whole.
     Responses(Vec<Response<'a>>),
     /// What was found in any other message.
     Scanned {
-        /// The fields that decide.
         found: Box<ScannedMessage>,
         /// Size in bytes.
         length: u64,
     },
 }
 
-impl<'a> Answered<'a> {
+impl<'a> ServerMessage<'a> {
     pub(super) fn read(message: &'a CollectedMessage) -> Self {
         match message {
             CollectedMessage::Whole(bytes) => {
@@ -271,7 +265,7 @@ mod tests {
 
     use super::*;
     use crate::session::tests::session;
-    use crate::session::{IncomingArgs, IncomingCall, Verdict};
+    use crate::session::{IncomingArgs, IncomingCall, Admission};
 
     fn head(status: StatusCode, content_type: &'static str) -> Parts {
         let mut head = Response::new(()).into_parts().0;
@@ -284,8 +278,8 @@ mod tests {
         let args = json!({});
         let args = IncomingArgs::Inspected { value: &args, text: Cow::Borrowed("{}") };
         match session.begin(&IncomingCall { tool_name: "a", args, bytes_in: 1, retry: None }) {
-            Verdict::Forward(call) => call,
-            refused @ Verdict::Refuse(_) => panic!("{refused:?}"),
+            Admission::Forward(call) => call,
+            refused @ Admission::Refuse(_) => panic!("{refused:?}"),
         }
     }
 

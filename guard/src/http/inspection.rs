@@ -10,7 +10,7 @@ use counterproof_ledger::event::CallId;
 use super::exchange::{OpenRequests, Scope};
 use super::request_body::{ContentType, RequestBody, is_compressed};
 use crate::mcp::{
-    Answers, ClientMessage, Decided, MessageHandler, RequestId, ScannedMessage, Scanner, TOOLS_CALL, ToServer,
+    Answers, ClientMessage, MessageDecisions, MessageHandler, RequestId, ScannedMessage, Scanner, TOOLS_CALL, ToServer,
     decide_messages, decide_scanned, error_message, read_client_messages, uninspected_message,
 };
 use crate::session::{MAX_INSPECT_BYTES, Problem, Session};
@@ -23,18 +23,16 @@ pub(super) struct Inspection<'a> {
     pub(super) headers: &'a HeaderMap,
 }
 
-/// What happens to a request.
 #[derive(Debug)]
-pub(super) enum Inspected {
+pub(super) enum RequestDecision {
     /// It is sent to the server.
-    Forward(Forwarded),
+    Forward(ForwardedRequest),
     /// It is answered by the proxy.
     Answer(Answer),
 }
 
-/// A request for the server.
 #[derive(Debug)]
-pub(super) struct Forwarded {
+pub(super) struct ForwardedRequest {
     pub(super) body: RequestBody,
     pub(super) calls: Vec<(RequestId, CallId)>,
     /// The id of the only message, for an error of the proxy.
@@ -45,7 +43,6 @@ pub(super) struct Forwarded {
     pub(super) terminates: bool,
 }
 
-/// An answer of the proxy.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: StatusCode,
@@ -83,8 +80,8 @@ impl MessageHandler for Calls<'_> {
 }
 
 impl Inspection<'_> {
-    /// Decides about a request. Forwarded calls are open from now on.
-    pub(super) fn inspect(&self, body: RequestBody) -> Inspected {
+    /// Decides about a request. ForwardedRequest calls are open from now on.
+    pub(super) fn inspect(&self, body: RequestBody) -> RequestDecision {
         if body.is_empty() {
             return forward(body);
         }
@@ -97,14 +94,14 @@ impl Inspection<'_> {
         }
     }
 
-    fn small(&self, bytes: Vec<u8>) -> Inspected {
+    fn small(&self, bytes: Vec<u8>) -> RequestDecision {
         let messages = match read_client_messages(&bytes) {
             Ok(messages) => messages,
             Err(_) if self.is_form(&bytes) => return forward(RequestBody::Small(bytes)),
             Err(problem) => return self.uninspected(RequestBody::Small(bytes), &problem.to_string()),
         };
         if let Some(answer) = self.mirrored(&messages.messages) {
-            return Inspected::Answer(answer);
+            return RequestDecision::Answer(answer);
         }
         let mut calls = self.calls();
         let Ok(decided) = decide_messages(self.session, &messages, &mut calls);
@@ -113,7 +110,7 @@ impl Inspection<'_> {
     }
 
     /// Decides about a body that is larger than the limit of the inspection.
-    fn large(&self, body: RequestBody) -> Inspected {
+    fn large(&self, body: RequestBody) -> RequestDecision {
         let mut scanner = Scanner::default();
         if let Err(error) = body.read_pieces(|piece| scanner.push(piece)) {
             return self.uninspected(body, &format!("the body cannot be read back from its temporary file: {error}"));
@@ -123,7 +120,7 @@ impl Inspection<'_> {
             return self.uninspected(body, &problem);
         }
         if let Some(answer) = self.contradicted(found.is_call.then_some(&*found.tool_name), found.id.as_ref()) {
-            return Inspected::Answer(answer);
+            return RequestDecision::Answer(answer);
         }
         let mut calls = self.calls();
         let decided = decide_scanned(self.session, &found, body.len(), &mut calls);
@@ -156,12 +153,12 @@ impl Inspection<'_> {
     }
 
     /// Handles a body that cannot be inspected.
-    fn uninspected(&self, body: RequestBody, problem: &str) -> Inspected {
+    fn uninspected(&self, body: RequestBody, problem: &str) -> RequestDecision {
         self.session.report(Problem::Uninspected, problem);
         if !self.session.fails_closed() {
             return forward(body);
         }
-        Inspected::Answer(Answer {
+        RequestDecision::Answer(Answer {
             status: StatusCode::BAD_REQUEST,
             body: uninspected_message(problem),
             terminates: false,
@@ -184,28 +181,28 @@ impl Answer {
     }
 }
 
-fn forward(body: RequestBody) -> Inspected {
-    Inspected::Forward(Forwarded { body, calls: Vec::new(), id: None, answers: Vec::new(), terminates: false })
+fn forward(body: RequestBody) -> RequestDecision {
+    RequestDecision::Forward(ForwardedRequest { body, calls: Vec::new(), id: None, answers: Vec::new(), terminates: false })
 }
 
 /// Turns decisions into a request to the server or an answer.
 fn decided_request(
     body: RequestBody,
-    decided: Decided,
+    decided: MessageDecisions,
     calls: Vec<(RequestId, CallId)>,
     id: Option<RequestId>,
-) -> Inspected {
-    let Decided { to_server, answers } = decided;
+) -> RequestDecision {
+    let MessageDecisions { to_server, answers } = decided;
     let body = match to_server {
         ToServer::Unchanged => body,
         ToServer::Rest(rest) => RequestBody::Small(rest.into_bytes()),
-        ToServer::Nothing => return Inspected::Answer(Answer::new(&answers)),
+        ToServer::Nothing => return RequestDecision::Answer(Answer::new(&answers)),
     };
-    Inspected::Forward(Forwarded { body, calls, id, answers: answers.texts, terminates: answers.terminates })
+    RequestDecision::Forward(ForwardedRequest { body, calls, id, answers: answers.texts, terminates: answers.terminates })
 }
 
-/// Returns the id of a request. A response has only the id of its request.
 fn request_id<'a>(message: &'a ClientMessage<'_>) -> Option<&'a RequestId> {
+    // A response has only the id of its request.
     message.id().filter(|_| message.method().is_some())
 }
 
@@ -240,7 +237,6 @@ fn decoded(value: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Collects one message.
 #[derive(Debug, Default)]
 pub(super) struct MessageBuffer {
     bytes: Vec<u8>,
@@ -253,7 +249,6 @@ pub(super) enum CollectedMessage {
     Whole(Vec<u8>),
     /// What was found in a larger message.
     Scanned {
-        /// The fields that decide.
         found: Box<ScannedMessage>,
         /// Size in bytes.
         length: u64,
@@ -261,7 +256,6 @@ pub(super) enum CollectedMessage {
 }
 
 impl MessageBuffer {
-    /// Adds a piece.
     pub(super) fn push(&mut self, piece: &[u8]) {
         self.length += piece.len() as u64;
         if self.scanner.is_none() {

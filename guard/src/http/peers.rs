@@ -17,13 +17,10 @@ pub struct PeerRules {
     origins: Vec<String>,
 }
 
-/// Why a request is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unaccepted {
-    /// The host is missing, or is not one of the proxy.
+pub(super) enum PeerError {
     #[error("the host of the request is not allowed; see --allow-host")]
     Host,
-    /// The origin is another one.
     #[error("the origin of the request is not allowed; see --allow-origin")]
     Origin,
 }
@@ -34,18 +31,17 @@ impl PeerRules {
         Self { is_loopback: address.ip().is_loopback(), hosts, origins }
     }
 
-    /// Checks a request.
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Unaccepted> {
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), PeerError> {
         let host = uri.authority().cloned().or_else(|| authority(headers.get(HOST)?));
         let host = host.as_ref().map(Authority::host);
         let is_named = |name: &str| self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
         // On other addresses the names of the machine are not known. They are checked if they are listed.
         let checks_host = self.is_loopback || !self.hosts.is_empty();
         if checks_host && !host.is_some_and(|name| is_loopback(name) || is_named(name)) {
-            return Err(Unaccepted::Host);
+            return Err(PeerError::Host);
         }
         let mut origins = headers.get_all(ORIGIN).iter();
-        if origins.all(|origin| self.is_allowed_origin(origin, host)) { Ok(()) } else { Err(Unaccepted::Origin) }
+        if origins.all(|origin| self.is_allowed_origin(origin, host)) { Ok(()) } else { Err(PeerError::Origin) }
     }
 
     fn is_allowed_origin(&self, origin: &HeaderValue, host: Option<&str>) -> bool {
@@ -64,8 +60,9 @@ fn authority(host: &HeaderValue) -> Option<Authority> {
     host.to_str().ok()?.parse().ok()
 }
 
-/// True for names and addresses of this machine. A web page cannot have them.
+/// True for names and addresses of this machine.
 fn is_loopback(host: &str) -> bool {
+    // A web page cannot have them.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
@@ -74,7 +71,7 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn check(rules: &PeerRules, host: &'static str, origin: Option<&'static str>) -> Result<(), Unaccepted> {
+    fn check(rules: &PeerRules, host: &'static str, origin: Option<&'static str>) -> Result<(), PeerError> {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, HeaderValue::from_static(host));
         if let Some(origin) = origin {
@@ -92,13 +89,13 @@ mod tests {
         for host in
             ["evil.example", "evil.example:3000", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", ""]
         {
-            assert_eq!(check(&rules, host, None), Err(Unaccepted::Host), "{host}");
+            assert_eq!(check(&rules, host, None), Err(PeerError::Host), "{host}");
         }
         for origin in ["http://localhost:6274", "https://127.0.0.1", "http://[::1]:1"] {
             assert_eq!(check(&rules, "localhost", Some(origin)), Ok(()), "{origin}");
         }
         for origin in ["http://evil.example", "null", "", "http://localhost.evil.example", "file://"] {
-            assert_eq!(check(&rules, "localhost", Some(origin)), Err(Unaccepted::Origin), "{origin}");
+            assert_eq!(check(&rules, "localhost", Some(origin)), Err(PeerError::Origin), "{origin}");
         }
     }
 
@@ -107,7 +104,7 @@ mod tests {
         let (hosts, origins) = (vec!["tools.example".to_owned()], vec!["https://app.example".to_owned()]);
         let rules = PeerRules::new("127.0.0.1:80".parse().unwrap(), hosts, origins);
         assert_eq!(check(&rules, "Tools.example:8080", Some("https://app.example")), Ok(()));
-        assert_eq!(check(&rules, "tools.example", Some("http://app.example")), Err(Unaccepted::Origin));
+        assert_eq!(check(&rules, "tools.example", Some("http://app.example")), Err(PeerError::Origin));
     }
 
     #[test]
@@ -115,6 +112,6 @@ mod tests {
         let rules = PeerRules::new("0.0.0.0:80".parse().unwrap(), Vec::new(), Vec::new());
         assert_eq!(check(&rules, "tools.example", None), Ok(()));
         assert_eq!(check(&rules, "tools.example", Some("http://tools.example")), Ok(()));
-        assert_eq!(check(&rules, "tools.example", Some("http://evil.example")), Err(Unaccepted::Origin));
+        assert_eq!(check(&rules, "tools.example", Some("http://evil.example")), Err(PeerError::Origin));
     }
 }

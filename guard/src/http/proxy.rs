@@ -20,7 +20,7 @@ use super::detached_calls::DetachedCalls;
 use super::detached_calls::EarlyResponses;
 use super::exchange::{Exchange, ResponseEnd, Shared};
 use super::exchange::{OpenRequests, Scope};
-use super::inspection::{Answer, Forwarded, Inspected, Inspection};
+use super::inspection::{Answer, ForwardedRequest, RequestDecision, Inspection};
 use super::request_body::{ContentType, is_compressed};
 use super::request_body::{ReadError, RequestBody};
 use super::response_body::ResponseBody;
@@ -44,7 +44,6 @@ const INTERNAL_ERROR: i64 = -32603;
 
 const INVALID_REQUEST: i64 = -32600;
 
-/// Forwards requests to one server.
 pub(super) struct Proxy {
     pub(super) session: Arc<Session>,
     pub(super) upstream: Upstream,
@@ -96,7 +95,6 @@ impl Proxy {
         }
     }
 
-    /// Answers a request.
     pub(super) async fn handle(&self, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
         if let Err(problem) = self.peers.check(&parts.uri, &parts.headers) {
@@ -118,13 +116,13 @@ impl Proxy {
         let inspection =
             Inspection { session: &self.session, open: &self.open, scope: &scope, headers: &parts.headers };
         match inspection.inspect(body) {
-            Inspected::Answer(Answer { status, body, terminates }) => {
+            RequestDecision::Answer(Answer { status, body, terminates }) => {
                 if terminates {
                     self.stop();
                 }
                 answer(status, body)
             }
-            Inspected::Forward(forwarded) => self.forward(parts, scope, forwarded).await,
+            RequestDecision::Forward(forwarded) => self.forward(parts, scope, forwarded).await,
         }
     }
 
@@ -136,8 +134,8 @@ impl Proxy {
         }
     }
 
-    async fn forward(&self, parts: Parts, scope: Scope, forwarded: Forwarded) -> Response<Body> {
-        let Forwarded { body, calls, id, answers, terminates } = forwarded;
+    async fn forward(&self, parts: Parts, scope: Scope, forwarded: ForwardedRequest) -> Response<Body> {
+        let ForwardedRequest { body, calls, id, answers, terminates } = forwarded;
         // From here on the exchange ends its calls, also if the client disconnects before the response.
         let shared = Shared {
             session: self.session.clone(),
@@ -226,11 +224,8 @@ fn as_json(headers: &mut HeaderMap) {
 /// What the body of a response is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
-    /// No body.
     None,
-    /// JSON.
     Json,
-    /// Server-sent events.
     Events,
     /// Text of another type, or compressed.
     Other,
@@ -269,20 +264,14 @@ fn answer(status: StatusCode, body: String) -> Response<Body> {
 /// Calls that have not ended this long after the proxy was stopped are cut off.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What a proxy is made of.
 pub struct ProxyOptions {
-    /// The run.
     pub session: Arc<Session>,
-    /// The server.
     pub upstream: UpstreamUrl,
-    /// Which requests are accepted.
     pub peers: PeerRules,
 }
 
-/// Why a proxy could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
-    /// The HTTP client could not be created.
     #[error("cannot create the HTTP client: {0}")]
     Client(#[source] reqwest::Error),
     #[error("the listener failed: {0}")]

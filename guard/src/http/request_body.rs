@@ -31,10 +31,8 @@ pub(super) enum RequestBody {
 /// Why a body was not read to its end.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReadError {
-    /// The client broke off.
     #[error("the client closed the connection within the request")]
     ClientGone,
-    /// There is no room for the body, neither in memory nor on disk.
     #[error("the request is too large to be held back for inspection: {0}")]
     Buffer(#[source] io::Error),
 }
@@ -160,9 +158,7 @@ impl<I: Iterator<Item = io::Result<Bytes>> + Unpin> HttpBody for PieceBody<I> {
 /// The types of bodies that the proxy treats differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentType {
-    /// JSON.
     Json,
-    /// Server-sent events.
     Events,
     /// The fields of a form.
     Form,
@@ -171,7 +167,6 @@ pub(super) enum ContentType {
 }
 
 impl ContentType {
-    /// Reads the type of a body.
     pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         let value = headers.get(CONTENT_TYPE).map_or(b"".as_slice(), |value| value.as_bytes());
         // Parameters, such as the charset, do not matter.

@@ -17,7 +17,6 @@ pub(super) type Stopping = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// What is added to a JSON document, so that it is the response to a whole batch.
 #[derive(Debug)]
 enum Batch {
-    /// Nothing.
     Unchanged,
     /// These answers to refused calls come first. The document has not started.
     Starts(String),
@@ -162,7 +161,7 @@ const FIELD_BYTES: usize = 5;
 /// Reads events from pieces of a stream.
 #[derive(Debug, Default)]
 pub(super) struct EventStream {
-    part: LinePart,
+    part: FieldState,
     /// The start of the current line, while it may be the name of a field.
     name: Vec<u8>,
     /// The data of the current event, if it has any.
@@ -175,7 +174,7 @@ pub(super) struct EventStream {
 
 /// The part of a line that comes next.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum LinePart {
+enum FieldState {
     #[default]
     Name,
     /// The optional space before a value.
@@ -198,9 +197,9 @@ impl EventStream {
                 continue;
             }
             match self.part {
-                LinePart::Data | LinePart::Skipped => {
+                FieldState::Data | FieldState::Skipped => {
                     let end = memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
-                    if let (LinePart::Data, Some(data)) = (self.part, &mut self.data) {
+                    if let (FieldState::Data, Some(data)) = (self.part, &mut self.data) {
                         data.push(&rest[..end]);
                     }
                     rest = &rest[end..];
@@ -209,16 +208,16 @@ impl EventStream {
                         rest = &rest[1..];
                     }
                 }
-                LinePart::DataStart => {
-                    self.part = LinePart::Data;
+                FieldState::DataStart => {
+                    self.part = FieldState::Data;
                     rest = rest.strip_prefix(b" ").unwrap_or(rest);
                 }
-                LinePart::Name => {
+                FieldState::Name => {
                     rest = &rest[1..];
                     match first {
                         b'\r' | b'\n' => self.end_line(first, &mut event),
                         b':' => self.start_value(),
-                        _ if self.name.len() == FIELD_BYTES => self.part = LinePart::Skipped,
+                        _ if self.name.len() == FIELD_BYTES => self.part = FieldState::Skipped,
                         _ => self.name.push(first),
                     }
                 }
@@ -228,10 +227,10 @@ impl EventStream {
 
     fn start_value(&mut self) {
         self.has_ids |= self.name == b"id";
-        self.part = LinePart::Skipped;
+        self.part = FieldState::Skipped;
         if self.name == b"data" {
             self.start_data();
-            self.part = LinePart::DataStart;
+            self.part = FieldState::DataStart;
         }
     }
 
@@ -244,7 +243,7 @@ impl EventStream {
 
     fn end_line(&mut self, end: u8, event: &mut impl FnMut(CollectedMessage)) {
         self.after_cr = end == b'\r';
-        if self.part == LinePart::Name {
+        if self.part == FieldState::Name {
             match &*self.name {
                 b"" => self.data.take().into_iter().for_each(|mut data| event(data.take())),
                 b"data" => self.start_data(),
@@ -252,7 +251,7 @@ impl EventStream {
             }
         }
         self.name.clear();
-        self.part = LinePart::Name;
+        self.part = FieldState::Name;
     }
 }
 

@@ -25,10 +25,8 @@ pub struct UpstreamUrl(Url);
 /// An invalid URL. The messages do not quote it, because it may contain credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamUrlError {
-    /// The text is not a URL.
     #[error("invalid URL: {0}; write all of it, such as `https://tools.example/mcp`")]
     Syntax(<Url as FromStr>::Err),
-    /// The scheme is not http or https.
     #[error("unsupported scheme `{0}`; use http or https")]
     Scheme(String),
 }
@@ -106,7 +104,6 @@ impl std::fmt::Debug for UpstreamUrl {
     }
 }
 
-/// Sends requests to one server.
 #[derive(Debug)]
 pub(super) struct Upstream {
     client: Client,
@@ -135,7 +132,6 @@ impl Upstream {
         Ok(Self { client, url })
     }
 
-    /// The URL of the server.
     pub(super) const fn url(&self) -> &UpstreamUrl {
         &self.url
     }
@@ -155,8 +151,9 @@ impl Upstream {
         }
     }
 
-    /// Describes a request without a response. The client's own message is not passed on, because it contains the whole URL.
+    /// Describes a request without a response.
     pub(super) fn failure(&self, error: &reqwest::Error) -> String {
+        // The client's own message is not passed on, because it contains the whole URL.
         let url = self.url.recorded();
         if error.is_timeout() {
             return format!("{url} accepted no connection in time");
@@ -181,7 +178,6 @@ pub(super) struct Reachability {
 }
 
 impl Reachability {
-    /// Counts a request with a response.
     pub(super) fn answered(&self) {
         self.answered.fetch_add(1, Ordering::Relaxed);
     }

@@ -15,13 +15,10 @@ pub enum Client {
     ClaudeDesktop,
     Codex,
     Cursor,
-    /// Visual Studio Code.
     VsCode,
-    /// Gemini CLI.
     Gemini,
 }
 
-/// A text that names no client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the client is unknown; known clients: claude-code, claude-desktop, codex, cursor, vscode, gemini")]
 pub struct UnknownClient;
@@ -31,13 +28,11 @@ pub struct UnknownClient;
 pub enum Platform {
     /// Linux and other systems with the folders of XDG.
     Linux,
-    /// macOS.
     MacOs,
     Windows,
 }
 
 impl Platform {
-    /// The system of this program.
     pub const fn current() -> Self {
         if cfg!(windows) {
             Self::Windows
@@ -53,7 +48,6 @@ impl Client {
     pub const ALL: [Client; 6] =
         [Self::ClaudeCode, Self::ClaudeDesktop, Self::Codex, Self::Cursor, Self::VsCode, Self::Gemini];
 
-    /// The name in commands.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -65,7 +59,6 @@ impl Client {
         }
     }
 
-    /// The name in policies and events.
     pub(super) const fn agent_client(self) -> AgentClient {
         match self {
             Self::ClaudeCode | Self::ClaudeDesktop => AgentClient::Claude,

@@ -18,10 +18,8 @@ use super::wrap::AddedVariables;
 /// The mark at the start of some files of Windows.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// A configuration that was read.
 #[derive(Debug)]
 pub(super) struct ConfigFile {
-    /// The path that the user knows.
     pub(super) path: Utf8PathBuf,
     /// The file itself, if `path` is a symbolic link.
     target: Utf8PathBuf,
@@ -126,8 +124,9 @@ pub(super) fn record_path(config: &Utf8Path) -> Utf8PathBuf {
     with_suffix(config, ".counterproof-import.json")
 }
 
-/// The names of backups, in the order in which they are used. An older original is never overwritten.
+/// The names of backups, in the order in which they are used.
 pub(super) fn backup_paths(config: &Utf8Path) -> impl Iterator<Item = Utf8PathBuf> {
+    // An older original is never overwritten.
     let first = with_suffix(config, ".counterproof-backup");
     let further = (2..=MAX_BACKUPS).map({
         let config = config.to_owned();
@@ -149,7 +148,6 @@ pub(super) struct ImportRecord {
     /// The digest of the configuration after the import. `None` if the configuration was edited between two imports: the original
     /// lacks those edits.
     pub(super) imported_sha256: Option<Sha256Digest>,
-    /// The program in the configuration.
     pub(super) program: String,
     /// The variables that the import added to entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -10,12 +10,10 @@ use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use toml_edit::{Document, InlineTable, Item, Key, Table, Value};
 
-/// The language of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
     /// JSON, with comments and trailing commas.
     Json,
-    /// TOML.
     Toml,
 }
 
@@ -37,7 +35,6 @@ pub(super) enum NodeValue {
     Other,
 }
 
-/// An object or a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Object {
     pub(super) layout: Layout,
@@ -57,7 +54,6 @@ pub(super) enum Layout {
     TomlInlineDotted,
 }
 
-/// A property of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Property {
     pub(super) name: String,
@@ -129,8 +125,8 @@ fn empty() -> Node {
     Node { span: 0..0, value: NodeValue::Object(Object { layout: Layout::Json, properties: Vec::new() }) }
 }
 
-/// The parser limits the depth.
 fn json_node(value: &ast::Value<'_>) -> Result<Node, SyntaxError> {
+    // The recursion is bounded: the parser limits the depth.
     let range = value.range();
     let node_value = match value {
         ast::Value::Object(object) => NodeValue::Object(json_object(object)?),
@@ -236,7 +232,6 @@ impl<'a> TextEdits<'a> {
         Self { text, language, edits: Vec::new() }
     }
 
-    /// Returns the changed text.
     pub(super) fn apply(mut self) -> String {
         // Stable: insertions at one place stay in their order.
         self.edits.sort_by_key(|(range, _)| range.start);

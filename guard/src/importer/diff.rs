@@ -16,7 +16,6 @@ use crate::secrets::{MASK, redactor};
 /// Printed where more than the entries of servers differs, or where a version has no entries.
 const NOT_SHOWN: &str = "@@ other lines differ; they are not shown, because they may contain secrets @@\n";
 
-/// Two versions of a configuration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Versions<'a> {
     pub(super) client: Client,

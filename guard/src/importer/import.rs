@@ -11,33 +11,26 @@ use serde::Serialize;
 use super::Client;
 use super::config_file::{ConfigFile, ImportRecord, backup_paths};
 use super::diff::Versions;
-use super::wrap::{Changed, ServerChange, ShimCommand, wrap};
+use super::wrap::{ConfigChange, ServerChange, ShimCommand, wrap};
 
-/// Whether files are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Files are written.
     Write,
     /// Nothing is written, and the report has the difference.
     DryRun,
 }
 
-/// What is imported.
 #[derive(Debug, Clone)]
 pub struct ImportOptions<'a> {
     pub client: Client,
-    /// The configuration.
     pub config: &'a Utf8Path,
     /// The command by which the client starts the guard.
     pub shim: ShimCommand,
-    /// Whether files are written.
     pub mode: Mode,
 }
 
-/// The outcome of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
-    /// The configuration.
     pub config: Utf8PathBuf,
     /// Whether the configuration changed, or would change.
     pub is_changed: bool,
@@ -85,10 +78,9 @@ pub fn import(options: &ImportOptions<'_>) -> Result<ImportReport, ImportError> 
     Ok(report)
 }
 
-/// A configuration that is written.
 struct NewConfig<'a> {
     bytes: &'a [u8],
-    changed: &'a Changed,
+    changed: &'a ConfigChange,
     /// The program of the guard in it.
     program: &'a str,
 }
@@ -123,65 +115,44 @@ fn write(file: &ConfigFile, record: Option<ImportRecord>, new: &NewConfig<'_>) -
 /// An import or a restoration that changed nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The configuration does not exist.
     #[error("the configuration `{path}` does not exist")]
     Missing {
-        /// The file.
         path: Utf8PathBuf,
     },
-    /// A file cannot be read.
     #[error("cannot read `{path}`")]
     Read {
-        /// The file.
         path: Utf8PathBuf,
-        /// The error of the operating system.
         source: io::Error,
     },
     /// The configuration is not valid. The message quotes no part of it, because it may contain secrets.
     #[error("the configuration `{path}` is invalid: line {}, column {}: {message}", .position.line, .position.column)]
     Invalid {
-        /// The file.
         path: Utf8PathBuf,
-        /// The place of the error.
         position: Position,
-        /// What is wrong.
         message: String,
     },
-    /// The configuration belongs to another user, who could not write it any more.
     #[error("the configuration `{path}` belongs to the user with the id {owner}")]
     OtherOwner {
-        /// The file.
         path: Utf8PathBuf,
-        /// The user.
         owner: u32,
     },
-    /// Another program wrote the configuration in the meantime.
     #[error("the configuration `{path}` was changed by another program in the meantime")]
     Changed {
-        /// The file.
         path: Utf8PathBuf,
     },
-    /// The original was not saved.
     #[error("there is no backup of `{path}`")]
     NoBackup {
-        /// The configuration.
         path: Utf8PathBuf,
     },
-    /// The backup is not the file that the import wrote.
     #[error("the backup `{path}` was changed after the import")]
     ChangedBackup {
-        /// The backup.
         path: Utf8PathBuf,
     },
-    /// A file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A file cannot be removed.
     #[error("cannot remove `{path}`")]
     Remove {
-        /// The file.
         path: Utf8PathBuf,
-        /// The error of the operating system.
         source: io::Error,
     },
 }

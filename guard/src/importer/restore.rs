@@ -13,22 +13,18 @@ use super::import::Mode;
 use super::wrap::{ServerChange, unwrap};
 use super::{Client, ImportError};
 
-/// What is restored.
 #[derive(Debug, Clone)]
 pub struct RestoreOptions<'a> {
     pub client: Client,
-    /// The configuration.
     pub config: &'a Utf8Path,
     /// Whether the original replaces a configuration that was edited after the import.
     pub discards_edits: bool,
-    /// Whether files are written.
     pub mode: Mode,
 }
 
-/// How a configuration was restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Restored {
+pub enum RestoreOutcome {
     /// It has the bytes of the original.
     Original,
     /// It was edited after the import. Its servers start without the guard again, and the edits stay.
@@ -37,12 +33,10 @@ pub enum Restored {
     Nothing,
 }
 
-/// The outcome of a restoration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoreReport {
-    /// The configuration.
     pub config: Utf8PathBuf,
-    pub restored: Restored,
+    pub restored: RestoreOutcome,
     /// Every server, if the servers were unwrapped one by one.
     pub servers: Vec<ServerChange>,
     /// A copy of the original that remains.
@@ -91,7 +85,6 @@ fn restore_original(
     Ok(report)
 }
 
-/// Restores a configuration that was deleted.
 fn restore_missing(options: &RestoreOptions<'_>) -> Result<RestoreReport, ImportError> {
     let path = options.config;
     let missing = || ImportError::Missing { path: path.to_owned() };
@@ -112,15 +105,15 @@ fn restore_missing(options: &RestoreOptions<'_>) -> Result<RestoreReport, Import
 fn original_report(path: &Utf8Path) -> RestoreReport {
     RestoreReport {
         config: path.to_owned(),
-        restored: Restored::Original,
+        restored: RestoreOutcome::Original,
         servers: Vec::new(),
         backup: None,
         diff: None,
     }
 }
 
-/// Removes the backup and the record. The configuration has the same bytes, so the backup is of no further use. It may contain secrets.
 fn remove_backup(record: &ImportRecord, config: &Utf8Path) -> Result<(), ImportError> {
+    // The configuration has the same bytes again. The backup is of no further use, and it may contain secrets.
     remove(&record.backup_path(config))?;
     remove(&record_path(config))
 }
@@ -135,7 +128,7 @@ fn restore_servers(
     let changed = unwrap(options.client, text, file.language(), added);
     let changed = changed.map_err(|error| file.invalid(mark.len(), error))?;
     let backup = record.map(|record| record.backup_path(&file.path)).filter(|path| path.exists());
-    let restored = if changed.text.is_some() { Restored::Unwrapped } else { Restored::Nothing };
+    let restored = if changed.text.is_some() { RestoreOutcome::Unwrapped } else { RestoreOutcome::Nothing };
     let mut report =
         RestoreReport { config: file.path.clone(), restored, servers: changed.servers, backup, diff: None };
     let new = changed.text.map(|new| format!("{mark}{new}").into_bytes());

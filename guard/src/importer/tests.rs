@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::config_tree::{Language, Node, NodeValue};
 use super::wrap::{ServerStatus, ShimCommand, parse, unwrap, wrap};
-use super::{Client, ImportOptions, Mode, RestoreOptions, Restored, import, restore};
+use super::{Client, ImportOptions, Mode, RestoreOptions, RestoreOutcome, import, restore};
 
 fn shim() -> ShimCommand {
     ShimCommand { program: "/opt/counterproof".to_owned(), options: Vec::new() }
@@ -442,7 +442,7 @@ proptest! {
             prop_assert_eq!(read(&config) != bytes, is_changed);
             let options = RestoreOptions { client: Client::Codex, config: &config, discards_edits: false, mode: Mode::Write };
             let restored = restore(&options).unwrap().restored;
-            prop_assert_eq!(restored, if is_changed { Restored::Original } else { Restored::Nothing });
+            prop_assert_eq!(restored, if is_changed { RestoreOutcome::Original } else { RestoreOutcome::Nothing });
             prop_assert_eq!(read(&config), bytes);
             prop_assert_eq!(folder.path().read_dir().unwrap().count(), 1, "no other file is left");
         }

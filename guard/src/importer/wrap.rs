@@ -32,21 +32,18 @@ pub struct ShimCommand {
     pub options: Vec<String>,
 }
 
-/// What happened to a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServerChange {
     pub name: String,
     /// The project that the server belongs to, in a file with several projects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// What happened.
     pub status: ServerStatus,
     /// Why nothing happened, or what was updated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What happened to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerStatus {
@@ -60,9 +57,8 @@ pub enum ServerStatus {
     Skipped,
 }
 
-/// A changed configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Changed {
+pub(super) struct ConfigChange {
     /// The new text; `None` if nothing changes.
     pub(super) text: Option<String>,
     pub(super) servers: Vec<ServerChange>,
@@ -77,7 +73,6 @@ pub(super) struct Changed {
 /// The variables that an import added to the entry of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AddedVariables {
-    /// The name of the server.
     pub(super) server: String,
     pub(super) names: Vec<String>,
     /// Whether the list of variables is new as well.
@@ -96,7 +91,7 @@ pub(super) fn parse(text: &str, language: Language) -> Result<Node, SyntaxError>
 }
 
 /// Wraps every server that is a program.
-pub(super) fn wrap(client: Client, text: &str, language: Language, shim: &ShimCommand) -> Result<Changed, SyntaxError> {
+pub(super) fn wrap(client: Client, text: &str, language: Language, shim: &ShimCommand) -> Result<ConfigChange, SyntaxError> {
     let mut added = Vec::new();
     let changed = change(client, text, language, |edits, name, program| match is_wrapped(program) {
         Wrapping::Ours(command) => {
@@ -115,7 +110,7 @@ pub(super) fn wrap(client: Client, text: &str, language: Language, shim: &ShimCo
         }
         Wrapping::None => Err("there is no place for `args`; write its table without dotted keys"),
     })?;
-    Ok(Changed { added, ..changed })
+    Ok(ConfigChange { added, ..changed })
 }
 
 /// Unwraps every server that starts through the guard, and removes the variables that the import added.
@@ -124,7 +119,7 @@ pub(super) fn unwrap(
     text: &str,
     language: Language,
     added: &[AddedVariables],
-) -> Result<Changed, SyntaxError> {
+) -> Result<ConfigChange, SyntaxError> {
     change(client, text, language, |edits, name, program| match is_wrapped(program) {
         Wrapping::Ours(command) => {
             unwrap_program(edits, program, command);
@@ -142,7 +137,7 @@ fn change(
     text: &str,
     language: Language,
     mut edit: impl FnMut(&mut TextEdits<'_>, &str, &Program<'_>) -> Result<(ServerStatus, Option<String>), &'static str>,
-) -> Result<Changed, SyntaxError> {
+) -> Result<ConfigChange, SyntaxError> {
     let root = parse(text, language)?;
     let mut edits = TextEdits::new(text, language);
     let mut changes = Vec::new();
@@ -163,16 +158,14 @@ fn change(
     }
     let text = (!edits.is_empty()).then(|| edits.apply());
     let other_client = root.as_object().filter(|_| changes.is_empty()).and_then(|root| other_client(client, root));
-    Ok(Changed { text, servers: changes, other_client, had_wrapped, added: Vec::new() })
+    Ok(ConfigChange { text, servers: changes, other_client, had_wrapped, added: Vec::new() })
 }
 
-/// How a server starts.
 enum Wrapping {
     /// Through the guard; the index of its own command in the arguments.
     Ours(usize),
     /// Through the shim of another program with the same arguments.
     Foreign,
-    /// Directly.
     None,
 }
 
@@ -199,9 +192,9 @@ fn is_shim(command: &str) -> bool {
     ["shim", "sub", "subluminal"].into_iter().any(|word| stem.split(['-', '_']).any(|part| part == word))
 }
 
-/// Gives a shim the options of the import. Returns the names of those that it lacked, or that had another value. Other options, which
-/// the user may have added, stay.
+/// Gives a shim the options of the import. Returns the names of those that it lacked, or that had another value.
 fn update_options(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usize, shim: &ShimCommand) -> Vec<String> {
+    // Other options, which the user may have added, stay.
     let Some((_, items)) = program.args else { return Vec::new() };
     let end = command - 1;
     let mut updated = Vec::new();
@@ -209,13 +202,13 @@ fn update_options(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usi
     for option in shim.options.chunks_exact(2) {
         let (name, value) = (&option[0], &option[1]);
         match find_option(&items[SUBCOMMAND.len()..end], name) {
-            Found::Value(node) if node.as_text() == Some(value) => continue,
-            Found::Value(node) => edits.replace(node.span.clone(), edits.quote(value)),
-            Found::Joined(_, old) if old == value => continue,
-            Found::Joined(node, _) | Found::WithoutValue(node) => {
+            OptionMatch::Value(node) if node.as_text() == Some(value) => continue,
+            OptionMatch::Value(node) => edits.replace(node.span.clone(), edits.quote(value)),
+            OptionMatch::Joined(_, old) if old == value => continue,
+            OptionMatch::Joined(node, _) | OptionMatch::WithoutValue(node) => {
                 edits.replace(node.span.clone(), edits.quote(&format!("{name}={value}")));
             }
-            Found::Nowhere => missing.extend([edits.quote(name), edits.quote(value)]),
+            OptionMatch::Nowhere => missing.extend([edits.quote(name), edits.quote(value)]),
         }
         updated.push(format!("`{name}`"));
     }
@@ -225,8 +218,7 @@ fn update_options(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usi
     updated
 }
 
-/// An option among arguments.
-enum Found<'a> {
+enum OptionMatch<'a> {
     /// Its value is the next argument.
     Value(&'a Node),
     /// One argument with its value: `--name=value`.
@@ -236,18 +228,18 @@ enum Found<'a> {
     Nowhere,
 }
 
-fn find_option<'a>(arguments: &'a [Node], name: &str) -> Found<'a> {
+fn find_option<'a>(arguments: &'a [Node], name: &str) -> OptionMatch<'a> {
     // The shim takes no value that starts with `-` from the next argument.
     let is_value = |node: &&Node| node.as_text().is_some_and(|text| text == "-" || !text.starts_with('-'));
     let found = arguments.iter().enumerate().find_map(|(index, node)| {
         let rest = node.as_text()?.strip_prefix(name)?;
         if let Some(value) = rest.strip_prefix('=') {
-            return Some(Found::Joined(node, value));
+            return Some(OptionMatch::Joined(node, value));
         }
         let value = arguments.get(index + 1).filter(is_value);
-        rest.is_empty().then(|| value.map_or(Found::WithoutValue(node), Found::Value))
+        rest.is_empty().then(|| value.map_or(OptionMatch::WithoutValue(node), OptionMatch::Value))
     });
-    found.unwrap_or(Found::Nowhere)
+    found.unwrap_or(OptionMatch::Nowhere)
 }
 
 /// Returns the arguments of a shim, without the command of its server.
@@ -299,8 +291,9 @@ fn pass_variables(edits: &mut TextEdits<'_>, server: &str, program: &Program<'_>
     Some(AddedVariables { server: server.to_owned(), names: added, is_new_list: list.is_none() })
 }
 
-/// Removes the variables that an import added. The user may have listed the same ones before, or more since then: those stay.
+/// Removes the variables that an import added.
 fn remove_variables(edits: &mut TextEdits<'_>, program: &Program<'_>, added: &AddedVariables) {
+    // The user may have listed the same ones before, or more since then: those stay.
     let listed = program.entry.get(VARIABLE_NAMES).and_then(Node::as_list).unwrap_or_default();
     let is_added = |node: &&Node| node.as_text().is_some_and(|name| added.names.iter().any(|added| added == name));
     let count = listed.iter().take_while(is_added).count();
@@ -317,13 +310,11 @@ fn unwrap_program(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usi
     edits.remove_from_start(items, command + 1);
 }
 
-/// A server in a configuration.
 #[derive(Debug, Clone)]
 pub(super) struct Server<'a> {
     pub(super) name: &'a str,
     /// The project that the server belongs to, in a file with several projects.
     pub(super) project: Option<&'a str>,
-    /// Its name and its entry.
     pub(super) entry: &'a Property,
     pub(super) kind: ServerKind<'a>,
 }
@@ -340,7 +331,6 @@ pub(super) enum ServerKind<'a> {
 
 #[derive(Debug, Clone)]
 pub(super) struct Program<'a> {
-    /// The entry of the server.
     pub(super) entry: &'a Object,
     pub(super) command: &'a Property,
     /// The list of arguments, if there is one, with its items, which are texts.

@@ -21,7 +21,6 @@ pub struct ClientMessages<'a> {
     /// The message, or the messages of a batch.
     pub messages: Vec<ClientMessage<'a>>,
     pub is_batch: bool,
-    /// Size of the line or body.
     pub bytes: u64,
 }
 
@@ -34,7 +33,6 @@ pub enum ClientMessage<'a> {
         /// The method, or none for a response.
         method: Option<Cow<'a, str>>,
         id: Option<RequestId>,
-        /// The text of the parameters.
         params: Option<&'a str>,
         /// The id of the request that a `notifications/cancelled` names.
         cancels: Option<RequestId>,
@@ -53,9 +51,7 @@ pub struct ToolCall<'a> {
     pub tool_name: String,
     /// The arguments, or why parsers disagree on them.
     pub args: Result<Value, ToolCallProblem>,
-    /// The text of the parameters.
     pub params: Option<&'a str>,
-    /// The text of the arguments.
     pub args_text: Cow<'a, str>,
     /// The hash of the bytes of the arguments.
     pub args_bytes_hash: Sha256Digest,
@@ -90,7 +86,6 @@ impl<'a> ClientMessage<'a> {
         }
     }
 
-    /// The text of the parameters.
     pub fn params(&self) -> Option<&'a str> {
         match self {
             ClientMessage::Other { params, .. } => *params,
@@ -264,21 +259,17 @@ impl<'de> Visitor<'de> for PartsVisitor {
 /// Why a tool call is ambiguous, or cannot be inspected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolCallProblem {
-    /// A key occurs twice.
     #[error("{0}")]
     Strict(#[from] StrictError),
-    /// A key differs only by case from one that decides.
     #[error("the key `{key}` can be taken for `{known}`")]
     LookAlike {
         key: String,
         /// The key for which it can be taken.
         known: &'static str,
     },
-    /// The name or the arguments have another type than MCP requires.
     #[error("`params.{field}` is not {expected}")]
     Type {
         field: &'static str,
-        /// The required type.
         expected: &'static str,
     },
     /// The arguments are JSON with values that not all parsers can represent: lone surrogates, or numbers such as `1e999`. The call
@@ -342,7 +333,6 @@ impl RequestId {
         Self::parse(value.to_string().as_bytes())
     }
 
-    /// The JSON text.
     pub fn as_json(&self) -> &str {
         &self.text
     }

@@ -12,7 +12,7 @@ use super::{
     ClientMessage, ClientMessages, RequestId, Response, ResponseKind, Revision, ScannedMessage, ToolCall,
     ToolCallProblem, refusal_message,
 };
-use crate::session::{CallResult, IncomingArgs, IncomingCall, Refusal, ResultBytes, Retry, Session, Verdict};
+use crate::session::{CallResult, IncomingArgs, IncomingCall, Refusal, ResultBytes, Retry, Session, Admission};
 
 /// What an adapter does with messages that are not refused.
 pub trait MessageHandler {
@@ -32,18 +32,15 @@ pub trait MessageHandler {
     fn answers(&mut self, message: &ClientMessage<'_>) -> Result<bool, Self::Error>;
 }
 
-/// What the server receives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToServer {
     /// The bytes as they came.
     Unchanged,
     /// The rest of a batch.
     Rest(String),
-    /// No message.
     Nothing,
 }
 
-/// The answers to refused calls.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Answers {
     /// The answers, as JSON texts. A call without an id gets none.
@@ -56,15 +53,13 @@ pub struct Answers {
 
 /// The decisions about the messages of one line or body.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Decided {
-    /// What the server receives.
+pub struct MessageDecisions {
     pub to_server: ToServer,
-    /// What the client receives.
     pub answers: Answers,
 }
 
 /// A refused call and its answer.
-type Refused = (Box<Refusal>, Option<String>);
+type RefusedCall = (Box<Refusal>, Option<String>);
 
 impl Answers {
     /// Returns the message to the client, if there is one.
@@ -77,7 +72,7 @@ impl Answers {
     }
 
     /// Records refused calls and adds their answers. A call is recorded before it is answered.
-    fn record(mut self, session: &Session, refused: Vec<Refused>, frame_bytes: u64) -> Self {
+    fn record(mut self, session: &Session, refused: Vec<RefusedCall>, frame_bytes: u64) -> Self {
         for (refusal, text) in refused {
             session.refused(&refusal, text.as_ref().map_or(0, |text| text.len() as u64 + frame_bytes));
             self.terminates |= refusal.decision.action == Action::TerminateRun;
@@ -92,7 +87,7 @@ pub fn decide_messages<H: MessageHandler>(
     session: &Session,
     messages: &ClientMessages<'_>,
     handler: &mut H,
-) -> Result<Decided, H::Error> {
+) -> Result<MessageDecisions, H::Error> {
     let mut kept = Vec::new();
     let mut refused = Vec::new();
     for message in &messages.messages {
@@ -120,7 +115,7 @@ pub fn decide_messages<H: MessageHandler>(
         _ => ToServer::Rest(format!("[{}]", kept.join(","))),
     };
     let answers = Answers { is_batch: messages.is_batch, ..Answers::default() };
-    Ok(Decided { to_server, answers: answers.record(session, refused, H::FRAME_BYTES) })
+    Ok(MessageDecisions { to_server, answers: answers.record(session, refused, H::FRAME_BYTES) })
 }
 
 /// Decides about a message that is too large to be inspected, and records it if it is a refused call.
@@ -129,11 +124,11 @@ pub fn decide_scanned<H: MessageHandler>(
     found: &ScannedMessage,
     bytes_in: u64,
     handler: &mut H,
-) -> Decided {
+) -> MessageDecisions {
     let refused = if found.is_call { decide_scanned_call(session, found, bytes_in, handler) } else { None };
     let to_server = if refused.is_some() { ToServer::Nothing } else { ToServer::Unchanged };
     let answers = Answers::default().record(session, refused.into_iter().collect(), H::FRAME_BYTES);
-    Decided { to_server, answers }
+    MessageDecisions { to_server, answers }
 }
 
 fn decide_call(
@@ -141,7 +136,7 @@ fn decide_call(
     call: &ToolCall<'_>,
     bytes_in: u64,
     handler: &mut impl MessageHandler,
-) -> Option<Refused> {
+) -> Option<RefusedCall> {
     let args = match &call.args {
         Ok(value) => IncomingArgs::Inspected { value, text: Cow::Borrowed(&*call.args_text) },
         Err(ToolCallProblem::Unreadable(_)) => {
@@ -160,7 +155,7 @@ fn decide_scanned_call(
     found: &ScannedMessage,
     bytes_in: u64,
     handler: &mut impl MessageHandler,
-) -> Option<Refused> {
+) -> Option<RefusedCall> {
     let hash = found.args_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b"{}"));
     let args = match &found.problem {
         Some(problem) => IncomingArgs::Ambiguous { hash, problem: problem.to_string() },
@@ -172,7 +167,6 @@ fn decide_scanned_call(
     begin(session, &incoming, &request, handler)
 }
 
-/// The request of a call.
 struct Request<'a> {
     id: Option<&'a RequestId>,
     revision: Revision,
@@ -184,9 +178,9 @@ fn begin(
     incoming: &IncomingCall<'_>,
     request: &Request<'_>,
     handler: &mut impl MessageHandler,
-) -> Option<Refused> {
+) -> Option<RefusedCall> {
     match session.begin(incoming) {
-        Verdict::Forward(call) => {
+        Admission::Forward(call) => {
             match request.id {
                 Some(id) => handler.forwarded(id, call),
                 // A notification has no response.
@@ -194,7 +188,7 @@ fn begin(
             }
             None
         }
-        Verdict::Refuse(refusal) => {
+        Admission::Refuse(refusal) => {
             let responses = session.policy().responses();
             let answer = request.id.map(|id| refusal_message(&refusal, id, responses, request.revision));
             Some((refusal, answer))
@@ -211,7 +205,7 @@ pub fn end_calls(session: &Session, responses: &[Response<'_>], take: impl Fn(&R
     for response in responses {
         let Some(call) = take(&response.id) else { continue };
         let result = ResultBytes::Inspected(response.payload.as_bytes());
-        let received = Received { kind: response.kind.clone(), bytes_out: response.text.len() as u64, result };
+        let received = CallResponse { kind: response.kind.clone(), bytes_out: response.text.len() as u64, result };
         end_call(session, &call, received);
     }
 }
@@ -232,19 +226,18 @@ pub fn end_scanned_call(
     let Some(call) = take(id) else { return };
     let hash = found.payload_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b""));
     let result = ResultBytes::TooLarge { hash };
-    end_call(session, &call, Received { kind: kind.clone(), bytes_out: length, result });
+    end_call(session, &call, CallResponse { kind: kind.clone(), bytes_out: length, result });
 }
 
-/// What the server has answered.
-struct Received<'a> {
+struct CallResponse<'a> {
     kind: ResponseKind,
     bytes_out: u64,
     result: ResultBytes<'a>,
 }
 
 /// Records the end of a call, or that its server waits for input of the client.
-fn end_call(session: &Session, call: &CallId, received: Received<'_>) {
-    let Received { kind, bytes_out, result } = received;
+fn end_call(session: &Session, call: &CallId, received: CallResponse<'_>) {
+    let CallResponse { kind, bytes_out, result } = received;
     let (status, error) = match kind {
         ResponseKind::InputRequired { request_state } => return session.wait_for_input(call, request_state),
         ResponseKind::Result => (CallStatus::Ok, None),
@@ -267,7 +260,6 @@ impl<K> Default for PendingCalls<K> {
 }
 
 impl<K: Eq + Hash> PendingCalls<K> {
-    /// Adds a call.
     pub fn insert(&self, key: K, call: CallId) {
         self.requests().entry(key).or_default().push_back(Some(call));
     }

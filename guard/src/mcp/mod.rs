@@ -16,7 +16,7 @@ pub use client_message::{
     read_sample,
 };
 pub use forward_or_refuse::{
-    Answers, Decided, MessageHandler, PendingCalls, ToServer, decide_messages, decide_scanned, end_calls,
+    Answers, MessageDecisions, MessageHandler, PendingCalls, ToServer, decide_messages, decide_scanned, end_calls,
     end_scanned_call, end_unreadable_call,
 };
 pub use refusal_message::{RefusalStyle, Revision, error_message, refusal_message, uninspected_message};

@@ -19,7 +19,6 @@ pub enum Revision {
     Stateless,
 }
 
-/// How refused calls are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalStyle {
     /// With a JSON-RPC error.
@@ -75,8 +74,8 @@ pub fn uninspected_message(problem: &str) -> String {
     error_message(None, PARSE_ERROR, &message)
 }
 
-/// Formats a JSON-RPC error. Without an id, its id is `null`.
 pub fn error_message(id: Option<&RequestId>, code: i64, message: &str) -> String {
+    // Without an id, its id is `null`.
     let id = id.map_or("null", RequestId::as_json);
     let message = Value::from(message);
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#)
@@ -91,8 +90,9 @@ const fn code(action: Action, responses: &Responses) -> i32 {
     }
 }
 
-/// The summary of the decision with its hint. It is the message of an error, and many clients pass only that to the model.
+/// The summary of the decision with its hint.
 fn summary(decision: &DecisionRecord) -> String {
+    // It is the message of an error, and many clients pass only that to the model.
     let summary = &decision.explain.summary;
     match &decision.hint {
         Some(hint) if hint.hint_text != *summary => format!("{summary}\n{}", hint.hint_text),

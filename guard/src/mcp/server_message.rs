@@ -10,11 +10,9 @@ use serde_json::value::RawValue;
 use super::client_message::{JSON_WHITESPACE, state_text};
 use super::{RequestId, ScannedMessage};
 
-/// A response of the server.
 #[derive(Debug)]
 pub struct Response<'a> {
     pub id: RequestId,
-    /// What the response says.
     pub kind: ResponseKind,
     /// True if the response has `error` instead of `result`.
     pub is_error: bool,
@@ -119,7 +117,6 @@ fn tool_error(content: &str) -> ResponseKind {
 /// The code by which SDKs report that a request took too long.
 const REQUEST_TIMEOUT: i64 = -32001;
 
-/// What a response says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseKind {
     Result,
@@ -136,7 +133,6 @@ pub enum ResponseKind {
     },
 }
 
-/// Classifies a JSON-RPC error.
 pub(super) fn error_kind(code: Option<i64>, message: String) -> ResponseKind {
     let is_timeout = code == Some(REQUEST_TIMEOUT);
     let (status, class) = if is_timeout {

@@ -10,18 +10,14 @@ use serde_json::{Map, Number, Value};
 /// Why a text is not strict JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StrictError {
-    /// A key occurs twice in an object.
     #[error("the key `{0}` occurs twice in an object")]
     DuplicateKey(String),
-    /// The text is not UTF-8.
     #[error("the message is not UTF-8")]
     NotUtf8,
-    /// The text is not JSON, or is nested too deeply.
     #[error("invalid JSON: {0}")]
     Invalid(String),
 }
 
-/// Parses strict JSON.
 pub(super) fn parse_strict(bytes: &[u8]) -> Result<Value, StrictError> {
     let duplicate = RefCell::new(None);
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);

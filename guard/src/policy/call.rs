@@ -9,9 +9,7 @@ use serde_json::Value;
 pub struct CallFacts<'a> {
     pub server_name: &'a str,
     pub tool_name: &'a str,
-    /// The arguments.
     pub args: Args<'a>,
-    /// The hash of the arguments.
     pub args_hash: &'a Sha256Digest,
     /// The size of the request in bytes.
     pub bytes_in: u64,
@@ -19,7 +17,6 @@ pub struct CallFacts<'a> {
     pub transport: Transport,
 }
 
-/// The arguments of a call.
 #[derive(Debug, Clone, Copy)]
 pub enum Args<'a> {
     /// The arguments; a call without arguments has an empty object.
@@ -52,7 +49,6 @@ pub struct SampleCall<'a> {
 pub struct RequestFacts {
     /// The arguments; `None` if they are too large to be inspected.
     pub args: Option<Value>,
-    /// The hash of the arguments.
     pub args_hash: Sha256Digest,
     /// The size of the request in bytes.
     pub bytes_in: u64,

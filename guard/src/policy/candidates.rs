@@ -17,10 +17,8 @@ pub(super) struct NameFacts {
     pub(super) candidates: Vec<Candidate>,
 }
 
-/// A rule that can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// The index of the rule.
     pub(super) rule: usize,
     /// The pattern that cannot be decided, if there is one.
     pub(super) undecided: Option<UndecidedName>,

@@ -37,7 +37,6 @@ impl<T: Copy> Counters<T> {
     }
 }
 
-/// What a budget has spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Spent {
     pub(super) calls: u64,
@@ -58,7 +57,6 @@ impl Spent {
     }
 }
 
-/// A token bucket.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bucket {
     pub(super) tokens: u64,
@@ -71,8 +69,9 @@ impl Bucket {
         Self { tokens: limit.capacity, refilled: now }
     }
 
-    /// Adds the tokens of all periods that have passed. Only whole periods count.
+    /// Adds the tokens of all periods that have passed.
     pub(super) fn refilled(self, limit: &RateLimit, now: Duration) -> Self {
+        // Only whole periods count.
         let period = u128::from(limit.refill_period_ms.max(1)) * 1_000_000;
         let periods = now.saturating_sub(self.refilled).as_nanos() / period;
         let added = periods.saturating_mul(u128::from(limit.refill_tokens));
@@ -88,7 +87,6 @@ const MAX_WINDOW_TIMES: usize = 1 << 17;
 /// Largest number of scopes in the counters of all rules.
 const MAX_SCOPES: usize = 1 << 16;
 
-/// What a rule remembers.
 #[derive(Debug)]
 pub(super) enum RuleState {
     Stateless,

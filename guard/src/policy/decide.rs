@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::call::{CallFacts, CallOutcome};
 use super::candidates::{Candidate, NameCache, failed_name};
 use super::counters::{Bucket, RuleState, ScopeKeys, Spent};
-use super::decision_record::{Decision, Doubts, Outcome, condition_names, unmet_reason};
+use super::decision_record::{Decision, Doubts, DecidedBy, condition_names, unmet_reason};
 use super::model::{
     Breaker, Budget, CelInputs, Dedupe, Effect, Match, OnError, Policy, RateLimit, RiskClasses, Rule, RuleId, RuleKind,
     run_value,
@@ -78,8 +78,9 @@ impl Engine {
         }
     }
 
-    /// Returns the latest time so far. An earlier time would refill buckets twice.
+    /// Returns the latest time so far.
     fn advance(&mut self, now: Duration) -> Duration {
+        // An earlier time would refill buckets twice.
         self.now = self.now.max(now);
         self.now
     }
@@ -88,7 +89,7 @@ impl Engine {
         let now = self.advance(now);
         let policy = &*self.policy;
         if !self.applies {
-            let record = Outcome::NotApplicable.record(policy, &Doubts::default());
+            let record = DecidedBy::NotApplicable.record(policy, &Doubts::default());
             return Decision { record, tags: Vec::new(), breaker: None };
         }
         let names = self.names.facts(policy, call.server_name, call.tool_name);
@@ -116,7 +117,6 @@ fn not_reached(rule: &Rule) -> RuleStep {
 /// The risk class of tools that only read.
 const READ_LIKE: &str = "read_like";
 
-/// The evaluation of one call.
 #[derive(Debug)]
 pub(super) struct Evaluation<'e> {
     policy: &'e Policy,
@@ -126,11 +126,10 @@ pub(super) struct Evaluation<'e> {
     now: Duration,
     classes: RiskClasses,
     /// The first decision of an allow, deny or budget rule.
-    kept: Option<Outcome>,
-    /// The decision that ended the evaluation.
-    stopped: Option<Outcome>,
+    kept: Option<DecidedBy>,
+    stopped: Option<DecidedBy>,
     /// The most severe breaker that tripped.
-    trip: Option<(Outcome, BreakerTrip)>,
+    trip: Option<(DecidedBy, BreakerTrip)>,
     /// The first undecided allow rule that did not match, before another rule decided.
     skipped_allow: Option<usize>,
     /// The first undecided rule that was treated in the more lenient way.
@@ -142,12 +141,12 @@ pub(super) struct Evaluation<'e> {
 }
 
 /// What a rule did, and whether it ends the evaluation.
-struct Effected {
+struct RuleEffect {
     note: Option<String>,
     ends: bool,
 }
 
-impl Effected {
+impl RuleEffect {
     fn with(note: impl FnOnce() -> String, is_traced: bool) -> Self {
         Self { note: is_traced.then(note), ends: false }
     }
@@ -198,7 +197,7 @@ impl<'e> Evaluation<'e> {
             };
             let is_traced = steps.is_some();
             let effected = match &matched {
-                Match::No(_) => Effected { note: None, ends: false },
+                Match::No(_) => RuleEffect { note: None, ends: false },
                 Match::Yes | Match::Undecided(..) => self.apply(candidate.rule, treatment, is_traced),
             };
             if let Some(step) = steps.as_mut().and_then(|steps| steps.get_mut(candidate.rule)) {
@@ -211,7 +210,6 @@ impl<'e> Evaluation<'e> {
         }
     }
 
-    /// Describes whether a rule matches.
     fn matching(&self, rule: &Rule, matched: &Match<'_>, treatment: Option<Treatment>) -> Matching {
         match matched {
             Match::Yes => Matching::Yes { conditions: condition_names(&rule.conditions) },
@@ -227,7 +225,6 @@ impl<'e> Evaluation<'e> {
         }
     }
 
-    /// How an undecided rule is treated.
     fn treatment(&self) -> Treatment {
         let defaults = self.policy.defaults;
         let is_read = || self.classes.certain().iter().any(|class| class == READ_LIKE);
@@ -236,28 +233,28 @@ impl<'e> Evaluation<'e> {
     }
 
     /// Applies a rule that matches, or that is undecided and has a treatment.
-    fn apply(&mut self, index: usize, treatment: Option<Treatment>, is_traced: bool) -> Effected {
+    fn apply(&mut self, index: usize, treatment: Option<Treatment>, is_traced: bool) -> RuleEffect {
         let policy = self.policy;
-        let Some(rule) = policy.rules.get(index) else { return Effected { note: None, ends: false } };
+        let Some(rule) = policy.rules.get(index) else { return RuleEffect { note: None, ends: false } };
         let outcome = match (&rule.effect, treatment) {
             (Effect::Tag(classes), treatment) => {
                 self.classes.add(classes, treatment.is_none());
                 let adds = || format!("adds {}", classes.join(", "));
-                return Effected::with(adds, is_traced);
+                return RuleEffect::with(adds, is_traced);
             }
-            (_, None) => Outcome::Rule(index),
+            (_, None) => DecidedBy::Rule(index),
             // The stricter reading of an allow rule is that it does not match, and of any other that it does.
             (Effect::Allow { .. }, Some(Treatment::Strict)) => {
                 if self.kept.is_none() {
                     self.skipped_allow.get_or_insert(index);
                 }
-                return Effected::with(|| "does not allow the call".to_owned(), is_traced);
+                return RuleEffect::with(|| "does not allow the call".to_owned(), is_traced);
             }
-            (_, Some(Treatment::Strict)) => Outcome::FailedClosed(index),
-            (Effect::Allow { .. }, Some(Treatment::Lenient)) => Outcome::FailedOpen(index),
+            (_, Some(Treatment::Strict)) => DecidedBy::FailedClosed(index),
+            (Effect::Allow { .. }, Some(Treatment::Lenient)) => DecidedBy::FailedOpen(index),
             (_, Some(Treatment::Lenient)) => {
                 self.failed_open.get_or_insert(index);
-                return Effected::with(|| "does not refuse the call".to_owned(), is_traced);
+                return RuleEffect::with(|| "does not refuse the call".to_owned(), is_traced);
             }
         };
         match &rule.effect {
@@ -266,34 +263,34 @@ impl<'e> Evaluation<'e> {
             Effect::RateLimit(limit) => self.rate_limit(index, limit, outcome, is_traced),
             Effect::Breaker(breaker) => self.breaker(index, breaker, outcome, is_traced),
             Effect::Dedupe(dedupe) => self.dedupe(index, dedupe, outcome, is_traced),
-            Effect::Tag(_) => Effected { note: None, ends: false },
+            Effect::Tag(_) => RuleEffect { note: None, ends: false },
         }
     }
 
     /// Keeps a decision, unless there is one already. The end of the run needs no further rule.
-    fn keep(&mut self, outcome: Outcome, is_traced: bool) -> Effected {
+    fn keep(&mut self, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
         if self.kept.is_some() {
-            return Effected::with(|| "an earlier rule decides".to_owned(), is_traced);
+            return RuleEffect::with(|| "an earlier rule decides".to_owned(), is_traced);
         }
         self.kept = Some(outcome);
         let action = outcome.action(self.policy);
         let note = || format!("decides {}", action.name());
-        Effected { ends: action == Action::TerminateRun, ..Effected::with(note, is_traced) }
+        RuleEffect { ends: action == Action::TerminateRun, ..RuleEffect::with(note, is_traced) }
     }
 
     /// Ends the evaluation, unless a breaker tripped before.
-    fn stop(&mut self, outcome: Outcome, is_traced: bool) -> Effected {
+    fn stop(&mut self, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
         if self.trip.is_some() {
-            return Effected::with(|| "an earlier breaker decides".to_owned(), is_traced);
+            return RuleEffect::with(|| "an earlier breaker decides".to_owned(), is_traced);
         }
         self.stopped = Some(outcome);
         let note = || format!("decides {} at once", outcome.action(self.policy).name());
-        Effected { ends: true, ..Effected::with(note, is_traced) }
+        RuleEffect { ends: true, ..RuleEffect::with(note, is_traced) }
     }
 
-    fn budget(&mut self, index: usize, budget: &Budget, outcome: Outcome, is_traced: bool) -> Effected {
+    fn budget(&mut self, index: usize, budget: &Budget, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
         let Some(RuleState::Budget(spent)) = self.states.get(index) else {
-            return Effected { note: None, ends: false };
+            return RuleEffect { note: None, ends: false };
         };
         let after = spent.get(self.scopes.key(budget.scope)).unwrap_or_default().with_call(budget);
         self.spending.push(index);
@@ -308,17 +305,17 @@ impl<'e> Evaluation<'e> {
                 calls.into_iter().chain(part("cost units", after.cost_units, budget.limit_cost_units)).collect();
             format!("{} if this call is allowed", parts.join(", "))
         };
-        Effected::with(note, is_traced)
+        RuleEffect::with(note, is_traced)
     }
 
-    fn rate_limit(&mut self, index: usize, limit: &RateLimit, outcome: Outcome, is_traced: bool) -> Effected {
+    fn rate_limit(&mut self, index: usize, limit: &RateLimit, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
         let bucket = self.bucket(index, limit);
         if bucket.tokens < limit.cost_tokens_per_call {
             return self.stop(outcome, is_traced);
         }
         self.spending.push(index);
         let left = bucket.tokens - limit.cost_tokens_per_call;
-        Effected::with(|| format!("{left} of {} tokens left if this call is allowed", limit.capacity), is_traced)
+        RuleEffect::with(|| format!("{left} of {} tokens left if this call is allowed", limit.capacity), is_traced)
     }
 
     fn bucket(&self, index: usize, limit: &RateLimit) -> Bucket {
@@ -329,7 +326,7 @@ impl<'e> Evaluation<'e> {
         bucket.map_or_else(|| Bucket::full(limit, self.now), |bucket| bucket.refilled(limit, self.now))
     }
 
-    fn dedupe(&mut self, index: usize, dedupe: &Dedupe, outcome: Outcome, is_traced: bool) -> Effected {
+    fn dedupe(&mut self, index: usize, dedupe: &Dedupe, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
         let key = (self.scopes.key(dedupe.scope), *self.call.args_hash);
         let now = self.now;
         if let Some(RuleState::Dedupe(window)) = self.states.get_mut(index)
@@ -339,36 +336,36 @@ impl<'e> Evaluation<'e> {
             return self.stop(outcome, is_traced);
         }
         self.spending.push(index);
-        Effected::with(|| "no earlier call has these arguments".to_owned(), is_traced)
+        RuleEffect::with(|| "no earlier call has these arguments".to_owned(), is_traced)
     }
 
-    fn breaker(&mut self, index: usize, breaker: &Breaker, outcome: Outcome, is_traced: bool) -> Effected {
+    fn breaker(&mut self, index: usize, breaker: &Breaker, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
         let scope = self.scopes.key(breaker.scope);
         let (Some(rule), Some(RuleState::Breaker(windows))) =
             (self.policy.rules.get(index), self.states.get_mut(index))
         else {
-            return Effected { note: None, ends: false };
+            return RuleEffect { note: None, ends: false };
         };
         let counts = windows.count_call(breaker, scope, *self.call.args_hash, self.now);
         let Some(trip) = counts.trip(rule) else {
-            return Effected::with(|| counts.to_string(), is_traced);
+            return RuleEffect::with(|| counts.to_string(), is_traced);
         };
         let action = outcome.action(self.policy);
-        let is_milder = |(other, _): &(Outcome, BreakerTrip)| severity(other.action(self.policy)) < severity(action);
+        let is_milder = |(other, _): &(DecidedBy, BreakerTrip)| severity(other.action(self.policy)) < severity(action);
         if self.trip.as_ref().is_none_or(is_milder) {
             self.trip = Some((outcome, trip));
         }
-        Effected::with(|| format!("trips at {counts}, and decides {}", action.name()), is_traced)
+        RuleEffect::with(|| format!("trips at {counts}, and decides {}", action.name()), is_traced)
     }
 
     /// Counts the call if it is allowed, and returns the decision.
     pub(super) fn finish(mut self) -> Decision {
-        let ends_run = |outcome: &Outcome| outcome.action(self.policy) == Action::TerminateRun;
+        let ends_run = |outcome: &DecidedBy| outcome.action(self.policy) == Action::TerminateRun;
         // The end of the run is more severe than what any breaker before decided.
         let termination = self.kept.filter(ends_run);
         let trip = self.trip.take().filter(|(outcome, _)| termination.is_none() || ends_run(outcome));
         let outcome = trip.as_ref().map(|(outcome, _)| *outcome).or(self.stopped).or(self.kept);
-        let outcome = outcome.or(self.failed_open.map(Outcome::FailedOpen)).unwrap_or(Outcome::Default);
+        let outcome = outcome.or(self.failed_open.map(DecidedBy::FailedOpen)).unwrap_or(DecidedBy::Default);
         if outcome.action(self.policy) == Action::Allow {
             self.spend();
         }
@@ -434,7 +431,6 @@ pub struct RuleStep {
     pub effect: Option<String>,
 }
 
-/// Whether a rule matched a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "match", rename_all = "snake_case")]
 pub enum Matching {
@@ -445,7 +441,6 @@ pub enum Matching {
     /// This condition is not met.
     No {
         condition: String,
-        /// Why it is not met.
         reason: String,
     },
     /// All conditions are met.
@@ -455,14 +450,11 @@ pub enum Matching {
     },
     Undecided {
         condition: String,
-        /// Why it is undecided.
         reason: String,
-        /// How the rule is treated then.
         treated: Treatment,
     },
 }
 
-/// How an undecided rule is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Treatment {

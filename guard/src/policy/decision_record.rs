@@ -14,12 +14,10 @@ use super::model::{Condition, Conditions, Effect, Policy, Range, Refusal, Rule};
 /// The reason of a decision about an undecided rule.
 pub(in crate::policy) const POLICY_ERROR: &str = "POLICY_ERROR";
 
-/// What decided a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum DecidedBy {
     /// The policy is not for this run.
     NotApplicable,
-    /// No rule decided.
     Default,
     Rule(usize),
     /// This rule is undecided, and refuses the call.
@@ -47,13 +45,13 @@ impl Doubts {
     }
 }
 
-impl Outcome {
+impl DecidedBy {
     /// The action, before the mode of the policy changes it.
     pub(super) fn action(self, policy: &Policy) -> Action {
         match self {
-            Outcome::NotApplicable | Outcome::Default | Outcome::FailedOpen(_) => Action::Allow,
-            Outcome::FailedClosed(_) => Action::Block,
-            Outcome::Rule(index) => {
+            DecidedBy::NotApplicable | DecidedBy::Default | DecidedBy::FailedOpen(_) => Action::Allow,
+            DecidedBy::FailedClosed(_) => Action::Block,
+            DecidedBy::Rule(index) => {
                 policy.rules.get(index).and_then(|rule| refusal(rule)).map_or(Action::Allow, |refusal| refusal.action)
             }
         }
@@ -61,13 +59,14 @@ impl Outcome {
 
     fn rule(self, policy: &Policy) -> Option<&Rule> {
         match self {
-            Outcome::NotApplicable | Outcome::Default => None,
-            Outcome::Rule(index) | Outcome::FailedClosed(index) | Outcome::FailedOpen(index) => policy.rules.get(index),
+            DecidedBy::NotApplicable | DecidedBy::Default => None,
+            DecidedBy::Rule(index) | DecidedBy::FailedClosed(index) | DecidedBy::FailedOpen(index) => policy.rules.get(index),
         }
     }
 
-    /// Returns the decision as the event states it. A refusal names the allow rule that could not be decided.
+    /// Returns the decision as the event states it.
     pub(super) fn record(self, policy: &Policy, doubts: &Doubts) -> DecisionRecord {
+        // A refusal names the allow rule that could not be decided.
         let enforced = self.enforced(policy, doubts);
         if policy.mode != Mode::Observe {
             return enforced;
@@ -81,7 +80,7 @@ impl Outcome {
             return DecisionRecord { observed: Some(observed), ..enforced };
         }
         let doubt = match self {
-            Outcome::FailedClosed(index) => format!(" ({})", doubts.about(index, policy.rules.get(index))),
+            DecidedBy::FailedClosed(index) => format!(" ({})", doubts.about(index, policy.rules.get(index))),
             _ => String::new(),
         };
         DecisionRecord {
@@ -104,7 +103,7 @@ impl Outcome {
     fn enforced(self, policy: &Policy, doubts: &Doubts) -> DecisionRecord {
         let rule = self.rule(policy);
         let refusal = match self {
-            Outcome::Rule(_) => rule.and_then(refusal),
+            DecidedBy::Rule(_) => rule.and_then(refusal),
             _ => None,
         };
         let action = match (self.action(policy), policy.mode) {
@@ -135,25 +134,25 @@ impl Outcome {
     fn explanation(self, rule: Option<&Rule>, refusal: Option<&Refusal>, doubts: &Doubts) -> Explanation {
         let id = || rule.map(|rule| rule.id.as_str()).unwrap_or_default();
         let (summary, reason_code) = match (self, rule.map(|rule| &rule.effect)) {
-            (Outcome::NotApplicable, _) => {
+            (DecidedBy::NotApplicable, _) => {
                 ("Allowed: the policy is not for this run".to_owned(), "POLICY_NOT_APPLICABLE".to_owned())
             }
-            (Outcome::FailedClosed(index), _) => {
+            (DecidedBy::FailedClosed(index), _) => {
                 (format!("Refused: {}", doubts.about(index, rule)), POLICY_ERROR.to_owned())
             }
-            (Outcome::FailedOpen(index), _) => {
+            (DecidedBy::FailedOpen(index), _) => {
                 (format!("Allowed: {}", doubts.about(index, rule)), POLICY_ERROR.to_owned())
             }
-            (Outcome::Rule(_), Some(Effect::Allow { reason_code, message })) => {
+            (DecidedBy::Rule(_), Some(Effect::Allow { reason_code, message })) => {
                 let message = message.clone();
                 (message.unwrap_or_else(|| format!("Allowed by rule `{}`", id())), reason_code.clone())
             }
-            (Outcome::Rule(_), Some(effect)) => {
+            (DecidedBy::Rule(_), Some(effect)) => {
                 let message = refusal.and_then(|refusal| refusal.message.clone());
                 let reason_code = refusal.map(|refusal| refusal.reason_code.clone()).unwrap_or_default();
                 (message.unwrap_or_else(|| default_summary(effect, id())), reason_code)
             }
-            (Outcome::Default | Outcome::Rule(_), None) | (Outcome::Default, Some(_)) => {
+            (DecidedBy::Default | DecidedBy::Rule(_), None) | (DecidedBy::Default, Some(_)) => {
                 ("Allowed by default policy".to_owned(), "DEFAULT_ALLOW".to_owned())
             }
         };
@@ -203,8 +202,9 @@ fn hint(refusal: Option<&Refusal>, explain: &Explanation) -> Hint {
 /// Longest value in a reason, in characters.
 const VALUE_CHARS: usize = 60;
 
-/// Returns the conditions of a rule, as policies name them. A rule without conditions has none.
+/// Returns the conditions of a rule, as policies name them.
 pub(super) fn condition_names(conditions: &Conditions) -> Vec<String> {
+    // A rule without conditions has none.
     let is_there = |is_set: bool, condition| is_set.then_some(condition);
     let listed = [
         is_there(conditions.server_name.is_some(), Condition::ServerName),
@@ -280,7 +280,6 @@ fn numbers(range: &Range) -> String {
     }
 }
 
-/// The decision about one call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// The decision, as the event states it.

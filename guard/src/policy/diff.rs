@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 use super::document::default_reason_code;
 use super::model::RuleId;
 
-/// The differences between two policies.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PolicyDiff {
     /// Fields outside of the rules, the mode and the defaults first.
@@ -32,7 +31,6 @@ pub struct FieldChange {
     pub after: Option<Value>,
 }
 
-/// A rule that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum RuleChange {
@@ -255,7 +253,6 @@ fn use_integers(value: &mut Value) {
     }
 }
 
-/// Adds the fields that are missing.
 fn fill(value: &mut Value, defaults: &Value) {
     let (Value::Object(fields), Value::Object(defaults)) = (value, defaults) else { return };
     for (name, default) in defaults {

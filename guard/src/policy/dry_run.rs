@@ -31,14 +31,12 @@ pub struct DryRun {
     pub observed: ObservedCalls,
     /// The calls that would be decided differently, in order.
     pub differences: Vec<DryRunDifference>,
-    /// Lines that are not events.
     pub problems: Vec<LineProblem>,
 }
 
 /// The compared calls that were recorded in the mode `observe`, which refuses no call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ObservedCalls {
-    /// Their number.
     pub calls: u64,
     /// Those that the recorded rules would have refused.
     pub refused_before: u64,
@@ -50,14 +48,12 @@ pub struct ObservedCalls {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DryRunDifference {
     pub run_id: String,
-    /// The time of the recorded decision.
     pub ts: Timestamp,
     pub call_id: CallId,
     pub server_name: String,
     pub tool_name: String,
     /// True if the call was recorded in the mode `observe`, which allowed it whatever the rules decided.
     pub is_observed: bool,
-    /// What the rules decided.
     pub before: ObservedDecision,
     /// What the rules of this policy would have decided.
     pub after: ObservedDecision,
@@ -68,7 +64,6 @@ pub struct DryRunDifference {
 pub struct LineProblem {
     /// The number of the line, from 1.
     pub line: usize,
-    /// What is wrong.
     pub message: String,
 }
 

@@ -24,6 +24,6 @@ pub use decision_record::Decision;
 pub use diff::{FieldChange, PolicyDiff, RuleChange, diff};
 pub use document::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE, PolicyFile};
 pub use dry_run::{DryRun, DryRunDifference, LineProblem, ObservedCalls, dry_run};
-pub use lint::{LintCode, Linted, Warning, lint};
+pub use lint::{LintCode, LintReport, Warning, lint};
 pub use model::*;
 pub use testing::{TEST_SCHEMA_SOURCE, TestReport, TestResult, test};

@@ -28,7 +28,6 @@ fn compile_schema() -> DocumentSchema {
     DocumentSchema::compile("guard-policy-test.v1", &source).expect("the embedded schema is valid")
 }
 
-/// The result of a test file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestReport {
     /// The tests that were run, in order. Tests that violate the schema are not run.
@@ -219,7 +218,6 @@ enum OutcomeDocument {
 #[serde(default, deny_unknown_fields)]
 struct ExpectDocument {
     action: Option<Action>,
-    /// Null expects the default.
     rule_id: Nullable<String>,
     reason_code: Option<String>,
     tags: Option<Vec<String>>,

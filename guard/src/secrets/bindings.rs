@@ -15,7 +15,6 @@ use super::{SecretRef, VariableName};
 /// One secret of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
-    /// The environment variable of the server.
     pub inject_as: VariableName,
     /// The name of the secret.
     pub secret_ref: SecretRef,
@@ -227,17 +226,13 @@ pub(super) const BINDINGS_FILE: &str = "SUB_SECRET_BINDINGS_FILE";
 /// Bindings that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BindingsError {
-    /// The file cannot be read.
     #[error("cannot read the secret bindings `{path}`")]
     Read {
-        /// The file.
         path: Utf8PathBuf,
-        /// The error of the operating system.
         source: io::Error,
     },
     #[error("invalid secret bindings in `{origin}`: {}", first(.findings))]
     Invalid {
-        /// The file, or the variable.
         origin: Utf8PathBuf,
         /// All findings, without excerpts.
         findings: Vec<Finding>,

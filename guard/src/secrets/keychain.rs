@@ -20,22 +20,17 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub struct Keychain {
     /// The program, with the arguments before the name of the secret. `None` without a keychain.
     command: Option<Vec<OsString>>,
-    /// The time limit of a look-up.
     limit: Duration,
     /// The program that supervises the look-up; see the options of safe-run.
     supervisor: Option<PathBuf>,
 }
 
-/// A look-up that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum KeychainError {
-    /// The system has no keychain that this program can read.
     #[error("this system has no keychain that can be read")]
     Unsupported,
-    /// The program could not be started.
     #[error("cannot read the keychain with `{program}`")]
     Start { program: String, source: counterproof_safe_run::StartError },
-    /// The program did not end within the time limit.
     #[error("`{program}` did not answer within {} seconds; is the keychain locked?", .limit.as_secs())]
     TimedOut { program: String, limit: Duration },
     #[error("`{program}` failed with {ending}: {message}")]
@@ -45,7 +40,6 @@ pub enum KeychainError {
         /// The first line of its messages.
         message: String,
     },
-    /// The value cannot be a secret.
     #[error(transparent)]
     Invalid(#[from] InvalidSecret),
 }
@@ -87,7 +81,7 @@ impl Keychain {
         let mut command = self.command.clone().ok_or(KeychainError::Unsupported)?;
         command.push(name.as_str().into());
         let options = counterproof_safe_run::Options { supervisor: self.supervisor.clone(), ..Default::default() };
-        look_up::run(&command, options, self.limit)
+        look_up::run(command, options, self.limit)
     }
 
     /// Fails: secrets in the keychain cannot be read here.
@@ -101,13 +95,10 @@ impl Keychain {
 mod look_up {
     use std::ffi::OsString;
     use std::io::Read as _;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::mpsc;
-    use std::thread;
     use std::time::Duration;
 
     use counterproof_artifact::one_line;
-    use counterproof_safe_run::{Ending, Input, Io, Options, OutputMode, Signals, StartError, Stream, record};
+    use counterproof_safe_run::{Command, Ending, Input, Options, OutputMode, StartError, StopReason, Stream};
 
     use super::{KeychainError, SecretValue};
 
@@ -120,45 +111,34 @@ mod look_up {
     /// Longest message of the program in an error, in characters.
     const MESSAGE_CHARS: usize = 200;
 
-    /// KILL, which ends every process of the command.
-    const KILL: u8 = 9;
-
     pub(super) fn run(
-        command: &[OsString],
+        words: Vec<OsString>,
         options: Options,
         limit: Duration,
     ) -> Result<Option<SecretValue>, KeychainError> {
-        let program = command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+        let program = words.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        let is_late = AtomicBool::new(false);
         let start_error = |source| KeychainError::Start { program: program.clone(), source };
-        let (signals, received) = Signals::pipe().map_err(|error| start_error(StartError::Setup(error)))?;
         // A pipe that is at its end: the program must not read the input of this process.
         let (input, _) = std::io::pipe().map_err(|error| start_error(StartError::Setup(error)))?;
-        let io = Io { input: Input::Descriptor(input.into()), signals: signals.clone(), received };
-        // Observed and not captured: a capture could write the value to a temporary file.
-        let options = Options { output: OutputMode::ObserveOnly, ..options };
-        let (ended, end) = mpsc::channel::<()>();
-        let recorded = thread::scope(|scope| {
-            let (is_late, signals) = (&is_late, &signals);
-            scope.spawn(move || {
-                if end.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
-                    is_late.store(true, Ordering::Relaxed);
-                    signals.send(KILL);
-                }
-            });
-            let recorded = record(command, &options, io, &mut |stream, _, mut bytes| {
-                let buffer = if stream == Stream::Stdout { &mut stdout } else { &mut stderr };
-                let room = MAX_OUTPUT_BYTES.saturating_sub(buffer.len());
-                let _ = bytes.by_ref().take(room as u64).read_to_end(buffer);
-            });
-            drop(ended);
-            recorded
+        let command = Command {
+            // Observed and not captured: a capture could write the value to a temporary file.
+            // No grace time: a program that waits for a person has nothing to put in order.
+            options: Options { output: OutputMode::ObserveOnly, grace: Duration::ZERO, ..options },
+            input: Input::Descriptor(input.into()),
+            timeout: Some(limit),
+            ..Command::new(words)
+        };
+        let record = command.run(&mut |stream, _, mut bytes| {
+            let buffer = if stream == Stream::Stdout { &mut stdout } else { &mut stderr };
+            let room = MAX_OUTPUT_BYTES.saturating_sub(buffer.len());
+            let _ = bytes.by_ref().take(room as u64).read_to_end(buffer);
         });
-        let ending = recorded.map_err(start_error)?.ending;
-        if is_late.load(Ordering::Relaxed) {
+        let record = record.map_err(start_error)?;
+        if record.stopped == Some(StopReason::TimedOut) {
             return Err(KeychainError::TimedOut { program, limit });
         }
+        let ending = record.ending;
         let message = String::from_utf8_lossy(&stderr);
         let message = one_line(message.trim().lines().next().unwrap_or_default(), MESSAGE_CHARS);
         match ending {

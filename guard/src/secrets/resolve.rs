@@ -16,19 +16,16 @@ use super::{
 /// The start of the names of variables that only contain secrets.
 const SECRET_PREFIX: &str = "SUB_SECRET_";
 
-/// Where secrets are looked up.
 #[derive(Debug)]
 pub struct SecretSources<'a> {
-    /// The environment of this process.
     pub environment: &'a Environment,
     /// The file of secrets; `None` where this system has no place for it.
     pub store: Option<&'a SecretStore>,
     pub keychain: &'a Keychain,
 }
 
-/// The secrets of one server.
 #[derive(Debug, Default)]
-pub struct Resolved {
+pub struct ResolvedSecrets {
     /// Changes of the server's environment: variables to set, and to remove (`None`).
     pub variables: BTreeMap<OsString, Option<SecretValue>>,
     /// The values to mask in everything that leaves.
@@ -37,19 +34,15 @@ pub struct Resolved {
     pub injections: Vec<SecretInjection>,
     /// Secrets without which the server must not start.
     pub errors: Vec<InjectionError>,
-    /// Optional secrets that were not found.
     pub warnings: Vec<InjectionError>,
 }
 
-/// A secret that was not injected.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot inject the secret `{secret_ref}` as `{inject_as}`")]
 pub struct InjectionError {
-    /// The environment variable of the server.
     pub inject_as: VariableName,
     /// The name of the secret.
     pub secret_ref: SecretRef,
-    /// The reason.
     pub source: LookupError,
 }
 
@@ -58,38 +51,33 @@ pub struct InjectionError {
 pub enum LookupError {
     #[error("none of these variables is set: {}", .0.join(", "))]
     NoVariable(Vec<String>),
-    /// The store does not have it.
     #[error("it is not in `{0}`")]
     NotStored(camino::Utf8PathBuf),
-    /// The folder of the store is unknown.
     #[error("cannot find the file of secrets: the home folder is unknown")]
     NoStore,
-    /// The keychain does not have it.
     #[error("it is not in the keychain")]
     NotInKeychain,
-    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] SecretStoreError),
-    /// The keychain cannot be read.
     #[error(transparent)]
     Keychain(#[from] KeychainError),
-    /// The value cannot be injected.
     #[error(transparent)]
     Invalid(#[from] InvalidSecret),
 }
 
 impl LookupError {
-    /// True if the secret does not exist. An optional secret may be missing, but not invalid or unreadable.
+    /// True if the secret does not exist.
     fn is_missing(&self) -> bool {
+        // An optional secret may be missing, but not invalid or unreadable.
         matches!(self, Self::NoVariable(_) | Self::NotStored(_) | Self::NoStore | Self::NotInKeychain)
             || matches!(self, Self::Keychain(KeychainError::Unsupported))
     }
 }
 
-impl Resolved {
-    /// The changes of the server's environment in the form that processes are started with. They contain the values: only the
-    /// start of the server may use them.
+impl ResolvedSecrets {
+    /// The changes of the server's environment in the form that processes are started with.
     pub fn environment(&self) -> BTreeMap<OsString, Option<OsString>> {
+        // They contain the values: only the start of the server may use them.
         let plain = |value: &SecretValue| OsString::from(value.expose());
         self.variables.iter().map(|(name, value)| (name.clone(), value.as_ref().map(plain))).collect()
     }
@@ -99,8 +87,8 @@ impl Resolved {
 ///
 /// A server receives only the secrets that are bound to it. Other variables with secrets are removed from its environment: those that
 /// state bindings, all variables `SUB_SECRET_*`, and those from which a binding of any server reads.
-pub fn resolve(bindings: &Bindings, server: &str, sources: &SecretSources<'_>) -> Resolved {
-    let mut resolved = Resolved { variables: removed_variables(bindings, sources.environment), ..Resolved::default() };
+pub fn resolve(bindings: &Bindings, server: &str, sources: &SecretSources<'_>) -> ResolvedSecrets {
+    let mut resolved = ResolvedSecrets { variables: removed_variables(bindings, sources.environment), ..ResolvedSecrets::default() };
     for binding in bindings.of_server(server) {
         let value = look_up(binding, sources).and_then(|value| {
             if binding.redact {
@@ -181,7 +169,8 @@ pub fn redactor<'a>(values: impl IntoIterator<Item = &'a SecretValue>) -> Result
     Ok(Redactor::broad(values.into_iter().map(SecretValue::expose))?.with_mask(MASK))
 }
 
-/// Compiles the redactor of what a server sends to its client. It masks only the values: all other bytes must arrive unchanged.
+/// Compiles the redactor of what a server sends to its client.
 pub fn value_redactor<'a>(values: impl IntoIterator<Item = &'a SecretValue>) -> Result<Redactor, RedactError> {
+    // It masks only the values: all other bytes must arrive unchanged.
     Ok(Redactor::of_values(values.into_iter().map(SecretValue::expose))?.with_mask(MASK))
 }

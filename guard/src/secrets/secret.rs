@@ -19,7 +19,6 @@ pub enum InvalidName {
         "the name of a secret has 1 to {REF_BYTES} bytes, no control characters, no spaces at its ends, and no `-` at its start"
     )]
     Secret,
-    /// It is not the name of an environment variable.
     #[error("the name of a variable has ASCII letters, digits and `_`, and does not start with a digit")]
     Variable,
 }
@@ -30,7 +29,6 @@ pub enum InvalidName {
 pub struct SecretRef(String);
 
 impl SecretRef {
-    /// The text of the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -69,7 +67,6 @@ impl fmt::Display for SecretRef {
 pub struct VariableName(String);
 
 impl VariableName {
-    /// The text of the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -101,22 +98,17 @@ pub struct SecretValue(String);
 pub enum InvalidSecret {
     #[error("the value is empty")]
     Empty,
-    /// The value is not text, so it cannot be found in other text.
     #[error("the value is not valid UTF-8")]
     NotText,
-    /// No environment variable can contain the value.
     #[error("the value contains a NUL character, which no environment variable can have")]
     HasNul,
-    /// The value is too short to be redacted.
     #[error("the value has {bytes} bytes; a value of fewer than {SHORTEST} bytes cannot be redacted reliably")]
     TooShort {
-        /// The length of the value.
         bytes: usize,
     },
 }
 
 impl SecretValue {
-    /// Checks a value.
     pub fn new(value: String) -> Result<Self, InvalidSecret> {
         if value.is_empty() {
             return Err(InvalidSecret::Empty);

@@ -23,7 +23,6 @@ const DEFAULT_FILE: &str = "counterproof/secrets.json";
 /// How long a change waits for another process that changes the file.
 const LOCK_TIME: Duration = Duration::from_secs(10);
 
-/// A file of secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretStore {
     path: Utf8PathBuf,
@@ -35,7 +34,6 @@ pub struct StoredSecret {
     pub name: String,
     /// Where the value came from, such as `stdin`.
     pub source: Option<String>,
-    /// When it was stored.
     pub updated_at: Option<String>,
 }
 
@@ -58,7 +56,6 @@ impl SecretStore {
         set(STORE_PATH).or_else(|| Some(configuration()?.join(DEFAULT_FILE))).map(Self::new)
     }
 
-    /// The file.
     pub fn path(&self) -> &Utf8Path {
         &self.path
     }
@@ -137,8 +134,9 @@ impl SecretStore {
         Ok(existed)
     }
 
-    /// Reads all secrets. A file that does not exist has none.
+    /// Reads all secrets.
     fn read(&self) -> Result<Map<String, Value>, SecretStoreError> {
+        // A file that does not exist has none.
         let read_error = |source| SecretStoreError::Read { path: self.path.clone(), source };
         let (file, length) = match read_file::open(&self.path) {
             Ok(opened) => opened,
@@ -165,9 +163,10 @@ impl SecretStore {
     }
 }
 
-/// Makes a new file private. Called before its content is written: no other user may open it before.
+/// Makes a new file private.
 #[cfg(unix)]
 pub(super) fn make_file_private(file: &mut AtomicFile) -> Result<(), WriteError> {
+    // Called before its content is written: no other user may open it before.
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))
 }
 
@@ -253,57 +252,40 @@ fn not_private(path: &Utf8Path, reason: String, command: [impl Into<String>; 2])
 /// A file of secrets that cannot be used. No message contains a value.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretStoreError {
-    /// The file cannot be read.
     #[error("cannot read the secrets in `{path}`")]
     Read {
-        /// The file.
         path: Utf8PathBuf,
-        /// The error of the operating system.
         source: io::Error,
     },
-    /// Other users can read or change the file or its folder.
     #[error("the secrets in `{path}` are not private: {reason}")]
     NotPrivate {
-        /// The file or folder.
         path: Utf8PathBuf,
         reason: String,
         /// The words of the command that makes it private.
         remedy: Vec<String>,
     },
-    /// The file is not an object of secrets.
     #[error("the secrets in `{path}` are invalid: {place}{message}")]
     Invalid {
-        /// The file.
         path: Utf8PathBuf,
         /// The line and column, if they are known.
         place: String,
-        /// What is wrong.
         message: String,
     },
-    /// A value in the file cannot be a secret.
     #[error("the secret `{name}` in `{path}` is invalid")]
     InvalidValue {
-        /// The file.
         path: Utf8PathBuf,
         name: String,
-        /// The reason.
         source: InvalidSecret,
     },
-    /// The file is a symbolic link to nothing.
     #[error("`{0}` is a symbolic link to a file that does not exist")]
     DanglingLink(Utf8PathBuf),
-    /// Another process changes the file.
     #[error("another process is changing `{0}`")]
     Locked(Utf8PathBuf),
-    /// The lock file cannot be created.
     #[error("cannot lock `{path}`")]
     Lock {
-        /// The lock file.
         path: Utf8PathBuf,
-        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }

@@ -11,11 +11,9 @@ use serde_json::Value;
 
 use super::Refusal;
 
-/// A tool call that has arrived.
 #[derive(Debug, Clone)]
 pub struct IncomingCall<'a> {
     pub tool_name: &'a str,
-    /// The arguments.
     pub args: IncomingArgs<'a>,
     /// Size of the request in bytes.
     pub bytes_in: u64,
@@ -23,21 +21,18 @@ pub struct IncomingCall<'a> {
     pub retry: Option<Retry<'a>>,
 }
 
-/// The arguments of a tool call.
 #[derive(Debug, Clone)]
 pub enum IncomingArgs<'a> {
     /// The arguments and their JSON text.
     Inspected {
         /// The arguments; an empty object if they are missing.
         value: &'a Value,
-        /// The text, for the preview.
         text: Cow<'a, str>,
     },
     /// The request has no agreed meaning, because parsers disagree on it. The call is refused in every mode.
     Ambiguous {
         /// The hash of the bytes of the arguments.
         hash: Sha256Digest,
-        /// What parsers disagree on, for people.
         problem: String,
     },
     /// The arguments are too large to be inspected, or have values that cannot be represented.
@@ -56,7 +51,6 @@ pub struct Retry<'a> {
     pub request_state: Option<&'a str>,
 }
 
-/// How a forwarded call ended.
 #[derive(Debug)]
 pub struct CallResult<'a> {
     pub status: CallStatus,
@@ -73,8 +67,9 @@ impl CallResult<'_> {
         Self { status: CallStatus::Cancelled, error: None, bytes_out: 0, result: ResultBytes::None }
     }
 
-    /// The end of a call that asks for no response. Whether the tool succeeds is not known.
+    /// The end of a call that asks for no response.
     pub const fn without_response() -> Self {
+        // Whether the tool succeeds is not known.
         Self { status: CallStatus::Ok, error: None, bytes_out: 0, result: ResultBytes::None }
     }
 }
@@ -83,7 +78,6 @@ impl CallResult<'_> {
 pub enum ResultBytes<'a> {
     /// The response has no result.
     None,
-    /// Its JSON text.
     Inspected(&'a [u8]),
     /// It is too large to be inspected.
     TooLarge { hash: Sha256Digest },
@@ -106,7 +100,6 @@ pub(super) struct OpenCalls {
     refusals: Vec<Refusal>,
 }
 
-/// A call that was forwarded.
 #[derive(Debug)]
 pub(super) struct OpenCall {
     pub(super) call: CallRef,
@@ -248,7 +241,6 @@ pub(super) fn of_result(result: &ResultBytes<'_>, redactor: &Redactor) -> (Resul
     }
 }
 
-/// Redacts a payload and cuts it.
 fn preview(payload: &[u8], redactor: &Redactor) -> Preview {
     let is_truncated = payload.len() > MAX_PREVIEW_BYTES;
     let redacted = if is_truncated {

@@ -18,28 +18,21 @@ use super::{CallResult, IncomingArgs, IncomingCall, ResultBytes, call};
 use crate::identity::RunIdentity;
 use crate::policy::{Args, CallFacts, CallOutcome, Decision, Engine, OnError, Policy};
 
-/// What a session is made of.
 pub struct SessionOptions {
     /// The name of the server, as configured in the client.
     pub server_name: String,
-    /// The protocol by which calls arrive.
     pub transport: Transport,
-    /// Who acts.
     pub identity: RunIdentity,
     pub policy: Arc<Policy>,
-    /// Masks secrets in events.
     pub redactor: Redactor,
-    /// Where the events go.
     pub sink: Arc<dyn EventSink>,
     /// Reports a problem to people. It is called a bounded number of times, and must not block.
     pub warn: Box<dyn Fn(&str) + Send + Sync>,
     /// Facts about the run for its first event.
     pub meta: Map<String, Value>,
-    /// The secrets that the server received.
     pub secrets: Vec<SecretInjection>,
 }
 
-/// One run of one server.
 pub struct Session {
     server_name: String,
     transport: Transport,
@@ -52,7 +45,6 @@ pub struct Session {
     state: Mutex<State>,
 }
 
-/// What changes during a run.
 struct State {
     engine: Engine,
     open: OpenCalls,
@@ -64,16 +56,14 @@ struct State {
     reported: [bool; Problem::COUNT],
 }
 
-/// What happens to a call.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum Admission {
     /// The adapter forwards the request and calls [`Session::end`] with the id.
     Forward(CallId),
     /// The adapter answers with an error and calls [`Session::refused`].
     Refuse(Box<Refusal>),
 }
 
-/// A call that is not forwarded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
     pub run_id: String,
@@ -86,14 +76,11 @@ pub struct Refusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenCallsEnd {
     pub status: CallStatus,
-    /// The origin of the error.
     pub class: ErrorClass,
-    /// The reason, one line.
     pub message: &'static str,
 }
 
 impl Session {
-    /// Starts a run.
     pub fn start(options: SessionOptions) -> Result<Self, SinkError> {
         let engine = Engine::new(options.policy.clone(), &options.identity);
         let session = Self {
@@ -133,7 +120,7 @@ impl Session {
     }
 
     /// Decides about a call, and records both.
-    pub fn begin(&self, incoming: &IncomingCall<'_>) -> Verdict {
+    pub fn begin(&self, incoming: &IncomingCall<'_>) -> Admission {
         let (args, args_hash) = match &incoming.args {
             IncomingArgs::Inspected { value, .. } => (Some(Args::Inspected(value)), canonical_hash(value)),
             IncomingArgs::Uninspected { hash, .. } => (Some(Args::TooLarge), *hash),
@@ -145,7 +132,7 @@ impl Session {
         if let Some(retry) = incoming.retry.filter(|_| may_continue)
             && let Some(call_id) = state.open.resume(incoming.tool_name, &args_hash, retry.request_state)
         {
-            return Verdict::Forward(call_id);
+            return Admission::Forward(call_id);
         }
         let call = CallRef {
             call_id: CallId::new_random(),
@@ -169,7 +156,7 @@ impl Session {
             }
         };
         if state.is_finished {
-            return Verdict::Refuse(Box::new(self.refusal(call, self.ended())));
+            return Admission::Refuse(Box::new(self.refusal(call, self.ended())));
         }
         state.calls_started += 1;
         let recorded = self.record_begin(incoming, &call, &decision, state.calls_started);
@@ -186,11 +173,11 @@ impl Session {
         if record.action == Action::Allow {
             let call_id = call.call_id.clone();
             state.open.insert(call, incoming.tool_name);
-            return Verdict::Forward(call_id);
+            return Admission::Forward(call_id);
         }
         let refusal = self.refusal(call, record);
         state.open.insert_refusal(refusal.clone());
-        Verdict::Refuse(Box::new(refusal))
+        Admission::Refuse(Box::new(refusal))
     }
 
     fn refusal(&self, call: CallRef, decision: DecisionRecord) -> Refusal {
@@ -457,15 +444,12 @@ pub trait EventSink: Send + Sync {
     fn record(&self, body: EventBody) -> Result<(), SinkError>;
 }
 
-/// An event that could not be stored.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to record an event: {message}")]
 pub struct SinkError {
-    /// The reason, with the file.
     pub message: String,
 }
 
-/// A kind of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Problem {
     /// A message could not be inspected.
@@ -483,7 +467,6 @@ pub enum Problem {
 impl Problem {
     pub(super) const COUNT: usize = 5;
 
-    /// The code in events.
     pub const fn code(self) -> &'static str {
         match self {
             Problem::Uninspected => "uninspected_message",

@@ -95,11 +95,11 @@ rules:
   - {rule_id: stop, kind: deny, match: {tool_name: {glob: [wipe]}}, effect: {action: TERMINATE_RUN, message: stop}}
 ";
 
-fn begin(session: &Session, tool: &str, args: &Value) -> Verdict {
+fn begin(session: &Session, tool: &str, args: &Value) -> Admission {
     begin_retry(session, tool, args, None)
 }
 
-fn begin_retry(session: &Session, tool: &str, args: &Value, retry: Option<Retry<'_>>) -> Verdict {
+fn begin_retry(session: &Session, tool: &str, args: &Value, retry: Option<Retry<'_>>) -> Admission {
     let text = Cow::Owned(args.to_string());
     let args = IncomingArgs::Inspected { value: args, text };
     session.begin(&IncomingCall { tool_name: tool, args, bytes_in: 10, retry })
@@ -112,17 +112,17 @@ fn ok(result: &[u8]) -> CallResult<'_> {
 const NO_ANSWER: OpenCallsEnd =
     OpenCallsEnd { status: CallStatus::Error, class: ErrorClass::Transport, message: "no answer" };
 
-fn forwarded(verdict: Verdict) -> counterproof_ledger::event::CallId {
+fn forwarded(verdict: Admission) -> counterproof_ledger::event::CallId {
     match verdict {
-        Verdict::Forward(call) => call,
-        Verdict::Refuse(refusal) => panic!("{refusal:?}"),
+        Admission::Forward(call) => call,
+        Admission::Refuse(refusal) => panic!("{refusal:?}"),
     }
 }
 
-fn refused(verdict: Verdict) -> Refusal {
+fn refused(verdict: Admission) -> Refusal {
     match verdict {
-        Verdict::Refuse(refusal) => *refusal,
-        Verdict::Forward(call) => panic!("{call} was forwarded"),
+        Admission::Refuse(refusal) => *refusal,
+        Admission::Forward(call) => panic!("{call} was forwarded"),
     }
 }
 
@@ -226,7 +226,7 @@ rules:
     let call = forwarded(begin(&session, "ask", &json!({})));
     let continued = (0..1000).find(|_| {
         session.wait_for_input(&call, None);
-        !matches!(begin_retry(&session, "ask", &json!({}), Some(Retry { request_state: None })), Verdict::Forward(_))
+        !matches!(begin_retry(&session, "ask", &json!({}), Some(Retry { request_state: None })), Admission::Forward(_))
     });
     assert_eq!(continued, Some(100));
     assert!(sink.text().contains("BUDGET_EXCEEDED"));
@@ -320,8 +320,8 @@ fn calls_that_cannot_be_recorded_are_refused_unless_the_policy_fails_open() {
         let (session, sink) = session(policy, &[]);
         sink.fails.store(true, Ordering::Relaxed);
         let verdict = begin(&session, "status", &json!({}));
-        assert_eq!(matches!(verdict, Verdict::Forward(_)), is_forwarded, "{policy:?}");
-        if let Verdict::Refuse(refusal) = verdict {
+        assert_eq!(matches!(verdict, Admission::Forward(_)), is_forwarded, "{policy:?}");
+        if let Admission::Refuse(refusal) = verdict {
             assert_eq!(refusal.decision.explain.reason_code, "RECORDING_FAILED");
         }
     }

@@ -7,8 +7,8 @@ use counterproof_artifact::with_causes;
 use counterproof_ledger::event::CallId;
 use counterproof_store::spill_buffer::SpillBuffer;
 
-use super::{ClientOutput, LineEnds, LineReader, Part, Piece};
-use crate::cassette::{Cassette, MAX_MESSAGE_BYTES, Replayed};
+use super::{ClientOutput, LineEnds, LineReader, LinePart, Piece};
+use crate::cassette::{Cassette, MAX_MESSAGE_BYTES, CassetteLookup};
 use crate::mcp::{
     Answers, ClientMessage, MessageHandler, PendingCalls, RequestId, ScannedMessage, Scanner, ToServer,
     decide_messages, decide_scanned, end_calls, read_client_message, read_client_messages, read_responses,
@@ -24,7 +24,6 @@ const WRITE_BYTES: usize = 64 * 1024;
 
 /// The direction from the client to the server.
 pub struct ClientPump<'a> {
-    /// The run.
     pub session: &'a Session,
     pub pending: &'a PendingCalls,
     /// The output for answers to refused calls.
@@ -35,7 +34,6 @@ pub struct ClientPump<'a> {
     pub on_terminated: &'a dyn Fn(),
 }
 
-/// Why the direction ended.
 #[derive(Debug)]
 pub enum ClientEnd {
     /// The client closed its output.
@@ -49,7 +47,7 @@ pub enum ClientEnd {
 }
 
 /// A failed write, and who is gone.
-enum Gone {
+enum GonePeer {
     Server,
     Client,
 }
@@ -82,14 +80,14 @@ impl ClientPump<'_> {
             };
             match forwarded {
                 Ok(()) => {}
-                Err(Gone::Server) => return ClientEnd::ServerGone,
-                Err(Gone::Client) => return ClientEnd::ClientGone,
+                Err(GonePeer::Server) => return ClientEnd::ServerGone,
+                Err(GonePeer::Client) => return ClientEnd::ClientGone,
             }
         }
     }
 
     /// Handles a whole line. What is forwarded is added to `out`.
-    fn line(&self, line: &[u8], out: &mut Vec<u8>) -> Result<(), Gone> {
+    fn line(&self, line: &[u8], out: &mut Vec<u8>) -> Result<(), GonePeer> {
         match self.inspect(line)? {
             ToServer::Unchanged => out.extend_from_slice(line),
             ToServer::Rest(rest) => {
@@ -101,7 +99,7 @@ impl ClientPump<'_> {
         Ok(())
     }
 
-    fn inspect(&self, line: &[u8]) -> Result<ToServer, Gone> {
+    fn inspect(&self, line: &[u8]) -> Result<ToServer, GonePeer> {
         if line.trim_ascii().is_empty() {
             return Ok(ToServer::Unchanged);
         }
@@ -122,12 +120,12 @@ impl ClientPump<'_> {
     }
 
     /// Sends the answers to refused calls, and ends the run if a rule did.
-    fn send(&self, answers: &Answers) -> Result<(), Gone> {
+    fn send(&self, answers: &Answers) -> Result<(), GonePeer> {
         let written = answers.message().map_or(Ok(()), |message| self.client.answer(&message));
         if answers.terminates {
             (self.on_terminated)();
         }
-        written.map_err(|_| Gone::Client)
+        written.map_err(|_| GonePeer::Client)
     }
 
     /// Returns the answer of the cassette to a request, or records the request there. Returns none if the request is forwarded.
@@ -143,26 +141,26 @@ impl ClientPump<'_> {
             Cassette::Replay(replay) => replay,
         };
         let answer = match replay.request(id, method, params) {
-            Replayed::Forward => return None,
-            Replayed::Answer(answer) | Replayed::Missing(answer) => answer,
+            CassetteLookup::Forward => return None,
+            CassetteLookup::Answer(answer) | CassetteLookup::Missing(answer) => answer,
         };
         end_calls(self.session, &read_responses(&answer), |id| self.pending.take(id));
         Some(answer)
     }
 
     /// Handles a message that cannot be inspected.
-    fn uninspected(&self, problem: &str) -> Result<ToServer, Gone> {
+    fn uninspected(&self, problem: &str) -> Result<ToServer, GonePeer> {
         self.session.report(Problem::Uninspected, problem);
         if !self.session.fails_closed() {
             return Ok(ToServer::Unchanged);
         }
-        self.client.answer(&uninspected_message(problem)).map_err(|_| Gone::Client)?;
+        self.client.answer(&uninspected_message(problem)).map_err(|_| GonePeer::Client)?;
         Ok(ToServer::Nothing)
     }
 
     /// Handles a part of a long line.
-    fn part(&self, long: Option<&mut LongMessage>, part: Part<'_>, server: &mut impl Write) -> Result<(), Gone> {
-        let (Some(long), Part { bytes, is_last, .. }) = (long, part) else { return Ok(()) };
+    fn part(&self, long: Option<&mut LongMessage>, part: LinePart<'_>, server: &mut impl Write) -> Result<(), GonePeer> {
+        let (Some(long), LinePart { bytes, is_last, .. }) = (long, part) else { return Ok(()) };
         match &mut long.state {
             LongState::Opaque { is_reported } => {
                 if !std::mem::replace(is_reported, true)
@@ -171,7 +169,7 @@ impl ClientPump<'_> {
                     long.state = LongState::Dropped;
                     return Ok(());
                 }
-                server.write_all(bytes).and_then(|()| server.flush()).map_err(|_| Gone::Server)
+                server.write_all(bytes).and_then(|()| server.flush()).map_err(|_| GonePeer::Server)
             }
             LongState::Dropped => Ok(()),
             LongState::Held { scanner, ends, bytes: held } => {
@@ -193,7 +191,7 @@ impl ClientPump<'_> {
                 };
                 if to_server == ToServer::Unchanged && !self.is_long_replayed(&found, held)? {
                     let end = held.len();
-                    held.copy(0, end, server).and_then(|()| server.flush()).map_err(|_| Gone::Server)?;
+                    held.copy(0, end, server).and_then(|()| server.flush()).map_err(|_| GonePeer::Server)?;
                 }
                 Ok(())
             }
@@ -201,17 +199,17 @@ impl ClientPump<'_> {
     }
 
     /// Decides about a long message that was read to its end.
-    fn decide_long(&self, found: &ScannedMessage, bytes_in: u64) -> Result<ToServer, Gone> {
+    fn decide_long(&self, found: &ScannedMessage, bytes_in: u64) -> Result<ToServer, GonePeer> {
         let decided = decide_scanned(self.session, found, bytes_in, &mut Lines { pump: self, answers: Vec::new() });
         self.send(&decided.answers)?;
         Ok(decided.to_server)
     }
 
     /// Answers a long request from the cassette, or expects its response. Returns false if it is forwarded.
-    fn is_long_replayed(&self, found: &ScannedMessage, held: &SpillBuffer) -> Result<bool, Gone> {
+    fn is_long_replayed(&self, found: &ScannedMessage, held: &SpillBuffer) -> Result<bool, GonePeer> {
         let (Some(id), Some(method)) = (&found.id, &found.method) else { return Ok(false) };
         if let Some(answer) = self.long_replayed(id, method, held) {
-            return self.client.answer(&answer).map(|()| true).map_err(|_| Gone::Client);
+            return self.client.answer(&answer).map(|()| true).map_err(|_| GonePeer::Client);
         }
         if !found.is_call {
             self.pending.insert_other(id.clone());
@@ -244,7 +242,7 @@ impl ClientPump<'_> {
         rest: &[u8],
         error: &io::Error,
         server: &mut impl Write,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), GonePeer> {
         let problem = format!("the message is too large to be held back for inspection: {error}");
         let forwarded = self.uninspected(&problem)?;
         let next = match forwarded {
@@ -257,7 +255,7 @@ impl ClientPump<'_> {
         }
         let end = held.len();
         let written = held.copy(0, end, server).and_then(|()| server.write_all(rest)).and_then(|()| server.flush());
-        written.map_err(|_| Gone::Server)
+        written.map_err(|_| GonePeer::Server)
     }
 }
 
@@ -268,7 +266,6 @@ fn send(collected: &mut Vec<u8>, server: &mut impl Write) -> bool {
     is_sent
 }
 
-/// A line that comes in parts.
 struct LongMessage {
     state: LongState,
 }
@@ -294,10 +291,8 @@ impl LongMessage {
     }
 }
 
-/// The messages that are not refused.
 struct Lines<'a> {
     pump: &'a ClientPump<'a>,
-    /// The answers of a cassette.
     answers: Vec<String>,
 }
 

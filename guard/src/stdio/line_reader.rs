@@ -13,12 +13,11 @@ pub enum Piece<'a> {
     /// A whole line with its newline, or the last line without one.
     Line(&'a [u8]),
     /// A part of a line that is longer than [`MAX_INSPECT_BYTES`], or that does not start as JSON does.
-    Part(Part<'a>),
+    Part(LinePart<'a>),
 }
 
-/// A part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part<'a> {
+pub struct LinePart<'a> {
     pub bytes: &'a [u8],
     /// True for the first part of the line.
     pub is_first: bool,
@@ -26,7 +25,6 @@ pub struct Part<'a> {
     pub is_last: bool,
 }
 
-/// Reads the lines of a stream.
 #[derive(Debug)]
 pub struct LineReader<R> {
     input: R,
@@ -72,7 +70,7 @@ impl<R: Read> LineReader<R> {
                 return Ok(Some(if is_first && bytes.len() <= self.limit {
                     Piece::Line(bytes)
                 } else {
-                    Piece::Part(Part { bytes, is_first, is_last: true })
+                    Piece::Part(LinePart { bytes, is_first, is_last: true })
                 }));
             }
             self.searched = unread;
@@ -80,7 +78,7 @@ impl<R: Read> LineReader<R> {
                 let is_first = !std::mem::replace(&mut self.in_long_line, true);
                 let bytes = self.start..self.end;
                 (self.start, self.searched) = (self.end, 0);
-                return Ok(Some(Piece::Part(Part { bytes: &self.buffer[bytes], is_first, is_last: false })));
+                return Ok(Some(Piece::Part(LinePart { bytes: &self.buffer[bytes], is_first, is_last: false })));
             }
             if self.fill()? == 0 {
                 return Ok(self.last_piece());
@@ -88,8 +86,9 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// Returns true if the current line is not a JSON message. It must not wait for a newline, which another framing may not have.
+    /// Returns true if the current line is not a JSON message.
     fn is_opaque(&self) -> bool {
+        // It must not wait for a newline, which another framing may not have.
         let first = self.buffer[self.start..self.end].iter().find(|byte| !byte.is_ascii_whitespace());
         first.is_some_and(|byte| !matches!(byte, b'{' | b'['))
     }
@@ -100,7 +99,7 @@ impl<R: Read> LineReader<R> {
         (self.start, self.searched) = (self.end, 0);
         if std::mem::take(&mut self.in_long_line) {
             // The parts before were not the last one.
-            return Some(Piece::Part(Part { bytes: &self.buffer[bytes], is_first: false, is_last: true }));
+            return Some(Piece::Part(LinePart { bytes: &self.buffer[bytes], is_first: false, is_last: true }));
         }
         (!bytes.is_empty()).then(|| Piece::Line(&self.buffer[bytes]))
     }
@@ -142,7 +141,6 @@ pub(super) struct LineEnds {
 }
 
 impl LineEnds {
-    /// Reads the next piece.
     pub(super) fn push(&mut self, piece: &[u8]) {
         if piece.is_empty() {
             return;
@@ -188,7 +186,7 @@ mod tests {
         while let Some(piece) = reader.next_piece().unwrap() {
             match piece {
                 Piece::Line(line) => lines.push((line.to_vec(), false)),
-                Piece::Part(Part { bytes, is_first, is_last }) => {
+                Piece::Part(LinePart { bytes, is_first, is_last }) => {
                     assert_eq!(is_first, !is_open, "the first part starts a line");
                     if is_first {
                         lines.push((Vec::new(), true));
@@ -221,9 +219,9 @@ mod tests {
         let blocks = [b"PRI * HTTP/2.0".to_vec(), b"\r\n\0\x01".to_vec()];
         let mut reader = LineReader::new(Blocks(blocks.to_vec()));
         let first = reader.next_piece().unwrap();
-        assert_eq!(first, Some(Piece::Part(Part { bytes: b"PRI * HTTP/2.0", is_first: true, is_last: false })));
+        assert_eq!(first, Some(Piece::Part(LinePart { bytes: b"PRI * HTTP/2.0", is_first: true, is_last: false })));
         let second = reader.next_piece().unwrap();
-        assert_eq!(second, Some(Piece::Part(Part { bytes: b"\r\n", is_first: false, is_last: true })));
+        assert_eq!(second, Some(Piece::Part(LinePart { bytes: b"\r\n", is_first: false, is_last: true })));
     }
 
     #[test]

@@ -18,7 +18,6 @@ use crate::session::{Problem, Session};
 /// What a shim without a server runs.
 pub struct ReplayOptions {
     pub cassette: Arc<Cassette>,
-    /// The run.
     pub session: Arc<Session>,
     /// The signals of this process, as [`counterproof_safe_run::Signals::take_from_process`] sends them.
     pub signals: PipeReader,

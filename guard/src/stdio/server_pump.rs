@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use counterproof_artifact::with_causes;
 use counterproof_redaction::{Applied, JsonRedactingStream, JsonUse, Redactor, redact_json};
 
-use super::{LineReader, Part, Piece};
+use super::{LineReader, LinePart, Piece};
 use crate::cassette::{Cassette, MAX_MESSAGE_BYTES};
 use crate::mcp::{
     PendingCalls, Response, ScannedMessage, Scanner, end_calls, end_scanned_call, end_unreadable_call, read_responses,
@@ -16,7 +16,6 @@ use crate::session::{Problem, Session};
 
 /// The direction from the server to the client.
 pub struct ServerPump<'a> {
-    /// The run.
     pub session: &'a Session,
     pub pending: &'a PendingCalls,
     pub client: &'a ClientOutput,
@@ -26,7 +25,6 @@ pub struct ServerPump<'a> {
     pub cassette: Option<&'a Cassette>,
 }
 
-/// Why the direction ended.
 #[derive(Debug)]
 pub enum ServerEnd {
     /// The server closed its output.
@@ -103,7 +101,7 @@ impl ServerPump<'_> {
     }
 
     /// Forwards a part of a long line. The last part waits until the end of the call is recorded.
-    fn part(&self, line: &mut LongLine, part: Part<'_>) -> io::Result<()> {
+    fn part(&self, line: &mut LongLine, part: LinePart<'_>) -> io::Result<()> {
         let bytes = part.bytes;
         line.scanner.push(bytes);
         line.length += bytes.len() as u64;
@@ -141,7 +139,6 @@ impl ServerPump<'_> {
     }
 }
 
-/// A line that comes in parts.
 struct LongLine {
     scanner: Scanner,
     length: u64,
@@ -174,15 +171,14 @@ pub struct ClientOutput {
 
 struct State {
     output: Box<dyn Write + Send>,
-    line: Line,
+    line: ForwardedLine,
     /// Lines that wait for the end of the current one.
     waiting: Vec<u8>,
 }
 
 /// What was written of the current line of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
-    /// Nothing.
+enum ForwardedLine {
     Start,
     /// A part of a message.
     Message,
@@ -193,14 +189,14 @@ enum Line {
 impl ClientOutput {
     /// Writes to `output`.
     pub fn new(output: Box<dyn Write + Send>) -> Self {
-        Self { state: Mutex::new(State { output, line: Line::Start, waiting: Vec::new() }) }
+        Self { state: Mutex::new(State { output, line: ForwardedLine::Start, waiting: Vec::new() }) }
     }
 
     /// Writes a line of the server, or the last part of one.
     pub fn forward_line(&self, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         state.output.write_all(bytes)?;
-        state.line = Line::Start;
+        state.line = ForwardedLine::Start;
         state.write_waiting()?;
         state.output.flush()
     }
@@ -213,8 +209,8 @@ impl ClientOutput {
         }
         let mut state = self.state();
         state.output.write_all(bytes)?;
-        if state.line == Line::Start {
-            state.line = if starts_message(bytes) { Line::Message } else { Line::Text };
+        if state.line == ForwardedLine::Start {
+            state.line = if starts_message(bytes) { ForwardedLine::Message } else { ForwardedLine::Text };
         }
         state.output.flush()
     }
@@ -225,7 +221,7 @@ impl ClientOutput {
         let mut state = self.state();
         state.waiting.extend_from_slice(line.as_bytes());
         state.waiting.push(b'\n');
-        if state.line == Line::Message && state.waiting.len() <= MAX_WAITING {
+        if state.line == ForwardedLine::Message && state.waiting.len() <= MAX_WAITING {
             return Ok(());
         }
         state.end_line()?;
@@ -249,7 +245,7 @@ impl ClientOutput {
 
 impl State {
     fn end_line(&mut self) -> io::Result<()> {
-        if std::mem::replace(&mut self.line, Line::Start) != Line::Start {
+        if std::mem::replace(&mut self.line, ForwardedLine::Start) != ForwardedLine::Start {
             self.output.write_all(b"\n")?;
         }
         self.write_waiting()

@@ -33,16 +33,13 @@ const LAST_REQUESTS: Duration = Duration::from_mins(1);
 /// How long to read what the server has written before it ended.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// What a shim runs.
 pub struct ShimOptions<'a> {
-    /// The command of the server.
     pub command: &'a [OsString],
     /// Changes of its environment: secrets, and variables that it must not receive.
     pub environment: BTreeMap<OsString, Option<OsString>>,
     /// The injected secrets, which the client must not receive.
     pub secrets: Option<Redactor>,
     pub cassette: Option<Arc<Cassette>>,
-    /// The run.
     pub session: Arc<Session>,
     /// The signals of this process, as [`counterproof_safe_run::Signals::take_from_process`] sends them.
     pub signals: PipeReader,
@@ -51,20 +48,16 @@ pub struct ShimOptions<'a> {
     pub on_terminated: Box<dyn Fn(&Termination)>,
 }
 
-/// How a shim ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShimEnd {
     pub status: RunStatus,
     pub server: Ending,
 }
 
-/// A server that was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum ShimError {
-    /// The command failed to start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A pipe or a thread could not be created.
     #[error("failed to set up the streams of the server: {0}")]
     Setup(#[from] io::Error),
 }
@@ -114,11 +107,10 @@ pub(super) fn is_ending(signal: u8) -> bool {
     Signal::from_named_raw(i32::from(signal)).is_some_and(|signal| ending.contains(&signal))
 }
 
-/// A shim whose threads run.
 struct Running {
     session: Arc<Session>,
     pending: Arc<PendingCalls>,
-    happened: Receiver<Happened>,
+    happened: Receiver<ShimEvent>,
     signals: CommandSignals,
     waiter: Option<thread::JoinHandle<SupervisedCommand>>,
     on_terminated: Box<dyn Fn(&Termination)>,
@@ -134,7 +126,6 @@ struct Running {
     last_requests_until: Option<Instant>,
 }
 
-/// What a deadline does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Terminate,
@@ -172,9 +163,9 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
         open_outputs += 1;
     }
     let to_main = sender.clone();
-    spawn_signals(options.signals, move |signal| _ = to_main.send(Happened::Signal(signal)))?;
+    spawn_signals(options.signals, move |signal| _ = to_main.send(ShimEvent::Signal(signal)))?;
     let waiter = thread::Builder::new().name("server".to_owned()).spawn(move || {
-        let _ = sender.send(Happened::ServerEnded(command.wait()));
+        let _ = sender.send(ShimEvent::ServerEnded(command.wait()));
         command
     })?;
     Ok(Running {
@@ -210,41 +201,41 @@ impl Running {
         self.finish()
     }
 
-    fn next(&self) -> Result<Happened, RecvTimeoutError> {
+    fn next(&self) -> Result<ShimEvent, RecvTimeoutError> {
         match self.deadline {
             Some((deadline, _)) => self.happened.recv_timeout(deadline.saturating_duration_since(Instant::now())),
             None => self.happened.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
     }
 
-    fn handle(&mut self, happened: Happened) {
+    fn handle(&mut self, happened: ShimEvent) {
         match happened {
-            Happened::ClientClosed => {
+            ShimEvent::ClientClosed => {
                 self.status.get_or_insert(RunStatus::Succeeded);
                 self.last_requests_until = self.is_server_output_open.then(|| Instant::now() + LAST_REQUESTS);
                 self.end_within(GRACE, Next::Terminate);
             }
-            Happened::ClientGone => {
+            ShimEvent::ClientGone => {
                 self.status.get_or_insert(RunStatus::Succeeded);
                 self.last_requests_until = None;
                 self.end_within(GRACE, Next::Terminate);
             }
-            Happened::Terminated => {
+            ShimEvent::Terminated => {
                 if let Some(termination) = self.session.termination() {
                     (self.on_terminated)(&termination);
                 }
                 self.status = Some(RunStatus::Terminated);
                 self.stop_server(Signal::TERM.as_raw());
             }
-            Happened::Signal(signal) => self.handle_signal(signal),
-            Happened::ServerClosed => {
+            ShimEvent::Signal(signal) => self.handle_signal(signal),
+            ShimEvent::ServerClosed => {
                 // No response can come any more.
                 self.last_requests_until = None;
                 self.is_server_output_open = false;
                 self.open_outputs -= 1;
             }
-            Happened::StderrClosed => self.open_outputs -= 1,
-            Happened::ServerEnded(ending) => {
+            ShimEvent::StderrClosed => self.open_outputs -= 1,
+            ShimEvent::ServerEnded(ending) => {
                 self.ending = Some(ending);
                 self.deadline = Some((Instant::now() + DRAIN, Next::Finish));
             }
@@ -275,8 +266,9 @@ impl Running {
         }
     }
 
-    /// Sets a deadline, unless a later stage is already scheduled. Repeated signals must not delay it.
+    /// Sets a deadline, unless a later stage is already scheduled.
     fn end_within(&mut self, time: Duration, next: Next) {
+        // Repeated signals must not delay it.
         let is_next = match self.deadline {
             None => true,
             Some((_, before)) => before == Next::Terminate && next == Next::Kill,
@@ -323,7 +315,7 @@ impl Running {
         let deadline = Instant::now() + DRAIN;
         while self.open_outputs > 0 {
             match self.happened.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Happened::ServerClosed | Happened::StderrClosed) => self.open_outputs -= 1,
+                Ok(ShimEvent::ServerClosed | ShimEvent::StderrClosed) => self.open_outputs -= 1,
                 Ok(_) => {}
                 Err(_) => break,
             }
@@ -344,9 +336,8 @@ impl Running {
 /// Bytes per read of the server's standard error.
 const STDERR_BYTES: usize = 64 * 1024;
 
-/// What happens while a shim runs.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Happened {
+pub(super) enum ShimEvent {
     ClientClosed,
     ClientGone,
     ServerClosed,
@@ -356,8 +347,9 @@ pub(super) enum Happened {
     Terminated,
 }
 
-/// Returns the standard error of the server. It is our own, unless secrets must be masked in it.
+/// Returns the standard error of the server.
 pub(super) fn server_stderr(secrets: Option<&Redactor>) -> io::Result<(OwnedFd, Option<PipeReader>)> {
+    // It is our own, unless secrets must be masked in it.
     if secrets.is_none() {
         return Ok((rustix::stdio::stderr().try_clone_to_owned()?, None));
     }
@@ -365,14 +357,13 @@ pub(super) fn server_stderr(secrets: Option<&Redactor>) -> io::Result<(OwnedFd, 
     Ok((writer.into(), Some(reader)))
 }
 
-/// What both directions share.
 #[derive(Clone)]
 pub(super) struct Wire {
     pub(super) session: Arc<Session>,
     pub(super) pending: Arc<PendingCalls>,
     pub(super) client: Arc<ClientOutput>,
     pub(super) cassette: Option<Arc<Cassette>>,
-    pub(super) sender: Sender<Happened>,
+    pub(super) sender: Sender<ShimEvent>,
 }
 
 /// Starts the thread of the direction from the client to the server.
@@ -380,7 +371,7 @@ pub(super) fn spawn_client(wire: Wire, to_server: io::PipeWriter) -> io::Result<
     let input = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
     thread::Builder::new().name("client".to_owned()).spawn(move || {
         let on_terminated = || {
-            let _ = wire.sender.send(Happened::Terminated);
+            let _ = wire.sender.send(ShimEvent::Terminated);
         };
         let pump = ClientPump {
             session: &wire.session,
@@ -395,8 +386,8 @@ pub(super) fn spawn_client(wire: Wire, to_server: io::PipeWriter) -> io::Result<
             let _ = rustix::stdio::dup2_stdin(&nothing);
         }
         let _ = match end {
-            ClientEnd::Closed | ClientEnd::Unreadable(_) => wire.sender.send(Happened::ClientClosed),
-            ClientEnd::ClientGone => wire.sender.send(Happened::ClientGone),
+            ClientEnd::Closed | ClientEnd::Unreadable(_) => wire.sender.send(ShimEvent::ClientClosed),
+            ClientEnd::ClientGone => wire.sender.send(ShimEvent::ClientGone),
             // The end of the server is reported by the thread that waits for it.
             ClientEnd::ServerGone => Ok(()),
         };
@@ -416,14 +407,14 @@ pub(super) fn spawn_server(wire: Wire, from_server: PipeReader, secrets: Option<
         };
         // The reader is dropped here, so a server that still writes gets an error.
         if matches!(pump.run(from_server), ServerEnd::ClientGone) {
-            let _ = wire.sender.send(Happened::ClientGone);
+            let _ = wire.sender.send(ShimEvent::ClientGone);
         }
         // The client reads the end of the output, even if the server keeps running.
         wire.client.close();
         if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
             let _ = rustix::stdio::dup2_stdout(&nothing);
         }
-        let _ = wire.sender.send(Happened::ServerClosed);
+        let _ = wire.sender.send(ShimEvent::ServerClosed);
     })?;
     Ok(())
 }
@@ -440,17 +431,18 @@ pub(super) fn spawn_signals(mut signals: PipeReader, on_signal: impl Fn(u8) + Se
 }
 
 /// Starts the thread that forwards the server's standard error.
-pub(super) fn spawn_stderr(from_stderr: PipeReader, secrets: Redactor, sender: Sender<Happened>) -> io::Result<()> {
+pub(super) fn spawn_stderr(from_stderr: PipeReader, secrets: Redactor, sender: Sender<ShimEvent>) -> io::Result<()> {
     thread::Builder::new().name("stderr".to_owned()).spawn(move || {
         // An output that cannot be written has no other place for its error.
         let _ = forward_stderr(from_stderr, secrets);
-        let _ = sender.send(Happened::StderrClosed);
+        let _ = sender.send(ShimEvent::StderrClosed);
     })?;
     Ok(())
 }
 
-/// Forwards the server's standard error without secrets. What may be the beginning of a secret waits for what follows.
+/// Forwards the server's standard error without secrets.
 fn forward_stderr(mut from_stderr: PipeReader, secrets: Redactor) -> io::Result<()> {
+    // What may be the beginning of a secret waits for what follows.
     let mut redacting = RedactingStream::new(secrets);
     let mut piece = vec![0; STDERR_BYTES];
     loop {

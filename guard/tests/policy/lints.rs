@@ -1,9 +1,9 @@
 //! Warnings about valid policies.
 
 use camino::Utf8PathBuf;
-use counterproof_guard::policy::{LintCode, Linted, PolicyFile, lint};
+use counterproof_guard::policy::{LintCode, LintReport, PolicyFile, lint};
 
-fn linted(text: &str) -> Linted {
+fn linted(text: &str) -> LintReport {
     lint(&PolicyFile { path: Utf8PathBuf::from("p.yaml"), bytes: text.as_bytes().to_vec() })
 }
 
@@ -13,7 +13,7 @@ fn warnings(text: &str) -> Vec<String> {
     lines(&linted)
 }
 
-fn lines(linted: &Linted) -> Vec<String> {
+fn lines(linted: &LintReport) -> Vec<String> {
     let line = |warning: &counterproof_guard::policy::Warning| {
         let position = warning.finding.position.map(|at| format!("{}:{}", at.line, at.column)).unwrap_or_default();
         format!("{position} {} {}", warning.code.as_str(), warning.finding.message)

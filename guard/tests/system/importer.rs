@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_guard::importer::{
-    Client, ImportError, ImportOptions, ImportReport, Mode, RestoreOptions, RestoreReport, Restored, ServerStatus,
+    Client, ImportError, ImportOptions, ImportReport, Mode, RestoreOptions, RestoreReport, RestoreOutcome, ServerStatus,
     ShimCommand, import, restore,
 };
 use counterproof_store::write::{Durability, write};
@@ -67,7 +67,7 @@ fn imp_001_the_restored_configuration_has_the_same_bytes_for_every_client() {
             for path in [&config, &backup] {
                 assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o640, "{path}");
             }
-            assert_eq!(run_restore(client, &config).restored, Restored::Original);
+            assert_eq!(run_restore(client, &config).restored, RestoreOutcome::Original);
             assert_eq!(read(&config), text);
             assert_eq!(config.metadata().unwrap().mode() & 0o7777, 0o640);
             assert_eq!(files(&folder), [name.as_str()], "nothing is left");
@@ -217,7 +217,7 @@ fn a_second_import_changes_no_byte_and_keeps_the_first_backup() {
     assert!(second.servers.iter().all(|server| server.status == ServerStatus::Skipped));
     assert_eq!((read(&config), config.metadata().unwrap().ino()), (imported, inode), "the file is not even written");
     assert_eq!(read(&first.backup.unwrap()), text);
-    assert_eq!(run_restore(Client::Cursor, &config).restored, Restored::Original);
+    assert_eq!(run_restore(Client::Cursor, &config).restored, RestoreOutcome::Original);
     assert_eq!(read(&config), text);
 }
 
@@ -230,14 +230,14 @@ fn edits_after_the_import_stay_when_the_servers_are_unwrapped() {
     run_import(Client::ClaudeCode, &config, Mode::Write).unwrap();
     write_config(&config, &read(&config).replace("\"numStartups\": 41", "\"numStartups\": 42"));
     let report = run_restore(Client::ClaudeCode, &config);
-    assert_eq!(report.restored, Restored::Unwrapped);
+    assert_eq!(report.restored, RestoreOutcome::Unwrapped);
     assert_eq!(read(&config), text.replace("41", "42"));
     assert_eq!(read(&report.backup.unwrap()), text, "the original remains");
-    assert_eq!(run_restore(Client::ClaudeCode, &config).restored, Restored::Nothing);
+    assert_eq!(run_restore(Client::ClaudeCode, &config).restored, RestoreOutcome::Nothing);
     // The next import has another original, and does not overwrite the older one.
     let report = run_import(Client::ClaudeCode, &config, Mode::Write).unwrap();
     assert!(report.backup.as_ref().unwrap().as_str().ends_with(".counterproof-backup-2"), "{report:?}");
-    assert_eq!(run_restore(Client::ClaudeCode, &config).restored, Restored::Original);
+    assert_eq!(run_restore(Client::ClaudeCode, &config).restored, RestoreOutcome::Original);
     assert_eq!(read(&config), text.replace("41", "42"));
 }
 
@@ -251,7 +251,7 @@ fn a_server_that_was_added_between_two_imports_stays() {
     let added = ", \"b\": {\"command\": \"y\", \"args\": [\"2\"]}}}\n";
     write_config(&config, &read(&config).replace("}}\n", added));
     run_import(Client::Cursor, &config, Mode::Write).unwrap();
-    assert_eq!(run_restore(Client::Cursor, &config).restored, Restored::Unwrapped);
+    assert_eq!(run_restore(Client::Cursor, &config).restored, RestoreOutcome::Unwrapped);
     assert_eq!(read(&config), text.replace("}}\n", added));
 }
 
@@ -270,7 +270,7 @@ fn the_original_replaces_edits_only_on_request() {
     write_config(&backup, "{}");
     assert!(matches!(restore(&forced), Err(ImportError::ChangedBackup { .. })));
     write_config(&backup, text);
-    assert_eq!(restore(&forced).unwrap().restored, Restored::Original);
+    assert_eq!(restore(&forced).unwrap().restored, RestoreOutcome::Original);
     assert_eq!(read(&config), text);
 }
 
@@ -289,7 +289,7 @@ fn a_configuration_that_was_deleted_is_restored_on_request() {
     let dry_run = restore(&RestoreOptions { mode: Mode::DryRun, ..forced.clone() }).unwrap();
     assert!(dry_run.diff.unwrap().contains("@@ a @@\n+"), "the difference to nothing");
     assert!(!config.exists());
-    assert_eq!(restore(&forced).unwrap().restored, Restored::Original);
+    assert_eq!(restore(&forced).unwrap().restored, RestoreOutcome::Original);
     assert_eq!((read(&config).as_str(), config.metadata().unwrap().mode() & 0o777), (text, 0o600));
     assert_eq!(files(&folder), ["mcp.json"]);
     assert!(matches!(
@@ -306,10 +306,10 @@ fn the_original_can_be_restored_after_a_restoration_that_kept_edits() {
     write_config(&config, text);
     run_import(Client::Cursor, &config, Mode::Write).unwrap();
     write_config(&config, &format!("{}\n// edit\n", read(&config)));
-    assert_eq!(run_restore(Client::Cursor, &config).restored, Restored::Unwrapped);
-    assert_eq!(run_restore(Client::Cursor, &config).restored, Restored::Nothing);
+    assert_eq!(run_restore(Client::Cursor, &config).restored, RestoreOutcome::Unwrapped);
+    assert_eq!(run_restore(Client::Cursor, &config).restored, RestoreOutcome::Nothing);
     let forced = RestoreOptions { client: Client::Cursor, config: &config, discards_edits: true, mode: Mode::Write };
-    assert_eq!(restore(&forced).unwrap().restored, Restored::Original);
+    assert_eq!(restore(&forced).unwrap().restored, RestoreOutcome::Original);
     assert_eq!(read(&config), text);
     assert_eq!(files(&folder), ["mcp.json"]);
 }
@@ -329,7 +329,7 @@ fn an_import_with_other_options_updates_the_servers_and_restores_the_original() 
     assert!(diff.contains("\n-args = ") && diff.contains("\"--policy\", \"/etc/new.yaml\""), "{diff}");
     let report = import(&ImportOptions { mode: Mode::Write, ..dry_run }).unwrap();
     assert!(report.is_changed && report.servers[0].status == ServerStatus::Updated);
-    assert_eq!(run_restore(Client::Codex, &config).restored, Restored::Original);
+    assert_eq!(run_restore(Client::Codex, &config).restored, RestoreOutcome::Original);
     assert_eq!(read(&config), text);
 }
 

@@ -10,13 +10,11 @@ use super::{
     SecretInjection,
 };
 
-/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// The fields that every event has.
     #[serde(flatten)]
     pub envelope: Envelope,
-    /// The fields of its type.
     #[serde(flatten)]
     pub body: EventBody,
 }
@@ -61,7 +59,6 @@ pub enum EventBody {
     },
     /// A problem of the shim itself, such as a ledger that cannot be written.
     ShimHealth {
-        /// The problem.
         health: ShimHealth,
     },
 }
@@ -89,21 +86,17 @@ pub struct HintedCall {
     pub call_id: CallId,
 }
 
-/// A problem of the shim itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimHealth {
     /// A stable code, such as `tools_changed`.
     pub code: String,
-    /// One line.
     pub message: String,
 }
 
 /// The fields that every event has, except `type`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
-    /// The version of the event format.
     pub v: String,
-    /// The time of the event.
     pub ts: Timestamp,
     /// The run. All programs that `guard run` starts share it.
     pub run_id: String,
@@ -117,7 +110,6 @@ pub struct Envelope {
     pub client: AgentClient,
     /// The environment that the agent works in.
     pub env: WorkingEnvironment,
-    /// The process that emitted the event.
     pub source: EventSource,
     /// The person or service on whose behalf the agent works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,10 +119,8 @@ pub struct Envelope {
     pub workload: Option<Workload>,
 }
 
-/// The process that emitted an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventSource {
-    /// The name of the machine.
     pub host_id: String,
     pub proc_id: String,
     /// A unique id of the shim or proxy.
@@ -159,7 +149,6 @@ impl AgentClient {
     pub const ALL: [AgentClient; 5] =
         [AgentClient::Claude, AgentClient::Codex, AgentClient::Headless, AgentClient::Custom, AgentClient::Unknown];
 
-    /// The name in events and policies.
     pub const fn name(self) -> &'static str {
         match self {
             AgentClient::Claude => "claude",
@@ -177,9 +166,7 @@ impl AgentClient {
 pub enum WorkingEnvironment {
     /// The machine of a developer.
     Dev,
-    /// A CI job.
     Ci,
-    /// Production.
     Prod,
     /// Not stated, or a value that this version does not know.
     #[default]
@@ -191,7 +178,6 @@ impl WorkingEnvironment {
     pub const ALL: [WorkingEnvironment; 4] =
         [WorkingEnvironment::Dev, WorkingEnvironment::Ci, WorkingEnvironment::Prod, WorkingEnvironment::Unknown];
 
-    /// The name in events and policies.
     pub const fn name(self) -> &'static str {
         match self {
             WorkingEnvironment::Dev => "dev",
@@ -208,16 +194,12 @@ impl WorkingEnvironment {
 pub struct Workload {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The path of the checkout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repo_path: Option<String>,
-    /// The CI system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci_provider: Option<String>,
-    /// The CI job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_id: Option<String>,
-    /// The repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repo: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

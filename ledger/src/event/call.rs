@@ -19,7 +19,6 @@ impl CallId {
         Self(uuid::Uuid::now_v7().to_string())
     }
 
-    /// The text of the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -73,11 +72,9 @@ pub struct CallStart {
 pub enum Transport {
     /// MCP over standard input and output.
     McpStdio,
-    /// MCP over HTTP.
     McpHttp,
     /// The API of a model.
     MessagesApi,
-    /// HTTP.
     Http,
     /// A value that this version does not know.
     #[serde(other)]
@@ -123,11 +120,9 @@ pub struct CallEnd {
     pub result_stream_hash: Option<Sha256Digest>,
 }
 
-/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum CallStatus {
-    /// With a result.
     Ok,
     /// With an error, or refused by a rule.
     Error,
@@ -140,7 +135,6 @@ impl CallStatus {
     /// All statuses.
     pub const ALL: [Self; 4] = [CallStatus::Ok, CallStatus::Error, CallStatus::Timeout, CallStatus::Cancelled];
 
-    /// The name in events.
     pub const fn name(self) -> &'static str {
         match self {
             CallStatus::Ok => "OK",
@@ -153,7 +147,6 @@ impl CallStatus {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallError {
-    /// The origin of the error.
     pub class: ErrorClass,
     /// One line without stack traces, redacted.
     pub message: String,
@@ -165,7 +158,6 @@ pub struct CallError {
     pub retryable: Option<bool>,
 }
 
-/// The origin of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
@@ -177,12 +169,10 @@ pub enum ErrorClass {
     Timeout,
     /// The server has ended, or its answer was not a message of the protocol.
     Transport,
-    /// Anything else.
     #[serde(other)]
     Unknown,
 }
 
-/// A breaker that refused a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakerTrip {
     pub rule_id: String,
@@ -200,9 +190,7 @@ pub struct DecisionRecord {
     pub action: Action,
     /// The rule that decided; `null` for the default.
     pub rule_id: Option<String>,
-    /// The severity of the rule.
     pub severity: Severity,
-    /// The reason.
     pub explain: Explanation,
     pub policy: PolicyRef,
     /// Time to wait before the next attempt, for `THROTTLE`.
@@ -219,13 +207,10 @@ pub struct DecisionRecord {
     pub observed: Option<ObservedDecision>,
 }
 
-/// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Action {
-    /// It is forwarded.
     Allow,
-    /// It is refused.
     Block,
     /// It is refused for a while.
     Throttle,
@@ -240,7 +225,6 @@ impl Action {
     pub const ALL: [Self; 5] =
         [Action::Allow, Action::Block, Action::Throttle, Action::RejectWithHint, Action::TerminateRun];
 
-    /// The name in events and policies.
     pub const fn name(self) -> &'static str {
         match self {
             Action::Allow => "ALLOW",
@@ -252,23 +236,17 @@ impl Action {
     }
 }
 
-/// How serious a decision is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Information.
     #[default]
     Info,
-    /// Worth a look.
     Warn,
-    /// Needs a person.
     Critical,
 }
 
-/// The reason of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// One sentence.
     pub summary: String,
     /// A stable code, such as `BUDGET_EXCEEDED`.
     pub reason_code: String,
@@ -279,7 +257,6 @@ pub struct Explanation {
 pub struct Hint {
     /// One or more sentences for the model.
     pub hint_text: String,
-    /// Arguments that would be allowed.
     pub suggested_args: Option<Value>,
     /// When and how to try again.
     pub retry_advice: Option<String>,
@@ -296,7 +273,6 @@ pub enum HintKind {
     Rate,
     /// The call is unsafe.
     Safety,
-    /// Anything else.
     #[serde(other)]
     Other,
 }
@@ -305,15 +281,12 @@ pub enum HintKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Termination {
     pub terminate_code: String,
-    /// One sentence.
     pub terminate_message: String,
 }
 
-/// What the rules would have decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObservedDecision {
     pub action: Action,
     pub rule_id: Option<String>,
-    /// The stable code of the reason.
     pub reason_code: String,
 }

@@ -13,9 +13,7 @@ pub const AGENT_SOURCE: &str = "agent";
 /// The content of `run_start`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStart {
-    /// The time of the start.
     pub started_at: Timestamp,
-    /// The mode of the policy.
     pub mode: Mode,
     pub policy: PolicyRef,
     /// Facts about the run, such as the name of the server. That of an agent has the [`SOURCE_KIND`] [`AGENT_SOURCE`].
@@ -23,14 +21,12 @@ pub struct RunStart {
     pub meta: Option<Map<String, Value>>,
 }
 
-/// The mode of a policy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Every call is allowed; the events state what the rules would have decided.
     #[default]
     Observe,
-    /// Rules block calls.
     Guardrails,
     /// Rules block calls, and the agent receives a hint instead of a plain refusal.
     Control,
@@ -51,7 +47,6 @@ pub struct RunEnd {
     /// The time of the end.
     pub ended_at: Timestamp,
     pub status: RunStatus,
-    /// Its counts.
     pub summary: RunSummary,
     /// How the process of the agent, or of the server of a shim, ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,7 +64,6 @@ pub enum ProcessExit {
     NotStarted(String),
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum RunStatus {
@@ -83,16 +77,12 @@ pub enum RunStatus {
     Cancelled,
 }
 
-/// The counts of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// Number of calls that ended.
     pub calls_total: u64,
-    /// Number of calls that were forwarded.
     pub calls_allowed: u64,
     /// Number of calls that a rule refused, except throttled ones.
     pub calls_blocked: u64,
-    /// Number of calls that were throttled.
     pub calls_throttled: u64,
     /// Number of calls that did not end with `OK`, refused ones included.
     pub errors_total: u64,
@@ -105,7 +95,6 @@ pub struct RunSummary {
 /// The fields are in an object of their own, since the envelope has another field `source`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretInjection {
-    /// The environment variable of the server.
     pub inject_as: String,
     /// The name of the secret.
     pub secret_ref: String,

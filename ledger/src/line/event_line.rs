@@ -76,7 +76,6 @@ impl<'a> EventLine<'a> {
         &self.identity.shim_id
     }
 
-    /// Returns the type of the event.
     pub fn kind(&self) -> &str {
         &self.identity.kind
     }
@@ -91,7 +90,6 @@ impl<'a> EventLine<'a> {
         &self.identity.ts
     }
 
-    /// Returns the number within the source.
     pub(crate) fn seq(&self) -> Option<i64> {
         self.identity.seq
     }
@@ -130,27 +128,21 @@ impl<'a> EventLine<'a> {
 /// A line that is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// Bytes that are not text.
     #[error("not UTF-8: invalid byte at column {column}")]
     NotText {
         /// The column, counted from 1.
         column: usize,
     },
-    /// Text that is not a JSON object with the fields that identify an event.
     #[error("{message} at column {column}")]
     NotAnEvent {
-        /// What is wrong.
         message: String,
         /// The column, counted from 1.
         column: usize,
     },
-    /// A field that is not a time.
     #[error("field `{field}`: `{value}` is not an RFC 3339 time")]
     Time { field: &'static str, value: String },
-    /// A time that is later or earlier than the ledger can store.
     #[error("field `{field}`: the time `{value}` is out of range; the latest one is {}", jiff::Timestamp::MAX)]
     TimeRange { field: &'static str, value: String },
-    /// An id that is empty or too long.
     #[error("field `{field}`: it must have 1 to {MAX_ID_BYTES} bytes and no NUL character")]
     Id { field: &'static str },
 }
@@ -164,17 +156,14 @@ pub(super) struct Head<'a> {
     pub(super) ts: Cow<'a, str>,
 }
 
-/// What identifies an event.
 #[derive(Debug)]
 pub(super) struct Identity<'a> {
     pub(super) run_id: Cow<'a, str>,
     /// Empty if the producer states none.
     pub(super) shim_id: Cow<'a, str>,
-    /// The number within the source.
     pub(super) seq: Option<i64>,
     /// The digest of the line, if there is no number.
     pub(super) digest: Option<String>,
-    /// The type of the event.
     pub(super) kind: Cow<'a, str>,
     /// The time, as a text whose order is that of the times.
     pub(super) ts: String,

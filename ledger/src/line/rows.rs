@@ -160,7 +160,6 @@ pub(super) fn source_row<'a>(event: &'a Identity<'_>, fields: &'a Fields<'_>) ->
     )
 }
 
-/// Returns a name or a code.
 fn named<'a>(text: Option<&'a Text<'_>>) -> Cell<'a> {
     text.map(|text| name(&text.0)).into()
 }

@@ -20,7 +20,6 @@ pub struct CallFilter {
     pub decision: Option<String>,
     /// The status, such as `ERROR`.
     pub status: Option<String>,
-    /// The hash of the arguments.
     pub args_hash: Option<String>,
     /// True for calls that a policy in observe mode would have refused.
     pub would_refuse: bool,
@@ -32,7 +31,6 @@ pub struct CallFilter {
     pub limit: u32,
 }
 
-/// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CallRecord {
     /// The time of its first event.
@@ -42,24 +40,19 @@ pub struct CallRecord {
     pub call_id: String,
     pub server_name: Option<String>,
     pub tool_name: Option<String>,
-    /// The hash of the arguments.
     pub args_hash: Option<String>,
     pub decision: Option<String>,
     /// The rule that decided, or that would have decided in observe mode.
     pub rule_id: Option<String>,
-    /// The reason of the decision.
     pub reason_code: Option<String>,
     /// What the rules would have decided, in observe mode.
     pub observed_action: Option<String>,
     /// How the call ended; `None` while it has not ended.
     pub status: Option<String>,
-    /// The origin of its error.
     pub error_class: Option<String>,
     /// Time from the request to the end of the response.
     pub latency_ms: Option<i64>,
-    /// Size of the request.
     pub bytes_in: Option<i64>,
-    /// Size of the response.
     pub bytes_out: Option<i64>,
     /// True if a preview is not the whole text.
     pub preview_truncated: bool,
@@ -138,8 +131,9 @@ pub(crate) fn failed_calls_query(run_id: &str) -> Query {
         .with(cancelled)
 }
 
-/// Returns the number of calls of a run that were allowed and failed. Cancelled calls did not fail.
+/// Returns the number of calls of a run that were allowed and failed.
 pub fn failed_calls(store: &mut dyn EventStore, run_id: &str) -> Result<u64, StoreError> {
+    // Cancelled calls did not fail.
     let rows = store.select(&failed_calls_query(run_id))?;
     Ok(rows.into_iter().next().map_or(0, |row| Fields::new(row).count()))
 }

@@ -10,7 +10,6 @@ pub struct EventFilter {
     pub since: Option<String>,
 }
 
-/// An event in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
     /// Its number in the ledger, which grows in the order of arrival.
@@ -18,7 +17,6 @@ pub struct StoredEvent {
     /// Its time, as [`sortable_time`](crate::line::sortable_time) writes it.
     pub ts: String,
     pub run_id: String,
-    /// Its type.
     pub kind: String,
     /// The line, as it was written.
     pub line: String,
@@ -99,8 +97,9 @@ pub struct EventPages {
 }
 
 impl EventPages {
-    /// Starts at the first event that meets the filter. Events of a run that arrive later are not read.
+    /// Starts at the first event that meets the filter.
     pub fn new(store: &mut dyn EventStore, filter: EventFilter) -> Result<Self, StoreError> {
+        // Events of a run that arrive later are not read.
         let (last, end) = match &filter.run_id {
             None => (0, i64::MAX),
             Some(run) => events_of_run(store, run)?.map_or((0, 0), |(first, last)| (first - 1, last)),

@@ -45,7 +45,6 @@ pub struct RunRecord {
     pub errors: u64,
 }
 
-/// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
@@ -61,7 +60,6 @@ const COLUMNS: &str =
     "run_id, agent_id, client, env, principal, workload_json, started_at, last_event_at, ended_at, status";
 
 impl RunRecord {
-    /// Returns how the run stands.
     pub fn state(&self) -> RunState {
         match (&self.ended_at, &self.status) {
             (Some(_), _) => RunState::Ended,
@@ -134,7 +132,6 @@ const AT_ONCE: usize = 20;
 /// The tables with rows of runs. The row of the run goes last, so that an interrupted deletion is continued.
 const TABLES: [&str; 6] = ["hints", "previews", "tool_calls", "events", "run_sources", "runs"];
 
-/// A run that can be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prunable {
     pub run_id: String,

@@ -7,7 +7,6 @@ use super::events::Fields;
 use crate::event::{AGENT_SOURCE, ProcessExit, SOURCE_KIND};
 use crate::store::{EventStore, Query, SourceId, StoreError};
 
-/// What a source records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
     /// An agent, whose start and end `guard run` records.
@@ -40,9 +39,7 @@ pub fn source_kinds(store: &mut dyn EventStore, run_id: &str) -> Result<Vec<Sour
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IncompleteSource {
     pub source: SourceId,
-    /// How many the ledger has.
     pub stored: u64,
-    /// How many the source had.
     pub expected: u64,
 }
 
@@ -109,7 +106,6 @@ pub fn sources_without_calls(store: &mut dyn EventStore) -> Result<Vec<Incomplet
     Ok(store.select(&sources_without_calls_query())?.into_iter().map(incomplete).collect())
 }
 
-/// A process that recorded a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerProcess {
     pub name: Option<String>,

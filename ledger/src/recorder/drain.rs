@@ -40,9 +40,8 @@ pub(super) struct Drain {
     error: Option<String>,
 }
 
-/// How the thread has ended.
 #[derive(Debug)]
-pub(super) struct Drained {
+pub(super) struct DrainResult {
     /// The last error, if events are left.
     pub(super) error: Option<String>,
 }
@@ -54,14 +53,13 @@ impl Drain {
         Self { shared, ledger, folder, source, log, reader, store, others, dead, error }
     }
 
-    /// Works until the recorder finishes.
-    pub(super) fn run(mut self) -> Drained {
+    pub(super) fn run(mut self) -> DrainResult {
         let mut backoff = BACKOFF[0];
         loop {
             match self.work() {
                 Ok(Next::Continue) => (self.error, backoff) = (None, BACKOFF[0]),
                 Ok(Next::Wait) => self.wait(),
-                Ok(Next::End) => return Drained { error: None },
+                Ok(Next::End) => return DrainResult { error: None },
                 Err(error) => {
                     self.error = Some(with_causes(&error));
                     // A connection that failed is opened again.
@@ -72,7 +70,7 @@ impl Drain {
                 }
             }
             if self.shared.signal.is_over() {
-                return Drained { error: self.error };
+                return DrainResult { error: self.error };
             }
         }
     }
@@ -116,9 +114,9 @@ impl Drain {
         Ok(true)
     }
 
-    /// Returns where the events are that the store does not have, and a reader at the first one. Both are of the same file: the lock
-    /// is held until the file is open.
+    /// Returns where the events are that the store does not have, and a reader at the first one.
     fn next_lines(&mut self) -> Result<Option<(Backlog, LineReader)>, SpoolError> {
+        // Both are of the same file: the lock is held until the file is open.
         let output = self.shared.output();
         let Some(spool) = &output.spool else { return Ok(None) };
         let backlog = spool.backlog();

@@ -8,5 +8,5 @@ mod drain;
 mod output;
 mod record;
 
-pub use output::Finished;
+pub use output::RecorderSummary;
 pub use record::{BacklogLimits, EventOrigin, RecordError, Recorder, RecorderOptions};

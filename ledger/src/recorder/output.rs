@@ -39,7 +39,6 @@ pub(super) struct Output {
 /// What was lost since the last event that was recorded.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// Events that could not be written.
     events: u64,
     /// Why the first of them could not be written.
     reason: String,
@@ -47,10 +46,8 @@ pub(super) struct Losses {
     bytes: u64,
 }
 
-/// How a recorder has ended.
 #[derive(Debug)]
-pub struct Finished {
-    /// Number of events that were recorded.
+pub struct RecorderSummary {
     pub events: u64,
     /// Number of events whose preview was dropped, because the store was too slow.
     pub dropped_previews: u64,
@@ -67,7 +64,6 @@ pub struct Finished {
 }
 
 impl Output {
-    /// Writes an event.
     pub(super) fn record(&mut self, mut body: EventBody) -> Result<(), RecordError> {
         if self.has_ended || self.is_closed {
             return Err(RecordError::Ended);
@@ -188,20 +184,20 @@ pub(super) struct Backlog {
 }
 
 impl OwnSpool {
-    /// Creates and locks the file.
     pub(super) fn create(folder: SpoolFolder, source: SourceId) -> Result<Self, SpoolError> {
         let writer = folder.lock(&source, START_WAIT)?;
         Ok(Self { folder, source, writer, drained: 0, generation: 0 })
     }
 
-    /// Appends whole lines with one write. The file must be intact, see [`OwnSpool::restore`].
+    /// Appends whole lines with one write.
     pub(super) fn append(&mut self, lines: &str) -> Result<(), SpoolError> {
+        // The file must be intact, see [`OwnSpool::restore`].
         Ok(self.writer.append_unsynced(lines.as_bytes())?)
     }
 
-    /// Makes the file one that survives the end of this process. If it was removed, it is created again with the events that the
-    /// store does not have. Returns how many bytes of such events another program has cut off.
+    /// Makes the file one that survives the end of this process. Returns how many bytes of such events another program has cut off.
     pub(super) fn restore(&mut self) -> Result<u64, SpoolError> {
+        // If it was removed, it is created again with the events that the store does not have.
         match self.writer.state() {
             LogState::Intact => return Ok(0),
             LogState::Removed => {
@@ -253,14 +249,12 @@ impl OwnSpool {
         Ok(())
     }
 
-    /// Removes the file.
     pub(super) fn remove(self) -> Result<(), SpoolError> {
         Ok(self.writer.remove()?)
     }
 }
 
 impl Backlog {
-    /// Returns the size of the lines.
     pub(super) fn bytes(self) -> u64 {
         self.end - self.start
     }

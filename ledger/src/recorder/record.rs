@@ -11,10 +11,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::drain::Signal;
-use super::drain::{Drain, Drained};
+use super::drain::{Drain, DrainResult};
 use super::output::EventsFile;
 use super::output::OwnSpool;
-use super::output::{Finished, Losses, Output};
+use super::output::{RecorderSummary, Losses, Output};
 use crate::event::{AgentClient, EVENT_VERSION, EventBody, EventSource, WorkingEnvironment, Workload};
 use crate::line::is_id;
 use crate::location::{LedgerLocation, StateFolder};
@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Recorder {
     shared: Arc<Shared>,
-    thread: Option<(Thread, Mutex<Receiver<Drained>>)>,
+    thread: Option<(Thread, Mutex<Receiver<DrainResult>>)>,
 }
 
 /// What a recorder shares with its thread.
@@ -41,15 +41,16 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Locks the files. The lock is held during writes to them only, and never while the database is used.
     pub(super) fn output(&self) -> MutexGuard<'_, Output> {
+        // The lock is held during writes to them only, and never while the database is used.
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Recorder {
-    /// Creates the files, and starts the thread that moves events to the store. Does not open the database.
+    /// Creates the files, and starts the thread that moves events to the store.
     pub fn start(options: RecorderOptions) -> Result<Self, RecordError> {
+        // Does not open the database.
         let RecorderOptions { ledger, state, events_file, origin, limits } = options;
         let source = SourceId { run_id: origin.run_id.clone(), shim_id: origin.source.shim_id.clone() };
         for (field, id) in [("run_id", &source.run_id), ("shim_id", &source.shim_id)] {
@@ -110,7 +111,7 @@ impl Recorder {
 
     /// Moves all events to the store and removes the spool file. Gives up after the time limit; the events are then left in the
     /// spool.
-    pub fn finish(&self, limit: Duration) -> Result<Finished, RecordError> {
+    pub fn finish(&self, limit: Duration) -> Result<RecorderSummary, RecordError> {
         // First, so that no event is recorded after the thread has ended.
         self.shared.output().is_closed = true;
         let ended = self.end_thread(limit);
@@ -133,7 +134,7 @@ impl Recorder {
             // Unlocks the file, from which other processes move the events then.
             output.spool = None;
         }
-        Ok(Finished {
+        Ok(RecorderSummary {
             events: output.recorded,
             dropped_previews: output.dropped_previews,
             cut_off_bytes: output.losses.cut_off_bytes(),
@@ -144,7 +145,7 @@ impl Recorder {
         })
     }
 
-    fn end_thread(&self, limit: Duration) -> Option<Drained> {
+    fn end_thread(&self, limit: Duration) -> Option<DrainResult> {
         let (thread, receiver) = self.thread.as_ref()?;
         self.shared.signal.finish(Instant::now() + limit, thread);
         receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(limit + GRACE).ok()
@@ -175,7 +176,6 @@ pub struct RecorderOptions {
     pub events_file: Option<Utf8PathBuf>,
     /// What all events have in common.
     pub origin: EventOrigin,
-    /// When previews are dropped.
     pub limits: BacklogLimits,
 }
 
@@ -192,7 +192,6 @@ pub struct EventOrigin {
     pub principal: Option<String>,
     /// The job that the agent runs in.
     pub workload: Option<Workload>,
-    /// The process that emits the events.
     pub source: EventSource,
 }
 
@@ -216,27 +215,19 @@ impl Default for BacklogLimits {
 /// A recorder that cannot start, or an event that cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The spool file cannot be created or written.
     #[error("failed to record the event")]
     Spool(#[from] SpoolError),
-    /// The file of events cannot be created or written.
     #[error("failed to write the event to `{path}`")]
     EventsFile {
-        /// The file.
         path: Utf8PathBuf,
-        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// An id of the run or the shim that cannot be a key.
     #[error("`{field}` must have 1 to 256 bytes and no NUL character")]
     Id { field: &'static str },
-    /// The event has no JSON form.
     #[error("failed to serialise the event")]
     Serialise(#[from] serde_json::Error),
-    /// The end of the run is recorded already, or the recorder has finished.
     #[error("the run has ended; no event is recorded after its end")]
     Ended,
-    /// The thread that moves events to the store cannot start.
     #[error("failed to start a thread")]
     Thread(#[source] std::io::Error),
 }
@@ -288,7 +279,6 @@ pub(super) fn body_text(body: &EventBody) -> Result<String, serde_json::Error> {
     serde_json::to_string(body)
 }
 
-/// Removes the previews of an event.
 pub(super) fn drop_previews(body: &mut EventBody) -> bool {
     match body {
         EventBody::ToolCallStart { call } if call.preview.args_preview.is_some() => {

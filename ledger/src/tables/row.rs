@@ -14,17 +14,14 @@ impl<'a> Row<'a> {
         Self(cells.into())
     }
 
-    /// Returns the values.
     pub fn cells(&self) -> &[Cell<'a>] {
         &self.0
     }
 
-    /// Returns the values.
     pub fn into_cells(self) -> Vec<Cell<'a>> {
         self.0
     }
 
-    /// Returns the values of the key.
     pub(crate) fn key(&self, table: &Table) -> &[Cell<'a>] {
         &self.0[..table.key]
     }
@@ -34,8 +31,8 @@ impl<'a> Row<'a> {
         Self(cells)
     }
 
-    /// Returns the value of a column. A column that does not exist has no value.
     pub(crate) fn get(&self, table: &Table, name: &str) -> &Cell<'a> {
+        // A column that does not exist has no value.
         let found = table.columns.iter().zip(&self.0).find(|(column, _)| column.name == name);
         debug_assert!(found.is_some(), "{}.{name}", table.name);
         found.map_or(&Cell::Null, |(_, cell)| cell)
@@ -64,16 +61,13 @@ pub(crate) struct Table {
     pub(crate) name: &'static str,
     /// Its columns. The first ones are the key.
     pub(crate) columns: &'static [Column],
-    /// Number of columns of the key.
     pub(crate) key: usize,
 }
 
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    /// The type of its values.
     pub(crate) kind: Kind,
-    /// How two values become one.
     pub(crate) merge: Merge,
 }
 
@@ -91,9 +85,7 @@ pub(crate) enum Kind {
 pub(crate) enum Merge {
     /// A part of the key: the values are equal.
     Key,
-    /// The smaller value.
     Min,
-    /// The larger value.
     Max,
     /// All bits of both numbers.
     Bits,
@@ -117,7 +109,6 @@ impl Column {
         Self::new(name, Kind::Text, merge)
     }
 
-    /// A column of numbers.
     pub(super) const fn integer(name: &'static str, merge: Merge) -> Self {
         Self::new(name, Kind::Integer, merge)
     }
@@ -140,9 +131,7 @@ impl Table {
 /// A value of a column. Texts may be parts of the lines that they come from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cell<'a> {
-    /// No value.
     Null,
-    /// A number.
     Integer(i64),
     Text(Cow<'a, str>),
 }
@@ -160,7 +149,6 @@ impl Cell<'_> {
         }
     }
 
-    /// Returns the number.
     pub fn as_integer(&self) -> Option<i64> {
         match self {
             Cell::Integer(number) => Some(*number),
@@ -237,7 +225,6 @@ pub(crate) struct MergedRows<'a> {
 }
 
 impl<'a> MergedRows<'a> {
-    /// Merges the rows with equal keys.
     pub(crate) fn new(table: &'static Table, rows: Vec<Row<'a>>) -> Self {
         let places = places(table, &rows);
         let mut merged: Vec<Row<'a>> = Vec::with_capacity(rows.len());

@@ -144,12 +144,9 @@ pub(crate) const INDEXES: [Index; 10] = [
     Index { name: "idx_run_sources_open", table: "run_sources", columns: "ended_at, is_lost" },
 ];
 
-/// The SQL of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// SQLite.
     Sqlite,
-    /// PostgreSQL.
     Postgres,
 }
 

@@ -6,7 +6,7 @@ use counterproof_ledger::query::{
     CallFilter, EventFilter, RunFilter, RunState, calls, events_after, events_of_run, incomplete_sources, last_events,
     lost_runs, open_sources, prunable_runs, prune_runs, runs, sources_without_calls,
 };
-use counterproof_ledger::store::{Appended, EventStore, SourceId, StoreError};
+use counterproof_ledger::store::{AppendResult, EventStore, SourceId, StoreError};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ fn create(location: &LedgerLocation) -> Box<dyn EventStore> {
     counterproof_ledger::open_or_create(location).unwrap()
 }
 
-fn append(store: &mut dyn EventStore, lines: &[String]) -> Appended {
+fn append(store: &mut dyn EventStore, lines: &[String]) -> AppendResult {
     let events = lines.iter().map(|line| EventLine::parse(line.as_bytes()).unwrap());
     store.append(&events.collect::<Vec<_>>()).unwrap()
 }
@@ -116,13 +116,13 @@ fn a_batch_is_added_once(location: &LedgerLocation) {
     let mut lines = source("r1", "s1", 7, "SUCCEEDED");
     lines.push("{\"type\":\"other\",\"ts\":\"2026-01-31T12:00:00Z\",\"run_id\":\"r2\",\"n\":1.50}".to_owned());
     let total = lines.len() as u64;
-    assert_eq!(append(store.as_mut(), &lines), Appended { added: total, repeated: 0 });
+    assert_eq!(append(store.as_mut(), &lines), AppendResult { added: total, repeated: 0 });
     let tables = dump(location);
-    assert_eq!(append(store.as_mut(), &lines), Appended { added: 0, repeated: total });
+    assert_eq!(append(store.as_mut(), &lines), AppendResult { added: 0, repeated: total });
     // Also within one batch.
     let mut twice = source("r3", "s3", 1, "SUCCEEDED");
     twice.extend(twice.clone());
-    assert_eq!(append(store.as_mut(), &twice), Appended { added: 5, repeated: 5 });
+    assert_eq!(append(store.as_mut(), &twice), AppendResult { added: 5, repeated: 5 });
     prune(store.as_mut(), "r3");
     assert_eq!(dump(location), tables);
     let stored = events_after(store.as_mut(), &EventFilter::default(), 0, 1000).unwrap();
@@ -248,8 +248,8 @@ fn odd_events_are_stored_without_loss(location: &LedgerLocation) {
             .to_owned(),
     ];
     let mut store = create(location);
-    assert_eq!(append(store.as_mut(), &lines), Appended { added: 7, repeated: 0 });
-    assert_eq!(append(store.as_mut(), &lines), Appended { added: 0, repeated: 7 });
+    assert_eq!(append(store.as_mut(), &lines), AppendResult { added: 7, repeated: 0 });
+    assert_eq!(append(store.as_mut(), &lines), AppendResult { added: 0, repeated: 7 });
     let stored = last_events(store.as_mut(), 100).unwrap();
     assert_eq!(stored.into_iter().map(|event| event.line).collect::<Vec<_>>(), lines);
     let found = calls(store.as_mut(), &CallFilter { limit: 9, ..CallFilter::default() }).unwrap();

@@ -9,7 +9,7 @@ use counterproof_ledger::event::{Action, RunStatus};
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_ledger::query::incomplete_sources;
 use counterproof_ledger::recorder::RecordError;
-use counterproof_ledger::spool::{Replayed, SpoolFolder, replay};
+use counterproof_ledger::spool::{SpoolReplay, SpoolFolder, replay};
 use counterproof_store::write::{Durability, write};
 
 use crate::kit::{Kit, LIMIT, record_call, run_end, run_start};
@@ -34,7 +34,7 @@ fn block(kit: &Kit) {
     fs::create_dir_all(kit.ledger()).unwrap();
 }
 
-fn replay_all(kit: &Kit) -> Replayed {
+fn replay_all(kit: &Kit) -> SpoolReplay {
     fs::remove_dir(kit.ledger()).unwrap();
     let mut store = counterproof_ledger::open_or_create(&LedgerLocation::SqliteFile(kit.ledger())).unwrap();
     replay(&SpoolFolder::new(spool(kit)), store.as_mut()).unwrap()

@@ -1,7 +1,7 @@
 //! `counterproof guard restore`: removes the guard from the servers of a client.
 
 use counterproof_artifact::Exit;
-use counterproof_guard::importer::{ImportError, Mode, RestoreOptions, RestoreReport, Restored, restore};
+use counterproof_guard::importer::{ImportError, Mode, RestoreOptions, RestoreReport, RestoreOutcome, restore};
 use serde_json::json;
 
 use super::client_config::{ClientConfig, print_servers};
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 
 fn print(report: &RestoreReport, streams: &mut Streams) -> Result<(), CommandError> {
     let config = &report.config;
-    if report.restored == Restored::Unwrapped {
+    if report.restored == RestoreOutcome::Unwrapped {
         print_servers(&report.servers, streams)?;
     }
     if let Some(diff) = &report.diff {
@@ -65,14 +65,14 @@ fn print(report: &RestoreReport, streams: &mut Streams) -> Result<(), CommandErr
         return Ok(());
     }
     match report.restored {
-        Restored::Original => {
+        RestoreOutcome::Original => {
             streams.print_line(format_args!("restored {config}: it has the bytes of the original"))?;
         }
-        Restored::Unwrapped => {
+        RestoreOutcome::Unwrapped => {
             streams
                 .print_line(format_args!("\nrestored the commands in {config}, and kept the edits since the import"))?;
         }
-        Restored::Nothing => {
+        RestoreOutcome::Nothing => {
             streams.print_line(format_args!("nothing to restore: no server in {config} starts through the guard"))?;
         }
     }

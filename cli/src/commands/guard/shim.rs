@@ -11,7 +11,7 @@ use counterproof_guard::agent_run::{LEDGER, POLICY, TERMINATION, request_termina
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
 use counterproof_guard::identity::{CLIENTS, RunIdentity, process_variable};
 use counterproof_guard::secrets::{
-    self, BindingsError, Keychain, MASK, Resolved, SecretSources, SecretStore, SecretValue, load_bindings,
+    self, BindingsError, Keychain, MASK, ResolvedSecrets, SecretSources, SecretStore, SecretValue, load_bindings,
 };
 use counterproof_guard::session::{OpenCallsEnd, Session, SessionOptions};
 use counterproof_guard::stdio::{ReplayOptions, ShimError, ShimOptions, run_replay, run_shim};
@@ -168,7 +168,7 @@ fn run_server(options: ShimOptions<'_>) -> Result<Exit, CommandError> {
 
 /// Returns the changes of the server's environment: its secrets, and the removal of the variables that name the ledger, the policy
 /// and the way to end the run.
-fn environment_of_server(secrets: &Resolved) -> BTreeMap<OsString, Option<OsString>> {
+fn environment_of_server(secrets: &ResolvedSecrets) -> BTreeMap<OsString, Option<OsString>> {
     let mut environment = secrets.environment();
     for name in [TERMINATION, LEDGER, POLICY] {
         environment.insert(name.into(), None);
@@ -220,7 +220,7 @@ fn read_cassette(args: &Args, streams: &mut Streams) -> Result<Option<Cassette>,
 }
 
 /// Starts a cassette. Keys of known formats and the values of the secrets are masked in it.
-fn record_cassette(path: &Utf8Path, args: &Args, secrets: &Resolved) -> Result<Cassette, CommandError> {
+fn record_cassette(path: &Utf8Path, args: &Args, secrets: &ResolvedSecrets) -> Result<Cassette, CommandError> {
     let redactor = Redactor::new(secrets.redact.iter().map(SecretValue::expose)).map_err(CommandError::usage)?;
     let recording = Recording::start(path, &args.server_name, redactor.with_mask(MASK));
     recording.map(Cassette::Record).map_err(|error| match error {
@@ -240,7 +240,7 @@ fn needs_server(cassette: &Cassette) -> bool {
     }
 }
 
-fn resolve_secrets(args: &Args, streams: &mut Streams) -> Result<Resolved, CommandError> {
+fn resolve_secrets(args: &Args, streams: &mut Streams) -> Result<ResolvedSecrets, CommandError> {
     let bindings = load_bindings(args.secrets.as_deref(), process_variable).map_err(|error| match error {
         BindingsError::Read { .. } => CommandError::io(error).hint("check that the path exists and is readable"),
         BindingsError::Invalid { .. } => CommandError::usage(error),
@@ -257,7 +257,7 @@ fn resolve_secrets(args: &Args, streams: &mut Streams) -> Result<Resolved, Comma
 }
 
 /// Returns the redactor of what the server sends, if it has secrets. Keys of known formats stay: a tool may return them on purpose.
-fn traffic_redactor(secrets: &Resolved) -> Result<Option<Redactor>, CommandError> {
+fn traffic_redactor(secrets: &ResolvedSecrets) -> Result<Option<Redactor>, CommandError> {
     if secrets.redact.is_empty() {
         return Ok(None);
     }
@@ -266,7 +266,7 @@ fn traffic_redactor(secrets: &Resolved) -> Result<Option<Redactor>, CommandError
 }
 
 /// Returns the error about secrets without which the server must not start.
-fn missing_secret(secrets: &Resolved) -> Option<CommandError> {
+fn missing_secret(secrets: &ResolvedSecrets) -> Option<CommandError> {
     let (first, others) = secrets.errors.split_first()?;
     let mut message = with_causes(first);
     for other in others {

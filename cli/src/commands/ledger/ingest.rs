@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_ledger::line::EventLine;
 use counterproof_ledger::spool::replay;
-use counterproof_ledger::store::{Appended, EventStore};
+use counterproof_ledger::store::{AppendResult, EventStore};
 use counterproof_store::{line_log, read_file};
 use serde_json::json;
 
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 /// The outcome for all lines.
 #[derive(Debug, Default)]
 struct Ingested {
-    appended: Appended,
+    appended: AppendResult,
     /// Events of which only the line is stored.
     lines_only: u64,
     invalid: u64,
@@ -113,7 +113,7 @@ impl Ingested {
     }
 
     fn print(&self, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
-        let Self { appended: Appended { added, repeated }, lines_only, invalid } = self;
+        let Self { appended: AppendResult { added, repeated }, lines_only, invalid } = self;
         if *invalid > REPORTED {
             streams.log(format_args!("… and {} more invalid lines", invalid - REPORTED));
         }

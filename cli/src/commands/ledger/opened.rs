@@ -3,7 +3,7 @@
 use counterproof_artifact::with_causes;
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
 use counterproof_ledger::query::{RunRecord, find_run};
-use counterproof_ledger::spool::{Replayed, SpoolError, SpoolFolder, replay};
+use counterproof_ledger::spool::{SpoolReplay, SpoolError, SpoolFolder, replay};
 use counterproof_ledger::store::{EventStore, StoreError};
 
 use crate::command_error::CommandError;
@@ -100,7 +100,7 @@ impl Place {
 }
 
 /// Reports what was added from the files of processes that have ended.
-pub(super) fn report(replayed: &Replayed, place: &Place, streams: &mut Streams) {
+pub(super) fn report(replayed: &SpoolReplay, place: &Place, streams: &mut Streams) {
     let processes = if replayed.files == 1 { "process that was killed" } else { "processes that were killed" };
     match (replayed.files, replayed.added) {
         (0, _) => {}

@@ -1,6 +1,5 @@
 //! The fields of a message that decide what it is.
 
-/// A field that the scanner reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Id,

@@ -19,7 +19,6 @@ use crate::mcp::{RequestId, ResponseKind, StrictError, ToolCallProblem};
 /// Longest key and longest small value that are read. Longer keys and values are not read.
 const MAX_FIELD_BYTES: usize = 64 * 1024;
 
-/// What a scanned message contains.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "facts of a message that do not depend on each other")]
 pub struct ScannedMessage {
@@ -34,7 +33,6 @@ pub struct ScannedMessage {
     pub payload_hash: Option<Sha256Digest>,
     /// The kind of the response, if the message is one.
     pub response: Option<ResponseKind>,
-    /// A key on which parsers disagree.
     pub problem: Option<ToolCallProblem>,
     /// True if the request continues an earlier one.
     pub is_retry: bool,
@@ -79,7 +77,6 @@ enum Lexer {
     Scalar,
 }
 
-/// Scans one message.
 #[derive(Debug, Default)]
 pub struct Scanner {
     syntax: Syntax,
@@ -207,7 +204,6 @@ impl Scanner {
         (1..=2).contains(&self.depth) && self.is_object[self.depth] && self.awaits_key[self.depth]
     }
 
-    /// Handles a byte between tokens.
     fn between(&mut self, byte: u8) {
         match byte {
             b'"' if self.expects_key() => {
@@ -251,7 +247,6 @@ impl Scanner {
         }
     }
 
-    /// Finds the field of a key.
     fn end_key(&mut self) {
         let depth = self.depth;
         self.awaits_key[depth] = false;

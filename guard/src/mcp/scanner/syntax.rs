@@ -13,27 +13,21 @@ const MAX_SCALAR_BYTES: usize = 4096;
 /// Why a text is not one JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SyntaxProblem {
-    /// The bytes are not UTF-8.
     #[error("the message is not UTF-8")]
     NotText,
-    /// A byte is not allowed where it is.
     #[error("the message is not JSON: unexpected byte at offset {offset}")]
     Unexpected {
         /// The number of bytes before it.
         offset: u64,
     },
-    /// More bytes follow the value.
     #[error("the message has more than one JSON value")]
     SecondValue,
-    /// The value does not end.
     #[error("the message is not JSON: it ends early")]
     Unfinished,
-    /// Arrays and objects are nested too deeply.
     #[error("the message is nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
 }
 
-/// Checks one text.
 #[derive(Debug, Default)]
 pub(super) struct Syntax {
     expected: Expected,
@@ -61,7 +55,6 @@ enum Expected {
     Nothing,
 }
 
-/// The token that is being read.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Token {
     #[default]
@@ -75,7 +68,6 @@ enum Token {
 }
 
 impl Syntax {
-    /// Checks the next piece.
     pub(super) fn push(&mut self, piece: &[u8]) {
         if self.problem.is_some() {
             return;
@@ -97,8 +89,8 @@ impl Syntax {
         if is_whole { Ok(()) } else { Err(SyntaxProblem::Unfinished) }
     }
 
-    /// Checks the encoding. Pieces may divide a character.
     fn characters(&mut self, piece: &[u8]) -> Result<(), SyntaxProblem> {
+        // Pieces may divide a character.
         let mut rest = piece;
         while !self.character.is_empty()
             && let Some((byte, others)) = rest.split_first()

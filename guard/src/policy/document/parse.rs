@@ -34,7 +34,6 @@ fn compile_schema() -> DocumentSchema {
     DocumentSchema::compile("guard-policy.v1", &source).expect("the embedded schema is valid")
 }
 
-/// A policy with errors.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", summary(.findings))]
 pub struct InvalidPolicy {
@@ -45,33 +44,27 @@ pub struct InvalidPolicy {
 /// Why a policy cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadPolicyError {
-    /// The file cannot be read.
     #[error("cannot read the policy `{path}`")]
     Read {
-        /// The file.
         path: Utf8PathBuf,
-        /// The error of the system.
         source: io::Error,
     },
-    /// The file has errors.
     #[error(transparent)]
     Invalid(#[from] InvalidPolicy),
 }
 
 /// The valid parts of a policy file, and its errors.
 #[derive(Debug, Default)]
-pub(in crate::policy) struct Compiled {
+pub(in crate::policy) struct CompiledPolicy {
     /// The document; `None` if it cannot be parsed.
     pub(in crate::policy) document: Option<Value>,
     /// The policy, if the compiler found no errors.
     pub(in crate::policy) policy: Option<Policy>,
     /// The rules that could be compiled, with their indexes. A condition with an error is missing in its rule.
     pub(in crate::policy) rules: Vec<(usize, Rule)>,
-    /// The errors.
     pub(in crate::policy) findings: Vec<Finding>,
 }
 
-/// A policy file that was read.
 #[derive(Debug)]
 pub struct PolicyFile {
     /// The file, as findings name it.
@@ -91,18 +84,18 @@ impl PolicyFile {
     /// Parses the file, and returns the policy with its document.
     pub fn parse(&self) -> Result<(Policy, Value), InvalidPolicy> {
         match self.compile() {
-            Compiled { document: Some(document), policy: Some(policy), findings, .. } if findings.is_empty() => {
+            CompiledPolicy { document: Some(document), policy: Some(policy), findings, .. } if findings.is_empty() => {
                 Ok((policy, document))
             }
-            Compiled { findings, .. } => Err(InvalidPolicy { findings }),
+            CompiledPolicy { findings, .. } => Err(InvalidPolicy { findings }),
         }
     }
 
     /// Compiles the parts of the file that are valid.
-    pub(in crate::policy) fn compile(&self) -> Compiled {
+    pub(in crate::policy) fn compile(&self) -> CompiledPolicy {
         let Self { path, bytes } = self;
         if bytes.len() as u64 > MAX_POLICY_BYTES {
-            return Compiled { findings: vec![too_large(path, bytes.len())], ..Compiled::default() };
+            return CompiledPolicy { findings: vec![too_large(path, bytes.len())], ..CompiledPolicy::default() };
         }
         let mut compiler = Compiler::default();
         let mut checked = check_document(self, |value| compiler.compile(value));
@@ -110,7 +103,7 @@ impl PolicyFile {
             checked.findings = vec![finding];
         }
         let (policy, rules) = compiler.finish();
-        Compiled { document: checked.value, policy, rules, findings: checked.findings }
+        CompiledPolicy { document: checked.value, policy, rules, findings: checked.findings }
     }
 }
 
@@ -248,8 +241,9 @@ impl Compiler {
         }
     }
 
-    /// Checks a selector whose values are known. A misspelt value would match no run.
+    /// Checks a selector whose values are known.
     fn check_names(&mut self, selectors: &Value, field: &str, known: &[&str]) {
+        // A misspelt value would match no run.
         let list = selectors.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         for (index, value) in list.iter().enumerate() {
             let Some(text) = value.as_str().filter(|text| !text.is_empty()) else { continue };
@@ -265,8 +259,8 @@ impl Compiler {
         }
     }
 
-    /// Checks the codes of errors. A client must be able to distinguish them from each other and from those of the protocol.
     fn check_codes(&mut self, codes: &Value) {
+        // A client must be able to distinguish them from each other and from those of the protocol.
         let Ok(codes) = serde_json::from_value::<DenyCodes>(codes.clone()) else { return };
         let named = codes.named();
         for (index, (name, code)) in named.iter().enumerate() {

@@ -9,12 +9,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::rules::check;
-use crate::policy::document::{Compiled, PolicyFile, check_document};
+use crate::policy::document::{CompiledPolicy, PolicyFile, check_document};
 use crate::policy::model::{OnError, Rule};
 
 /// What is wrong with a policy, in the order of the text.
 #[derive(Debug)]
-pub struct Linted {
+pub struct LintReport {
     /// The errors. A policy with errors cannot be used.
     pub errors: Vec<Finding>,
     /// The warnings about the rules without errors.
@@ -24,13 +24,11 @@ pub struct Linted {
 /// A warning at one place of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// The kind of warning.
     pub code: LintCode,
     /// Its place and its texts. The code of the finding is not used.
     pub finding: Finding,
 }
 
-/// What a check found.
 #[derive(Debug)]
 pub(super) struct Lint {
     pub(super) code: LintCode,
@@ -42,10 +40,10 @@ pub(super) struct Lint {
 }
 
 /// Parses a policy, and returns its errors and what is probably wrong with it.
-pub fn lint(file: &PolicyFile) -> Linted {
+pub fn lint(file: &PolicyFile) -> LintReport {
     let compiled = file.compile();
     if compiled.document.is_none() {
-        return Linted { errors: compiled.findings, warnings: Vec::new() };
+        return LintReport { errors: compiled.findings, warnings: Vec::new() };
     }
     let mut lints = Vec::new();
     let checked = check_document(file, |document| {
@@ -58,7 +56,7 @@ pub fn lint(file: &PolicyFile) -> Linted {
         let code = lints.get(finding.remedy.parse::<usize>().ok()?)?.code;
         Some(Warning { code, finding: Finding { remedy: code.remedy().to_owned(), ..finding } })
     };
-    Linted { warnings: checked.findings.into_iter().filter_map(warning).collect(), errors: compiled.findings }
+    LintReport { warnings: checked.findings.into_iter().filter_map(warning).collect(), errors: compiled.findings }
 }
 
 fn finding(lint: &Lint, index: usize) -> RuleFinding {
@@ -72,28 +70,26 @@ fn finding(lint: &Lint, index: usize) -> RuleFinding {
 
 /// A rule that is enabled and has no errors.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Written<'p> {
-    /// Its index in the document.
+pub(super) struct LintedRule<'p> {
     pub(super) index: usize,
     pub(super) rule: &'p Rule,
     /// The rule as it is written.
     pub(super) value: &'p Value,
 }
 
-/// A policy that is linted.
 #[derive(Debug)]
 pub(super) struct Linting<'p> {
     pub(super) document: &'p Value,
     /// `None` if the mode has an error.
     pub(super) mode: Option<Mode>,
     pub(super) on_error: OnError,
-    pub(super) rules: Vec<Written<'p>>,
+    pub(super) rules: Vec<LintedRule<'p>>,
     /// The indexes of rules with errors, of which little is known.
     pub(super) invalid: Vec<usize>,
 }
 
 impl<'p> Linting<'p> {
-    pub(super) fn new(compiled: &'p Compiled, document: &'p Value) -> Self {
+    pub(super) fn new(compiled: &'p CompiledPolicy, document: &'p Value) -> Self {
         let written = document.get("rules").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let is_valid = |index: usize| {
             let pointer = format!("/rules/{index}");
@@ -104,7 +100,7 @@ impl<'p> Linting<'p> {
         let (mut rules, mut invalid) = (Vec::new(), Vec::new());
         for (index, value) in written.iter().enumerate() {
             match compiled.rules.iter().find(|(at, _)| *at == index) {
-                Some((_, rule)) if is_valid(index) => rules.push(Written { index, rule, value }),
+                Some((_, rule)) if is_valid(index) => rules.push(LintedRule { index, rule, value }),
                 _ => invalid.push(index),
             }
         }
@@ -126,7 +122,6 @@ fn read<T: DeserializeOwned>(value: Option<&Value>) -> Option<T> {
 
 macro_rules! codes {
     ($($variant:ident $code:literal $meaning:literal $remedy:literal)*) => {
-        /// The warnings, by their stable codes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum LintCode {
             $(#[doc = $meaning] $variant,)*
@@ -136,17 +131,14 @@ macro_rules! codes {
             /// All warnings.
             pub const ALL: &[LintCode] = &[$(LintCode::$variant,)*];
 
-            /// The stable kebab-case code.
             pub const fn as_str(self) -> &'static str {
                 match self { $(LintCode::$variant => $code,)* }
             }
 
-            /// What the warning means.
             pub const fn meaning(self) -> &'static str {
                 match self { $(LintCode::$variant => $meaning,)* }
             }
 
-            /// What to do.
             pub const fn remedy(self) -> &'static str {
                 match self { $(LintCode::$variant => $remedy,)* }
             }

@@ -4,4 +4,4 @@ mod lint_policy;
 mod reach;
 mod rules;
 
-pub use lint_policy::{LintCode, Linted, Warning, lint};
+pub use lint_policy::{LintCode, LintReport, Warning, lint};

@@ -15,7 +15,6 @@ pub(super) struct Unguarded {
     pub(super) span: Range<usize>,
     /// The argument, such as `path`, or `options.force` for a field in an argument.
     pub(super) argument: String,
-    /// The conditions that guard it.
     pub(super) guard: String,
 }
 
@@ -74,8 +73,9 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// True if every branch of an expression is anchored at both ends of a name. Expressions that cannot be parsed are errors elsewhere.
+/// True if every branch of an expression is anchored at both ends of a name.
 pub(super) fn is_anchored(regex: &str) -> bool {
+    // Expressions that cannot be parsed are errors elsewhere.
     regex_syntax::parse(regex).is_ok_and(|hir| {
         let properties = hir.properties();
         properties.look_set_prefix().contains(Look::Start) && properties.look_set_suffix().contains(Look::End)

@@ -8,7 +8,7 @@ use counterproof_validation::nearest;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::lint_policy::{Lint, LintCode, Linting, Written};
+use super::lint_policy::{Lint, LintCode, Linting, LintedRule};
 use super::reach::{Unguarded, unguarded_arguments};
 use super::reach::{is_anchored, matches_everything};
 use crate::policy::decision_record::refusal;
@@ -67,7 +67,7 @@ fn check_shadows(policy: &Linting<'_>, lints: &mut Vec<Lint>) {
     let is_verdict = |rule: &Rule| matches!(rule.effect, Effect::Allow { .. } | Effect::Deny(_));
     let keeps = |rule: &Rule| is_verdict(rule) || matches!(rule.effect, Effect::Budget(_));
     let mut below_everything = false;
-    for (position, Written { index, rule, value }) in rules.iter().enumerate() {
+    for (position, LintedRule { index, rule, value }) in rules.iter().enumerate() {
         let pointer = format!("/rules/{index}");
         let later = rules[position + 1..].iter().any(|written| keeps(written.rule));
         if !below_everything && matches!(rule.effect, Effect::Allow { .. }) && covers(value.get("match"), None) && later
@@ -83,7 +83,7 @@ fn check_shadows(policy: &Linting<'_>, lints: &mut Vec<Lint>) {
         let mut earlier = rules[..position].iter().filter(|written| is_verdict(written.rule));
         let covering = earlier.find(|other| {
             // A tag rule in between can add the class to calls that the earlier rule did not match.
-            let is_tag = |it: &Written<'_>| matches!(it.rule.effect, Effect::Tag(_));
+            let is_tag = |it: &LintedRule<'_>| matches!(it.rule.effect, Effect::Tag(_));
             let between = other.index + 1..*index;
             let tags = rules.iter().any(|it| between.contains(&it.index) && is_tag(it)) || policy.has_invalid(between);
             let by_class = other.value.pointer("/match/risk_class").is_some();
@@ -98,7 +98,7 @@ fn check_shadows(policy: &Linting<'_>, lints: &mut Vec<Lint>) {
     }
 }
 
-fn check_risk_classes(written: &Written<'_>, earlier: &[Written<'_>], lints: &mut Vec<Lint>) {
+fn check_risk_classes(written: &LintedRule<'_>, earlier: &[LintedRule<'_>], lints: &mut Vec<Lint>) {
     let added = earlier.iter().filter_map(|written| match &written.rule.effect {
         Effect::Tag(classes) => Some(classes),
         _ => None,
@@ -115,7 +115,7 @@ fn check_risk_classes(written: &Written<'_>, earlier: &[Written<'_>], lints: &mu
     }
 }
 
-fn check_regexes(written: &Written<'_>, lints: &mut Vec<Lint>) {
+fn check_regexes(written: &LintedRule<'_>, lints: &mut Vec<Lint>) {
     for names in ["server_name", "tool_name"] {
         let list = written.value.pointer(&format!("/match/{names}/regex")).and_then(Value::as_array);
         for (index, regex) in list.into_iter().flatten().enumerate() {
@@ -130,7 +130,7 @@ fn check_regexes(written: &Written<'_>, lints: &mut Vec<Lint>) {
     }
 }
 
-fn check_cel(policy: &Linting<'_>, written: &Written<'_>, lints: &mut Vec<Lint>) {
+fn check_cel(policy: &Linting<'_>, written: &LintedRule<'_>, lints: &mut Vec<Lint>) {
     let conditions = &written.rule.conditions;
     let Some(condition) = &conditions.cel else { return };
     let given = conditions.args.as_ref().map(ArgsCondition::required_keys).unwrap_or_default();
@@ -154,7 +154,7 @@ fn check_cel(policy: &Linting<'_>, written: &Written<'_>, lints: &mut Vec<Lint>)
     }
 }
 
-fn check_costs(written: &Written<'_>, lints: &mut Vec<Lint>) {
+fn check_costs(written: &LintedRule<'_>, lints: &mut Vec<Lint>) {
     let (cost, limit, field) = match &written.rule.effect {
         Effect::Budget(budget) => (budget.cost_units_per_call, budget.limit_cost_units, "budget/cost_units_per_call"),
         Effect::RateLimit(limit) => {
@@ -170,8 +170,8 @@ fn check_costs(written: &Written<'_>, lints: &mut Vec<Lint>) {
 }
 
 /// Finds fields that the action of a rule does not use.
-fn check_unused(policy: &Linting<'_>, written: &Written<'_>, lints: &mut Vec<Lint>) {
-    let Written { index, rule, value } = written;
+fn check_unused(policy: &Linting<'_>, written: &LintedRule<'_>, lints: &mut Vec<Lint>) {
+    let LintedRule { index, rule, value } = written;
     let Some(Refusal { action, .. }) = refusal(rule) else { return };
     let may_be_control = policy.mode.is_none_or(|mode| mode == Mode::Control);
     let is_hint = *action == Action::RejectWithHint || *action == Action::Block && may_be_control;
@@ -199,8 +199,9 @@ fn check_unused(policy: &Linting<'_>, written: &Written<'_>, lints: &mut Vec<Lin
     }
 }
 
-/// True if the first certainly covers the second. Conditions in CEL and on arguments are only compared for equality.
+/// True if the first certainly covers the second.
 pub(super) fn covers(first: Option<&Value>, second: Option<&Value>) -> bool {
+    // Conditions in CEL and on arguments are only compared for equality.
     let empty = Map::new();
     let fields = |value: Option<&Value>| value.and_then(Value::as_object).cloned().unwrap_or_else(|| empty.clone());
     let (first, second) = (fields(first), fields(second));

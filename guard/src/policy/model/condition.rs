@@ -29,7 +29,6 @@ pub struct Conditions {
     /// Risk classes in lower case, of which the call must have one.
     pub risk_class: Vec<String>,
     pub args: Option<ArgsCondition>,
-    /// A condition in CEL.
     pub cel: Option<CelCondition>,
 }
 
@@ -44,7 +43,6 @@ pub enum Match<'r> {
     Undecided(Condition<'r>, Doubt),
 }
 
-/// One condition of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition<'r> {
     ServerName,
@@ -64,19 +62,14 @@ pub enum Condition<'r> {
     Cel,
 }
 
-/// Why a condition is undecided.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
-    /// The name is too long to be matched.
     #[error("the name is longer than {} bytes", super::names::MAX_NAME_BYTES)]
     NameTooLong,
-    /// The arguments are too large to be inspected.
     #[error("the arguments are too large to be inspected")]
     ArgsTooLarge,
-    /// A tag rule that would add the class is itself undecided.
     #[error("a tag rule for this risk class is undecided")]
     RiskClassUncertain,
-    /// The condition in CEL has no value.
     #[error("{message}")]
     CelFailed {
         /// The part of the expression that failed.
@@ -84,7 +77,6 @@ pub enum Doubt {
         /// The failure. The text may contain parts of the arguments.
         message: String,
     },
-    /// The condition in CEL takes too many steps.
     #[error("{}", NoValue::TooLong)]
     CelTooLong,
 }
@@ -115,7 +107,6 @@ impl fmt::Display for Condition<'_> {
     }
 }
 
-/// The risk classes of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RiskClasses {
     certain: Vec<String>,
@@ -123,8 +114,8 @@ pub(crate) struct RiskClasses {
 }
 
 impl RiskClasses {
-    /// Adds classes. They are only possible ones if the tag rule is undecided.
     pub(crate) fn add(&mut self, classes: &[String], is_certain: bool) {
+        // They are only possible ones if the tag rule is undecided.
         let list = if is_certain { &mut self.certain } else { &mut self.possible };
         for class in classes {
             if !list.contains(class) {
@@ -246,7 +237,6 @@ impl ArgsCondition {
     }
 }
 
-/// Compares two numbers by value.
 pub(crate) fn compare(a: &Number, b: &Number) -> Option<Ordering> {
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
@@ -269,8 +259,9 @@ fn compare_with_double(integer: i128, double: f64) -> Option<Ordering> {
     Some(integer.cmp(&whole).then(fraction))
 }
 
-/// True if two values are equal. Numbers are compared by value, and the order of keys does not matter.
+/// True if two values are equal.
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {
+    // Numbers are compared by value, and the order of keys does not matter.
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => compare(a, b) == Some(Ordering::Equal),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
@@ -284,18 +275,16 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
 /// Why no rule of a policy can apply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NeverApplies {
-    /// The policy is for other runs.
     #[error("selector {0}")]
     Selector(UnmetSelector),
-    /// The rules are for other servers.
     #[error("its rules have patterns for the names of other servers in `server_name`")]
     ServerName,
 }
 
 impl Policy {
-    /// Returns why no rule can apply to the calls of a server. A policy whose rules only add tags, or that has none, guards nothing
-    /// on purpose.
+    /// Returns why no rule can apply to the calls of a server.
     pub fn never_applies(&self, run: &RunIdentity, server_name: &str) -> Option<NeverApplies> {
+        // A policy whose rules only add tags, or that has none, guards nothing on purpose.
         let mut rules = self.rules.iter().filter(|rule| rule.is_enabled && rule.kind() != RuleKind::Tag).peekable();
         rules.peek()?;
         if let Some(unmet) = self.selectors.unmet(run) {

@@ -19,7 +19,6 @@ pub(crate) const CALL: usize = 0;
 /// An error of an expression.
 pub type InvalidCel = CompileError;
 
-/// A compiled condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CelCondition {
     expression: Expression,
@@ -37,8 +36,8 @@ pub(crate) struct CelInputs<'a> {
 }
 
 impl CelCondition {
-    /// Compiles a condition. An expression that names an unknown field, or that is never a boolean, is an error too.
     pub fn compile(text: &str) -> Result<Self, Vec<InvalidCel>> {
+        // An expression that names an unknown field, or that is never a boolean, is an error too.
         let expression = Expression::compile(text, &VARIABLES).map_err(|error| vec![error])?;
         let mistakes = mistakes(&expression);
         if !mistakes.is_empty() {
@@ -48,7 +47,6 @@ impl CelCondition {
         Ok(Self { expression, reads_args: reads("args"), reads_risk_class: reads("risk_class") })
     }
 
-    /// The text of the condition.
     pub fn source(&self) -> &str {
         self.expression.source()
     }
@@ -107,8 +105,9 @@ impl<'a> CelInputs<'a> {
     }
 }
 
-/// Returns the value of `run`. Facts that are not known are null, so that comparisons with them are false instead of failing.
+/// Returns the value of `run`.
 pub(crate) fn run_value(run: &RunIdentity) -> Value {
+    // Facts that are not known are null, so that comparisons with them are false instead of failing.
     let workload = run.workload.clone().unwrap_or_default();
     json!({
         "agent_id": run.agent_id,
@@ -123,9 +122,9 @@ pub(crate) fn run_value(run: &RunIdentity) -> Value {
     })
 }
 
-/// True unless the text cannot read a field of `call`: each `call` is followed by the name of another field. Without the field,
-/// an expression such as `call.all(key, …)` would have a value that is wrong.
+/// True unless the text cannot read a field of `call`: each `call` is followed by the name of another field.
 fn reads(text: &str, field: &str) -> bool {
+    // Without the field, an expression such as `call.all(key, …)` would have a value that is wrong.
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut words = text.split(|c: char| !is_word(c)).filter(|word| !word.is_empty());
     if words.any(|word| word == field) {

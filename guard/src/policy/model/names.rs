@@ -16,13 +16,10 @@ const MAX_SET_SIZE: usize = 16 << 20;
 pub enum InvalidPattern {
     #[error(transparent)]
     Glob(#[from] InvalidGlob),
-    /// The regular expression is empty, and matches every name.
     #[error("the regular expression is empty and matches every name")]
     EmptyRegex,
-    /// The regular expression is invalid.
     #[error("invalid regular expression: {0}")]
     Regex(String),
-    /// The pattern is too large when compiled.
     #[error("the pattern is too large when compiled")]
     TooLarge,
 }
@@ -54,7 +51,6 @@ pub struct NamePatterns {
 #[derive(Debug)]
 pub struct MatchedPatterns(Option<regex::SetMatches>);
 
-/// Collects patterns.
 #[derive(Debug, Default)]
 pub struct NamePatternsBuilder {
     regexes: Vec<String>,
@@ -79,7 +75,6 @@ impl NamePatternsBuilder {
         Ok(())
     }
 
-    /// The number of patterns.
     pub fn len(&self) -> usize {
         self.regexes.len()
     }
@@ -140,16 +135,12 @@ impl MatchedPatterns {
 /// Why a text is not a glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidGlob {
-    /// It is empty, and matches no name.
     #[error("the glob is empty and matches no name")]
     Empty,
-    /// A `[` without its `]`.
     #[error("the class that starts with `[` at character {0} has no end")]
     OpenClass(usize),
-    /// A class without characters, or a range whose end comes before its start.
     #[error("the class at character {0} is invalid")]
     BadClass(usize),
-    /// A backslash at the end.
     #[error("the backslash at the end escapes nothing")]
     OpenEscape,
 }

@@ -66,8 +66,9 @@ impl Policy {
         }
     }
 
-    /// True if the policy comes from a file. Without one, it is [`Policy::observe_only`].
+    /// True if the policy comes from a file.
     pub fn is_loaded(&self) -> bool {
+        // Without one, it is [`Policy::observe_only`].
         self.reference.policy_hash != NO_HASH
     }
 
@@ -85,7 +86,6 @@ impl Policy {
         self.defaults
     }
 
-    /// How refused calls are answered.
     pub fn responses(&self) -> &Responses {
         &self.responses
     }
@@ -112,7 +112,6 @@ impl RuleId {
         (!id.trim().is_empty()).then(|| Self(id.to_owned()))
     }
 
-    /// The text of the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -128,7 +127,6 @@ impl fmt::Display for RuleId {
 #[serde(rename_all = "snake_case")]
 pub enum RuleKind {
     Allow,
-    /// Refuses calls.
     Deny,
     /// Limits calls and cost.
     Budget,
@@ -136,14 +134,11 @@ pub enum RuleKind {
     RateLimit,
     /// Stops loops and failing tools.
     Breaker,
-    /// Stops repeated calls.
     Dedupe,
-    /// Adds risk classes.
     Tag,
 }
 
 impl RuleKind {
-    /// The name in policies.
     pub const fn name(self) -> &'static str {
         match self {
             RuleKind::Allow => "allow",
@@ -163,11 +158,8 @@ pub struct Rule {
     pub id: RuleId,
     /// False if the rule is skipped.
     pub is_enabled: bool,
-    /// The calls that it matches.
     pub conditions: Conditions,
-    /// What it does.
     pub effect: Effect,
-    /// How serious its decisions are.
     pub severity: Severity,
 }
 
@@ -185,14 +177,11 @@ impl Rule {
     }
 }
 
-/// What a rule does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Allows the call, unless an earlier rule decided.
     Allow {
-        /// The stable code of the reason.
         reason_code: String,
-        /// One sentence.
         message: Option<String>,
     },
     /// Refuses the call, unless an earlier rule decided.
@@ -209,19 +198,15 @@ pub enum Effect {
     Tag(Vec<String>),
 }
 
-/// How a call is refused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
     /// The action. Not `ALLOW`.
     pub action: Action,
-    /// The stable code of the reason.
     pub reason_code: String,
-    /// One sentence.
     pub message: Option<String>,
     /// What the agent can do instead.
     pub hint_text: Option<String>,
     pub hint_kind: HintKind,
-    /// Arguments that would be allowed.
     pub suggested_args: Option<Value>,
     /// When and how to try again.
     pub retry_advice: Option<String>,
@@ -231,7 +216,6 @@ pub struct Refusal {
     pub terminate_code: String,
 }
 
-/// What counts together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -246,29 +230,21 @@ pub enum Scope {
 /// A budget: calls and cost units for the whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
-    /// What counts together.
     pub scope: Scope,
     /// The number of calls that are allowed.
     pub limit_calls: Option<u64>,
-    /// The cost units that are allowed.
     pub limit_cost_units: Option<u64>,
     pub cost_units_per_call: u64,
     /// What happens to other calls.
     pub on_exceed: Refusal,
 }
 
-/// A token bucket, which starts full.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateLimit {
-    /// What counts together.
     pub scope: Scope,
-    /// The largest number of tokens.
     pub capacity: u64,
-    /// The tokens that each period adds.
     pub refill_tokens: u64,
-    /// The length of a period.
     pub refill_period_ms: u64,
-    /// The tokens that one call takes.
     pub cost_tokens_per_call: u64,
     /// What happens to calls without tokens.
     pub on_limit: Refusal,
@@ -277,13 +253,9 @@ pub struct RateLimit {
 /// A breaker. At least one of its thresholds is set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Breaker {
-    /// What counts together.
     pub scope: Scope,
-    /// Calls with the same arguments.
     pub repeats: Option<BreakerThreshold>,
-    /// Calls that ended with an error.
     pub errors: Option<BreakerThreshold>,
-    /// What happens to the call.
     pub on_trip: Refusal,
 }
 
@@ -292,38 +264,30 @@ pub struct Breaker {
 pub struct BreakerThreshold {
     /// The number of calls at which the breaker trips.
     pub count: u64,
-    /// The length of the window.
     pub window_ms: u64,
 }
 
 /// A window in which a call must not be repeated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dedupe {
-    /// What counts together.
     pub scope: Scope,
-    /// The length of the window.
     pub window_ms: u64,
-    /// What happens to the repeated call.
     pub on_duplicate: Refusal,
 }
 
 /// The runs that a policy is for. All lists that are given must contain the value of the run; letter case is ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selectors {
-    /// Environments.
     pub env: Option<Vec<String>>,
     pub agent_id: Option<Vec<String>>,
     pub client: Option<Vec<String>>,
-    /// Facts about the job.
     pub workload: WorkloadSelectors,
 }
 
-/// Facts about the job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkloadSelectors {
     pub namespace: Option<Vec<String>>,
     pub service_account: Option<Vec<String>>,
-    /// Repositories.
     pub repo: Option<Vec<String>>,
     pub branch: Option<Vec<String>>,
     pub labels: BTreeMap<String, LabelSelector>,
@@ -338,9 +302,7 @@ pub struct LabelSelector(pub Vec<String>);
 pub struct UnmetSelector {
     /// Its name, such as `workload.repo`.
     pub name: String,
-    /// The values that meet it.
     pub allowed: Vec<String>,
-    /// The value of the run.
     pub value: Option<String>,
 }
 
@@ -393,11 +355,9 @@ fn lower(text: &str) -> String {
     text.to_lowercase()
 }
 
-/// How refused calls are answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Responses {
-    /// The kind of answer.
     pub deny_as: DenyAs,
     pub codes: DenyCodes,
 }
@@ -409,7 +369,6 @@ pub enum DenyAs {
     /// An error in protocol revisions with `initialize`, and a tool result in later ones, which reserve the default codes.
     #[default]
     Auto,
-    /// A JSON-RPC error.
     Error,
     /// A tool result with `isError`.
     ToolResult,
