@@ -7,6 +7,7 @@
 use counterproof_guard::mcp::{ClientMessage, Scanner, read_client_message, read_responses};
 use counterproof_guard::stdio::{LineReader, Piece};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Splits bytes into lines, and reads each line as a message. The first byte chooses the limit of a line.
 ///
@@ -37,11 +38,13 @@ fn message(line: &[u8], piece: usize) {
     let Ok(text) = std::str::from_utf8(line) else { return };
     let responses = read_responses(text);
     let messages = read_client_message(text);
-    let Ok(value) = serde_json::from_str::<Value>(text) else {
-        // Text that is no JSON is never taken for a message.
+    // The grammar decides what JSON is. A raw value is checked for it only: a number such as 1e999 is JSON, and yet no `Value`.
+    if serde_json::from_str::<&RawValue>(text).is_err() {
+        // Text that is not JSON is never taken for a message.
         assert!(messages.is_err() && responses.is_empty() || text.trim().is_empty(), "{text}");
         return;
-    };
+    }
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return };
     let Some(object) = value.as_object() else { return };
     assert!(scanned.is_object, "{text}");
     let method = object.get("method").and_then(Value::as_str);

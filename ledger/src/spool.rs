@@ -167,7 +167,11 @@ impl SpoolBatch {
 
     /// Adds the events to a store. Invalid lines are set aside in a file next to the spool file. Returns their number,
     /// too.
-    pub(crate) fn move_to(&self, store: &mut dyn EventStore, spool: &Utf8Path) -> Result<(AppendResult, u64), SpoolError> {
+    pub(crate) fn move_to(
+        &self,
+        store: &mut dyn EventStore,
+        spool: &Utf8Path,
+    ) -> Result<(AppendResult, u64), SpoolError> {
         let mut events = Vec::with_capacity(self.lines.len());
         let (mut rejected, mut count) = (Vec::new(), 0);
         for line in self.lines.iter().filter(|line| !line.bytes.is_empty()) {
@@ -292,19 +296,14 @@ fn replay_file(
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
     #[error("failed to read the folder `{path}`")]
-    Folder {
-        path: Utf8PathBuf,
-        source: std::io::Error,
-    },
+    Folder { path: Utf8PathBuf, source: std::io::Error },
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error(transparent)]
     Log(#[from] LogError),
     /// A file does not have the lines that were written to it. A later attempt finds what is left of them.
     #[error("the spool file `{path}` was changed by another program")]
-    Changed {
-        path: Utf8PathBuf,
-    },
+    Changed { path: Utf8PathBuf },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

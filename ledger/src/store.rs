@@ -271,31 +271,18 @@ pub enum StoreError {
     #[error("there is no ledger at `{location}`")]
     Missing { location: String },
     #[error("`{location}` is not a ledger: {reason}")]
-    NotALedger {
-        location: String,
-        reason: String,
-    },
+    NotALedger { location: String, reason: String },
     #[error("the ledger `{location}` has schema version {found}; this program supports versions up to {known}")]
-    Newer {
-        location: String,
-        found: i64,
-        known: i64,
-    },
+    Newer { location: String, found: i64, known: i64 },
     #[error("the ledger `{location}` was removed or replaced")]
     Replaced { location: String },
     #[error(transparent)]
     Create(#[from] WriteError),
     /// The URL of a PostgreSQL database is invalid, or has a parameter that is not supported.
     #[error("cannot use the URL `{location}`: {reason}")]
-    Url {
-        location: String,
-        reason: String,
-    },
+    Url { location: String, reason: String },
     #[error("cannot connect to `{location}`: the certificates of the system cannot be read: {reason}")]
-    Tls {
-        location: String,
-        reason: String,
-    },
+    Tls { location: String, reason: String },
     #[error("failed to use the ledger `{location}`")]
     Postgres {
         location: String,
@@ -303,10 +290,7 @@ pub enum StoreError {
         source: postgres::Error,
     },
     #[error("failed to use the ledger `{path}`")]
-    Sqlite {
-        path: Utf8PathBuf,
-        source: rusqlite::Error,
-    },
+    Sqlite { path: Utf8PathBuf, source: rusqlite::Error },
 }
 
 impl StoreError {

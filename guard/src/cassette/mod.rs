@@ -12,7 +12,7 @@ mod tests;
 pub use recording::{
     Answer, Entry, Header, MAX_MESSAGE_BYTES, Recording, RecordingError, RequestKey, SCHEMA_VERSION, request_key,
 };
-pub use replay::{OnMiss, Replay, ReplayError, CassetteLookup};
+pub use replay::{CassetteLookup, OnMiss, Replay, ReplayError};
 
 /// Largest cassette in bytes. A replay holds it in memory.
 pub const MAX_CASSETTE_BYTES: u64 = 1 << 30;

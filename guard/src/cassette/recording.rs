@@ -69,26 +69,15 @@ pub enum RecordingError {
     #[error("`{0}` exists and is not a cassette")]
     NotCassette(Utf8PathBuf),
     #[error("the cassette `{path}` is of the server `{server_name}`")]
-    OtherServer {
-        path: Utf8PathBuf,
-        server_name: String,
-    },
+    OtherServer { path: Utf8PathBuf, server_name: String },
     #[error("failed to record the cassette `{path}`")]
-    Write {
-        path: Utf8PathBuf,
-        source: LogError,
-    },
+    Write { path: Utf8PathBuf, source: LogError },
     #[error("the cassette `{0}` has reached {MAX_CASSETTE_BYTES} bytes: an answer is not recorded")]
     Full(Utf8PathBuf),
     #[error("too many requests wait for an answer: the answer to the oldest (`{method}`) will not be recorded")]
-    TooManyRequests {
-        method: String,
-    },
+    TooManyRequests { method: String },
     #[error("failed to serialise the answer to a request (`{method}`)")]
-    Serialise {
-        method: String,
-        source: serde_json::Error,
-    },
+    Serialise { method: String, source: serde_json::Error },
 }
 
 impl Recording {

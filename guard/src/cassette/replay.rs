@@ -72,16 +72,9 @@ pub enum CassetteLookup {
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     #[error("failed to read the cassette `{path}`")]
-    Read {
-        path: Utf8PathBuf,
-        source: io::Error,
-    },
+    Read { path: Utf8PathBuf, source: io::Error },
     #[error("invalid cassette: {path}:{line}: {problem}")]
-    Line {
-        path: Utf8PathBuf,
-        line: usize,
-        problem: String,
-    },
+    Line { path: Utf8PathBuf, line: usize, problem: String },
 }
 
 impl Replay {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
 
-use super::exchange::{ServerMessage, OpenRequests, Scope};
+use super::exchange::{OpenRequests, Scope, ServerMessage};
 use super::inspection::CollectedMessage;
 use crate::mcp::{RequestId, ScannedMessage, end_calls, end_scanned_call, read_responses};
 use crate::session::{CallResult, ResultBytes, Session};
@@ -203,7 +203,7 @@ mod tests {
 
     use super::*;
     use crate::session::tests::session;
-    use crate::session::{IncomingArgs, IncomingCall, Admission};
+    use crate::session::{Admission, IncomingArgs, IncomingCall};
 
     #[test]
     fn calls_are_abandoned_when_no_stream_of_their_session_is_open() {

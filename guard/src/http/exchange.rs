@@ -265,7 +265,7 @@ mod tests {
 
     use super::*;
     use crate::session::tests::session;
-    use crate::session::{IncomingArgs, IncomingCall, Admission};
+    use crate::session::{Admission, IncomingArgs, IncomingCall};
 
     fn head(status: StatusCode, content_type: &'static str) -> Parts {
         let mut head = Response::new(()).into_parts().0;

@@ -182,7 +182,13 @@ impl Answer {
 }
 
 fn forward(body: RequestBody) -> RequestDecision {
-    RequestDecision::Forward(ForwardedRequest { body, calls: Vec::new(), id: None, answers: Vec::new(), terminates: false })
+    RequestDecision::Forward(ForwardedRequest {
+        body,
+        calls: Vec::new(),
+        id: None,
+        answers: Vec::new(),
+        terminates: false,
+    })
 }
 
 /// Turns decisions into a request to the server or an answer.
@@ -198,7 +204,13 @@ fn decided_request(
         ToServer::Rest(rest) => RequestBody::Small(rest.into_bytes()),
         ToServer::Nothing => return RequestDecision::Answer(Answer::new(&answers)),
     };
-    RequestDecision::Forward(ForwardedRequest { body, calls, id, answers: answers.texts, terminates: answers.terminates })
+    RequestDecision::Forward(ForwardedRequest {
+        body,
+        calls,
+        id,
+        answers: answers.texts,
+        terminates: answers.terminates,
+    })
 }
 
 fn request_id<'a>(message: &'a ClientMessage<'_>) -> Option<&'a RequestId> {

@@ -20,7 +20,7 @@ use super::detached_calls::DetachedCalls;
 use super::detached_calls::EarlyResponses;
 use super::exchange::{Exchange, ResponseEnd, Shared};
 use super::exchange::{OpenRequests, Scope};
-use super::inspection::{Answer, ForwardedRequest, RequestDecision, Inspection};
+use super::inspection::{Answer, ForwardedRequest, Inspection, RequestDecision};
 use super::request_body::{ContentType, is_compressed};
 use super::request_body::{ReadError, RequestBody};
 use super::response_body::ResponseBody;

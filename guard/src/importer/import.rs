@@ -116,45 +116,24 @@ fn write(file: &ConfigFile, record: Option<ImportRecord>, new: &NewConfig<'_>) -
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("the configuration `{path}` does not exist")]
-    Missing {
-        path: Utf8PathBuf,
-    },
+    Missing { path: Utf8PathBuf },
     #[error("cannot read `{path}`")]
-    Read {
-        path: Utf8PathBuf,
-        source: io::Error,
-    },
+    Read { path: Utf8PathBuf, source: io::Error },
     /// The configuration is not valid. The message quotes no part of it, because it may contain secrets.
     #[error("the configuration `{path}` is invalid: line {}, column {}: {message}", .position.line, .position.column)]
-    Invalid {
-        path: Utf8PathBuf,
-        position: Position,
-        message: String,
-    },
+    Invalid { path: Utf8PathBuf, position: Position, message: String },
     #[error("the configuration `{path}` belongs to the user with the id {owner}")]
-    OtherOwner {
-        path: Utf8PathBuf,
-        owner: u32,
-    },
+    OtherOwner { path: Utf8PathBuf, owner: u32 },
     #[error("the configuration `{path}` was changed by another program in the meantime")]
-    Changed {
-        path: Utf8PathBuf,
-    },
+    Changed { path: Utf8PathBuf },
     #[error("there is no backup of `{path}`")]
-    NoBackup {
-        path: Utf8PathBuf,
-    },
+    NoBackup { path: Utf8PathBuf },
     #[error("the backup `{path}` was changed after the import")]
-    ChangedBackup {
-        path: Utf8PathBuf,
-    },
+    ChangedBackup { path: Utf8PathBuf },
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error("cannot remove `{path}`")]
-    Remove {
-        path: Utf8PathBuf,
-        source: io::Error,
-    },
+    Remove { path: Utf8PathBuf, source: io::Error },
 }
 
 impl ImportError {

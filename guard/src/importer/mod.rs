@@ -20,5 +20,5 @@ mod wrap;
 
 pub use client::{Client, Platform, UnknownClient};
 pub use import::{ImportError, ImportOptions, ImportReport, Mode, import};
-pub use restore::{RestoreOptions, RestoreReport, RestoreOutcome, restore};
+pub use restore::{RestoreOptions, RestoreOutcome, RestoreReport, restore};
 pub use wrap::{ServerChange, ServerStatus, ShimCommand};

@@ -91,7 +91,12 @@ pub(super) fn parse(text: &str, language: Language) -> Result<Node, SyntaxError>
 }
 
 /// Wraps every server that is a program.
-pub(super) fn wrap(client: Client, text: &str, language: Language, shim: &ShimCommand) -> Result<ConfigChange, SyntaxError> {
+pub(super) fn wrap(
+    client: Client,
+    text: &str,
+    language: Language,
+    shim: &ShimCommand,
+) -> Result<ConfigChange, SyntaxError> {
     let mut added = Vec::new();
     let changed = change(client, text, language, |edits, name, program| match is_wrapped(program) {
         Wrapping::Ours(command) => {

@@ -6,12 +6,12 @@ use std::hash::{Hash, Hasher};
 
 use counterproof_artifact::Sha256Digest;
 use counterproof_artifact::canonical_json::{canonical_hash, canonical_json};
+use counterproof_json_text::parse_strict;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::strict_json::parse_strict;
-use super::{ScannedMessage, Scanner, StrictError};
+use super::scanner::{ScannedMessage, Scanner, syntax_problem};
 use crate::policy::{RequestFacts, SampleCall};
 use crate::session::MAX_INSPECT_BYTES;
 
@@ -120,7 +120,8 @@ fn read_one(text: &str) -> Result<ClientMessage<'_>, StrictError> {
         if text.starts_with('[') {
             return Err(StrictError::Invalid("a batch within a batch".to_owned()));
         }
-        // A value that is no message, which servers refuse.
+        // A value that is not a message, which servers refuse. Only the grammar counts: `1e999` is JSON, although few parsers can
+        // represent it, and so it is the same for a message that is scanned in pieces.
         serde_json::from_str::<IgnoredAny>(text).map_err(|error| invalid(&error))?;
         return Ok(ClientMessage::Other { text, method: None, id: None, params: None, cancels: None });
     }
@@ -159,7 +160,8 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> Result<ToolCall<'a>, Stric
         request_state: None,
         is_stateless: false,
     };
-    let mut message = match parse_strict(text.as_bytes()) {
+    // Parsers disagree on which value of a key that occurs twice counts: the server might execute another call than the inspected one.
+    let mut message = match parse_strict(text.as_bytes()).map_err(StrictError::from) {
         Ok(message) => message,
         Err(StrictError::Invalid(problem)) => {
             read_unreadable_call(&mut call, problem)?;
@@ -196,8 +198,8 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> Result<ToolCall<'a>, Stric
 /// Reads only the deciding fields of a call whose values cannot be represented.
 fn read_unreadable_call(call: &mut ToolCall<'_>, problem: String) -> Result<(), StrictError> {
     let found = ScannedMessage::read(call.text.as_bytes());
-    if let Some(problem) = found.syntax {
-        return Err(StrictError::Invalid(problem.to_string()));
+    if let Some(error) = found.syntax {
+        return Err(StrictError::Invalid(syntax_problem(error)));
     }
     call.args = Err(found.problem.unwrap_or(ToolCallProblem::Unreadable(problem)));
     call.args_bytes_hash = found.args_hash.unwrap_or_else(|| Sha256Digest::from_bytes(b"{}"));
@@ -256,6 +258,29 @@ impl<'de> Visitor<'de> for PartsVisitor {
     }
 }
 
+/// Why a text is not JSON in which no object has a key twice.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StrictError {
+    #[error("the key `{0}` occurs twice in an object")]
+    DuplicateKey(String),
+    #[error("the message is not UTF-8")]
+    NotUtf8,
+    #[error("invalid JSON: {0}")]
+    Invalid(String),
+}
+
+impl From<counterproof_json_text::StrictError> for StrictError {
+    fn from(error: counterproof_json_text::StrictError) -> Self {
+        use counterproof_json_text::StrictError as Error;
+
+        match error {
+            Error::DuplicateKey(key) => Self::DuplicateKey(key),
+            Error::NotUtf8 => Self::NotUtf8,
+            Error::Invalid(error) => invalid(&error),
+        }
+    }
+}
+
 /// Why a tool call is ambiguous, or cannot be inspected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolCallProblem {
@@ -268,10 +293,7 @@ pub enum ToolCallProblem {
         known: &'static str,
     },
     #[error("`params.{field}` is not {expected}")]
-    Type {
-        field: &'static str,
-        expected: &'static str,
-    },
+    Type { field: &'static str, expected: &'static str },
     /// The arguments are JSON with values that not all parsers can represent: lone surrogates, or numbers such as `1e999`. The call
     /// has an agreed meaning, but its arguments cannot be inspected.
     #[error("the arguments cannot be read: {0}")]
@@ -365,7 +387,7 @@ pub fn read_sample(call: &SampleCall<'_>) -> Result<RequestFacts, ToolCallProble
     }
     let messages = read_client_messages(line.as_bytes())?;
     let Some(ClientMessage::Call(read)) = messages.messages.into_iter().next() else {
-        return Err(StrictError::Invalid("the request is no tool call".to_owned()).into());
+        return Err(StrictError::Invalid("the request is not a `tools/call` request".to_owned()).into());
     };
     let args_hash = read.args_bytes_hash;
     let args = match read.args {

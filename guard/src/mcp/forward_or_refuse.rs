@@ -12,7 +12,7 @@ use super::{
     ClientMessage, ClientMessages, RequestId, Response, ResponseKind, Revision, ScannedMessage, ToolCall,
     ToolCallProblem, refusal_message,
 };
-use crate::session::{CallResult, IncomingArgs, IncomingCall, Refusal, ResultBytes, Retry, Session, Admission};
+use crate::session::{Admission, CallResult, IncomingArgs, IncomingCall, Refusal, ResultBytes, Retry, Session};
 
 /// What an adapter does with messages that are not refused.
 pub trait MessageHandler {

@@ -8,18 +8,16 @@ mod forward_or_refuse;
 mod refusal_message;
 mod scanner;
 mod server_message;
-mod strict_json;
 
 pub(crate) use client_message::TOOLS_CALL;
 pub use client_message::{
-    ClientMessage, ClientMessages, RequestId, ToolCall, ToolCallProblem, read_client_message, read_client_messages,
-    read_sample,
+    ClientMessage, ClientMessages, RequestId, StrictError, ToolCall, ToolCallProblem, read_client_message,
+    read_client_messages, read_sample,
 };
 pub use forward_or_refuse::{
     Answers, MessageDecisions, MessageHandler, PendingCalls, ToServer, decide_messages, decide_scanned, end_calls,
     end_scanned_call, end_unreadable_call,
 };
 pub use refusal_message::{RefusalStyle, Revision, error_message, refusal_message, uninspected_message};
-pub use scanner::{ScannedMessage, Scanner, SyntaxProblem};
+pub use scanner::{ScannedMessage, Scanner};
 pub use server_message::{Response, ResponseKind, read_responses};
-pub use strict_json::StrictError;

@@ -12,14 +12,12 @@ use serde_json::Value;
 use super::call::{CallFacts, CallOutcome};
 use super::candidates::{Candidate, NameCache, failed_name};
 use super::counters::{Bucket, RuleState, ScopeKeys, Spent};
-use super::decision_record::{Decision, Doubts, DecidedBy, condition_names, unmet_reason};
+use super::decision_record::{DecidedBy, Decision, Doubts, condition_names, unmet_reason};
 use super::model::{
     Breaker, Budget, CelInputs, Dedupe, Effect, Match, OnError, Policy, RateLimit, RiskClasses, Rule, RuleId, RuleKind,
     run_value,
 };
 use crate::identity::RunIdentity;
-
-pub(in crate::policy) use super::decision_record::{POLICY_ERROR, refusal};
 
 /// Decides about the calls of one run.
 #[derive(Debug)]

@@ -60,7 +60,9 @@ impl DecidedBy {
     fn rule(self, policy: &Policy) -> Option<&Rule> {
         match self {
             DecidedBy::NotApplicable | DecidedBy::Default => None,
-            DecidedBy::Rule(index) | DecidedBy::FailedClosed(index) | DecidedBy::FailedOpen(index) => policy.rules.get(index),
+            DecidedBy::Rule(index) | DecidedBy::FailedClosed(index) | DecidedBy::FailedOpen(index) => {
+                policy.rules.get(index)
+            }
         }
     }
 

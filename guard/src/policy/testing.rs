@@ -11,8 +11,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::call::{CallFacts, CallOutcome, ReadSample, RequestFacts, SampleCall};
-use super::decide::{Engine, POLICY_ERROR};
+use super::decide::Engine;
 use super::decision_record::Decision;
+use super::decision_record::POLICY_ERROR;
 use super::document::format;
 use super::model::Policy;
 use crate::identity::RunIdentity;

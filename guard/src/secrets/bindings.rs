@@ -227,10 +227,7 @@ pub(super) const BINDINGS_FILE: &str = "SUB_SECRET_BINDINGS_FILE";
 #[derive(Debug, thiserror::Error)]
 pub enum BindingsError {
     #[error("cannot read the secret bindings `{path}`")]
-    Read {
-        path: Utf8PathBuf,
-        source: io::Error,
-    },
+    Read { path: Utf8PathBuf, source: io::Error },
     #[error("invalid secret bindings in `{origin}`: {}", first(.findings))]
     Invalid {
         origin: Utf8PathBuf,

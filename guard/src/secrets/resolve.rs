@@ -88,7 +88,8 @@ impl ResolvedSecrets {
 /// A server receives only the secrets that are bound to it. Other variables with secrets are removed from its environment: those that
 /// state bindings, all variables `SUB_SECRET_*`, and those from which a binding of any server reads.
 pub fn resolve(bindings: &Bindings, server: &str, sources: &SecretSources<'_>) -> ResolvedSecrets {
-    let mut resolved = ResolvedSecrets { variables: removed_variables(bindings, sources.environment), ..ResolvedSecrets::default() };
+    let mut resolved =
+        ResolvedSecrets { variables: removed_variables(bindings, sources.environment), ..ResolvedSecrets::default() };
     for binding in bindings.of_server(server) {
         let value = look_up(binding, sources).and_then(|value| {
             if binding.redact {

@@ -103,9 +103,7 @@ pub enum InvalidSecret {
     #[error("the value contains a NUL character, which no environment variable can have")]
     HasNul,
     #[error("the value has {bytes} bytes; a value of fewer than {SHORTEST} bytes cannot be redacted reliably")]
-    TooShort {
-        bytes: usize,
-    },
+    TooShort { bytes: usize },
 }
 
 impl SecretValue {

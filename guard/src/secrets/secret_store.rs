@@ -253,10 +253,7 @@ fn not_private(path: &Utf8Path, reason: String, command: [impl Into<String>; 2])
 #[derive(Debug, thiserror::Error)]
 pub enum SecretStoreError {
     #[error("cannot read the secrets in `{path}`")]
-    Read {
-        path: Utf8PathBuf,
-        source: io::Error,
-    },
+    Read { path: Utf8PathBuf, source: io::Error },
     #[error("the secrets in `{path}` are not private: {reason}")]
     NotPrivate {
         path: Utf8PathBuf,
@@ -272,20 +269,13 @@ pub enum SecretStoreError {
         message: String,
     },
     #[error("the secret `{name}` in `{path}` is invalid")]
-    InvalidValue {
-        path: Utf8PathBuf,
-        name: String,
-        source: InvalidSecret,
-    },
+    InvalidValue { path: Utf8PathBuf, name: String, source: InvalidSecret },
     #[error("`{0}` is a symbolic link to a file that does not exist")]
     DanglingLink(Utf8PathBuf),
     #[error("another process is changing `{0}`")]
     Locked(Utf8PathBuf),
     #[error("cannot lock `{path}`")]
-    Lock {
-        path: Utf8PathBuf,
-        source: io::Error,
-    },
+    Lock { path: Utf8PathBuf, source: io::Error },
     #[error(transparent)]
     Write(#[from] WriteError),
 }

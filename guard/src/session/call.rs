@@ -80,7 +80,9 @@ pub enum ResultBytes<'a> {
     None,
     Inspected(&'a [u8]),
     /// It is too large to be inspected.
-    TooLarge { hash: Sha256Digest },
+    TooLarge {
+        hash: Sha256Digest,
+    },
 }
 
 /// Most calls that wait for input. Beyond it, the oldest are given up.

@@ -6,7 +6,7 @@ mod run_session;
 pub(crate) mod tests;
 
 pub use call::{CallResult, IncomingArgs, IncomingCall, MAX_PREVIEW_BYTES, ResultBytes, Retry, TRUNCATED};
-pub use run_session::{EventSink, OpenCallsEnd, Problem, Refusal, Session, SessionOptions, SinkError, Admission};
+pub use run_session::{Admission, EventSink, OpenCallsEnd, Problem, Refusal, Session, SessionOptions, SinkError};
 
 /// Largest message in bytes that is inspected as a whole. Larger ones are forwarded and hashed as streams.
 pub const MAX_INSPECT_BYTES: usize = 1 << 20;

@@ -7,8 +7,8 @@ use counterproof_artifact::with_causes;
 use counterproof_ledger::event::CallId;
 use counterproof_store::spill_buffer::SpillBuffer;
 
-use super::{ClientOutput, LineEnds, LineReader, LinePart, Piece};
-use crate::cassette::{Cassette, MAX_MESSAGE_BYTES, CassetteLookup};
+use super::{ClientOutput, LineEnds, LinePart, LineReader, Piece};
+use crate::cassette::{Cassette, CassetteLookup, MAX_MESSAGE_BYTES};
 use crate::mcp::{
     Answers, ClientMessage, MessageHandler, PendingCalls, RequestId, ScannedMessage, Scanner, ToServer,
     decide_messages, decide_scanned, end_calls, read_client_message, read_client_messages, read_responses,
@@ -159,7 +159,12 @@ impl ClientPump<'_> {
     }
 
     /// Handles a part of a long line.
-    fn part(&self, long: Option<&mut LongMessage>, part: LinePart<'_>, server: &mut impl Write) -> Result<(), GonePeer> {
+    fn part(
+        &self,
+        long: Option<&mut LongMessage>,
+        part: LinePart<'_>,
+        server: &mut impl Write,
+    ) -> Result<(), GonePeer> {
         let (Some(long), LinePart { bytes, is_last, .. }) = (long, part) else { return Ok(()) };
         match &mut long.state {
             LongState::Opaque { is_reported } => {

@@ -18,7 +18,7 @@ mod tests;
 
 pub use client_pump::{ClientEnd, ClientPump};
 use line_reader::LineEnds;
-pub use line_reader::{LineReader, LinePart, Piece};
+pub use line_reader::{LinePart, LineReader, Piece};
 pub use replay_server::{ReplayOptions, run_replay};
 pub use server_pump::{ClientOutput, ServerEnd, ServerPump};
 pub use shim::{ShimEnd, ShimError, ShimOptions, run_shim};

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use counterproof_artifact::with_causes;
 use counterproof_redaction::{Applied, JsonRedactingStream, JsonUse, Redactor, redact_json};
 
-use super::{LineReader, LinePart, Piece};
+use super::{LinePart, LineReader, Piece};
 use crate::cassette::{Cassette, MAX_MESSAGE_BYTES};
 use crate::mcp::{
     PendingCalls, Response, ScannedMessage, Scanner, end_calls, end_scanned_call, end_unreadable_call, read_responses,

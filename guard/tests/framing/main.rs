@@ -3,6 +3,7 @@
 #[path = "../../../fuzz/src/framing.rs"]
 mod framing;
 
+use counterproof_guard::mcp::{Scanner, read_client_message};
 use proptest::prelude::*;
 
 /// Text that is nearly a message.
@@ -56,6 +57,16 @@ fn nearly_message() -> impl Strategy<Value = Vec<u8>> {
     let object =
         prop::collection::vec(member, 0..6).prop_map(|members| format!("{{{}}}\n", members.join(",")).into_bytes());
     prop_oneof![noise, object]
+}
+
+/// Found by the property below: `serde_json` cannot represent the number, and the grammar allows it.
+#[test]
+fn a_number_beyond_the_range_of_parsers_is_json_as_a_whole_and_in_pieces() {
+    framing::framing(b"\x001.5e3111");
+    let mut scanner = Scanner::default();
+    scanner.push(b"1.5e3111");
+    assert_eq!(scanner.finish().syntax, None);
+    assert_eq!(read_client_message("1.5e3111").unwrap().len(), 1);
 }
 
 proptest! {

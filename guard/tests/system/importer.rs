@@ -4,8 +4,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_guard::importer::{
-    Client, ImportError, ImportOptions, ImportReport, Mode, RestoreOptions, RestoreReport, RestoreOutcome, ServerStatus,
-    ShimCommand, import, restore,
+    Client, ImportError, ImportOptions, ImportReport, Mode, RestoreOptions, RestoreOutcome, RestoreReport,
+    ServerStatus, ShimCommand, import, restore,
 };
 use counterproof_store::write::{Durability, write};
 

@@ -14,7 +14,7 @@ use super::drain::Signal;
 use super::drain::{Drain, DrainResult};
 use super::output::EventsFile;
 use super::output::OwnSpool;
-use super::output::{RecorderSummary, Losses, Output};
+use super::output::{Losses, Output, RecorderSummary};
 use crate::event::{AgentClient, EVENT_VERSION, EventBody, EventSource, WorkingEnvironment, Workload};
 use crate::line::is_id;
 use crate::location::{LedgerLocation, StateFolder};
@@ -218,10 +218,7 @@ pub enum RecordError {
     #[error("failed to record the event")]
     Spool(#[from] SpoolError),
     #[error("failed to write the event to `{path}`")]
-    EventsFile {
-        path: Utf8PathBuf,
-        source: std::io::Error,
-    },
+    EventsFile { path: Utf8PathBuf, source: std::io::Error },
     #[error("`{field}` must have 1 to 256 bytes and no NUL character")]
     Id { field: &'static str },
     #[error("failed to serialise the event")]

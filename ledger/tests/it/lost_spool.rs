@@ -9,7 +9,7 @@ use counterproof_ledger::event::{Action, RunStatus};
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_ledger::query::incomplete_sources;
 use counterproof_ledger::recorder::RecordError;
-use counterproof_ledger::spool::{SpoolReplay, SpoolFolder, replay};
+use counterproof_ledger::spool::{SpoolFolder, SpoolReplay, replay};
 use counterproof_store::write::{Durability, write};
 
 use crate::kit::{Kit, LIMIT, record_call, run_end, run_start};

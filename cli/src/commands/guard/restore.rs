@@ -1,7 +1,7 @@
 //! `counterproof guard restore`: removes the guard from the servers of a client.
 
 use counterproof_artifact::Exit;
-use counterproof_guard::importer::{ImportError, Mode, RestoreOptions, RestoreReport, RestoreOutcome, restore};
+use counterproof_guard::importer::{ImportError, Mode, RestoreOptions, RestoreOutcome, RestoreReport, restore};
 use serde_json::json;
 
 use super::client_config::{ClientConfig, print_servers};

@@ -3,7 +3,7 @@
 use counterproof_artifact::with_causes;
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
 use counterproof_ledger::query::{RunRecord, find_run};
-use counterproof_ledger::spool::{SpoolReplay, SpoolError, SpoolFolder, replay};
+use counterproof_ledger::spool::{SpoolError, SpoolFolder, SpoolReplay, replay};
 use counterproof_ledger::store::{EventStore, StoreError};
 
 use crate::command_error::CommandError;

@@ -1,12 +1,9 @@
 //! Tests of the scanner.
 
-use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::event::CallStatus;
 use proptest::prelude::*;
 
-use super::super::{RequestId, ResponseKind};
-use super::SyntaxProblem;
-use super::scan::*;
+use super::*;
 
 fn scan(text: &str, piece: usize) -> ScannedMessage {
     let mut scanner = Scanner::default();
@@ -126,7 +123,7 @@ fn other_encodings_and_second_values_are_no_json() {
             assert!(scanner.finish().syntax.is_some(), "{}", String::from_utf8_lossy(bytes));
         }
     }
-    assert_eq!(scan(&"[".repeat(200), 7).syntax, Some(SyntaxProblem::TooDeep));
+    assert_eq!(scan(&"[".repeat(200), 7).syntax, Some(SyntaxError::TooDeep { offset: 127 }));
     assert_eq!(scan("{\"a\":1}\r\n", 3).syntax, None);
 }
 

@@ -45,10 +45,7 @@ pub struct InvalidPolicy {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadPolicyError {
     #[error("cannot read the policy `{path}`")]
-    Read {
-        path: Utf8PathBuf,
-        source: io::Error,
-    },
+    Read { path: Utf8PathBuf, source: io::Error },
     #[error(transparent)]
     Invalid(#[from] InvalidPolicy),
 }

@@ -8,7 +8,7 @@ use counterproof_validation::nearest;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use super::lint_policy::{Lint, LintCode, Linting, LintedRule};
+use super::lint_policy::{Lint, LintCode, LintedRule, Linting};
 use super::reach::{Unguarded, unguarded_arguments};
 use super::reach::{is_anchored, matches_everything};
 use crate::policy::decision_record::refusal;

@@ -180,10 +180,7 @@ impl Rule {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Allows the call, unless an earlier rule decided.
-    Allow {
-        reason_code: String,
-        message: Option<String>,
-    },
+    Allow { reason_code: String, message: Option<String> },
     /// Refuses the call, unless an earlier rule decided.
     Deny(Refusal),
     /// Refuses calls beyond a number or a cost.

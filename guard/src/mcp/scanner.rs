@@ -1,20 +1,18 @@
 //! Reads a message that is too large to be held in memory: piece by piece, and only the fields that decide.
 //!
-//! The scanner follows strings and brackets. It looks at the members of the message and of `params`, `result` and `error`, and
-//! hashes the bytes of `arguments` and of `result`. It works on any bytes: a message of the server is forwarded whatever it is.
-//! [`ScannedMessage::syntax`] states whether the message is JSON at all.
+//! The scanner looks at the members of the message and of `params`, `result` and `error`, and hashes the bytes of `arguments` and of
+//! `result`. [`ScannedMessage::syntax`] states whether the message is JSON: by the grammar, also with values that a parser cannot
+//! represent.
 
 use counterproof_artifact::Sha256Digest;
 use counterproof_artifact::canonical::Sha256Hasher;
+use counterproof_json_text::{Kind, MAX_DEPTH, SyntaxError, Token, Tokenizer};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::fields::{FIELDS, Field};
-use super::syntax::{Syntax, SyntaxProblem};
-use crate::mcp::client_message::state_text;
-use crate::mcp::client_message::{PROTOCOL_VERSION, TOOLS_CALL, look_alike};
-use crate::mcp::server_message::{error_kind, tool_error_with};
-use crate::mcp::{RequestId, ResponseKind, StrictError, ToolCallProblem};
+use super::client_message::{PROTOCOL_VERSION, TOOLS_CALL, look_alike, state_text};
+use super::server_message::{error_kind, tool_error_with};
+use super::{RequestId, ResponseKind, StrictError, ToolCallProblem};
 
 /// Longest key and longest small value that are read. Longer keys and values are not read.
 const MAX_FIELD_BYTES: usize = 64 * 1024;
@@ -43,7 +41,7 @@ pub struct ScannedMessage {
     /// False if the message is a batch, is not a JSON object, or ends early.
     pub is_object: bool,
     /// Why the message is not one JSON value.
-    pub syntax: Option<SyntaxProblem>,
+    pub syntax: Option<SyntaxError>,
     /// True if the message is a tool call, or some parsers take it for one.
     pub is_call: bool,
 }
@@ -59,33 +57,71 @@ impl ScannedMessage {
     /// Why nothing can be decided about the message, if so.
     pub fn unreadable(&self) -> Option<String> {
         match self.syntax {
-            Some(problem) => Some(problem.to_string()),
+            Some(error) => Some(syntax_problem(error)),
             None if self.is_object => None,
             None => Some("the message is larger than the guard inspects, and is not a JSON object".to_owned()),
         }
     }
 }
 
-/// Where the scanner is in the text.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Lexer {
-    #[default]
-    Between,
-    /// Inside a string; `escaped` after a backslash.
-    Text { escaped: bool, is_key: bool },
-    /// Inside a number or a literal.
-    Scalar,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    Name,
+    Arguments,
+    InputResponses,
+    RequestState,
+    Meta,
+    IsError,
+    ResultType,
+    Code,
+    Message,
 }
 
+/// All fields: the section, the key, the field.
+const FIELDS: [(Option<Field>, &str, Field); 15] = [
+    (None, "id", Field::Id),
+    (None, "method", Field::Method),
+    (None, "params", Field::Params),
+    (None, "result", Field::Result),
+    (None, "error", Field::Error),
+    (Some(Field::Params), "name", Field::Name),
+    (Some(Field::Params), "arguments", Field::Arguments),
+    (Some(Field::Params), "inputResponses", Field::InputResponses),
+    (Some(Field::Params), "requestState", Field::RequestState),
+    (Some(Field::Params), "_meta", Field::Meta),
+    (Some(Field::Result), "isError", Field::IsError),
+    (Some(Field::Result), "resultType", Field::ResultType),
+    (Some(Field::Result), "requestState", Field::RequestState),
+    (Some(Field::Error), "code", Field::Code),
+    (Some(Field::Error), "message", Field::Message),
+];
+
+impl Field {
+    /// Small fields are read as a whole.
+    const fn is_captured(self) -> bool {
+        !matches!(self, Field::Params | Field::Result | Field::Error | Field::Arguments | Field::InputResponses)
+    }
+
+    const fn is_hashed(self) -> bool {
+        matches!(self, Field::Result | Field::Error | Field::Arguments)
+    }
+
+    const fn is_section(self) -> bool {
+        matches!(self, Field::Params | Field::Result | Field::Error)
+    }
+}
+
+/// Scans one message.
 #[derive(Debug, Default)]
 pub struct Scanner {
-    syntax: Syntax,
-    lexer: Lexer,
-    extent: Extent,
-    depth: usize,
-    /// For depth 1 and 2: whether the container is an object, and whether a key comes next.
-    is_object: [bool; 3],
-    awaits_key: [bool; 3],
+    tokenizer: Tokenizer,
+    /// True within a key of the message or of a section.
+    is_in_key: bool,
     key: Vec<u8>,
     section: Option<Field>,
     /// For depth 1 and 2: the field whose value is being read.
@@ -101,15 +137,6 @@ pub struct Scanner {
     response: ResponseParts,
 }
 
-/// How much of the message was read.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Extent {
-    #[default]
-    Nothing,
-    Beginning,
-    Whole,
-}
-
 /// The parts of a response that state how a call ended.
 #[derive(Debug, Default)]
 struct ResponseParts {
@@ -122,122 +149,37 @@ struct ResponseParts {
 }
 
 impl Scanner {
-    /// Scans the next piece of the message.
+    /// Scans the next piece of the message. What comes after the first error of the syntax is not read.
     pub fn push(&mut self, piece: &[u8]) {
-        self.syntax.push(piece);
-        let mut at = 0;
-        // Start of the bytes that are not yet hashed and captured.
-        let mut taken = 0;
-        while at < piece.len() {
-            let byte = piece[at];
-            match self.lexer {
-                Lexer::Text { escaped: false, is_key } => {
-                    (at, taken) = self.text(piece, at, taken, is_key);
-                    continue;
+        let mut rest = piece;
+        while let Some((token, length)) = self.tokenizer.read(rest) {
+            let depth = self.tokenizer.open().len();
+            match token {
+                // Only the members of the message and of its sections decide.
+                Token::Begin(Kind::Key) if depth <= 2 => {
+                    self.is_in_key = true;
+                    self.key.clear();
                 }
-                Lexer::Text { escaped: true, is_key } => {
-                    if is_key {
-                        self.push_key(&[byte]);
-                    }
-                    self.lexer = Lexer::Text { escaped: false, is_key };
+                Token::Begin(kind @ (Kind::Object | Kind::Array)) => {
+                    self.found.is_object |= depth == 1 && kind == Kind::Object;
+                    self.start_value(depth - 1, rest[0]);
                 }
-                Lexer::Scalar if !matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n') => {}
-                Lexer::Scalar => {
-                    self.take(&piece[taken..at]);
-                    taken = at;
-                    self.lexer = Lexer::Between;
-                    self.end_value();
-                    continue;
-                }
-                Lexer::Between => {
-                    if starts_value(byte) && !self.expects_key() {
-                        // The bytes before the value belong to values around it.
-                        self.take(&piece[taken..at]);
-                        taken = at;
-                    }
-                    self.between(byte);
-                    if matches!(byte, b'}' | b']') {
-                        self.take(&piece[taken..=at]);
-                        taken = at + 1;
-                        self.end_value();
+                Token::Begin(Kind::String | Kind::Scalar) => self.start_value(depth, rest[0]),
+                _ => {}
+            }
+            // The first byte of a value is part of it, so it is taken after the start and before the end.
+            self.take(&rest[..length]);
+            match token {
+                Token::Content if self.is_in_key => self.push_key(&rest[..length]),
+                Token::End(Kind::Key) => {
+                    if std::mem::take(&mut self.is_in_key) {
+                        self.end_key(depth);
                     }
                 }
+                Token::End(_) => self.end_value(depth),
+                _ => {}
             }
-            at += 1;
-        }
-        self.take(&piece[taken..]);
-    }
-
-    /// Scans a string up to its end or its next escape. Returns the new position, and the start of the bytes that were not yet
-    /// taken.
-    fn text(&mut self, piece: &[u8], at: usize, taken: usize, is_key: bool) -> (usize, usize) {
-        // Long strings are most of a large message.
-        let rest = &piece[at..];
-        let skipped = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-        if is_key {
-            self.push_key(&rest[..skipped]);
-        }
-        let at = at + skipped;
-        match piece.get(at) {
-            Some(b'\\') => {
-                if is_key {
-                    self.push_key(b"\\");
-                }
-                self.lexer = Lexer::Text { escaped: true, is_key };
-                (at + 1, taken)
-            }
-            Some(_) => {
-                self.lexer = Lexer::Between;
-                if is_key {
-                    self.end_key();
-                    return (at + 1, taken);
-                }
-                self.take(&piece[taken..=at]);
-                self.end_value();
-                (at + 1, at + 1)
-            }
-            None => (at, taken),
-        }
-    }
-
-    fn expects_key(&self) -> bool {
-        (1..=2).contains(&self.depth) && self.is_object[self.depth] && self.awaits_key[self.depth]
-    }
-
-    fn between(&mut self, byte: u8) {
-        match byte {
-            b'"' if self.expects_key() => {
-                self.key.clear();
-                self.lexer = Lexer::Text { escaped: false, is_key: true };
-            }
-            b'"' => {
-                self.start_value(byte);
-                self.lexer = Lexer::Text { escaped: false, is_key: false };
-            }
-            b'{' | b'[' => {
-                self.start_value(byte);
-                self.depth += 1;
-                if let Some(is_object) = self.is_object.get_mut(self.depth) {
-                    *is_object = byte == b'{';
-                    self.awaits_key[self.depth] = byte == b'{';
-                }
-            }
-            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-            b',' => {
-                if self.depth <= 2 && self.depth > 0 {
-                    self.awaits_key[self.depth] = self.is_object[self.depth];
-                }
-            }
-            b':' | b' ' | b'\t' | b'\r' | b'\n' => {}
-            _ => {
-                self.start_value(byte);
-                self.lexer = Lexer::Scalar;
-            }
-        }
-        if self.depth > 0 {
-            self.extent = Extent::Beginning;
-        } else if self.extent == Extent::Beginning {
-            self.extent = Extent::Whole;
+            rest = &rest[length..];
         }
     }
 
@@ -247,9 +189,7 @@ impl Scanner {
         }
     }
 
-    fn end_key(&mut self) {
-        let depth = self.depth;
-        self.awaits_key[depth] = false;
+    fn end_key(&mut self, depth: usize) {
         self.current[depth] = None;
         let key: String = parse(&[b"\"", &*self.key, b"\""].concat()).unwrap_or_default();
         let section = match depth {
@@ -278,8 +218,7 @@ impl Scanner {
         }
     }
 
-    fn start_value(&mut self, first: u8) {
-        let depth = self.depth;
+    fn start_value(&mut self, depth: usize, first: u8) {
         let Some(field) = self.current.get(depth).copied().flatten().filter(|_| depth > 0) else { return };
         if depth == 1 {
             self.section = field.is_section().then_some(field);
@@ -304,8 +243,7 @@ impl Scanner {
         }
     }
 
-    fn end_value(&mut self) {
-        let depth = self.depth;
+    fn end_value(&mut self, depth: usize) {
         let Some(field) = self.current.get(depth).copied().flatten().filter(|_| depth > 0) else { return };
         self.current[depth] = None;
         if self.capture == Some((field, depth)) {
@@ -364,8 +302,8 @@ impl Scanner {
 
     /// Ends the message.
     pub fn finish(mut self) -> ScannedMessage {
-        self.found.is_object = self.extent == Extent::Whole && self.is_object[1];
-        self.found.syntax = self.syntax.finish().err();
+        self.found.is_object &= self.tokenizer.open().is_empty();
+        self.found.syntax = self.tokenizer.finish().err();
         self.found.is_retry &= !self.has_long_state;
         if self.found.is_call && self.name.is_none() {
             let problem = ToolCallProblem::Type { field: "name", expected: "a string" };
@@ -388,10 +326,19 @@ impl Scanner {
     }
 }
 
-fn starts_value(byte: u8) -> bool {
-    !matches!(byte, b'}' | b']' | b',' | b':' | b' ' | b'\t' | b'\r' | b'\n')
+pub(super) fn syntax_problem(error: SyntaxError) -> String {
+    match error {
+        SyntaxError::NotUtf8 { .. } => "the message is not UTF-8".to_owned(),
+        SyntaxError::Unexpected { offset } => format!("the message is not JSON: unexpected byte at offset {offset}"),
+        SyntaxError::SecondValue { .. } => "the message has more than one JSON value".to_owned(),
+        SyntaxError::Unfinished => "the message is not JSON: it ends early".to_owned(),
+        SyntaxError::TooDeep { .. } => format!("the message is nested more than {MAX_DEPTH} levels deep"),
+    }
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     serde_json::from_slice(bytes).ok()
 }
+
+#[cfg(test)]
+mod tests;
