@@ -9,6 +9,7 @@ use walkdir::WalkDir;
 
 use crate::step::{Failure, root};
 use crate::structure::{attributes, is_test_only};
+use crate::workspace::production_packages;
 
 /// A phrase, in lower case, and what to write instead.
 const BANNED: [(&str, &str); 37] = [
@@ -55,25 +56,6 @@ const BANNED: [(&str, &str); 37] = [
 const TEXT_FOLDERS: [&str; 2] = ["docs", "templates"];
 /// Documents at the root that users read.
 const TEXT_FILES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
-/// Folders of production code. Doc comments in `cli/` are the help of the program.
-pub(crate) const CODE_FOLDERS: [&str; 15] = [
-    "artifact",
-    "cases",
-    "cli",
-    "conformance",
-    "contracts",
-    "demo",
-    "evaluator",
-    "expression",
-    "guard",
-    "redaction",
-    "report",
-    "runner",
-    "safe-run",
-    "store",
-    "validation",
-];
-
 /// Whether doc comments are text that users read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DocComments {
@@ -99,11 +81,12 @@ pub(crate) fn check() -> Result<usize, Failure> {
         text.lines().enumerate().for_each(|(index, line)| search(line, &file, index + 1, &mut found));
         files += 1;
     }
-    for folder in CODE_FOLDERS {
-        for file in below(&root().join(folder).join("src"), &["rs"]) {
+    for package in production_packages()? {
+        // Doc comments of the program are its help.
+        let docs = if package == root().join("cli") { DocComments::Help } else { DocComments::Internal };
+        for file in below(&package.join("src"), &["rs"]) {
             let syntax =
                 syn::parse_file(&read(&file)?).map_err(|error| Failure::Syntax { path: file.clone(), error })?;
-            let docs = if folder == "cli" { DocComments::Help } else { DocComments::Internal };
             let production = syntax.items.iter().filter(|item| !is_test_only(attributes(item)));
             production.for_each(|item| literals(item.to_token_stream(), docs, &file, &mut found));
             files += 1;

@@ -22,6 +22,7 @@ mod structure;
 mod torture;
 mod tree;
 mod width;
+mod workspace;
 
 use step::{Failure, Step};
 

@@ -4,9 +4,10 @@ use camino::Utf8Path;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
 
-use crate::language::{CODE_FOLDERS, below, read};
+use crate::language::{below, read};
 use crate::step::{Failure, root};
 use crate::structure::{attributes, is_test_only};
+use crate::workspace::production_packages;
 
 /// Functions of the standard library that open a file for reading.
 const READERS: [(&str, &str); 3] = [("fs", "read"), ("fs", "read_to_string"), ("File", "open")];
@@ -30,8 +31,8 @@ const ALLOWED: [&str; 8] = [
 /// Checks production code. Returns the number of files.
 pub(crate) fn check() -> Result<usize, Failure> {
     let (mut found, mut files) = (Vec::new(), 0);
-    for folder in CODE_FOLDERS {
-        for file in below(&root().join(folder).join("src"), &["rs"]) {
+    for package in production_packages()? {
+        for file in below(&package.join("src"), &["rs"]) {
             files += 1;
             let relative = file.strip_prefix(root()).unwrap_or(&file);
             if ALLOWED.iter().any(|allowed| relative.as_str().starts_with(allowed)) {

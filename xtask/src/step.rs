@@ -28,6 +28,9 @@ pub(crate) enum Failure {
     /// A source file does not parse.
     #[error("failed to parse `{path}`: {error}")]
     Syntax { path: Utf8PathBuf, error: syn::Error },
+    /// The workspace's `Cargo.toml` does not parse.
+    #[error("failed to parse `{path}`: {error}")]
+    Manifest { path: Utf8PathBuf, error: toml::de::Error },
     /// Folders of a crate import each other.
     #[error("import cycles between folders; move the shared part to where both may import it:\n{0}")]
     Cycles(String),

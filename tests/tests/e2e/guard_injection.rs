@@ -20,18 +20,24 @@ fn folder(rules: &str) -> GuardFolder {
         .with_variable("SUB_SECRET_MY_TOKEN", SECRET)
 }
 
+/// The forms in which a secret leaves a program: as it is, and encoded once or twice.
+fn forms() -> [String; 6] {
+    let hex = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let percent = SECRET.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let in_json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
+    let json = in_json(SECRET);
+    [SECRET.to_owned(), hex, percent, in_json(&json), json, STANDARD.encode(SECRET)]
+}
+
+fn contains(bytes: &[u8], form: &str) -> bool {
+    bytes.windows(form.len()).any(|window| window == form.as_bytes())
+}
+
 /// Fails if bytes contain the secret in any common form.
 #[track_caller]
 fn assert_clean(name: &str, bytes: &[u8]) {
-    let hex = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
-    let percent = SECRET.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
-    let json = serde_json::to_string(SECRET).unwrap();
-    let json = json.trim_matches('"');
-    let twice = serde_json::to_string(json).unwrap();
-    let forms = [SECRET, &hex, &percent, json, twice.trim_matches('"'), &STANDARD.encode(SECRET)];
-    for form in forms {
-        let found = bytes.windows(form.len()).any(|window| window == form.as_bytes());
-        assert!(!found, "{name} contains {form:?}");
+    for form in forms() {
+        assert!(!contains(bytes, &form), "{name} contains {form:?}");
     }
 }
 
@@ -75,6 +81,26 @@ fn a_server_that_prints_its_secrets_does_not_reveal_them() {
     let (_, stderr) = client.close();
     assert!(stderr.contains("[REDACTED]"), "{stderr}");
     assert_all_clean(&folder, &received, &stderr);
+}
+
+/// The control of the test above: without the binding, the same search finds each form in the answer and in the ledger.
+#[test]
+fn a_value_that_is_not_bound_is_revealed_and_found() {
+    for form in forms() {
+        let folder = GuardFolder::new();
+        let mut client = folder.start();
+        client.send_request("tools/call", &json!({"name": "echo", "arguments": {"text": form}}));
+        let line = client.receive_line().unwrap();
+        client.close();
+        // JSON escapes the form once more on its way; the forms without quotes and backslashes stay as they are.
+        let sent = serde_json::to_string(&form).unwrap();
+        let sent = sent.trim_matches('"');
+        assert!(contains(&line, sent), "the output lacks {form:?}");
+        assert!(forms().iter().any(|form| contains(&line, form)), "the search does not find {form:?}");
+        let files = files_below(folder.sandbox.root());
+        let in_files = files.iter().any(|(_, bytes)| forms().iter().any(|form| contains(bytes, form)));
+        assert!(in_files, "no file contains {form:?}");
+    }
 }
 
 #[test]

@@ -8,7 +8,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::modules::{self, Modules};
 use super::resolve;
-use crate::step::{Failure, root};
+use crate::step::Failure;
+use crate::workspace::packages;
 
 /// An import: the file that imports, and the file that defines what is imported.
 type Import = (Utf8PathBuf, Utf8PathBuf);
@@ -26,19 +27,6 @@ pub(crate) fn check() -> Result<usize, Failure> {
         cycles.extend(find(&source, &imports(&modules)));
     }
     if cycles.is_empty() { Ok(files) } else { Err(Failure::Cycles(cycles.join("\n"))) }
-}
-
-/// The folders next to the workspace's `Cargo.toml` that have a package.
-fn packages() -> Result<Vec<Utf8PathBuf>, Failure> {
-    let failed = |source| Failure::File { path: root().to_owned(), source };
-    let entries = root().read_dir_utf8().map_err(failed)?;
-    let mut packages: Vec<_> = entries
-        .flatten()
-        .map(camino::Utf8DirEntry::into_path)
-        .filter(|path| path.join("Cargo.toml").is_file())
-        .collect();
-    packages.sort();
-    Ok(packages)
 }
 
 fn imports(modules: &Modules) -> BTreeSet<Import> {
