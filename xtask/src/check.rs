@@ -2,7 +2,7 @@
 
 use crate::samples;
 use crate::step::{Failure, Step, progress};
-use crate::{language, readers, structure, width};
+use crate::{import_cycles, language, readers};
 
 /// A check of source files, which returns the number of files.
 type SourceCheck = fn() -> Result<usize, Failure>;
@@ -11,7 +11,7 @@ type SourceCheck = fn() -> Result<usize, Failure>;
 pub(crate) fn all() -> Result<(), Failure> {
     source()?;
     Step::cargo(["fmt", "--all", "--check"]).run()?;
-    clippy()?;
+    Step::cargo(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]).run()?;
     Step::cargo(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings").run()?;
     dependencies()?;
     samples::check()
@@ -20,9 +20,9 @@ pub(crate) fn all() -> Result<(), Failure> {
 /// The project's own checks of its source files. All of them run, whichever fails.
 pub(crate) fn source() -> Result<(), Failure> {
     let checks: [(&str, SourceCheck); 4] = [
-        ("import cycles between folders", structure::check),
+        ("import cycles between folders", import_cycles::check),
         ("words in user-visible text", language::check),
-        ("width of documents", width::check),
+        ("width of documents", language::check_width),
         ("readers of files other than `store::read_file`", readers::check),
     ];
     let mut failures = Vec::new();
@@ -33,13 +33,6 @@ pub(crate) fn source() -> Result<(), Failure> {
         }
     }
     if failures.is_empty() { Ok(()) } else { Err(Failure::Source(failures.join("\n"))) }
-}
-
-/// The length of a function is limited for production code alone: a test may list what it needs.
-fn clippy() -> Result<(), Failure> {
-    let all = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-    Step::cargo(all).with(&["-A", "clippy::too_many_lines"].map(str::to_owned)).run()?;
-    Step::cargo(["clippy", "--workspace", "--lib", "--bins", "--locked", "--", "-D", "warnings"]).run()
 }
 
 /// The one check that needs a program of its own.

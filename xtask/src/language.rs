@@ -1,15 +1,13 @@
-//! Words that the project does not use where a user reads them: messages, help, the report, the docs.
-//!
-//! Each word comes with the term to use instead. Tests and source comments are not checked.
+//! Text that users read: words that the project does not use in messages, help, the report and the docs, each with the term to
+//! use instead, and the width of documents. Tests and source comments are not checked.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
-use walkdir::WalkDir;
 
+use crate::import_cycles::{attributes, is_test_only};
 use crate::step::{Failure, root};
-use crate::structure::{attributes, is_test_only};
-use crate::workspace::production_packages;
+use crate::workspace::{below, parse, production_packages, read};
 
 /// A phrase, in lower case, and what to write instead.
 const BANNED: [(&str, &str); 37] = [
@@ -85,8 +83,7 @@ pub(crate) fn check() -> Result<usize, Failure> {
         // Doc comments of the program are its help.
         let docs = if package == root().join("cli") { DocComments::Help } else { DocComments::Internal };
         for file in below(&package.join("src"), &["rs"]) {
-            let syntax =
-                syn::parse_file(&read(&file)?).map_err(|error| Failure::Syntax { path: file.clone(), error })?;
+            let syntax = parse(&file)?;
             let production = syntax.items.iter().filter(|item| !is_test_only(attributes(item)));
             production.for_each(|item| literals(item.to_token_stream(), docs, &file, &mut found));
             files += 1;
@@ -108,17 +105,6 @@ fn text_files() -> Vec<Utf8PathBuf> {
         files.extend(below(&root().join(folder), &["md", "html", "js", "css"]));
     }
     files
-}
-
-/// Files below a folder with one of these extensions, sorted. A folder that does not exist has none.
-pub(crate) fn below(folder: &Utf8Path, extensions: &[&str]) -> Vec<Utf8PathBuf> {
-    let entries = WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
-    let paths = entries.filter_map(|entry| Utf8PathBuf::from_path_buf(entry.into_path()).ok());
-    paths.filter(|path| path.extension().is_some_and(|extension| extensions.contains(&extension))).collect()
-}
-
-pub(crate) fn read(file: &Utf8Path) -> Result<String, Failure> {
-    std::fs::read_to_string(file).map_err(|source| Failure::File { path: file.to_owned(), source })
 }
 
 /// Searches the string literals of a token stream, and its doc comments where they are help.
@@ -162,6 +148,42 @@ fn contains_phrase(text: &str, phrase: &str) -> bool {
     })
 }
 
+const MOST_COLUMNS: usize = 120;
+
+/// Checks `docs/` and the documents at the root. Returns the number of files.
+pub(crate) fn check_width() -> Result<usize, Failure> {
+    let mut files = below(&root().join("docs"), &["md"]);
+    files.extend(["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root().join(name)));
+    let mut wide = Vec::new();
+    for file in &files {
+        let name = file.strip_prefix(root()).unwrap_or(file);
+        for (number, line) in prose(&read(file)?) {
+            if is_too_wide(line) {
+                wide.push(format!("  {name}:{number}: {} columns", line.chars().count()));
+            }
+        }
+    }
+    if wide.is_empty() { Ok(files.len()) } else { Err(Failure::Width(wide.join("\n"))) }
+}
+
+/// The lines outside code blocks, with their numbers. Program output and the commands of a recipe cannot be broken over
+/// lines.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_code = false;
+    (1..).zip(text.lines()).filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        !in_code && !is_fence
+    })
+}
+
+/// A row of a table and a link cannot be broken over lines.
+fn is_too_wide(line: &str) -> bool {
+    let is_table = line.trim_start().starts_with('|');
+    let has_link = line.contains("](") || line.contains("://");
+    line.chars().count() > MOST_COLUMNS && !is_table && !has_link
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,5 +212,20 @@ mod tests {
         let source = "/// What is told.\nfn f() {}";
         assert!(phrases(source, DocComments::Internal).is_empty());
         assert_eq!(phrases(source, DocComments::Help), ["told"]);
+    }
+
+    #[test]
+    fn code_blocks_are_skipped() {
+        let lines: Vec<_> = prose("a\n```json\n{}\n```\nb").collect();
+        assert_eq!(lines, [(1, "a"), (5, "b")]);
+    }
+
+    #[test]
+    fn tables_and_links_may_be_wider() {
+        let wide = "ä".repeat(MOST_COLUMNS + 1);
+        assert!(is_too_wide(&wide));
+        assert!(!is_too_wide(&wide[2..]));
+        assert!(!is_too_wide(&format!("| {wide} |")));
+        assert!(!is_too_wide(&format!("{wide} [link](x.md)")));
     }
 }

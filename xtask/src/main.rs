@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod import_cycles;
 mod bench_guard;
 mod bench_report;
 mod bench_safe_run;
@@ -18,7 +19,6 @@ mod machine;
 mod readers;
 mod samples;
 mod step;
-mod structure;
 mod torture;
 mod tree;
 mod width;

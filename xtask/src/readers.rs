@@ -4,10 +4,10 @@ use camino::Utf8Path;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
 
-use crate::language::{below, read};
+use crate::import_cycles::{attributes, is_test_only};
 use crate::step::{Failure, root};
-use crate::structure::{attributes, is_test_only};
-use crate::workspace::production_packages;
+use crate::workspace::{below, parse, production_packages};
+
 
 /// Functions of the standard library that open a file for reading.
 const READERS: [(&str, &str); 3] = [("fs", "read"), ("fs", "read_to_string"), ("File", "open")];
@@ -38,8 +38,7 @@ pub(crate) fn check() -> Result<usize, Failure> {
             if ALLOWED.iter().any(|allowed| relative.as_str().starts_with(allowed)) {
                 continue;
             }
-            let syntax =
-                syn::parse_file(&read(&file)?).map_err(|error| Failure::Syntax { path: file.clone(), error })?;
+            let syntax = parse(&file)?;
             let production = syntax.items.iter().filter(|item| !is_test_only(attributes(item)));
             production.for_each(|item| search(item.to_token_stream(), relative, &mut found));
         }

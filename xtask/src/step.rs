@@ -1,4 +1,4 @@
-//! One external command of a task. The command line is printed before it runs and the time after it. Output is inherited.
+//! One external command of a task: its line is printed before it runs, and its time after it. Output is inherited.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -19,9 +19,6 @@ pub(crate) enum Failure {
     /// A file or folder could not be read, written or removed.
     #[error("failed to read, write or remove `{path}`: {source}")]
     File { path: Utf8PathBuf, source: io::Error },
-    /// The program under measurement does not run as expected.
-    #[error("failed to measure `{path}`: {source}")]
-    Measure { path: Utf8PathBuf, source: io::Error },
     /// A third-party server does not behave as expected.
     #[error("{0}")]
     Interop(String),
@@ -51,54 +48,72 @@ pub(crate) enum Failure {
     Samples(String),
 }
 
-/// A command that runs at the root of the workspace.
+/// A command without input, at the root of the workspace unless it has another folder.
 pub(crate) struct Step {
-    arguments: Vec<String>,
-    environment: Vec<(&'static str, String)>,
+    line: String,
+    command: Command,
 }
 
 impl Step {
     pub(crate) fn cargo<const N: usize>(arguments: [&str; N]) -> Self {
-        Self { arguments: arguments.map(str::to_owned).to_vec(), environment: Vec::new() }
+        // Cargo sets this variable to its own path in the programs that it runs.
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+        let mut command = Command::new(cargo);
+        command.args(arguments);
+        Self::new(format!("cargo {}", arguments.join(" ")), command)
+    }
+
+    /// A program, under the name that the log shows.
+    pub(crate) fn new(line: String, mut command: Command) -> Self {
+        if command.get_current_dir().is_none() {
+            command.current_dir(root());
+        }
+        command.stdin(Stdio::null());
+        Self { line, command }
     }
 
     pub(crate) fn with(mut self, arguments: &[String]) -> Self {
-        self.arguments.extend_from_slice(arguments);
+        for argument in arguments {
+            self.line.push(' ');
+            self.line.push_str(argument);
+        }
+        self.command.args(arguments);
         self
     }
 
     pub(crate) fn env(mut self, name: &'static str, value: &str) -> Self {
-        self.environment.push((name, value.to_owned()));
+        self.command.env(name, value);
         self
     }
 
     /// Runs the command and waits for it.
     pub(crate) fn run(self) -> Result<(), Failure> {
-        let line = format!("cargo {}", self.arguments.join(" "));
-        progress(&format!("==> {line}"));
-        let start = Instant::now();
-        let status = self.command().status().map_err(|source| Failure::Start { line: line.clone(), source })?;
-        if !status.success() {
-            return Err(Failure::Step(line));
+        let line = self.line.clone();
+        match self.code()? {
+            Some(0) => Ok(()),
+            _ => Err(Failure::Step(line)),
         }
-        progress(&format!("    done in {:.1} s", start.elapsed().as_secs_f64()));
-        Ok(())
+    }
+
+    /// Runs the command and returns its exit code.
+    pub(crate) fn code(mut self) -> Result<Option<i32>, Failure> {
+        progress(&format!("==> {}", self.line));
+        let start = Instant::now();
+        let status = self.command.status().map_err(|source| Failure::Start { line: self.line.clone(), source })?;
+        progress(&format!("    {} took {:.1} s", first_words(&self.line), start.elapsed().as_secs_f64()));
+        Ok(status.code())
     }
 
     /// Returns true if the command succeeds. Its output is discarded.
-    pub(crate) fn works(self) -> bool {
-        let status = self.command().stdout(Stdio::null()).stderr(Stdio::null()).status();
+    pub(crate) fn works(mut self) -> bool {
+        let status = self.command.stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     }
+}
 
-    fn command(&self) -> Command {
-        // Cargo sets this variable to its own path in the programs that it runs.
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-        let mut command = Command::new(cargo);
-        command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.current_dir(root()).stdin(Stdio::null());
-        command
-    }
+/// Names a step after its end: steps that run at the same time mix their lines.
+fn first_words(line: &str) -> String {
+    line.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
 /// Prints a progress line to standard error.

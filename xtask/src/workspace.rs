@@ -1,8 +1,9 @@
-//! The packages of the workspace, from the members in its `Cargo.toml`: a new package is checked without being listed here.
+//! The packages of the workspace and their files. The packages are the members in `Cargo.toml`, so that a new one is checked
+//! without being listed here.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
+use walkdir::WalkDir;
 
-use crate::language::read;
 use crate::step::{Failure, root};
 
 /// Members whose code measures, tests or checks the others.
@@ -23,6 +24,22 @@ pub(crate) fn packages() -> Result<Vec<Utf8PathBuf>, Failure> {
 pub(crate) fn production_packages() -> Result<Vec<Utf8PathBuf>, Failure> {
     let is_tool = |path: &Utf8PathBuf| TOOLS.iter().any(|name| path.file_name() == Some(name));
     Ok(packages()?.into_iter().filter(|path| !is_tool(path)).collect())
+}
+
+/// Files below a folder with one of these extensions, sorted. A folder that does not exist has none.
+pub(crate) fn below(folder: &Utf8Path, extensions: &[&str]) -> Vec<Utf8PathBuf> {
+    let entries = WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
+    let paths = entries.filter_map(|entry| Utf8PathBuf::from_path_buf(entry.into_path()).ok());
+    paths.filter(|path| path.extension().is_some_and(|extension| extensions.contains(&extension))).collect()
+}
+
+pub(crate) fn read(file: &Utf8Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file).map_err(|source| Failure::File { path: file.to_owned(), source })
+}
+
+/// Parses a file of Rust.
+pub(crate) fn parse(file: &Utf8Path) -> Result<syn::File, Failure> {
+    syn::parse_file(&read(file)?).map_err(|error| Failure::Syntax { path: file.to_owned(), error })
 }
 
 #[cfg(test)]
