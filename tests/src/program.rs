@@ -23,9 +23,18 @@ fn folder() -> &'static Path {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace");
         let mut build = Command::new(env!("CARGO"));
         // The whole workspace: other features of shared dependencies would build them twice.
-        build
-            .args(["build", "--quiet", "--workspace", "--bin", "counterproof", "--bin", "safe-run"])
-            .current_dir(workspace);
+        build.args([
+            "build",
+            "--quiet",
+            "--workspace",
+            "--exclude",
+            "xtask",
+            "--bin",
+            "counterproof",
+            "--bin",
+            "safe-run",
+        ]);
+        build.current_dir(workspace);
         if !cfg!(debug_assertions) {
             build.arg("--release");
         }

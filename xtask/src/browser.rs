@@ -4,10 +4,10 @@
 //! skipped. A failure of installed software fails the task.
 
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use crate::programs;
 use crate::step::{Failure, Step, progress, root};
 
 /// The file with the browser's path; written at the end of the installation.
@@ -17,7 +17,7 @@ const INSTALLED: &str = "node_modules/.browser";
 /// reports in `folders`.
 pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     let Some(browser) = install()? else { return Ok(()) };
-    Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()?;
+    programs::build()?;
     let scratch = scratch()?;
     let mut reports = reports(&scratch)?;
     let history = [&["history", "--out", "history"], &["demo/report", "hostile/report", "repeats/report"][..]].concat();
@@ -32,7 +32,7 @@ pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     suite.env("CHROMIUM", browser).env("REPORTS", listed.join("\n"));
     suite.env("HISTORIES", scratch.join("history"));
     suite.env("CONTRACTS", contract_pages(&scratch.join("contracts"))?.join("\n"));
-    finish(suite, "node --test tests/browser")
+    Step::new("node --test tests/browser".to_owned(), suite).run()
 }
 
 /// Installs the dependencies and returns the path of the browser. Returns `None` if the installation fails.
@@ -52,7 +52,7 @@ pub(crate) fn install() -> Result<Option<String>, Failure> {
     Ok(Some(browser.trim().to_owned()))
 }
 
-pub(crate) fn suite_folder() -> Utf8PathBuf {
+fn suite_folder() -> Utf8PathBuf {
     root().join("tests/browser")
 }
 
@@ -70,7 +70,7 @@ fn scratch() -> Result<Utf8PathBuf, Failure> {
 fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
     let mut fixtures = Command::new("node");
     fixtures.arg(suite_folder().join("fixtures.mjs")).arg(scratch);
-    finish(fixtures, "node tests/browser/fixtures.mjs")?;
+    Step::new("node tests/browser/fixtures.mjs".to_owned(), fixtures).run()?;
     counterproof(scratch, "demo", &["demo", "--out", "demo"])?;
     let compare = ["compare", "--no-write-back", "--out", "report"];
     counterproof(&scratch.join("hostile"), "report", &[&compare[..], &["--cases", "cases.json"]].concat())?;
@@ -82,9 +82,7 @@ fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
 
 /// Writes control rooms and graphs of contracts and returns their folders.
 fn contract_pages(folder: &Utf8Path) -> Result<Vec<String>, Failure> {
-    let run =
-        ["run", "--quiet", "--package", "counterproof-contracts", "--example", "contract_pages", "--locked", "--"];
-    Step::cargo(run).with(&[folder.to_string()]).run()?;
+    programs::example("contract_pages", &[folder.to_string()])?;
     let pages = ["demo/room", "demo/graph", "demo/part", "hostile/room", "hostile/graph", "large/graph"];
     Ok(pages.into_iter().map(|page| folder.join(page).into_string()).collect())
 }
@@ -92,24 +90,8 @@ fn contract_pages(folder: &Utf8Path) -> Result<Vec<String>, Failure> {
 /// Runs the program. Exit code 1 is accepted: a failed gate writes a report too.
 fn counterproof(folder: &Utf8Path, report: &str, arguments: &[&str]) -> Result<(), Failure> {
     let line = format!("counterproof {}", arguments.join(" "));
-    progress(&format!("==> {line}"));
-    let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Utf8PathBuf::from);
-    let program = target.join("debug").join(format!("counterproof{}", std::env::consts::EXE_SUFFIX));
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
-    let status = command.status().map_err(|source| Failure::Start { line: line.clone(), source })?;
-    if matches!(status.code(), Some(0 | 1)) && folder.join(report).exists() { Ok(()) } else { Err(Failure::Step(line)) }
-}
-
-/// Runs a command and waits for it.
-pub(crate) fn finish(mut command: Command, line: &str) -> Result<(), Failure> {
-    progress(&format!("==> {line}"));
-    let start = Instant::now();
-    let status = command.stdin(Stdio::null()).status();
-    let status = status.map_err(|source| Failure::Start { line: line.to_owned(), source })?;
-    if !status.success() {
-        return Err(Failure::Step(line.to_owned()));
-    }
-    progress(&format!("    done in {:.1} s", start.elapsed().as_secs_f64()));
-    Ok(())
+    let mut command = Command::new(programs::counterproof());
+    command.args(arguments).current_dir(folder).stdout(Stdio::null());
+    let code = Step::new(line.clone(), command).code()?;
+    if matches!(code, Some(0 | 1)) && folder.join(report).exists() { Ok(()) } else { Err(Failure::Step(line)) }
 }

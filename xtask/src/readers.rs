@@ -8,7 +8,6 @@ use crate::import_cycles::{attributes, is_test_only};
 use crate::step::{Failure, root};
 use crate::workspace::{below, parse, production_packages};
 
-
 /// Functions of the standard library that open a file for reading.
 const READERS: [(&str, &str); 3] = [("fs", "read"), ("fs", "read_to_string"), ("File", "open")];
 

@@ -1,12 +1,9 @@
 //! The error rates of the statistics, checked on simulated suites with known pass rates: false alarms without a change, and the
-//! share of regressions that is found. The example `error_rates` prints the figures.
-
-#[path = "../../examples/error_rates/simulation.rs"]
-mod simulation;
+//! share of regressions that is found. The benchmark `trust` prints the figures.
 
 use counterproof_evaluator::statistics::{CaseTallies, CaseTests, SuiteDecision, Thresholds, judge_with};
 
-use simulation::{alarm_of_one_case, benjamini_hochberg, binomial, place_nights, suite_that_falls, unchanged_suites};
+use crate::simulation::{alarm_of_one_case, benjamini_hochberg, binomial, place_nights, suite_that_falls, unchanged_suites};
 
 #[test]
 fn an_unchanged_case_fails_the_gate_in_at_most_5_of_100_comparisons_at_any_pass_rate() {

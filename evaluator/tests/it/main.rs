@@ -14,5 +14,6 @@ mod repeats;
 mod rules;
 mod severity;
 mod signals;
+mod simulation;
 mod usage;
 mod verdicts;

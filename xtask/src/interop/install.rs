@@ -1,27 +1,34 @@
-//! Packages of Python and npm, installed once into a folder below `target/`.
+//! Packages of Python and npm, installed once into a folder that clones share.
 //!
 //! If a program, a package or its registry is missing, one line says so, and what needs the package is skipped.
 
 use std::io::Write as _;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::NamedTempFile;
 
-use super::process::succeeds;
 use crate::step::{Failure, progress, root};
 
 /// A slower installation is skipped, so that CI ends in time.
 const INSTALL_WITHIN: Duration = Duration::from_mins(8);
 const CREATE_WITHIN: Duration = Duration::from_mins(3);
 
+/// Returns the folder of a set of packages. It lies in the cache of the user, so that a new clone does not download them again.
+pub(super) fn cached(name: &str) -> Utf8PathBuf {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty()).map(Utf8PathBuf::from);
+    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    cache.map_or_else(|| root().join("target"), |cache| cache.join("counterproof")).join("interop").join(name)
+}
+
 /// Names the installed packages. Written at the end of an installation.
 const MARKER: &str = "installed.txt";
 
 /// Installs packages of Python into an environment of its own, and returns the folder of its programs. Returns `None` if the
 /// machine cannot install them.
-pub(crate) fn python(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8PathBuf>, Failure> {
+pub(super) fn python(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8PathBuf>, Failure> {
     let programs = folder.join("bin");
     if is_installed(folder, packages) {
         return Ok(Some(programs));
@@ -82,10 +89,31 @@ pub(super) fn create(folder: &Utf8Path) -> Result<(), Failure> {
 }
 
 /// Writes a file atomically, so that an interrupted run leaves no partial file.
-pub(crate) fn write(path: &Utf8Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
+pub(super) fn write(path: &Utf8Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let failed = |source| Failure::File { path: path.to_owned(), source };
     let mut file = NamedTempFile::new_in(path.parent().unwrap_or(root())).map_err(failed)?;
     file.write_all(text.as_ref()).map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
+}
+
+/// Runs a command without input. Returns false if it cannot be started, fails, or exceeds the time limit and is killed.
+pub(super) fn succeeds(mut command: Command, within: Duration) -> bool {
+    let Ok(mut child) = command.stdin(Stdio::null()).spawn() else { return false };
+    let end = Instant::now() + within;
+    while Instant::now() < end {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) => thread::sleep(Duration::from_millis(50)),
+            Err(_) => break,
+        }
+    }
+    stop(&mut child);
+    false
+}
+
+pub(super) fn stop(child: &mut Child) {
+    // Fails if the program has already ended, which needs no action.
+    let _ = child.kill();
+    let _ = child.wait();
 }

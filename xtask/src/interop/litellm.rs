@@ -5,13 +5,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
-use super::install::{self, write};
-use super::process::{counterproof_program, stop, succeeds};
-use crate::step::{Failure, Step, progress, root};
+use super::install::{self, create, stop, succeeds, write};
+use crate::programs;
+use crate::step::{Failure, progress, root};
 
-/// The tested version. An update is a commit of its own.
+/// The tested version. An update is a separate commit.
 const LITELLM: &str = "litellm[proxy]==1.106.2";
 
 const START_WITHIN: Duration = Duration::from_mins(3);
@@ -42,16 +42,20 @@ const CASES: &str = r#"[
 
 const CONFIG: &str = "[agent]\nsystem_prompt = \"Be brief.\"\n\n[risk]\n\"issue_*\" = \"high\"\n";
 
+/// Installs litellm, and returns the folder of its programs.
+pub(super) fn install() -> Result<Option<Utf8PathBuf>, Failure> {
+    install::python(&install::cached("litellm"), &[LITELLM])
+}
+
 /// Runs both OpenAI protocols against litellm's mock server.
 pub(super) fn run() -> Result<(), Failure> {
-    let folder = root().join("target/interop");
-    let Some(programs) = install::python(&folder.join("venv"), &[LITELLM])? else { return Ok(()) };
-    let litellm = programs.join("litellm");
+    let Some(programs) = install()? else { return Ok(()) };
+    let (litellm, folder) = (programs.join("litellm"), root().join("target/interop"));
+    create(&folder)?;
     for (name, text) in [("models.yaml", MODELS), ("cases.json", CASES), ("counterproof.toml", CONFIG)] {
         write(&folder.join(name), text)?;
     }
-    // The same command as for the tests: other features of shared dependencies would build them twice.
-    Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()?;
+    programs::build()?;
     let server = Server::start(&litellm, &folder)?;
     let runs = folder.join("runs");
     if runs.exists() {
@@ -83,7 +87,7 @@ fn counterproof<'a>(folder: &Utf8Path, arguments: impl IntoIterator<Item = &'a s
     let arguments: Vec<_> = arguments.into_iter().collect();
     let line = format!("counterproof {}", arguments.join(" "));
     progress(&format!("==> {line}"));
-    let mut command = Command::new(counterproof_program());
+    let mut command = Command::new(programs::counterproof());
     command.args(arguments).current_dir(folder).env("AUTHORIZATION", format!("Bearer {KEY}"));
     if succeeds(command, RUN_WITHIN) { Ok(()) } else { Err(Failure::Step(line)) }
 }

