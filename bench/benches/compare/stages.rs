@@ -5,14 +5,9 @@ use std::fs;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::Evaluation;
-<<<<<<<< HEAD:report/examples/bench_compare/stages.rs
-use counterproof_evaluator::{ComparedRun, Request};
-use counterproof_report::{PageSelection, ReportWriter};
-========
 use counterproof_bench::{Outcome, cpu_seconds, peak_memory};
 use counterproof_evaluator::{ComparedRun, Request};
 use counterproof_report::{PageSelection, ReportWriter};
->>>>>>>> 522c1ef (Move all benchmarks to one crate on a maintained harness):bench/benches/compare/stages.rs
 use counterproof_store::{RunReader, write};
 use counterproof_validation::validate_path;
 use rayon::prelude::*;
