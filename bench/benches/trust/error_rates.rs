@@ -5,7 +5,9 @@ use std::io::{self, Write};
 
 use counterproof_evaluator::statistics::{CaseTests, SuiteDecision, Tier};
 
-use crate::simulation::{Suite, alarm_of_one_case, benjamini_hochberg, place_nights, suite_that_falls, unchanged_suites};
+use crate::simulation::{
+    Suite, alarm_of_one_case, benjamini_hochberg, place_nights, suite_that_falls, unchanged_suites,
+};
 
 pub(crate) fn print() -> io::Result<()> {
     let mut out = io::stdout().lock();

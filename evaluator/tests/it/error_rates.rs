@@ -3,7 +3,9 @@
 
 use counterproof_evaluator::statistics::{CaseTallies, CaseTests, SuiteDecision, Thresholds, judge_with};
 
-use crate::simulation::{alarm_of_one_case, benjamini_hochberg, binomial, place_nights, suite_that_falls, unchanged_suites};
+use crate::simulation::{
+    alarm_of_one_case, benjamini_hochberg, binomial, place_nights, suite_that_falls, unchanged_suites,
+};
 
 #[test]
 fn an_unchanged_case_fails_the_gate_in_at_most_5_of_100_comparisons_at_any_pass_rate() {
