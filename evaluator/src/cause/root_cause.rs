@@ -3,10 +3,8 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::evaluation::{
-    CaseEvaluation, Cause, Cluster, ExpectationResult, Judgement, SidePointer, Verdict,
-};
-use counterproof_artifact::{Event, EventBody, Sha256Digest, Side, Sides};
+use counterproof_artifact::evaluation::{CaseEvaluation, Cause, Cluster, Judgement, SidePointer};
+use counterproof_artifact::{Event, EventBody, Sha256Digest, Side};
 use serde_json::Value;
 
 use super::walk::{self, Effect, Inquiry};
@@ -15,12 +13,10 @@ use crate::diff::align::Row;
 use crate::diff::events::EventKind;
 use crate::diff::json::{self, ChangeKind, JsonChange, JsonChanges};
 use crate::diff::rows::row_pointers;
-use crate::diff::{Differences, WithEvidence};
-use crate::grounding::{Holder, Provenance};
-use crate::judge::findings::Findings;
+use crate::grounding::Holder;
 use crate::judge::{ReasonCode, code_enum};
 use crate::load::call_status::has_failed;
-use crate::load::case_input::{self, CaseInput};
+use crate::load::case_input::{self};
 use crate::load::payload::Payload;
 use crate::load::{Artifact, LoadedAnswer, LoadedFailure};
 use crate::messages::{self, step_name};

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{
-    Bound, CaseEvaluation, CaseMeasure, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, ReviewItem,
-    RuleTest, SuiteMeasure, Verdict,
+    Bound, CaseEvaluation, CaseMeasure, Evaluation, Gate, GateOutcome, GateRule, GateScope, ReviewItem, Verdict,
 };
 use counterproof_artifact::{CaseId, RiskLevel};
 use counterproof_cases::CaseSpec;
