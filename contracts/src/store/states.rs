@@ -145,7 +145,7 @@ impl States {
         let fields: Fields<'_> =
             serde_json::from_slice(&line.bytes).map_err(|error| self.invalid(number, error.into()))?;
         let position = Position { offset: line.offset, bytes: line.bytes.len(), number };
-        let contradiction = match fields.record.as_deref() {
+        let contradiction = match fields.record {
             None => self.add_version(fields, position).map_err(|error| self.invalid(number, error.into()))?,
             Some(kind) => match self.contracts.get_mut(&*fields.id) {
                 Some(lines) => {
@@ -272,7 +272,7 @@ impl States {
 /// makes a pass over the whole file fast.
 #[derive(Deserialize)]
 struct Fields<'a> {
-    record: Option<String>,
+    record: Option<&'a str>,
     #[serde(borrow)]
     id: std::borrow::Cow<'a, str>,
     version: NonZeroU32,
