@@ -47,7 +47,7 @@ fn main() {
     for (name, build) in [("demo", demo as fn(&Store)), ("hostile", hostile), ("large", large)] {
         create_folder(&folder.join(name)).unwrap();
         let path = folder.join(name).join("contracts.jsonl");
-        let store = Store::new(path);
+        let store = Store::open(path).unwrap();
         build(&store);
         write_pages(&folder.join(name), &store);
         println!("{}", folder.join(name));

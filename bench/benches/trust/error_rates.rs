@@ -3,7 +3,8 @@
 
 use std::io::{self, Write};
 
-use counterproof_evaluator::statistics::{CaseTests, SuiteDecision, Tier};
+use counterproof_artifact::evaluation::Tier;
+use counterproof_evaluator::statistics::{CaseTests, SuiteDecision};
 
 use crate::simulation::{
     Suite, alarm_of_one_case, benjamini_hochberg, place_nights, suite_that_falls, unchanged_suites,

@@ -1,5 +1,6 @@
 //! The graph as a value: contracts in a topological order, and their dependencies.
 
+use std::convert::Infallible;
 use std::num::NonZeroU32;
 
 use serde::ser::SerializeStruct as _;
@@ -164,10 +165,11 @@ fn depths(count: usize, edges: &[Edge]) -> Option<Vec<usize>> {
 /// Returns the ids of a cycle. The contracts are sorted by id.
 fn cycle(contracts: &[GraphContract]) -> Vec<ContractId> {
     let ids: Vec<&ContractId> = contracts.iter().map(|it| &it.id).collect();
-    let cycle = find_cycle(&ids, |id| {
+    let found: Result<_, Infallible> = find_cycle(&ids, |id| {
         let contract = contracts.binary_search_by(|it| it.id.cmp(id));
-        contract.map_or_else(|_| Vec::new(), |index| contracts[index].dependencies.clone())
+        Ok(contract.map_or_else(|_| Vec::new(), |index| contracts[index].dependencies.clone()))
     });
+    let Ok(cycle) = found;
     cycle.unwrap_or_default()
 }
 

@@ -6,10 +6,10 @@ use crate::contract::ContractId;
 
 /// Finds a cycle that can be reached from `start`: its ids in order, with the first one again at the end. `dependencies` returns
 /// the direct dependencies of a contract.
-pub(crate) fn find_cycle(
+pub(crate) fn find_cycle<E>(
     start: &[&ContractId],
-    mut dependencies: impl FnMut(&ContractId) -> Vec<ContractId>,
-) -> Option<Vec<ContractId>> {
+    mut dependencies: impl FnMut(&ContractId) -> Result<Vec<ContractId>, E>,
+) -> Result<Option<Vec<ContractId>>, E> {
     let mut finished: HashSet<ContractId> = HashSet::new();
     for &root in start {
         // A depth-first walk without recursion, because a chain of dependencies may be long. The path is on the stack.
@@ -21,11 +21,11 @@ pub(crate) fn find_cycle(
                 if let Some(&from) = on_path.get(&id) {
                     let mut cycle: Vec<ContractId> = stack[from..].iter().map(|(id, _)| id.clone()).collect();
                     cycle.push(id);
-                    return Some(cycle);
+                    return Ok(Some(cycle));
                 }
                 if !finished.contains(&id) {
                     on_path.insert(id.clone(), stack.len());
-                    let below = dependencies(&id).into_iter();
+                    let below = dependencies(&id)?.into_iter();
                     stack.push((id, below));
                 }
             }
@@ -39,11 +39,13 @@ pub(crate) fn find_cycle(
             }
         }
     }
-    None
+    Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -54,10 +56,11 @@ mod tests {
 
     fn cycle_in(edges: &[Vec<usize>]) -> Option<Vec<ContractId>> {
         let ids: Vec<ContractId> = (0..edges.len()).map(id).collect();
-        find_cycle(&ids.iter().collect::<Vec<_>>(), |of| {
+        let found: Result<_, Infallible> = find_cycle(&ids.iter().collect::<Vec<_>>(), |of| {
             let index: usize = of.as_str()[1..].parse().unwrap();
-            edges[index].iter().map(|&to| id(to)).collect()
-        })
+            Ok(edges[index].iter().map(|&to| id(to)).collect())
+        });
+        found.unwrap()
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Sandbox {
     }
 
     pub(crate) fn store(&self) -> Store {
-        Store::new(self.path())
+        Store::open(self.path()).unwrap()
     }
 
     pub(crate) fn text(&self) -> String {

@@ -10,4 +10,4 @@ mod kit;
 mod pages;
 mod processes;
 mod store;
-mod store_file;
+mod store_index;

@@ -22,9 +22,10 @@ use crate::load::{Artifact, LoadedAnswer, LoadedFailure};
 use crate::messages::{self, step_name};
 use crate::values::{text, type_name};
 
-/// Returns the cause of the difference between two answers; `None` where nothing differs.
+/// Returns the cause of the difference between two answers; `None` if nothing differs.
 pub(crate) fn of_answers(inquiry: Inquiry<'_>) -> Option<Cause> {
     let effect = walk::choose(&inquiry)?;
+    // Before the walk: with another input, every later difference may follow from it.
     if case_input::is_same(inquiry.inputs.baseline, inquiry.inputs.new) == Some(false) {
         return Some(input_changed(&inquiry, effect));
     }
@@ -83,6 +84,7 @@ fn input_changed(inquiry: &Inquiry<'_>, effect: Effect) -> Cause {
 fn cause(named: CauseDescription, path: Vec<SidePointer>) -> Cause {
     // A change of form is one change, whatever tools it shows in.
     let place = if named.code == CauseCode::ArgumentForm { "" } else { &named.place };
+    // NUL cannot occur in a code, and keeps the parts apart.
     let identity = [named.code.as_str(), place, &named.shape].join("\0");
     Cause {
         code: named.code.as_str().to_owned(),
@@ -105,7 +107,7 @@ pub(super) struct CauseDescription {
     pub(super) pointers: Vec<SidePointer>,
 }
 
-/// The cause, where it is a row of the aligned events.
+/// The cause, if it is a row of the aligned events.
 pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
     let row = &inquiry.differences.events[row];
     let (side, index) = match row.row {
@@ -182,7 +184,7 @@ fn tool_of(event: &Event, loaded: &LoadedAnswer) -> String {
     }
 }
 
-/// The cause, where nothing on the path back from the effect differs: the effect itself.
+/// The cause, if nothing on the path back from the effect differs: the effect itself.
 pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> CauseDescription {
     match effect {
         Effect::Action(row) => of_action(inquiry, row),
@@ -250,7 +252,7 @@ fn of_action(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
     }
 }
 
-/// The cause, where an argument of a call on new is ungrounded.
+/// The cause, if an argument of a call on new is ungrounded.
 fn arguments(inquiry: &Inquiry<'_>, call: usize) -> Option<CauseDescription> {
     let holder = Holder::Call(call);
     let carried = || invented(inquiry, inquiry.provenance.new.action_of(holder)?);
@@ -351,8 +353,9 @@ code_enum! {
     }
 }
 
-/// The shared_place that the cases of a cluster share. A change of form has none: it shows in many tools.
+/// The place that the cases of a cluster share.
 fn shared_place(cause: &Cause) -> String {
+    // A change of form has none: it shows in many tools.
     let is_form = cause.code == CauseCode::ArgumentForm.as_str();
     if is_form { "arguments".to_owned() } else { cause.place.clone() }
 }

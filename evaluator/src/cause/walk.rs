@@ -57,7 +57,6 @@ impl<'a> Inquiry<'a> {
 /// The earliest difference, and the path to it.
 #[derive(Debug)]
 pub(super) struct FoundDifference {
-    /// The row of the aligned events.
     pub(super) place: usize,
     /// From the effect back to the difference.
     pub(super) path: Vec<SidePointer>,
@@ -71,7 +70,6 @@ struct Visit {
     link: Link,
 }
 
-/// What leads to a visited event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Link {
     /// A changed value first occurs there.
@@ -87,10 +85,11 @@ struct Walk<'i, 'a> {
     open: VecDeque<usize>,
 }
 
-/// Walks back from an effect; `None` where nothing on the paths differs.
+/// Walks back from an effect; `None` if nothing on the paths differs.
 pub(super) fn back(inquiry: &Inquiry<'_>, effect: Effect) -> Option<FoundDifference> {
     let mut walk = Walk { inquiry, seen: HashMap::new(), visits: Vec::new(), open: VecDeque::new() };
     walk.start(effect);
+    // Breadth first, so that the path to an event is the shortest one.
     while let Some(visit) = walk.open.pop_front() {
         walk.leave(visit);
     }
@@ -185,6 +184,7 @@ impl Walk<'_, '_> {
             self.open.push_back(next);
             self.visits.push(Visit { side, event, from, link });
         } else if link == Link::Value {
+            // The stronger link wins, whichever path is found first.
             self.visits[known].link = Link::Value;
         }
     }
@@ -220,6 +220,7 @@ impl Walk<'_, '_> {
         };
         let key = |leaf: &Leaf<'_>| (leaf.argument, meaning_hash(leaf.value));
         let other = provenance.counterparts.other(side, holder).map(|other| theirs.held_by(other)).unwrap_or_default();
+        // Only changed values can explain a change, so the origins of equal ones are not followed.
         let unchanged: HashSet<_> = other.iter().map(key).collect();
         for leaf in mine.held_by(holder) {
             if let Origin::Event(event) = leaf.origin
@@ -247,7 +248,6 @@ impl Walk<'_, '_> {
         grounding::origins_of_values(self.inquiry.side(side).loaded, self.inquiry.inputs.get(side), &values)
     }
 
-    /// The earliest difference that was visited.
     fn earliest(&self, effect: Effect) -> Option<FoundDifference> {
         let invented = effect.is_ungrounded(self.inquiry);
         let relevance = Relevance::new(self.inquiry, effect);
@@ -259,6 +259,7 @@ impl Walk<'_, '_> {
             let relevant = || relevance.explains(visit.side, visit.event, visit.link == Link::Value);
             (stand.differs && explains && relevant()).then_some((stand.row, visit.side == Side::Baseline, index))
         });
+        // By row, the earliest first: what differs later can be its consequence.
         let (place, _, visit) = differing.min()?;
         let mut path = Vec::new();
         let mut at = Some(visit);
@@ -273,7 +274,7 @@ impl Walk<'_, '_> {
         Some(FoundDifference { place, path })
     }
 
-    /// Falls back to the first step that differs, where the output differs and no value links the two.
+    /// Falls back to the first step that differs, if the output differs and no value links the two.
     fn untraced(&self, effect: Effect) -> Option<FoundDifference> {
         let place = (effect == Effect::Output).then(|| first_step(self.inquiry)).flatten()?;
         let path = vec![effect.pointer(self.inquiry), Effect::Event(place).pointer(self.inquiry)];
@@ -320,6 +321,7 @@ impl<'i, 'a> Relevance<'i, 'a> {
         }
         let loaded = self.inquiry.side(side).loaded;
         let Some(EventBody::ToolCall(call)) = call_of(loaded, event) else { return true };
+        // An agent reads in another order each time, so a call that the other side also made explains nothing.
         let is_made_there = self.calls.get(side.other()).contains(&key_of((&call.tool, object_hash(&call.args))));
         !is_made_there && (by_value || self.concerns_effect(&call.args))
     }
@@ -379,16 +381,12 @@ fn is_telling(value: &Value) -> bool {
     }
 }
 
-/// The change whose cause is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// This row of the aligned actions.
     Action(usize),
     /// A call on new with an ungrounded argument.
     UngroundedCall(usize),
-    /// The final output.
     Output,
-    /// This row of the aligned events.
     Event(usize),
 }
 
@@ -508,7 +506,6 @@ impl Effect {
         }
     }
 
-    /// Whether a value of it is ungrounded.
     pub(super) fn is_ungrounded(self, inquiry: &Inquiry<'_>) -> bool {
         self.holders(inquiry).iter().any(|(side, holder)| *side == Side::New && inquiry.findings.is_ungrounded(*holder))
     }

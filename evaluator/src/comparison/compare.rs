@@ -33,7 +33,7 @@ pub struct Request<'a> {
     pub baseline: SideRuns,
     /// The runs of the version under test.
     pub new: SideRuns,
-    /// The cases of the cases file, for titles, tags and suites; empty where it is not known.
+    /// The cases of the cases file, for titles, tags and suites; empty if it is not known.
     pub cases: &'a [CaseSpec],
     /// The compiled expectations of the cases.
     pub expectations: Expectations,

@@ -196,7 +196,7 @@ pub fn suite(evaluation: &Evaluation) -> Vec<String> {
     moved.map(sentence).collect()
 }
 
-/// The means per case of time, size and cost, in one line; `None` where no case has an answer on both sides.
+/// The means per case of time, size and cost, in one line; `None` if no case has an answer on both sides.
 pub fn usage(evaluation: &Evaluation) -> Option<String> {
     let means: Vec<_> = evaluation.usage.iter().map(messages::usage::mean_per_case).collect();
     (!means.is_empty()).then(|| format!("per case: {}", means.join(", ")))

@@ -33,7 +33,7 @@ pub enum EvidenceChange {
     Same,
     /// It has other targets.
     Changed,
-    /// No ref resolves and some did before; or a ref does not resolve that did before, or where all did before.
+    /// No ref resolves and some did before; or a ref does not resolve that did before, or if all did before.
     Lost,
 }
 

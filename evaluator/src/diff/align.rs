@@ -63,7 +63,6 @@ impl Row {
     }
 }
 
-/// The pairs of two aligned lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Alignment {
     /// The pairs, in the order of the baseline's list.
@@ -74,7 +73,6 @@ pub(crate) struct Alignment {
     pub exact: bool,
 }
 
-/// One of the two lists.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct List<'a> {
     /// For each element, a hash that is equal for equal elements.
@@ -98,7 +96,6 @@ pub(crate) struct Lists<'a> {
     pub order: &'a dyn Fn() -> Ordering,
 }
 
-/// Aligns two lists.
 pub(crate) fn align(lists: &Lists<'_>) -> Alignment {
     align_bounded(lists, WORK)
 }
@@ -117,6 +114,8 @@ fn align_bounded(lists: &Lists<'_>, work: usize) -> Alignment {
     if left.is_empty() || right.is_empty() {
         found.cost += left.iter().chain(right).map(|group| group.len() as Cost * LEFT_OUT).sum::<Cost>();
     } else if (lists.order)() == Ordering::Greater {
+        // Alignments of equal cost differ by position, so the lesser list always comes first: swapped sides give the mirrored
+        // result.
         let turned = |i, j| (lists.pair)(j, i);
         let mirrored = Lists { baseline: lists.new, new: lists.baseline, pair: &turned, ..*lists };
         let first = found.pairs.len();
@@ -143,6 +142,7 @@ fn groups(numbers: &[usize]) -> Vec<Range<usize>> {
 
 /// Pairs two groups with the same elements. `None` if their elements differ.
 fn equal_groups(lists: &Lists<'_>, left: &Range<usize>, right: &Range<usize>) -> Option<Vec<(usize, usize)>> {
+    // The elements of a group have no order, so two groups are equal if their sorted keys are.
     let sorted = |list: List<'_>, group: &Range<usize>| {
         let mut elements: Vec<_> = group.clone().map(|index| (list.keys[index], index)).collect();
         elements.sort_unstable();
@@ -188,12 +188,14 @@ fn span(groups: &[Range<usize>]) -> Range<usize> {
 
 /// Returns the parts of groups within a range.
 fn cut(groups: &[Range<usize>], range: &Range<usize>) -> Vec<Range<usize>> {
+    // An anchor can lie inside a group, so a stretch may begin or end with a part of one.
     let within = groups.iter().map(|group| group.start.max(range.start)..group.end.min(range.end));
     within.filter(|group| !group.is_empty()).collect()
 }
 
 fn in_order(lists: &Lists<'_>, left: Range<usize>, right: Range<usize>, found: &mut Alignment) {
     let all = left.len() + right.len();
+    // The last resort, for a stretch without enough work left: linear, and the same for swapped sides.
     let mut paired = 0;
     for (i, j) in left.zip(right) {
         if let Some(cost) = lists.cost(i, j) {
@@ -206,19 +208,16 @@ fn in_order(lists: &Lists<'_>, left: Range<usize>, right: Range<usize>, found: &
 }
 
 impl Lists<'_> {
-    /// Returns the cost of a pair.
     pub(super) fn cost(&self, i: usize, j: usize) -> Option<Cost> {
         if self.baseline.keys[i] == self.new.keys[j] { Some(0) } else { (self.pair)(i, j) }
     }
 }
 
-/// The cost of an impossible pair.
 const NEVER: u32 = u32::MAX;
 
 /// A large group is matched with runs of at most this many times its elements.
 const RUN_UP_TO: usize = 2;
 
-/// One of the two lists.
 struct Axis {
     groups: Vec<Range<usize>>,
     /// All positions; the last one is after the last group.
@@ -227,7 +226,6 @@ struct Axis {
     starts: Vec<usize>,
 }
 
-/// A position in a list.
 #[derive(Clone, Copy)]
 struct Position {
     group: usize,
@@ -240,6 +238,7 @@ impl Axis {
         let mut axis = Self { groups: groups.to_vec(), positions: Vec::new(), starts: Vec::new() };
         for (group, elements) in groups.iter().enumerate() {
             axis.starts.push(axis.positions.len());
+            // A bit mask of the consumed elements is the position within a group, so that consuming one is an addition.
             axis.positions.extend((0..subsets(elements.len())).map(|taken| Position { group, taken }));
         }
         axis.starts.push(axis.positions.len());
@@ -260,6 +259,7 @@ impl Axis {
     fn next(&self, position: usize) -> impl Iterator<Item = (usize, usize)> + Clone {
         let taken = self.positions[position].taken;
         let open = self.group(position).filter(|group| group.len() <= OPEN_UP_TO).cloned().unwrap_or_default();
+        // A large group has 2^k subsets and is therefore never opened; it is matched as a whole.
         let elements = open.enumerate().filter(move |(bit, _)| taken & (1 << bit) == 0);
         elements.map(move |(bit, element)| (element, position + (1 << bit)))
     }
@@ -269,9 +269,9 @@ impl Axis {
         self.groups.iter().filter(|group| group.len() <= OPEN_UP_TO).map(|group| group.len() << (group.len() - 1)).sum()
     }
 
-    /// Returns the runs that start with a group and have at most `most` elements. The first run is the group alone, however
-    /// large it is.
+    /// Returns the runs that start with a group and have at most `most` elements.
     fn runs(&self, first: usize, most: usize) -> Vec<Run> {
+        // The first run is the group alone, however large it is.
         let start = self.groups[first].start;
         let groups = self.groups[first..].iter().enumerate();
         let runs =
@@ -284,12 +284,10 @@ const fn subsets(elements: usize) -> usize {
     if elements > OPEN_UP_TO { 1 } else { (1 << elements) - 1 }
 }
 
-/// Consecutive groups of a list.
 #[derive(Clone, Copy)]
 struct Run {
     /// The position after the last group.
     after: usize,
-    /// The number of elements of all groups.
     count: usize,
 }
 
@@ -305,7 +303,6 @@ struct RunMatch {
     cost: Cost,
     /// The position after the run.
     after: usize,
-    /// The elements of the run.
     elements: Range<usize>,
 }
 
@@ -316,12 +313,10 @@ struct Step {
     taken: Taken,
 }
 
-/// The elements that a step consumes.
 #[derive(Clone)]
 enum Taken {
     /// Elements of one side, left out.
     LeftOut,
-    /// A pair of elements.
     Pair(usize, usize),
     /// A large group and a run, matched by assignment.
     Whole(Range<usize>, Range<usize>),
@@ -399,9 +394,9 @@ impl Table {
         }
     }
 
-    /// Returns the cheapest next step and the cost of the rest with it. `None` at the end. Among steps of equal cost, one
-    /// with a pair comes first.
+    /// Returns the cheapest next step and the cost of the rest with it. `None` at the end.
     fn cheapest(&self, i: usize, j: usize, rest: &[Cost]) -> Option<(Cost, Step)> {
+        // Among steps of equal cost, one with a pair comes first.
         let width = self.right.positions.len();
         let mut best: Option<(Cost, Step)> = None;
         let mut consider = |cost: Cost, to: (usize, usize), taken: Taken| {
@@ -558,7 +553,7 @@ mod tests {
         rest(0, a, b, &mut Vec::new())
     }
 
-    /// True where every element stands in at most one pair, no two pairs stand crosswise, and the cost is theirs.
+    /// True if every element stands in at most one pair, no two pairs stand crosswise, and the cost is theirs.
     fn holds(found: &Alignment, a: &Given, b: &Given) -> bool {
         let crosswise = found.pairs.iter().any(|(i, j)| {
             found

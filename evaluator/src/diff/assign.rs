@@ -9,10 +9,8 @@ use crate::values::meaning::HashedMap;
 
 pub(crate) use crate::values::meaning::Cost;
 
-/// The cost of leaving out one element.
 pub(crate) const LEFT_OUT: Cost = 10_000;
 
-/// An assignment of rows to columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assignment {
     /// The matched pairs, in the order of the rows.
@@ -21,7 +19,6 @@ pub(crate) struct Assignment {
     pub cost: Cost,
 }
 
-/// Estimates the steps of an assignment.
 pub(crate) const fn effort(rows: usize, columns: usize) -> usize {
     rows.saturating_mul(rows).saturating_mul(columns.saturating_add(rows))
 }
@@ -64,7 +61,7 @@ struct PartialAssignment<F> {
 
 impl<F: Fn(usize, usize) -> Option<Cost>> PartialAssignment<F> {
     fn new(rows: usize, columns: usize, pair: F) -> Self {
-        // With a slot of its own for each row, leaving any number of rows out is always possible.
+        // With one slot for each row, leaving any number of rows out is always possible.
         let slots = columns + rows;
         Self {
             pair,
@@ -78,6 +75,7 @@ impl<F: Fn(usize, usize) -> Option<Cost>> PartialAssignment<F> {
 
     /// Returns the cost of a row in a slot, minus what it saves: a matched column need not be left out.
     fn balance(&self, row: usize, slot: usize) -> Balance {
+        // Leaving the row out saves nothing, since its column-less slot has no element of the other side.
         if slot >= self.columns {
             return LEFT_OUT.cast_signed();
         }
@@ -166,7 +164,6 @@ pub(crate) struct Sets<'a> {
     pub order: &'a dyn Fn() -> Ordering,
 }
 
-/// The pairs of two sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Matching {
     /// The pairs, in the order of the baseline's set.
@@ -175,12 +172,13 @@ pub(crate) struct Matching {
     pub exact: bool,
 }
 
-/// Matches two sets.
 pub(crate) fn pair_off(sets: &Sets<'_>) -> Matching {
     pair_off_bounded(sets, WORK)
 }
 
 fn pair_off_bounded(sets: &Sets<'_>, work: usize) -> Matching {
+    // Equal elements first, in linear time. The distance is a metric, so pairing them never costs more than leaving them apart,
+    // and the assignment, whose work is cubic, gets only the rest.
     let mut waiting: HashedMap<VecDeque<usize>> = HashedMap::default();
     for (j, key) in sets.new_keys.iter().enumerate() {
         waiting.entry(*key).or_default().push_back(j);
@@ -193,11 +191,13 @@ fn pair_off_bounded(sets: &Sets<'_>, work: usize) -> Matching {
         }
     }
     let mut right: Vec<_> = waiting.into_values().flatten().collect();
+    // The map has no order, and the result must not depend on one.
     right.sort_unstable();
 
     let (fewer, more) = (left.len().min(right.len()), left.len().max(right.len()));
     let exact = effort(fewer, more) <= work;
     if !exact {
+        // The bound counts steps and not time, so that the same sets always give the same pairs.
         let in_order = left.into_iter().zip(right);
         pairs.extend(in_order.filter(|(i, j)| (sets.pair)(*i, *j).is_some()));
     } else if !left.is_empty() && !right.is_empty() {

@@ -127,7 +127,6 @@ fn unchanged_calls(rows: &[EventRow]) -> HashMap<usize, usize> {
 /// The first difference of two answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FirstDifference<'d> {
-    /// An event.
     Event(&'d EventRow),
     /// A proposed action; all steps are equal.
     Action(&'d ActionRow),
@@ -135,14 +134,12 @@ pub(crate) enum FirstDifference<'d> {
     Output(&'d OutputChange),
 }
 
-/// What an event is to the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventRole {
     /// A call, a result, a retrieval, or another step of the agent.
     Step,
     /// What the agent said: a turn, or the final output. Its wording differs between any two runs.
     Wording,
-    /// What the user said.
     Input,
 }
 
@@ -169,8 +166,9 @@ impl EventRow {
 
 impl Differences {
     /// Returns the first difference that is not noise: the first step, else the first action, else what the agent said, else
-    /// what the user said. A step whose values only have another form comes after all other steps and actions.
+    /// what the user said.
     pub(crate) fn first(&self, answers: Sides<&LoadedAnswer>) -> Option<FirstDifference<'_>> {
+        // A step whose values only have another form comes after all other steps and actions.
         let differing =
             |role: EventRole| self.events.iter().filter(move |row| row.counts() && row.role(answers) == role);
         let step = |form_only: bool| {
@@ -191,6 +189,7 @@ impl Differences {
 /// Returns what the alignment of two answers would return, if they are equal element by element.
 pub(crate) fn differences(baseline: WithEvidence<'_>, new: WithEvidence<'_>) -> Option<Differences> {
     let (old, other) = (&baseline.loaded.answer, &new.loaded.answer);
+    // From the cheapest test to the most expensive one.
     let is_same = old.events.len() == other.events.len()
         && old.proposed_actions.len() == other.proposed_actions.len()
         && is_same_output(&old.final_output, &other.final_output)
@@ -220,9 +219,9 @@ pub(crate) fn differences(baseline: WithEvidence<'_>, new: WithEvidence<'_>) -> 
     })
 }
 
-/// True if no call starts before the previous one has its result. Overlapping calls have no order, which only the
-/// alignment handles.
+/// True if no call starts before the previous one has its result.
 fn is_sequential(loaded: &LoadedAnswer) -> bool {
+    // Overlapping calls have no order, which only the alignment handles.
     let mut open: Option<usize> = None;
     loaded.answer.events.iter().enumerate().all(|(index, event)| match &event.body {
         EventBody::ToolCall(_) => open.replace(index).is_none(),
@@ -273,20 +272,16 @@ fn is_same_content(old: &Content, new: &Content) -> bool {
 /// A call or a proposed action, which holds the arguments for a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Holder {
-    /// The call at this event.
     Call(usize),
-    /// The proposed action with this index.
     Action(usize),
 }
 
 /// The relation of an element to the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counterpart {
-    /// The paired element of the other side.
     pub(crate) other: Option<usize>,
     /// True if the pair differs by more than noise. An unpaired element differs.
     pub(crate) differs: bool,
-    /// The row of the aligned lists.
     pub(crate) row: usize,
 }
 
@@ -298,7 +293,6 @@ pub(crate) struct Counterparts {
 }
 
 impl Counterparts {
-    /// Lists the counterparts in two aligned answers.
     pub(crate) fn new(differences: &Differences) -> Self {
         Self {
             events: counterparts(differences.events.iter().map(|row| (row.row, row.counts()))),
@@ -345,7 +339,6 @@ fn counterparts(rows: impl Iterator<Item = (Row, bool)>) -> Sides<Vec<Counterpar
     sides
 }
 
-/// Summarises the aligned events.
 pub(crate) fn summary(differences: &Differences) -> Alignment {
     let mut operations = Operations::default();
     for row in &differences.events {

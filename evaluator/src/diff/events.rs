@@ -54,7 +54,6 @@ impl EventRow {
     }
 }
 
-/// All events of two answers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AlignedEvents {
     /// The rows, in reading order.
@@ -71,7 +70,6 @@ pub(crate) struct AlignedEvents {
 /// The events of both sides, prepared for comparison.
 pub(crate) struct Events<'a> {
     steps: Sides<Vec<Step<'a>>>,
-    /// The number of events.
     lengths: Sides<usize>,
     /// The indexes of the final outputs among the events, in ascending order.
     outputs: Sides<Vec<usize>>,
@@ -91,6 +89,7 @@ impl<'a> Events<'a> {
     pub(crate) fn follow_actions(&mut self, sides: Sides<&LoadedAnswer>, matching: &Matching) {
         let mut baseline = vec![None; sides.baseline.answer.proposed_actions.len()];
         let mut new = vec![None; sides.new.answer.proposed_actions.len()];
+        // The number of the pair becomes a part of the key of both calls, so that only calls of one pair can be equal.
         for (number, (i, j)) in matching.pairs.iter().enumerate() {
             (baseline[*i], new[*j]) = (Some(number), Some(number));
         }
@@ -98,7 +97,6 @@ impl<'a> Events<'a> {
         follow_actions(Side::New, &mut self.steps.new, sides.new, &new);
     }
 
-    /// Aligns them.
     pub(crate) fn align(&self, renaming: &mut Renaming) -> AlignedEvents {
         let Sides { baseline: old, new: other } = &self.steps;
         // Both are expensive, and equal lists need neither.
@@ -115,6 +113,7 @@ impl<'a> Events<'a> {
             pair: &|i, j| old[i].cost(&other[j]),
             order: &order,
         });
+        // A global alignment cannot pair steps that cross, so a step that only moved is left out on both sides first.
         let moves = moves(old, other, &alignment.pairs, &order);
         let pairs = PairedEvents::new(self, &alignment.pairs, &moves.pairs);
 
@@ -124,11 +123,7 @@ impl<'a> Events<'a> {
         let read = rows::in_reading_order(self.lengths, &pairs.events, |i| pairs.moved[i], preferred);
         let overlapping = self.steps.as_ref().zip(self.lengths).map(|(steps, events)| overlapping(steps, events));
         let row = |row: Row| {
-            let (i, j) = match row {
-                Row::Both { baseline, new } => (Some(baseline), Some(new)),
-                Row::Removed(index) => (Some(index), None),
-                Row::Added(index) => (None, Some(index)),
-            };
+            let (i, j) = row.indexes();
             EventRow {
                 row,
                 changes: i.zip(j).map(|(i, j)| pairs.changes(i, j, renaming)).unwrap_or_default(),
@@ -144,9 +139,10 @@ impl<'a> Events<'a> {
 }
 
 impl Events<'_> {
-    /// Returns the row from which all steps are equal. The final output does not count: its wording differs between most
-    /// runs with the same steps, and it is compared separately.
+    /// Returns the row from which all steps are equal.
     fn recovery(&self, rows: &[EventRow]) -> Option<usize> {
+        // The final output does not count: its wording differs between most runs with the same steps, and it is compared
+        // separately.
         let is_step = |row: &EventRow| match row.row {
             Row::Both { baseline, .. } | Row::Removed(baseline) => {
                 self.outputs.baseline.binary_search(&baseline).is_err()
@@ -264,7 +260,6 @@ pub(crate) struct EventKind<'a> {
 /// How the action of a call is matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum ActionLink {
-    /// The number of its pair.
     Pair(usize),
     /// Only this side has the action.
     Alone(Side),
@@ -274,7 +269,6 @@ enum ActionLink {
 pub(super) struct Step<'a> {
     /// The index of its event, or of its call.
     pub(super) event: usize,
-    /// The index of the call's result.
     pub(super) result: Option<usize>,
     /// Steps of one group have no order among themselves.
     pub(super) group: usize,
@@ -302,7 +296,6 @@ impl<'a> Step<'a> {
             .then(|| parts.map(|((part, other), bounds)| part_cost(part.as_ref(), other.as_ref(), bounds)).sum())
     }
 
-    /// True for two calls of matched actions.
     pub(super) fn is_of_same_action(&self, other: &Step<'_>) -> bool {
         matches!((self.action, other.action), (Some(ActionLink::Pair(a)), Some(ActionLink::Pair(b))) if a == b)
     }
@@ -317,7 +310,6 @@ impl<'a> Step<'a> {
         self.parts.iter().flatten().map(PreparedItem::size).sum()
     }
 
-    /// Compares two steps by content.
     pub(super) fn order(&self, other: &Step<'_>) -> Ordering {
         let views = |part: &Option<PreparedItem<'_>>, other: &Option<PreparedItem<'_>>| match (part, other) {
             (Some(part), Some(other)) => part.order(other),
@@ -381,6 +373,7 @@ pub(crate) fn tools_in_order(loaded: &LoadedAnswer) -> Vec<Vec<&str>> {
         }
     }
     for tools in groups.values_mut() {
+        // Overlapping calls have no order, so their recorded order must not count as a difference.
         tools.sort_unstable();
     }
     groups.into_values().collect()
@@ -393,7 +386,7 @@ pub(super) fn prepare<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mu
     for Start { event: index, result, group } in starts(loaded) {
         let kind = EventKind::new(loaded, index);
         let mut part = |event: usize| {
-            // The result has the tool of its call, but an event type of its own.
+            // The result has the tool of its call, but a different event type.
             let subject = EventKind { event: events[event].kind(), ..kind }.subject();
             PreparedItem::new(Item::Event(loaded, event), rules.scope(subject), notes)
         };
@@ -402,6 +395,8 @@ pub(super) fn prepare<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mu
         let key = values::key_of((kind, keys));
         steps.push(Step { event: index, result, group, key, kind, action: None, parts });
     }
+    // A call that overlaps an earlier one can follow another event. The sort is stable, so events keep their order within a
+    // group.
     steps.sort_by_key(|step: &Step<'_>| step.group);
     steps
 }
@@ -413,6 +408,7 @@ pub(super) fn follow_actions(side: Side, steps: &mut [Step<'_>], loaded: &Loaded
     for step in steps {
         let EventBody::ToolCall(call) = &loaded.answer.events[step.event].body else { continue };
         let Some(&action) = call.action_id.as_deref().and_then(|id| by_id.get(id)) else { continue };
+        // The side is a part of the link, because an unmatched action must not equal an unmatched one of the other side.
         let link = pairs[action].map_or(ActionLink::Alone(side), ActionLink::Pair);
         (step.key, step.action) = (values::key_of((step.key, link)), Some(link));
     }
@@ -425,6 +421,7 @@ fn results(loaded: &LoadedAnswer) -> HashMap<usize, usize> {
         if let EventBody::ToolResult(result) = &event.body
             && let Some(call) = loaded.index.call_position(&result.call_id)
         {
+            // The first result counts, as in the index: a second one with the same id is a separate step.
             results.entry(call).or_insert(index);
         }
     }

@@ -31,7 +31,6 @@ const KNOWN_FIELDS: usize = 5;
 pub(super) enum Item<'a> {
     /// The event of an answer with this index.
     Event(&'a LoadedAnswer, usize),
-    /// A proposed action.
     Action(&'a ProposedAction),
 }
 
@@ -88,7 +87,6 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Builds the compared fields as one object.
     pub(super) fn to_value(self) -> Value {
         let content = self.content();
         let known = content.fields().map(|(name, field)| (name.to_owned(), field.to_value()));
@@ -111,6 +109,8 @@ impl<'a> Item<'a> {
     /// Counts the leaves of the arguments, or of all compared fields if there are no arguments.
     pub(super) fn size(self) -> usize {
         let content = self.content();
+        // Arguments identify a call; its risk and tags are the same for most calls of a tool and would bring unlike calls
+        // together.
         let arguments = ARGUMENTS.iter().find_map(|name| content.field_leaves(name));
         // An object without fields is a leaf itself.
         arguments.unwrap_or_else(|| {
@@ -233,7 +233,6 @@ fn sorted(texts: &[String]) -> Vec<&str> {
 /// What it costs to pair two elements that differ.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CostRange {
-    /// The cost of the smallest difference.
     pub(super) least: Cost,
     /// The cost of two elements with nothing in common, and of an element without a counterpart.
     pub(super) most: Cost,
@@ -243,7 +242,6 @@ pub(super) struct CostRange {
 pub(super) struct PreparedItem<'a> {
     item: Item<'a>,
     value: OnceCell<Value>,
-    /// The rules that apply to it.
     pub(super) scope: Scope<'a>,
     /// A hash that is equal for equal parts.
     pub(super) key: u64,
@@ -277,13 +275,13 @@ impl<'a> PreparedItem<'a> {
         self.view.as_ref().unwrap_or_else(|| self.value())
     }
 
-    /// Compares two parts by content.
     pub(super) fn order(&self, other: &PreparedItem<'_>) -> Ordering {
         if self.key == other.key { Ordering::Equal } else { meaning::compare_values(self.view(), other.view()) }
     }
 
-    /// Lists the differences of two parts.
     pub(super) fn changes(&self, other: &PreparedItem<'_>, renaming: &mut Renaming) -> JsonChanges {
+        // With a view, equal keys do not suffice: ids that may be renamed have the same placeholder and still have to be
+        // mapped.
         let known_to_be_same = self.key == other.key && self.view.is_none() && other.view.is_none();
         if known_to_be_same {
             return JsonChanges::default();
@@ -291,8 +289,9 @@ impl<'a> PreparedItem<'a> {
         json::diff_under(self.value(), other.value(), &self.scope, renaming)
     }
 
-    /// Returns the number of leaves that a comparison reads. A list that is written as text counts as one.
+    /// Returns the number of leaves that a comparison reads.
     pub(super) fn size(&self) -> usize {
+        // A list that is written as text counts as one.
         if self.view.is_some() {
             return self.coarse().0.count();
         }

@@ -224,6 +224,8 @@ impl<'w> Walk<'w> {
     }
 
     fn report(&mut self, baseline: Option<&Value>, new: Option<&Value>) {
+        // Changes and pointer bytes are both bounded: two unrelated answers have as many changes as leaves, and deep ones long
+        // pointers.
         let bytes = self.baseline.len() + self.new.len();
         if self.changes.listed.len() >= MOST_CHANGES || self.pointer_bytes + bytes > MOST_POINTER_BYTES {
             self.changes.omitted += 1;
@@ -241,9 +243,7 @@ impl<'w> Walk<'w> {
 /// The indexes of a pair of elements; one is `None` if only the other side has the element.
 pub(super) type IndexPair = (Option<usize>, Option<usize>);
 
-/// How to compare two arrays.
 pub(super) enum ArrayDiff {
-    /// Element by element.
     InPairs(Vec<IndexPair>),
     /// As a whole: both have the same elements in a different order.
     Reordered,

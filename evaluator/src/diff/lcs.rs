@@ -69,6 +69,7 @@ fn anchors(old: &[u64], new: &[u64]) -> Vec<(usize, usize)> {
             }
         }
     }
+    // An element that occurs twice could be matched in two ways, and a wrong match would cut the lists at the wrong place.
     let single = old.iter().enumerate().filter(|(_, key)| !several.contains(*key));
     longest_increasing(&single.filter_map(|(i, key)| Some((i, positions[key].new?))).collect::<Vec<_>>())
 }

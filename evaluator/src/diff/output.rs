@@ -35,7 +35,6 @@ pub(crate) fn note(output: &FinalOutput, scope: &Scope<'_>, notes: &mut Notes) {
     }
 }
 
-/// Compares the final outputs.
 pub(crate) fn diff(
     baseline: &FinalOutput,
     new: &FinalOutput,
@@ -46,6 +45,7 @@ pub(crate) fn diff(
     if here.ignore {
         return OutputChange::Same;
     }
+    // Also for equal contents: the declared type decides how a consumer reads them.
     if baseline.content_type != new.content_type {
         return OutputChange::Form;
     }
@@ -63,7 +63,6 @@ pub(crate) fn diff(
     }
 }
 
-/// Converts a content to a JSON value.
 pub(crate) fn value(content: &Content) -> Value {
     match content {
         Content::Text(text) => Value::String(text.clone()),
@@ -128,11 +127,13 @@ pub struct TextPart {
 ///
 /// Among differences of equal length, the content decides, so that the result does not depend on which side is which.
 pub fn diff_texts(baseline: &str, new: &str) -> TextChanges {
+    // Myers' algorithm prefers one of several shortest differences by the order of its arguments.
     if baseline <= new { in_this_order(baseline, new) } else { mirrored(in_this_order(new, baseline)) }
 }
 
-/// Swaps the sides of a difference. Lines of the baseline come before lines of new.
+/// Swaps the sides of a difference.
 fn mirrored(mut changes: TextChanges) -> TextChanges {
+    // Lines of the baseline come before lines of new.
     for line in &mut changes.lines {
         std::mem::swap(&mut line.baseline, &mut line.new);
         line.origin = match line.origin {

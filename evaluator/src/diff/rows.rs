@@ -83,9 +83,9 @@ pub(crate) fn in_reading_order(
     rows
 }
 
-/// Returns the first row from which both sides are equal to the end. `None` if there is no such row, or no difference. A
-/// moved row differs at both of its positions.
+/// Returns the first row from which both sides are equal to the end. `None` if there is no such row, or no difference.
 pub(crate) fn recovery(rows: &[(Row, Operation)]) -> Option<usize> {
+    // A moved row differs at both of its positions.
     let (mut baseline_from, mut new_from) = (0, 0);
     let mut differs = false;
     for (row, _) in rows.iter().filter(|(_, operation)| *operation != Operation::Same) {

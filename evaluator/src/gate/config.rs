@@ -58,7 +58,6 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
-/// A name within a table of limits.
 enum Key {
     Measure(Measure),
     SuiteFell,
@@ -163,6 +162,7 @@ impl<'de> Deserialize<'de> for GateRules {
                         Key::Suite => limits.scopes.extend(map.next_value::<Scopes<String>>()?.with(GateScope::Suite)),
                     }
                 }
+                // The limit is a test over all cases; the cases of a scope are too few for it.
                 if limits.scopes.iter().any(|scope| scope.limits.values().any(|limit| *limit == Limit::Baseline)) {
                     return Err(A::Error::custom(BASELINE_ONLY_FOR_UNMET));
                 }
@@ -176,7 +176,6 @@ impl<'de> Deserialize<'de> for GateRules {
 
 const BASELINE_ONLY_FOR_UNMET: &str = "only `unmet` over all cases can have the limit \"baseline\"";
 
-/// A limit other than the baseline.
 fn absolute<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Limit, A::Error> {
     match map.next_value()? {
         Limit::Baseline => Err(A::Error::custom(BASELINE_ONLY_FOR_UNMET)),

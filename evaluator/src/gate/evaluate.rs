@@ -28,11 +28,10 @@ pub(crate) struct GateInput<'a> {
     pub review: Vec<ReviewItem>,
 }
 
-/// Evaluates all rules.
 pub(crate) fn judge(input: GateInput<'_>) -> Gate {
     let basis = input.basis();
     let mut rules = rules(input.cases, input.limits);
-    // One run per side leaves no case undecided, so the rule appears only where it has a limit.
+    // One run per side leaves no case undecided, so the rule appears only if it has a limit.
     rules.retain(|rule| input.is_repeated || rule.is_limited() || rule.code != Measure::Undecided.as_str());
     // The rules that need a minimum come last among the rules over all cases.
     let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
@@ -57,6 +56,7 @@ enum Basis {
 
 impl GateInput<'_> {
     fn basis(&self) -> Basis {
+        // A difference of one pair of runs may be better, worse or chance, so that alone no verdict on the version is possible.
         let is_judged = self.cases.iter().any(|case| case.met.is_some());
         let limits_changes = self.limits.overall().get(&Measure::Changed).is_some_and(|limit| *limit != Limit::None);
         let is_equal = |case: &GateCase<'_>| matches!(case.verdict, Verdict::Unchanged | Verdict::StillBroken);
@@ -73,7 +73,7 @@ pub(crate) fn at_most(code: &str, limit: Limit, actual: u64, of: u64) -> GateRul
 
 /// Every configured rule: those over all cases first.
 pub(crate) fn rules(cases: &[GateCase<'_>], limits: &GateRules) -> Vec<GateRule> {
-    // Cases on one side only that the user allows are no gap in what was compared.
+    // Cases on one side only that the user allows are not a gap in what was compared.
     let allows_unpaired = limits.overall().get(&Measure::Unpaired) == Some(&Limit::None);
     let paired: Vec<_> =
         cases.iter().filter(|case| !allows_unpaired || !Measure::Unpaired.counts(case)).copied().collect();
@@ -153,8 +153,9 @@ impl<'a> ViolatedRules<'a> {
     }
 }
 
-/// Whether a rule counts a case. The rules over all cases together (`suite_fell`, `undecided`) count no single case.
+/// Whether a rule counts a case.
 fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
+    // The rules over all cases together (`suite_fell`, `undecided`) count no single case.
     let measure = Measure::parse(&rule.code);
     let is_within = rule.scope.as_ref().is_none_or(|scope| case.is_in(scope));
     is_within && measure.is_some_and(|measure| measure.counts(case))
@@ -253,15 +254,16 @@ pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
     sentences
 }
 
-/// Whether a case has a lower pass rate on new that further runs could decide. A case that fails the gate needs no further runs.
+/// Whether a case has a lower pass rate on new that further runs could decide.
 fn fell_on_too_few_runs(case: &CaseEvaluation) -> bool {
+    // A case that fails the gate needs no further runs.
     let is_decided = fails_by_default(case.verdict) && !case.unconfirmed;
     !is_decided && case.repeats.iter().flat_map(|repeats| &repeats.measures).any(CaseMeasure::is_open_fall)
 }
 
-/// Whether the gate rests on differences alone, because no expectation could be judged on any answer of new. Such a gate
-/// cannot tell right from wrong.
+/// Whether the gate rests on differences alone, because no expectation could be judged on any answer of new.
 pub(crate) fn lacks_expectations(evaluation: &Evaluation) -> bool {
+    // Such a gate cannot tell right from wrong.
     let is_judged = evaluation.cases.iter().any(CaseEvaluation::is_judged_on_new);
     !is_judged && evaluation.gate.outcome != GateOutcome::NotEnoughData
 }

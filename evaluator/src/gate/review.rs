@@ -49,7 +49,6 @@ code_enum! {
 }
 
 impl ReviewCode {
-    /// An item of this kind.
     pub(crate) fn item(
         self,
         case_id: Option<CaseId>,
@@ -65,7 +64,6 @@ impl ReviewCode {
 pub(crate) struct ReviewSet(u16);
 
 impl ReviewSet {
-    /// The kinds of items by case.
     pub(crate) fn by_case(items: &[ReviewItem]) -> HashMap<&CaseId, ReviewSet> {
         let mut sets: HashMap<&CaseId, ReviewSet> = HashMap::new();
         for item in items {
@@ -99,7 +97,6 @@ pub(crate) struct ReviewInput<'a> {
     pub must_unmet_in_runs: Option<String>,
 }
 
-/// Returns the review items of a case.
 pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
     let mut items = expectation_items(input);
     items.extend(signal_items(input));
@@ -110,6 +107,7 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
     }
     items.extend(unconfirmed_item(input.row));
     items.extend(repeated_call_items(input));
+    // Sorted before the cut, so that the most urgent items remain.
     items.sort_by_key(|item| rank(&item.code));
     items.truncate(ITEMS_LISTED);
     items
@@ -144,7 +142,7 @@ fn expectation_items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
         items.extend(input.must_unmet_in_runs.clone().map(|message| item(ReviewCode::MustUnmet, message)));
     }
     let is_hard = row.expectations.iter().any(|result| result.must);
-    // A runner error is no evidence against the agent, but nothing was checked either.
+    // A runner error is not evidence against the agent, but nothing was checked either.
     if is_hard && matches!(row.verdict, Verdict::Broken | Verdict::StillBroken) {
         items.push(item(ReviewCode::MustNotChecked, "hard expectations not checked: new has no answer".to_owned()));
     }
@@ -190,7 +188,6 @@ fn would_be_refused_item(row: &CaseEvaluation, new: &LoadedAnswer) -> Option<Rev
     Some(ReviewCode::WouldBeRefused.item(Some(row.case_id.clone()), message, pointers))
 }
 
-/// Signals that the baseline does not have.
 fn signal_items(input: &ReviewInput<'_>) -> impl Iterator<Item = ReviewItem> {
     input.findings.fresh_signals().take(SIGNALS_LISTED).map(|signal| {
         let case_id = Some(input.row.case_id.clone());
@@ -232,7 +229,7 @@ fn is_change_of_action(reason: &Reason) -> bool {
         code,
         Some(ReasonCode::UngroundedArgument | ReasonCode::ToolResultChanged | ReasonCode::ToolErrorGone)
     );
-    // A signal has an item of its own.
+    // A signal has a separate item.
     code.is_some_and(|code| !code.is_signal()) && !is_other
 }
 
@@ -242,8 +239,9 @@ fn action_of(pointer: &str) -> &str {
     &pointer[..end]
 }
 
-/// The position of a kind in the list. Kinds without a rank of their own come last.
+/// The position of a kind in the list.
 fn rank(code: &str) -> usize {
+    // Kinds without a rank of their own come last.
     ReviewCode::ALL.iter().position(|known| known.as_str() == code).unwrap_or(ReviewCode::ALL.len())
 }
 
@@ -306,7 +304,6 @@ pub struct ReviewLine {
     pub message: String,
 }
 
-/// The kind of an item for people.
 fn label(code: &str) -> String {
     ReviewCode::parse(code).map_or_else(|| code.replace('-', " "), |known| known.meaning().to_owned())
 }

@@ -149,7 +149,6 @@ pub struct UsageLimits {
     pub longer: GrowthLimit,
 }
 
-/// What the gate knows of a case.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GateCase<'a> {
     /// What is said of it.
@@ -158,7 +157,7 @@ pub(crate) struct GateCase<'a> {
     pub unconfirmed: bool,
     /// The highest risk of an action on either side.
     pub risk: Option<RiskLevel>,
-    /// Whether new meets all that is expected of it; `None` where nothing could be judged.
+    /// Whether new meets all that is expected of it; `None` if nothing could be judged.
     pub met: Option<bool>,
     /// The kinds of its review items.
     pub review: ReviewSet,
@@ -195,7 +194,6 @@ impl<'a> GateCase<'a> {
 }
 
 impl Measure {
-    /// Its name in the configuration.
     pub(super) const fn key(self) -> &'static str {
         match self {
             Measure::Compared => "min_compared",
@@ -254,7 +252,6 @@ impl Measure {
     }
 }
 
-/// Whether both sides answered.
 const fn is_compared(verdict: Verdict) -> bool {
     matches!(
         verdict,
@@ -307,6 +304,7 @@ pub(crate) fn usage_rules(
     let costlier = if has_cost { UsageCode::Cost } else { UsageCode::Tokens };
     let all = [limits.slower, limits.costlier, limits.longer];
     let limited = all.iter().filter(|limit| **limit != GrowthLimit::None).count();
+    // Each rule with a limit can fail the gate, so together they take no more than `alpha` (Bonferroni).
     let level = if limited == 0 { messages::ROSE_AT } else { alpha / limited as f64 };
     let codes = [UsageCode::Duration, costlier, UsageCode::Steps];
     let rule_of = |((name, code), limit): ((&str, UsageCode), GrowthLimit)| {
@@ -320,8 +318,9 @@ pub(crate) fn usage_rules(
     USAGE_CODES.into_iter().zip(codes).zip(all).map(rule_of).collect()
 }
 
-/// A rule on the growth of a quantity. Without a case in which both sides have it, the rule is met.
+/// A rule on the growth of a quantity.
 fn usage_rule(name: &str, limit: GrowthLimit, level: f64, tested: Option<(&UsageMeasure, f64)>) -> GateRule {
+    // Without a case in which both sides have it, the rule is met.
     let share = match limit {
         GrowthLimit::None => None,
         GrowthLimit::Share(share) => Some(share),

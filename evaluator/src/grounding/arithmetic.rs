@@ -64,7 +64,7 @@ fn number(text: &str) -> Option<usize> {
             fraction => end += 1 + fraction,
         }
     }
-    // `1.2.3`, `12a` and `1,23` are no numbers as a whole.
+    // `1.2.3`, `12a` and `1,23` are not numbers as a whole.
     let goes_on = text[end..].starts_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | ','));
     (!goes_on).then_some(end)
 }

@@ -33,23 +33,8 @@ const VISITED: usize = 200_000;
 /// Amounts are compared in cents.
 const CENTS: f64 = 100.0;
 
-/// Words in the name of an argument that is no amount, even if its value is a number.
-const NOT_AMOUNTS: [&str; 14] = [
-    "id",
-    "ids",
-    "number",
-    "iban",
-    "account",
-    "phone",
-    "zip",
-    "postal",
-    "code",
-    "date",
-    "year",
-    "card",
-    "reference",
-    "pin",
-];
+/// Words in the name of an argument that is not an amount, even if its value is a number.
+const NOT_AMOUNTS: &str = "id ids number iban account phone zip postal code date year card reference pin";
 
 /// The arguments of a call, and what the agent knew before it.
 pub(super) struct Calculation {
@@ -73,6 +58,7 @@ impl Calculation {
         asked.case_texts(|value| records.said(value));
         let mut origin = Origin::Input;
         for (index, event) in loaded.answer.events.iter().enumerate().take(limit) {
+            // Compared after the event, to know whether it added an operand: the last such event is the origin.
             let known = records.numbers();
             match &event.body {
                 EventBody::ToolResult(_) => match loaded.payload(index) {
@@ -153,7 +139,7 @@ fn amount(value: &Value) -> Option<i128> {
         _ => return None,
     };
     let cents = (number.abs() * CENTS).round();
-    // Seven digits before the point may be an id. More than two digits behind it are no amount.
+    // Seven digits before the point may be an id. More than two digits after it are not an amount.
     let is_exact = (number.abs() * CENTS - cents).abs() < 1e-6;
     (is_exact && cents > 0.0 && number.abs() < 1e6).then(|| whole(cents))
 }
@@ -169,7 +155,7 @@ fn whole(number: f64) -> i128 {
 
 fn is_amount_name(key: &str) -> bool {
     let key = key.to_lowercase();
-    !key.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| NOT_AMOUNTS.contains(&word))
+    !key.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| NOT_AMOUNTS.split(' ').any(|known| known == word))
 }
 
 /// The numbers of the records that a call names.
@@ -221,11 +207,13 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Reads an object. It is a named record if one of its fields, or the key that it is stored under, is among the arguments.
+    /// Reads an object.
     fn object(&mut self, fields: &Map<String, Value>, key: Option<&str>) {
+        // It is a named record if one of its fields, or the key that it is stored under, is among the arguments.
         if self.visits_left == 0 {
             return;
         }
+        // The bound counts visited values and not time, so that the result is the same on every machine.
         self.visits_left = self.visits_left.saturating_sub(fields.len() + 1);
         let own = fields.values().filter_map(Value::as_str).chain(key).map(id_hash);
         let own: Vec<u64> = own.collect();
@@ -257,12 +245,14 @@ impl<'a> Records<'a> {
 
     fn number(&mut self, key: &str, number: &serde_json::Number, naming: &[(usize, u64)]) {
         let Some(value) = number.as_f64() else { return };
+        // A fraction such as 0.15 is a rate in most records, and its amount in cents would be meaningless.
         if value > 0.0 && value < 1.0 {
             self.rates.insert(whole(value * 10_000.0));
         }
         if ["percent", "pct", "rate", "discount", "tax"].iter().any(|word| key.to_lowercase().contains(word)) {
             self.rates.insert(whole(value.abs() * 100.0));
         }
+        // Small whole numbers are quantities. 0 and 1 change nothing, and larger ones would make any amount reachable.
         if value.fract() == 0.0 && (2.0..10.0).contains(&value) {
             self.multipliers.insert(whole(value));
         }
@@ -320,6 +310,7 @@ impl<'a> Records<'a> {
     }
 
     fn finish(mut self, origin: Origin) -> Calculation {
+        // The last ones: what the user said last is what the agent acts on.
         let said = self.said.len().saturating_sub(SAID);
         self.operands.extend(&self.said[said..]);
         self.operands.extend(self.sums.values().map(|(sum, _)| *sum));
@@ -333,8 +324,9 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Collects the ids among arguments: texts with a digit and at least three characters. The length of a list is a multiplier.
+/// Collects the ids among arguments: texts with a digit and at least three characters.
 fn collect_ids(value: &Value, ids: &mut HashedSet, multipliers: &mut BTreeSet<i128>) {
+    // The length of a list is a multiplier.
     match value {
         Value::String(text) => match stringified::scalars(text) {
             Some(values) => values.iter().for_each(|value| collect_ids(value, ids, multipliers)),

@@ -1,8 +1,8 @@
-//! Origins of the values that an agent passes to its tools: the case's input, or an earlier event of its own side. A value
+//! Origins of the values that an agent passes to its tools: the case's input, or an earlier event of the same side. A value
 //! without an origin was made up. `judge::findings` decides whether that matters.
 //!
-//! Text that the agent wrote itself is no origin: arguments of calls, queries, its messages, and outputs. Words of a failed result that repeat
-//! the arguments of its own call are no origin either. Everything else is, including unknown event types. The searched words are
+//! Text that the agent wrote itself is not an origin: arguments of calls, queries, its messages, and outputs. Words of a failed result that repeat
+//! the arguments of its own call are not an origin either. Everything else is, including unknown event types. The searched words are
 //! collected first, and each text is then read once, so the cost is linear in the size of the transcript.
 
 mod arithmetic;

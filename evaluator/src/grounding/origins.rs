@@ -52,7 +52,6 @@ pub(crate) struct Origins<'a> {
 }
 
 impl<'a> Origins<'a> {
-    /// Finds the origins of an answer's values.
     pub(crate) fn trace(loaded: &'a LoadedAnswer, asked: &CaseInput<'_>) -> Self {
         let mut search = Search::default();
         let mut leaves = Vec::new();
@@ -145,7 +144,7 @@ fn find_computed(loaded: &LoadedAnswer, asked: &CaseInput<'_>, carriers: &Carrie
     }
 }
 
-/// The last name in a pointer that is no array index.
+/// The last name in a pointer that is not an array index.
 pub(super) fn name_of(pointer: &str) -> &str {
     pointer.rsplit('/').find(|name| !name.bytes().all(|byte| byte.is_ascii_digit())).unwrap_or_default()
 }
@@ -161,14 +160,15 @@ fn arguments_of(loaded: &LoadedAnswer, holder: Holder) -> &Map<String, Value> {
     }
 }
 
-/// True if both agents received the same and passed the same to their tools. Then no value can have lost its origin.
+/// True if both agents received the same and passed the same to their tools.
 pub(crate) fn is_same_transcript(baseline: &LoadedAnswer, new: &LoadedAnswer) -> bool {
+    // Then no value can have lost its origin.
     let (old, other) = (&baseline.answer, &new.answer);
     let same_event = |index: usize| match (&old.events[index].body, &other.events[index].body) {
         (EventBody::ToolCall(a), EventBody::ToolCall(b)) => a.tool == b.tool && same_object(&a.args, &b.args),
         (EventBody::ToolResult(a), EventBody::ToolResult(b)) => a.status == b.status && same_object(&a.extra, &b.extra),
         (EventBody::Retrieval(a), EventBody::Retrieval(b)) => a.doc_ids == b.doc_ids && same_object(&a.extra, &b.extra),
-        // Outputs are no origin, so a different output does not matter here.
+        // An output is not an origin, so a different output does not matter here.
         (EventBody::FinalOutput(_), EventBody::FinalOutput(_)) => true,
         (EventBody::Unknown { kind: a, fields: x }, EventBody::Unknown { kind: b, fields: y }) => {
             a == b && same_object(x, y)
@@ -183,8 +183,9 @@ pub(crate) fn is_same_transcript(baseline: &LoadedAnswer, new: &LoadedAnswer) ->
         && (0..old.events.len()).all(|index| payload::is_same(baseline.payload(index), new.payload(index)))
 }
 
-/// Finds the origins of values of the final output, in order. They were passed to no tool.
+/// Finds the origins of values of the final output, in order.
 pub(crate) fn origins_of_values(loaded: &LoadedAnswer, asked: &CaseInput<'_>, values: &[Value]) -> Vec<Origin> {
+    // They were passed to no tool.
     if values.is_empty() {
         return Vec::new();
     }
@@ -298,9 +299,7 @@ pub(super) fn root(tool: &str) -> u64 {
     text_hash(tool)
 }
 
-/// The calls that carried out actions.
 struct Carriers {
-    /// By the index of the call.
     carried_out: HashMap<usize, usize>,
     /// For each action, the last position that can be its origin: the position of the call that carried it out, or the end.
     limits: Vec<usize>,
@@ -324,6 +323,7 @@ impl Carriers {
         let by_tool = actions_by_tool(loaded);
         for (index, event) in loaded.answer.events.iter().enumerate() {
             let EventBody::ToolCall(call) = &event.body else { continue };
+            // The id decides where the producer states it; the tool and the params are the fallback for producers that do not.
             let named = call.action_id.as_deref().and_then(|id| by_id.get(id)).copied();
             // A call with the tool and the params of an action carried it out, even if it names no action.
             let same = || {

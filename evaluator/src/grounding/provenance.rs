@@ -18,7 +18,6 @@ use crate::load::case_input::CaseInput;
 use crate::values::meaning_hash;
 use crate::values::stringified;
 
-/// The provenance of a pair of answers.
 #[derive(Debug, Default)]
 pub(crate) struct Provenance<'a> {
     /// The counterparts of events and actions.
@@ -93,7 +92,6 @@ struct ArgumentSummary<'a> {
     any_from_nowhere: bool,
 }
 
-/// The baseline's values by argument.
 #[derive(Default)]
 struct BaselineArguments<'a> {
     by_argument: HashMap<u64, ArgumentSummary<'a>>,
@@ -107,7 +105,7 @@ struct BaselineArguments<'a> {
 impl<'a> BaselineArguments<'a> {
     fn new(baseline: &Origins<'a>) -> Self {
         let mut arguments = Self::default();
-        // A value that needs no origin is no counterpart of one that does.
+        // A value that needs no origin is not a counterpart of one that does.
         for leaf in baseline.leaves.iter().filter(|leaf| leaf.origin != Origin::Exempt) {
             note(arguments.by_argument.entry(leaf.argument), leaf);
             note(arguments.by_top.entry(leaf.top_argument), leaf);
@@ -121,6 +119,8 @@ impl<'a> BaselineArguments<'a> {
 
     /// The values to compare with a leaf: those of the paired call or action, or without it all values of the argument.
     fn of(&self, leaf: &Leaf<'_>, paired: Option<Holder>) -> Option<&ArgumentSummary<'a>> {
+        // The paired call is the best comparison; values at the same argument elsewhere show at least whether it is usually
+        // grounded.
         let paired = paired.and_then(|holder| self.by_holder.get(&(holder, leaf.argument)));
         let is_written = || leaf.value.as_str().is_some_and(|text| stringified::parse(text).is_some());
         paired
@@ -129,15 +129,15 @@ impl<'a> BaselineArguments<'a> {
     }
 }
 
-/// Finds suspects: values of new without an origin whose counterparts in the baseline are all grounded. If new's transcript
-/// is declared complete, all values without an origin are suspects. A value that a call shares with its action is reported
-/// only for the action.
+/// Finds suspects: values of new without an origin whose counterparts in the baseline are all grounded. If new's transcript is
+/// declared complete, all values without an origin are suspects.
 pub(crate) fn suspects<'a>(
     origins: Sides<&Origins<'a>>,
     loaded: &LoadedAnswer,
     counterparts: &Counterparts,
     transcript: impl FnOnce() -> Transcript,
 ) -> Vec<Suspect<'a>> {
+    // A value that a call shares with its action is reported only for the action.
     let new = origins.new;
     let nowhere: Vec<_> = new.leaves.iter().filter(|leaf| leaf.origin == Origin::Nowhere).collect();
     if nowhere.is_empty() {
@@ -239,24 +239,8 @@ fn is_particular(value: &Value) -> bool {
 const NAMED: usize = 100;
 
 /// Words in the name of an argument that identifies a person, a place or a thing.
-const IDENTIFIES: [&str; 16] = [
-    "id",
-    "ids",
-    "user",
-    "username",
-    "name",
-    "email",
-    "account",
-    "recipient",
-    "receiver",
-    "payee",
-    "beneficiary",
-    "to",
-    "city",
-    "origin",
-    "destination",
-    "code",
-];
+const IDENTIFIES: &str =
+    "id ids user username name email account recipient receiver payee beneficiary to city origin destination code";
 
 /// True for a word in lower case, such as `damaged_on_arrival`, at an argument that identifies nothing: agents choose such words
 /// themselves.
@@ -265,7 +249,9 @@ fn is_own_word(loaded: &LoadedAnswer, leaf: &Leaf<'_>) -> bool {
     // The pointer last: it takes a walk over the arguments.
     let name = || name_of(&leaf_pointer(loaded, leaf.holder, leaf.ordinal)).to_lowercase();
     leaf.value.as_str().is_some_and(is_word)
-        && !name().split(|c: char| !c.is_ascii_alphanumeric()).any(|word| IDENTIFIES.contains(&word))
+        && !name()
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(|word| IDENTIFIES.split(' ').any(|known| known == word))
 }
 
 fn note<'a, K>(entry: std::collections::hash_map::Entry<'_, K, ArgumentSummary<'a>>, leaf: &Leaf<'a>) {

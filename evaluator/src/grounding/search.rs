@@ -19,14 +19,11 @@ pub(super) const SMALL: i128 = 10;
 /// Longer texts, in words, are not searched as a whole.
 pub(super) const LONG: usize = 16;
 
-/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The value is too common to need an origin.
     Exempt,
-    /// The input of the case.
     Input,
-    /// The event with this index.
     Event(usize),
     /// Nothing that the agent received contains the value.
     Nowhere,
@@ -41,12 +38,10 @@ impl Origin {
     }
 }
 
-/// The words to search for a value.
 #[derive(Debug)]
 pub(super) enum SearchTerms {
     /// Nothing: the value is too common.
     Nothing,
-    /// All of these words.
     Words(std::ops::Range<usize>),
     /// The numbers of an arithmetic expression, which may have different origins.
     Sum(std::ops::Range<usize>),
@@ -146,9 +141,9 @@ impl Search {
         (words, dates)
     }
 
-    /// Adds pairs of adjacent words: an id such as `order 17` must not be assembled from unrelated parts. The parts of a postal
-    /// address, between commas, may be.
+    /// Adds pairs of adjacent words: an id such as `order 17` must not be assembled from unrelated parts.
     fn add_adjacent(&mut self, text: &str, words: &[Word]) {
+        // The parts of a postal address, between commas, may be.
         let parts: Vec<_> = text.split(", ").flat_map(|part| part.split([';', '\n'])).collect();
         if parts.len() < 2 {
             self.words.extend(words.windows(2).map(|two| tokens::pair(two[0].hash, two[1].hash)));
@@ -174,6 +169,7 @@ impl Search {
     /// Reads the input from the cases file.
     pub(super) fn read_input(&mut self, asked: &CaseInput<'_>) {
         let mut input = Source { position: 0, search: self, own: &HashedSet::default() };
+        // Position 0, before every event: the input can be the origin of any value.
         asked.case_texts(|value| input.read(value));
     }
 
@@ -201,7 +197,7 @@ impl Search {
                     source.read_payload(loaded.payload(index));
                     source.read_fields(&found.extra);
                 }
-                // What the agent wrote is no origin.
+                // What the agent wrote is not an origin.
                 EventBody::Unknown { kind, fields } if is_by_agent(kind, fields) => {}
                 EventBody::Unknown { fields, .. } => source.read_fields(fields),
                 EventBody::ToolCall(_) | EventBody::FinalOutput(_) => {}
@@ -210,8 +206,9 @@ impl Search {
         loaded.payloads.first_unread().map_or(UNSEEN, |index| index + 1)
     }
 
-    /// Returns the searched words of a failed call's arguments. Errors often repeat them, which is no origin.
+    /// Returns the searched words of a failed call's arguments.
     fn own_words(&mut self, args: &Map<String, Value>) -> HashedSet {
+        // Errors often repeat them, and a repetition is not an origin.
         let start = self.words.len();
         let mut others = Vec::new();
         each_leaf(args, 0, &mut |_, value| {
@@ -265,13 +262,15 @@ impl Search {
             Origin::Unknown => (3, 0),
             Origin::Nowhere => (4, 0),
         };
+        // A list is as well grounded as its worst element.
         let origins = values.iter().map(|terms| self.origin(terms, limit, opaque));
         origins.max_by_key(rank).unwrap_or(Origin::Exempt)
     }
 }
 
-/// True for a long text with few numbers. Agents write such texts themselves and do not copy them.
+/// True for a long text with few numbers.
 pub(super) const fn is_prose(words: usize, numbers: usize) -> bool {
+    // Agents write such texts themselves and do not copy them.
     words > LONG && numbers * 2 < words
 }
 
@@ -322,7 +321,6 @@ fn without_currency(text: &str) -> Option<&str> {
     (is_number && (is_currency(first) || is_currency(second))).then_some(number)
 }
 
-/// True for an e-mail address.
 fn is_address(text: &str) -> bool {
     text.contains('@') && !text.contains(char::is_whitespace)
 }
@@ -331,7 +329,6 @@ fn is_address(text: &str) -> bool {
 pub(super) struct Source<'s> {
     pub(super) position: usize,
     pub(super) search: &'s mut Search,
-    /// Words that do not count here.
     pub(super) own: &'s HashedSet,
 }
 
@@ -386,7 +383,7 @@ impl Source<'_> {
     }
 
     fn key(&mut self, key: &str, value: &Value) {
-        // A text of its own: a key and the value next to it are no adjacent words.
+        // A separate text: a key and the value next to it are not adjacent words.
         self.text(key, &mut None);
         self.keys(value);
     }

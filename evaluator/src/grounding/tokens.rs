@@ -9,10 +9,8 @@ use serde_json::{Number, Value};
 /// Whole floats below this are written as whole numbers.
 const WHOLE_FLOATS: f64 = 1e36;
 
-/// One token of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A word or a number.
     Word(Word),
     /// The preceding words are a date. An ambiguous date gives one token for each reading.
     Date(Date),
@@ -25,7 +23,6 @@ pub(super) enum Token {
 pub(super) struct Word {
     /// Equal for equal words, within one process.
     pub(super) hash: u64,
-    /// True if it contains a digit.
     pub(super) has_digit: bool,
     pub(super) length: usize,
 }
@@ -35,7 +32,6 @@ pub(super) struct Word {
 pub(super) struct Date {
     /// The date with its year; `None` if the text has no year.
     pub(super) whole: Option<u64>,
-    /// The month and the day.
     pub(super) day: u64,
 }
 
@@ -49,7 +45,6 @@ impl Date {
 /// The key of this process, so that no agent can construct colliding values.
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// Returns the hash of two adjacent words.
 pub(super) fn pair(first: u64, second: u64) -> u64 {
     KEY.hash_one((first, second))
 }
@@ -172,7 +167,7 @@ impl Reader {
             end += 4;
         }
         let fraction = (bytes.get(end) == Some(&b'.')).then(|| digits(end + 1)).filter(|after| *after > end + 1);
-        // Dates and versions are no fractions: 27.05.2024, 1.2.3.
+        // Dates and versions are not fractions: 27.05.2024, 1.2.3.
         let dotted = |at: usize| bytes.get(at) == Some(&b'.') && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
         let is_behind_a_dot = start >= 2 && bytes[start - 1] == b'.' && bytes[start - 2].is_ascii_digit();
         let fraction = fraction.filter(|after| !dotted(*after) && !is_behind_a_dot);
@@ -223,8 +218,9 @@ impl Reader {
         }
     }
 
-    /// Reads letters and digits, and returns their end. In scripts without spaces, each character is a word.
+    /// Reads letters and digits, and returns their end.
     fn run(&mut self, text: &str, start: usize, take: &mut impl FnMut(Token)) -> usize {
+        // In scripts without spaces, each character is a word.
         self.word.clear();
         let (mut end, mut length, mut has_digit) = (start, 0, false);
         for c in text[start..].chars() {

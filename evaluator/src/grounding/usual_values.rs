@@ -1,6 +1,6 @@
 //! The usual values of each tool argument in the baseline, over all cases. An argument that takes only a few values is the
 //! agent's own vocabulary (a currency, a mode, a class of travel) and needs no origin. At an argument to which the baseline itself
-//! often passes values without an origin, a missing origin is no evidence.
+//! often passes values without an origin, a missing origin is not evidence.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,7 +18,7 @@ const MOST_VALUES: usize = 8;
 /// An argument needs this many cases per distinct value.
 const CASES_PER_VALUE: usize = 3;
 
-/// At most one in this many cases of the baseline passes a value without an origin, or such a value of new is no evidence.
+/// At most one in this many cases of the baseline passes a value without an origin, or such a value of new is not evidence.
 const CASES_PER_UNSOURCED: usize = 10;
 
 /// Most arguments recorded per case. Tools have fewer; an answer with more uses keys as data.
@@ -43,22 +43,18 @@ struct KnownValues {
 /// The cases of the baseline that are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coverage {
-    /// Other cases may still be missing.
     Partial,
-    /// Every case is recorded.
     Complete,
 }
 
 /// Whether a value is usual for an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Classification {
-    /// It is usual.
     Usual,
     /// Values without an origin are usual for the argument: the agent converts a known value, such as a city to an airport code.
     UsuallyUnsourced,
     /// It is not usual, whatever the remaining cases contain.
     Unusual,
-    /// The remaining cases decide.
     Undecided,
 }
 
@@ -109,8 +105,9 @@ impl UsualValues {
     }
 }
 
-/// Adds a distinct value. One more than [`MOST_VALUES`] is enough to know that there are too many.
+/// Adds a distinct value.
 fn add(values: &mut Vec<u64>, value: u64) {
+    // One more than `MOST_VALUES` is enough to know that there are too many.
     if values.len() <= MOST_VALUES && !values.contains(&value) {
         values.push(value);
     }

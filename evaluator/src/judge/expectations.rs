@@ -31,11 +31,9 @@ pub struct Expectations {
     by_case: HashMap<CaseId, Vec<Expectation>>,
 }
 
-/// One compiled expectation.
 #[derive(Debug)]
 struct Expectation {
     check: Check,
-    /// Whether it fails the gate by itself.
     must: bool,
 }
 
@@ -104,13 +102,14 @@ impl Expectations {
         Some(super::reasons::expectation_message(&result))
     }
 
-    /// Judges the answers of both sides to a case. A side without an answer has no judgement.
+    /// Judges the answers of both sides to a case.
     pub fn judge(
         &self,
         case_id: &CaseId,
         baseline: Option<Judged<'_>>,
         new: Option<Judged<'_>>,
     ) -> Vec<ExpectationResult> {
+        // A side without an answer has no judgement.
         let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
         let (baseline_view, new_view) = (OnceCell::new(), OnceCell::new());
         checks
@@ -273,6 +272,7 @@ impl Check {
 }
 
 fn judge_refusals(loaded: &LoadedAnswer) -> Judgement {
+    // A refusal is recorded in the result of the call, or in the call where the guard answered without one.
     let refused = loaded.answer.events.iter().enumerate().filter_map(|(index, event)| {
         let call = match &event.body {
             EventBody::ToolResult(result) => loaded.index.call_position(&result.call_id).unwrap_or(index),
@@ -357,6 +357,7 @@ fn judge_schema(schema: &JsonSchema, content: &Content) -> Judgement {
 
 /// An unstated risk counts as medium. A low-risk action needs no evidence, but the evidence refs that it has must resolve.
 fn judge_evidence(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> Judgement {
+    // An unstated risk counts as medium: a producer that states none must not escape the check.
     let lacking: Vec<_> = actions
         .iter()
         .zip(evidence)
@@ -416,7 +417,6 @@ impl View {
     }
 }
 
-/// The expectation as text for the report.
 pub(super) fn expected(expect: &Expect) -> String {
     let source = format!("`{}`", text::one_line(expect.expression.source(), MAX_SOURCE_CHARS));
     match &expect.name {
@@ -425,7 +425,6 @@ pub(super) fn expected(expect: &Expect) -> String {
     }
 }
 
-/// Judges an answer by an expression.
 pub(super) fn judge(expect: &Expect, view: &View, input: &Value) -> Judgement {
     let called = match &expect.name {
         // Messages start with the name.

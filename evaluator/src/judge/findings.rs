@@ -33,7 +33,6 @@ pub(crate) struct Found {
     pub baseline_has_value: bool,
 }
 
-/// The findings of one case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Findings {
     /// Ungrounded values first, then actions without evidence, each in the order of the artifact.
@@ -66,7 +65,6 @@ impl Findings {
         self.fresh().next().is_some() || self.fresh_signals().next().is_some()
     }
 
-    /// All findings as the evaluation stores them.
     pub(crate) fn to_record(&self) -> Vec<CaseFinding> {
         let of_signals = self.signals.iter().map(|signal| CaseFinding {
             code: ReasonCode::from_signal(signal.kind).as_str().to_owned(),
@@ -90,19 +88,19 @@ impl Findings {
 #[derive(Clone, Copy)]
 pub(crate) struct BaselineValues<'a> {
     pub(crate) usual: &'a UsualValues,
-    /// The longest repetition of one call.
     pub(crate) repetition: &'a BaselineRepetition,
     /// Whether the values of all cases are in it.
     pub(crate) coverage: Coverage,
 }
 
-/// Returns the findings on two answers. A finding that depends on cases which are not loaded yet makes them undecided.
+/// Returns the findings on two answers.
 pub(crate) fn find(
     sides: Sides<WithEvidence<'_>>,
     differences: &Differences,
     suspects: &[Suspect<'_>],
     values: BaselineValues<'_>,
 ) -> Findings {
+    // A finding that depends on cases which are not loaded yet makes them undecided.
     let Sides { baseline, new } = sides;
     let mut findings = Findings::default();
     let mut invented = Vec::new();
@@ -210,13 +208,14 @@ fn tool(loaded: &LoadedAnswer, holder: Holder) -> String {
     text::one_line(name, 60)
 }
 
-/// Finds high-risk actions without any evidence ref that resolves. Baseline has the same finding where its counterpart lacks
-/// evidence too and has a high or an unstated risk level, since an unstated one may be high.
+/// Finds high-risk actions without any evidence ref that resolves.
 fn without_evidence(
     baseline: WithEvidence<'_>,
     new: WithEvidence<'_>,
     differences: &Differences,
 ) -> (Vec<Found>, usize) {
+    // Baseline has the same finding where its counterpart lacks evidence too and has a high or an unstated risk level, since an
+    // unstated one may be high.
     let bare = |action: &ProposedAction, refs: &[FollowedRef]| {
         matches!(action.risk_level, RiskLevel::High | RiskLevel::Unknown) && resolved_count(refs) == 0
     };

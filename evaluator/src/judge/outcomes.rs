@@ -11,14 +11,12 @@ use crate::grounding::Holder;
 use crate::load::LoadedAnswer;
 use crate::load::call_status::has_failed;
 
-/// How a call counts in the severity.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallKind {
     /// A high-risk call without an action, which succeeded.
     HighRisk,
     /// Counted through its high-risk action; or a high-risk call that failed.
     Counted,
-    /// Any other call.
     Step,
 }
 
@@ -92,6 +90,7 @@ pub(crate) fn newly_failed(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[
     let newly = rows.filter_map(|(number, row)| {
         let Row::Both { baseline: old, new: other } = row.row else { return None };
         let (old, other) = (&baseline.answer.proposed_actions[old], &new.answer.proposed_actions[other]);
+        // The last success, because a retry replaces what came before it.
         let succeeded = before.results(old).iter().rev().find(|index| !has_failed(baseline, **index))?;
         let failed = after.results(other).to_vec();
         after.failed(other).then_some(NewlyFailed { row: number, succeeded: *succeeded, failed })
@@ -100,7 +99,6 @@ pub(crate) fn newly_failed(baseline: &LoadedAnswer, new: &LoadedAnswer, rows: &[
 }
 
 impl<'a> Outcomes<'a> {
-    /// Collects the outcomes of an answer's calls.
     pub(crate) fn new(loaded: &'a LoadedAnswer) -> Self {
         let events = &loaded.answer.events;
         let results = events.iter().enumerate().filter_map(|(index, event)| match &event.body {
@@ -141,7 +139,6 @@ impl<'a> Outcomes<'a> {
         self.results.get(action.action_id.as_str()).map_or(&[], Vec::as_slice)
     }
 
-    /// How a call counts in the severity.
     pub(crate) fn kind(&self, call: &ToolCall) -> CallKind {
         // For a call that executes an action, the risk of the action decides: the severity counts the action.
         let of_action = call.action_id.as_deref().and_then(|id| self.risks.get(id)).copied();
@@ -162,7 +159,7 @@ pub(crate) struct HighRisk<'a> {
 }
 
 impl HighRisk<'_> {
-    /// True where a call or an action of new is, or carries out, a high-risk action.
+    /// True if a call or an action of new is, or carries out, a high-risk action.
     pub(crate) fn holds(self, holder: Holder) -> bool {
         match holder {
             Holder::Action(index) => is_high_action(self.answers.new, index),
@@ -170,7 +167,7 @@ impl HighRisk<'_> {
         }
     }
 
-    /// True where a reason points to a high-risk action or call of either side, or to a result of such an action.
+    /// True if a reason points to a high-risk action or call of either side, or to a result of such an action.
     pub(crate) fn is_of(self, reason: &Reason) -> bool {
         reason.pointers.iter().any(|place| self.is_at(place))
     }

@@ -133,7 +133,6 @@ impl ReasonCode {
         self.as_str().starts_with("signal-")
     }
 
-    /// Whether a reason has this code.
     pub(crate) fn is_code_of(self, reason: &Reason) -> bool {
         reason.code == self.as_str()
     }

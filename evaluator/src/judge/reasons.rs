@@ -38,7 +38,6 @@ pub(crate) struct AnswerPair<'a> {
 /// Maximum number of characters of the name of an expectation, as in `expect`.
 const EXPECTATION_NAMED: usize = 120;
 
-/// Whether an expectation became worse or better.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     Worse,
@@ -67,6 +66,7 @@ pub(super) fn turned(results: &[ExpectationResult], turn: Turn) -> Vec<Reason> {
 pub(super) fn must_unmet_on_both(results: &[ExpectationResult]) -> impl Iterator<Item = Reason> {
     results.iter().filter_map(|result| {
         let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
+        // A hard expectation that got worse already has a reason among the regressions.
         let is_standing = result.must && !new.is_met() && !(baseline.is_met() && new.is_unmet());
         is_standing.then(|| ReasonCode::MustUnmet.reason(expectation_message(result), expectation_pointers(result)))
     })
@@ -98,8 +98,9 @@ fn subject(result: &ExpectationResult) -> String {
     }
 }
 
-/// What was expected against what was found. An expression without a name is in the found text already.
+/// What was expected against what was found.
 fn expected_and_found(result: &ExpectationResult, found: &Judgement) -> String {
+    // An expression without a name is in the found text already.
     let Some(name) = &result.name else { return found.found().to_owned() };
     let prefix = format!("{}: ", text::one_line(name, EXPECTATION_NAMED));
     let expected = result.expected.strip_prefix(&prefix).unwrap_or(&result.expected);
@@ -110,6 +111,7 @@ fn expected_and_found(result: &ExpectationResult, found: &Judgement) -> String {
 pub(super) fn undecided(results: &[ExpectationResult]) -> impl Iterator<Item = Reason> {
     results.iter().filter_map(|result| {
         let (baseline, new) = (result.baseline.as_ref()?, result.new.as_ref()?);
+        // Undecided on both sides says nothing about a change, so only one side is reported.
         let (side, judgement) = match (baseline.is_undecided(), new.is_undecided()) {
             (true, false) => (Side::Baseline, baseline),
             (false, true) => (Side::New, new),
@@ -120,7 +122,7 @@ pub(super) fn undecided(results: &[ExpectationResult]) -> impl Iterator<Item = R
     })
 }
 
-/// Reasons for actions of new whose evidence is a failed result, where the baseline's action has no such evidence.
+/// Reasons for actions of new whose evidence is a failed result, if the baseline's action has no such evidence.
 pub(super) fn failed_evidence(compared: AnswerPair<'_>) -> Vec<Reason> {
     if !outcomes::any_failed(compared.new.loaded) {
         return Vec::new();
@@ -187,9 +189,9 @@ impl<'a> Failures<'a> {
     }
 }
 
-/// Splits the reasons into those that explain why an action failed on new and succeeded on baseline, and the others. With
-/// repeated calls there may be no such row; the action then gets a reason of its own.
+/// Splits the reasons into those that explain why an action failed on new and succeeded on baseline, and the others.
 pub(super) fn refused_actions(compared: AnswerPair<'_>, steps: Vec<Reason>) -> (Vec<Reason>, Vec<Reason>) {
+    // With repeated calls there may be no such row; the action then gets a separate reason.
     let (old, new) = (compared.baseline.loaded, compared.new.loaded);
     let newly = outcomes::newly_failed(old, new, &compared.differences.actions);
     // A row of a failed call is found by its pointer, because reasons do not keep their row.
@@ -231,7 +233,7 @@ pub(super) fn paired_events(rows: &[EventRow]) -> HashSet<(Side, usize)> {
     pairs.flatten().collect()
 }
 
-/// The reason for a row of events that differs; `None` where another reason covers it.
+/// The reason for a row of events that differs; `None` if another reason covers it.
 pub(super) fn event_change(
     row: &EventRow,
     compared: AnswerPair<'_>,
@@ -245,7 +247,7 @@ pub(super) fn event_change(
     let event = &loaded.answer.events[index];
     let name = step_name(event, loaded);
     let (code, message) = match (&event.body, row.row) {
-        // A changed final output has a reason of its own.
+        // A changed final output has a separate reason.
         (EventBody::FinalOutput(_), _) if compared.differences.output != OutputChange::Same => return None,
         (EventBody::ToolResult(_), Row::Added(_)) if has_failed(new, index) => {
             (ReasonCode::ToolError, format!("{name}: {}; baseline has no such call", how_failed(new, index)))

@@ -110,7 +110,7 @@ pub(crate) fn compute(input: SeverityInput<'_>) -> Severity {
     let urgent = input.findings.fresh_signals().filter(|signal| signal.kind.is_urgent());
     counted.extend(part(SeverityPart::UrgentSignal, any(urgent.map(|_| SIGNAL))));
     let (mut decisive, mut parts): (Vec<_>, Vec<_>) = counted.into_iter().partition(decides);
-    // A baseline that failed is no standard: to differ from it is no evidence of harm.
+    // A baseline that failed is not a standard: a difference from it is not evidence of harm.
     let solved = 1.0 - BASELINE_FAILED * baseline_failed(&input);
     let expected = any(shares(&decisive));
     let writes = writes(&input);
@@ -203,6 +203,7 @@ fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     let is_without_origin =
         |found: &&Found| matches!(found.code, ReasonCode::UngroundedArgument | ReasonCode::UnrecordedSource);
     let invented = input.findings.fresh().filter(is_without_origin).map(|found| {
+        // A missing record is weak evidence, and a call that failed had no effect.
         let each = if found.code == ReasonCode::UnrecordedSource || all_calls_failed(new, &outcomes.new, found.holder) {
             UNSEEN
         } else {
@@ -221,7 +222,6 @@ fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     parts.into_iter().flatten().collect()
 }
 
-/// The part for writes that differ.
 fn writes(input: &SeverityInput<'_>) -> Option<SeverityShare> {
     let (pair, differences) = (answers(input)?, input.differences?);
     let outcomes = pair.map(Outcomes::new);
@@ -235,6 +235,7 @@ fn answers<'a>(input: &SeverityInput<'a>) -> Option<Sides<&'a LoadedAnswer>> {
 
 /// Combines independent evidence: 1 − Π(1 − share).
 fn any(shares: impl Iterator<Item = f64>) -> f64 {
+    // As for independent evidence: two weak parts add up, no sum exceeds 1, and the order does not matter.
     1.0 - shares.map(|share| 1.0 - share).product::<f64>()
 }
 
@@ -279,7 +280,6 @@ const MOVED: f64 = 0.25;
 /// The cost of a pair that differs everywhere; an unpaired element costs 1.
 const PAIR: f64 = 1.5;
 
-/// The accumulated distance of two aligned lists.
 #[derive(Debug, Default, Clone, Copy)]
 struct Sum {
     cost: f64,
@@ -307,9 +307,7 @@ impl Sum {
 /// calls are counted one by one instead.
 #[derive(Debug, Default)]
 struct Distances {
-    /// Actions that did not fail.
     actions: Sum,
-    /// Calls and retrievals.
     steps: Sum,
 }
 
@@ -376,8 +374,9 @@ fn step_leaves(body: Option<&EventBody>) -> usize {
     }
 }
 
-/// Returns the share of all leaves that differ. Prose counts by its numbers, and another form of the same content not at all.
+/// Returns the share of all leaves that differ.
 fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
+    // Prose counts by its numbers, and another form of the same content not at all.
     if changes.count() == 0 {
         return 0.0;
     }
@@ -409,10 +408,9 @@ fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
 /// The fields of an output that is an object.
 const FIELDS: f64 = 0.6;
 
-/// The numbers that the agent changed_statements.
 const NUMBERS: f64 = 0.3;
 
-/// The part and the share for what was changed_statements differently.
+/// The part and the share for what the agents stated differently.
 fn changed_statements(answers: Sides<&LoadedAnswer>, change: &OutputChange) -> (SeverityPart, f64) {
     let contents = answers.map(|loaded| &loaded.answer.final_output.content);
     match (change, contents.baseline, contents.new) {
@@ -421,6 +419,7 @@ fn changed_statements(answers: Sides<&LoadedAnswer>, change: &OutputChange) -> (
         }
         (OutputChange::Same, Content::Json(_), Content::Json(_)) => (SeverityPart::OutputFields, 0.0),
         (_, Content::Text(_), Content::Text(_)) => {
+            // Only numbers and ids: wording is mostly noise, and two good answers rarely use the same words.
             let texts = answers.map(texts);
             (SeverityPart::OutputNumbers, NUMBERS * grounding::distance_of_numbers(&texts.baseline, &texts.new))
         }
@@ -429,8 +428,9 @@ fn changed_statements(answers: Sides<&LoadedAnswer>, change: &OutputChange) -> (
     }
 }
 
-/// All that an agent said: its turns and its output. What one agent says at the end, another says on the way.
+/// All that an agent said: its turns and its output.
 fn texts(loaded: &LoadedAnswer) -> String {
+    // What one agent says at the end, another says on the way.
     let turns = loaded.answer.events.iter().filter_map(|event| match &event.body {
         EventBody::Unknown { fields, .. } if case_input::speaker(event) == Some(Speaker::Assistant) => {
             case_input::text_of(fields)
@@ -450,11 +450,10 @@ const LEAST: f64 = 0.6;
 /// The share of a write that only one side has.
 const MOST: f64 = 0.8;
 
-/// A write of one side.
 struct Write<'a> {
     tool: &'a str,
     arguments: &'a Map<String, Value>,
-    /// The event at which it was carried out, where the transcript has it.
+    /// The event at which it was carried out, if the transcript has it.
     position: Option<usize>,
     /// The row among the aligned actions or events. Noise is marked there.
     row: usize,
@@ -482,6 +481,8 @@ fn differing_writes(
         let unpaired = sides.get(side).iter().zip(is_paired.get(side)).filter(|(_, paired)| !**paired);
         unpaired.map(|(write, _)| write).collect::<Vec<_>>()
     });
+    // After the equal pairs, because rows of a repeated write can pair the wrong ones; the rest has no better partner than its
+    // row.
     let by_row: HashMap<_, _> = rest.new.iter().map(|write| ((write.is_call, write.row), *write)).collect();
     let mut paired_rows = Vec::new();
     for write in &rest.baseline {
@@ -501,7 +502,7 @@ fn differing_writes(
     shares
 }
 
-/// Lists the writes_of of a side that did not fail: high-risk actions, and high-risk calls without one.
+/// Lists the writes of a side that did not fail: high-risk actions, and high-risk calls without one.
 fn writes_of<'a>(
     side: Side,
     loaded: &'a LoadedAnswer,
@@ -539,9 +540,10 @@ fn writes_of<'a>(
     actions.chain(calls).collect()
 }
 
-/// Pairs writes_of with the same effect: those of one row without a difference, then those with the same arguments, also in
-/// another form. The second matters where a side repeats a write that failed, so that the rows pair the wrong ones.
+/// Pairs writes with the same effect: those of one row without a difference, then those with the same arguments, also in
+/// another form.
 fn equal_pairs(sides: &Sides<Vec<Write<'_>>>, differences: &Differences) -> Vec<Sides<usize>> {
+    // The second matters where a side repeats a write that failed, so that the rows pair the wrong ones.
     let rows: HashMap<_, _> =
         sides.new.iter().enumerate().map(|(index, write)| ((write.is_call, write.row), index)).collect();
     let mut pairs = Vec::new();
@@ -570,9 +572,9 @@ fn equal_pairs(sides: &Sides<Vec<Write<'_>>>, differences: &Differences) -> Vec<
     pairs
 }
 
-/// Counts the writes_of that come before another one on the same thing on one side and after it on the other. The last of such
-/// writes_of decides what holds in the end.
+/// Counts the writes that come before another one on the same thing on one side and after it on the other.
 fn inverted(sides: &Sides<Vec<Write<'_>>>, pairs: &[Sides<usize>]) -> usize {
+    // The last of such writes decides what holds in the end.
     let order = |first: &Sides<usize>, second: &Sides<usize>, side: Side| {
         let position = |pair: &Sides<usize>| sides.get(side)[*pair.get(side)].position;
         Some(position(first)?.cmp(&position(second)?))
@@ -591,7 +593,7 @@ fn inverted(sides: &Sides<Vec<Write<'_>>>, pairs: &[Sides<usize>]) -> usize {
     pairs.iter().enumerate().filter(|(index, pair)| with_earlier((*index, pair))).count()
 }
 
-/// What a write writes_of to: its first argument that is an id.
+/// What a write writes to: its first argument that is an id.
 fn target(arguments: &Map<String, Value>) -> Option<&Value> {
     let is_id = |name: &str| name == "id" || name.ends_with("_id") || name.ends_with("Id");
     arguments.iter().find(|(name, value)| is_id(name) && !value.is_null()).map(|(_, value)| value)

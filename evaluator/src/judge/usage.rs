@@ -10,7 +10,6 @@ use crate::load::LoadedAnswer;
 use crate::messages::usage as text;
 use crate::values::{key_of, object_hash, text_hash};
 
-/// Measures an answer.
 pub(crate) fn of_answer(loaded: &LoadedAnswer) -> SideUsage {
     // Attempts that failed are the transport's time, not the agent's.
     let succeeded = loaded.case.attempts.iter().rfind(|attempt| attempt.outcome == AttemptOutcome::Ok);
@@ -42,9 +41,9 @@ pub(crate) fn of_answer(loaded: &LoadedAnswer) -> SideUsage {
     }
 }
 
-/// The medians over the answers of several runs; `None` without an answer. A quantity is left out unless every answer has it,
-/// and a cost unless all are in one currency.
+/// The medians over the answers of several runs; `None` without an answer.
 pub(crate) fn typical(answers: &[SideUsage]) -> Option<SideUsage> {
+    // A quantity is left out unless every answer has it, and a cost unless all are in one currency.
     let [first, others @ ..] = answers else { return None };
     if others.is_empty() {
         return Some(first.clone());
@@ -76,13 +75,11 @@ fn median(mut values: Vec<f64>) -> f64 {
 /// The most of a quantity that an answer may take.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::judge) struct UsageLimit {
-    /// The key in the cases file.
     pub(in crate::judge) key: &'static str,
     quantity: UsageCode,
     most: f64,
 }
 
-/// The limits of a case.
 pub(in crate::judge) fn limits(expected: &Expected) -> impl Iterator<Item = UsageLimit> {
     let limit = |key, quantity, most: Option<f64>| most.map(|most| UsageLimit { key, quantity, most });
     let count = |count: Option<u64>| count.map(|count| count as f64);
@@ -97,13 +94,13 @@ pub(in crate::judge) fn limits(expected: &Expected) -> impl Iterator<Item = Usag
 }
 
 impl UsageLimit {
-    /// The limit as text for the report.
     pub(in crate::judge) fn expected(self) -> String {
         format!("at most {}", self.amount(self.most, None))
     }
 
-    /// Judges an answer. A quantity that the answer does not report is neither within the limit nor above it.
+    /// Judges an answer.
     pub(in crate::judge) fn judge(self, answer: &LoadedAnswer) -> Judgement {
+        // A quantity that the answer does not report is neither within the limit nor above it.
         let usage = of_answer(answer);
         let Some(actual) = usage.get(self.quantity) else {
             return Judgement::Undecided(format!("the answer does not report its {}", text::quantity(self.quantity)));
@@ -133,15 +130,14 @@ const RETRIES: usize = 3;
 /// The same call, several times in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Repetition {
-    /// How many times the call was made.
     pub(crate) times: usize,
     /// The event of the first of these calls.
     pub(crate) first: usize,
 }
 
-/// Returns the longest repetition of an answer, the first of several; `None` without a call. Another call or a retrieval ends
-/// a repetition; results and messages do not.
+/// Returns the longest repetition of an answer, the first of several; `None` without a call.
 pub(crate) fn longest(loaded: &LoadedAnswer) -> Option<Repetition> {
+    // Another call or a retrieval ends a repetition; results and messages do not.
     let mut longest: Option<Repetition> = None;
     let mut current: Option<(u64, Repetition)> = None;
     for (index, event) in loaded.answer.events.iter().enumerate() {
@@ -175,7 +171,6 @@ impl BaselineRepetition {
         Self(AtomicUsize::new(times))
     }
 
-    /// Records an answer of the baseline.
     pub(crate) fn note(&self, baseline: &LoadedAnswer) {
         if let Some(repetition) = longest(baseline) {
             self.0.fetch_max(repetition.times, Ordering::Relaxed);
@@ -188,10 +183,10 @@ impl BaselineRepetition {
     }
 }
 
-/// Whether new repeats a call far more often than baseline ever did: more than twice as often, and beyond usual retries. If
-/// each repetition is repeated once more with the same probability, and baseline's longest of n cases has m calls, then the
-/// probability that any of n cases exceeds 2m is about 1/n: a comparison of equal agents rarely reports one.
+/// Whether new repeats a call far more often than baseline ever did: more than twice as often, and beyond usual retries.
 pub(crate) fn is_loop(times: usize, baseline: usize) -> bool {
+    // If each repetition is repeated once more with the same probability, and baseline's longest of n cases has m calls, then
+    // the probability that any of n cases exceeds 2m is about 1/n: a comparison of equal agents rarely reports one.
     times > RETRIES && times > 2 * baseline
 }
 

@@ -82,8 +82,8 @@ pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Answer
     }
 }
 
-/// Decides on two answers.
 fn of_answers(compared: AnswerPair<'_>) -> Decision {
+    // Expectations first: they are the only evidence of what is right; everything else shows that something differs.
     let mut worse = reasons::turned(compared.expectations, Turn::Worse);
     worse.extend(reasons::failed_evidence(compared));
     worse.extend(lost_evidence(compared));
@@ -92,7 +92,7 @@ fn of_answers(compared: AnswerPair<'_>) -> Decision {
     let unsupported = without_evidence(compared, &worse);
     worse.extend(unsupported);
     let better = reasons::turned(compared.expectations, Turn::Better);
-    // An ungrounded value is a change, even where the rules of comparison ignore it.
+    // An ungrounded value is a change, even if the rules of comparison ignore it.
     let made_up = fresh(compared.findings, ReasonCode::UngroundedArgument);
     let unrecorded = fresh(compared.findings, ReasonCode::UnrecordedSource);
     let repeated = fresh(compared.findings, ReasonCode::RepeatedCall);
@@ -112,7 +112,7 @@ fn of_answers(compared: AnswerPair<'_>) -> Decision {
     } else {
         Verdict::Changed
     };
-    // A hard expectation is a reason of its own, also where the baseline does not meet it either.
+    // A hard expectation is a separate reason, also if the baseline does not meet it either.
     let standing = reasons::must_unmet_on_both(compared.expectations);
     let mut reasons: Vec<_> = worse.into_iter().chain(better).chain(changes).chain(standing).collect();
     let answers = Sides::new(compared.baseline.loaded, compared.new.loaded);
@@ -221,7 +221,7 @@ fn lost_evidence(compared: AnswerPair<'_>) -> Vec<Reason> {
     .collect()
 }
 
-/// What a ref resolves to, or the ref itself where it does not resolve.
+/// What a ref resolves to, or the ref itself if it does not resolve.
 fn ref_name(followed: &FollowedRef, answer: &LoadedAnswer) -> String {
     match followed.resolved {
         Some(Resolved::Event(index)) if !matches!(followed.target, EvidenceTarget::RetrievalDoc { .. }) => {

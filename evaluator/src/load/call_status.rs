@@ -34,11 +34,13 @@ fn reports_error(payload: Payload<'_>) -> bool {
 fn names_error(text: &str) -> bool {
     let bytes = text.trim_start().as_bytes();
     let start = &bytes[..bytes.len().min(NAMED_WITHIN)];
+    // By bytes and without regular expressions: this runs on every text result of every answer.
     start.windows(6).any(|window| window[..5].eq_ignore_ascii_case(b"error") && window[5] == b':')
 }
 
-/// True for an object with a field that only an error sets. A number is no error: `error` may be a measure.
+/// True for an object with a field that only an error sets.
 fn has_error_field(fields: &Map<String, Value>) -> bool {
+    // A number is not an error: `error` may be a measure.
     let is_set = |value: &Value| match value {
         Value::Null | Value::Number(_) => false,
         Value::Bool(flag) => *flag,

@@ -68,6 +68,7 @@ impl<'a> CaseInput<'a> {
             if let (true, Some(input)) = (is_native, fields.get_mut("input")) {
                 return Some(input.take());
             }
+            // The address differs between the runs by design, and would make every input a changed one.
             fields.retain(|field, _| !ADDRESS.contains(&field.as_str()));
             Some(body)
         };
@@ -78,12 +79,12 @@ impl<'a> CaseInput<'a> {
 /// True if both sides received the same input. `None` if neither digests nor stored requests are available.
 pub(crate) fn is_same(baseline: &CaseInput<'_>, new: &CaseInput<'_>) -> Option<bool> {
     match (baseline.digest(), new.digest()) {
+        // Digests first: they are in the run document, and a stored request is another file.
         (Some(old), Some(new)) => Some(old == new),
         _ => Some(values::same(baseline.request()?, new.request()?)),
     }
 }
 
-/// Who speaks in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speaker {
     /// The person that the agent serves. The turn is input.
@@ -98,6 +99,7 @@ const TEXTS: [&str; 4] = ["content", "text", "message", "parts"];
 /// Returns who speaks in an event; `None` for an event that is not a turn.
 pub(crate) fn speaker(event: &Event) -> Option<Speaker> {
     let EventBody::Unknown { kind, fields } = &event.body else { return None };
+    // Without a text, an event with a role is a note about the conversation and not a turn.
     if !TEXTS.iter().any(|name| fields.contains_key(*name)) {
         return None;
     }

@@ -51,7 +51,6 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Counts the leaves of the payload.
     pub(crate) fn leaves(self) -> usize {
         match self {
             Payload::Text(_) => 1,
@@ -135,10 +134,12 @@ impl Payloads {
 pub(crate) fn asset(folder: &Utf8Path, href: &Href) -> Option<AssetContent> {
     let (mut file, length) = confined_path::open_with_length(folder, href.as_str()).ok()?;
     if length > UP_TO_BYTES {
+        // The digest keeps equal assets equal without reading them into memory.
         let (digest, _) = Sha256Digest::from_reader(file).ok()?;
         return Some(AssetContent { value: Value::String(format!("sha256:{digest}")), is_digest: true });
     }
     let bytes = confined_path::read_to_end(&mut file, length).ok()?;
+    // An asset that is not JSON is a text. Invalid bytes are replaced, because a comparison needs no exact bytes.
     let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
     Some(AssetContent { value: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()), is_digest: false })
 }

@@ -132,7 +132,7 @@ impl Artifact {
 }
 
 impl ComparedRun {
-    /// Prepares an opened run. An unreadable manifest is no error here but a finding on the cases that need it. Labels that
+    /// Prepares an opened run. An unreadable manifest is not an error here but a finding on the cases that need it. Labels that
     /// cannot be read count as absent; [`ComparedRun::labels_error`] has the reason.
     pub fn new(reader: RunReader) -> Self {
         let (manifest, manifest_is_broken) = match reader.manifest() {
@@ -141,6 +141,7 @@ impl ComparedRun {
         };
         let folder = RunFolder::new(reader.folder(), reader.run().version, manifest.as_ref());
         let selected = reader.run().selected_case_ids.iter().cloned().collect();
+        // Labels only add to a comparison, so that unreadable ones must not prevent it.
         let (solved, labels_error) = match reader.labels() {
             Ok(labels) => (labels.map(|labels| labels.solved).unwrap_or_default(), None),
             Err(error) => (BTreeMap::new(), Some(error)),
@@ -159,7 +160,7 @@ impl ComparedRun {
         self.manifest.as_deref()
     }
 
-    /// Whether the agent solved a case, where a label of the run states it.
+    /// Whether the agent solved a case, if a label of the run states it.
     pub fn is_solved(&self, case_id: &CaseId) -> Option<bool> {
         self.solved.get(case_id).copied()
     }
@@ -219,6 +220,7 @@ impl ComparedRun {
         match case.outcome {
             Outcome::RunnerError(failure) => Artifact::Failure(Box::new(LoadedFailure { case: envelope, failure })),
             Outcome::Ok(answer) => {
+                // Without its manifest, an asset cannot be told from a missing one. Answers without assets are not affected.
                 if self.manifest_is_broken && refers_to_assets(&answer) {
                     return Artifact::Invalid(vec![broken_manifest(folder)]);
                 }
@@ -351,6 +353,7 @@ impl EventIndex {
                 }
             }
         }
+        // Sorted vectors instead of maps: most answers have a few dozen events, and the index is built for every answer.
         for positions in [&mut index.calls, &mut index.results, &mut index.documents, &mut index.ids] {
             positions.sort();
         }
@@ -431,12 +434,12 @@ pub struct RecordedRun {
     pub has_guard: bool,
     /// How it ended: `FAILED (agent: exit code 1)`.
     pub ending: Option<String>,
-    /// False if its status is known and not that of a success.
+    /// False if its status is known and not the one of a success.
     pub succeeded: bool,
 }
 
 impl RecordedRun {
-    /// Reads the facts of a case. Returns `None` for a case that is no recorded run.
+    /// Reads the facts of a case. Returns `None` for a case that is not a recorded run.
     pub(super) fn read(case: &Case) -> Option<Self> {
         let facts = case.extra.get(FIELD)?;
         let has_guard = facts["sources"].as_array().into_iter().flatten().any(|source| source["kind"] == SERVER);
@@ -457,7 +460,6 @@ impl RecordedRun {
     }
 }
 
-/// Characters of a tool's name.
 const LONGEST_NAME: usize = 80;
 
 /// Most tools per case. An agent that uses more invents their names.

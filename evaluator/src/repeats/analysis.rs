@@ -10,7 +10,7 @@ use counterproof_artifact::evaluation::{
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
 use rayon::prelude::*;
 
-use super::measures::{ConfirmationRuns, Measures, SuiteAnalysis};
+use super::measures::{ConfirmationRuns, Measures, SuiteAnalysis, case_runs};
 use super::noise::{self, DifferingPlace};
 use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
 use super::place::Names;
@@ -22,8 +22,9 @@ use crate::judge::Expectations;
 use crate::judge::severity::RepeatRates;
 use crate::judge::verdict::Decision;
 use crate::load::SideRuns;
+use crate::messages;
 use crate::rules::Rules;
-use crate::statistics::Thresholds;
+use crate::statistics::{CaseTallies, CaseTests, Tally, Thresholds, is_hint};
 use crate::values::text;
 
 /// Maximum number of places in the record of a case; further ones are counted.
@@ -59,7 +60,6 @@ pub(crate) struct RepeatAnalysis {
     unseen: Option<RuleTest>,
 }
 
-/// The result for one case.
 #[derive(Debug)]
 pub(crate) struct CaseAnalysis {
     /// The shown pair: an index into the runs of each side.
@@ -140,7 +140,6 @@ impl RepeatAnalysis {
         self.longest_repetition
     }
 
-    /// The rates over all cases.
     pub(crate) const fn suite(&self) -> &SuiteAnalysis {
         &self.suite
     }
@@ -163,7 +162,7 @@ impl RepeatAnalysis {
         let maybe: Vec<_> = concluded(Tier::Likely).chain(concluded(Tier::Watch)).collect();
         let undecided: Vec<_> = concluded(Tier::Unknown).filter(|measure| measure.is_lower_on_new()).collect();
         let places = self.places(case);
-        // A first failure on new is no noise of the baseline, however few the runs are.
+        // A first failure on new is not noise of the baseline, however few the runs are.
         let may_have_fallen =
             maybe.iter().any(|measure| is_sign(measure)) || undecided.iter().any(|measure| always_held(measure));
         let is_shown = |place: &PlaceNoise| reasons::is_shown(place) || self.is_deterministic;
@@ -220,6 +219,41 @@ impl RepeatAnalysis {
         };
         case.places.iter().map(record).collect()
     }
+}
+
+/// Returns the cases with a hint, each with its counts, in the order of `case_ids`. Confirmation runs are not counted.
+pub(crate) fn hints(
+    baseline: &SideRuns,
+    new: &SideRuns,
+    case_ids: &[CaseId],
+    expectations: &Expectations,
+    thresholds: &Thresholds,
+) -> Vec<(CaseId, String)> {
+    // The test of confirmed cases conditions on this choice, so both use the same function.
+    // Rules of comparison do not affect pass rates.
+    let rules = Rules::default();
+    let criteria = Criteria { expectations, rules: &rules, side: Side::New };
+    let confirms = ConfirmationRuns::from_runs(baseline, new);
+    let count = |id: &CaseId| {
+        let results = CaseObservations::from_runs(baseline, new, criteria, id).0.results();
+        case_runs(MeasureCode::Solved, &results, &confirms).initial
+    };
+    let counted: Vec<CaseTallies> = case_ids.par_iter().map(count).collect();
+    let mut tests = CaseTests::default();
+    let hints = case_ids.iter().zip(counted).filter(|(_, case)| is_hint(*case, &mut tests, thresholds));
+    hints.map(|(id, case)| (id.clone(), counts(case))).collect()
+}
+
+fn counts(case: CaseTallies) -> String {
+    let runs = |tally: Tally| text::count(tally.runs() as usize, "run", "runs");
+    format!(
+        "{} in {} of {}, baseline in {} of {}",
+        messages::measure(MeasureCode::Solved),
+        case.new.passed,
+        runs(case.new),
+        case.baseline.passed,
+        case.baseline.runs(),
+    )
 }
 
 /// The first hard expectation that a run of new does not meet, and in how many runs that is.
@@ -304,7 +338,7 @@ impl CaseAnalysis {
         })
     }
 
-    /// The share of the baseline's answers that do not meet every expectation; 0 where none was evaluated.
+    /// The share of the baseline's answers that do not meet every expectation; 0 if none was evaluated.
     fn baseline_unmet(&self) -> f64 {
         let measure = self.measures.iter().find(|measure| measure.code == MeasureCode::Expectations);
         measure.filter(|measure| measure.baseline.runs > 0).map_or(0.0, |measure| 1.0 - share(&measure.baseline))
@@ -317,14 +351,15 @@ impl CaseAnalysis {
     }
 }
 
-/// Whether a hint is a change: its p-value is small, or the baseline never failed. A baseline that fails sometimes explains one
-/// more failure.
+/// Whether a hint is a change: its p-value is small, or the baseline never failed.
 fn is_sign(measure: &CaseMeasure) -> bool {
+    // A baseline that fails sometimes explains one more failure.
     measure.tier == Tier::Likely || always_held(measure)
 }
 
-/// Whether the measure passed in every baseline run. Then a single failure on new is not baseline behaviour.
+/// Whether the measure passed in every baseline run.
 const fn always_held(measure: &CaseMeasure) -> bool {
+    // Then a single failure on new is not baseline behaviour.
     measure.baseline.passed == measure.baseline.runs
 }
 
@@ -395,7 +430,6 @@ pub(super) fn by_answers(case: &CaseObservations, measures: &[CaseMeasure], plac
         .unwrap_or_else(|| by_states(case))
 }
 
-/// Whether a run passes a measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Passes,

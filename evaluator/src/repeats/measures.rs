@@ -1,27 +1,21 @@
 //! Measures: the number of runs of a side that pass a check, for each case and for the whole suite.
 //!
 //! One combined measure decides: whether a run solves the case. Its parts explain what fell. They are tested too, but a part
-//! counts as fallen only where the combined measure fell, so the parts need no share of the false alarm rate (a closed test:
+//! counts as fallen only if the combined measure fell, so the parts need no share of the false alarm rate (a closed test:
 //! Marcus, Peritz & Gabriel 1976). Runner errors thus cost the expectations no power.
 
 use counterproof_artifact::evaluation::{
     CaseMeasure, GateRule, Judgement, MeasureCode, Rate, RuleTest, SuiteMeasure, Tier,
 };
-use counterproof_artifact::{CaseId, ProposedAction, RiskLevel, Side, Sides};
-use rayon::prelude::*;
+use counterproof_artifact::{ProposedAction, RiskLevel, Sides};
 
-use super::observations::{CaseObservations, Criteria};
 use crate::gate::{self, GateRules};
-use crate::judge::Expectations;
 use crate::load::evidence::{self, FollowedRef};
 use crate::load::{Artifact, SideRuns};
-use crate::messages;
-use crate::rules::Rules;
 use crate::statistics::{
     self, CaseJudgement, CaseRuns, CaseTallies, CaseTests, Interval, MoreRuns, Planner, SuiteDecision, TWO_SIDED_95,
-    Tally, Thresholds, is_hint, wilson,
+    Tally, Thresholds, wilson,
 };
-use crate::values::text;
 
 /// For each run of each side, whether it confirms cases that looked worse in the first runs.
 #[derive(Debug)]
@@ -40,7 +34,6 @@ impl ConfirmationRuns {
     }
 }
 
-/// The measures of all cases.
 #[derive(Debug)]
 pub(super) struct Measures {
     /// The measures of each case, the combined one first, without those that do not apply to it.
@@ -64,6 +57,7 @@ impl Measures {
 
     fn add(&mut self, code: MeasureCode, cases: &[CaseResults], confirms: &ConfirmationRuns, thresholds: &Thresholds) {
         let counted = Counted::from_cases(code, cases, confirms);
+        // Without a case to test, a measure would show rates of nothing.
         if counted.indexes.is_empty() {
             return;
         }
@@ -94,7 +88,7 @@ impl Measures {
         self.suite.push(suite_measure(code, cases, judged));
     }
 
-    /// Lets a part count as fallen or risen only where the combined measure did.
+    /// Lets a part count as fallen or risen only if the combined measure did.
     fn restrict_parts(&mut self) {
         if let Some((solved, parts)) = self.suite.split_first_mut() {
             for part in parts {
@@ -174,12 +168,9 @@ pub(super) fn case_runs(code: MeasureCode, case: &CaseResults, confirms: &Confir
 fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement) -> CaseMeasure {
     let tier = match (fall.tier, rise.tier) {
         // A fall takes precedence; a rise only counts if it is significant, because improvements need no early warning.
-        (statistics::Tier::Regression, _) => Tier::Regression,
-        (_, statistics::Tier::Regression) => Tier::Improvement,
-        (statistics::Tier::Likely, _) => Tier::Likely,
-        (statistics::Tier::Watch, _) => Tier::Watch,
-        (statistics::Tier::Steady, _) => Tier::Steady,
-        (statistics::Tier::Unknown, _) => Tier::Unknown,
+        (Tier::Regression, _) => Tier::Regression,
+        (_, Tier::Regression) => Tier::Improvement,
+        (fell, _) => fell,
     };
     CaseMeasure {
         code,
@@ -220,14 +211,12 @@ fn rate(tally: Tally) -> Rate {
 pub(crate) enum RunResult {
     /// The run did not select the case, or has no valid artifact of it.
     Unknown,
-    /// The agent gave no answer.
     Failed,
-    /// The agent answered.
     Answered {
-        /// Whether every expectation of the case is met; `None` without expectations, or where none is unmet but one is
+        /// Whether every expectation of the case is met; `None` without expectations, or if none is unmet but one is
         /// undecided.
         met: Option<bool>,
-        /// Whether all required evidence resolves; `None` where none is required.
+        /// Whether all required evidence resolves; `None` if none is required.
         evidence_holds: Option<bool>,
     },
 }
@@ -319,7 +308,6 @@ pub(crate) struct SuiteAnalysis {
     pub(crate) measures: Vec<SuiteMeasure>,
     /// The p-value of the worst result on either level, a case or the suite.
     p: Option<f64>,
-    /// The level of the tests.
     pub(crate) level: f64,
 }
 
@@ -347,39 +335,4 @@ pub(crate) fn suite_rule(suite: &SuiteAnalysis, limits: &GateRules) -> GateRule 
         rose: solved.cases_rose,
     });
     GateRule { test, ..rule }
-}
-
-/// Returns the cases with a hint, each with its counts, in the order of `case_ids`. Confirmation runs are not counted. The test of
-/// confirmed cases conditions on this choice, so both use the same function.
-pub(crate) fn hints(
-    baseline: &SideRuns,
-    new: &SideRuns,
-    case_ids: &[CaseId],
-    expectations: &Expectations,
-    thresholds: &Thresholds,
-) -> Vec<(CaseId, String)> {
-    // Rules of comparison do not affect pass rates.
-    let rules = Rules::default();
-    let criteria = Criteria { expectations, rules: &rules, side: Side::New };
-    let confirms = ConfirmationRuns::from_runs(baseline, new);
-    let count = |id: &CaseId| {
-        let results = CaseObservations::from_runs(baseline, new, criteria, id).0.results();
-        case_runs(MeasureCode::Solved, &results, &confirms).initial
-    };
-    let counted: Vec<CaseTallies> = case_ids.par_iter().map(count).collect();
-    let mut tests = CaseTests::default();
-    let hints = case_ids.iter().zip(counted).filter(|(_, case)| is_hint(*case, &mut tests, thresholds));
-    hints.map(|(id, case)| (id.clone(), counts(case))).collect()
-}
-
-fn counts(case: CaseTallies) -> String {
-    let runs = |tally: Tally| text::count(tally.runs() as usize, "run", "runs");
-    format!(
-        "{} in {} of {}, baseline in {} of {}",
-        messages::measure(MeasureCode::Solved),
-        case.new.passed,
-        runs(case.new),
-        case.baseline.passed,
-        case.baseline.runs(),
-    )
 }

@@ -12,7 +12,6 @@ mod place;
 mod reasons;
 mod unseen;
 
-pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs};
-pub(crate) use measures::hints;
+pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs, hints};
 pub(crate) use measures::{CaseResults, RunResult};
 pub(crate) use measures::{SuiteAnalysis, suite_rule};

@@ -70,9 +70,10 @@ pub(super) fn differing(cases: &[CaseObservations], names: &Names, alpha: f64) -
     differing
 }
 
-/// Finds the basis on which a difference is judged. Noise in other cases never explains a proposed action, which may be harmless
-/// there and harmful here. It explains parameters only where this case has no two baseline runs with the action.
+/// Finds the basis on which a difference is judged.
 fn decide(aspect: Option<ActionAspect>, case: &Disagreement, pooled: &Disagreement, alpha: f64) -> NoiseBasis {
+    // Noise in other cases never explains a proposed action, which may be harmless there and harmful here. It explains
+    // parameters only if this case has no two baseline runs with the action.
     let differs_more = |test: &Disagreement| test.p.is_some_and(|p| p <= alpha);
     let differs_from_itself = case.baseline.disagree > 0;
     // The case itself is stronger evidence than all cases together, and a test is stronger than a single observation.
@@ -95,14 +96,15 @@ fn decide(aspect: Option<ActionAspect>, case: &Disagreement, pooled: &Disagreeme
     }
 }
 
-/// Whether a difference judged on this basis is noise. It is noise only if two baseline runs were observed to differ.
+/// Whether a difference judged on this basis is noise.
 const fn is_noise(basis: NoiseBasis) -> bool {
+    // It is noise only if two baseline runs were observed to differ.
     matches!(basis, NoiseBasis::CaseSeen | NoiseBasis::PooledSeen)
 }
 
-/// The values at each place that any run has; empty where a side has no answer. A run without the call or action that a place
-/// belongs to is left out there.
+/// The values at each place that any run has; empty if a side has no answer.
 fn at_places(case: &CaseObservations, names: &Names) -> BTreeMap<u64, PlaceValues> {
+    // A run without the call or action that a place belongs to is left out there.
     let (baseline, new) = (answers(&case.baseline), answers(&case.new));
     let mut found = BTreeMap::new();
     if baseline.is_empty() || new.is_empty() {
@@ -166,7 +168,7 @@ pub(super) fn mark(
         if old.is_some_and(|index| baseline.is_output_event(index))
             || other.is_some_and(|index| new.is_output_event(index))
         {
-            // The event of the final output has no places of its own.
+            // The event of the final output has no separate places.
             places.clone_from(&output);
         }
         row.noise = !row.is_same() && are_noise(&places, is_noise) && !in_event(row, new.loaded, rules);

@@ -23,7 +23,6 @@ pub(super) struct CaseObservations {
     pub(super) new: Vec<RunOutcome>,
 }
 
-/// What answers are judged by.
 #[derive(Clone, Copy)]
 pub(super) struct Criteria<'a> {
     pub(super) expectations: &'a Expectations,
@@ -35,15 +34,11 @@ pub(super) struct Criteria<'a> {
 /// The outcome of a case in a run.
 #[derive(Debug)]
 pub(super) enum RunOutcome {
-    /// The run did not select the case.
     NotSelected,
     /// The run selected the case and has no artifact of it.
     Absent,
-    /// The artifact violates the contract.
     Invalid,
-    /// The agent gave no answer.
     Failed,
-    /// The agent answered.
     Answered(Box<Answered>),
 }
 
@@ -51,13 +46,11 @@ pub(super) enum RunOutcome {
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) labels: Labels,
-    /// What the measures count.
     pub(super) result: RunResult,
     /// The first hard expectation that the answer does not meet.
     pub(super) must_unmet: Option<String>,
     /// The values at the places of its high-risk actions.
     pub(super) high_risk: HighRiskValues,
-    /// The highest risk of an action.
     pub(super) highest_risk: Option<RiskLevel>,
     /// Its time, size and cost.
     pub(super) usage: SideUsage,
@@ -105,7 +98,6 @@ impl CaseObservations {
         (0..self.new.len()).filter(|index| may_have(&self.new[*index])).collect()
     }
 
-    /// What the measures count in every run.
     pub(super) fn results(&self) -> CaseResults {
         let results = |runs: &[RunOutcome]| runs.iter().map(RunOutcome::result).collect();
         CaseResults { baseline: results(&self.baseline), new: results(&self.new) }
@@ -136,6 +128,7 @@ impl CaseObservations {
     /// contract.
     pub(super) fn runs_decide(&self) -> bool {
         let selected = |runs: &[RunOutcome]| runs.iter().filter(|run| !matches!(run, RunOutcome::NotSelected)).count();
+        // One run per side is decided by its pair, as in a comparison without repeats.
         if selected(&self.baseline) < 2 && selected(&self.new) < 2 {
             return false;
         }
@@ -172,7 +165,7 @@ fn high_risk_values(places: AnswerPlaces<'_>) -> HighRiskValues {
     if actions.iter().any(|action| action.risk_level == RiskLevel::High) {
         places.visit_all(&mut |place, value| match place {
             Place::Param { tool, .. } if is_high(tool) => values.push((place.key(), value)),
-            // How often an action is proposed is no new action.
+            // How often an action is proposed is not a new action.
             Place::Proposed { tool } if is_high(tool) => values.push((place.key(), 0)),
             _ => {}
         });
@@ -244,7 +237,6 @@ impl RunOutcome {
         }
     }
 
-    /// What the measures count.
     pub(super) const fn result(&self) -> RunResult {
         match self {
             RunOutcome::NotSelected | RunOutcome::Absent | RunOutcome::Invalid => RunResult::Unknown,

@@ -47,9 +47,7 @@ pub(super) enum Place<'a> {
 /// The aspect of proposed actions that a place describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ActionAspect {
-    /// Whether they are proposed.
     Existence,
-    /// Their fields or their evidence.
     Content,
 }
 
@@ -61,9 +59,9 @@ impl Place<'_> {
         meaning_hash(&json!([kind, name, path]))
     }
 
-    /// The key of the calls or the actions that the place is a part of, equal in every run of every case. A run without these
-    /// calls or actions has no value at the place; their existence is another place.
+    /// The key of the calls or the actions that the place is a part of, equal in every run of every case.
     pub(super) fn owner(self) -> Option<u64> {
+        // A run without these calls or actions has no value at the place; their existence is another place.
         let (kind, tool) = match self {
             Place::Argument { tool, .. } | Place::Call { tool } | Place::Result { tool, .. } => ("calls", tool),
             Place::Param { tool, .. } | Place::Action { tool } | Place::Evidence { tool } => ("actions", tool),
@@ -140,9 +138,10 @@ pub(super) struct AnswerPlaces<'a> {
 type Visit<'s> = &'s mut dyn FnMut(Place<'_>, u64);
 
 impl AnswerPlaces<'_> {
-    /// Visits every place of the answer, one element at a time. Numbers with a tolerance are left out: a hash cannot express a
-    /// tolerance, so only the difference of two answers covers them.
+    /// Visits every place of the answer, one element at a time.
     pub(super) fn visit_all(self, visit: Visit<'_>) {
+        // Numbers with a tolerance are left out: a hash cannot express a tolerance, so only the difference of two answers
+        // covers them.
         (0..self.loaded.answer.events.len()).for_each(|index| self.visit_event(index, visit));
         visit(Place::ToolSequence, meaning_hash(&json!(events::tools_in_order(self.loaded))));
         for (index, action) in self.loaded.answer.proposed_actions.iter().enumerate() {
@@ -215,7 +214,6 @@ impl AnswerPlaces<'_> {
         visit(Place::Evidence { tool }, meaning_hash(&json!(meanings)));
     }
 
-    /// Visits the places of the final output.
     pub(super) fn visit_output(self, visit: Visit<'_>) {
         let content = output::value(&self.loaded.answer.final_output.content);
         match rules::coarse_view(&content, &output::scope(self.rules)) {
@@ -226,8 +224,9 @@ impl AnswerPlaces<'_> {
     }
 }
 
-/// The hash of a ref's target. A call is viewed under the rules, so that an ignored argument does not change the evidence.
+/// The hash of a ref's target.
 fn meaning(loaded: &LoadedAnswer, followed: &FollowedRef, rules: &Rules) -> u64 {
+    // A call is viewed under the rules, so that an ignored argument does not change the evidence.
     let Some(call) = evidence::call_of(loaded, followed).filter(|_| !rules.is_empty()) else { return followed.meaning };
     let EventKind { event: kind, tool } = EventKind::new(loaded, call);
     let fields =
@@ -309,7 +308,6 @@ impl Labels {
         found.map_or(ABSENT, |index| self.by_place[index].1)
     }
 
-    /// The places that the answer has.
     pub(super) fn places(&self) -> impl Iterator<Item = u64> {
         self.by_place.iter().map(|(place, _)| *place)
     }
@@ -327,7 +325,6 @@ struct Named {
 }
 
 impl Names {
-    /// Combines the names of both.
     pub(super) fn merged(mut self, others: Names) -> Self {
         for (place, name) in others.0 {
             self.0.entry(place).or_insert(name);
@@ -351,8 +348,9 @@ impl Names {
     }
 }
 
-/// Adds the hash of an element to the label of its place. The sum depends on the number of elements but not on their order.
+/// Adds the hash of an element to the label of its place.
 pub(super) fn add(label: &mut u64, value: u64) {
+    // The sum depends on the number of elements but not on their order.
     // An odd multiplier spreads the bits. The lowest bit is set so that no element adds 0 and all elements count.
     let mixed = (value ^ (value >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     *label = label.wrapping_add(mixed);

@@ -11,7 +11,7 @@ use crate::values::text;
 /// Whether an agent that is asked the same does the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeatability {
-    /// It does, so a single difference is no chance.
+    /// It does, so a single difference is not chance.
     Deterministic,
     /// It may not, so a test over the runs decides.
     Variable,
@@ -81,7 +81,7 @@ pub(super) fn missing_reason(side: Side, missing: MissingArtifacts) -> Reason {
     ReasonCode::ArtifactAbsent.reason(message, Vec::new())
 }
 
-/// The reason with the places at which new differs, and which of these are noise; `None` where there are none. Expects places
+/// The reason with the places at which new differs, and which of these are noise; `None` if there are none. Expects places
 /// beyond noise first.
 pub(super) fn places_reason(places: &[PlaceNoise], agent: Repeatability) -> Option<Reason> {
     let beyond = places.iter().filter(|place| !place.noise).count();

@@ -48,6 +48,7 @@ struct Unseen {
 fn unseen(case: &CaseValues) -> Option<Unseen> {
     let (old, new) = (case.baseline.len(), case.new.len());
     let all = old + new;
+    // The sets of runs are bits of one `u64`.
     if old < MIN_BASELINE_RUNS || new == 0 || all > 64 {
         return None;
     }
@@ -60,9 +61,10 @@ fn unseen(case: &CaseValues) -> Option<Unseen> {
     Some(Unseen { occurred, probability: probability(&groups, all, new) })
 }
 
-/// The sets of runs that share a value, as bits; the baseline runs are the first bits. Places at which most runs differ, such
-/// as free text, show nothing and are left out. That looks at all runs alike, so the test stays valid.
+/// The sets of runs that share a value, as bits; the baseline runs are the first bits.
 fn groups(case: &CaseValues) -> Vec<u64> {
+    // Places at which most runs differ, such as free text, show nothing and are left out. That looks at all runs alike, so the
+    // test stays valid.
     let mut by_place: BTreeMap<u64, HashMap<u64, u64>> = BTreeMap::new();
     for (run, values) in case.baseline.iter().chain(&case.new).enumerate() {
         for (place, value) in values {

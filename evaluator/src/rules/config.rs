@@ -65,6 +65,7 @@ impl WrittenRules {
     /// Checks and converts the rules. `text` is the source, for line numbers.
     pub fn compile(self, text: &str) -> Result<Rules, RuleError> {
         let compile = |written: Spanned<Written>| {
+            // `toml` reports spans in bytes; people look for lines.
             let before = text.get(..written.span().start).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
             Rule::try_from(written.into_inner()).map_err(|problem| RuleError { line, problem })
@@ -74,7 +75,6 @@ impl WrittenRules {
     }
 }
 
-/// The keys of a rule.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -153,8 +153,9 @@ impl TryFrom<Written> for Rule {
     }
 }
 
-/// Returns the path of a rule. A missing or empty path selects everything, which only `ignore` supports.
+/// Returns the path of a rule.
 fn path(written: Option<&str>, selector: &Selector, effect: &Effect) -> Result<Pattern, RuleProblem> {
+    // A missing or empty path selects everything, which only `ignore` supports.
     match (written, selector, effect) {
         (Some(path), ..) if !path.is_empty() => Ok(path.parse()?),
         (_, Selector::Tool(_), Effect::Ignore) => Ok(Pattern::tool_data()),
@@ -177,6 +178,7 @@ fn tolerance(written: &WrittenTolerance) -> Result<Effect, RuleProblem> {
         WrittenTolerance::Absolute(absolute) => (*absolute, 0.0),
         WrittenTolerance::Both(Both { absolute, relative }) => (*absolute, *relative),
     };
+    // A tolerance of zero would be a rule without an effect, and a negative or infinite one is a typing error.
     let usable = |number: f64| number.is_finite() && number >= 0.0;
     if usable(absolute) && usable(relative) && absolute + relative > 0.0 {
         return Ok(Effect::Tolerance(Tolerance { absolute, relative }));

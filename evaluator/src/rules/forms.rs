@@ -147,7 +147,6 @@ fn pattern_length(text: &[u8], pattern: &str) -> Option<usize> {
     taken.iter().zip(pattern.bytes()).all(fits).then_some(pattern.len())
 }
 
-/// True if no letter or digit follows.
 fn ends(text: &[u8], at: usize) -> bool {
     text.get(at).is_none_or(|next| !next.is_ascii_alphanumeric())
 }

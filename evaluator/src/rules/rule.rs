@@ -21,7 +21,6 @@ pub struct Rules {
     pub(super) rules: Vec<Rule>,
 }
 
-/// A rule of comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Rule {
     pub(super) selector: Selector,
@@ -43,7 +42,6 @@ pub(super) enum Selector {
 /// How a rule changes the comparison of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Effect {
-    /// The value is not compared.
     Ignore,
     /// Values of the same form are equal.
     Normalise(Form),
@@ -53,7 +51,6 @@ pub(super) enum Effect {
     Unordered,
     /// Its elements are paired by this field, and their order does not matter.
     Key(String),
-    /// An absent value equals this one.
     Default(Value),
 }
 
@@ -166,7 +163,6 @@ enum Segment {
 #[derive(Debug, thiserror::Error)]
 #[error("`path` is a JSON Pointer and starts with `/`: write `/{suggestion}` instead of `{text}`")]
 pub struct InvalidPattern {
-    /// The invalid text.
     text: String,
     /// The same path with `/` as the separator.
     suggestion: String,
@@ -181,7 +177,6 @@ impl Pattern {
         Self { segments: vec![Segment::ArgumentsAndResults] }
     }
 
-    /// Matches all fields of an event.
     pub(super) fn event_data() -> Self {
         Self { segments: vec![Segment::Any] }
     }
@@ -294,6 +289,7 @@ impl<'r> Scope<'r> {
 
     /// Adds a state, and the states that `**` reaches from it without consuming a segment.
     fn enter(&mut self, rule: usize, next: usize) {
+        // Two `**` can reach one state on many paths; without this check the states would grow exponentially.
         if self.states.contains(&(rule, next)) {
             return;
         }
@@ -309,7 +305,6 @@ impl<'r> Scope<'r> {
         ends.map(|(rule, _)| *rule)
     }
 
-    /// Combines the rules whose pattern ends here.
     pub(crate) fn here(&self) -> Here<'r> {
         let mut here = Here::default();
         let mut acting: Vec<_> = self.acting().collect();
@@ -388,6 +383,7 @@ fn seen(value: &Value, scope: &Scope<'_>, notes: &mut Option<&mut Notes>) -> Opt
             let mut left = Map::new();
             for (key, value) in fields {
                 let below = scope.below(key);
+                // A field with its default value equals a missing field, so it is left out of the view.
                 let absent = below.here().default.is_some_and(|default| values::same(default, value));
                 let value = seen(value, &below, notes);
                 left.extend(value.filter(|_| !absent).map(|value| (key.clone(), value)));
@@ -399,6 +395,7 @@ fn seen(value: &Value, scope: &Scope<'_>, notes: &mut Option<&mut Notes>) -> Opt
             let mut items: Vec<_> =
                 items.filter_map(|(index, item)| seen(item, &scope.below(&index.to_string()), notes)).collect();
             if here.unordered || here.key.is_some() {
+                // Sorted by content, so that equal sets have equal views whatever their order.
                 items.sort_by(meaning::compare_values);
             }
             Some(Value::Array(items))

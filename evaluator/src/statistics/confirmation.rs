@@ -11,13 +11,12 @@
 
 use std::collections::BTreeMap;
 
-use super::exact::CaseTests;
-use super::exact::Distribution;
-use super::family;
-use super::family::Family;
-use super::suite_decision::{SuiteDecision, TestResult, Tier, is_hint, judge_with, tier};
-use super::tally::CaseTallies;
-use super::tally::is_at_most;
+use counterproof_artifact::evaluation::Tier;
+
+use super::exact::{CaseTests, Distribution};
+use super::family::{self, Family};
+use super::suite_decision::{SuiteDecision, TestResult, is_hint, judge_with, tier};
+use super::tally::{CaseTallies, is_at_most};
 use super::thresholds::Thresholds;
 
 /// The share of `alpha` for the test without the confirmation runs. With one run of new it can only find a fall of many cases at
@@ -44,6 +43,8 @@ impl CaseRuns {
 
     /// Whether the confirmation runs can decide anything: new ran again, and the baseline has runs that did not select the case.
     fn is_confirmed(self, tests: &mut CaseTests, thresholds: &Thresholds) -> bool {
+        // A single baseline run that passed and a new run that failed can be arranged in one way only, so that they decide
+        // nothing.
         let has_reference = self.confirmation.baseline.runs() > 0 || self.initial.baseline.runs() > 1;
         self.confirmation.new.runs() > 0 && has_reference && is_hint(self.initial, tests, thresholds)
     }
@@ -62,6 +63,7 @@ pub fn judge_confirmed(cases: &[CaseRuns], thresholds: &Thresholds, tests: &mut 
     }
     let alpha = thresholds.alpha.value();
     let is_repeated = initial.iter().any(|case| case.new.runs() > 1);
+    // Both tests can fail the gate, so that `alpha` is divided between them.
     let share = if is_repeated { INITIAL_SHARE_OF_SEVERAL } else { INITIAL_SHARE };
     let mut decision = judge_with(&initial, &thresholds.with_alpha(alpha * share), tests);
     let mut outcomes = Vec::new();
@@ -77,7 +79,7 @@ pub fn judge_confirmed(cases: &[CaseRuns], thresholds: &Thresholds, tests: &mut 
 fn count_all_runs(decision: &mut SuiteDecision, cases: &[CaseRuns]) {
     for (judged, case) in decision.cases.iter_mut().zip(cases) {
         if case.confirmation.new.runs() > 0 {
-            judged.set_tallies(case.all());
+            judged.tallies = case.all();
         }
     }
 }
@@ -98,7 +100,6 @@ impl Levels<'_> {
     }
 }
 
-/// Adds what the confirmation runs decide.
 fn add_confirmation(decision: &mut SuiteDecision, confirmed: &[usize], outcomes: &[Outcome], levels: Levels<'_>) {
     let level = levels.alpha * (1.0 - levels.share);
     let family = Family::from_draws(outcomes.iter().map(|outcome| (outcome.draws.clone(), outcome.seen)));
@@ -109,6 +110,7 @@ fn add_confirmation(decision: &mut SuiteDecision, confirmed: &[usize], outcomes:
         confirmed.iter().zip(outcomes).zip(p.iter().zip(family::discrete(&p, &family)))
     {
         let case = &mut decision.cases[*index];
+        // The initial test has a share of `alpha` for itself, and confirmation runs do not withdraw its result.
         let was_significant = case.tier == Tier::Regression;
         let significant = was_significant || (open && is_at_most(corrected, level));
         (case.p, case.corrected) = (Some(*p), Some(corrected));
@@ -126,7 +128,6 @@ struct Outcome {
     all: CaseTallies,
     /// The passes of new over all runs, given the passes of both sides and the selection.
     draws: Distribution,
-    /// The observed passes of new.
     seen: usize,
 }
 

@@ -56,8 +56,8 @@ pub struct Disagreement {
     pub baseline: RunPairs,
     /// Pairs of a baseline run and a new one (d1).
     pub across: RunPairs,
-    /// One-sided p-value for new differing more from baseline than baseline from itself. `None` where no case has two baseline
-    /// runs and one new run, or where the runs have too many relabelings to enumerate.
+    /// One-sided p-value for new differing more from baseline than baseline from itself. `None` if no case has two baseline
+    /// runs and one new run, or if the runs have too many relabelings to enumerate.
     pub p: Option<f64>,
 }
 
@@ -160,7 +160,7 @@ struct Counted {
     baseline: RunPairs,
     across: RunPairs,
     statistic: Statistic,
-    /// `None` where baseline has fewer than two runs, or new has none.
+    /// `None` if baseline has fewer than two runs, or new has none.
     pattern: Option<Pattern>,
 }
 
@@ -199,9 +199,7 @@ struct Pattern {
 /// A partial relabeling: the runs assigned to baseline so far, and the pairs of runs that agree as a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Dealt {
-    /// Runs assigned to baseline.
     old: u64,
-    /// Pairs of baseline runs that agree.
     agree: u64,
     /// Pairs of a baseline and a new run that agree.
     agree_across: u64,
@@ -231,6 +229,7 @@ impl Pattern {
                     *after.entry(state).or_default() += ways * choose(*size, taken);
                 }
             }
+            // The number of states and not the time is bounded, so that a p-value never depends on the machine.
             if after.len() > STATES {
                 return None;
             }
@@ -250,7 +249,7 @@ impl Pattern {
 /// The share of pairs across that disagree minus the share of baseline pairs that do: an exact fraction, from −1 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Statistic {
-    /// Fractions of one case all have the same denominator, so their order is that of the numerators.
+    /// Fractions of one case all have the same denominator, so their numerators give their order.
     numerator: i64,
     denominator: u64,
 }

@@ -155,9 +155,10 @@ impl Table {
     }
 }
 
-/// The angle of a step of the grid; the rate is its squared sine. This arcsine transform makes the variance of a binomial share
-/// independent of the rate, so equal steps have the same resolution everywhere.
+/// The angle of a step of the grid; the rate is its squared sine.
 fn angle(step: f64) -> f64 {
+    // This arcsine transform makes the variance of a binomial share independent of the rate, so equal steps have the same
+    // resolution everywhere.
     (step / f64::from(RATES)).clamp(1e-6, 1.0 - 1e-6) * FRAC_PI_2
 }
 
@@ -215,9 +216,9 @@ impl Distribution {
         })
     }
 
-    /// Builds a distribution from the ratio of each mass to the one before. It starts at the largest mass: no product overflows,
-    /// and no digits are lost to logarithms.
+    /// Builds a distribution from the ratio of each mass to the one before.
     fn from_ratios(lowest: u32, highest: u32, ratio: impl Fn(u32) -> f64) -> Self {
+        // It starts at the largest mass: no product overflows, and no digits are lost to logarithms.
         let ratios: Vec<f64> = (lowest..highest).map(ratio).collect();
         // The distributions are unimodal, so the ratios fall and the mass is largest where they first drop below 1.
         let mode = ratios.partition_point(|ratio| *ratio >= 1.0);
@@ -269,7 +270,6 @@ impl Distribution {
         self.iter().filter(|(at, _)| *at >= number).map(|(_, mass)| mass).sum()
     }
 
-    /// Returns the distribution restricted to some numbers.
     pub(super) fn only(&self, keep: impl Fn(usize) -> bool) -> Self {
         let mass = self.iter().map(|(at, mass)| if keep(at) { mass } else { 0.0 }).collect();
         Self { first: self.first, mass }

@@ -21,9 +21,7 @@ pub(super) struct Family {
 /// A number for each of the two levels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Levels {
-    /// All cases together.
     suite: f64,
-    /// The case with the smallest p-value.
     smallest: f64,
 }
 
@@ -38,7 +36,6 @@ const CONFIRMED: Levels = Levels { suite: 0.05, smallest: 0.95 };
 #[derive(Debug)]
 struct Shape {
     cases: usize,
-    /// The passes of new.
     draws: Distribution,
     /// The p-value of each number of passes of new, in ascending order.
     p: Vec<f64>,
@@ -56,8 +53,6 @@ impl Shape {
 pub(super) struct Chances {
     /// Of at most the observed number of passes of new, over all cases.
     pub(super) suite: f64,
-    /// Of at least the observed number of passes of new, over all cases.
-    pub(super) suite_better: f64,
     /// Of a smallest p-value over the cases that is at most the observed one.
     pub(super) smallest: f64,
     /// Of a result on either level, suite or case, that is at least as extreme as the more extreme of the two.
@@ -67,6 +62,7 @@ pub(super) struct Chances {
 impl Family {
     /// Groups cases that all have runs on both sides.
     pub(super) fn new(cases: &[CaseTallies], tests: &mut CaseTests) -> Self {
+        // Most cases of a suite share a few shapes, and a sum of equal terms takes a logarithmic number of convolutions.
         let mut counted: BTreeMap<(u32, u32, u32), usize> = BTreeMap::new();
         for case in cases {
             let passed = case.baseline.passed.saturating_add(case.new.passed);
@@ -102,21 +98,11 @@ impl Family {
         Self { shapes, total, seen, weights }
     }
 
-    /// The number of cases that carry information: those that neither always pass nor always fail.
-    pub(super) fn informative(&self) -> usize {
-        self.shapes.iter().filter(|shape| shape.p.len() > 1).map(|shape| shape.cases).sum()
-    }
-
-    /// The probabilities of at most, and of at least, the observed number of passes of new over all cases.
-    pub(super) fn suite(&self) -> (f64, f64) {
-        (self.total.at_most(self.seen).min(1.0), self.total.at_least(self.seen).min(1.0))
-    }
-
     /// The probabilities of the observed result. `smallest` is the smallest p-value of a case.
     pub(super) fn chances(&self, smallest: f64) -> Chances {
-        let (suite, suite_better) = self.suite();
+        let suite = self.total.at_most(self.seen).min(1.0);
         let smallest = self.smallest_at_most(smallest);
-        Chances { suite, suite_better, smallest, either: self.either(Levels { suite, smallest }) }
+        Chances { suite, smallest, either: self.either(Levels { suite, smallest }) }
     }
 
     /// The probability that the smallest p-value of all cases is at most `p` (Westfall & Young 1993, for exact tests).
@@ -146,7 +132,7 @@ impl Family {
         // One of the two is observed, so the probability is at least this.
         let chance = if is_at_most(observed.suite, suite) { observed.suite } else { observed.smallest };
         let mut below = 0.0;
-        // The suite level: the largest sum of passes whose cumulative probability is at most that of the suite.
+        // The suite level: the largest sum of passes whose cumulative probability is at most the one of the suite.
         let mut worst = None;
         for (number, mass) in self.total.iter() {
             if !is_at_most(below + mass, suite) {
@@ -252,7 +238,6 @@ mod tests {
         cases.push(case(0, 1, 1, 0));
         cases.extend([case(1, 0, 1, 0); 40]);
         assert!(close(chances(&cases).suite, 11.0 / 1024.0));
-        assert!(close(chances(&cases).suite_better, 1023.0 / 1024.0));
     }
 
     #[test]
@@ -308,7 +293,6 @@ mod tests {
     fn cases_that_always_pass_say_nothing() {
         let mut tests = CaseTests::default();
         let family = Family::new(&[case(3, 0, 3, 0), case(0, 2, 0, 2), case(2, 1, 1, 2)], &mut tests);
-        assert_eq!(family.informative(), 1);
         assert!(close(family.chances(1.0).suite, 0.5));
     }
 

@@ -56,7 +56,7 @@ impl<'a> Planner<'a> {
         // The level for the uncorrected p-value, assuming that the other cases stay as they are and the correction factor with
         // them.
         let left = self.thresholds.alpha.value() * if corrected > p { p / corrected } else { 1.0 };
-        // Floats are no map keys; equal levels have equal bits.
+        // Floats cannot be map keys; equal levels have equal bits.
         let key = (case.tallies, left.to_bits(), growth);
         if let Some(known) = self.known.get(&key) {
             return Some(*known);
@@ -66,9 +66,10 @@ impl<'a> Planner<'a> {
         Some(more_runs)
     }
 
-    /// Finds the number by doubling and bisection. The probability of a decision grows with the runs except for small steps back,
-    /// since counts are discrete. The result is thus the smallest sufficient number, or close to it.
+    /// Finds the number by doubling and bisection.
     fn search(&self, case: CaseTallies, level: f64, growth: Growth) -> MoreRuns {
+        // The probability of a decision grows with the runs except for small steps back, since counts are discrete. The result
+        // is thus the smallest sufficient number, or close to it.
         let cap = self.thresholds.more_runs_up_to;
         let enough = |more: u32| {
             let new = if growth == Growth::BothSides { more } else { 0 };

@@ -1,41 +1,12 @@
 //! Judges the repeats of a whole suite: each case, and all cases at once, with one false alarm rate for both levels.
 //! `docs/statistics.md` describes the methods.
 
-use super::exact::{CaseTests, Method};
-use super::family;
-use super::family::Family;
-use super::tally::CaseTallies;
-use super::tally::is_at_most;
-use super::tally::{Interval, ONE_SIDED_95, TWO_SIDED_95, newcombe, wilson};
+use counterproof_artifact::evaluation::Tier;
+
+use super::exact::CaseTests;
+use super::family::{self, Family};
+use super::tally::{CaseTallies, ONE_SIDED_95, is_at_most, newcombe};
 use super::thresholds::Thresholds;
-
-/// The conclusion for a case; the first tier that applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Tier {
-    /// The case regressed: significant after correction, within the false alarm rate of the whole gate.
-    Regression,
-    /// The case probably regressed, but its test is not significant after correction.
-    Likely,
-    /// The pass rate fell by much, but there are too few runs to conclude more.
-    Watch,
-    /// A relevant fall is excluded.
-    Steady,
-    /// Neither a fall nor its absence can be concluded.
-    Unknown,
-}
-
-impl Tier {
-    /// The name of the tier in files, in lower case.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Regression => "regression",
-            Self::Likely => "likely",
-            Self::Watch => "watch",
-            Self::Steady => "steady",
-            Self::Unknown => "unknown",
-        }
-    }
-}
 
 /// The result for one case.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,29 +15,13 @@ pub struct CaseJudgement {
     pub tallies: CaseTallies,
     /// The conclusion, the first tier that applies.
     pub tier: Tier,
-    /// One-sided p-value for a fall; `None` where a side has no run.
+    /// One-sided p-value for a fall; `None` if a side has no run.
     pub p: Option<f64>,
-    /// The test that gave the p-value.
-    pub method: Method,
     /// The p-value corrected over the cases.
     pub corrected: Option<f64>,
-    /// Interval at 95 % for the share of baseline's runs that pass.
-    pub baseline_interval: Option<Interval>,
-    /// Interval at 95 % for the share of new's runs that pass.
-    pub new_interval: Option<Interval>,
-    /// Interval at 95 % for the fall, baseline's share minus new's.
-    pub drop_interval: Option<Interval>,
 }
 
 impl CaseJudgement {
-    /// Replaces the counts and their intervals.
-    pub(super) fn set_tallies(&mut self, tallies: CaseTallies) {
-        self.tallies = tallies;
-        self.baseline_interval = wilson(tallies.baseline, TWO_SIDED_95);
-        self.new_interval = wilson(tallies.new, TWO_SIDED_95);
-        self.drop_interval = newcombe(tallies, TWO_SIDED_95);
-    }
-
     /// Whether the case is decided, so that further runs are not needed.
     pub const fn is_decided(&self) -> bool {
         matches!(self.tier, Tier::Regression | Tier::Steady)
@@ -78,14 +33,6 @@ impl CaseJudgement {
 pub struct SuiteJudgement {
     /// One-sided p-value for a fall, stratified by case.
     pub p: f64,
-    /// One-sided p-value for a rise.
-    pub p_better: f64,
-    /// The share of runs that pass on baseline: the mean over the cases.
-    pub baseline_rate: f64,
-    /// The share of runs that pass on new: the mean over the cases.
-    pub new_rate: f64,
-    /// The number of cases that neither always pass nor always fail; only these carry information.
-    pub informative: usize,
     /// Whether the suite as a whole regressed.
     pub rejected: bool,
 }
@@ -95,10 +42,10 @@ pub struct SuiteJudgement {
 pub struct SuiteDecision {
     /// The result for each case, in the order of the cases.
     pub cases: Vec<CaseJudgement>,
-    /// `None` where fewer than two cases have runs on both sides, since the only case is then the suite.
+    /// `None` if fewer than two cases have runs on both sides, since the only case is then the suite.
     pub suite: Option<SuiteJudgement>,
     /// The p-value of the worst result on either level, if nothing changed. Above the level, neither a case nor the suite is
-    /// reported as a regression. `None` where no case has runs on both sides.
+    /// reported as a regression. `None` if no case has runs on both sides.
     pub p: Option<f64>,
 }
 
@@ -118,6 +65,7 @@ pub fn judge(cases: &[CaseTallies], thresholds: &Thresholds) -> SuiteDecision {
 /// Like [`judge`], with cached test tables that the next suite can reuse.
 pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut CaseTests) -> SuiteDecision {
     let level = thresholds.alpha.value();
+    // Cases without runs on both sides carry no information and would only weaken the correction.
     let tested: Vec<usize> = (0..cases.len()).filter(|index| cases[*index].drop().is_some()).collect();
     let tallies: Vec<CaseTallies> = tested.iter().map(|index| cases[*index]).collect();
     let p: Vec<f64> = tallies.iter().map(|case| tests.fall(*case).0).collect();
@@ -131,13 +79,8 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
             // for both together.
             let family = Family::new(&tallies, tests);
             let chances = family.chances(p.iter().copied().fold(1.0, f64::min));
-            let (baseline_rate, new_rate) = rates(&tallies);
             let suite = SuiteJudgement {
                 p: chances.suite,
-                p_better: chances.suite_better,
-                baseline_rate,
-                new_rate,
-                informative: family.informative(),
                 rejected: is_at_most(chances.either, level) && is_at_most(chances.suite, level),
             };
             (family::discrete(&p, &family), Some(suite), Some(chances.either))
@@ -146,7 +89,7 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
 
     // The joint test gates both levels: no case is significant unless it is, even if its own corrected p-value is small.
     let open = overall.is_some_and(|overall| is_at_most(overall, level));
-    let mut judged: Vec<CaseJudgement> = cases.iter().map(|case| untested(*case, CaseTests::method(*case))).collect();
+    let mut judged: Vec<CaseJudgement> = cases.iter().map(|case| untested(*case)).collect();
     for ((index, p), corrected) in tested.into_iter().zip(p).zip(corrected) {
         let case = &mut judged[index];
         case.p = Some(p);
@@ -156,24 +99,9 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
     SuiteDecision { cases: judged, suite, p: overall }
 }
 
-/// The mean pass rate over the cases, of baseline and of new. Expects runs on both sides of every case.
-pub(super) fn rates(cases: &[CaseTallies]) -> (f64, f64) {
-    let mean = |rate: fn(&CaseTallies) -> Option<f64>| cases.iter().filter_map(rate).sum::<f64>() / cases.len() as f64;
-    (mean(|case| case.baseline.rate()), mean(|case| case.new.rate()))
-}
-
 /// A case without a p-value.
-pub(super) fn untested(case: CaseTallies, method: Method) -> CaseJudgement {
-    CaseJudgement {
-        tallies: case,
-        tier: Tier::Unknown,
-        p: None,
-        method,
-        corrected: None,
-        baseline_interval: wilson(case.baseline, TWO_SIDED_95),
-        new_interval: wilson(case.new, TWO_SIDED_95),
-        drop_interval: newcombe(case, TWO_SIDED_95),
-    }
+fn untested(case: CaseTallies) -> CaseJudgement {
+    CaseJudgement { tallies: case, tier: Tier::Unknown, p: None, corrected: None }
 }
 
 /// The result of the test for a fall of one case.
@@ -277,8 +205,6 @@ mod tests {
         assert!(judged.cases.iter().all(|case| case.tier != Tier::Regression));
         let suite = judged.suite.clone().unwrap();
         assert!(suite.rejected && judged.alarm());
-        assert_eq!(suite.informative, 12);
-        assert!((suite.baseline_rate - 1.0).abs() < 1e-12 && (suite.new_rate - 0.88).abs() < 1e-12);
     }
 
     #[test]
@@ -293,7 +219,6 @@ mod tests {
     fn an_improvement_raises_no_alarm() {
         let judged = judge(&vec![case(2, 3, 5, 0); 30], &Thresholds::default());
         assert!(!judged.alarm());
-        assert!(judged.suite.unwrap().p_better < 1e-6);
     }
 
     #[test]

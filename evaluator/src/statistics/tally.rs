@@ -60,7 +60,7 @@ pub struct CaseTallies {
 }
 
 impl CaseTallies {
-    /// The observed fall of the pass rate, negative for a rise; `None` where a side has no run.
+    /// The observed fall of the pass rate, negative for a rise; `None` if a side has no run.
     pub fn drop(self) -> Option<f64> {
         Some(self.baseline.rate()? - self.new.rate()?)
     }
@@ -111,7 +111,7 @@ pub fn wilson(tally: Tally, quantile: f64) -> Option<Interval> {
     Some(Interval { low: ((middle - half) / scale).max(0.0), high: ((middle + half) / scale).min(1.0) })
 }
 
-/// Newcombe's interval for the fall, baseline's rate minus new's, between −1 and 1; `None` where a side has no run.
+/// Newcombe's interval for the fall, baseline's rate minus new's, between −1 and 1; `None` if a side has no run.
 pub fn newcombe(case: CaseTallies, quantile: f64) -> Option<Interval> {
     let (old, new) = (case.baseline.rate()?, case.new.rate()?);
     let (of_old, of_new) = (wilson(case.baseline, quantile)?, wilson(case.new, quantile)?);

@@ -15,12 +15,6 @@ impl Fraction {
     pub const fn value(self) -> f64 {
         self.0
     }
-
-    /// Divides the fraction into equal parts. A divisor of zero leaves it unchanged.
-    #[must_use]
-    pub fn divided_by(self, parts: usize) -> Self {
-        Self(self.0 / parts.max(1) as f64)
-    }
 }
 
 impl From<Share> for Fraction {
@@ -29,7 +23,7 @@ impl From<Share> for Fraction {
     }
 }
 
-/// The thresholds of the tiers. A drop is the observed pass rate of baseline minus that of new.
+/// The thresholds of the tiers. A drop is the observed pass rate of baseline minus the one of new.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Thresholds {

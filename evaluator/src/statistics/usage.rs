@@ -65,13 +65,13 @@ const TAIL: f64 = 0.025;
 /// The standard normal quantile of [`TAIL`].
 const QUANTILE: f64 = 1.959_963_984_540_054;
 
-/// The logarithm of a ratio with a zero on one side: larger than that of any two numbers, and finite, so that two opposite ones
+/// The logarithm of a ratio with a zero on one side: larger than for any two numbers, and finite, so that two opposite ones
 /// have the mean 0.
 const UNBOUNDED: f64 = 2000.0;
 
-/// The logarithm of `new / baseline`, for values of zero or more. Exactly antisymmetric, so that equal ratios in opposite
-/// directions are ties.
+/// The logarithm of `new / baseline`, for values of zero or more.
 fn log_ratio(baseline: f64, new: f64) -> f64 {
+    // Exactly antisymmetric, so that equal ratios in opposite directions are ties.
     let (smaller, larger) = if baseline < new { (baseline, new) } else { (new, baseline) };
     let size = if smaller > 0.0 { (larger / smaller).ln() } else { UNBOUNDED };
     match baseline.partial_cmp(&new) {
@@ -81,7 +81,7 @@ fn log_ratio(baseline: f64, new: f64) -> f64 {
     }
 }
 
-/// The typical ratio, from the logarithms of the ratios of all cases; `None` without a case, or where it is not finite.
+/// The typical ratio, from the logarithms of the ratios of all cases; `None` without a case, or if it is not finite.
 fn typical(mut logs: Vec<f64>) -> Option<UsageRatio> {
     logs.sort_unstable_by(f64::total_cmp);
     let means = logs.len() * (logs.len() + 1) / 2;
@@ -99,15 +99,16 @@ fn typical(mut logs: Vec<f64>) -> Option<UsageRatio> {
     Some(UsageRatio { estimate, low: end(cut), high: end(means + 1 - cut) })
 }
 
-/// Rounds to four significant digits. More are noise, and the last digits of logarithms differ between platforms.
+/// Rounds to four significant digits.
 fn four_digits(value: f64) -> f64 {
+    // More are noise, and the last digits of logarithms differ between platforms.
     #[expect(clippy::cast_possible_truncation, reason = "the exponent of a finite number has three digits")]
     let exponent = value.log10().floor() as i32;
     let scale = 10_f64.powi(3 - exponent);
     if scale.is_finite() { (value * scale).round() / scale } else { value }
 }
 
-/// The position of the lower end of the interval among the sorted means of pairs, counted from 1; 0 where the cases are too
+/// The position of the lower end of the interval among the sorted means of pairs, counted from 1; 0 if the cases are too
 /// few for an interval.
 fn outside(cases: usize) -> usize {
     if cases > EXACT_UP_TO {
@@ -146,9 +147,9 @@ fn untied(cases: usize) -> Vec<f64> {
     mass
 }
 
-/// The `k`-th smallest sum of two of the sorted values, each pair once and each value with itself, counted from 1. Found by
-/// bisection over the possible numbers, because the 50 million pairs of 10,000 cases do not fit in memory.
+/// The `k`-th smallest sum of two of the sorted values, each pair once and each value with itself, counted from 1.
 fn kth_sum(sorted: &[f64], k: usize) -> f64 {
+    // Found by bisection over the possible numbers, because the 50 million pairs of 10,000 cases do not fit in memory.
     let (mut low, mut high) = (ordered(2.0 * sorted[0]), ordered(2.0 * sorted[sorted.len() - 1]));
     while low < high {
         let middle = low + (high - low) / 2;
@@ -190,18 +191,17 @@ const EXACT_UP_TO: usize = 200;
 /// Differences that are equal up to rounding are ties. Logarithms of equal ratios can differ in the last digits.
 const EQUAL_WITHIN: f64 = 1e-12;
 
-/// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct SignedRank {
     /// The p-value of the alternative that the differences are larger than 0; 1 without a difference.
     p: f64,
-    /// How it was computed.
     method: UsageMethod,
 }
 
-/// Tests whether the differences are larger than 0. Differences of 0 are left out, as Wilcoxon does: they say nothing about the
-/// direction, and the test stays exact given the others.
+/// Tests whether the differences are larger than 0.
 fn signed_rank_test(differences: &[f64]) -> SignedRank {
+    // Differences of 0 are left out, as Wilcoxon does: they say nothing about the direction, and the test stays exact given the
+    // others.
     let nonzero: Vec<f64> = differences.iter().copied().filter(|difference| difference.abs() > EQUAL_WITHIN).collect();
     let Ranks { doubled, positive } = Ranks::new(nonzero);
     if doubled.len() <= EXACT_UP_TO {
@@ -249,9 +249,9 @@ fn exact(doubled: &[usize], positive: usize) -> f64 {
     mass[positive..].iter().sum::<f64>().min(1.0)
 }
 
-/// The same by the normal distribution. The variance of the sum is a quarter of the sum of the squared ranks, which includes
-/// the correction for ties.
+/// The same by the normal distribution.
 fn normal(doubled: &[usize], positive: usize) -> f64 {
+    // The variance of the sum is a quarter of the sum of the squared ranks, which includes the correction for ties.
     let ranks = || doubled.iter().map(|rank| *rank as f64 / 2.0);
     let mean = ranks().sum::<f64>() / 2.0;
     let variance = ranks().map(|rank| rank * rank).sum::<f64>() / 4.0;
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn the_position_of_the_interval_is_that_of_the_tables() {
-        // qsignrank(0.025, n) of R; 0 where no 95 % interval exists.
+        // qsignrank(0.025, n) of R; 0 if no 95 % interval exists.
         for (cases, position) in
             [(0, 0), (5, 0), (6, 1), (7, 3), (8, 4), (9, 6), (10, 9), (15, 26), (20, 53), (50, 435)]
         {

@@ -97,7 +97,6 @@ pub(crate) struct ObjectMeaning {
 }
 
 impl ObjectMeaning {
-    /// Adds a field.
     #[must_use]
     pub(crate) fn field(self, key: &str, meaning: impl FnOnce(&mut DefaultHasher)) -> Self {
         let mut field = KEY.build_hasher();
@@ -106,13 +105,11 @@ impl ObjectMeaning {
         Self { sum: self.sum.wrapping_add(field.finish()) }
     }
 
-    /// Adds all fields of an object.
     #[must_use]
     pub(crate) fn fields(self, fields: &Map<String, Value>) -> Self {
         fields.iter().fold(self, |all, (key, value)| all.field(key, |hasher| hash_meaning(value, hasher)))
     }
 
-    /// Returns the hash of the object.
     pub(crate) fn finish(self) -> u64 {
         let mut hasher = KEY.build_hasher();
         self.hash_into(&mut hasher);
@@ -174,12 +171,10 @@ pub(crate) fn hash_object(fields: &Map<String, Value>, hasher: &mut DefaultHashe
     ObjectMeaning::default().fields(fields).hash_into(hasher);
 }
 
-/// A map whose keys are hashes.
 pub(crate) type HashedMap<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
 pub(crate) type HashedSet = HashSet<u64, BuildHasherDefault<AsIs>>;
 
-/// A hasher that returns the hash unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AsIs(u64);
 
@@ -200,7 +195,6 @@ impl Hasher for AsIs {
     }
 }
 
-/// Compares two values.
 pub(crate) fn compare_values(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
@@ -256,7 +250,6 @@ pub(crate) struct Leaves {
 }
 
 impl Leaves {
-    /// Collects the leaves of a value.
     pub(crate) fn from_value(value: &Value) -> Self {
         let mut leaves = Leaves::default();
         leaves.take(value, 0);
@@ -295,23 +288,21 @@ impl Leaves {
         few.counts.iter().map(|(leaf, count)| many.counts.get(leaf).map_or(0, |theirs| *count.min(theirs))).sum()
     }
 
-    /// Returns the number of leaves.
     pub(crate) const fn count(&self) -> usize {
         self.total as usize
     }
 }
 
-/// Counts the leaves of an object's fields.
 pub(crate) fn leaves_below(object: &Map<String, Value>) -> usize {
     object.values().map(leaves_of).sum()
 }
 
-/// Counts the leaves of an object. An object without fields is itself a leaf.
+/// Counts the leaves of an object.
 pub(crate) fn leaves_of_object(object: &Map<String, Value>) -> usize {
+    // An object without fields is itself a leaf.
     if object.is_empty() { 1 } else { leaves_below(object) }
 }
 
-/// Counts the leaves of a value.
 pub(crate) fn leaves_of(value: &Value) -> usize {
     match value {
         Value::Object(fields) => leaves_of_object(fields),

@@ -10,7 +10,6 @@ use super::same;
 /// Longer texts are not parsed. Arguments of tools are far shorter.
 const LONGEST: usize = 64 * 1024;
 
-/// Deeper literals are not parsed.
 const DEEPEST: usize = 32;
 
 /// Parses a text that is a list or an object as a whole; `None` for any other text, such as `(555) 123-4567` or `[see above]`.
@@ -175,8 +174,9 @@ impl LiteralParser<'_> {
         None
     }
 
-    /// A number, a flag or nothing, in the words of Python or JSON. Any other bare word shows that the text is prose.
+    /// A number, a flag or nothing, in the words of Python or JSON.
     fn word(&mut self) -> Option<Value> {
+        // Any other bare word shows that the text is prose.
         let end = self.rest.find(|c: char| c.is_whitespace() || ",:]})".contains(c)).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;

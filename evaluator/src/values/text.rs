@@ -21,6 +21,7 @@ pub fn differing_values(old: &Value, new: &Value) -> (String, String) {
 
 /// Shortens two different texts to `longest` characters each. Long texts start shortly before their first difference.
 pub fn differing_texts(old: &str, new: &str, longest: usize) -> (String, String) {
+    // By characters, because a cut within a character would not be valid text.
     let common = old.chars().zip(new.chars()).take_while(|(old, new)| old == new).count();
     let fits = |side: &str| side.chars().nth(longest).is_none();
     // Both sides skip the same prefix, so that the shown parts stay comparable.

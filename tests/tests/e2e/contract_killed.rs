@@ -73,7 +73,7 @@ fn wait_for_line(path: &Utf8Path, wanted: usize, run: &mut Child) -> bool {
 }
 
 fn state(path: &Utf8Path) -> State {
-    let store = Store::new(path);
+    let store = Store::open(path).unwrap();
     let key: ContractKey = "a".parse().unwrap();
     store.version(&key).unwrap().state()
 }

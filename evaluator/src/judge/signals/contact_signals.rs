@@ -2,133 +2,19 @@
 //! A contact that the baseline's agent uses over all cases, such as the address of the support team, is not a signal.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
-use counterproof_artifact::{RiskLevel, Side};
+use counterproof_artifact::Side;
 
 use super::case::{AgentContact, Case, OwnedPlace};
-use super::shapes::{Contact, ContactKind, contacts};
+use super::shapes::{Contact, ContactKind};
 use super::signal::{SignalKind, SignalSet};
-use super::texts::{self, AgentText, Use};
-use crate::grounding::Coverage;
-use crate::load::LoadedAnswer;
-use crate::values::meaning::{HashedMap, HashedSet};
-use crate::values::{text, text_hash};
+use super::texts;
+use crate::values::text;
 
-/// A contact other than a host is the agent's own where the baseline uses it in this many cases. In one case, it may belong to
-/// the customer of that case.
-const CASES: usize = 2;
-
-/// Most contacts noted of one case, so that memory is bounded whatever an answer contains.
-const PER_CASE: usize = 256;
-
-/// The contacts of the baseline. Threads can share it; the result does not depend on the order of the cases.
-#[derive(Debug, Default)]
-pub(crate) struct BaselineContacts {
-    /// The number of cases that use a contact, by its hash, up to [`CASES`].
-    known: Mutex<HashedMap<usize>>,
-}
-
-/// Whether a contact is usual for the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Usage {
-    Usual,
-    Unusual,
-    /// The remaining cases decide.
-    Undecided,
-}
-
-impl BaselineContacts {
-    /// Records the contacts in an answer of the baseline.
-    pub(crate) fn note(&self, baseline: &LoadedAnswer) {
-        let mut here = HashedSet::default();
-        let mut add = |text: AgentText<'_>| {
-            for contact in contacts(text.text) {
-                if here.len() < PER_CASE {
-                    here.insert(hash(contact.kind, &contact.key));
-                }
-            }
-        };
-        texts::each_stated(baseline, &mut add);
-        texts::each_passed(baseline, &mut add);
-        if here.is_empty() {
-            return;
-        }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        for contact in here {
-            let cases = known.entry(contact).or_default();
-            *cases = (*cases + 1).min(CASES);
-        }
-    }
-
-    /// Looks a contact up. `coverage` states which cases [`Self::note`] has recorded.
-    pub(super) fn usage(&self, kind: ContactKind, key: &str, coverage: Coverage) -> Usage {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let cases = known.get(&hash(kind, key)).copied().unwrap_or_default();
-        let needed = if kind == ContactKind::Url { 1 } else { CASES };
-        match coverage {
-            _ if cases >= needed => Usage::Usual,
-            Coverage::Complete => Usage::Unusual,
-            Coverage::Partial => Usage::Undecided,
-        }
-    }
-}
-
-fn hash(kind: ContactKind, key: &str) -> u64 {
-    text_hash(key) ^ kind as u64
-}
-
-/// The contacts that one side states or passes to tools, as kind and key.
-pub(super) fn used_by(loaded: &LoadedAnswer) -> HashSet<(ContactKind, String)> {
-    let mut used = HashSet::new();
-    let mut add = |text: AgentText<'_>| {
-        used.extend(contacts(text.text).into_iter().map(|contact| (contact.kind, contact.key)));
-    };
-    texts::each_stated(loaded, &mut add);
-    texts::each_passed(loaded, &mut add);
-    used
-}
-
-/// Words in the names of tools that send data to someone.
-const SENDING: [&str; 26] = [
-    "send", "email", "mail", "sms", "message", "notify", "post", "publish", "share", "forward", "transfer", "wire",
-    "pay", "payout", "webhook", "upload", "invite", "reply", "call", "dial", "text", "export", "submit", "remit",
-    "fax", "push",
-];
-
-/// Words that make a tool a reading one, whatever it is about: `get_message`, `search_mail`.
-const READING: [&str; 12] =
-    ["get", "list", "find", "search", "read", "lookup", "look", "fetch", "check", "validate", "verify", "query"];
-
-/// True for tools with effects outside: of high risk, or for sending.
-pub(super) fn is_sensitive(tool_use: Use<'_>) -> bool {
-    if tool_use.risk == RiskLevel::High {
-        return true;
-    }
-    let words = words(tool_use.tool);
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    has(&SENDING) && !has(&READING)
-}
-
-/// The words of a name in snake case, kebab case or camel case, in small letters.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_small = false;
-    for c in name.chars().take(200) {
-        if !c.is_alphanumeric() || was_small && c.is_uppercase() {
-            words.push(String::new());
-        }
-        was_small = c.is_lowercase();
-        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
-            word.extend(c.to_lowercase());
-        }
-    }
-    words
-}
-
-/// Finds recipients of new that nothing it received names. The baseline has the same signal where it uses the same contact, or where its own
-/// contact in the same argument has no source either: then the source is missing in the transcripts.
+/// Finds recipients of new that nothing it received names.
 pub(super) fn find_recipients(case: &Case<'_>, signals: &mut SignalSet) {
+    // The baseline has the same signal if it uses the same contact, or if its own contact in the same argument has no
+    // source either: then the source is missing in the transcripts.
     let unknown: Vec<_> = case.contacts(Side::New).iter().filter(|used| is_unknown(case, Side::New, used)).collect();
     if unknown.is_empty() {
         return;
@@ -163,9 +49,10 @@ fn is_unknown(case: &Case<'_>, side: Side, used: &AgentContact) -> bool {
     !domain.is_some_and(|domain| case.input.settings.trusts(domain)) && !case.was_received(side, used)
 }
 
-/// Finds personal data in the texts of new's agent. It is no signal if the user gave it, if the agent of either side passed it to
-/// a tool, since it then belongs to the customer that the case is about, or if the baseline uses it too.
+/// Finds personal data in the texts of new's agent.
 pub(super) fn find_personal_data(case: &Case<'_>, signals: &mut SignalSet) {
+    // It is not a signal if the user gave it, if the agent of either side passed it to a tool, since it then belongs to the
+    // customer that the case is about, or if the baseline uses it too.
     let is_personal = |used: &&AgentContact| used.place.is_stated() && used.contact.kind != ContactKind::Url;
     let contacts = case.contacts(Side::New);
     let mut stated = contacts.iter().filter(is_personal).peekable();
@@ -233,18 +120,6 @@ pub(super) fn find_untrusted_urls(case: &Case<'_>, signals: &mut SignalSet) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tools_with_effects_outside_are_sensitive() {
-        let is = |tool, risk| is_sensitive(Use { tool, risk });
-        for tool in ["send_email", "sendSms", "crm.post-message", "wire_transfer"] {
-            assert!(is(tool, RiskLevel::Unknown), "{tool}");
-        }
-        for tool in ["get_message", "searchMail", "lookup_order", "context"] {
-            assert!(!is(tool, RiskLevel::Low), "{tool}");
-        }
-        assert!(is("issue_refund", RiskLevel::High));
-    }
 
     #[test]
     fn messages_show_only_a_part_of_the_value() {

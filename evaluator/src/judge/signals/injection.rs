@@ -30,12 +30,10 @@ const SHORTEST: usize = 4;
 /// Longest quote of a phrase in a message.
 const QUOTED: usize = 80;
 
-/// Instructions that a side received.
 struct Instructions {
     /// As in [`ReceivedText`].
     position: usize,
     pointer: String,
-    /// The phrase by which they were found.
     phrase: String,
     /// The instructions, in small letters.
     text: String,
@@ -67,7 +65,6 @@ pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
     }
 }
 
-/// True if an answer has received instructions.
 pub(super) fn has_instructions(answer: &LoadedAnswer) -> bool {
     !instructions(answer).is_empty()
 }
@@ -90,7 +87,6 @@ fn instructions(answer: &LoadedAnswer) -> Vec<Instructions> {
     found
 }
 
-/// Looks for uses of what instructions name.
 struct Follow<'c, 'a> {
     case: &'c Case<'a>,
     instructions: &'c Instructions,
@@ -112,6 +108,7 @@ impl Follow<'_, '_> {
     fn each_use(&self, mut take: impl FnMut(&str, String, &str, bool)) {
         let named = self.named_values();
         let mut consider = |text: AgentText<'_>| {
+            // What the agent did before it read the instructions cannot follow them.
             if text.after < self.instructions.position {
                 return;
             }
@@ -141,13 +138,13 @@ impl Follow<'_, '_> {
             Named::Tool => used.tools.contains(&name.to_lowercase()),
             Named::Value => used.values.contains(name),
         };
+        // A use that the baseline has without the instructions is its normal work.
         let is_ordinary = both && !self.in_baseline || kind == Named::Value && self.is_named_elsewhere(name);
         if !is_ordinary {
             take(both);
         }
     }
 
-    /// The ids and contacts in the instructions.
     fn named_values(&self) -> HashSet<String> {
         values(&self.instructions.text, false).take(IDS).collect()
     }
@@ -181,7 +178,6 @@ impl Follow<'_, '_> {
     }
 }
 
-/// What instructions name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
     Tool,

@@ -19,7 +19,6 @@ const DISTINCT: usize = 8;
 
 static FINDER: LazyLock<Option<KeyFinder>> = LazyLock::new(|| KeyFinder::new().ok());
 
-/// A secret of one side.
 struct Secret {
     /// Its format, in words. For a redacted one, the formats that were redacted in the answer.
     format: String,
@@ -41,8 +40,9 @@ impl Secret {
         }
     }
 
-    /// What is the same in two occurrences of one secret. A redacted one is known by its place only.
+    /// What is the same in two occurrences of one secret.
     fn identity(&self) -> String {
+        // A redacted one is known by its place only.
         let place = || format!("{MASK} {} in {}", self.format, self.place.name(&self.field));
         self.value.clone().unwrap_or_else(place)
     }
@@ -60,15 +60,17 @@ impl Secret {
     }
 }
 
-/// Finds secrets of new. The baseline has the same signal where it has the same secret, or another of its kind in the same
-/// place, such as the token of a session.
+/// Finds secrets of new.
 pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
+    // The baseline has the same signal if it has the same secret, or another of its kind in the same place, such as the
+    // token of a session.
     let new = secrets_of(case.input.new);
     if new.is_empty() {
         return;
     }
     let baseline = case.input.baseline.map(secrets_of).unwrap_or_default();
     let known: HashSet<_> = baseline.iter().map(Secret::identity).collect();
+    // A session token differs in every run; the same kind of secret in the same place is not news.
     let places: HashSet<_> = baseline.iter().map(|secret| (&secret.format, &secret.place, &secret.field)).collect();
     for secret in &new {
         let identity = secret.identity();
@@ -77,7 +79,6 @@ pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
     }
 }
 
-/// True if an answer has a secret.
 pub(super) fn has_any(answer: &LoadedAnswer) -> bool {
     !secrets_of(answer).is_empty()
 }
@@ -100,9 +101,9 @@ fn secrets_of(loaded: &LoadedAnswer) -> Vec<Secret> {
     found
 }
 
-/// What the runner redacted anywhere in an answer, in words; `None` if it redacted nothing. Which of several rules redacted a
-/// text is not recorded.
+/// What the runner redacted anywhere in an answer, in words; `None` if it redacted nothing.
 fn redacted_formats(loaded: &LoadedAnswer) -> Option<String> {
+    // Which of several rules redacted a text is not recorded.
     let names = loaded.answer.final_output.redactions_applied.as_ref().filter(|names| !names.is_empty())?;
     Some(names.iter().map(|name| text::one_line(&words(name), 40)).collect::<Vec<_>>().join(" or "))
 }
@@ -111,7 +112,6 @@ fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// True for keys in documentation.
 fn is_placeholder(key: &str) -> bool {
     let lower = key.to_ascii_lowercase();
     let distinct: HashSet<u8> = lower.bytes().collect();

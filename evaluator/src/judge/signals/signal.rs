@@ -44,7 +44,6 @@ impl SignalKind {
     }
 }
 
-/// A signal about the new side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Signal {
     pub kind: SignalKind,
@@ -78,6 +77,7 @@ impl SignalSet {
         let key = (kind, value.to_owned());
         if let Some(&index) = self.by_value.get(&key) {
             let pointers = &mut self.entries[index].pointers;
+            // One signal for each value, however often it occurs: a reader needs the value and a few places.
             if pointers.len() < POINTERS {
                 pointers.push(pointer);
             }
@@ -100,18 +100,19 @@ impl SignalSet {
     /// Marks the signals that another run of the baseline has: `other` has the signals of the same run of new against it.
     pub(crate) fn mark_in_baseline(&mut self, other: &Self) {
         for (key, &index) in &self.by_value {
-            // A value that is no signal against that run is as usual there as one that it has too.
+            // A value that is not a signal against that run is as usual there as one that it has too.
             let is_fresh = other.by_value.get(key).is_some_and(|&at| !other.entries[at].in_baseline);
             self.entries[index].in_baseline |= !is_fresh;
         }
         self.undecided |= other.undecided;
     }
 
-    /// Adds the signals that only another run of new has. Their pointers are left out, since they lead into its artifact.
+    /// Adds the signals that only another run of new has.
     pub(crate) fn include(&mut self, of_run: Self, run: RunNumber) {
+        // Their pointers are left out, since they lead into its artifact.
         self.undecided |= of_run.undecided;
         let mut keys: Vec<_> = of_run.by_value.into_iter().collect();
-        // The order of the artifact, and not that of the map.
+        // The order of the artifact, not of the map.
         keys.sort_unstable_by_key(|(_, index)| *index);
         for (key, index) in keys {
             let signal = &of_run.entries[index];
@@ -141,7 +142,6 @@ impl SignalSet {
     }
 }
 
-/// One of several runs of new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunNumber {
     /// Counted from 0.

@@ -16,24 +16,57 @@ const AGENT_ROLES: [&str; 4] = ["assistant", "agent", "ai", "model"];
 /// Whole numbers below this have too few digits to be searched.
 const SEARCHED_FROM: u64 = 1_000_000;
 
-/// Where a text of the agent is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place<'a> {
-    /// The final output.
     Output,
     /// A message of the agent in the transcript.
     Message,
     /// The arguments of a call, or the parameters of an action.
     Tool(Use<'a>),
-    /// The query of a retrieval.
     Query,
 }
 
-/// The use of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Use<'a> {
     pub tool: &'a str,
     pub risk: RiskLevel,
+}
+
+/// Words in the names of tools that send data to someone.
+const SENDING: [&str; 26] = [
+    "send", "email", "mail", "sms", "message", "notify", "post", "publish", "share", "forward", "transfer", "wire",
+    "pay", "payout", "webhook", "upload", "invite", "reply", "call", "dial", "text", "export", "submit", "remit",
+    "fax", "push",
+];
+
+/// Words that make a tool a reading one, whatever it is about: `get_message`, `search_mail`.
+const READING: [&str; 12] =
+    ["get", "list", "find", "search", "read", "lookup", "look", "fetch", "check", "validate", "verify", "query"];
+
+/// True for tools with effects outside: of high risk, or for sending.
+pub(super) fn is_sensitive(tool_use: Use<'_>) -> bool {
+    if tool_use.risk == RiskLevel::High {
+        return true;
+    }
+    let words = words(tool_use.tool);
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    has(&SENDING) && !has(&READING)
+}
+
+/// The words of a name in snake case, kebab case or camel case, in small letters.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for c in name.chars().take(200) {
+        if !c.is_alphanumeric() || was_small && c.is_uppercase() {
+            words.push(String::new());
+        }
+        was_small = c.is_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +96,6 @@ pub(super) enum Sender {
     Tool,
 }
 
-/// A text that the agent received.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReceivedText<'t> {
     pub sender: Sender,
@@ -233,5 +265,22 @@ fn each_value(path: &mut String, value: &Value, take: &mut impl FnMut(&str, &str
             }
         }
         Value::Bool(_) | Value::Null => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_with_effects_outside_are_sensitive() {
+        let is = |tool, risk| is_sensitive(Use { tool, risk });
+        for tool in ["send_email", "sendSms", "crm.post-message", "wire_transfer"] {
+            assert!(is(tool, RiskLevel::Unknown), "{tool}");
+        }
+        for tool in ["get_message", "searchMail", "lookup_order", "context"] {
+            assert!(!is(tool, RiskLevel::Low), "{tool}");
+        }
+        assert!(is("issue_refund", RiskLevel::High));
     }
 }

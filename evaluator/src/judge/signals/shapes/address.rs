@@ -39,8 +39,9 @@ fn domain_length(bytes: &[u8]) -> Option<usize> {
     (run <= LONGEST_DOMAIN && labels && is_top).then_some(length)
 }
 
-/// True for `user:password@host` in a URL, which is no address.
+/// True for `user:password@host` in a URL, which is not an address.
 fn is_user_of_url(bytes: &[u8], start: usize) -> bool {
+    // Bounded like the local part, so that the work stays linear in a text of many `@`.
     let before = &bytes[start.saturating_sub(LONGEST_LOCAL)..start];
     let is_password = before.ends_with(b":")
         && before.windows(3).any(|window| window == b"://")
@@ -51,7 +52,6 @@ fn is_user_of_url(bytes: &[u8], start: usize) -> bool {
 /// Longest part of a URL between its scheme and its path that is read, in bytes.
 const LONGEST_AUTHORITY: usize = 512;
 
-/// Schemes whose URLs are opened or fetched.
 const SCHEMES: [&str; 5] = ["https", "http", "ftp", "wss", "ws"];
 
 /// The URLs in a text, in their order: the bytes up to the path, and the host in small letters.
@@ -90,8 +90,9 @@ fn scheme_start(before: &str) -> Option<usize> {
     (!before[..start].ends_with(|c: char| c.is_ascii_alphanumeric())).then_some(start)
 }
 
-/// The part before the path. A browser reads a backslash as a slash.
+/// The part before the path.
 fn authority(rest: &str) -> &str {
+    // A browser reads a backslash as a slash.
     let is_end = |c: char| c.is_whitespace() || c.is_control() || "/\\?#<>\"`|".contains(c);
     let end = rest.char_indices().take_while(|(at, c)| *at < LONGEST_AUTHORITY && !is_end(*c)).last();
     end.map_or("", |(at, c)| &rest[..at + c.len_utf8()])
@@ -183,12 +184,11 @@ pub(super) const MOST_DIGITS: usize = 19;
 /// Most bytes between two groups of one number: `) `.
 const LONGEST_SEPARATOR: usize = 2;
 
-/// A maximal sequence of digits.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     /// The bytes of the digits.
     pub range: Range<usize>,
-    /// True where a letter, a digit or an underscore touches the group, so that it is a part of a word.
+    /// True if a letter, a digit or an underscore touches the group, so that it is a part of a word.
     pub in_word: bool,
 }
 
@@ -201,7 +201,7 @@ pub(super) fn groups(text: &str) -> Vec<Group> {
         let start = at + offset;
         let length = bytes[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let end = start + length;
-        // Bytes beyond ASCII are parts of letters here; a number next to them is rarely one of its own.
+        // Bytes beyond ASCII are parts of letters here; a number next to them is rarely a separate number.
         let touches = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
         let before = start.checked_sub(1).and_then(|before| bytes.get(before));
         groups.push(Group { range: start..end, in_word: touches(before) || touches(bytes.get(end)) });

@@ -10,7 +10,6 @@ pub(in crate::judge::signals) enum ContactKind {
     Phone,
     Iban,
     Card,
-    /// The host of a URL.
     Url,
 }
 
@@ -27,7 +26,6 @@ impl ContactKind {
     }
 }
 
-/// A contact in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::judge::signals) struct Contact {
     pub kind: ContactKind,
