@@ -76,6 +76,7 @@ impl RunIdentity {
     #[must_use]
     pub fn with_client(self, client: Option<AgentClient>) -> Self {
         match (self.client, client) {
+            // The import states which client starts the server. A variable of the run may know it better.
             (AgentClient::Custom | AgentClient::Unknown, Some(client)) => Self { client, ..self },
             _ => self,
         }
@@ -86,6 +87,7 @@ fn valid_id(variable: &'static str, value: String, warnings: &mut Vec<IdentityWa
     if value.len() <= ID_BYTES && !value.chars().any(char::is_control) {
         return Some(value);
     }
+    // Not an error: a wrong label must not stop the tool calls of an agent.
     warnings.push(IdentityWarning::InvalidId { variable, limit: ID_BYTES });
     None
 }

@@ -119,7 +119,7 @@ const OTHERS: u32 = 0o077;
 
 fn private(location: &LedgerLocation, spool: &SpoolFolder) -> Check {
     let mut paths = vec![spool.path().to_owned()];
-    // A folder is no ledger, and its mode has other reasons.
+    // A folder is not a ledger, and its mode has other reasons.
     if let LedgerLocation::SqliteFile(path) = location
         && !path.is_dir()
     {

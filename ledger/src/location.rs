@@ -1,4 +1,4 @@
-//! Where a ledger is: a SQLite file, or a PostgreSQL database.
+//! Where a ledger is: a SQLite file or a PostgreSQL database, whose URL is shown without its password; and the folder for state.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -37,6 +37,7 @@ impl LedgerLocation {
     /// Returns the folder in which recorders keep events until the ledger has them. It is the same for all names of a ledger.
     pub fn spool_folder(&self, state: &StateFolder) -> Utf8PathBuf {
         match self {
+            // By the real path: all links to a ledger must lead to one spool, or a process would look dead under another name.
             LedgerLocation::SqliteFile(path) => Utf8PathBuf::from(format!("{}.spool", real_path(path))),
             // Below the state folder, because the database is on another machine. One folder for each database.
             LedgerLocation::PostgreSql(url) => {
@@ -55,6 +56,7 @@ impl FromStr for LedgerLocation {
             return Ok(LedgerLocation::PostgreSql(PostgresUrl::new(text)));
         }
         match text.split_once("://") {
+            // A mistyped scheme must not create a file of that name.
             Some((scheme, _)) => Err(LocationError::Scheme(scheme.to_owned())),
             None if text.is_empty() => Err(LocationError::Empty),
             None => Ok(LedgerLocation::SqliteFile(Utf8PathBuf::from(text))),
@@ -95,8 +97,6 @@ fn follow(path: &Utf8Path, links: u32) -> Utf8PathBuf {
     }
 }
 
-#[cfg(unix)]
-
 /// The folder of this program below the user's folder for state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateFolder(Utf8PathBuf);
@@ -123,7 +123,7 @@ impl StateFolder {
     }
 }
 
-/// Parameters whose values are no secrets. The values of all others are masked.
+/// Parameters whose values are not secret. The values of all others are masked.
 const PUBLIC: [&str; 17] = [
     "user",
     "dbname",
@@ -188,6 +188,7 @@ impl PostgresUrl {
     /// A password may contain `@`. The names of the server and of its certificate are always compared, as `verify-full` requires.
     pub(crate) fn connection_text(&self) -> Option<String> {
         let Parts { scheme, user, password, address, parameters } = self.parts()?;
+        // Parsers take the first `@` for the end of the password.
         let escaped = |text: &str| text.replace('@', "%40");
         let user = match (user, password) {
             (Some(user), Some(password)) => format!("{}:{}@", escaped(user), escaped(password)),
@@ -206,6 +207,7 @@ impl PostgresUrl {
     /// Returns what identifies the database: its hosts, their ports and its name.
     fn database(&self) -> String {
         let config = self.connection_text().and_then(|text| text.parse::<Config>().ok());
+        // A URL that cannot be used needs a name for its spool folder too, and the password must not be part of it.
         let Some(config) = config else { return self.masked() };
         let ports = config.get_ports();
         let address = |(number, host): (usize, &Host)| {
@@ -217,7 +219,7 @@ impl PostgresUrl {
             }
         };
         let addresses: Vec<String> = config.get_hosts().iter().enumerate().map(address).collect();
-        // A database without a name has that of the user.
+        // A database without a name has the name of the user.
         let name = config.get_dbname().or(config.get_user()).unwrap_or_default();
         format!("{}/{name}", addresses.join(","))
     }
@@ -276,7 +278,7 @@ fn decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }
 
-/// Returns false if what follows the name of a host is no port, but perhaps a part of a password.
+/// Returns false if what follows the name of a host is not a port, but perhaps a part of a password.
 fn has_valid_port(host: &str) -> bool {
     let rest = host.rsplit_once(']').map_or(host, |(_, rest)| rest);
     rest.split_once(':').is_none_or(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()))

@@ -46,6 +46,7 @@ impl PostgresStore {
     fn write<T>(&mut self, work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error>) -> Result<T, StoreError> {
         let write = || {
             let mut transaction = self.client.transaction()?;
+            // First of all: the numbers of events must become visible in their order.
             lock(&mut transaction)?;
             let done = work(&mut transaction)?;
             transaction.commit()?;
@@ -123,7 +124,7 @@ fn values(query: &Query) -> Vec<&(dyn ToSql + Sync)> {
     query.values().iter().map(|value: &Cell| value as &(dyn ToSql + Sync)).collect()
 }
 
-/// The order of the arrays is that of the events, and `id` follows it.
+/// The arrays are in the order of the events, and `id` follows it.
 const INSERT: &str = "INSERT INTO events (run_id, shim_id, seq, digest, type, ts, line) \
                       SELECT run_id, shim_id, seq, digest, type, ts, line FROM UNNEST($1::text[], $2::text[], \
                       $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[]) WITH ORDINALITY \
@@ -136,6 +137,7 @@ type Key = (String, String, Option<i64>, Option<String>);
 /// Adds events within a transaction that holds the lock of writers.
 fn append(transaction: &mut Transaction<'_>, events: &[EventLine<'_>]) -> Result<AppendResult, Error> {
     let total = events.len() as u64;
+    // The database tells which events are new: others may add the same ones from a spool at the same time.
     let mut keys = insert(transaction, events)?;
     let added = keys.len() as u64;
     // If a batch has an event twice, the first one was added.
@@ -184,11 +186,13 @@ fn update_runs(transaction: &mut Transaction<'_>, runs: &[&str]) -> Result<(), E
 }
 
 fn upsert(transaction: &mut Transaction<'_>, rows: &MergedRows<'_>) -> Result<(), Error> {
+    // Not even a round trip.
     if rows.rows().is_empty() {
         return Ok(());
     }
     let table = rows.table();
     let columns: Vec<Array> = (0..table.columns.len()).map(|number| Array::new(table, rows.rows(), number)).collect();
+    // One statement with an array for each column: a statement for each row would cost a round trip.
     let values: Vec<&(dyn ToSql + Sync)> = columns.iter().map(Array::as_sql).collect();
     let statement = transaction.prepare(&upsert_text(table))?;
     transaction.execute(&statement, &values).map(drop)
@@ -263,6 +267,7 @@ enum Tables {
 /// Checks the tables, and creates them if that is allowed.
 fn prepare(client: &mut Client, url: &PostgresUrl, tables: Tables) -> Result<(), StoreError> {
     let failed = StoreError::postgres(url);
+    // Not `public`, where other programs may have tables of the same names.
     client.batch_execute("SET search_path = counterproof").map_err(&failed)?;
     match (version(client, url)?, tables) {
         (Some(SCHEMA_VERSION), _) => return Ok(()),

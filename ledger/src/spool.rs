@@ -65,6 +65,7 @@ impl SpoolFolder {
     pub(crate) fn lock(&self, source: &SourceId, wait: Duration) -> Result<LineWriter, SpoolError> {
         self.create()?;
         let log = self.file(source);
+        // The lock is how others know that this process lives. The system releases it whatever kills the process.
         let writer = log.lock(&LockOptions { wait }, is_whole)?;
         // The folder is private. A file that a person moves elsewhere stays private.
         #[cfg(unix)]
@@ -97,6 +98,7 @@ impl SpoolFolder {
 
     /// Returns the files with lines that were moved out of spool files because they are invalid.
     pub fn set_aside(&self) -> Result<Vec<Utf8PathBuf>, SpoolError> {
+        // Files that `SpoolBatch` and the lock of the file write next to a spool file.
         let is_set_aside = |path: &Utf8PathBuf| {
             let name = path.file_name().unwrap_or_default();
             name.contains(".jsonl.") && (name.ends_with(".rejected") || name.contains(".torn-"))
@@ -120,6 +122,7 @@ impl SpoolFolder {
         for entry in entries {
             files.push(entry.map_err(failed)?.into_path());
         }
+        // The order of a folder is random, and an error should name the same file each time.
         files.sort();
         Ok(files)
     }
@@ -127,6 +130,7 @@ impl SpoolFolder {
 
 /// Returns true if a last line without a newline is complete.
 fn is_whole(line: &[u8]) -> bool {
+    // Other JSON values may be whole and still be the start of something else, such as the digits of a number.
     line.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
 }
 
@@ -151,6 +155,7 @@ impl SpoolBatch {
         let start = reader.offset();
         let mut lines = Vec::new();
         let mut bytes = 0;
+        // The recorder appends while this process reads.
         reader.set_end(until);
         while reader.offset() < until && lines.len() < MAX_EVENTS && bytes < MAX_BYTES {
             let Some(line) = reader.next_line()? else { break };
@@ -185,6 +190,7 @@ impl SpoolBatch {
             rejected.push(b'\n');
             count += 1;
         }
+        // Before the invalid lines are set aside: a failure repeats the batch, and they would be set aside twice.
         let appended = store.append(&events)?;
         if count > 0 {
             write::append(&Utf8PathBuf::from(format!("{spool}.rejected")), &rejected)?;
@@ -209,7 +215,7 @@ pub(crate) enum SpoolProgress {
     Moved(AppendResult),
     /// All events are in the store, and the file is removed.
     Done {
-        /// Number of invalid lines. They are in a file of their own.
+        /// Number of invalid lines. They are in a separate file.
         rejected: u64,
     },
 }
@@ -217,6 +223,7 @@ pub(crate) enum SpoolProgress {
 impl DeadSpool {
     /// Locks a spool file. Returns `None` if its process is running, or if another process has moved its events.
     pub(crate) fn take(folder: &SpoolFolder, log: &LineLog) -> Result<Option<Self>, SpoolError> {
+        // Without a wait: a locked file belongs to a process that lives and moves its own events.
         let Some(writer) = log.take_over(is_whole)? else { return Ok(None) };
         let Some(reader) = log.read_from(0)? else { return Ok(None) };
         Ok(Some(Self { folder: folder.clone(), log: log.clone(), writer, reader, rejected: 0 }))
@@ -240,6 +247,7 @@ impl DeadSpool {
                 store.mark_lost(&source)?;
             }
         }
+        // Last: a kill before it repeats the batch, and the store skips the events that it has.
         self.writer.remove()?;
         Ok(SpoolProgress::Done { rejected: self.rejected })
     }
@@ -252,7 +260,7 @@ pub struct SpoolReplay {
     pub files: u64,
     /// Number of events that were added to the store.
     pub added: u64,
-    /// Number of invalid lines. They are in files of their own next to the spool files.
+    /// Number of invalid lines. They are in separate files next to the spool files.
     pub rejected: u64,
     /// Files that cannot be read or locked. They stay.
     pub failures: Vec<SpoolError>,
@@ -263,6 +271,7 @@ pub fn replay(folder: &SpoolFolder, store: &mut dyn EventStore) -> Result<SpoolR
     let mut replayed = SpoolReplay::default();
     for log in folder.files()? {
         match replay_file(folder, &log, store, &mut replayed) {
+            // A database that fails would fail for every file. A bad file must not keep the others from being moved.
             Err(SpoolError::Store(error)) => return Err(SpoolError::Store(error)),
             Err(failure) => replayed.failures.push(failure),
             Ok(()) => {}

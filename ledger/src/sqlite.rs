@@ -56,6 +56,8 @@ impl SqliteStore {
         }
         let connection = &self.connection;
         let in_transaction = || {
+            // Immediate: a transaction that first reads and then writes can fail when another process writes in between, and SQLite
+            // does not wait then.
             connection.execute_batch("BEGIN IMMEDIATE")?;
             match work(connection, &self.statements) {
                 Ok(value) => connection.execute_batch("COMMIT").map(|()| value),
@@ -127,6 +129,7 @@ impl EventStore for SqliteStore {
 
 /// Copies the log into the database, unless other processes use the file. Then the last one does it.
 fn checkpoint(connection: &Connection) {
+    // Nobody waits for it: a process that ends must not be held up by another one that reads.
     let _ = connection.busy_timeout(Duration::ZERO);
     let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     let _ = connection.busy_timeout(BUSY);
@@ -172,6 +175,7 @@ impl Statements {
                 new.push(event);
             }
         }
+        // Only of new events: one that is added again must not change a row, and the batch of a repeated replay costs little.
         let rows = BatchRows::new(&new);
         for table in rows.tables() {
             self.upsert(connection, table)?;
@@ -187,6 +191,7 @@ impl Statements {
         let mut statement = connection.prepare_cached(&self.sources)?;
         let sources: Vec<Row<'static>> =
             statement.query_map([run_id], |row| read(row, RUN_SOURCES.columns.len()))?.collect::<Result<_>>()?;
+        // From all its sources and not only from new events: the earliest identity and the worst status need all of them.
         let row = run_row(&sources).into_iter().collect();
         self.upsert(connection, &MergedRows::new(&RUNS, row))
     }
@@ -219,6 +224,7 @@ fn cell(row: &rusqlite::Row<'_>, number: usize) -> Result<Cell<'static>> {
     Ok(match row.get(number)? {
         Value::Integer(number) => Cell::Integer(number),
         Value::Text(text) => Cell::from(text),
+        // The tables have neither. Another program may have written them.
         Value::Null | Value::Real(_) | Value::Blob(_) => Cell::Null,
     })
 }
@@ -297,6 +303,7 @@ fn open_or_create(path: &Utf8Path) -> Result<Connection, StoreError> {
     // The target of a link may not exist.
     let file = real_path(path);
     if let Some(folder) = file.parent() {
+        // Before the file, so that no other user can open it in between: it has previews of arguments and results.
         write::create_private_folder(folder)?;
     }
     // SQLite gives its other files the same mode.
@@ -335,6 +342,7 @@ fn reject_folder(path: &Utf8Path) -> Result<(), StoreError> {
 /// Opens a ledger that cannot be written.
 fn open_protected(path: &Utf8Path) -> Result<Connection, StoreError> {
     // Its file or its folder is protected.
+    // First with the log of changes, which needs its shared memory; below without.
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let is_readable = require(&connection, path);
     let log = Utf8PathBuf::from(format!("{}-wal", real_path(path)));
@@ -360,6 +368,7 @@ fn is_protected(error: &StoreError) -> bool {
 fn connect(path: &Utf8Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let connect = || {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        // Several processes write to one ledger. Each holds the lock for one batch.
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(connection)
@@ -368,6 +377,7 @@ fn connect(path: &Utf8Path, flags: OpenFlags) -> Result<Connection, StoreError> 
 }
 
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    // Readers, such as `ledger tail`, do not wait for writers.
     connection.pragma_update(None, "journal_mode", "wal")?;
     // Each commit is on disk when it returns.
     connection.pragma_update(None, "synchronous", "full")?;
@@ -410,10 +420,12 @@ fn check(connection: &Connection, path: &Utf8Path) -> Result<Option<i64>, StoreE
         }
         Err(error) => return Err(failed(error)),
     }
+    // `--ledger` may name any file of the user. A database of another program must stay as it is.
     if number("application_id")? != APPLICATION_ID {
         return Err(other("it is a SQLite database of another program"));
     }
     let found = number("user_version")?;
+    // A newer program may store what this one would overwrite.
     if found > SCHEMA_VERSION {
         return Err(StoreError::Newer { location: path.to_string(), found, known: SCHEMA_VERSION });
     }

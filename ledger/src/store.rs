@@ -1,4 +1,4 @@
-//! The store of events: one interface for all databases.
+//! The store of events: one interface for all databases, and the rows that follow from a batch.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ struct SourceEvents<'a> {
     newest: &'a EventLine<'a>,
     last: &'a EventLine<'a>,
     starts_and_ends: Vec<&'a EventLine<'a>>,
-    /// Events whose identity is not that of the event before. All events of a process state the same one.
+    /// Events whose identity differs from the event before. All events of a process state the same one.
     identities: Vec<&'a EventLine<'a>>,
 }
 
@@ -126,8 +126,10 @@ impl<'a> BatchRows<'a> {
             hints.extend(rows.hint);
             policies.extend(rows.policy);
         }
+        // Of each source only the events that can change its row: a batch has up to 1,000 events of one process.
         let sources = source_events(events);
         let mut runs: Vec<&str> = sources.keys().map(|(run_id, _)| *run_id).collect();
+        // The sources are sorted by their runs.
         runs.dedup();
         let tables = [
             MergedRows::new(&RUN_SOURCES, sources.into_values().flat_map(SourceEvents::rows).collect()),
@@ -158,6 +160,7 @@ fn source_events<'a>(events: &[&'a EventLine<'a>]) -> BTreeMap<(&'a str, &'a str
             starts_and_ends: Vec::new(),
             identities: vec![event],
         });
+        // All events of a process state the same identity, except for other producers.
         if source.identities.last().is_none_or(|last| !event.has_identity_of(last)) {
             source.identities.push(event);
         }
@@ -193,9 +196,10 @@ const UNKNOWN: &str = "unknown";
 /// Computes the row of a run from the rows of its sources. A run without sources has no row.
 ///
 /// The run has ended when all sources have ended, and its status is their worst one. A source whose process was killed counts as failed
-/// and leaves the end of the run open. The identity of the run is that of the earliest source which states it.
+/// and leaves the end of the run open. The earliest source which states an identity gives it to the run.
 pub(crate) fn run_row<'a>(sources: &'a [Row<'_>]) -> Option<Row<'a>> {
     let mut by_start: Vec<&Row<'_>> = sources.iter().collect();
+    // By the first event, and not by the order of arrival: spools of ended processes arrive late.
     by_start.sort_by_key(|source| source.get(&RUN_SOURCES, "first_event"));
     let run_id = by_start.first()?.get(&RUN_SOURCES, "run_id").borrow();
     let known = |name: &'static str| {
@@ -204,9 +208,11 @@ pub(crate) fn run_row<'a>(sources: &'a [Row<'_>]) -> Option<Row<'a>> {
     let is_closed = |source: &Row<'_>| has_ended(source) || is_lost(source);
     let closed = sources.iter().all(is_closed);
     let worst = sources.iter().map(status).max_by_key(|status| (severity(status), *status));
+    // A run whose process was killed has no known end.
     let ended_at = known("ended_at").max().filter(|_| sources.iter().all(has_ended));
     let of_first = |name: &'static str| {
         let stated = by_start.iter().map(|source| source.get(&RUN_SOURCES, name)).filter(|it| **it != Cell::Null);
+        // A shim without variables states `unknown`, which must not hide what another one states.
         let known = stated.clone().find(|it| it.as_text() != Some(UNKNOWN));
         known.or(stated.clone().next()).map(Cell::borrow).into()
     };
@@ -250,6 +256,7 @@ fn is_lost(source: &Row<'_>) -> bool {
 
 fn status<'a>(source: &'a Row<'_>) -> &'a str {
     let stated = source.get(&RUN_SOURCES, "status").as_text();
+    // Only the last event states the status that counts.
     if has_ended(source) { stated.unwrap_or_default() } else { LOST_STATUS }
 }
 

@@ -16,7 +16,7 @@ type Probe = fn(&Subject) -> String;
 const PROBES: [(&str, Probe); 10] = [
     ("output before the first answer", |subject| match subject.connect().other_lines {
         0 => "none".to_owned(),
-        lines => format!("{lines} lines that are no messages"),
+        lines => format!("{lines} lines that are not messages"),
     }),
     ("notification", |subject| {
         arrives(subject, r#"{"jsonrpc":"2.0","method":"notifications/example","params":{"a":1}}"#)

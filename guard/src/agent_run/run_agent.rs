@@ -1,4 +1,4 @@
-//! Starts the agent of a run under supervision, and ends it.
+//! Starts the agent of a run under supervision, ends it, and states its start and its end as events.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, Write as _};
@@ -81,15 +81,18 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
         thread::spawn(move || {
             loop {
                 let request = reader.next();
+                // The first rule is the reason that is recorded.
                 lock(&termination).get_or_insert(request);
                 signals.send(TERM);
             }
         });
     }
     let mut environment = run.settings.environment();
+    // Set here and not by the user: only the shims below this agent may end it.
     environment.insert(TERMINATION.into(), Some(pipe.path().as_str().into()));
     let options = Options {
         terminal: run.has_terminal,
+        // Not captured: the output of an agent has no bound, and nobody reads it from the record.
         output: OutputMode::ObserveOnly,
         grace: run.grace,
         owns_process: true,
@@ -122,7 +125,7 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
 
 /// Returns true for the signals of the keys that interrupt and quit.
 const fn is_interrupt(ending: Ending) -> bool {
-    // On a terminal of its own, only the agent receives them.
+    // An agent with its own terminal is the only one to receive them.
     matches!(ending, Ending::Killed(2 | 3))
 }
 
@@ -133,6 +136,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn forward(stream: Stream, bytes: &[u8]) -> io::Result<()> {
     match stream {
         Stream::Stdout => {
+            // Flushed at once: a person watches the agent.
             let mut stdout = io::stdout().lock();
             stdout.write_all(bytes)?;
             stdout.flush()

@@ -1,4 +1,4 @@
-//! The identity and the settings of a run, as variables.
+//! The identity and the settings of a run, and the variables by which they reach the shims below it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

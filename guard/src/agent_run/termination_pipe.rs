@@ -40,6 +40,7 @@ impl TerminationPipe {
     pub fn create() -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("counterproof-run-").tempdir()?;
         let path = Utf8PathBuf::from_path_buf(folder.path().join(NAME)).map_err(|_| io::ErrorKind::InvalidFilename)?;
+        // Only the owner: another user must not end the run.
         rustix::fs::mknodat(CWD, path.as_std_path(), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         Ok(Self { _folder: folder, path })
     }
@@ -87,6 +88,7 @@ impl TerminationReader {
             }
             let end = buffered.iter().position(|byte| *byte == b'\n');
             let read = end.unwrap_or(buffered.len());
+            // Any process of the agent can write to the pipe, so a line is bounded.
             let room = (MAX_LINE + 1).saturating_sub(line.len());
             line.extend_from_slice(&buffered[..read.min(room)]);
             self.0.consume(read + usize::from(end.is_some()));
@@ -102,6 +104,7 @@ pub fn request_termination(path: &Utf8Path, termination: &Termination) -> io::Re
     // Does not wait for a reader: a run that has ended has none.
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut file = File::from(rustix::fs::open(path.as_std_path(), flags, Mode::empty())?);
+    // The variable may name any file, which must not be written to.
     if !std::os::unix::fs::FileTypeExt::is_fifo(&file.metadata()?.file_type()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a named pipe"));
     }

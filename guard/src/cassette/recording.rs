@@ -1,4 +1,4 @@
-//! Records the answers of a server.
+//! Records the answers of a server: the lines of a cassette, and the key by which a replay finds an answer.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -87,6 +87,7 @@ impl Recording {
         let write_error = |source| RecordingError::Write { path: path.to_owned(), source };
         create_private_file(path)
             .map_err(|WriteError { path, source, .. }| write_error(LogError::Write { path, source }))?;
+        // A file of lines with a lock: two shims of one server must not mix their recordings.
         let log = LineLog::new(path);
         // First, because the lock repairs the last line, and other files must stay as they are.
         check_header(&log, server_name)?;
@@ -107,6 +108,7 @@ impl Recording {
 
     /// Remembers a request that the server will answer. Fails if another one had to be forgotten for it.
     pub fn request(&self, id: &RequestId, method: &str, params: Option<&str>) -> Result<(), RecordingError> {
+        // Of the unredacted parameters, because a replay compares real requests with it.
         let key = request_key(method, params);
         let params = params.map(|params| self.redacted(params));
         match self.state().requests.insert(id, key, params) {
@@ -145,6 +147,7 @@ impl Recording {
         if entry.method != "tools/list" || response.is_error {
             return Ok(false);
         }
+        // Calls that were recorded before may not fit to the tools that the server lists now.
         let before = state.tools.replace(answer.clone());
         Ok(before.is_some_and(|before| before != answer))
     }
@@ -154,6 +157,7 @@ impl Recording {
         let serialise_error = |source| RecordingError::Serialise { method: method.to_owned(), source };
         let mut line = serde_json::to_vec(value).map_err(serialise_error)?;
         line.push(b'\n');
+        // A longer file could be recorded and never replayed.
         if writer.length() + line.len() as u64 > MAX_CASSETTE_BYTES {
             return Err(RecordingError::Full(self.path.clone()));
         }
@@ -284,6 +288,7 @@ pub fn request_key(method: &str, params: Option<&str>) -> RequestKey {
         params = Value::Object(Map::new());
     }
     if let Some(fields) = params.as_object_mut() {
+        // It has tokens for progress and traces, which differ in each run.
         fields.shift_remove("_meta");
         if method == TOOLS_CALL && fields.get("arguments").is_none_or(Value::is_null) {
             fields.insert("arguments".to_owned(), Value::Object(Map::new()));

@@ -1,4 +1,4 @@
-//! Answers requests from a cassette.
+//! Answers requests from a cassette, and explains why it has no answer.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -84,6 +84,7 @@ impl Replay {
         let (mut state, mut server_names) = (State::default(), BTreeSet::new());
         for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
             let invalid = |problem: String| ReplayError::Line { path: path.to_owned(), line: index + 1, problem };
+            // Its answer would be missing at some later request, where nobody would look for the reason.
             if !line.ends_with(b"\n") {
                 return Err(invalid("the line is cut off: the recording was interrupted".to_owned()));
             }
@@ -138,6 +139,7 @@ impl Replay {
     /// Answers a request. Requests other than tool calls are forwarded if there is a server, which needs its handshake.
     pub fn request(&self, id: &RequestId, method: &str, params: Option<&str>) -> CassetteLookup {
         let mut state = self.state();
+        // The server must see its handshake, and lists the tools that it has now.
         if self.needs_server() && method != TOOLS_CALL {
             if method == "tools/list" {
                 state.asked_for_tools.push(id.clone());
@@ -208,6 +210,7 @@ impl State {
     /// Takes the next answer to a request. Each answer to a tool call is used once. Other answers can be used again.
     fn take(&mut self, key: &RequestKey) -> Option<RecordedAnswer> {
         let answers = self.answers.get_mut(key)?;
+        // A tool may answer the same call differently each time. Lists can be asked for any number of times.
         if key.method == TOOLS_CALL || answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
     }
 }
@@ -226,7 +229,7 @@ pub(super) struct Miss {
     pub(super) tool: Option<String>,
     /// True if all recorded answers to equal requests were given.
     pub(super) is_used_up: bool,
-    /// True if the cassette has requests of this tool, or of this method if it is no tool call.
+    /// True if the cassette has requests of this tool, or of this method if it is not a tool call.
     pub(super) has_similar: bool,
 }
 

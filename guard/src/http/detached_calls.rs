@@ -1,4 +1,4 @@
-//! Calls whose response can come on another stream: a client that has lost its stream can ask for the rest of it.
+//! Calls whose response can come on another stream, and responses that come before the status of their request.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,6 +35,7 @@ impl DetachedCalls {
     pub(super) fn add(&self, scope: &Scope, calls: Vec<(RequestId, CallId)>, open: &OpenRequests) {
         self.update(scope, |detached| {
             detached.calls.extend(calls);
+            // Calls that have ended elsewhere are dropped here, so that the list does not grow with the session.
             detached.calls.retain(|(id, call)| open.is_waiting(&(scope.clone(), id.clone()), call));
         });
     }
@@ -69,6 +70,7 @@ impl DetachedCalls {
 
     /// Cancels the calls of sessions that have had no stream for some time.
     pub(super) fn end_abandoned(&self, after: Duration, session: &Session, open: &OpenRequests) {
+        // A client may lose its stream for a while, and ask for the rest of it later.
         let is_abandoned = |detached: &DetachedSession| detached.streams == 0 && detached.seen.elapsed() >= after;
         let abandoned: Vec<_> = self.scopes().extract_if(|_, detached| is_abandoned(detached)).collect();
         for (scope, detached) in abandoned {
@@ -130,9 +132,11 @@ impl EarlyResponses {
                 return;
             }
             let calls = undecided(id);
+            // No request waits for it: an answer to nothing must not end a later call with the same id.
             if calls.is_empty() {
                 return;
             }
+            // A server must not fill the memory with answers that nobody asked for.
             if waiting.len() == MAX_WAITING {
                 waiting.pop_front();
             }

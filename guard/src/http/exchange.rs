@@ -1,4 +1,4 @@
-//! From the server to the client: records the ends of the calls that a response answers.
+//! One request to the server and its response: records the ends of the calls that the response answers.
 
 use std::sync::Arc;
 
@@ -64,6 +64,7 @@ impl Exchange {
 
     pub(super) fn start_response(&mut self, head: &Parts) {
         self.status = head.status;
+        // 202 states that the response comes on another stream.
         if head.status == StatusCode::ACCEPTED {
             self.wait_elsewhere();
         }
@@ -71,6 +72,7 @@ impl Exchange {
         if self.is_stream_of_others() {
             self.shared.detached.stream_starts(&self.scope);
         }
+        // These have no body, whatever their length says (RFC 9110).
         let has_body = !matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         self.remaining = if has_body { length } else { Some(0) };
@@ -133,6 +135,7 @@ impl Exchange {
         }
         let shared = &self.shared;
         let Shared { session, open, detached, .. } = shared;
+        // A document that broke off answers nothing: the client cannot read it either.
         if let Reader::Document(buffer) = &mut self.reader
             && !buffer.is_empty()
             && end == ResponseEnd::Complete
@@ -145,10 +148,12 @@ impl Exchange {
         // The client can ask for the rest of such a stream.
         let is_resumable = matches!(&self.reader, Reader::Events(events) if events.has_ids);
         let calls = std::mem::take(&mut self.calls);
+        // The call is not over yet: its response can come on the stream with which the client asks for the rest.
         if is_resumable && matches!(self.scope, Scope::Session(_)) {
             return detached.add(&self.scope, calls, open);
         }
         for (id, call) in calls {
+            // Only what has not ended meanwhile, for example by a cancellation.
             if open.remove(&(self.scope.clone(), id), &call) {
                 session.end(&call, self.unanswered(end));
             }
@@ -189,6 +194,7 @@ impl Reader {
         }
         match ContentType::from_headers(headers) {
             ContentType::Events => Self::Events(Box::default()),
+            // The type may be wrong. A body that is not a message answers nothing.
             ContentType::Json | ContentType::Form | ContentType::Other => Self::Document(MessageBuffer::default()),
         }
     }
@@ -222,6 +228,7 @@ impl<'a> ServerMessage<'a> {
         match message {
             CollectedMessage::Whole(bytes) => {
                 let responses = std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), read_responses);
+                // A response may be unreadable as a whole and still state its id and its kind.
                 if responses.is_empty() {
                     let found = Box::new(ScannedMessage::read(bytes));
                     return Self::Scanned { found, length: bytes.len() as u64 };

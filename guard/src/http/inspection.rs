@@ -1,4 +1,4 @@
-//! From the client to the server: decides about the calls in a request.
+//! Decides about the calls in a request, by its body and by the headers that repeat parts of it.
 
 use std::convert::Infallible;
 
@@ -70,6 +70,7 @@ impl MessageHandler for Calls<'_> {
     }
 
     fn cancelled(&mut self, id: &RequestId) -> Option<CallId> {
+        // A response without a session may come on another stream, where the call waits under another key.
         let of = |scope: &Scope| self.open.take(&(scope.clone(), id.clone()));
         of(self.scope).or_else(|| of(&Scope::Unnamed))
     }
@@ -85,6 +86,7 @@ impl Inspection<'_> {
         if body.is_empty() {
             return forward(body);
         }
+        // Not decompressed: a small body could become any size, and the server might decode it differently.
         if is_compressed(self.headers) {
             return self.uninspected(body, "the body is compressed");
         }
@@ -100,6 +102,7 @@ impl Inspection<'_> {
             Err(_) if self.is_form(&bytes) => return forward(RequestBody::Small(bytes)),
             Err(problem) => return self.uninspected(RequestBody::Small(bytes), &problem.to_string()),
         };
+        // Before the decision: a server that acts by the headers would run another call than the decided one.
         if let Some(answer) = self.mirrored(&messages.messages) {
             return RequestDecision::Answer(answer);
         }
@@ -167,6 +170,7 @@ impl Inspection<'_> {
 
     /// True for the forms of OAuth, which are not JSON and cannot be taken for messages.
     fn is_form(&self, bytes: &[u8]) -> bool {
+        // By the type and by the content: with a wrong type alone, a message could pass unseen.
         let is_form = ContentType::from_headers(self.headers) == ContentType::Form;
         is_form && bytes.first().is_some_and(u8::is_ascii_lowercase) && bytes.is_ascii()
     }
@@ -226,6 +230,7 @@ pub(super) const HEADER_MISMATCH: i64 = -32020;
 
 /// Checks the headers of a tool call. `tool` is its name, and none for another request. Missing headers are left to the server.
 pub(super) fn contradiction(headers: &HeaderMap, tool: Option<&str>) -> Option<&'static str> {
+    // All values of a header that is repeated: the server may use any of them.
     let methods: Vec<_> = headers.get_all(METHOD).iter().map(|value| value.as_bytes().trim_ascii()).collect();
     let names: Vec<_> = headers.get_all(NAME).iter().map(|value| decoded(value.as_bytes())).collect();
     let says_call = methods.iter().any(|method| *method == TOOLS_CALL.as_bytes());
@@ -271,6 +276,7 @@ impl MessageBuffer {
     pub(super) fn push(&mut self, piece: &[u8]) {
         self.length += piece.len() as u64;
         if self.scanner.is_none() {
+            // Held as a whole up to the limit. What was held is scanned once it is exceeded.
             if self.bytes.len() + piece.len() <= MAX_INSPECT_BYTES {
                 self.bytes.extend_from_slice(piece);
                 return;

@@ -40,6 +40,7 @@ impl PeerRules {
         if checks_host && !host.is_some_and(|name| is_loopback(name) || is_named(name)) {
             return Err(PeerError::Host);
         }
+        // All of them: a server may use any value of a repeated header.
         let mut origins = headers.get_all(ORIGIN).iter();
         if origins.all(|origin| self.is_allowed_origin(origin, host)) { Ok(()) } else { Err(PeerError::Origin) }
     }

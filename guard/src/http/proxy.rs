@@ -1,4 +1,4 @@
-//! One request: checked, decided, forwarded, answered.
+//! The life of a proxy, and of one request: checked, decided, forwarded, answered.
 
 use std::io;
 use std::sync::Arc;
@@ -97,10 +97,12 @@ impl Proxy {
 
     pub(super) async fn handle(&self, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
+        // First, before the body is read: a web page must not make the proxy store anything.
         if let Err(problem) = self.peers.check(&parts.uri, &parts.headers) {
             let body = error_message(None, INVALID_REQUEST, &problem.to_string());
             return answer(StatusCode::FORBIDDEN, body);
         }
+        // To its end: the decision depends on the whole body.
         let body = match RequestBody::read(body, MAX_INSPECT_BYTES).await {
             Ok(body) => body,
             // A client that breaks off has gone, and reads no answer.
@@ -129,6 +131,7 @@ impl Proxy {
     fn scope(&self, headers: &HeaderMap, method: &Method) -> Scope {
         match headers.get(SESSION_ID) {
             Some(id) => Scope::Session(String::from_utf8_lossy(id.as_bytes()).into_owned()),
+            // A stream without a session, as in the revision of 2024-11-05: responses to any request may come on it.
             None if method == Method::GET => Scope::Unnamed,
             None => Scope::Exchange(self.exchanges.fetch_add(1, Ordering::Relaxed)),
         }
@@ -147,6 +150,7 @@ impl Proxy {
         if terminates {
             self.stop();
         }
+        // A GET without a body must stay without one.
         let has_body = !body.is_empty() || parts.headers.contains_key(CONTENT_LENGTH);
         let length = has_body.then(|| body.len());
         let mut sent = parts.headers;
@@ -157,12 +161,14 @@ impl Proxy {
             Err(error) => {
                 let problem = self.upstream.failure(&error);
                 exchange.fail(&problem);
+                // A proxy whose server never answers would otherwise look like a run without calls.
                 self.reachability.unanswered(&problem, &self.session);
                 let message = error_message(id.as_ref(), INTERNAL_ERROR, &problem);
                 return answer(StatusCode::BAD_GATEWAY, with_refusals(&answers, message));
             }
         };
         self.reachability.answered();
+        // Only a server that accepts the end of the session drops its open requests.
         if parts.method == Method::DELETE && response.status().is_success() {
             self.end_session(&scope);
         }
@@ -188,6 +194,7 @@ impl Proxy {
         exchange.start_response(&head);
         request_body::to_client(&mut head.headers, self.upstream.url());
         let content = if answers.is_empty() { Content::Events } else { Content::from_head(&head) };
+        // The body is replaced below, so the calls end without a result.
         if content == Content::Other {
             exchange.end(ResponseEnd::Complete);
         }
@@ -195,6 +202,7 @@ impl Proxy {
         if answers.is_empty() {
             return Response::from_parts(head, Body::new(body));
         }
+        // Answers to refused calls make the body longer.
         head.headers.remove(CONTENT_LENGTH);
         let body = match content {
             Content::Events => Body::new(body.with_events(answers)),
@@ -302,10 +310,12 @@ pub async fn serve(
         () = abandoned => Ok(()),
         () = async { tokio::select! { () = stop => {}, () = proxy.stopping() => {} } } => {
             proxy.stop();
+            // Streams on which no call waits have ended by now. A call may still be answered, but not forever.
             timeout(GRACE, serving).await.unwrap_or(Ok(()))
         }
     };
     let reached = proxy.reachability.finish(&options.session);
+    // A rule that ended the run is the reason that counts.
     let status = if options.session.termination().is_some() { RunStatus::Terminated } else { reached };
     let open = OpenCallsEnd {
         status: CallStatus::Cancelled,

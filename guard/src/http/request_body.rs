@@ -1,4 +1,4 @@
-//! The body of a request: in memory up to the limit of the inspection, and in a temporary file beyond it.
+//! The body of a request, in memory or in a temporary file, and the headers that are passed on with it.
 
 use std::future::poll_fn;
 use std::io::{self, Write as _};
@@ -40,6 +40,7 @@ pub(super) enum ReadError {
 impl RequestBody {
     /// Reads a body to its end. `limit` is the largest size that is held in memory.
     pub(super) async fn read(mut body: Body, limit: usize) -> Result<Self, ReadError> {
+        // One allocation for a body of a stated size, but never more than the limit: the client states the size.
         let expected = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
         let mut small = Vec::with_capacity(expected.min(limit));
         while let Some(piece) = next_piece(&mut body).await {
@@ -225,6 +226,7 @@ pub(super) fn to_client(headers: &mut HeaderMap, upstream: &UpstreamUrl) {
 }
 
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    // `Connection` names further headers of the connection.
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
         .iter()

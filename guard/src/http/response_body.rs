@@ -58,6 +58,7 @@ impl ResponseBody {
 
     /// Adds what belongs before a piece of the document and into it.
     fn insert(&mut self, piece: Bytes) -> Bytes {
+        // The body passes in pieces: only its first bytes show whether the server answers with an array.
         let mut out = Vec::new();
         let mut rest = &*piece;
         while let Some(start) = rest.iter().position(|byte| !byte.is_ascii_whitespace()) {
@@ -118,6 +119,7 @@ impl HttpBody for ResponseBody {
         match Pin::new(&mut this.inner).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => Poll::Ready(Some(Ok(match frame.into_data() {
                 Ok(piece) => {
+                    // First recorded, then forwarded: the client must not know more than the ledger.
                     this.exchange.piece(&piece);
                     Frame::data(this.insert(piece))
                 }
@@ -217,6 +219,7 @@ impl EventStream {
                     match first {
                         b'\r' | b'\n' => self.end_line(first, &mut event),
                         b':' => self.start_value(),
+                        // No known field has a longer name, so memory does not grow with a line.
                         _ if self.name.len() == FIELD_BYTES => self.part = FieldState::Skipped,
                         _ => self.name.push(first),
                     }
@@ -226,6 +229,7 @@ impl EventStream {
     }
 
     fn start_value(&mut self) {
+        // Only a stream with ids can be resumed.
         self.has_ids |= self.name == b"id";
         self.part = FieldState::Skipped;
         if self.name == b"data" {

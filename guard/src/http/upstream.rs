@@ -1,4 +1,4 @@
-//! The server behind the proxy: its address, and requests to it.
+//! The server behind the proxy: its address, requests to it, and whether it answers.
 
 use std::error::Error;
 use std::str::FromStr;
@@ -69,7 +69,7 @@ impl UpstreamUrl {
     /// Returns a redirect to the origin of the server as a reference to a path, which the client resolves against the proxy. Returns
     /// none for other redirects.
     pub(super) fn relative(&self, location: &str) -> Option<String> {
-        // A reference to a path needs no change, and has no origin of its own.
+        // A reference to a path needs no change, and has no origin.
         let (scheme, rest) = location.split_once("//")?;
         let is_scheme = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
         let has_origin = scheme.is_empty() || scheme.strip_suffix(':').is_some_and(is_scheme);
@@ -161,7 +161,7 @@ impl Upstream {
         if !error.is_connect() {
             return format!("{url} closed the connection without a response");
         }
-        // The last cause is that of the system, or of TLS.
+        // The last cause comes from the system, or from TLS.
         let mut cause: &dyn Error = error;
         while let Some(next) = cause.source() {
             cause = next;

@@ -1,4 +1,4 @@
-//! A configuration on disk.
+//! A configuration on disk, its backups, and the record of an import.
 
 use std::fs::Permissions;
 use std::io::{self, Write as _};
@@ -33,6 +33,7 @@ impl ConfigFile {
             io::ErrorKind::NotFound => ImportError::Missing { path: path.to_owned() },
             _ => ImportError::Read { path: path.to_owned(), source },
         };
+        // A link stays a link: the file that it names is replaced.
         let target = path.canonicalize_utf8().map_err(read_error)?;
         let (file, length) = read_file::open(&target).map_err(read_error)?;
         let metadata = file.metadata().map_err(read_error)?;
@@ -74,6 +75,7 @@ impl ConfigFile {
         let write_error = |source| WriteError { path: self.target.clone(), source };
         file.write_all(bytes).map_err(write_error)?;
         let current = read_file::read(&self.target, read_file::MAX_DOCUMENT_BYTES);
+        // Clients write their configuration while they run. The check is as late as possible.
         if current.map_err(|source| ImportError::Read { path: self.path.clone(), source })? != self.bytes {
             return Err(ImportError::Changed { path: self.path.clone() });
         }
@@ -84,6 +86,7 @@ impl ConfigFile {
     /// same content is used as well.
     pub(super) fn copy_to(&self, paths: impl Iterator<Item = Utf8PathBuf>) -> Result<Utf8PathBuf, ImportError> {
         for path in paths {
+            // A repeated import must not fill the folder with equal copies.
             if read_file::read(&path, read_file::MAX_DOCUMENT_BYTES).is_ok_and(|bytes| bytes == self.bytes) {
                 return Ok(path);
             }
@@ -177,6 +180,7 @@ impl ImportRecord {
             io::ErrorKind::NotFound => ImportError::NoBackup { path: config.to_owned() },
             _ => ImportError::Read { path: path.clone(), source },
         })?;
+        // A changed backup is not the original, and must not silently replace the configuration.
         if Sha256Digest::from_bytes(&bytes) == self.original_sha256 {
             Ok(bytes)
         } else {

@@ -46,7 +46,7 @@ pub(super) struct Object {
 pub(super) enum Layout {
     /// `{"a": 1, "b": 2}`
     Json,
-    /// `a = 1` and `b = 2` on lines of their own.
+    /// `a = 1` and `b = 2` on separate lines.
     TomlLines,
     /// `{a = 1, b = 2}`
     TomlInline,
@@ -145,6 +145,7 @@ fn json_object(object: &ast::Object<'_>) -> Result<Object, SyntaxError> {
         let name = property.name.as_str();
         let range = property.name.range();
         let name_span = range.start..range.end;
+        // Parsers disagree on which of two equal keys counts, so an edit of one may have no effect.
         if !names.insert(name) {
             return Err(SyntaxError {
                 message: format!("the key `{name}` appears twice in its object"),
@@ -295,12 +296,13 @@ impl<'a> TextEdits<'a> {
         }
     }
 
-    /// Inserts values at the start of a list, on lines of their own if the first value is on its own line.
+    /// Inserts values at the start of a list, on separate lines if the first value starts a line.
     pub(super) fn insert_at_start(&mut self, list: &Node, items: &[Node], values: &[String]) {
         let Some(first) = items.first() else {
             self.replace(list.span.start + 1..list.span.start + 1, values.join(", "));
             return;
         };
+        // In the style of the list, so that the difference is only what was added.
         let separator = self.separator(list.span.start + 1..first.span.start);
         let inserted: Vec<String> = values.iter().map(|value| format!("{value}{separator}")).collect();
         self.replace(first.span.start..first.span.start, inserted.concat());
@@ -388,6 +390,7 @@ impl<'a> TextEdits<'a> {
             }
             return is_alone;
         }
+        // The first property has no separator before it that could be removed with it.
         let Some(previous) = index.checked_sub(1).and_then(|at| object.properties.get(at)) else { return false };
         let start = previous.value.span.end;
         let is_alone =

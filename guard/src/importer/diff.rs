@@ -47,6 +47,7 @@ impl Versions<'_> {
                 let _ = write!(text, "@@ {title} @@\n{}", changes(old, new));
             }
         }
+        // Named and not shown: the rest of a configuration has accounts and keys of other programs.
         if old.rest != new.rest {
             text.push_str(NOT_SHOWN);
         }
@@ -54,6 +55,7 @@ impl Versions<'_> {
     }
 
     fn entries(&self, text: &str, redactor: &Redactor) -> Entries {
+        // Masked before the comparison: a changed secret shows as no difference, and never as its value.
         let masked = masked(self.client, self.language, text, redactor);
         let (Some(servers), Some((_, rest))) = (self.split(&masked), self.split(text)) else {
             // A text that cannot be parsed differs from any other.
@@ -162,6 +164,7 @@ fn mask_values(node: &Node, meaning: Meaning, edits: &mut TextEdits<'_>) {
         NodeValue::Object(object) => {
             if object.layout == Layout::Json {
                 let parts = object.properties.iter().flat_map(|it| [it.name_span.clone(), it.value.span.clone()]);
+                // A server that was commented out may still have its key.
                 mask_comments_between(node, parts, edits);
             }
             for property in &object.properties {

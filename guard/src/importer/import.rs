@@ -1,4 +1,4 @@
-//! Wraps the servers of a configuration.
+//! Wraps the servers of a configuration, and writes the backup first.
 
 use std::io;
 

@@ -1,7 +1,7 @@
 //! Puts the guard in front of the MCP servers that a client has configured, and removes it.
 //!
 //! ```text
-//! file ─▶ config_tree: values with byte ranges ─▶ servers ─▶ wrap: text edits ─▶ backup, record, file
+//! config_file ─▶ config_tree: values with byte ranges ─▶ wrap: text edits ─▶ backup, record, config_file
 //! ```
 //!
 //! [`import`] changes only the commands of servers, in the text of the configuration. Comments, order, indentation, line ends and

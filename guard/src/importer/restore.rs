@@ -55,6 +55,7 @@ pub fn restore(options: &RestoreOptions<'_>) -> Result<RestoreReport, ImportErro
         file => file?,
     };
     let record = ImportRecord::read(&file.path);
+    // Only then are the bytes of the original what the user expects back.
     let is_unedited = record.as_ref().and_then(|record| record.imported_sha256.as_ref())
         == Some(&Sha256Digest::from_bytes(&file.bytes));
     if options.discards_edits || is_unedited {
@@ -80,6 +81,7 @@ fn restore_original(
         report.diff = Some(difference(file, original, options.client));
         return Ok(report);
     }
+    // Before the backup is removed: a crash in between leaves both.
     file.replace(original)?;
     remove_backup(record, &file.path)?;
     Ok(report)

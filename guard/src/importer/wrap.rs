@@ -147,6 +147,7 @@ fn change(
     let mut edits = TextEdits::new(text, language);
     let mut changes = Vec::new();
     let mut had_wrapped = false;
+    // All or nothing: a configuration of which a part cannot be read is not edited.
     let found = root.as_object().map(|root| servers(client, root)).transpose()?;
     for server in found.unwrap_or_default() {
         let edited = match &server.kind {
@@ -181,6 +182,7 @@ fn is_wrapped(program: &Program<'_>) -> Wrapping {
     if command.is_none() || !options.iter().any(|option| option.starts_with("--server-name")) {
         return Wrapping::None;
     }
+    // By its arguments and not by its path, which differs after an update.
     if options.starts_with(&SUBCOMMAND) {
         Wrapping::Ours(end + 1)
     } else if program.command.value.as_text().is_some_and(is_shim) {
@@ -301,6 +303,7 @@ fn remove_variables(edits: &mut TextEdits<'_>, program: &Program<'_>, added: &Ad
     // The user may have listed the same ones before, or more since then: those stay.
     let listed = program.entry.get(VARIABLE_NAMES).and_then(Node::as_list).unwrap_or_default();
     let is_added = |node: &&Node| node.as_text().is_some_and(|name| added.names.iter().any(|added| added == name));
+    // Only the first ones, where the import has put them. The user may have listed the same ones further down.
     let count = listed.iter().take_while(is_added).count();
     if added.is_new_list && count == listed.len() && edits.remove_property(program.entry, VARIABLE_NAMES) {
         return;
@@ -396,6 +399,7 @@ fn kind(entry: &Node) -> ServerKind<'_> {
     let NodeValue::Object(entry) = &entry.value else { return ServerKind::Invalid("the entry is not an object") };
     let transport = entry.get("type").or_else(|| entry.get("transport")).and_then(Node::as_text);
     let has_address = ["url", "httpUrl", "serverUrl"].into_iter().any(|key| entry.get(key).is_some());
+    // A stated transport counts before the fields.
     let is_remote = match transport {
         Some("stdio" | "local") => false,
         Some("http" | "sse" | "ws" | "streamable-http" | "streamableHttp" | "remote") => true,

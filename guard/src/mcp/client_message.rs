@@ -1,4 +1,4 @@
-//! Messages from the client: which of them are tool calls.
+//! Messages from the client: which of them are tool calls, and on which of them parsers disagree.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -105,6 +105,7 @@ pub fn read_client_messages(bytes: &[u8]) -> Result<ClientMessages<'_>, StrictEr
 pub fn read_client_message(text: &str) -> Result<Vec<ClientMessage<'_>>, StrictError> {
     let trimmed = text.trim_matches(JSON_WHITESPACE);
     if trimmed.starts_with('[') {
+        // As texts: the messages that are not refused are forwarded as they came.
         let elements: Vec<&RawValue> = serde_json::from_str(trimmed).map_err(|error| invalid(&error))?;
         return elements.into_iter().map(|element| read_one(element.get())).collect();
     }
@@ -128,11 +129,13 @@ fn read_one(text: &str) -> Result<ClientMessage<'_>, StrictError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let parts = deserializer.deserialize_map(PartsVisitor).and_then(|parts| deserializer.end().map(|()| parts));
     let parts = parts.map_err(|error| invalid(&error))?;
+    // Any of several methods: parsers disagree on which one counts.
     let is_call = parts.methods.iter().any(|method| method == TOOLS_CALL);
     if !is_call && !parts.look_alikes.iter().any(|(_, known)| *known == "method") {
         let cancels = parts
             .methods
             .first()
+            // The id in the parameters names a request, whose call ends.
             .filter(|method| *method == "notifications/cancelled")
             .and(parts.params)
             .and_then(|params| serde_json::from_str::<Value>(params.get()).ok())
@@ -146,6 +149,7 @@ fn read_one(text: &str) -> Result<ClientMessage<'_>, StrictError> {
 
 fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> Result<ToolCall<'a>, StrictError> {
     let id = parts.id.and_then(|id| RequestId::parse(id.get().as_bytes()));
+    // Missing parameters are those of an invalid call, which is still recorded.
     let params = parts.params.map_or("{}", RawValue::get);
     let args_text = raw_member(params, "arguments").map_or(Cow::Borrowed("{}"), |raw| Cow::Borrowed(raw.get()));
     let mut call = ToolCall {
@@ -175,6 +179,7 @@ fn read_call<'a>(text: &'a str, parts: &Parts<'a>) -> Result<ToolCall<'a>, Stric
         }
     };
     let params = message.get_mut("params").map(Value::take).unwrap_or_default();
+    // Checked in the message and in its parameters, whose keys decide. The arguments may have any keys.
     let look_alike = parts.look_alikes.first().cloned().or_else(|| {
         let keys = params.as_object().into_iter().flat_map(|params| params.keys());
         keys.into_iter().find_map(|key| Some((key.clone(), look_alike(key)?)))
@@ -313,7 +318,7 @@ pub(super) const JSON_WHITESPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 const SIGNIFICANT: [&str; 9] =
     ["jsonrpc", "id", "method", "params", "result", "error", "name", "arguments", "requestState"];
 
-/// Returns the significant key that a key may be taken for by parsers that ignore case, such as that of Go.
+/// Returns the significant key that a key may be taken for by parsers that ignore case, such as the one of Go.
 pub(super) fn look_alike(key: &str) -> Option<&'static str> {
     SIGNIFICANT.into_iter().find(|known| *known != key && known.chars().map(folded).eq(key.chars().map(folded)))
 }
@@ -345,7 +350,9 @@ impl RequestId {
     /// Reads an id from its JSON text. Returns `None` for `null` and for other values, which MCP does not allow as ids.
     pub fn parse(json: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(json).ok()?.trim_ascii();
+        // `null`, a boolean or an object cannot be an id, and no response could name it.
         let is_id = text.starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit());
+        // Compared in the canonical form: a server may write the id of its response with other escapes.
         let key = serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value: Value| canonical_json(&value));
         is_id.then(|| Self { key, text: text.to_owned() })
     }
@@ -382,6 +389,7 @@ pub fn read_sample(call: &SampleCall<'_>) -> Result<RequestFacts, ToolCallProble
         "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{TOOLS_CALL}\",\"params\":{{\"name\":{name},\"arguments\":{args}}}}}\n"
     );
     let bytes_in = line.len() as u64;
+    // As the shim does, so that a test of a policy sees the same limits.
     if line.len() > MAX_INSPECT_BYTES {
         return read_large(&line);
     }

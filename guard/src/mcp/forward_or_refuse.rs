@@ -1,4 +1,4 @@
-//! Decides about the messages of a client: the same for every transport.
+//! Forwards or refuses the messages of a client and records the ends of calls: the same for every transport.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -74,6 +74,7 @@ impl Answers {
     /// Records refused calls and adds their answers. A call is recorded before it is answered.
     fn record(mut self, session: &Session, refused: Vec<RefusedCall>, frame_bytes: u64) -> Self {
         for (refusal, text) in refused {
+            // A call is recorded before it is answered, as it is before it is forwarded.
             session.refused(&refusal, text.as_ref().map_or(0, |text| text.len() as u64 + frame_bytes));
             self.terminates |= refusal.decision.action == Action::TerminateRun;
             self.texts.extend(text);
@@ -98,6 +99,7 @@ pub fn decide_messages<H: MessageHandler>(
                 }
             }
             ClientMessage::Call(call) => {
+                // The size of one element: a batch is several calls.
                 let bytes_in = if messages.is_batch { call.text.len() as u64 } else { messages.bytes };
                 if let Some(refusal) = decide_call(session, call, bytes_in, handler) {
                     refused.push(refusal);
@@ -105,11 +107,13 @@ pub fn decide_messages<H: MessageHandler>(
                 }
             }
         }
+        // After the decision: the policy also decides about calls that a cassette answers.
         if !handler.answers(message)? {
             kept.push(message.text());
         }
     }
     let to_server = match kept.len() {
+        // Byte for byte, with the white space between the messages.
         kept if kept == messages.messages.len() => ToServer::Unchanged,
         0 => ToServer::Nothing,
         _ => ToServer::Rest(format!("[{}]", kept.join(","))),
@@ -139,6 +143,7 @@ fn decide_call(
 ) -> Option<RefusedCall> {
     let args = match &call.args {
         Ok(value) => IncomingArgs::Inspected { value, text: Cow::Borrowed(&*call.args_text) },
+        // All parsers agree on the call, so it is decided. Only its arguments cannot be compared.
         Err(ToolCallProblem::Unreadable(_)) => {
             IncomingArgs::Uninspected { hash: call.args_bytes_hash, text: Some(Cow::Borrowed(&*call.args_text)) }
         }
@@ -264,7 +269,7 @@ impl<K: Eq + Hash> PendingCalls<K> {
         self.requests().entry(key).or_default().push_back(Some(call));
     }
 
-    /// Adds a request that is no call.
+    /// Adds a request that is not a call.
     pub fn insert_other(&self, key: K) {
         self.requests().entry(key).or_default().push_back(None);
     }
@@ -273,6 +278,7 @@ impl<K: Eq + Hash> PendingCalls<K> {
     pub fn take(&self, key: &K) -> Option<CallId> {
         let mut requests = self.requests();
         let queue = requests.get_mut(key)?;
+        // The first response belongs to the first request, should a client use an id twice.
         let call = queue.pop_front();
         if queue.is_empty() {
             requests.remove(key);

@@ -43,6 +43,7 @@ pub fn refusal_message(refusal: &Refusal, id: &RequestId, responses: &Responses,
     let details = details(refusal);
     // The id is JSON text already.
     let id: Value = serde_json::from_str(id.as_json()).unwrap_or_default();
+    // Stateless revisions reserve the range of the default codes, and their clients pass results to the model.
     let message = match RefusalStyle::choose(responses.deny_as, revision) {
         RefusalStyle::Error => json!({
             "jsonrpc": "2.0",

@@ -191,10 +191,11 @@ impl Scanner {
 
     fn end_key(&mut self, depth: usize) {
         self.current[depth] = None;
+        // Decoded: `n\u0061me` is `name` to every parser.
         let key: String = parse(&[b"\"", &*self.key, b"\""].concat()).unwrap_or_default();
         let section = match depth {
             1 => None,
-            // Only the sections have fields of their own.
+            // Only the sections have fields.
             _ => match self.section {
                 Some(section) => Some(section),
                 None => return,
@@ -202,6 +203,7 @@ impl Scanner {
         };
         match FIELDS.iter().find(|(of, name, _)| *of == section && *name == key) {
             Some((_, _, field)) => {
+                // Parsers disagree on which value counts.
                 if self.seen.contains(field) {
                     let problem = StrictError::DuplicateKey(key);
                     self.found.problem.get_or_insert(problem.into());
@@ -267,6 +269,7 @@ impl Scanner {
     /// Adds bytes to the values that are being read.
     fn take(&mut self, bytes: &[u8]) {
         if self.capture.is_some() && self.captured.len() <= MAX_FIELD_BYTES {
+            // One more than the limit, which shows that the value is too long.
             let room = (MAX_FIELD_BYTES + 1).saturating_sub(self.captured.len());
             self.captured.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
@@ -304,6 +307,7 @@ impl Scanner {
     pub fn finish(mut self) -> ScannedMessage {
         self.found.is_object &= self.tokenizer.open().is_empty();
         self.found.syntax = self.tokenizer.finish().err();
+        // A state that cannot be compared could belong to another call.
         self.found.is_retry &= !self.has_long_state;
         if self.found.is_call && self.name.is_none() {
             let problem = ToolCallProblem::Type { field: "name", expected: "a string" };

@@ -1,4 +1,4 @@
-//! Messages from the server: which of them answer requests.
+//! Messages from the server: which requests they answer, and with what.
 
 use std::borrow::Cow;
 
@@ -75,6 +75,7 @@ fn read_one(text: &str) -> Option<Response<'_>> {
     }
     let id = RequestId::parse(wire.id?.get().as_bytes())?;
     match (wire.error, wire.result) {
+        // An error counts before a result, should a message have both.
         (Some(error), _) => {
             Some(Response { id, kind: failed(error.get()), is_error: true, text, payload: error.get() })
         }
@@ -95,12 +96,13 @@ fn failed(error: &str) -> ResponseKind {
 
 fn result_kind(text: &str, result: &str) -> ResponseKind {
     let Ok(wire) = serde_json::from_str::<WireResult<'_>>(result) else {
-        // Fields that occur twice, or a result that is no object.
+        // Fields that occur twice, or a result that is not an object.
         return ScannedMessage::read(text.as_bytes()).response.unwrap_or(ResponseKind::Result);
     };
     if wire.result_type.as_ref().and_then(Value::as_str) == Some("input_required") {
         return ResponseKind::InputRequired { request_state: wire.request_state.as_ref().map(state_text) };
     }
+    // Only `true`: clients ignore other values.
     if wire.is_error == Some(Value::Bool(true)) {
         return tool_error(wire.content.map_or("", RawValue::get));
     }
@@ -134,6 +136,7 @@ pub enum ResponseKind {
 }
 
 pub(super) fn error_kind(code: Option<i64>, message: String) -> ResponseKind {
+    // Whether a call with another error may be retried is not known.
     let is_timeout = code == Some(REQUEST_TIMEOUT);
     let (status, class) = if is_timeout {
         (CallStatus::Timeout, ErrorClass::Timeout)

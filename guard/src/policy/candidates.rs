@@ -44,6 +44,7 @@ impl NameCache {
             return facts.clone();
         }
         let facts = Arc::new(NameFacts::new(policy, server_name, tool_name));
+        // Longer names are never matched, and would let an agent fill the memory.
         if server_name.len().max(tool_name.len()) <= MAX_NAME_BYTES {
             if self.length == MAX_CACHED {
                 self.by_server.clear();
@@ -63,6 +64,7 @@ impl NameFacts {
         let candidates = rules.filter_map(|(index, rule)| {
             let (server, tool) = matches(&rule.conditions, &servers, &tools);
             match (server, tool) {
+                // A name that fails decides, also if the other one is too long to be matched.
                 (NameMatch::No, _) | (_, NameMatch::No) => None,
                 (NameMatch::TooLong, _) => Some(Candidate { rule: index, undecided: Some(UndecidedName::Server) }),
                 (_, NameMatch::TooLong) => Some(Candidate { rule: index, undecided: Some(UndecidedName::Tool) }),

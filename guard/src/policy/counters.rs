@@ -1,4 +1,4 @@
-//! Counters by scope, for budgets and rate limits. Their number is bounded.
+//! What the rules count between calls: budgets, rate limits, breakers and duplicates. Its memory is bounded.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -24,6 +24,7 @@ impl<T: Copy> Counters<T> {
     }
 
     fn key(&self, key: ScopeKey) -> ScopeKey {
+        // Nothing is dropped to make room: an agent that calls many tools could reset the budget of one.
         let is_full = self.values.len() >= self.max_scopes;
         if is_full && !self.values.contains_key(&key) { ScopeKey::Others } else { key }
     }
@@ -46,6 +47,7 @@ pub(super) struct Spent {
 impl Spent {
     pub(super) fn with_call(self, budget: &Budget) -> Self {
         Self {
+            // Costs come from the policy, and a sum beyond 64 bits must refuse the call and not start at zero.
             calls: self.calls.saturating_add(1),
             cost_units: self.cost_units.saturating_add(budget.cost_units_per_call),
         }
@@ -74,6 +76,7 @@ impl Bucket {
         // Only whole periods count.
         let period = u128::from(limit.refill_period_ms.max(1)) * 1_000_000;
         let periods = now.saturating_sub(self.refilled).as_nanos() / period;
+        // Sums of 128 bits: a policy may state any 64-bit numbers.
         let added = periods.saturating_mul(u128::from(limit.refill_tokens));
         let tokens = u128::from(self.tokens).saturating_add(added).min(u128::from(limit.capacity));
         let passed = u64::try_from(periods * period).map_or(now, |nanos| self.refilled + Duration::from_nanos(nanos));
@@ -99,6 +102,7 @@ pub(super) enum RuleState {
 impl RuleState {
     /// Creates the state of a rule. The rules share the memory.
     pub(super) fn new(rule: &Rule, share: usize) -> Self {
+        // Equal shares: a rule must not take the memory of another one.
         let scopes = MAX_SCOPES / share;
         match &rule.effect {
             Effect::Allow { .. } | Effect::Deny(_) | Effect::Tag(_) => RuleState::Stateless,
@@ -148,9 +152,11 @@ impl BreakerWindows {
     ) -> BreakerCounts {
         let key = (scope, args_hash);
         let repeats = self.repeats.as_mut().zip(breaker.repeats).map(|(window, threshold)| {
+            // Before the count: the call that reaches the threshold is itself refused.
             window.add(key, now);
             (window.count(&key, now), threshold)
         });
+        // Errors count by the scope alone: five failed calls of one tool with different arguments are five errors.
         let errors = self.errors.as_ref().zip(breaker.errors);
         BreakerCounts { repeats, errors: errors.map(|(window, threshold)| (window.count(&scope, now), threshold)) }
     }
@@ -166,6 +172,7 @@ impl BreakerWindows {
 impl BreakerCounts {
     /// Returns the breaker that trips. Repeats come first.
     pub(super) fn trip(&self, rule: &Rule) -> Option<BreakerTrip> {
+        // Equal calls come first: they are the more specific reason.
         [("repeat", self.repeats), ("error", self.errors)].into_iter().find_map(|(trigger, counted)| {
             let (count, threshold) = counted?;
             (count >= threshold.count).then(|| BreakerTrip {
@@ -277,6 +284,7 @@ impl<K: Copy + Eq + Hash> SlidingWindow<K> {
         self.by_use.remove(&entry.last_use);
         entry.last_use = self.uses;
         self.by_use.insert(self.uses, key);
+        // Only the newest times matter: as many as the threshold decide whether it is reached.
         if entry.times.len() == self.max_per_key {
             entry.times.pop_front();
         } else {
@@ -287,6 +295,7 @@ impl<K: Copy + Eq + Hash> SlidingWindow<K> {
     }
 
     fn contains(&self, time: Duration, now: Duration) -> bool {
+        // Times may be equal, and are never in the future: `Engine::advance` does not let time run backwards.
         now.saturating_sub(time) < self.window
     }
 
@@ -295,6 +304,7 @@ impl<K: Copy + Eq + Hash> SlidingWindow<K> {
         while let Some((&last_use, &key)) = self.by_use.first_key_value() {
             let newest = self.entries.get(&key).and_then(|entry| entry.times.back());
             let is_old = newest.is_none_or(|time| !self.contains(*time, now));
+            // The key that was just used stays whatever the limit is, so that a tight loop is always counted.
             let is_last = last_use == self.uses;
             if is_last || !is_old && self.times <= self.max_times {
                 return;

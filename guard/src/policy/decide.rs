@@ -1,4 +1,4 @@
-//! The evaluation of a policy: facts about a call in, a decision out. No clock, no input, no output.
+//! Where a tool call is decided: facts about a call in, a decision out. No clock, no input, no output.
 //!
 //! The rules are evaluated in order. Counters belong to one [`Engine`], thus to one run of one server.
 
@@ -32,6 +32,7 @@ pub struct Engine {
 
 impl Engine {
     pub fn new(policy: Arc<Policy>, identity: &RunIdentity) -> Self {
+        // The rules share the memory of the counters equally, so that a policy of any size has one bound.
         let share = policy.rules.len().max(1);
         Self {
             applies: policy.selectors.unmet(identity).is_none(),
@@ -66,6 +67,8 @@ impl Engine {
         }
         let now = self.advance(now);
         let names = self.names.facts(&self.policy, outcome.server_name, outcome.tool_name);
+        // The names alone select the breakers that count an error. The other conditions look at the arguments, which the end of a
+        // call does not repeat.
         for candidate in &names.candidates {
             let effect = self.policy.rules.get(candidate.rule).map(|rule| &rule.effect);
             if let (Some(Effect::Breaker(breaker)), Some(RuleState::Breaker(windows))) =
@@ -87,6 +90,7 @@ impl Engine {
         let now = self.advance(now);
         let policy = &*self.policy;
         if !self.applies {
+            // No rule is evaluated and nothing is counted: the policy is for other runs.
             let record = DecidedBy::NotApplicable.record(policy, &Doubts::default());
             return Decision { record, tags: Vec::new(), breaker: None };
         }
@@ -122,6 +126,8 @@ pub(super) struct Evaluation<'e> {
     call: &'e CallFacts<'e>,
     scopes: ScopeKeys,
     now: Duration,
+    /// True if each rule describes what it did.
+    is_traced: bool,
     classes: RiskClasses,
     /// The first decision of an allow, deny or budget rule.
     kept: Option<DecidedBy>,
@@ -164,6 +170,7 @@ impl<'e> Evaluation<'e> {
             call,
             scopes,
             now,
+            is_traced: false,
             classes: RiskClasses::default(),
             kept: None,
             stopped: None,
@@ -177,26 +184,28 @@ impl<'e> Evaluation<'e> {
 
     /// Evaluates the rules that can match, in order. `steps` has an element for each rule of the policy.
     pub(super) fn run(&mut self, candidates: &[Candidate], run: &Value, mut steps: Option<&mut Vec<RuleStep>>) {
+        self.is_traced = steps.is_some();
         let mut cel = CelInputs::new(self.call, run);
         let policy = self.policy;
         for candidate in candidates {
             let Some(rule) = policy.rules.get(candidate.rule) else { continue };
             let matched = rule.conditions.check(self.call, &self.classes, &mut cel);
+            // A condition that is known to be unmet decides, also if a name is too long for its patterns.
             let matched = match (matched, candidate.undecided) {
                 (Match::Yes, Some(undecided)) => undecided.as_match(),
                 (matched, _) => matched,
             };
             let treatment = match &matched {
                 Match::Undecided(_, doubt) => {
+                    // The record of a decision must not quote values of the call, which may be confidential. `explain` prints them.
                     self.doubts.push((candidate.rule, doubt.without_values()));
                     Some(self.treatment())
                 }
                 Match::Yes | Match::No(_) => None,
             };
-            let is_traced = steps.is_some();
             let effected = match &matched {
                 Match::No(_) => RuleEffect { note: None, ends: false },
-                Match::Yes | Match::Undecided(..) => self.apply(candidate.rule, treatment, is_traced),
+                Match::Yes | Match::Undecided(..) => self.apply(candidate.rule, treatment),
             };
             if let Some(step) = steps.as_mut().and_then(|steps| steps.get_mut(candidate.rule)) {
                 step.matching = self.matching(rule, &matched, treatment);
@@ -231,69 +240,77 @@ impl<'e> Evaluation<'e> {
     }
 
     /// Applies a rule that matches, or that is undecided and has a treatment.
-    fn apply(&mut self, index: usize, treatment: Option<Treatment>, is_traced: bool) -> RuleEffect {
+    fn apply(&mut self, index: usize, treatment: Option<Treatment>) -> RuleEffect {
         let policy = self.policy;
         let Some(rule) = policy.rules.get(index) else { return RuleEffect { note: None, ends: false } };
         let outcome = match (&rule.effect, treatment) {
+            // An undecided tag rule adds its classes as possible ones: rules for them are undecided in turn.
             (Effect::Tag(classes), treatment) => {
                 self.classes.add(classes, treatment.is_none());
                 let adds = || format!("adds {}", classes.join(", "));
-                return RuleEffect::with(adds, is_traced);
+                return RuleEffect::with(adds, self.is_traced);
             }
             (_, None) => DecidedBy::Rule(index),
             // The stricter reading of an allow rule is that it does not match, and of any other that it does.
             (Effect::Allow { .. }, Some(Treatment::Strict)) => {
+                // Named in the summary of a refusal: without the doubt, this rule could have decided first.
                 if self.kept.is_none() {
                     self.skipped_allow.get_or_insert(index);
                 }
-                return RuleEffect::with(|| "does not allow the call".to_owned(), is_traced);
+                return RuleEffect::with(|| "does not allow the call".to_owned(), self.is_traced);
             }
             (_, Some(Treatment::Strict)) => DecidedBy::FailedClosed(index),
             (Effect::Allow { .. }, Some(Treatment::Lenient)) => DecidedBy::FailedOpen(index),
             (_, Some(Treatment::Lenient)) => {
                 self.failed_open.get_or_insert(index);
-                return RuleEffect::with(|| "does not refuse the call".to_owned(), is_traced);
+                return RuleEffect::with(|| "does not refuse the call".to_owned(), self.is_traced);
             }
         };
         match &rule.effect {
-            Effect::Allow { .. } | Effect::Deny(_) => self.keep(outcome, is_traced),
-            Effect::Budget(budget) => self.budget(index, budget, outcome, is_traced),
-            Effect::RateLimit(limit) => self.rate_limit(index, limit, outcome, is_traced),
-            Effect::Breaker(breaker) => self.breaker(index, breaker, outcome, is_traced),
-            Effect::Dedupe(dedupe) => self.dedupe(index, dedupe, outcome, is_traced),
+            Effect::Allow { .. } | Effect::Deny(_) => self.keep(outcome),
+            Effect::Budget(budget) => self.budget(index, budget, outcome),
+            Effect::RateLimit(limit) => self.rate_limit(index, limit, outcome),
+            Effect::Breaker(breaker) => self.breaker(index, breaker, outcome),
+            Effect::Dedupe(dedupe) => self.dedupe(index, dedupe, outcome),
             Effect::Tag(_) => RuleEffect { note: None, ends: false },
         }
     }
 
     /// Keeps a decision, unless there is one already. The end of the run needs no further rule.
-    fn keep(&mut self, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
+    fn keep(&mut self, outcome: DecidedBy) -> RuleEffect {
+        // The first decision of these kinds is kept. The evaluation goes on, because breakers and limits below still count the
+        // call.
         if self.kept.is_some() {
-            return RuleEffect::with(|| "an earlier rule decides".to_owned(), is_traced);
+            return RuleEffect::with(|| "an earlier rule decides".to_owned(), self.is_traced);
         }
         self.kept = Some(outcome);
         let action = outcome.action(self.policy);
         let note = || format!("decides {}", action.name());
-        RuleEffect { ends: action == Action::TerminateRun, ..RuleEffect::with(note, is_traced) }
+        // No later rule may replace the end of the run by a milder action, so none is evaluated.
+        RuleEffect { ends: action == Action::TerminateRun, ..RuleEffect::with(note, self.is_traced) }
     }
 
     /// Ends the evaluation, unless a breaker tripped before.
-    fn stop(&mut self, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
+    fn stop(&mut self, outcome: DecidedBy) -> RuleEffect {
+        // A later rate limit or duplicate does not replace the decision of a breaker, which has seen a loop.
         if self.trip.is_some() {
-            return RuleEffect::with(|| "an earlier breaker decides".to_owned(), is_traced);
+            return RuleEffect::with(|| "an earlier breaker decides".to_owned(), self.is_traced);
         }
         self.stopped = Some(outcome);
         let note = || format!("decides {} at once", outcome.action(self.policy).name());
-        RuleEffect { ends: true, ..RuleEffect::with(note, is_traced) }
+        RuleEffect { ends: true, ..RuleEffect::with(note, self.is_traced) }
     }
 
-    fn budget(&mut self, index: usize, budget: &Budget, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
+    fn budget(&mut self, index: usize, budget: &Budget, outcome: DecidedBy) -> RuleEffect {
         let Some(RuleState::Budget(spent)) = self.states.get(index) else {
             return RuleEffect { note: None, ends: false };
         };
+        // Only what the call would spend. It is set at the end, if the call is allowed: retries of a throttled call must not use up
+        // a budget.
         let after = spent.get(self.scopes.key(budget.scope)).unwrap_or_default().with_call(budget);
         self.spending.push(index);
         if after.exceeds(budget) {
-            return self.keep(outcome, is_traced);
+            return self.keep(outcome);
         }
         let note = || {
             let part =
@@ -303,17 +320,17 @@ impl<'e> Evaluation<'e> {
                 calls.into_iter().chain(part("cost units", after.cost_units, budget.limit_cost_units)).collect();
             format!("{} if this call is allowed", parts.join(", "))
         };
-        RuleEffect::with(note, is_traced)
+        RuleEffect::with(note, self.is_traced)
     }
 
-    fn rate_limit(&mut self, index: usize, limit: &RateLimit, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
+    fn rate_limit(&mut self, index: usize, limit: &RateLimit, outcome: DecidedBy) -> RuleEffect {
         let bucket = self.bucket(index, limit);
         if bucket.tokens < limit.cost_tokens_per_call {
-            return self.stop(outcome, is_traced);
+            return self.stop(outcome);
         }
         self.spending.push(index);
         let left = bucket.tokens - limit.cost_tokens_per_call;
-        RuleEffect::with(|| format!("{left} of {} tokens left if this call is allowed", limit.capacity), is_traced)
+        RuleEffect::with(|| format!("{left} of {} tokens left if this call is allowed", limit.capacity), self.is_traced)
     }
 
     fn bucket(&self, index: usize, limit: &RateLimit) -> Bucket {
@@ -324,36 +341,40 @@ impl<'e> Evaluation<'e> {
         bucket.map_or_else(|| Bucket::full(limit, self.now), |bucket| bucket.refilled(limit, self.now))
     }
 
-    fn dedupe(&mut self, index: usize, dedupe: &Dedupe, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
+    fn dedupe(&mut self, index: usize, dedupe: &Dedupe, outcome: DecidedBy) -> RuleEffect {
         let key = (self.scopes.key(dedupe.scope), *self.call.args_hash);
         let now = self.now;
         if let Some(RuleState::Dedupe(window)) = self.states.get_mut(index)
             && window.count(&key, now) > 0
         {
+            // A refused repetition extends the window: an agent in a loop stays refused.
             window.add(key, now);
-            return self.stop(outcome, is_traced);
+            return self.stop(outcome);
         }
         self.spending.push(index);
-        RuleEffect::with(|| "no earlier call has these arguments".to_owned(), is_traced)
+        RuleEffect::with(|| "no earlier call has these arguments".to_owned(), self.is_traced)
     }
 
-    fn breaker(&mut self, index: usize, breaker: &Breaker, outcome: DecidedBy, is_traced: bool) -> RuleEffect {
+    fn breaker(&mut self, index: usize, breaker: &Breaker, outcome: DecidedBy) -> RuleEffect {
         let scope = self.scopes.key(breaker.scope);
         let (Some(rule), Some(RuleState::Breaker(windows))) =
             (self.policy.rules.get(index), self.states.get_mut(index))
         else {
             return RuleEffect { note: None, ends: false };
         };
+        // Counted at once, also if the call is refused in the end: an agent can repeat a refused call in a loop.
         let counts = windows.count_call(breaker, scope, *self.call.args_hash, self.now);
         let Some(trip) = counts.trip(rule) else {
-            return RuleEffect::with(|| counts.to_string(), is_traced);
+            return RuleEffect::with(|| counts.to_string(), self.is_traced);
         };
         let action = outcome.action(self.policy);
         let is_milder = |(other, _): &(DecidedBy, BreakerTrip)| severity(other.action(self.policy)) < severity(action);
+        // The evaluation goes on, so that later breakers count the call too. The most severe one decides, and the first of equal
+        // ones.
         if self.trip.as_ref().is_none_or(is_milder) {
             self.trip = Some((outcome, trip));
         }
-        RuleEffect::with(|| format!("trips at {counts}, and decides {}", action.name()), is_traced)
+        RuleEffect::with(|| format!("trips at {counts}, and decides {}", action.name()), self.is_traced)
     }
 
     /// Counts the call if it is allowed, and returns the decision.
@@ -362,8 +383,11 @@ impl<'e> Evaluation<'e> {
         // The end of the run is more severe than what any breaker before decided.
         let termination = self.kept.filter(ends_run);
         let trip = self.trip.take().filter(|(outcome, _)| termination.is_none() || ends_run(outcome));
+        // In the order of precedence: a breaker, a limit that stopped the evaluation, the first decision, a doubt, the default.
         let outcome = trip.as_ref().map(|(outcome, _)| *outcome).or(self.stopped).or(self.kept);
         let outcome = outcome.or(self.failed_open.map(DecidedBy::FailedOpen)).unwrap_or(DecidedBy::Default);
+        // By the action of the rules, before the mode changes it: a policy that observes must count as it would when it enforces,
+        // or its record could not tell which calls it would refuse.
         if outcome.action(self.policy) == Action::Allow {
             self.spend();
         }

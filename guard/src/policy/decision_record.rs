@@ -1,4 +1,4 @@
-//! From the outcome of an evaluation to the decision of the event.
+//! From what decided a call to the record of the decision, and the reasons that `guard policy explain` prints.
 
 use std::fmt::Write as _;
 
@@ -69,6 +69,7 @@ impl DecidedBy {
     /// Returns the decision as the event states it.
     pub(super) fn record(self, policy: &Policy, doubts: &Doubts) -> DecisionRecord {
         // A refusal names the allow rule that could not be decided.
+        // First as if the policy enforced its rules: a policy that observes records what it would have decided.
         let enforced = self.enforced(policy, doubts);
         if policy.mode != Mode::Observe {
             return enforced;
@@ -81,6 +82,7 @@ impl DecidedBy {
         if enforced.action == Action::Allow {
             return DecisionRecord { observed: Some(observed), ..enforced };
         }
+        // The only decision whose reason is not a rule that matched: a person who reads the record should know.
         let doubt = match self {
             DecidedBy::FailedClosed(index) => format!(" ({})", doubts.about(index, policy.rules.get(index))),
             _ => String::new(),
@@ -109,6 +111,7 @@ impl DecidedBy {
             _ => None,
         };
         let action = match (self.action(policy), policy.mode) {
+            // In the mode `control`, an agent is told what it can do instead, also by rules that only block.
             (Action::Block, Mode::Control) => Action::RejectWithHint,
             (action, _) => action,
         };
@@ -194,6 +197,7 @@ fn hint(refusal: Option<&Refusal>, explain: &Explanation) -> Hint {
         };
     };
     Hint {
+        // A hint must not be empty: the summary states at least why the call was refused.
         hint_text: refusal.hint_text.clone().unwrap_or_else(|| explain.summary.clone()),
         suggested_args: refusal.suggested_args.clone(),
         retry_advice: refusal.retry_advice.clone(),
@@ -239,6 +243,7 @@ pub(super) fn unmet_reason(
         Condition::ServerName => format!("no pattern matches `{}`", one_line(call.server_name, VALUE_CHARS)),
         Condition::ToolName => format!("no pattern matches `{}`", one_line(call.tool_name, VALUE_CHARS)),
         Condition::RiskClass => {
+            // Only the certain classes: a possible one would have made the rule undecided.
             let found = if classes.is_empty() { "none".to_owned() } else { quoted(classes) };
             format!("the call has {found}, and the rule needs {}", quoted(&conditions.risk_class))
         }

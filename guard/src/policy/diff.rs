@@ -72,6 +72,7 @@ impl PolicyDiff {
 
 /// Compares the documents of two valid policies.
 pub fn diff(before: &Value, after: &Value) -> PolicyDiff {
+    // With defaults filled in: a field that states its default is not a difference.
     let mut fields = changes(&effective_header(before), &effective_header(after));
     fields.sort_by_key(|change| importance(&change.pointer));
     PolicyDiff { fields, rules: rule_changes(&rules(before), &rules(after)) }
@@ -91,6 +92,7 @@ fn rules(document: &Value) -> Vec<(RuleId, Value)> {
 fn rule_changes(before: &[(RuleId, Value)], after: &[(RuleId, Value)]) -> Vec<RuleChange> {
     let old: HashMap<&RuleId, usize> = before.iter().enumerate().map(|(index, (id, _))| (id, index)).collect();
     let common: Vec<usize> = after.iter().filter_map(|(id, _)| old.get(id).copied()).collect();
+    // Of the rules that both have, as few as possible count as moved.
     let unmoved = longest_increasing(&common);
     let mut found = Vec::new();
     for (index, (rule_id, rule)) in after.iter().enumerate() {
@@ -173,9 +175,11 @@ fn effective_rule(rule: &Value) -> Value {
     let mut rule = rule.clone();
     fill(&mut rule, &json!({"enabled": true, "severity": "info", "match": {}, "effect": {}}));
     let kind = rule["kind"].as_str().unwrap_or_default().to_owned();
+    // After the first defaults, because they depend on the kind and on the stated action.
     let defaults = effect_defaults(&kind, &rule);
     fill(&mut rule, &defaults);
     use_integers(&mut rule);
+    // They follow from the kind and the action, which are compared anyway.
     remove_default_codes(&kind, &mut rule["effect"]);
     if let Some(conditions) = rule.get_mut("match") {
         sort_sets(conditions, str::to_owned);
@@ -241,6 +245,7 @@ fn use_integers(value: &mut Value) {
     match value {
         Value::Number(number) => {
             let decimal = number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < MAX_EXACT);
+            // YAML and JSON writers differ in how they write whole numbers.
             if let Some(decimal) = decimal.filter(|_| number.is_f64()) {
                 #[expect(clippy::cast_possible_truncation, reason = "it is an integer below 2^53")]
                 let integer = decimal as i64;

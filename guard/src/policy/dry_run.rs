@@ -74,6 +74,7 @@ pub fn dry_run(policy: &Arc<Policy>, events: &[u8]) -> DryRun {
     let mut found = DryRun::default();
     let mut runs: HashMap<(String, String), RecordedRun> = HashMap::new();
     for (index, line) in events.split(|byte| *byte == b'\n').enumerate() {
+        // Files that were edited by hand often end with an empty line.
         if line.trim_ascii().is_empty() {
             continue;
         }
@@ -85,6 +86,7 @@ pub fn dry_run(policy: &Arc<Policy>, events: &[u8]) -> DryRun {
             }
         };
         let envelope = &event.envelope;
+        // Counters belong to one process of a run, as in the shim.
         let key = (envelope.run_id.clone(), envelope.source.shim_id.clone());
         let run = runs.entry(key).or_insert_with(|| RecordedRun::new(policy, envelope));
         match &event.body {
@@ -125,6 +127,7 @@ impl RecordedRun {
         let args = arguments(call);
         found.calls += 1;
         found.calls_without_arguments += u64::from(args.is_none());
+        // The arguments come from the preview. One that is cut off counts as too large, and conditions on it are undecided.
         let facts = CallFacts {
             server_name: &call.call.server_name,
             tool_name: &call.call.tool_name,
@@ -149,6 +152,7 @@ impl RecordedRun {
             found.observed.refused_before += is_refused(&before);
             found.observed.refused_after += is_refused(after);
         }
+        // The reason and the hint may differ: they do not change what the agent may do.
         if before.action != after.action || before.rule_id != after.rule_id {
             found.differences.push(DryRunDifference {
                 run_id: envelope.run_id.clone(),
@@ -167,6 +171,7 @@ impl RecordedRun {
     fn end(&mut self, envelope: &Envelope, end: &CallEnd) {
         let Some(decision) = self.open.remove(&end.call.call_id) else { return };
         let was_refused = end.error.as_ref().is_some_and(|error| error.class == ErrorClass::PolicyBlock);
+        // A call that was refused then has no outcome of a tool that could be counted.
         if decision.action == Action::Allow && !was_refused {
             let (server_name, tool_name) = (&*end.call.server_name, &*end.call.tool_name);
             let outcome = CallOutcome { server_name, tool_name, is_error: end.status != CallStatus::Ok };
@@ -176,6 +181,7 @@ impl RecordedRun {
     }
 
     fn time(&self, envelope: &Envelope) -> Duration {
+        // The clock of the recording may have been set back. Such a time counts as the start.
         Duration::try_from(envelope.ts.duration_since(self.start)).unwrap_or_default()
     }
 }

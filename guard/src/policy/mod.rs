@@ -1,7 +1,7 @@
 //! Policies: which calls are allowed, throttled, refused, and which end the run.
 //!
 //! ```text
-//! file ─▶ document: findings with line and column ─▶ model: patterns and conditions, compiled ─▶ evaluation: decisions
+//! file ─▶ document: findings with line and column ─▶ model: patterns and conditions, compiled ─▶ decide: decisions
 //! ```
 //!
 //! `docs/policy.md` defines every field and the order of evaluation.

@@ -1,4 +1,4 @@
-//! Bindings: which server receives which secret in which environment variable.
+//! Bindings: which server receives which secret in which environment variable, and where they are stated.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -41,6 +41,7 @@ impl Bindings {
         let mut bindings = Self::default();
         let text = DocumentText { file: origin, bytes, first_line: 1 };
         let mut checked = text.check(|value| read_bindings(value, &mut bindings));
+        // A person may have put the value in place of its name.
         checked.findings.iter_mut().for_each(|finding| finding.excerpt = None);
         if checked.findings.is_empty() { Ok(bindings) } else { Err(checked.findings) }
     }
@@ -140,6 +141,7 @@ impl Reader<'_> {
         let source = self.source(fields, pointer);
         let redact = self.flag(fields, "redact", true, pointer);
         let optional = self.flag(fields, "optional", false, pointer);
+        // All findings of a binding first, so that one run reports them all.
         let (Some(inject_as), Some(secret_ref)) = (inject_as, secret_ref) else { return };
         let binding = Binding { inject_as, secret_ref, source, redact, optional };
         let list = match server {

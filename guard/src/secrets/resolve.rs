@@ -1,4 +1,4 @@
-//! Looks up the secrets of a server, and derives the changes of its environment.
+//! Looks up the secrets of a server, derives the changes of its environment, and builds the redactors.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -97,6 +97,7 @@ pub fn resolve(bindings: &Bindings, server: &str, sources: &SecretSources<'_>) -
             }
             Ok(value)
         });
+        // Also for a secret that was not found: the events of a run tell why its server did not start.
         resolved.injections.push(SecretInjection {
             inject_as: binding.inject_as.to_string(),
             secret_ref: binding.secret_ref.to_string(),
@@ -112,6 +113,8 @@ pub fn resolve(bindings: &Bindings, server: &str, sources: &SecretSources<'_>) -
             }
             Err(source) => {
                 let list =
+                    // A secret that exists and cannot be used is an error, also if it is optional: the server would start with less
+                    // than the user believes.
                     if binding.optional && source.is_missing() { &mut resolved.warnings } else { &mut resolved.errors };
                 let (inject_as, secret_ref) = (binding.inject_as.clone(), binding.secret_ref.clone());
                 list.push(InjectionError { inject_as, secret_ref, source });
@@ -139,6 +142,7 @@ fn look_up(binding: &Binding, sources: &SecretSources<'_>) -> Result<SecretValue
 /// The variables that are removed from the environments of all servers, unless a binding sets them.
 fn removed_variables(bindings: &Bindings, environment: &Environment) -> BTreeMap<OsString, Option<SecretValue>> {
     let stated = [BINDINGS, BINDINGS_FILE, STORE_PATH].map(OsString::from);
+    // A server must not read the secrets of another one.
     let prefixed = environment.keys().filter(|name| name.to_string_lossy().starts_with(SECRET_PREFIX)).cloned();
     let from_environment = bindings.all().filter(|binding| binding.source == SecretSource::Env);
     let read = from_environment.filter_map(|binding| Some(find_variable(environment, &binding.secret_ref)?.0));

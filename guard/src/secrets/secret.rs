@@ -1,4 +1,4 @@
-//! Names of secrets, and of the environment variables that carry them.
+//! The name of a secret, the variable that carries it, and its value, which no output shows.
 
 use std::fmt;
 use std::str::FromStr;
@@ -111,6 +111,7 @@ impl SecretValue {
         if value.is_empty() {
             return Err(InvalidSecret::Empty);
         }
+        // The system ends the value of a variable there, so the server would get another secret.
         if value.contains('\0') {
             return Err(InvalidSecret::HasNul);
         }

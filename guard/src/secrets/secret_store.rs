@@ -118,10 +118,12 @@ impl SecretStore {
             Err(_) if self.path.is_symlink() => return Err(SecretStoreError::DanglingLink(self.path.clone())),
             Err(_) => self.path.clone(),
         };
+        // Checked before the lock: others who can write to the folder could replace the file.
         create_private_folder(&path)?;
         let lock_path = path.with_file_name(format!(".{}.lock", path.file_name().unwrap_or_default()));
         let lock = FileLock::acquire_within(&lock_path, LOCK_TIME)
             .map_err(|source| SecretStoreError::Lock { path: lock_path.clone(), source })?;
+        // The whole file is read, changed and written: without the lock, the change of another process would be lost.
         let _lock = lock.ok_or_else(|| SecretStoreError::Locked(path.clone()))?;
         let mut secrets = self.read()?;
         let existed = edit(&mut secrets);
@@ -130,6 +132,7 @@ impl SecretStore {
         let mut file = AtomicFile::create(&path)?;
         make_file_private(&mut file)?;
         file.write_all(&text).map_err(|source| WriteError { path: path.clone(), source })?;
+        // A secret that was reported as stored must survive a power failure.
         file.commit(Durability::Synced)?;
         Ok(existed)
     }

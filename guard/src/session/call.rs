@@ -1,4 +1,4 @@
-//! A tool call, as an adapter passes it to the session.
+//! A tool call as an adapter passes it to the session, the calls that are open, and the previews of what they contain.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -146,6 +146,7 @@ impl OpenCalls {
 
     pub(super) fn take_all(&mut self) -> Vec<OpenCall> {
         let mut calls: Vec<_> = self.calls.drain().map(|(_, call)| call).collect();
+        // By their ids, which are ordered by time: the ends have an order that does not change.
         calls.sort_by(|a, b| a.call.call_id.cmp(&b.call.call_id));
         calls
     }
@@ -166,6 +167,7 @@ impl OpenCalls {
         let mut waiting: Vec<(Instant, CallId)> =
             self.calls.iter().filter_map(|(id, call)| Some((call.waiting.as_ref()?.since, id.clone()))).collect();
         waiting.sort();
+        // Bounded in number and time: neither the client nor the server has to continue a call.
         let excess = waiting.len().saturating_sub(MAX_WAITING);
         let is_abandoned =
             |(index, (since, _)): &(usize, (Instant, CallId))| *index < excess || since.elapsed() >= MAX_WAIT;
@@ -178,8 +180,10 @@ impl OpenCalls {
     pub(super) fn resume(&mut self, tool: &str, hash: &Sha256Digest, request_state: Option<&str>) -> Option<CallId> {
         let mut found = self.calls.values_mut().filter(|open| {
             open.waiting.as_ref().is_some_and(|waiting| waiting.request_state.as_deref() == request_state)
+                // A call that is continued is not decided again, so a server and an agent could go on without rules.
                 && open.continuations < MAX_CONTINUATIONS
                 && open.tool_name == tool
+                // Other arguments are another call: the rules have not seen it.
                 && open.call.args_hash == *hash
         });
         // The oldest, if several wait: ids are ordered by time.
@@ -198,7 +202,7 @@ pub const MAX_PREVIEW_BYTES: usize = 16 * 1024;
 /// The preview of a payload that is too large to be inspected.
 pub const TRUNCATED: &str = "[TRUNCATED]";
 
-/// Longest name of a tool in events, in bytes: that of the ledger's tables.
+/// Longest name of a tool in events, in bytes: as in the tables of the ledger.
 const MAX_NAME_BYTES: usize = 512;
 
 /// Longest message of an error in bytes.
@@ -213,7 +217,7 @@ pub(super) struct Preview {
 }
 
 /// Returns the preview of arguments, and the hash of their bytes if they are not inspected.
-pub(super) fn of_args(args: &IncomingArgs<'_>, redactor: &Redactor) -> (ArgsPreview, Option<Sha256Digest>) {
+pub(super) fn args_preview(args: &IncomingArgs<'_>, redactor: &Redactor) -> (ArgsPreview, Option<Sha256Digest>) {
     let of_text = |text: &str| {
         let preview = preview(text.as_bytes(), redactor);
         ArgsPreview { truncated: preview.is_truncated, args_preview: Some(preview.text) }
@@ -224,12 +228,13 @@ pub(super) fn of_args(args: &IncomingArgs<'_>, redactor: &Redactor) -> (ArgsPrev
         IncomingArgs::Uninspected { hash, text: None } => {
             (ArgsPreview { truncated: true, args_preview: Some(TRUNCATED.to_owned()) }, Some(*hash))
         }
+        // Parsers disagree on such arguments. A preview of one reading would mislead.
         IncomingArgs::Ambiguous { .. } => (ArgsPreview { truncated: true, args_preview: None }, None),
     }
 }
 
 /// Returns the preview of a result, and the hash of its bytes if the preview does not have all of them.
-pub(super) fn of_result(result: &ResultBytes<'_>, redactor: &Redactor) -> (ResultPreview, Option<Sha256Digest>) {
+pub(super) fn result_preview(result: &ResultBytes<'_>, redactor: &Redactor) -> (ResultPreview, Option<Sha256Digest>) {
     match result {
         ResultBytes::None => (ResultPreview::default(), None),
         ResultBytes::Inspected(bytes) => {
@@ -257,14 +262,15 @@ fn preview(payload: &[u8], redactor: &Redactor) -> Preview {
 }
 
 /// Redacts the message of an error and cuts it to its first line, so that it holds no stack trace.
-pub(super) fn message(text: &str, redactor: &Redactor) -> String {
+pub(super) fn redacted_message(text: &str, redactor: &Redactor) -> String {
     let text = redactor.text(text, &mut Applied::default());
+    // One line, because it is printed in tables. What follows is often a stack trace.
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     cut(line, MAX_MESSAGE_BYTES).to_owned()
 }
 
 /// Redacts the name of a tool and cuts it.
-pub(super) fn name(text: &str, redactor: &Redactor) -> String {
+pub(super) fn redacted_name(text: &str, redactor: &Redactor) -> String {
     cut(&redactor.text(text, &mut Applied::default()), MAX_NAME_BYTES).to_owned()
 }
 

@@ -129,6 +129,8 @@ impl Session {
         let mut state = self.state();
         // A run that has ended, or a request without an agreed meaning, continues nothing.
         let may_continue = args.is_some() && state.terminated.is_none() && !state.is_finished;
+        // Not decided again: the call was allowed when it came first, and answers to the questions of its server must neither count
+        // nor be a duplicate.
         if let Some(retry) = incoming.retry.filter(|_| may_continue)
             && let Some(call_id) = state.open.resume(incoming.tool_name, &args_hash, retry.request_state)
         {
@@ -137,11 +139,14 @@ impl Session {
         let call = CallRef {
             call_id: CallId::new_random(),
             server_name: self.server_name.clone(),
-            tool_name: call::name(incoming.tool_name, &self.redactor),
+            // An agent chooses the name, which may contain a secret. Rules see it unmasked.
+            tool_name: call::redacted_name(incoming.tool_name, &self.redactor),
             args_hash,
         };
         let decision = match (&state.terminated, args, &incoming.args) {
+            // After the end of the run, every call gets the same answer.
             (Some(record), _, _) => without_rules(record.clone()),
+            // In every mode: the server might execute another call than the one that the rules see.
             (None, _, IncomingArgs::Ambiguous { problem, .. }) => without_rules(self.ambiguous(problem)),
             (None, args, _) => {
                 let facts = CallFacts {
@@ -156,13 +161,16 @@ impl Session {
             }
         };
         if state.is_finished {
+            // Without a record: the last event is written, and nothing may come after it.
             return Admission::Refuse(Box::new(self.refusal(call, self.ended())));
         }
         state.calls_started += 1;
+        // Before the call is forwarded: what a server has executed must be in the ledger, also if this process is killed now.
         let recorded = self.record_begin(incoming, &call, &decision, state.calls_started);
         let mut record = decision.record;
         if let Err(error) = recorded {
             self.warn_once(&mut state, &error);
+            // A refusal stays what it is. Only a call that would be executed needs its record.
             if record.action == Action::Allow && self.fails_closed() {
                 record = self.unrecorded();
             }
@@ -176,6 +184,7 @@ impl Session {
             return Admission::Forward(call_id);
         }
         let refusal = self.refusal(call, record);
+        // Its end is recorded when the answer is written, whose size is then known.
         state.open.insert_refusal(refusal.clone());
         Admission::Refuse(Box::new(refusal))
     }
@@ -191,7 +200,7 @@ impl Session {
         decision: &Decision,
         seq: u64,
     ) -> Result<(), SinkError> {
-        let (preview, args_stream_hash) = call::of_args(&incoming.args, &self.redactor);
+        let (preview, args_stream_hash) = call::args_preview(&incoming.args, &self.redactor);
         let start = CallStart {
             call: call.clone(),
             transport: self.transport,
@@ -205,6 +214,7 @@ impl Session {
         };
         self.sink.record(EventBody::ToolCallStart { call: start })?;
         let record = decision.record.clone();
+        // After the start, so that a reader of the events knows the call that is decided.
         self.sink.record(EventBody::ToolCallDecision { call: call.clone(), decision: record })?;
         if let Some(breaker) = &decision.breaker {
             self.sink.record(EventBody::BreakerTrip { call: call.clone(), breaker: breaker.clone() })?;
@@ -218,8 +228,9 @@ impl Session {
 
     /// Records a problem of the guard itself, and warns about the first one of its kind.
     pub fn report(&self, problem: Problem, message: &str) {
-        let message = call::message(message, &self.redactor);
+        let message = call::redacted_message(message, &self.redactor);
         let mut state = self.state();
+        // Once for each kind: a client can send any number of such messages, and a person reads the warnings.
         if !std::mem::replace(&mut state.reported[problem as usize], true) {
             (self.warn)(&format!("{}: {message}", problem.summary()));
         }
@@ -234,11 +245,12 @@ impl Session {
 
     /// Warns without an event.
     pub fn warn(&self, message: &str) {
-        (self.warn)(&call::message(message, &self.redactor));
+        (self.warn)(&call::redacted_message(message, &self.redactor));
     }
 
     /// Returns true if messages that cannot be inspected, and calls that cannot be recorded, are refused.
     pub fn fails_closed(&self) -> bool {
+        // A policy that observes must not change what the agent can do.
         self.policy.mode() != Mode::Observe && self.policy.defaults().decision_on_error == OnError::Block
     }
 
@@ -256,7 +268,7 @@ impl Session {
     /// The decision about a request on which parsers disagree.
     fn ambiguous(&self, problem: &str) -> DecisionRecord {
         // The problem quotes keys, which may be long or secret.
-        let problem = call::message(problem, &self.redactor);
+        let problem = call::redacted_message(problem, &self.redactor);
         self.block("AMBIGUOUS_REQUEST", Severity::Warn, format!("the request is ambiguous: {problem}"))
     }
 
@@ -292,7 +304,7 @@ impl Session {
         }
         let error = CallError {
             class: ErrorClass::PolicyBlock,
-            message: call::message(&refusal.decision.explain.summary, &self.redactor),
+            message: call::redacted_message(&refusal.decision.explain.summary, &self.redactor),
             code: Some(refusal.decision.explain.reason_code.clone()),
             retryable: Some(action == Action::Throttle),
         };
@@ -321,12 +333,14 @@ impl Session {
             tool_name: &open.tool_name,
             is_error: matches!(result.status, CallStatus::Error | CallStatus::Timeout),
         };
+        // Before the event: the next call must not be decided without this error.
         state.engine.record_outcome(&outcome, self.started.elapsed());
         state.summary.calls_allowed += 1;
-        let (preview, result_stream_hash) = call::of_result(&result.result, &self.redactor);
+        let (preview, result_stream_hash) = call::result_preview(&result.result, &self.redactor);
         let mut error = result.error;
         if let Some(error) = &mut error {
-            error.message = call::message(&error.message, &self.redactor);
+            // The message comes from the server, which may repeat a secret in it.
+            error.message = call::redacted_message(&error.message, &self.redactor);
         }
         let end = CallEnd {
             call: open.call,
@@ -341,6 +355,7 @@ impl Session {
     }
 
     fn record_end(&self, state: &mut State, end: CallEnd) {
+        // Counted even if the event cannot be recorded: `ledger doctor` compares the count with the events.
         state.summary.calls_total += 1;
         state.summary.errors_total += u64::from(end.status != CallStatus::Ok);
         if let Err(error) = self.sink.record(EventBody::ToolCallEnd(end)) {
@@ -352,6 +367,7 @@ impl Session {
     pub fn wait_for_input(&self, call_id: &CallId, request_state: Option<String>) {
         let mut state = self.state();
         state.open.wait_for_input(call_id, request_state);
+        // Here, because only such calls can wait without an end: a client may never answer the questions.
         for abandoned in state.open.take_abandoned() {
             self.end_call(&mut state, abandoned, CallResult::cancelled());
         }
@@ -375,11 +391,13 @@ impl Session {
     /// Ends the run like [`Self::finish`], and states how the process of the server ended.
     pub fn finish_process(&self, status: RunStatus, open_calls: OpenCallsEnd, exit: Option<ProcessExit>) {
         let mut state = self.state();
+        // Several threads may end the run: the first one states how.
         if std::mem::replace(&mut state.is_finished, true) {
             return;
         }
         // Their answers are not written yet.
         for refusal in state.open.take_refusals() {
+            // Every call has an end, so that a reader can tell a refusal from a call whose process was killed.
             self.end_refusal(&mut state, &refusal, 0);
         }
         for open in state.open.take_all() {
@@ -408,7 +426,7 @@ impl Session {
     fn redacted(&self, exit: Option<ProcessExit>) -> Option<ProcessExit> {
         match exit {
             Some(ProcessExit::NotStarted(reason)) => {
-                Some(ProcessExit::NotStarted(call::message(&reason, &self.redactor)))
+                Some(ProcessExit::NotStarted(call::redacted_message(&reason, &self.redactor)))
             }
             exit => exit,
         }

@@ -59,6 +59,7 @@ impl ClientPump<'_> {
         let mut collected = Vec::new();
         let mut long: Option<LongMessage> = None;
         loop {
+            // One write for many lines, but never a wait for more: the client may wait for the answer to what it has sent.
             let is_due = collected.len() >= WRITE_BYTES || !collected.is_empty() && !reader.has_next();
             if is_due && !send(&mut collected, &mut server) {
                 return ClientEnd::ServerGone;
@@ -105,6 +106,7 @@ impl ClientPump<'_> {
         }
         let mut ends = LineEnds::default();
         ends.push(line);
+        // Before the message is read: to a server that ends a line there, it is several messages.
         if ends.has_other() {
             return self.uninspected(OTHER_LINE_END);
         }
@@ -121,6 +123,7 @@ impl ClientPump<'_> {
 
     /// Sends the answers to refused calls, and ends the run if a rule did.
     fn send(&self, answers: &Answers) -> Result<(), GonePeer> {
+        // The answer is written before the run ends, so that the agent can read why.
         let written = answers.message().map_or(Ok(()), |message| self.client.answer(&message));
         if answers.terminates {
             (self.on_terminated)();
@@ -144,6 +147,7 @@ impl ClientPump<'_> {
             CassetteLookup::Forward => return None,
             CassetteLookup::Answer(answer) | CassetteLookup::Missing(answer) => answer,
         };
+        // A replayed call ends as if the server had answered: records of a replay and of a recording are compared with each other.
         end_calls(self.session, &read_responses(&answer), |id| self.pending.take(id));
         Some(answer)
     }
@@ -181,6 +185,7 @@ impl ClientPump<'_> {
                 scanner.push(bytes);
                 ends.push(bytes);
                 let before = held.len();
+                // A full disk. What is held so far is forwarded or dropped, as for any message that cannot be inspected.
                 if let Err(error) = held.write_all(bytes) {
                     let written = usize::try_from(held.len() - before).unwrap_or_default();
                     return self.unheld(long, &bytes[written..], &error, server);
@@ -188,6 +193,7 @@ impl ClientPump<'_> {
                 if !is_last {
                     return Ok(());
                 }
+                // Only now: the decision depends on the whole message, as the last key can change what it is.
                 let found = std::mem::take(scanner).finish();
                 let problem = if ends.has_other() { Some(OTHER_LINE_END.to_owned()) } else { found.unreadable() };
                 let to_server = match problem {
@@ -216,6 +222,7 @@ impl ClientPump<'_> {
         if let Some(answer) = self.long_replayed(id, method, held) {
             return self.client.answer(&answer).map(|()| true).map_err(|_| GonePeer::Client);
         }
+        // The shim waits for the responses to all requests before it ends the server, not only to calls.
         if !found.is_call {
             self.pending.insert_other(id.clone());
         }
@@ -266,6 +273,7 @@ impl ClientPump<'_> {
 
 /// Sends the collected lines. Returns false if the server is gone.
 fn send(collected: &mut Vec<u8>, server: &mut impl Write) -> bool {
+    // An error is the end of the server. The thread that waits for its process reports how it ended.
     let is_sent = collected.is_empty() || server.write_all(collected).and_then(|()| server.flush()).is_ok();
     collected.clear();
     is_sent
@@ -287,6 +295,7 @@ enum LongState {
 impl LongMessage {
     fn start(bytes: &[u8]) -> Self {
         let state = match bytes.trim_ascii_start().first() {
+            // Only what may be JSON is held back. Other text could be another framing, which must not wait.
             Some(b'{' | b'[') => {
                 LongState::Held { scanner: Box::default(), ends: LineEnds::default(), bytes: SpillBuffer::default() }
             }
@@ -313,6 +322,7 @@ impl MessageHandler for Lines<'_> {
 
     fn cancelled(&mut self, id: &RequestId) -> Option<CallId> {
         if let Some(Cassette::Record(recording)) = self.pump.cassette {
+            // The server may still answer a cancelled request, and a cassette must not have that answer.
             recording.forget(id);
         }
         self.pump.pending.take(id)

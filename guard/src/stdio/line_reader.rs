@@ -1,4 +1,4 @@
-//! Splits a byte stream into lines, in bounded memory.
+//! Splits a byte stream into lines, in bounded memory, and finds carriage returns within them.
 
 use std::io::{self, Read};
 
@@ -73,7 +73,9 @@ impl<R: Read> LineReader<R> {
                     Piece::Part(LinePart { bytes, is_first, is_last: true })
                 }));
             }
+            // Bytes that were searched are not searched again: a long line would cost the square of its length.
             self.searched = unread;
+            // A line beyond the limit is passed on in parts, and so is one that cannot be a message.
             if unread > self.limit || unread > 0 && (self.in_long_line || self.is_opaque()) {
                 let is_first = !std::mem::replace(&mut self.in_long_line, true);
                 let bytes = self.start..self.end;
@@ -115,6 +117,7 @@ impl<R: Read> LineReader<R> {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
             if self.buffer.len() - self.end < READ_BYTES {
+                // Doubled up to the limit, and not more: one long line must not leave a large buffer behind for all others.
                 let larger = (2 * self.buffer.len()).min(self.limit + 2 * READ_BYTES).max(self.end + READ_BYTES);
                 self.buffer.resize(larger, 0);
             }
@@ -142,9 +145,11 @@ pub(super) struct LineEnds {
 
 impl LineEnds {
     pub(super) fn push(&mut self, piece: &[u8]) {
+        // An empty piece says nothing about what follows a carriage return.
         if piece.is_empty() {
             return;
         }
+        // The newline after a carriage return may come in the next piece.
         self.has_other |= self.ends_with_return && piece != b"\n";
         let text = piece.strip_suffix(b"\n").unwrap_or(piece);
         let first = memchr::memchr(b'\r', text);

@@ -1,4 +1,4 @@
-//! From the server to the client: forwards every byte, and records the ends of calls.
+//! From the server to the client: forwards every byte, records the ends of calls, and writes the answers to refused calls.
 
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
@@ -66,13 +66,16 @@ impl ServerPump<'_> {
 
     /// Records the ends of the calls that a line answers. They are recorded before the line is forwarded.
     fn inspect(&self, line: &[u8]) {
+        // Without a request that waits, no line answers one.
         if self.pending.is_empty() && self.cassette.is_none() {
             return;
         }
         let responses = std::str::from_utf8(line).map_or_else(|_| Vec::new(), read_responses);
+        // A message that no parser can read as a whole may still answer a call.
         if responses.is_empty() {
             return end_unreadable_call(self.session, line, |id| self.pending.take(id));
         }
+        // Before the ends of the calls, so that an answer in the ledger is also in the cassette.
         self.update_cassette(&responses);
         end_calls(self.session, &responses, |id| self.pending.take(id));
     }
@@ -106,8 +109,10 @@ impl ServerPump<'_> {
         line.scanner.push(bytes);
         line.length += bytes.len() as u64;
         line.collect(bytes);
+        // A secret can be divided between parts: the stream holds its beginning back.
         let mut redacted = line.redacting.as_mut().map(|stream| stream.push(bytes));
         if part.is_last {
+            // Before the last part is forwarded: the client must not see the end of a call that is not recorded.
             let found = std::mem::take(&mut line.scanner).finish();
             self.end_of_long_line(&found, line);
             if let Some(stream) = line.redacting.take() {
@@ -155,6 +160,7 @@ impl LongLine {
 
     fn collect(&mut self, bytes: &[u8]) {
         match &mut self.text {
+            // Dropped at once beyond the limit, so that a long answer does not fill the memory.
             Some(text) if text.len() + bytes.len() <= MAX_MESSAGE_BYTES => text.extend_from_slice(bytes),
             _ => self.text = None,
         }
@@ -221,6 +227,7 @@ impl ClientOutput {
         let mut state = self.state();
         state.waiting.extend_from_slice(line.as_bytes());
         state.waiting.push(b'\n');
+        // An answer within a message would make both unreadable. The wait is bounded, as a server may never end its line.
         if state.line == ForwardedLine::Message && state.waiting.len() <= MAX_WAITING {
             return Ok(());
         }
@@ -235,6 +242,7 @@ impl ClientOutput {
             // Write errors are ignored: the client has closed its end.
             let _ = state.end_line().and_then(|()| state.output.flush());
         }
+        // The other thread may still write answers: nobody reads them.
         state.output = Box::new(io::sink());
     }
 
@@ -260,6 +268,7 @@ impl State {
 fn starts_message(line: &[u8]) -> bool {
     match line.trim_ascii_start() {
         [] | [b'{', ..] => true,
+        // `[INFO]` is a log, and not a batch.
         [b'[', rest @ ..] => matches!(rest.trim_ascii_start(), [] | [b'{', ..]),
         _ => false,
     }

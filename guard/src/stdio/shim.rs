@@ -1,4 +1,4 @@
-//! The process of a shim: starts the server, runs both directions, and ends everything in bounded time.
+//! The process of a shim: starts the server and the threads of both directions, and ends everything in bounded time.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -135,9 +135,11 @@ enum Next {
 }
 
 fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
+    // Pipes, and not the streams of this process: every byte passes the guard.
     let (server_input, to_server) = io::pipe()?;
     let (from_server, server_output) = io::pipe()?;
     let (stderr, from_stderr) = server_stderr(options.secrets.as_ref())?;
+    // The supervisor kills the server and all processes below it, also if this process is killed.
     let run = Options { owns_process: true, environment: options.environment, ..Options::default() };
     let streams = CommandStreams { stdin: server_input.as_fd(), stdout: server_output.into(), stderr };
     let command = SupervisedCommand::start(options.command, &run, streams, &options.taken)?;
@@ -155,6 +157,8 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
         cassette: options.cassette,
         sender: sender.clone(),
     };
+    // A thread for each direction: the server may not read while it writes, and a loop over both would wait for one of them
+    // forever.
     spawn_client(wire.clone(), to_server)?;
     spawn_server(wire, from_server, options.secrets.clone())?;
     let mut open_outputs = 1;
@@ -187,6 +191,7 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
 
 impl Running {
     fn run(&mut self) -> ShimEnd {
+        // Both: a server can end before its last bytes are read, and close its output before it ends.
         while !(self.ending.is_some() && self.open_outputs == 0) {
             match self.next() {
                 Ok(happened) => self.handle(happened),
@@ -212,6 +217,7 @@ impl Running {
         match happened {
             ShimEvent::ClientClosed => {
                 self.status.get_or_insert(RunStatus::Succeeded);
+                // A script may pipe requests into a server and close its end at once: their responses are still forwarded.
                 self.last_requests_until = self.is_server_output_open.then(|| Instant::now() + LAST_REQUESTS);
                 self.end_within(GRACE, Next::Terminate);
             }
@@ -224,6 +230,7 @@ impl Running {
                 if let Some(termination) = self.session.termination() {
                     (self.on_terminated)(&termination);
                 }
+                // Also over an earlier status: the rule is the reason that counts.
                 self.status = Some(RunStatus::Terminated);
                 self.stop_server(Signal::TERM.as_raw());
             }
@@ -237,6 +244,7 @@ impl Running {
             ShimEvent::StderrClosed => self.open_outputs -= 1,
             ShimEvent::ServerEnded(ending) => {
                 self.ending = Some(ending);
+                // A process that the server has left behind may hold its output open.
                 self.deadline = Some((Instant::now() + DRAIN, Next::Finish));
             }
         }
@@ -245,6 +253,7 @@ impl Running {
     fn handle_signal(&mut self, signal: u8) {
         let number = i32::from(signal);
         if is_ending(signal) {
+            // The signals of a client that reacts to the end of the run do not cancel it.
             if self.status != Some(RunStatus::Terminated) {
                 self.status = Some(RunStatus::Cancelled);
             }
@@ -252,6 +261,7 @@ impl Running {
         }
         self.signals.send(number);
         if Signal::from_named_raw(number) == Some(Signal::TSTP) {
+            // The server has got the signal. This process stops itself, since it handles TSTP instead of being stopped by it.
             let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
         }
     }
@@ -271,6 +281,7 @@ impl Running {
         // Repeated signals must not delay it.
         let is_next = match self.deadline {
             None => true,
+            // Only a stricter stage replaces a deadline, so that repeated signals do not delay the end.
             Some((_, before)) => before == Next::Terminate && next == Next::Kill,
         };
         if is_next && self.ending.is_none() {
@@ -324,6 +335,7 @@ impl Running {
     }
 
     fn status(&self, ending: Ending) -> RunStatus {
+        // A server that this process has stopped may end with any code. One that ended on its own must have answered all calls.
         let is_crash = !self.has_stopped_server && (!ending.is_success() || self.pending.has_calls());
         match self.status {
             Some(RunStatus::Cancelled | RunStatus::Terminated) => self.status.unwrap_or(RunStatus::Failed),
@@ -350,6 +362,7 @@ pub(super) enum ShimEvent {
 /// Returns the standard error of the server.
 pub(super) fn server_stderr(secrets: Option<&Redactor>) -> io::Result<(OwnedFd, Option<PipeReader>)> {
     // It is our own, unless secrets must be masked in it.
+    // Without secrets, the server writes to the standard error of this process itself: nothing can be lost or delayed.
     if secrets.is_none() {
         return Ok((rustix::stdio::stderr().try_clone_to_owned()?, None));
     }

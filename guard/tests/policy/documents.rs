@@ -101,7 +101,7 @@ fn responses_change_no_hash_and_have_distinct_codes() {
     assert_eq!((other.responses().deny_as, other.responses().codes.hint), (DenyAs::ToolResult, -31000));
     let text = format!("{YAML}responses: {{codes: {{hint: -32081, terminated: -32603}}}}\n");
     insta::assert_snapshot!(findings(&text).join("\n"), @"
-    9:27 /responses/codes/hint the code -32081 of `hint` is also that of `blocked`
+    9:27 /responses/codes/hint the code -32081 of `hint` is also the code of `blocked`
     9:47 /responses/codes/terminated JSON-RPC defines the code -32603
     ");
 }

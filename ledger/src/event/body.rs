@@ -1,4 +1,4 @@
-//! An event: the envelope and what its type adds.
+//! An event: the envelope that all events have, and what its type adds.
 
 use std::collections::BTreeMap;
 

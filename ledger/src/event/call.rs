@@ -1,4 +1,4 @@
-//! The start and the end of a tool call.
+//! The start and the end of a tool call, and the decision about it.
 
 use std::fmt;
 

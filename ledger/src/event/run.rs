@@ -1,4 +1,4 @@
-//! The start and the end of a run.
+//! The start and the end of a run, and the secrets that its server received.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ pub struct RunSummary {
 
 /// The field `secret_injection` of the event of that name.
 ///
-/// The fields are in an object of their own, since the envelope has another field `source`.
+/// The fields are in a nested object, since the envelope has another field `source`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretInjection {
     pub inject_as: String,

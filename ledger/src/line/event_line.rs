@@ -1,4 +1,4 @@
-//! A line that is an event.
+//! A line that is an event: what identifies it, and its texts as columns store them.
 
 use std::borrow::Cow;
 
@@ -43,6 +43,7 @@ impl<'a> EventLine<'a> {
         };
         let identity = Identity::new(line, head)?;
         // A call whose id cannot be a key has no row.
+        // The event itself stays: only its call has no key.
         let call = fields.call.take();
         let has_call = call.is_some();
         fields.call = call.filter(|call| is_id(&call.call_id.0));
@@ -53,9 +54,11 @@ impl<'a> EventLine<'a> {
     fn without_fields(line: &'a str) -> Result<Self, LineError> {
         let fields: IdentityFields = serde_json::from_str(line).map_err(|error| {
             let text = error.to_string();
+            // A line is one line. The column says it all.
             let (message, _) = text.split_once(" at line ").unwrap_or((&text, ""));
             LineError::NotAnEvent { message: message.to_owned(), column: error.column() }
         })?;
+        // Read without types: whatever shape the other fields have, the event can be identified.
         let shim_id = fields.source["shim_id"].as_str().unwrap_or_default().to_owned();
         let IdentityFields { kind, ts, run_id, seq, .. } = fields;
         let [run_id, shim_id, kind, ts] = [run_id, shim_id, kind, ts].map(Cow::Owned);
@@ -85,7 +88,7 @@ impl<'a> EventLine<'a> {
         self.has_all_rows
     }
 
-    /// Returns the time of the event, as a text whose order is that of the times.
+    /// Returns the time of the event, as a text that sorts by time.
     pub(crate) fn ts(&self) -> &str {
         &self.identity.ts
     }
@@ -165,7 +168,7 @@ pub(super) struct Identity<'a> {
     /// The digest of the line, if there is no number.
     pub(super) digest: Option<String>,
     pub(super) kind: Cow<'a, str>,
-    /// The time, as a text whose order is that of the times.
+    /// The time, as a text that sorts by time.
     pub(super) ts: String,
 }
 
@@ -216,6 +219,7 @@ pub(crate) fn is_id(text: &str) -> bool {
 
 /// Cuts a name that is too long, and replaces characters that a database cannot store.
 pub(super) fn name(text: &str) -> Cow<'_, str> {
+    // Also in SQLite, so that both databases have the same names.
     if text.len() > MAX_NAME_BYTES {
         let end = text.floor_char_boundary(MAX_NAME_BYTES);
         return Cow::Owned(format!("{}…", storable(&text[..end])));
@@ -228,8 +232,9 @@ pub(super) fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
-/// Returns a time as the ledger stores it: a text whose order is that of the times.
+/// Returns a time as the ledger stores it: a text that sorts by time.
 pub fn sortable_time(time: Timestamp) -> String {
+    // Nine digits always, so that the texts sort by time.
     format!("{time:.9}")
 }
 

@@ -1,4 +1,4 @@
-//! The rows that follow from an event.
+//! The fields of an event that the ledger reads, and the rows that follow from them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -29,6 +29,7 @@ pub(super) fn call_rows<'a>(event: &'a Identity<'_>, fields: &'a Fields<'_>) -> 
     let policy = fields.policy.as_deref().or_else(|| decision?.policy.as_deref()).or_else(|| run?.policy.as_deref());
     let hint = fields.hint.as_deref().or_else(|| decision?.hint.as_deref());
     let call = fields.call.as_ref();
+    // Other events name a call too, such as hints, and state nothing about it.
     let is_of_call = matches!(&*event.kind, "tool_call_start" | "tool_call_decision" | "tool_call_end");
     CallRows {
         call: call.filter(|_| is_of_call).map(|call| call_row(event, call, fields)),
@@ -79,10 +80,12 @@ fn previews<'a>(call: &'a Call<'_>, fields: &'a Fields<'_>) -> impl Iterator<Ite
 fn preview_row<'a>(event: &'a Identity<'_>, call: &'a Call<'_>, fields: &'a Fields<'_>) -> Option<Row<'a>> {
     let args = previews(call, fields).find_map(|preview| preview.args_preview.as_ref());
     let result = previews(call, fields).find_map(|preview| preview.result_preview.as_ref());
+    // Most events have no preview, and a row for each would double the table.
     if args.is_none() && result.is_none() {
         return None;
     }
     let is_redacted = |text: Option<&Text<'_>>| u64::from(text.is_some_and(|text| text.0.contains(REDACTED)));
+    // Two bits, which are merged: the events of the start and of the end know one of them each.
     let flags = is_redacted(args) + 2 * is_redacted(result);
     let text = |text: Option<&'a Text<'_>>| Cell::from(text.map(|text| storable(&text.0)));
     let (run_id, call_id) = (Cell::from(&*event.run_id), Cell::from(&*call.call_id.0));
@@ -172,6 +175,7 @@ fn json_text(value: Option<&RawValue>) -> Cell<'_> {
 /// Returns a number of milliseconds or bytes without its fraction.
 fn whole(number: &Number) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such a cast saturates")]
+    // Rounded up: producers in other languages may write any number, and a duration is not zero.
     number.as_u64().unwrap_or_else(|| number.as_f64().unwrap_or_default().ceil() as u64)
 }
 
@@ -212,6 +216,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
             }
         }
 
+        // Not `Cow`, which serde copies within an `Option`: most texts are parts of the line.
         deserializer.deserialize_str(TextVisitor)
     }
 }

@@ -1,4 +1,4 @@
-//! The tool calls of a ledger.
+//! The tool calls of a ledger, and why they were refused or failed.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! The events of a ledger, as they were written.
+//! The events of a ledger, as they were written, one page at a time.
 
 use crate::store::{Cell, EventStore, Query, Row, StoreError};
 

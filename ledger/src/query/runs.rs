@@ -1,4 +1,4 @@
-//! The runs of a ledger.
+//! The runs of a ledger, and the deletion of old ones.
 
 use serde::Serialize;
 

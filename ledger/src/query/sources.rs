@@ -1,4 +1,4 @@
-//! The processes that emitted events.
+//! The processes that emitted events, and the servers of a run.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The thread of a recorder: moves events from the spool to the store.
+//! The thread of a recorder, which moves events from the spool to the store, and how both wait for each other.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,6 +66,7 @@ impl Drain {
                     self.store = None;
                     self.dead = None;
                     self.shared.signal.pause(backoff, Pause::UntilDeadline);
+                    // A locked database is free again soon, and one that is gone must not be asked all the time.
                     backoff = (backoff * 2).min(BACKOFF[1]);
                 }
             }
@@ -79,6 +80,7 @@ impl Drain {
     fn work(&mut self) -> Result<Next, SpoolError> {
         // Read before the backlog, because the recorder adds no event after it finishes.
         let is_finishing = self.shared.signal.deadline().is_some();
+        // Its own events first: what the agent does now is read before what another process has left.
         if self.move_batch()? {
             return Ok(Next::Continue);
         }
@@ -92,8 +94,10 @@ impl Drain {
 
     fn wait(&self) {
         if self.shared.output().backlog() == 0 && self.shared.signal.deadline().is_none() {
+            // Not a loop with a pause: a guard that waits for its agent must not wake the machine.
             thread::park();
         }
+        // After the first event: the others of a burst share its transaction.
         self.shared.signal.pause(COLLECT, Pause::UntilFinishing);
     }
 
@@ -106,6 +110,7 @@ impl Drain {
             self.shared.output().restore_spool()?;
             return Err(SpoolError::Changed { path: self.log.path().to_owned() });
         }
+        // Without the lock of the files, because a database may take seconds. The recorder goes on meanwhile.
         batch.move_to(open(&mut self.store, &self.ledger)?, self.log.path())?;
         if let Some(spool) = &mut self.shared.output().spool {
             spool.set_drained(batch.end, generation);
@@ -123,6 +128,7 @@ impl Drain {
         if backlog.bytes() == 0 {
             return Ok(None);
         }
+        // Opened again only if the lines have moved: normally the reader is where the next batch starts.
         let reader = match self.reader.take() {
             Some((of, reader)) if of == backlog.generation && reader.offset() == backlog.start => reader,
             _ => spool.read_from(backlog.start)?,
@@ -139,6 +145,7 @@ impl Drain {
     fn move_from_others(&mut self) -> Result<bool, SpoolError> {
         let others = match &mut self.others {
             Some(others) => others,
+            // Listed once: processes that end later are left to the next recorder, or to a command of `ledger`.
             None => self.others.insert(self.folder.files()?.into()),
         };
         let Some(log) = others.front() else { return Ok(false) };
@@ -168,8 +175,10 @@ impl Drain {
             (output.has_ended, output.recorded)
         };
         if recorded > 0 && !has_ended {
+            // Without a last event, the run would look as if it still ran.
             open(&mut self.store, &self.ledger)?.mark_lost(&self.source)?;
         }
+        // Before the spool is removed: a store that fails to close may not have the last events.
         if let Some(store) = self.store.take() {
             store.close()?;
         }
@@ -237,6 +246,7 @@ impl Signal {
             if now >= end || is_done {
                 return;
             }
+            // Slices, because every event unparks the thread: a park would end with the next event.
             thread::sleep(SLICE.min(end - now));
         }
     }

@@ -1,4 +1,4 @@
-//! Where the events of a recorder go first: the spool file and the file of events.
+//! Where the events of a recorder go first: its spool file, and the file of events.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -65,14 +65,17 @@ pub struct RecorderSummary {
 
 impl Output {
     pub(super) fn record(&mut self, mut body: EventBody) -> Result<(), RecordError> {
+        // Nothing may follow the last event: readers take a run with an end for complete.
         if self.has_ended || self.is_closed {
             return Err(RecordError::Ended);
         }
         self.update_drops_previews();
+        // Previews first, which are most of the bytes. Decisions are never dropped.
         let dropped = self.drops_previews && drop_previews(&mut body);
         let written = self.restore_spool().map_err(RecordError::from).and_then(|()| self.write(&body));
         if let Err(error) = written {
             self.seq += 1;
+            // It keeps its number: the gap shows readers that an event is missing.
             self.losses.add_event(&error);
             return Err(error);
         }
@@ -87,6 +90,7 @@ impl Output {
         let now = Timestamp::now();
         let mut lines = String::new();
         let mut count = 0;
+        // In the same write, so that a reader who sees the event also sees what is missing before it.
         if let Some(health) = self.losses.health() {
             count += 1;
             lines += &self.text.line(self.seq + count, now, &body_text(&EventBody::ShimHealth { health })?);
@@ -94,6 +98,7 @@ impl Output {
         count += 1;
         lines += &self.text.line(self.seq + count, now, &body_text(body)?);
         if let Some(spool) = &mut self.spool {
+            // The spool first: it is the one that must not lose an event.
             spool.append(&lines)?;
         }
         if let Some(events) = &mut self.events {
@@ -104,6 +109,7 @@ impl Output {
             }
         }
         self.seq += count;
+        // The event about losses counts too: it is in the ledger.
         self.recorded += count;
         Ok(())
     }
@@ -133,6 +139,7 @@ impl Output {
 
 impl Losses {
     fn add_event(&mut self, error: &RecordError) {
+        // The first reason is the cause. The next ones usually follow from it.
         if self.events == 0 {
             self.reason = with_causes(error);
         }
@@ -200,10 +207,12 @@ impl OwnSpool {
         // If it was removed, it is created again with the events that the store does not have.
         match self.writer.state() {
             LogState::Intact => return Ok(0),
+            // Another program has removed the file. The open one still has the events, and the lock of a removed file protects
+            // nothing.
             LogState::Removed => {
                 let mut new = self.folder.lock(&self.source, RESTORE_WAIT)?;
                 if let Err(error) = self.writer.copy_to(&mut new, self.drained) {
-                    // An unlocked file would look like that of a process that has ended.
+                    // An unlocked file would look as if its process had ended.
                     new.remove()?;
                     return Err(error.into());
                 }
@@ -215,6 +224,7 @@ impl OwnSpool {
             LogState::Resized => {}
         }
         let before = self.writer.length();
+        // Cut off by another program: what is left is whole lines, and the next event states how many bytes are missing.
         let left = self.writer.accept_size()?;
         let cut = before - left.max(self.drained);
         self.drained = self.drained.min(left);
@@ -234,6 +244,7 @@ impl OwnSpool {
 
     /// States that the store has the lines of a generation before an offset.
     pub(super) fn set_drained(&mut self, end: u64, generation: u64) {
+        // The file may have been created again while the store was written. Its offsets mean other lines then.
         if self.generation == generation {
             self.drained = end;
         }
@@ -241,6 +252,7 @@ impl OwnSpool {
 
     /// Empties the file if the store has all lines and they have at least this size.
     pub(super) fn clear_from(&mut self, size: u64) -> Result<(), SpoolError> {
+        // Only a file of some size: emptying one after each event would cost more than the space.
         if self.drained >= size && self.backlog().bytes() == 0 {
             self.writer.clear()?;
             self.drained = 0;

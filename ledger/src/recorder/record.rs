@@ -1,4 +1,4 @@
-//! A recorder.
+//! A recorder: its options, its life, and the text of an event.
 
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,6 +53,7 @@ impl Recorder {
         // Does not open the database.
         let RecorderOptions { ledger, state, events_file, origin, limits } = options;
         let source = SourceId { run_id: origin.run_id.clone(), shim_id: origin.source.shim_id.clone() };
+        // Checked once here: an event with an invalid id would be set aside as a line that no query finds.
         for (field, id) in [("run_id", &source.run_id), ("shim_id", &source.shim_id)] {
             if !is_id(id) {
                 return Err(RecordError::Id { field });
@@ -74,6 +75,7 @@ impl Recorder {
             dropped_previews: 0,
             events_file_error: None,
         };
+        // Only a file of events: there is nothing to move, so no thread either.
         let Some(ledger) = ledger else {
             return Ok(Self { shared: Arc::new(Shared::new(output)), thread: None });
         };
@@ -90,6 +92,7 @@ impl Recorder {
         source: SourceId,
     ) -> Result<Self, RecordError> {
         let shared = Arc::new(Shared::new(output));
+        // A channel and not a join: the thread may wait for a database that does not answer, and `finish` must not.
         let (sender, receiver) = mpsc::sync_channel(1);
         let drain = Drain::new(Arc::clone(&shared), ledger, folder, source);
         let thread = thread::Builder::new()
@@ -102,6 +105,7 @@ impl Recorder {
 
     /// Records an event. When this returns, the event is not lost if the process is killed.
     pub fn record(&self, body: EventBody) -> Result<(), RecordError> {
+        // The lock is held for one write to a local file. The caller never waits for the database.
         self.shared.output().record(body)?;
         if let Some((thread, _)) = &self.thread {
             thread.unpark();
@@ -118,6 +122,7 @@ impl Recorder {
         let mut output = self.shared.output();
         // Before the bytes are counted: another program may have cut some off.
         let restored = output.restore_spool();
+        // Under the lock, and after the thread was asked to end: nothing is added any more.
         let left_bytes = output.backlog();
         let mut left_in = output.spool_path.clone().filter(|_| left_bytes > 0);
         let mut store_error = match &ended {
@@ -208,6 +213,7 @@ impl Default for BacklogLimits {
     /// 64 MiB, which 2,000 calls with the largest previews fill, and 100,000 events without previews. A ledger that accepts events
     /// again needs a few seconds for them.
     fn default() -> Self {
+        // Two limits, so that previews are not switched on and off with each event.
         Self { drop_previews_at: 64 << 20, record_previews_below: 32 << 20 }
     }
 }
@@ -260,6 +266,7 @@ impl EventText {
             workload: origin.workload.as_ref(),
         })?;
         let run_id = serde_json::to_string(&origin.run_id)?;
+        // Without the braces: the fields of the event follow in the same object.
         Ok(Self { run_id, rest: rest[1..rest.len() - 1].to_owned() })
     }
 
@@ -267,6 +274,7 @@ impl EventText {
     pub(super) fn line(&self, seq: u64, ts: Timestamp, body: &str) -> String {
         let Self { run_id, rest } = self;
         let body = &body[1..];
+        // Joined as text: the envelope is the same for all events of a source, and an agent waits for each of them.
         format!("{{\"v\":\"{EVENT_VERSION}\",\"ts\":\"{ts}\",\"run_id\":{run_id},\"seq\":{seq},{rest},{body}\n")
     }
 }
@@ -280,6 +288,7 @@ pub(super) fn drop_previews(body: &mut EventBody) -> bool {
     match body {
         EventBody::ToolCallStart { call } if call.preview.args_preview.is_some() => {
             call.preview.args_preview = None;
+            // Readers must see that the preview is missing, and not take the call for one without arguments.
             call.preview.truncated = true;
             true
         }

@@ -1,4 +1,4 @@
-//! A row, and how two rows with the same key become one.
+//! Tables and rows, and how two rows with the same key become one.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -42,12 +42,15 @@ impl<'a> Row<'a> {
     pub(crate) fn merge(&mut self, table: &Table, other: Row<'a>) {
         for ((mine, theirs), column) in self.0.iter_mut().zip(other.0).zip(table.columns) {
             match column.merge {
+                // Computed anew from all sources, so also `NULL` replaces an older value.
                 Merge::Replace => *mine = theirs,
+                // A stated value counts before a missing one, whatever arrives first.
                 Merge::Min if *mine == Cell::Null || theirs != Cell::Null && theirs < *mine => *mine = theirs,
                 // No value is smaller than any value.
                 Merge::Max if theirs > *mine => *mine = theirs,
                 Merge::Key | Merge::Min | Merge::Max => {}
                 Merge::Bits => {
+                    // The arguments and the result of a call come in different events.
                     let bits = mine.as_integer().unwrap_or(0) | theirs.as_integer().unwrap_or(0);
                     *mine = Cell::Integer(bits);
                 }
@@ -226,6 +229,7 @@ pub(crate) struct MergedRows<'a> {
 
 impl<'a> MergedRows<'a> {
     pub(crate) fn new(table: &'static Table, rows: Vec<Row<'a>>) -> Self {
+        // Merged in memory first: one statement for each key instead of one for each event.
         let places = places(table, &rows);
         let mut merged: Vec<Row<'a>> = Vec::with_capacity(rows.len());
         for (row, place) in rows.into_iter().zip(places) {

@@ -1,4 +1,5 @@
-//! The tables and indexes. docs/ledger.md describes them for people who query the database themselves.
+//! The tables and indexes, and the statements that create and fill them. docs/ledger.md describes them for people who query the
+//! database.
 
 use super::row::Merge::{self, Bits, Key, Max, Min, Replace};
 use super::row::{Column, Index, Kind, Table};
@@ -173,6 +174,7 @@ impl Dialect {
 /// Returns the statement that creates a table if it does not exist.
 pub(crate) fn create_table(table: &Table, dialect: Dialect) -> String {
     let columns = table.columns.iter().map(|column| {
+        // SQLite allows NULL in the columns of a primary key.
         let required = if matches!(column.merge, Merge::Key) { " NOT NULL" } else { "" };
         format!("{} {}{required}", column.name, dialect.type_name(column.kind))
     });
@@ -210,6 +212,7 @@ pub(crate) fn create_index(index: &Index) -> String {
 pub(crate) fn on_conflict(table: &Table, dialect: Dialect) -> String {
     let updates: Vec<_> = table.columns[table.key..].iter().map(|column| update(table.name, column, dialect)).collect();
     let key = table.key_names();
+    // An `UPDATE` needs at least one column.
     if updates.is_empty() {
         return format!("ON CONFLICT ({key}) DO NOTHING");
     }

@@ -1,4 +1,4 @@
-//! Parses and checks a policy file.
+//! Reads a policy file, checks it against the schema and further rules, and compiles it.
 
 use std::collections::HashMap;
 use std::io;
@@ -94,8 +94,10 @@ impl PolicyFile {
         if bytes.len() as u64 > MAX_POLICY_BYTES {
             return CompiledPolicy { findings: vec![too_large(path, bytes.len())], ..CompiledPolicy::default() };
         }
+        // The rules are compiled even if the schema finds errors, so that one run reports all of them.
         let mut compiler = Compiler::default();
         let mut checked = check_document(self, |value| compiler.compile(value));
+        // A file of another kind has one error, and not one for each missing field.
         if let Some(finding) = checked.value.as_ref().and_then(|value| not_a_policy(value, &checked.findings)) {
             checked.findings = vec![finding];
         }
@@ -194,6 +196,7 @@ impl Compiler {
         if let Some(codes) = document.pointer("/responses/codes") {
             self.check_codes(codes);
         }
+        // Only a document without findings becomes a policy: a rule whose condition has an error would match more calls.
         match serde_json::from_value::<PolicyDocument>(document.clone()) {
             Ok(header) if self.findings.is_empty() => self.assemble(header, document),
             _ => {}
@@ -209,6 +212,7 @@ impl Compiler {
     fn compile_rules(&mut self, document: &Value) {
         let rules = document.get("rules").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let mut first_uses: HashMap<&str, usize> = HashMap::new();
+        // One by one, so that the errors of all rules are found.
         for (index, value) in rules.iter().enumerate() {
             let pointer = format!("/rules/{index}");
             if let Some(id) = value["rule_id"].as_str() {
@@ -244,6 +248,7 @@ impl Compiler {
         let list = selectors.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         for (index, value) in list.iter().enumerate() {
             let Some(text) = value.as_str().filter(|text| !text.is_empty()) else { continue };
+            // The schema allows any text, because it ignores case here.
             if !known.contains(&text.to_lowercase().as_str()) {
                 let near = nearest(text, known);
                 let meant = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
@@ -268,7 +273,7 @@ impl Compiler {
                     RuleFinding::new(Code::WrongValue, pointer, message, "a code that JSON-RPC does not define");
                 self.findings.push(finding.with_remedy("choose another code"));
             } else if let Some((other, _)) = named[..index].iter().find(|(_, other)| other == code) {
-                let message = format!("the code {code} of `{name}` is also that of `{other}`");
+                let message = format!("the code {code} of `{name}` is also the code of `{other}`");
                 let finding = RuleFinding::new(Code::WrongValue, pointer, message, "four different codes");
                 self.findings.push(finding.with_remedy("choose another code"));
             }
@@ -276,6 +281,7 @@ impl Compiler {
     }
 
     fn assemble(&mut self, header: PolicyDocument, document: &Value) {
+        // Each pattern is small enough; together they may still exceed the limit of one set.
         let (Ok(server_names), Ok(tool_names)) = (self.server_names.build(), self.tool_names.build()) else {
             let message = "the patterns of all rules are too large together";
             let finding = RuleFinding::new(Code::WrongValue, "/rules", message, "fewer or simpler patterns");
@@ -305,6 +311,7 @@ impl Compiler {
 fn hash(document: &Value) -> String {
     let field = |name: &str| document.get(name).cloned();
     let object = || Value::Object(Map::new());
+    // Only what decides: a changed description or code of an answer is the same policy to those who compare runs.
     let content = json!({
         "policy_id": field("policy_id"),
         "policy_version": field("policy_version").or_else(|| field("version")),

@@ -1,4 +1,4 @@
-//! Compiles one rule of a policy.
+//! The types of a policy file, and the compilation of one rule.
 
 use std::collections::BTreeMap;
 
@@ -54,6 +54,7 @@ impl Compiler {
         let mut numeric_range = Vec::new();
         for (key, range) in document.numeric_range {
             let range = Range { min: range.min, max: range.max };
+            // Such a rule would never match, which its author cannot have meant.
             if range.is_empty() {
                 let message = "`min` is larger than `max`, so no number is in the range";
                 let finding =
@@ -92,6 +93,7 @@ fn patterns(
     pointer: &str,
     findings: &mut Vec<RuleFinding>,
 ) -> PatternRange {
+    // The patterns of all rules are one set, which is matched once per name: the time does not grow with the number of rules.
     let first = builder.len();
     let mut add = |kind: &str, index: usize, added: Result<(), InvalidPattern>| {
         if let Err(error) = added {
@@ -157,6 +159,7 @@ pub(in crate::policy) fn default_reason_code(kind: &str, action: Option<&str>) -
 fn denial(effect: EffectDocument) -> Refusal {
     let action = effect.action.unwrap_or(Action::Block);
     let reason_code = effect.reason_code.unwrap_or_else(|| default_reason_code("deny", Some(action.name())).to_owned());
+    // Suggested arguments only make sense as a correction of the arguments.
     let default_kind = if effect.suggested_args.is_some() { HintKind::ArgFix } else { HintKind::Other };
     Refusal {
         action,

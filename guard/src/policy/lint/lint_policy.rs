@@ -1,4 +1,4 @@
-//! Lints a policy file.
+//! Lints a policy file. The list of warnings is here, and docs/policy.md is compared with it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -42,6 +42,7 @@ pub(super) struct Lint {
 /// Parses a policy, and returns its errors and what is probably wrong with it.
 pub fn lint(file: &PolicyFile) -> LintReport {
     let compiled = file.compile();
+    // Without a document there is nothing to lint, and the parse error says all.
     if compiled.document.is_none() {
         return LintReport { errors: compiled.findings, warnings: Vec::new() };
     }
@@ -91,6 +92,7 @@ pub(super) struct Linting<'p> {
 impl<'p> Linting<'p> {
     pub(super) fn new(compiled: &'p CompiledPolicy, document: &'p Value) -> Self {
         let written = document.get("rules").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        // A rule with an error is not linted: a warning about half a rule would mislead.
         let is_valid = |index: usize| {
             let pointer = format!("/rules/{index}");
             let is_about =

@@ -1,4 +1,4 @@
-//! Finds arguments that an expression reads without a guard, although a call may not have them.
+//! What an expression or a pattern reaches: arguments that are read without a guard, and names that a regular expression matches.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -31,6 +31,7 @@ pub(super) fn unguarded_arguments(condition: &CelCondition, given: &[&str]) -> V
     reads.sort_by_key(|read| read.span.start);
     let mut missing: Vec<&Read> = Vec::new();
     for read in &reads {
+        // Only arguments without which the whole expression fails: `has(…) &&` and `||` guard them.
         if !missing.iter().any(|other| other.path == read.path) && expression.fails_without(&read.path) {
             missing.push(read);
         }
@@ -78,6 +79,7 @@ pub(super) fn is_anchored(regex: &str) -> bool {
     // Expressions that cannot be parsed are errors elsewhere.
     regex_syntax::parse(regex).is_ok_and(|hir| {
         let properties = hir.properties();
+        // Read from the syntax tree: `^a|b` starts with `^`, and its second branch is not anchored.
         properties.look_set_prefix().contains(Look::Start) && properties.look_set_suffix().contains(Look::End)
     })
 }
@@ -124,6 +126,7 @@ fn is_optional(hir: &Hir) -> bool {
 
 /// True for a class of all characters, possibly without line ends.
 fn is_any(class: &Class) -> bool {
+    // Names are text, so the expressions of a policy match Unicode and never bytes.
     let Class::Unicode(class) = class else { return false };
     let mut missing = class.clone();
     missing.negate();

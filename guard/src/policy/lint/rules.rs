@@ -1,4 +1,4 @@
-//! The checks behind the warnings.
+//! The checks behind the warnings, and whether one `match` covers another.
 
 use std::borrow::Cow;
 
@@ -20,6 +20,7 @@ pub(super) fn check(policy: &Linting<'_>) -> Vec<Lint> {
     check_policy(policy, &mut lints);
     check_shadows(policy, &mut lints);
     for (position, written) in policy.rules.iter().enumerate() {
+        // A tag rule with an error above may add the class.
         if !policy.has_invalid(0..written.index) {
             check_risk_classes(written, &policy.rules[..position], &mut lints);
         }
@@ -77,6 +78,7 @@ fn check_shadows(policy: &Linting<'_>, lints: &mut Vec<Lint>) {
             below_everything = true;
             continue;
         }
+        // One warning is enough: every rule below the one that allows everything is shadowed.
         if below_everything || !keeps(rule) {
             continue;
         }
@@ -173,6 +175,7 @@ fn check_costs(written: &LintedRule<'_>, lints: &mut Vec<Lint>) {
 fn check_unused(policy: &Linting<'_>, written: &LintedRule<'_>, lints: &mut Vec<Lint>) {
     let LintedRule { index, rule, value } = written;
     let Some(Refusal { action, .. }) = refusal(rule) else { return };
+    // With an unreadable mode, a field may be used.
     let may_be_control = policy.mode.is_none_or(|mode| mode == Mode::Control);
     let is_hint = *action == Action::RejectWithHint || *action == Action::Block && may_be_control;
     let inner = match rule.effect {
@@ -219,9 +222,11 @@ pub(super) fn covers(first: Option<&Value>, second: Option<&Value>) -> bool {
 fn covers_name(patterns: &Value, others: Option<&Value>) -> bool {
     let globs = list(&patterns["glob"]).iter().filter_map(Value::as_str).filter_map(|glob| glob_to_regex(glob).ok());
     let regexes = list(&patterns["regex"]).iter().filter_map(Value::as_str);
+    // A pattern that matches every name covers any other, whatever it is.
     if globs.into_iter().any(|regex| matches_everything(&regex)) || regexes.clone().any(matches_everything) {
         return true;
     }
+    // Without patterns the other rule matches every name, which only a pattern for everything covers.
     let Some(others) = others else { return false };
     ["glob", "regex"].into_iter().all(|kind| {
         list(&others[kind]).iter().all(|other| {

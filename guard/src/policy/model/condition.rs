@@ -141,6 +141,7 @@ impl RiskClasses {
 impl Conditions {
     /// Checks the conditions that do not concern names.
     pub(crate) fn check(&self, call: &CallFacts<'_>, classes: &RiskClasses, cel: &mut CelInputs<'_>) -> Match<'_> {
+        // Every condition is checked, even after one that is undecided: one that is known to be unmet decides, and needs no doubt.
         let mut undecided = None;
         if !self.risk_class.is_empty() && !self.risk_class.iter().any(|class| classes.certain.contains(class)) {
             if !self.risk_class.iter().any(|class| classes.possible.contains(class)) {
@@ -155,6 +156,7 @@ impl Conditions {
                         return Match::No(unmet);
                     }
                 }
+                // The first doubt is the one that is reported.
                 Args::TooLarge => undecided = undecided.or(Some((Condition::Args, Doubt::ArgsTooLarge))),
             }
         }
@@ -199,6 +201,7 @@ impl Range {
     fn contains(&self, number: &Number) -> bool {
         let is_at_least = |min: &Number| compare(number, min).is_some_and(Ordering::is_ge);
         let is_at_most = |max: &Number| compare(number, max).is_some_and(Ordering::is_le);
+        // A bound that cannot be compared is not met.
         self.min.as_ref().is_none_or(is_at_least) && self.max.as_ref().is_none_or(is_at_most)
     }
 }
@@ -254,6 +257,7 @@ fn integer(number: &Number) -> Option<i128> {
 fn compare_with_double(integer: i128, double: f64) -> Option<Ordering> {
     // Conversion to an integer saturates, and integers of JSON are far from its limits.
     #[expect(clippy::cast_possible_truncation, reason = "the fraction is compared after the whole part")]
+    // A comparison as floats would make integers beyond 2^53 equal to their neighbours.
     let whole = double.trunc() as i128;
     let fraction = 0.0_f64.partial_cmp(&double.fract())?;
     Some(integer.cmp(&whole).then(fraction))
@@ -285,6 +289,7 @@ impl Policy {
     /// Returns why no rule can apply to the calls of a server.
     pub fn never_applies(&self, run: &RunIdentity, server_name: &str) -> Option<NeverApplies> {
         // A policy whose rules only add tags, or that has none, guards nothing on purpose.
+        // Tag rules decide nothing: a policy of only such rules guards nothing on purpose.
         let mut rules = self.rules.iter().filter(|rule| rule.is_enabled && rule.kind() != RuleKind::Tag).peekable();
         rules.peek()?;
         if let Some(unmet) = self.selectors.unmet(run) {

@@ -1,4 +1,4 @@
-//! Conditions in CEL over the variables `call` and `run`.
+//! Conditions in CEL over the variables `call` and `run`, and mistakes in them that the language allows.
 
 use std::sync::LazyLock;
 
@@ -39,6 +39,7 @@ impl CelCondition {
     pub fn compile(text: &str) -> Result<Self, Vec<InvalidCel>> {
         // An expression that names an unknown field, or that is never a boolean, is an error too.
         let expression = Expression::compile(text, &VARIABLES).map_err(|error| vec![error])?;
+        // A misspelt field has no value at run time, so that the rule would be undecided for every call.
         let mistakes = mistakes(&expression);
         if !mistakes.is_empty() {
             return Err(mistakes);
@@ -57,9 +58,11 @@ impl CelCondition {
     }
 
     pub(crate) fn evaluate(&self, inputs: &mut CelInputs<'_>, classes: &RiskClasses) -> Result<bool, Doubt> {
+        // Without the arguments, `has(call.args.x)` would be false, and a rule could be passed by with a large request.
         if self.reads_args && matches!(inputs.call.args, Args::TooLarge) {
             return Err(Doubt::ArgsTooLarge);
         }
+        // An undecided tag rule may have added the class: either value could be wrong.
         if self.reads_risk_class && classes.has_possible() {
             return Err(Doubt::RiskClassUncertain);
         }
@@ -86,10 +89,12 @@ impl<'a> CelInputs<'a> {
         let certain = classes.certain();
         let is_outdated = self.risk_classes != certain.len();
         self.risk_classes = certain.len();
+        // Built for the first condition that needs it: most calls meet no rule with CEL, and the arguments are copied.
         let value = self.built.get_or_insert_with(|| {
             let mut fields = Map::new();
             fields.insert("server_name".to_owned(), call.server_name.into());
             fields.insert("tool_name".to_owned(), call.tool_name.into());
+            // Missing and not null for a large request: an expression that reads it must have no value.
             if let Args::Inspected(args) = call.args {
                 fields.insert("args".to_owned(), args.clone());
             }
@@ -126,6 +131,7 @@ pub(crate) fn run_value(run: &RunIdentity) -> Value {
 fn reads(text: &str, field: &str) -> bool {
     // Without the field, an expression such as `call.all(key, …)` would have a value that is wrong.
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    // By the text and not by the syntax tree: a false yes only makes a rule undecided, a false no could let a call pass.
     let mut words = text.split(|c: char| !is_word(c)).filter(|word| !word.is_empty());
     if words.any(|word| word == field) {
         return true;

@@ -1,4 +1,4 @@
-//! Patterns over the names of servers and tools, compiled together for all rules.
+//! Patterns over the names of servers and tools: globs and regular expressions, compiled together for all rules.
 
 use std::fmt::Write as _;
 
@@ -63,6 +63,7 @@ impl NamePatternsBuilder {
 
     /// Adds a regular expression, which matches any part of a name.
     pub fn add_regex(&mut self, regex: &str) -> Result<(), InvalidPattern> {
+        // It would match every name, and is more likely a mistake than a rule for everything.
         if regex.is_empty() {
             return Err(InvalidPattern::EmptyRegex);
         }
@@ -70,6 +71,7 @@ impl NamePatternsBuilder {
     }
 
     fn add(&mut self, regex: String) -> Result<(), InvalidPattern> {
+        // Each pattern alone, so that an error names it. The set below is compiled once for all.
         compile(&regex)?;
         self.regexes.push(regex);
         Ok(())
@@ -114,6 +116,7 @@ fn invalid(error: &regex::Error) -> InvalidPattern {
 
 impl NamePatterns {
     pub fn matches(&self, name: &str) -> MatchedPatterns {
+        // Matching is linear in the name, but an agent chooses the name.
         MatchedPatterns((name.len() <= MAX_NAME_BYTES).then(|| self.set.matches(name)))
     }
 }
@@ -151,11 +154,14 @@ pub fn glob_to_regex(glob: &str) -> Result<String, InvalidGlob> {
         return Err(InvalidGlob::Empty);
     }
     let chars: Vec<char> = glob.chars().collect();
+    // Not the crate `globset`: there, `{` is special, `!` negates a class, and a class may start with `]`. A policy that means
+    // these characters would match other names.
     let mut regex = String::from("(?s)\\A");
     let mut at = 0;
     while let Some(&c) = chars.get(at) {
         at += 1;
         match c {
+            // Also `/`: a tool named `delete_a/b` would otherwise pass a rule for `delete_*`.
             '*' => regex.push_str(".*"),
             '?' => regex.push('.'),
             '[' => at = class(&chars, at, &mut regex)?,
@@ -175,6 +181,7 @@ fn class(chars: &[char], mut at: usize, regex: &mut String) -> Result<usize, Inv
     let (start, mut is_empty) = (at, true);
     let open = InvalidGlob::OpenClass(start);
     regex.push('[');
+    // Not `!`, which `path.Match` takes for an ordinary character.
     if chars.get(at) == Some(&'^') {
         regex.push('^');
         at += 1;
@@ -193,6 +200,7 @@ fn class(chars: &[char], mut at: usize, regex: &mut String) -> Result<usize, Inv
         if high < low {
             return Err(InvalidGlob::BadClass(start));
         }
+        // As code points, so that no character is special in the regular expression.
         let _ = write!(regex, "\\x{{{:x}}}-\\x{{{:x}}}", u32::from(low), u32::from(high));
         is_empty = false;
         if at >= chars.len() {

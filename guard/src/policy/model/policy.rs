@@ -1,4 +1,4 @@
-//! A policy that was checked and compiled.
+//! A policy: its rules, their effects, the runs that it is for, and how refused calls are answered.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::condition::Conditions;
 use super::names::NamePatterns;
 use crate::identity::RunIdentity;
 
-/// The hash in place of that of a policy file.
+/// The hash of a policy that is not from a file.
 const NO_HASH: &str = "none";
 
 /// A policy that was checked and compiled.
@@ -109,6 +109,7 @@ pub struct RuleId(String);
 impl RuleId {
     /// Takes an id that is not empty.
     pub fn new(id: &str) -> Option<Self> {
+        // An id that is blank could not be found in a record.
         (!id.trim().is_empty()).then(|| Self(id.to_owned()))
     }
 
