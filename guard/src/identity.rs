@@ -40,13 +40,10 @@ pub const WORKING_ENVIRONMENTS: [(&str, WorkingEnvironment); 4] = [
 pub struct RunIdentity {
     pub run_id: String,
     pub agent_id: String,
-    /// The kind of program that the agent runs in.
     pub client: AgentClient,
-    /// The environment that the agent works in.
     pub env: WorkingEnvironment,
     /// The person or service on whose behalf the agent works.
     pub principal: Option<String>,
-    /// The job that the agent runs in.
     pub workload: Option<Workload>,
 }
 
@@ -168,12 +165,7 @@ pub enum IdentityWarning {
     #[error("`{variable}` is ignored: it must be a JSON object")]
     NotAnObject { variable: &'static str },
     #[error("field `{field}` of `{variable}` is ignored: it must be {expected}")]
-    InvalidField {
-        variable: &'static str,
-        /// The path of the field, shortened.
-        field: String,
-        expected: &'static str,
-    },
+    InvalidField { variable: &'static str, field: String, expected: &'static str },
 }
 
 /// Longest name of a field in a warning, in characters.

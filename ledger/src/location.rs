@@ -161,7 +161,6 @@ struct Parts<'a> {
     parameters: Vec<Parameter<'a>>,
 }
 
-/// A parameter, as it is written.
 struct Parameter<'a> {
     name: &'a str,
     value: &'a str,

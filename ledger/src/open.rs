@@ -5,7 +5,6 @@ use crate::postgres::PostgresStore;
 use crate::sqlite::SqliteStore;
 use crate::store::{EventStore, StoreError};
 
-/// Opens a ledger, and creates it where it does not exist.
 pub fn open_or_create(location: &LedgerLocation) -> Result<Box<dyn EventStore>, StoreError> {
     match location {
         LedgerLocation::SqliteFile(path) => Ok(Box::new(SqliteStore::open_or_create(path)?)),

@@ -255,12 +255,9 @@ fn lock(transaction: &mut Transaction<'_>) -> Result<(), Error> {
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&WRITER_LOCK]).map(drop)
 }
 
-/// Whether tables may be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tables {
-    /// They are created if necessary.
     Created,
-    /// They must exist.
     Required,
 }
 
@@ -328,7 +325,6 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 const SETTINGS: &str = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; \
                         SET synchronous_commit = on; SET client_min_messages = warning";
 
-/// Connects to the database of a URL.
 fn connect(url: &PostgresUrl) -> Result<Client, StoreError> {
     let failed = StoreError::postgres(url);
     let mut config = parse(url)?;

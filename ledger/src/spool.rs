@@ -32,9 +32,7 @@ pub struct WaitingFile {
 /// Whether the process of a spool file is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpoolState {
-    /// A process has locked it.
     Living,
-    /// Its process has ended.
     Dead,
 }
 
@@ -53,7 +51,6 @@ impl SpoolFolder {
         Ok(write::create_private_folder(&self.0)?)
     }
 
-    /// Returns the spool file of a source.
     pub(crate) fn file(&self, source: &SourceId) -> LineLog {
         // Its name follows from the source, so that others can find out whether the process of a source is alive.
         let text = format!("{}\n{}", source.run_id, source.shim_id);
@@ -81,12 +78,10 @@ impl SpoolFolder {
         self.file(source).is_locked()
     }
 
-    /// Returns true if there are no spool files.
     pub fn is_empty(&self) -> Result<bool, SpoolError> {
         Ok(self.files()?.is_empty())
     }
 
-    /// Returns the spool files with their sizes.
     pub fn waiting(&self) -> Result<Vec<WaitingFile>, SpoolError> {
         let file = |log: LineLog| WaitingFile {
             state: if log.is_locked() { SpoolState::Living } else { SpoolState::Dead },
@@ -253,10 +248,8 @@ impl DeadSpool {
     }
 }
 
-/// The outcome of [`replay`].
 #[derive(Debug, Default)]
 pub struct SpoolReplay {
-    /// Number of spool files that were moved.
     pub files: u64,
     /// Number of events that were added to the store.
     pub added: u64,

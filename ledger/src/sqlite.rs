@@ -289,7 +289,6 @@ const STATEMENTS: usize = 64;
 /// Characters of a path that have another meaning in a URI.
 const IN_URI: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
 
-/// What can be done with a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     /// Its file and its folder can be written.

@@ -291,11 +291,7 @@ pub enum StoreError {
     #[error("cannot connect to `{location}`: the certificates of the system cannot be read: {reason}")]
     Tls { location: String, reason: String },
     #[error("failed to use the ledger `{location}`")]
-    Postgres {
-        location: String,
-        /// The error of the server or of the connection.
-        source: postgres::Error,
-    },
+    Postgres { location: String, source: postgres::Error },
     #[error("failed to use the ledger `{path}`")]
     Sqlite { path: Utf8PathBuf, source: rusqlite::Error },
 }

@@ -24,11 +24,9 @@ use crate::policy::Policy;
 /// TERM, which asks the agent to end. After the grace time, every process of the agent is killed.
 const TERM: u8 = 15;
 
-/// An agent and how it is run.
 #[derive(Debug)]
 pub struct AgentRun {
     pub command: Vec<OsString>,
-    /// The identity and the settings of the run.
     pub settings: RunSettings,
     /// Gives the agent a terminal: input and output of this process are one.
     pub has_terminal: bool,
@@ -145,7 +143,6 @@ fn forward(stream: Stream, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Returns the first event of an agent.
 pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {
     // Its arguments are not recorded, because they may be secret.
     let meta = [(SOURCE_KIND, AGENT_SOURCE.to_owned()), ("program", program.to_string_lossy().into_owned())];
@@ -153,7 +150,7 @@ pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {
     EventBody::RunStart {
         run: RunStart {
             started_at: Timestamp::now(),
-            mode: policy.mode(),
+            mode: policy.mode,
             policy: policy.reference(),
             meta: Some(meta),
         },
@@ -175,7 +172,6 @@ pub fn agent_ended(end: &Result<AgentEnd, AgentRunError>, elapsed: Duration) -> 
 /// Longest reason of a process that was not started, in characters.
 const REASON_CHARS: usize = 500;
 
-/// Returns the exit of a process that was started.
 pub(crate) const fn process_exit(ending: Ending) -> ProcessExit {
     match ending {
         Ending::Exited(code) => ProcessExit::Code(code),
@@ -183,7 +179,6 @@ pub(crate) const fn process_exit(ending: Ending) -> ProcessExit {
     }
 }
 
-/// Returns the exit of a process that could not be started.
 pub(crate) fn failed_start(error: &dyn std::error::Error) -> ProcessExit {
     ProcessExit::NotStarted(one_line(&with_causes(error), REASON_CHARS))
 }

@@ -49,7 +49,6 @@ impl TerminationPipe {
         &self.path
     }
 
-    /// Opens the reading end.
     pub(super) fn open(&self) -> io::Result<TerminationReader> {
         // Also opened for writing, so reading does not end when a shim closes the pipe.
         let file = rustix::fs::open(self.path.as_std_path(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
@@ -57,7 +56,6 @@ impl TerminationPipe {
     }
 }
 
-/// The reading end of a pipe.
 #[derive(Debug)]
 pub(super) struct TerminationReader(BufReader<File>);
 

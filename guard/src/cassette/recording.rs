@@ -239,7 +239,6 @@ pub const SCHEMA_VERSION: &str = "cassette.v1";
 /// The first line of a recording. A cassette can have several recordings of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// [`SCHEMA_VERSION`].
     pub schema_version: String,
     pub server_name: String,
     pub recorded_at: Timestamp,

@@ -23,7 +23,6 @@ pub enum OnMiss {
     /// It is answered with an error. The server is not started.
     #[default]
     Error,
-    /// It is forwarded to the server.
     Forward,
 }
 
@@ -38,13 +37,10 @@ pub struct Replay {
 #[derive(Debug, Default)]
 struct State {
     answers: HashMap<RequestKey, VecDeque<RecordedAnswer>>,
-    /// The names of the tools that were called.
     called: HashSet<String>,
     /// The tools at the start of the last recording that lists them.
     tools: Option<RecordedAnswer>,
-    /// True if the current recording has listed its tools.
     has_listed_tools: bool,
-    /// Requests for the tools that were forwarded to the server.
     asked_for_tools: Vec<RequestId>,
     /// Number of requests without an answer.
     misses: u64,
@@ -61,7 +57,6 @@ struct RecordedAnswer {
 /// The result of looking up a request in a cassette.
 #[derive(Debug, PartialEq, Eq)]
 pub enum CassetteLookup {
-    /// The response, as JSON text.
     Answer(String),
     /// The request is not in the cassette. The response is an error, as JSON text.
     Missing(String),
@@ -114,7 +109,6 @@ impl Replay {
         Ok(Self { path: path.to_owned(), server_names, on_miss, state: Mutex::new(state) })
     }
 
-    /// Returns the server of the cassette, if it has another name.
     pub fn other_server(&self, server_name: &str) -> Option<&str> {
         self.server_names.iter().map(String::as_str).find(|name| *name != server_name)
     }
@@ -239,7 +233,6 @@ struct CallParams<'a> {
     name: Cow<'a, str>,
 }
 
-/// Returns the tool that a request calls.
 pub(super) fn tool_name(method: &str, params: Option<&str>) -> Option<String> {
     let params = params.filter(|_| method == TOOLS_CALL)?;
     serde_json::from_str::<CallParams<'_>>(params).ok().map(|params| params.name.into_owned())

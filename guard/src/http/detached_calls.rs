@@ -50,7 +50,6 @@ impl DetachedCalls {
         self.update(scope, |detached| detached.streams = detached.streams.saturating_sub(1));
     }
 
-    /// Ends the calls of a session that the server has ended.
     pub(super) fn end_all(&self, scope: &Scope, session: &Session, open: &OpenRequests) {
         let calls = self.scopes().get_mut(scope).map(|detached| std::mem::take(&mut detached.calls));
         for (id, call) in calls.unwrap_or_default() {
@@ -113,10 +112,12 @@ struct EarlyResponse {
 
 #[derive(Debug)]
 enum EarlyMessage {
-    /// The text of the response.
     Whole(String),
     /// What was found in a response that cannot be read as a whole.
-    Scanned { found: Box<ScannedMessage>, length: u64 },
+    Scanned {
+        found: Box<ScannedMessage>,
+        length: u64,
+    },
 }
 
 impl EarlyResponses {

@@ -15,7 +15,6 @@ use super::response_body::EventStream;
 use crate::mcp::{PendingCalls, RequestId, Response, ScannedMessage, end_calls, end_scanned_call, read_responses};
 use crate::session::{CallResult, ResultBytes, Session};
 
-/// What the exchanges of a proxy share.
 pub(super) struct Shared {
     pub(super) session: Arc<Session>,
     pub(super) open: Arc<OpenRequests>,
@@ -41,17 +40,14 @@ pub(super) struct Exchange {
 enum Reader {
     Document(MessageBuffer),
     Events(Box<EventStream>),
-    /// A format that is not read.
     Opaque,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResponseEnd {
-    /// With its last byte.
     Complete,
     /// The server or its connection failed.
     Broken,
-    /// The client closed its connection.
     ClientGone,
 }
 
@@ -215,7 +211,6 @@ impl Shared {
 pub(super) enum ServerMessage<'a> {
     /// The responses of a message that can be read as a whole.
     Responses(Vec<Response<'a>>),
-    /// What was found in any other message.
     Scanned {
         found: Box<ScannedMessage>,
         /// Size in bytes.
@@ -253,7 +248,6 @@ impl<'a> ServerMessage<'a> {
 pub(super) enum Scope {
     /// A session of the protocol, named by `Mcp-Session-Id`. Its responses may come on any of its streams.
     Session(String),
-    /// One request and its response.
     Exchange(u64),
     /// Requests whose responses come on a stream without a session, as in the revision of 2024-11-05.
     Unnamed,

@@ -25,9 +25,7 @@ pub(super) struct Inspection<'a> {
 
 #[derive(Debug)]
 pub(super) enum RequestDecision {
-    /// It is sent to the server.
     Forward(ForwardedRequest),
-    /// It is answered by the proxy.
     Answer(Answer),
 }
 
@@ -264,7 +262,6 @@ pub(super) struct MessageBuffer {
 #[derive(Debug)]
 pub(super) enum CollectedMessage {
     Whole(Vec<u8>),
-    /// What was found in a larger message.
     Scanned {
         found: Box<ScannedMessage>,
         /// Size in bytes.

@@ -53,7 +53,6 @@ pub(super) struct Proxy {
     detached: Arc<DetachedCalls>,
     early: Arc<EarlyResponses>,
     exchanges: AtomicU64,
-    /// True when the proxy must stop.
     stop: watch::Sender<bool>,
 }
 
@@ -258,7 +257,6 @@ fn with_refusals(answers: &[String], message: String) -> String {
     if answers.is_empty() { message } else { format!("[{},{message}]", answers.join(",")) }
 }
 
-/// An answer of the proxy in JSON.
 fn answer(status: StatusCode, body: String) -> Response<Body> {
     let is_empty = body.is_empty();
     let mut response = Response::new(Body::from(body));

@@ -20,7 +20,6 @@ use super::UpstreamUrl;
 /// Size of the pieces in which a large body is sent.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// The whole body of a request.
 #[derive(Debug)]
 pub(super) enum RequestBody {
     /// It fits the limit of the inspection.
@@ -28,7 +27,6 @@ pub(super) enum RequestBody {
     Large(Arc<SpillBuffer>),
 }
 
-/// Why a body was not read to its end.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReadError {
     #[error("the client closed the connection within the request")]
@@ -74,7 +72,6 @@ impl RequestBody {
         self.len() == 0
     }
 
-    /// Calls `read` with each piece.
     pub(super) fn read_pieces(&self, mut read: impl FnMut(&[u8])) -> io::Result<()> {
         let buffer = match self {
             Self::Small(bytes) => {
@@ -94,7 +91,6 @@ impl RequestBody {
         }
     }
 
-    /// Turns it into the body of another request.
     pub(super) fn into_body(self) -> reqwest::Body {
         match self {
             Self::Small(bytes) => bytes.into(),
@@ -161,7 +157,6 @@ impl<I: Iterator<Item = io::Result<Bytes>> + Unpin> HttpBody for PieceBody<I> {
 pub(super) enum ContentType {
     Json,
     Events,
-    /// The fields of a form.
     Form,
     /// Another type, or none.
     Other,
@@ -181,7 +176,6 @@ impl ContentType {
     }
 }
 
-/// True if a body is compressed.
 pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
     headers.get_all(CONTENT_ENCODING).iter().any(|encoding| encoding.as_bytes() != b"identity")
 }

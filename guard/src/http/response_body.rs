@@ -166,7 +166,6 @@ pub(super) struct EventStream {
     part: FieldState,
     /// The start of the current line, while it may be the name of a field.
     name: Vec<u8>,
-    /// The data of the current event, if it has any.
     data: Option<MessageBuffer>,
     after_cr: bool,
     has_started: bool,

@@ -18,7 +18,6 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// How long an unused connection is kept. Common servers close it after five seconds, and a request could meet that moment.
 const KEPT_FOR: Duration = Duration::from_secs(3);
 
-/// The URL of a server of MCP.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamUrl(Url);
 

@@ -26,7 +26,6 @@ pub struct UnknownClient;
 /// The operating systems that keep configurations in different folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
-    /// Linux and other systems with the folders of XDG.
     Linux,
     MacOs,
     Windows,

@@ -152,7 +152,6 @@ pub(super) struct ImportRecord {
     /// lacks those edits.
     pub(super) imported_sha256: Option<Sha256Digest>,
     pub(super) program: String,
-    /// The variables that the import added to entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) added_variables: Vec<AddedVariables>,
 }
@@ -189,7 +188,6 @@ impl ImportRecord {
     }
 }
 
-/// Removes a file, if it exists.
 pub(super) fn remove(path: &Utf8Path) -> Result<(), ImportError> {
     match std::fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {

@@ -92,7 +92,6 @@ impl Node {
         if let NodeValue::List(items) = &self.value { Some(items) } else { None }
     }
 
-    /// Returns the texts of a list of texts.
     pub(super) fn as_texts(&self) -> Option<Vec<&str>> {
         self.as_list()?.iter().map(Node::as_text).collect()
     }

@@ -24,7 +24,6 @@ pub(super) struct Versions<'a> {
     pub(super) new: &'a str,
 }
 
-/// The entries of servers in one version.
 #[derive(Debug, Default)]
 struct Entries {
     /// The title of each server, and its masked entry.
@@ -155,7 +154,6 @@ pub(super) fn masked(client: Client, language: Language, text: &str, redactor: &
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Secret,
-    /// It may be anything.
     Unknown,
 }
 

@@ -32,14 +32,11 @@ pub struct ImportOptions<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     pub config: Utf8PathBuf,
-    /// Whether the configuration changed, or would change.
     pub is_changed: bool,
-    /// Every server, in the order of the configuration.
     pub servers: Vec<ServerChange>,
     /// The client that reads the servers of the configuration, if this client finds none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_client: Option<&'static str>,
-    /// The copy of the original, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<Utf8PathBuf>,
     /// The unified difference of a dry run, without secrets.
@@ -81,7 +78,6 @@ pub fn import(options: &ImportOptions<'_>) -> Result<ImportReport, ImportError> 
 struct NewConfig<'a> {
     bytes: &'a [u8],
     changed: &'a ConfigChange,
-    /// The program of the guard in it.
     program: &'a str,
 }
 

@@ -37,7 +37,6 @@ pub enum RestoreOutcome {
 pub struct RestoreReport {
     pub config: Utf8PathBuf,
     pub restored: RestoreOutcome,
-    /// Every server, if the servers were unwrapped one by one.
     pub servers: Vec<ServerChange>,
     /// A copy of the original that remains.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -53,7 +53,6 @@ pub enum ServerStatus {
     Updated,
     /// It starts without the guard again.
     Unwrapped,
-    /// It stayed as it was.
     Skipped,
 }
 
@@ -66,7 +65,6 @@ pub(super) struct ConfigChange {
     pub(super) other_client: Option<Client>,
     /// Whether the old text has servers that start through the guard.
     pub(super) had_wrapped: bool,
-    /// The variables that were added to entries.
     pub(super) added: Vec<AddedVariables>,
 }
 
@@ -75,7 +73,6 @@ pub(super) struct ConfigChange {
 pub(super) struct AddedVariables {
     pub(super) server: String,
     pub(super) names: Vec<String>,
-    /// Whether the list of variables is new as well.
     pub(super) is_new_list: bool,
 }
 
@@ -226,7 +223,6 @@ fn update_options(edits: &mut TextEdits<'_>, program: &Program<'_>, command: usi
 }
 
 enum OptionMatch<'a> {
-    /// Its value is the next argument.
     Value(&'a Node),
     /// One argument with its value: `--name=value`.
     Joined(&'a Node, &'a str),
@@ -298,7 +294,6 @@ fn pass_variables(edits: &mut TextEdits<'_>, server: &str, program: &Program<'_>
     Some(AddedVariables { server: server.to_owned(), names: added, is_new_list: list.is_none() })
 }
 
-/// Removes the variables that an import added.
 fn remove_variables(edits: &mut TextEdits<'_>, program: &Program<'_>, added: &AddedVariables) {
     // The user may have listed the same ones before, or more since then: those stay.
     let listed = program.entry.get(VARIABLE_NAMES).and_then(Node::as_list).unwrap_or_default();
@@ -329,7 +324,6 @@ pub(super) struct Server<'a> {
 
 #[derive(Debug, Clone)]
 pub(super) enum ServerKind<'a> {
-    /// A program that the client starts.
     Program(Program<'a>),
     /// A server that the client reaches over the network.
     Remote,

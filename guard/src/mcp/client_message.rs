@@ -18,7 +18,6 @@ use crate::session::MAX_INSPECT_BYTES;
 /// The messages of one line or body.
 #[derive(Debug)]
 pub struct ClientMessages<'a> {
-    /// The message, or the messages of a batch.
     pub messages: Vec<ClientMessage<'a>>,
     pub is_batch: bool,
     pub bytes: u64,
@@ -40,10 +39,8 @@ pub enum ClientMessage<'a> {
     Call(Box<ToolCall<'a>>),
 }
 
-/// A request `tools/call`.
 #[derive(Debug)]
 pub struct ToolCall<'a> {
-    /// The whole message.
     pub text: &'a str,
     /// The id; none if the message has no valid one. Such a call gets no answer.
     pub id: Option<RequestId>,
@@ -57,7 +54,6 @@ pub struct ToolCall<'a> {
     pub args_bytes_hash: Sha256Digest,
     /// True if the request has `inputResponses` or `requestState`: it continues an earlier one.
     pub is_retry: bool,
-    /// The field `requestState`.
     pub request_state: Option<String>,
     /// True if the request states its protocol revision, as stateless requests do.
     pub is_stateless: bool,
@@ -222,7 +218,6 @@ fn lenient_name(params: &str) -> String {
     raw_member(params, "name").and_then(|name| serde_json::from_str(name.get()).ok()).unwrap_or_default()
 }
 
-/// The parts of a message that decide what it is.
 #[derive(Default)]
 struct Parts<'a> {
     id: Option<&'a RawValue>,
@@ -292,11 +287,7 @@ pub enum ToolCallProblem {
     #[error("{0}")]
     Strict(#[from] StrictError),
     #[error("the key `{key}` can be taken for `{known}`")]
-    LookAlike {
-        key: String,
-        /// The key for which it can be taken.
-        known: &'static str,
-    },
+    LookAlike { key: String, known: &'static str },
     #[error("`params.{field}` is not {expected}")]
     Type { field: &'static str, expected: &'static str },
     /// The arguments are JSON with values that not all parsers can represent: lone surrogates, or numbers such as `1e999`. The call
@@ -342,7 +333,6 @@ pub(super) fn state_text(state: &Value) -> String {
 pub struct RequestId {
     /// The canonical form, by which ids are compared. The text itself if no parser can represent it, such as `1e999`.
     key: String,
-    /// The text in the request, which an answer repeats.
     text: String,
 }
 

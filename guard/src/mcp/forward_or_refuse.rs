@@ -14,7 +14,6 @@ use super::{
 };
 use crate::session::{Admission, CallResult, IncomingArgs, IncomingCall, Refusal, ResultBytes, Retry, Session};
 
-/// What an adapter does with messages that are not refused.
 pub trait MessageHandler {
     /// Why a message cannot be handled.
     type Error;
@@ -36,7 +35,6 @@ pub trait MessageHandler {
 pub enum ToServer {
     /// The bytes as they came.
     Unchanged,
-    /// The rest of a batch.
     Rest(String),
     Nothing,
 }
@@ -45,7 +43,6 @@ pub enum ToServer {
 pub struct Answers {
     /// The answers, as JSON texts. A call without an id gets none.
     pub texts: Vec<String>,
-    /// True if the calls were in a batch.
     pub is_batch: bool,
     /// True if a rule ended the run.
     pub terminates: bool,
@@ -62,7 +59,6 @@ pub struct MessageDecisions {
 type RefusedCall = (Box<Refusal>, Option<String>);
 
 impl Answers {
-    /// Returns the message to the client, if there is one.
     pub fn message(&self) -> Option<String> {
         match (&*self.texts, self.is_batch) {
             ([], _) => None,
@@ -194,7 +190,7 @@ fn begin(
             None
         }
         Admission::Refuse(refusal) => {
-            let responses = session.policy().responses();
+            let responses = &session.policy().responses;
             let answer = request.id.map(|id| refusal_message(&refusal, id, responses, request.revision));
             Some((refusal, answer))
         }
@@ -313,7 +309,6 @@ impl<K: Eq + Hash> PendingCalls<K> {
         self.requests().contains_key(key)
     }
 
-    /// Returns the calls whose keys are selected.
     pub fn calls_where(&self, is_selected: impl Fn(&K) -> bool) -> Vec<CallId> {
         let requests = self.requests();
         let selected = requests.iter().filter(|(key, _)| is_selected(key));
@@ -325,7 +320,6 @@ impl<K: Eq + Hash> PendingCalls<K> {
         self.requests().is_empty()
     }
 
-    /// True if a call waits.
     pub fn has_calls(&self) -> bool {
         self.requests().values().any(|queue| queue.iter().any(Option::is_some))
     }

@@ -21,14 +21,11 @@ pub enum Revision {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalStyle {
-    /// With a JSON-RPC error.
     Error,
-    /// With a result that has `isError`.
     ToolResult,
 }
 
 impl RefusalStyle {
-    /// Chooses the style of a policy for a revision.
     pub fn choose(deny_as: DenyAs, revision: Revision) -> Self {
         match (deny_as, revision) {
             (DenyAs::Error, _) | (DenyAs::Auto, Revision::WithInitialize) => RefusalStyle::Error,
@@ -91,7 +88,6 @@ const fn code(action: Action, responses: &Responses) -> i32 {
     }
 }
 
-/// The summary of the decision with its hint.
 fn summary(decision: &DecisionRecord) -> String {
     // It is the message of an error, and many clients pass only that to the model.
     let summary = &decision.explain.summary;

@@ -23,24 +23,20 @@ pub struct ScannedMessage {
     pub id: Option<RequestId>,
     /// The method; none for a response.
     pub method: Option<String>,
-    /// `params.name`.
     pub tool_name: String,
     /// The hash of the bytes of `params.arguments`, or of `{}`.
     pub args_hash: Option<Sha256Digest>,
     /// The hash of the bytes of `result` or `error`.
     pub payload_hash: Option<Sha256Digest>,
-    /// The kind of the response, if the message is one.
     pub response: Option<ResponseKind>,
     pub problem: Option<ToolCallProblem>,
     /// True if the request continues an earlier one.
     pub is_retry: bool,
-    /// The field `params.requestState`.
     pub request_state: Option<String>,
     /// True if the request states its protocol revision.
     pub is_stateless: bool,
     /// False if the message is a batch, is not a JSON object, or ends early.
     pub is_object: bool,
-    /// Why the message is not one JSON value.
     pub syntax: Option<SyntaxError>,
     /// True if the message is a tool call, or some parsers take it for one.
     pub is_call: bool,
@@ -303,7 +299,6 @@ impl Scanner {
         }
     }
 
-    /// Ends the message.
     pub fn finish(mut self) -> ScannedMessage {
         self.found.is_object &= self.tokenizer.open().is_empty();
         self.found.syntax = self.tokenizer.finish().err();

@@ -14,7 +14,6 @@ use super::{RequestId, ScannedMessage};
 pub struct Response<'a> {
     pub id: RequestId,
     pub kind: ResponseKind,
-    /// True if the response has `error` instead of `result`.
     pub is_error: bool,
     pub text: &'a str,
     /// The text of `result`, or of `error`.
@@ -27,7 +26,6 @@ struct WireResponse<'a> {
     id: Option<&'a RawValue>,
     #[serde(borrow)]
     method: Option<&'a RawValue>,
-    /// `null` is a result.
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -148,7 +146,6 @@ pub(super) fn error_kind(code: Option<i64>, message: String) -> ResponseKind {
     ResponseKind::Failed { status, error }
 }
 
-/// The error of a tool with a message.
 pub(super) fn tool_error_with(message: String) -> ResponseKind {
     let error = CallError { class: ErrorClass::UpstreamError, message, code: None, retryable: None };
     ResponseKind::Failed { status: CallStatus::Error, error }

@@ -13,7 +13,6 @@ pub struct CallFacts<'a> {
     pub args_hash: &'a Sha256Digest,
     /// The size of the request in bytes.
     pub bytes_in: u64,
-    /// The protocol by which the call arrived.
     pub transport: Transport,
 }
 
@@ -38,7 +37,6 @@ pub struct CallOutcome<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct SampleCall<'a> {
     pub tool_name: &'a str,
-    /// The arguments as JSON text.
     pub args: &'a str,
     /// Treats the arguments as too large to be inspected.
     pub is_too_large: bool,

@@ -142,7 +142,6 @@ impl BreakerWindows {
         }
     }
 
-    /// Counts a call with these arguments, and returns the counts.
     pub(super) fn count_call(
         &mut self,
         breaker: &Breaker,
@@ -244,7 +243,6 @@ pub(super) struct SlidingWindow<K> {
     max_per_key: usize,
     max_times: usize,
     entries: HashMap<K, Entry>,
-    /// Keys by their last use.
     by_use: BTreeMap<u64, K>,
     uses: u64,
     times: usize,

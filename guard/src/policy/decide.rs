@@ -53,7 +53,6 @@ impl Engine {
         self.evaluate(call, now, None)
     }
 
-    /// Decides about a call, and returns what each rule did.
     pub fn explain(&mut self, call: &CallFacts<'_>, now: Duration) -> (Decision, Vec<RuleStep>) {
         let mut steps: Vec<RuleStep> = self.policy.rules.iter().map(not_reached).collect();
         let decision = self.evaluate(call, now, Some(&mut steps));
@@ -126,7 +125,6 @@ pub(super) struct Evaluation<'e> {
     call: &'e CallFacts<'e>,
     scopes: ScopeKeys,
     now: Duration,
-    /// True if each rule describes what it did.
     is_traced: bool,
     classes: RiskClasses,
     /// The first decision of an allow, deny or budget rule.
@@ -144,7 +142,6 @@ pub(super) struct Evaluation<'e> {
     spending: Vec<usize>,
 }
 
-/// What a rule did, and whether it ends the evaluation.
 struct RuleEffect {
     note: Option<String>,
     ends: bool,
@@ -441,7 +438,6 @@ const fn severity(action: Action) -> u8 {
     }
 }
 
-/// What one rule did with a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleStep {
     pub rule_id: RuleId,
@@ -456,16 +452,13 @@ pub struct RuleStep {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "match", rename_all = "snake_case")]
 pub enum Matching {
-    /// The rule is not enabled.
     Disabled,
     /// An earlier rule ended the evaluation.
     NotReached,
-    /// This condition is not met.
     No {
         condition: String,
         reason: String,
     },
-    /// All conditions are met.
     Yes {
         /// The conditions; empty for a rule that matches every call.
         conditions: Vec<String>,
@@ -480,7 +473,6 @@ pub enum Matching {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Treatment {
-    /// In the stricter of both ways.
     Strict,
     /// In the more lenient of both ways.
     Lenient,

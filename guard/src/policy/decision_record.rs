@@ -16,7 +16,6 @@ pub(in crate::policy) const POLICY_ERROR: &str = "POLICY_ERROR";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DecidedBy {
-    /// The policy is not for this run.
     NotApplicable,
     Default,
     Rule(usize),
@@ -36,7 +35,6 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    /// Returns that a rule could not be decided, and why.
     fn about(&self, index: usize, rule: Option<&Rule>) -> String {
         let id = rule.map(|rule| rule.id.as_str()).unwrap_or_default();
         let reason = self.reasons.iter().find(|(rule, _)| *rule == index);
@@ -66,7 +64,6 @@ impl DecidedBy {
         }
     }
 
-    /// Returns the decision as the event states it.
     pub(super) fn record(self, policy: &Policy, doubts: &Doubts) -> DecisionRecord {
         // A refusal names the allow rule that could not be decided.
         // First as if the policy enforced its rules: a policy that observes records what it would have decided.
@@ -289,7 +286,6 @@ fn numbers(range: &Range) -> String {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// The decision, as the event states it.
     pub record: DecisionRecord,
     /// Risk classes that tag rules have added to the call.
     pub tags: Vec<String>,

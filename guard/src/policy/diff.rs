@@ -34,23 +34,18 @@ pub struct FieldChange {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum RuleChange {
-    /// Only the new policy has the rule.
     Added {
         rule_id: RuleId,
         /// Its place in the new policy, from 1.
         place: usize,
-        /// The rule as it takes effect.
         rule: Value,
     },
-    /// Only the old policy has the rule.
     Removed {
         rule_id: RuleId,
         /// Its place in the old policy, from 1.
         place: usize,
-        /// The rule as it took effect.
         rule: Value,
     },
-    /// Both have the rule.
     Changed {
         rule_id: RuleId,
         /// The place in the old policy, if the rule moved relative to other rules.

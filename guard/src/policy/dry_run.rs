@@ -27,7 +27,6 @@ pub struct DryRun {
     pub calls_compared: u64,
     /// The number of calls whose arguments are not recorded completely. Conditions on them are undecided.
     pub calls_without_arguments: u64,
-    /// The calls that were recorded in the mode `observe`.
     pub observed: ObservedCalls,
     /// The calls that would be decided differently, in order.
     pub differences: Vec<DryRunDifference>,
@@ -38,9 +37,7 @@ pub struct DryRun {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ObservedCalls {
     pub calls: u64,
-    /// Those that the recorded rules would have refused.
     pub refused_before: u64,
-    /// Those that the rules of this policy would have refused.
     pub refused_after: u64,
 }
 
@@ -59,7 +56,6 @@ pub struct DryRunDifference {
     pub after: ObservedDecision,
 }
 
-/// A line that is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LineProblem {
     /// The number of the line, from 1.

@@ -40,7 +40,6 @@ pub struct TestReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestResult {
     pub name: String,
-    /// True if all decisions are as expected.
     pub passed: bool,
     pub calls: u64,
 }

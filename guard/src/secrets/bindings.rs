@@ -16,9 +16,7 @@ use super::{SecretRef, VariableName};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
     pub inject_as: VariableName,
-    /// The name of the secret.
     pub secret_ref: SecretRef,
-    /// Where the secret is looked up.
     pub source: SecretSource,
     /// Whether the value is masked in the output of the guard.
     pub redact: bool,
@@ -26,10 +24,8 @@ pub struct Binding {
     pub optional: bool,
 }
 
-/// The bindings of all servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bindings {
-    /// The bindings of single servers, by the name of the server.
     pub servers: BTreeMap<String, Vec<Binding>>,
     /// The bindings of every server. A binding of the server itself for the same variable has precedence.
     pub every_server: Vec<Binding>,
@@ -53,7 +49,6 @@ impl Bindings {
         own.iter().chain(self.every_server.iter().filter(move |binding| !is_replaced(binding)))
     }
 
-    /// All bindings of all servers.
     pub(super) fn all(&self) -> impl Iterator<Item = &Binding> {
         self.servers.values().flatten().chain(&self.every_server)
     }
@@ -128,7 +123,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a binding of a server, or of every server.
     fn binding(&mut self, server: Option<&str>, value: &Value, pointer: &str) {
         let Value::Object(fields) = value else {
             return self.wrong_type(pointer, "a binding is an object", "an object with `inject_as` and `secret_ref`");

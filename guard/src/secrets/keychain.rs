@@ -19,10 +19,10 @@ const LIMIT: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keychain {
     /// The program, with the arguments before the name of the secret. `None` without a keychain.
-    command: Option<Vec<OsString>>,
-    limit: Duration,
+    pub command: Option<Vec<OsString>>,
+    pub limit: Duration,
     /// The program that supervises the look-up; see the options of safe-run.
-    supervisor: Option<PathBuf>,
+    pub supervisor: Option<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -34,12 +34,7 @@ pub enum KeychainError {
     #[error("`{program}` did not answer within {} seconds; is the keychain locked?", .limit.as_secs())]
     TimedOut { program: String, limit: Duration },
     #[error("`{program}` failed with {ending}: {message}")]
-    Failed {
-        program: String,
-        ending: counterproof_safe_run::Ending,
-        /// The first line of its messages.
-        message: String,
-    },
+    Failed { program: String, ending: counterproof_safe_run::Ending, message: String },
     #[error(transparent)]
     Invalid(#[from] InvalidSecret),
 }
@@ -55,24 +50,6 @@ impl Keychain {
         };
         let command = command.map(|words| words.iter().map(OsString::from).collect());
         Self { command, limit: LIMIT, supervisor: None }
-    }
-
-    /// Uses another program, which must be a command with its first arguments.
-    #[must_use]
-    pub fn with_command(self, command: Vec<OsString>) -> Self {
-        Self { command: Some(command), ..self }
-    }
-
-    /// Sets the time limit of a look-up.
-    #[must_use]
-    pub fn with_limit(self, limit: Duration) -> Self {
-        Self { limit, ..self }
-    }
-
-    /// Sets the program that supervises a look-up, for a caller that is not a program with safe-run's entry point.
-    #[must_use]
-    pub fn with_supervisor(self, supervisor: PathBuf) -> Self {
-        Self { supervisor: Some(supervisor), ..self }
     }
 
     /// Looks up a secret; `None` if the keychain does not have it.

@@ -41,7 +41,6 @@ pub struct ResolvedSecrets {
 #[error("cannot inject the secret `{secret_ref}` as `{inject_as}`")]
 pub struct InjectionError {
     pub inject_as: VariableName,
-    /// The name of the secret.
     pub secret_ref: SecretRef,
     pub source: LookupError,
 }

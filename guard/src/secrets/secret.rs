@@ -11,10 +11,8 @@ use super::MASK;
 /// Longest name of a secret in bytes.
 const REF_BYTES: usize = 256;
 
-/// A text that is not a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
-    /// It is not the name of a secret.
     #[error(
         "the name of a secret has 1 to {REF_BYTES} bytes, no control characters, no spaces at its ends, and no `-` at its start"
     )]
@@ -23,7 +21,6 @@ pub enum InvalidName {
     Variable,
 }
 
-/// The name of a secret in its source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct SecretRef(String);

@@ -137,7 +137,6 @@ impl SecretStore {
         Ok(existed)
     }
 
-    /// Reads all secrets.
     fn read(&self) -> Result<Map<String, Value>, SecretStoreError> {
         // A file that does not exist has none.
         let read_error = |source| SecretStoreError::Read { path: self.path.clone(), source };
@@ -166,7 +165,6 @@ impl SecretStore {
     }
 }
 
-/// Makes a new file private.
 #[cfg(unix)]
 pub(super) fn make_file_private(file: &mut AtomicFile) -> Result<(), WriteError> {
     // Called before its content is written: no other user may open it before.

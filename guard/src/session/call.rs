@@ -23,7 +23,6 @@ pub struct IncomingCall<'a> {
 
 #[derive(Debug, Clone)]
 pub enum IncomingArgs<'a> {
-    /// The arguments and their JSON text.
     Inspected {
         /// The arguments; an empty object if they are missing.
         value: &'a Value,
@@ -76,13 +75,9 @@ impl CallResult<'_> {
 
 #[derive(Debug)]
 pub enum ResultBytes<'a> {
-    /// The response has no result.
     None,
     Inspected(&'a [u8]),
-    /// It is too large to be inspected.
-    TooLarge {
-        hash: Sha256Digest,
-    },
+    TooLarge { hash: Sha256Digest },
 }
 
 /// Most calls that wait for input. Beyond it, the oldest are given up.
@@ -212,7 +207,6 @@ const MAX_MESSAGE_BYTES: usize = 500;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Preview {
     pub(super) text: String,
-    /// True if the text is not whole.
     pub(super) is_truncated: bool,
 }
 

@@ -19,7 +19,6 @@ use crate::identity::RunIdentity;
 use crate::policy::{Args, CallFacts, CallOutcome, Decision, Engine, OnError, Policy};
 
 pub struct SessionOptions {
-    /// The name of the server, as configured in the client.
     pub server_name: String,
     pub transport: Transport,
     pub identity: RunIdentity,
@@ -72,7 +71,6 @@ pub struct Refusal {
     started: Instant,
 }
 
-/// How the calls end that are open when a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenCallsEnd {
     pub status: CallStatus,
@@ -105,7 +103,7 @@ impl Session {
         };
         let run = RunStart {
             started_at: Timestamp::now(),
-            mode: session.policy.mode(),
+            mode: session.policy.mode,
             policy: session.policy.reference(),
             meta: Some(options.meta),
         };
@@ -251,7 +249,7 @@ impl Session {
     /// Returns true if messages that cannot be inspected, and calls that cannot be recorded, are refused.
     pub fn fails_closed(&self) -> bool {
         // A policy that observes must not change what the agent can do.
-        self.policy.mode() != Mode::Observe && self.policy.defaults().decision_on_error == OnError::Block
+        self.policy.mode != Mode::Observe && self.policy.defaults.decision_on_error == OnError::Block
     }
 
     /// The decision about a call whose events could not be recorded.
@@ -470,13 +468,10 @@ pub struct SinkError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Problem {
-    /// A message could not be inspected.
     Uninspected,
     /// The server lists other tools than before, or than the cassette has.
     ToolsChanged,
-    /// An answer could not be recorded in the cassette.
     Cassette,
-    /// The cassette has no answer to requests.
     CassetteMisses,
     /// The server of a proxy did not answer a request.
     Unreachable,

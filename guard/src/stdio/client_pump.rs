@@ -36,13 +36,9 @@ pub struct ClientPump<'a> {
 
 #[derive(Debug)]
 pub enum ClientEnd {
-    /// The client closed its output.
     Closed,
-    /// The client's output could not be read.
     Unreadable(io::Error),
-    /// The server does not read any more.
     ServerGone,
-    /// The client does not read any more.
     ClientGone,
 }
 

@@ -19,9 +19,7 @@ pub enum Piece<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinePart<'a> {
     pub bytes: &'a [u8],
-    /// True for the first part of the line.
     pub is_first: bool,
-    /// True for the last part of the line.
     pub is_last: bool,
 }
 
@@ -39,7 +37,6 @@ pub struct LineReader<R> {
 }
 
 impl<R: Read> LineReader<R> {
-    /// Reads from `input`.
     pub fn new(input: R) -> Self {
         Self::with_limit(input, MAX_INSPECT_BYTES)
     }

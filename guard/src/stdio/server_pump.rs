@@ -27,11 +27,8 @@ pub struct ServerPump<'a> {
 
 #[derive(Debug)]
 pub enum ServerEnd {
-    /// The server closed its output.
     Closed,
-    /// The server's output could not be read.
     Unreadable(io::Error),
-    /// The client does not read any more.
     ClientGone,
 }
 
@@ -186,14 +183,12 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ForwardedLine {
     Start,
-    /// A part of a message.
     Message,
     /// A part of other text, such as a prompt. It may never end.
     Text,
 }
 
 impl ClientOutput {
-    /// Writes to `output`.
     pub fn new(output: Box<dyn Write + Send>) -> Self {
         Self { state: Mutex::new(State { output, line: ForwardedLine::Start, waiting: Vec::new() }) }
     }

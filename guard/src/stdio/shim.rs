@@ -117,7 +117,6 @@ struct Running {
     /// What happens next if nothing else does.
     deadline: Option<(Instant, Next)>,
     status: Option<RunStatus>,
-    /// True if this process has ended the server.
     has_stopped_server: bool,
     ending: Option<Ending>,
     /// Number of outputs of the server that are read and have not ended.

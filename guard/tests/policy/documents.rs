@@ -14,9 +14,9 @@ const YAML: &str = "policy_id: p\nversion: 1.0.0\nmode: guardrails\nrules:\n- ru
 fn json_and_yaml_give_the_same_policy_and_hash() {
     let (json, yaml) = (policy(JSON), policy(YAML));
     assert_eq!(json.reference(), yaml.reference());
-    assert_eq!(json.rules(), yaml.rules());
-    assert_eq!(json.mode(), Mode::Guardrails);
-    assert_eq!(json.defaults().decision_on_error, OnError::Block);
+    assert_eq!(json.rules, yaml.rules);
+    assert_eq!(json.mode, Mode::Guardrails);
+    assert_eq!(json.defaults.decision_on_error, OnError::Block);
     assert_eq!(json.reference().policy_hash.len(), 64);
     let other = policy(&YAML.replace("[x]", "[y]")).reference();
     assert_ne!(other.policy_hash, yaml.reference().policy_hash);
@@ -95,10 +95,10 @@ fn a_policy_that_is_not_a_document_has_one_finding() {
 #[test]
 fn responses_change_no_hash_and_have_distinct_codes() {
     let plain = policy(YAML);
-    assert_eq!(plain.responses().codes.blocked, -32081);
+    assert_eq!(plain.responses.codes.blocked, -32081);
     let other = policy(&format!("{YAML}responses: {{deny_as: tool_result, codes: {{hint: -31000}}}}\n"));
     assert_eq!(other.reference(), plain.reference());
-    assert_eq!((other.responses().deny_as, other.responses().codes.hint), (DenyAs::ToolResult, -31000));
+    assert_eq!((other.responses.deny_as, other.responses.codes.hint), (DenyAs::ToolResult, -31000));
     let text = format!("{YAML}responses: {{codes: {{hint: -32081, terminated: -32603}}}}\n");
     insta::assert_snapshot!(findings(&text).join("\n"), @"
     9:27 /responses/codes/hint the code -32081 of `hint` is also the code of `blocked`
@@ -152,7 +152,7 @@ fn hostile_files_are_refused() {
 #[test]
 fn the_policy_without_a_file_observes() {
     let default = Policy::observe_only();
-    assert_eq!(default.mode(), Mode::Observe);
+    assert_eq!(default.mode, Mode::Observe);
     let reference = default.reference();
     assert_eq!((reference.policy_id.as_str(), reference.policy_hash.as_str()), ("default", "none"));
     assert!(Policy::load(Utf8Path::new("/nonexistent/policy.yaml")).is_err());

@@ -25,7 +25,11 @@ fn add(store: &SecretStore, key: &str, text: &str) {
 fn keychain(folder: &Utf8Path, script: &str) -> Keychain {
     let path = folder.join("keychain.sh");
     write(&path, script.as_bytes(), Durability::Cached).unwrap();
-    Keychain::of_system().with_command(vec!["sh".into(), path.into()]).with_supervisor(supervisor())
+    Keychain {
+        command: Some(vec!["sh".into(), path.into()]),
+        supervisor: Some(supervisor()),
+        ..Keychain::of_system()
+    }
 }
 
 #[test]
@@ -41,7 +45,7 @@ fn the_keychain_returns_the_value_of_a_secret_or_nothing() {
         assert_eq!(found(missing).unwrap(), None, "{missing}");
     }
     assert_eq!(found("$(touch x)").unwrap_err().to_string(), "`sh` failed with exit code 1: no bus");
-    let missing = keychain.clone().with_command(vec!["no-such-program".into()]);
+    let missing = Keychain { command: Some(vec!["no-such-program".into()]), ..keychain.clone() };
     let error = missing.lookup(&name("a")).unwrap_err();
     assert_eq!(error.to_string(), "cannot read the keychain with `no-such-program`");
     assert!(!folder.join("x").exists(), "no shell reads the name");
@@ -50,7 +54,8 @@ fn the_keychain_returns_the_value_of_a_secret_or_nothing() {
 #[test]
 fn a_keychain_that_does_not_answer_is_given_up() {
     let (_guard, folder) = folder();
-    let keychain = keychain(&folder, "trap '' TERM; sleep 60; sleep 60").with_limit(Duration::from_millis(200));
+    let keychain = keychain(&folder, "trap '' TERM; sleep 60; sleep 60");
+    let keychain = Keychain { limit: Duration::from_millis(200), ..keychain };
     let error = keychain.lookup(&name("a")).unwrap_err();
     assert!(matches!(error, KeychainError::TimedOut { .. }), "{error}");
 }

@@ -12,7 +12,6 @@ use super::{
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// The fields that every event has.
     #[serde(flatten)]
     pub envelope: Envelope,
     #[serde(flatten)]
@@ -39,12 +38,10 @@ pub enum EventBody {
     RunEnd {
         run: RunEnd,
     },
-    /// The server received a secret, or did not.
     SecretInjection {
         /// The secret, without its value.
         secret_injection: SecretInjection,
     },
-    /// The agent received a hint.
     HintIssued {
         call: HintedCall,
         hint: Hint,
@@ -52,7 +49,6 @@ pub enum EventBody {
     PolicyLoaded {
         policy: PolicyRef,
     },
-    /// A breaker refused a call.
     BreakerTrip {
         call: CallRef,
         breaker: BreakerTrip,
@@ -108,7 +104,6 @@ pub struct Envelope {
     pub agent_id: String,
     /// The kind of program that the agent runs in.
     pub client: AgentClient,
-    /// The environment that the agent works in.
     pub env: WorkingEnvironment,
     pub source: EventSource,
     /// The person or service on whose behalf the agent works.
@@ -123,7 +118,6 @@ pub struct Envelope {
 pub struct EventSource {
     pub host_id: String,
     pub proc_id: String,
-    /// A unique id of the shim or proxy.
     pub shim_id: String,
 }
 
@@ -131,12 +125,10 @@ pub struct EventSource {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentClient {
-    /// Claude Code or Claude Desktop.
     Claude,
     Codex,
     /// A program without a user interface.
     Headless,
-    /// Another program.
     Custom,
     /// Not stated, or a value that this version does not know.
     #[default]
@@ -160,11 +152,9 @@ impl AgentClient {
     }
 }
 
-/// The environment that an agent works in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkingEnvironment {
-    /// The machine of a developer.
     Dev,
     Ci,
     Prod,

@@ -34,9 +34,7 @@ impl fmt::Display for CallId {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRef {
     pub call_id: CallId,
-    /// The name of the server, as configured in the client.
     pub server_name: String,
-    /// The name of the tool, as the server names it.
     pub tool_name: String,
     /// SHA-256 of the canonical arguments.
     pub args_hash: Sha256Digest,
@@ -47,7 +45,6 @@ pub struct CallRef {
 pub struct CallStart {
     #[serde(flatten)]
     pub call: CallRef,
-    /// The protocol by which the call arrived.
     pub transport: Transport,
     /// The size of the request in bytes.
     pub bytes_in: u64,
@@ -73,7 +70,6 @@ pub enum Transport {
     /// MCP over standard input and output.
     McpStdio,
     McpHttp,
-    /// The API of a model.
     MessagesApi,
     Http,
     /// A value that this version does not know.
@@ -84,7 +80,6 @@ pub enum Transport {
 /// The arguments of a call, redacted and cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArgsPreview {
-    /// True if the preview is not the whole text.
     pub truncated: bool,
     /// JSON text. `[TRUNCATED]` if the arguments are too large to be inspected; missing if the preview was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,7 +89,6 @@ pub struct ArgsPreview {
 /// The result of a call, redacted and cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultPreview {
-    /// True if the preview is not the whole text.
     pub truncated: bool,
     /// JSON text; see [`ArgsPreview::args_preview`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,7 +118,6 @@ pub struct CallEnd {
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum CallStatus {
     Ok,
-    /// With an error, or refused by a rule.
     Error,
     /// The time limit passed.
     Timeout,
@@ -161,9 +154,7 @@ pub struct CallError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
-    /// The server answered with an error.
     UpstreamError,
-    /// A rule refused the call.
     PolicyBlock,
     /// The time limit passed.
     Timeout,
@@ -176,7 +167,6 @@ pub enum ErrorClass {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakerTrip {
     pub rule_id: String,
-    /// `repeat` or `error`.
     pub trigger: String,
     /// The number of calls within the window.
     pub count: u64,
@@ -196,10 +186,8 @@ pub struct DecisionRecord {
     /// Time to wait before the next attempt, for `THROTTLE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff_ms: Option<u64>,
-    /// What the agent can do instead, for `REJECT_WITH_HINT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<Hint>,
-    /// Why the run ends, for `TERMINATE_RUN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminate: Option<Termination>,
     /// What the rules would have decided, in observe mode. `action` is `ALLOW` then.
@@ -212,11 +200,9 @@ pub struct DecisionRecord {
 pub enum Action {
     Allow,
     Block,
-    /// It is refused for a while.
     Throttle,
     /// It is refused, and the agent receives a hint.
     RejectWithHint,
-    /// It is refused, and the run ends.
     TerminateRun,
 }
 
@@ -248,7 +234,6 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     pub summary: String,
-    /// A stable code, such as `BUDGET_EXCEEDED`.
     pub reason_code: String,
 }
 
@@ -258,7 +243,6 @@ pub struct Hint {
     /// One or more sentences for the model.
     pub hint_text: String,
     pub suggested_args: Option<Value>,
-    /// When and how to try again.
     pub retry_advice: Option<String>,
     pub hint_kind: HintKind,
 }
@@ -266,10 +250,8 @@ pub struct Hint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum HintKind {
-    /// Other arguments are needed.
     ArgFix,
     Budget,
-    /// The calls are too fast.
     Rate,
     /// The call is unsafe.
     Safety,

@@ -10,7 +10,6 @@ pub const SOURCE_KIND: &str = "kind";
 /// The kind of a source that records an agent. Other sources record a server.
 pub const AGENT_SOURCE: &str = "agent";
 
-/// The content of `run_start`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStart {
     pub started_at: Timestamp,
@@ -41,10 +40,8 @@ pub struct PolicyRef {
     pub policy_hash: String,
 }
 
-/// The content of `run_end`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
-    /// The time of the end.
     pub ended_at: Timestamp,
     pub status: RunStatus,
     pub summary: RunSummary,
@@ -58,9 +55,7 @@ pub struct RunEnd {
 #[serde(rename_all = "snake_case")]
 pub enum ProcessExit {
     Code(i32),
-    /// A signal with this number killed it.
     Signal(i32),
-    /// It could not be started, for this reason.
     NotStarted(String),
 }
 
@@ -71,7 +66,6 @@ pub enum RunStatus {
     Succeeded,
     /// The server or the agent failed, crashed, or could not be started.
     Failed,
-    /// A rule ended it.
     Terminated,
     /// A signal to the guard ended it.
     Cancelled,
@@ -96,22 +90,16 @@ pub struct RunSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretInjection {
     pub inject_as: String,
-    /// The name of the secret.
     pub secret_ref: String,
-    /// Where the secret comes from.
     pub source: SecretSource,
-    /// False if the secret was not found.
     pub success: bool,
 }
 
-/// Where a secret comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecretSource {
-    /// The environment of the shim.
     #[default]
     Env,
-    /// The keychain of the system.
     Keychain,
     File,
 }

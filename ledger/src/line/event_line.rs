@@ -117,7 +117,6 @@ impl<'a> EventLine<'a> {
         self.fields.identity() == other.fields.identity()
     }
 
-    /// Returns the row of the source of the event.
     pub(crate) fn source_row(&self) -> Row<'_> {
         source_row(&self.identity, &self.fields)
     }
@@ -128,7 +127,6 @@ impl<'a> EventLine<'a> {
     }
 }
 
-/// A line that is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     #[error("not UTF-8: invalid byte at column {column}")]
@@ -196,7 +194,6 @@ impl<'a> Identity<'a> {
         (&self.ts, self.seq, self.digest.as_deref())
     }
 
-    /// Returns the order as a text, which has the same order.
     pub(super) fn order_text(&self) -> String {
         match self.seq {
             Some(seq) => format!("{} {seq:020}", self.ts),
@@ -212,7 +209,6 @@ pub(super) const MAX_ID_BYTES: usize = 256;
 /// Longest name or code in bytes. PostgreSQL indexes at most 2,704 bytes, and an index has up to three columns.
 const MAX_NAME_BYTES: usize = 512;
 
-/// Returns true if a text can be a key.
 pub(crate) fn is_id(text: &str) -> bool {
     (1..=MAX_ID_BYTES).contains(&text.len()) && !text.contains('\0')
 }

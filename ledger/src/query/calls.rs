@@ -16,9 +16,7 @@ pub struct CallFilter {
     pub run_id: Option<String>,
     pub server_name: Option<String>,
     pub tool_name: Option<String>,
-    /// The decision, such as `BLOCK`.
     pub decision: Option<String>,
-    /// The status, such as `ERROR`.
     pub status: Option<String>,
     pub args_hash: Option<String>,
     /// True for calls that a policy in observe mode would have refused.
@@ -54,12 +52,10 @@ pub struct CallRecord {
     pub latency_ms: Option<i64>,
     pub bytes_in: Option<i64>,
     pub bytes_out: Option<i64>,
-    /// True if a preview is not the whole text.
     pub preview_truncated: bool,
     /// The arguments, if the filter asks for previews.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args_preview: Option<String>,
-    /// The result, if the filter asks for previews.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_preview: Option<String>,
     /// Why the call was refused, if the filter asks for previews.
@@ -71,7 +67,6 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
-    /// Returns true if the call was not forwarded.
     pub(super) fn is_refused(&self) -> bool {
         self.decision.as_deref().is_some_and(|decision| decision != Action::Allow.name())
     }
@@ -202,7 +197,6 @@ struct ErrorText {
     message: Option<String>,
 }
 
-/// The calls of one run that have a reason.
 #[derive(Default)]
 struct CallsOfRun<'a> {
     /// The time of the first one. No event of the others is read before it.

@@ -18,7 +18,6 @@ pub struct StoredEvent {
     pub ts: String,
     pub run_id: String,
     pub kind: String,
-    /// The line, as it was written.
     pub line: String,
 }
 

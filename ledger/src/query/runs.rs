@@ -29,9 +29,7 @@ pub struct RunRecord {
     /// The job that the agent runs in, as JSON text.
     #[serde(skip)]
     pub workload_json: Option<String>,
-    /// When its first source started.
     pub started_at: Option<String>,
-    /// The time of its last event.
     pub last_event_at: Option<String>,
     /// When its last source ended; `None` if not all sources have ended.
     pub ended_at: Option<String>,
@@ -48,7 +46,6 @@ pub struct RunRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// All its sources have ended.
     Ended,
     /// A process was killed before it recorded its end.
     Lost,
@@ -120,7 +117,6 @@ pub fn runs(store: &mut dyn EventStore, filter: &RunFilter) -> Result<Vec<RunRec
     Ok(rows.into_iter().map(record).collect())
 }
 
-/// Returns a run, if the ledger has it.
 pub fn find_run(store: &mut dyn EventStore, run_id: &str) -> Result<Option<RunRecord>, StoreError> {
     let filter = RunFilter { run_id: Some(run_id.to_owned()), since: None, limit: 1 };
     Ok(runs(store, &filter)?.pop())
@@ -135,7 +131,6 @@ const TABLES: [&str; 6] = ["hints", "previews", "tool_calls", "events", "run_sou
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prunable {
     pub run_id: String,
-    /// The time of its last event.
     pub last_event_at: String,
     /// True if a process of the run has not ended, and is not known to have died.
     pub is_open: bool,

@@ -11,7 +11,6 @@ use crate::store::{EventStore, Query, SourceId, StoreError};
 pub enum SourceKind {
     /// An agent, whose start and end `guard run` records.
     Agent,
-    /// A server and its calls.
     Server,
 }
 
@@ -26,7 +25,6 @@ pub(crate) fn source_kinds_query(run_id: &str) -> Query {
     Query::new("SELECT metadata_json FROM run_sources WHERE run_id = ?1").with(run_id)
 }
 
-/// Returns what each source of a run records.
 pub fn source_kinds(store: &mut dyn EventStore, run_id: &str) -> Result<Vec<SourceKind>, StoreError> {
     let kind = |row| {
         let meta = Fields::new(row).text().unwrap_or_default();

@@ -255,8 +255,6 @@ impl Signal {
 /// When a pause ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// When the recorder finishes.
     UntilFinishing,
-    /// When the deadline passes.
     UntilDeadline,
 }

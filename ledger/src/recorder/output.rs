@@ -40,7 +40,6 @@ pub(super) struct Output {
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     events: u64,
-    /// Why the first of them could not be written.
     reason: String,
     /// Bytes of events that another program has cut off.
     bytes: u64,

@@ -33,7 +33,6 @@ pub struct Recorder {
     thread: Option<(Thread, Mutex<Receiver<DrainResult>>)>,
 }
 
-/// What a recorder shares with its thread.
 #[derive(Debug)]
 pub(super) struct Shared {
     output: Mutex<Output>,
@@ -179,7 +178,6 @@ pub struct RecorderOptions {
     pub state: StateFolder,
     /// A file to which the same lines are appended.
     pub events_file: Option<Utf8PathBuf>,
-    /// What all events have in common.
     pub origin: EventOrigin,
     pub limits: BacklogLimits,
 }
@@ -191,7 +189,6 @@ pub struct EventOrigin {
     pub agent_id: String,
     /// The kind of program that the agent runs in.
     pub client: AgentClient,
-    /// The environment that the agent works in.
     pub env: WorkingEnvironment,
     /// The person or service on whose behalf the agent works.
     pub principal: Option<String>,

@@ -90,7 +90,6 @@ pub(crate) enum Merge {
     Key,
     Min,
     Max,
-    /// All bits of both numbers.
     Bits,
     /// The new value, also if it is `NULL`: the column is computed anew.
     Replace,

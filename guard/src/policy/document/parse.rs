@@ -41,7 +41,6 @@ pub struct InvalidPolicy {
     pub findings: Vec<Finding>,
 }
 
-/// Why a policy cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadPolicyError {
     #[error("cannot read the policy `{path}`")]
@@ -55,7 +54,6 @@ pub enum LoadPolicyError {
 pub(in crate::policy) struct CompiledPolicy {
     /// The document; `None` if it cannot be parsed.
     pub(in crate::policy) document: Option<Value>,
-    /// The policy, if the compiler found no errors.
     pub(in crate::policy) policy: Option<Policy>,
     /// The rules that could be compiled, with their indexes. A condition with an error is missing in its rule.
     pub(in crate::policy) rules: Vec<(usize, Rule)>,
@@ -64,7 +62,6 @@ pub(in crate::policy) struct CompiledPolicy {
 
 #[derive(Debug)]
 pub struct PolicyFile {
-    /// The file, as findings name it.
     pub path: Utf8PathBuf,
     pub bytes: Vec<u8>,
 }
@@ -78,7 +75,6 @@ impl PolicyFile {
         Ok(Self { path: path.to_owned(), bytes })
     }
 
-    /// Parses the file, and returns the policy with its document.
     pub fn parse(&self) -> Result<(Policy, Value), InvalidPolicy> {
         match self.compile() {
             CompiledPolicy { document: Some(document), policy: Some(policy), findings, .. } if findings.is_empty() => {
@@ -242,7 +238,6 @@ impl Compiler {
         }
     }
 
-    /// Checks a selector whose values are known.
     fn check_names(&mut self, selectors: &Value, field: &str, known: &[&str]) {
         // A misspelt value would match no run.
         let list = selectors.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();

@@ -182,7 +182,6 @@ struct Limit {
     terminate_code: Option<String>,
 }
 
-/// What such a rule does if it does not state it.
 struct LimitDefaults {
     action: Action,
     kind: &'static str,

@@ -21,7 +21,6 @@ pub struct LintReport {
     pub warnings: Vec<Warning>,
 }
 
-/// A warning at one place of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     pub code: LintCode,
@@ -74,7 +73,6 @@ fn finding(lint: &Lint, index: usize) -> RuleFinding {
 pub(super) struct LintedRule<'p> {
     pub(super) index: usize,
     pub(super) rule: &'p Rule,
-    /// The rule as it is written.
     pub(super) value: &'p Value,
 }
 

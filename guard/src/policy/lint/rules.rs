@@ -202,7 +202,6 @@ fn check_unused(policy: &Linting<'_>, written: &LintedRule<'_>, lints: &mut Vec<
     }
 }
 
-/// True if the first certainly covers the second.
 pub(super) fn covers(first: Option<&Value>, second: Option<&Value>) -> bool {
     // Conditions in CEL and on arguments are only compared for equality.
     let empty = Map::new();

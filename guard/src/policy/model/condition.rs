@@ -22,9 +22,7 @@ const PART_CHARS: usize = 80;
 /// The conditions of a rule. A field that is `None` or empty is met by every call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conditions {
-    /// Patterns for the name of the server.
     pub server_name: Option<PatternRange>,
-    /// Patterns for the name of the tool.
     pub tool_name: Option<PatternRange>,
     /// Risk classes in lower case, of which the call must have one.
     pub risk_class: Vec<String>,
@@ -35,9 +33,7 @@ pub struct Conditions {
 /// Whether a call meets the conditions of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Match<'r> {
-    /// All conditions are met.
     Yes,
-    /// This condition is not met.
     No(Condition<'r>),
     /// No condition is known to be not met, and this one is undecided.
     Undecided(Condition<'r>, Doubt),
@@ -48,17 +44,11 @@ pub enum Condition<'r> {
     ServerName,
     ToolName,
     RiskClass,
-    /// The presence of a key.
     HasKey(&'r str),
-    /// The value of a key.
     KeyEquals(&'r str),
-    /// The value of a key.
     KeyIn(&'r str),
-    /// The number of a key.
     NumericRange(&'r str),
-    /// Any of the conditions on arguments.
     Args,
-    /// The condition in CEL.
     Cel,
 }
 
@@ -72,7 +62,6 @@ pub enum Doubt {
     RiskClassUncertain,
     #[error("{message}")]
     CelFailed {
-        /// The part of the expression that failed.
         part: String,
         /// The failure. The text may contain parts of the arguments.
         message: String,
@@ -174,11 +163,8 @@ impl Conditions {
 /// Conditions on the arguments; all of them must be met.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ArgsCondition {
-    /// Keys that must be present, with any value.
     pub has_keys: Vec<String>,
-    /// Keys with the value that each must have.
     pub key_equals: Vec<(String, Value)>,
-    /// Keys with the values of which each must have one.
     pub key_in: Vec<(String, Vec<Value>)>,
     /// Keys with the range in which the number of each must be.
     pub numeric_range: Vec<(String, Range)>,
@@ -263,7 +249,6 @@ fn compare_with_double(integer: i128, double: f64) -> Option<Ordering> {
     Some(integer.cmp(&whole).then(fraction))
 }
 
-/// True if two values are equal.
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     // Numbers are compared by value, and the order of keys does not matter.
     match (a, b) {

@@ -110,7 +110,6 @@ impl<'a> CelInputs<'a> {
     }
 }
 
-/// Returns the value of `run`.
 pub(crate) fn run_value(run: &RunIdentity) -> Value {
     // Facts that are not known are null, so that comparisons with them are false instead of failing.
     let workload = run.workload.clone().unwrap_or_default();

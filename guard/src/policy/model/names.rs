@@ -31,14 +31,12 @@ pub struct PatternRange {
     end: usize,
 }
 
-/// Whether a name matches the patterns of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameMatch {
     /// One of the patterns matches, or there are none.
     Yes,
     /// None of the patterns matches.
     No,
-    /// The name is too long to be matched.
     TooLong,
 }
 
@@ -81,12 +79,10 @@ impl NamePatternsBuilder {
         self.regexes.len()
     }
 
-    /// True if there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.regexes.is_empty()
     }
 
-    /// The patterns that were added since there were `first` of them.
     pub fn since(&self, first: usize) -> PatternRange {
         PatternRange { first, end: self.regexes.len() }
     }
@@ -135,7 +131,6 @@ impl MatchedPatterns {
     }
 }
 
-/// Why a text is not a glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidGlob {
     #[error("the glob is empty and matches no name")]

@@ -17,14 +17,14 @@ const NO_HASH: &str = "none";
 /// A policy that was checked and compiled.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    pub(crate) reference: PolicyRef,
-    pub(crate) mode: Mode,
-    pub(crate) defaults: Defaults,
-    pub(crate) responses: Responses,
-    pub(crate) selectors: Selectors,
-    pub(crate) rules: Vec<Rule>,
-    pub(crate) server_names: NamePatterns,
-    pub(crate) tool_names: NamePatterns,
+    pub reference: PolicyRef,
+    pub mode: Mode,
+    pub defaults: Defaults,
+    pub responses: Responses,
+    pub selectors: Selectors,
+    pub rules: Vec<Rule>,
+    pub server_names: NamePatterns,
+    pub tool_names: NamePatterns,
 }
 
 /// What happens if a rule is undecided.
@@ -76,32 +76,8 @@ impl Policy {
     pub fn reference(&self) -> PolicyRef {
         self.reference.clone()
     }
-
-    pub fn mode(&self) -> Mode {
-        self.mode
-    }
-
-    /// What happens if a rule is undecided.
-    pub fn defaults(&self) -> Defaults {
-        self.defaults
-    }
-
-    pub fn responses(&self) -> &Responses {
-        &self.responses
-    }
-
-    /// The runs that the policy is for.
-    pub fn selectors(&self) -> &Selectors {
-        &self.selectors
-    }
-
-    /// The rules, in the order of their evaluation.
-    pub fn rules(&self) -> &[Rule] {
-        &self.rules
-    }
 }
 
-/// The id of a rule, unique in its policy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RuleId(String);
@@ -131,7 +107,6 @@ pub enum RuleKind {
     Deny,
     /// Limits calls and cost.
     Budget,
-    /// Limits the rate of calls.
     RateLimit,
     /// Stops loops and failing tools.
     Breaker,
@@ -157,7 +132,6 @@ impl RuleKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     pub id: RuleId,
-    /// False if the rule is skipped.
     pub is_enabled: bool,
     pub conditions: Conditions,
     pub effect: Effect,
@@ -202,26 +176,21 @@ pub struct Refusal {
     pub action: Action,
     pub reason_code: String,
     pub message: Option<String>,
-    /// What the agent can do instead.
     pub hint_text: Option<String>,
     pub hint_kind: HintKind,
     pub suggested_args: Option<Value>,
-    /// When and how to try again.
     pub retry_advice: Option<String>,
     /// Time to wait before the next attempt, for `THROTTLE`.
     pub backoff_ms: u64,
-    /// The code of the end of the run, for `TERMINATE_RUN`.
     pub terminate_code: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// All calls of the run.
     Run,
     /// Calls of one tool name, on any server.
     Tool,
-    /// Calls of one tool of one server.
     ServerTool,
 }
 
@@ -229,11 +198,9 @@ pub enum Scope {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
     pub scope: Scope,
-    /// The number of calls that are allowed.
     pub limit_calls: Option<u64>,
     pub limit_cost_units: Option<u64>,
     pub cost_units_per_call: u64,
-    /// What happens to other calls.
     pub on_exceed: Refusal,
 }
 
@@ -291,7 +258,6 @@ pub struct WorkloadSelectors {
     pub labels: BTreeMap<String, LabelSelector>,
 }
 
-/// The values that a label may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelSelector(pub Vec<String>);
 
@@ -368,7 +334,6 @@ pub enum DenyAs {
     #[default]
     Auto,
     Error,
-    /// A tool result with `isError`.
     ToolResult,
 }
 
@@ -376,13 +341,9 @@ pub enum DenyAs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DenyCodes {
-    /// `BLOCK`.
     pub blocked: i32,
-    /// `THROTTLE`.
     pub throttled: i32,
-    /// `REJECT_WITH_HINT`.
     pub hint: i32,
-    /// `TERMINATE_RUN`.
     pub terminated: i32,
 }
 
@@ -396,7 +357,6 @@ impl DenyCodes {
     /// Codes that JSON-RPC defines: parse error, invalid request, unknown method, invalid parameters, internal error.
     pub const RESERVED: [i32; 5] = [-32700, -32600, -32601, -32602, -32603];
 
-    /// The codes with their names in a policy.
     pub const fn named(&self) -> [(&'static str, i32); 4] {
         [("blocked", self.blocked), ("throttled", self.throttled), ("hint", self.hint), ("terminated", self.terminated)]
     }

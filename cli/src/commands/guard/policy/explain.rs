@@ -111,13 +111,13 @@ pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<E
             _ => calls.push(Calls { first: number, last: number, decision }),
         }
     }
-    let unmet = policy.selectors().unmet(&identity);
+    let unmet = policy.selectors.unmet(&identity);
     if is_json {
         let decisions = calls.iter().map(
             |it| json!({"first": it.first, "last": it.last, "decision": it.decision.record, "tags": it.decision.tags}),
         );
         let document = json!({
-            "policy": policy.reference(), "mode": policy.mode(), "unmet_selector": unmet.map(|unmet| unmet.name),
+            "policy": policy.reference(), "mode": policy.mode, "unmet_selector": unmet.map(|unmet| unmet.name),
             "call": {"server_name": args.server, "tool_name": args.tool, "args_hash": request.args_hash, "bytes_in": request.bytes_in},
             "rules": steps, "decisions": decisions.collect::<Vec<Value>>(),
         });
@@ -162,7 +162,7 @@ fn named<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, CommandError> {
 
 fn header(policy: &Policy) -> String {
     let PolicyRef { policy_id, policy_version, .. } = policy.reference();
-    let (mode, effect) = effect_of(policy.mode());
+    let (mode, effect) = effect_of(policy.mode);
     format!("Policy `{policy_id}`, version {policy_version}, mode {mode}: {effect}.\n\n")
 }
 
