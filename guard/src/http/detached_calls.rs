@@ -4,12 +4,12 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
+use counterproof_ledger::event::{CallId, CallStatus, ErrorClass};
 
 use super::exchange::{OpenRequests, Scope, ServerMessage};
 use super::inspection::CollectedMessage;
-use crate::mcp::{RequestId, ScannedMessage, end_calls, end_scanned_call, read_responses};
-use crate::session::{CallResult, ResultBytes, Session};
+use crate::mcp::RequestId;
+use crate::session::{CallResult, Session};
 
 /// The calls that no exchange ends. Those that have ended elsewhere meanwhile are still in it.
 #[derive(Debug, Default)]
@@ -54,15 +54,8 @@ impl DetachedCalls {
         let calls = self.scopes().get_mut(scope).map(|detached| std::mem::take(&mut detached.calls));
         for (id, call) in calls.unwrap_or_default() {
             if open.remove(&(scope.clone(), id), &call) {
-                let message = "the server has ended the session".to_owned();
-                let error = CallError { class: ErrorClass::Transport, message, code: None, retryable: None };
-                let result = CallResult {
-                    status: CallStatus::Error,
-                    error: Some(error),
-                    bytes_out: 0,
-                    result: ResultBytes::None,
-                };
-                session.end(&call, result);
+                let message = "the server has ended the session";
+                session.end(&call, CallResult::unanswered(CallStatus::Error, ErrorClass::Transport, message));
             }
         }
     }
@@ -107,17 +100,7 @@ pub(super) struct EarlyResponses(Mutex<VecDeque<EarlyResponse>>);
 struct EarlyResponse {
     /// The calls that it may answer: clients can use the same id at the same time.
     calls: Vec<CallId>,
-    message: EarlyMessage,
-}
-
-#[derive(Debug)]
-enum EarlyMessage {
-    Whole(String),
-    /// What was found in a response that cannot be read as a whole.
-    Scanned {
-        found: Box<ScannedMessage>,
-        length: u64,
-    },
+    message: CollectedMessage,
 }
 
 impl EarlyResponses {
@@ -128,7 +111,7 @@ impl EarlyResponses {
         // The calls whose requests have no session and may have no status yet.
         let undecided =
             |id: &RequestId| open.calls_where(|(scope, of)| matches!(scope, Scope::Exchange(_)) && of == id);
-        let mut add = |id: &RequestId, message: &dyn Fn() -> EarlyMessage| {
+        let mut add = |id: &RequestId, message: &dyn Fn() -> CollectedMessage| {
             if open.contains(&(Scope::Unnamed, id.clone())) {
                 return;
             }
@@ -147,12 +130,12 @@ impl EarlyResponses {
         match &answered {
             ServerMessage::Responses(responses) => {
                 for response in responses {
-                    add(&response.id, &|| EarlyMessage::Whole(response.text.to_owned()));
+                    add(&response.id, &|| CollectedMessage::Whole(response.text.into()));
                 }
             }
             ServerMessage::Scanned { found, length } => {
                 if let (Some(id), Some(_)) = (&found.id, &found.response) {
-                    add(id, &|| EarlyMessage::Scanned { found: found.clone(), length: *length });
+                    add(id, &|| CollectedMessage::Scanned { found: found.clone(), length: *length });
                 }
             }
         }
@@ -176,7 +159,7 @@ impl EarlyResponses {
             }
             let place = waiting.iter().position(|early| early.calls.contains(&call));
             if let Some(early) = place.and_then(|place| waiting.remove(place)) {
-                early.message.end(session, &call);
+                ServerMessage::read(&early.message).end_calls(session, |_| Some(call.clone()));
             } else {
                 open.insert((Scope::Unnamed, id.clone()), call.clone());
                 moved.push((id, call));
@@ -187,16 +170,6 @@ impl EarlyResponses {
 
     fn waiting(&self) -> MutexGuard<'_, VecDeque<EarlyResponse>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl EarlyMessage {
-    fn end(self, session: &Session, call: &CallId) {
-        let take = |_: &RequestId| Some(call.clone());
-        match self {
-            Self::Whole(text) => end_calls(session, &read_responses(&text), take),
-            Self::Scanned { found, length } => end_scanned_call(session, &found, length, take),
-        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::inspection::{CollectedMessage, MessageBuffer};
 use super::request_body::{ContentType, is_compressed};
 use super::response_body::EventStream;
 use crate::mcp::{PendingCalls, RequestId, Response, ScannedMessage, end_calls, end_scanned_call, read_responses};
-use crate::session::{CallResult, ResultBytes, Session};
+use crate::session::{CallResult, Session};
 
 pub(super) struct Shared {
     pub(super) session: Arc<Session>,
@@ -158,22 +158,23 @@ impl Exchange {
 
     /// The end of a call without a result.
     fn unanswered(&self, end: ResponseEnd) -> CallResult<'static> {
-        let (class, message, code) = match end {
-            ResponseEnd::ClientGone => return CallResult::cancelled(),
+        let failed = |class, message: String| CallResult::unanswered(CallStatus::Error, class, message);
+        match end {
+            ResponseEnd::ClientGone => CallResult::cancelled(),
             ResponseEnd::Broken => {
-                let message = "the connection to the server ended before the result";
-                (ErrorClass::Transport, self.failure.clone().unwrap_or_else(|| message.to_owned()), None)
+                let message = || "the connection to the server ended before the result".to_owned();
+                failed(ErrorClass::Transport, self.failure.clone().unwrap_or_else(message))
             }
             ResponseEnd::Complete if self.status.is_success() => {
-                (ErrorClass::Transport, "the response of the server has no result".to_owned(), None)
+                failed(ErrorClass::Transport, "the response of the server has no result".to_owned())
             }
             ResponseEnd::Complete => {
                 let message = format!("the server answered with the HTTP status {}", self.status);
-                (ErrorClass::UpstreamError, message, Some(format!("HTTP {}", self.status.as_u16())))
+                let code = Some(format!("HTTP {}", self.status.as_u16()));
+                let error = CallError { class: ErrorClass::UpstreamError, message, code, retryable: None };
+                CallResult { error: Some(error), ..failed(ErrorClass::UpstreamError, String::new()) }
             }
-        };
-        let error = CallError { class, message, code, retryable: None };
-        CallResult { status: CallStatus::Error, error: Some(error), bytes_out: 0, result: ResultBytes::None }
+        }
     }
 }
 

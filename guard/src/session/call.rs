@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use counterproof_artifact::Sha256Digest;
-use counterproof_ledger::event::{ArgsPreview, CallError, CallId, CallRef, CallStatus, ResultPreview};
+use counterproof_ledger::event::{ArgsPreview, CallError, CallId, CallRef, CallStatus, ErrorClass, ResultPreview};
 use counterproof_redaction::{Applied, Redactor};
 use serde_json::Value;
 
@@ -70,6 +70,12 @@ impl CallResult<'_> {
     pub const fn without_response() -> Self {
         // Whether the tool succeeds is not known.
         Self { status: CallStatus::Ok, error: None, bytes_out: 0, result: ResultBytes::None }
+    }
+
+    /// The end of a call whose response never came.
+    pub fn unanswered(status: CallStatus, class: ErrorClass, message: impl Into<String>) -> Self {
+        let error = CallError { class, message: message.into(), code: None, retryable: None };
+        Self { status, error: Some(error), bytes_out: 0, result: ResultBytes::None }
     }
 }
 

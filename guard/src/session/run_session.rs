@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::call::{OpenCall, OpenCalls};
-use super::{CallResult, IncomingArgs, IncomingCall, ResultBytes, call};
+use super::{CallResult, IncomingArgs, IncomingCall, call};
 use crate::identity::RunIdentity;
 use crate::policy::{Args, CallFacts, CallOutcome, Decision, Engine, OnError, Policy};
 
@@ -404,15 +404,8 @@ impl Session {
                 self.end_call(&mut state, open, CallResult::cancelled());
                 continue;
             }
-            let error = CallError {
-                class: open_calls.class,
-                message: open_calls.message.to_owned(),
-                code: None,
-                retryable: None,
-            };
-            let result =
-                CallResult { status: open_calls.status, error: Some(error), bytes_out: 0, result: ResultBytes::None };
-            self.end_call(&mut state, open, result);
+            let OpenCallsEnd { status, class, message } = open_calls;
+            self.end_call(&mut state, open, CallResult::unanswered(status, class, message));
         }
         state.summary.duration_ms = milliseconds(self.started.elapsed());
         let run = RunEnd { ended_at: Timestamp::now(), status, summary: state.summary, exit: self.redacted(exit) };

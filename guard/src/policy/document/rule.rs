@@ -134,9 +134,9 @@ fn effect(kind: RuleKind, mut effect: EffectDocument) -> Option<Effect> {
         },
         RuleKind::Deny => Effect::Deny(denial(effect)),
         RuleKind::Budget => Effect::Budget(budget(effect.budget.take()?, effect)),
-        RuleKind::RateLimit => Effect::RateLimit(rate_limit(effect.rate_limit.take()?, effect)),
+        RuleKind::RateLimit => Effect::RateLimit(rate_limit(effect.rate_limit.take()?, effect)?),
         RuleKind::Breaker => Effect::Breaker(breaker(effect.breaker.take()?, effect)),
-        RuleKind::Dedupe => Effect::Dedupe(dedupe(effect.dedupe.take()?, effect)),
+        RuleKind::Dedupe => Effect::Dedupe(dedupe(effect.dedupe.take()?, effect)?),
         RuleKind::Tag => Effect::Tag(lower(&effect.tag?.add_risk_class)),
     })
 }
@@ -174,21 +174,13 @@ fn denial(effect: EffectDocument) -> Refusal {
     }
 }
 
-/// The fields that the rules with counters have in common.
-struct Limit {
-    action: Option<Action>,
-    hint_text: Option<String>,
-    backoff_ms: Option<u64>,
-    terminate_code: Option<String>,
-}
-
 struct LimitDefaults {
     action: Action,
     kind: &'static str,
     hint_kind: HintKind,
 }
 
-fn refusal(limit: Limit, effect: EffectDocument, defaults: &LimitDefaults) -> Refusal {
+fn refusal(limit: LimitDocument, effect: EffectDocument, defaults: &LimitDefaults) -> Refusal {
     let reason_code = effect.reason_code.unwrap_or_else(|| default_reason_code(defaults.kind, None).to_owned());
     Refusal {
         action: limit.action.unwrap_or(defaults.action),
@@ -203,52 +195,48 @@ fn refusal(limit: Limit, effect: EffectDocument, defaults: &LimitDefaults) -> Re
     }
 }
 
-fn budget(budget: BudgetDocument, effect: EffectDocument) -> Budget {
-    let BudgetDocument { on_exceed: action, hint_text, backoff_ms, terminate_code, .. } = budget;
+fn budget(limit: LimitDocument, effect: EffectDocument) -> Budget {
     let defaults = LimitDefaults { action: Action::Block, kind: "budget", hint_kind: HintKind::Budget };
     Budget {
-        scope: budget.scope.unwrap_or(Scope::Run),
-        limit_calls: budget.limit_calls,
-        limit_cost_units: budget.limit_cost_units,
-        cost_units_per_call: budget.cost_units_per_call.unwrap_or(1),
-        on_exceed: refusal(Limit { action, hint_text, backoff_ms, terminate_code }, effect, &defaults),
-    }
-}
-
-fn rate_limit(limit: RateLimitDocument, effect: EffectDocument) -> RateLimit {
-    let RateLimitDocument { on_limit: action, hint_text, backoff_ms, terminate_code, .. } = limit;
-    let defaults = LimitDefaults { action: Action::Throttle, kind: "rate_limit", hint_kind: HintKind::Rate };
-    RateLimit {
         scope: limit.scope.unwrap_or(Scope::Run),
-        capacity: limit.capacity,
-        refill_tokens: limit.refill_tokens,
-        refill_period_ms: limit.refill_period_ms,
-        cost_tokens_per_call: limit.cost_tokens_per_call.unwrap_or(1),
-        on_limit: refusal(Limit { action, hint_text, backoff_ms, terminate_code }, effect, &defaults),
+        limit_calls: limit.limit_calls,
+        limit_cost_units: limit.limit_cost_units,
+        cost_units_per_call: limit.cost_units_per_call.unwrap_or(1),
+        on_exceed: refusal(limit, effect, &defaults),
     }
 }
 
-fn breaker(breaker: BreakerDocument, effect: EffectDocument) -> Breaker {
-    let BreakerDocument { on_trip: action, hint_text, backoff_ms, terminate_code, .. } = breaker;
+fn rate_limit(limit: LimitDocument, effect: EffectDocument) -> Option<RateLimit> {
+    let defaults = LimitDefaults { action: Action::Throttle, kind: "rate_limit", hint_kind: HintKind::Rate };
+    Some(RateLimit {
+        scope: limit.scope.unwrap_or(Scope::Run),
+        capacity: limit.capacity?,
+        refill_tokens: limit.refill_tokens?,
+        refill_period_ms: limit.refill_period_ms?,
+        cost_tokens_per_call: limit.cost_tokens_per_call.unwrap_or(1),
+        on_limit: refusal(limit, effect, &defaults),
+    })
+}
+
+fn breaker(limit: LimitDocument, effect: EffectDocument) -> Breaker {
     let defaults = LimitDefaults { action: Action::Block, kind: "breaker", hint_kind: HintKind::Safety };
     let threshold =
         |count: Option<u64>, window_ms: Option<u64>| Some(BreakerThreshold { count: count?, window_ms: window_ms? });
     Breaker {
-        scope: breaker.scope.unwrap_or(Scope::ServerTool),
-        repeats: threshold(breaker.repeat_threshold, breaker.repeat_window_ms),
-        errors: threshold(breaker.error_threshold, breaker.window_ms),
-        on_trip: refusal(Limit { action, hint_text, backoff_ms, terminate_code }, effect, &defaults),
+        scope: limit.scope.unwrap_or(Scope::ServerTool),
+        repeats: threshold(limit.repeat_threshold, limit.repeat_window_ms),
+        errors: threshold(limit.error_threshold, limit.window_ms),
+        on_trip: refusal(limit, effect, &defaults),
     }
 }
 
-fn dedupe(dedupe: DedupeDocument, effect: EffectDocument) -> Dedupe {
-    let DedupeDocument { on_duplicate: action, hint_text, backoff_ms, terminate_code, .. } = dedupe;
+fn dedupe(limit: LimitDocument, effect: EffectDocument) -> Option<Dedupe> {
     let defaults = LimitDefaults { action: Action::Block, kind: "dedupe", hint_kind: HintKind::Safety };
-    Dedupe {
-        scope: dedupe.scope.unwrap_or(Scope::Tool),
-        window_ms: dedupe.window_ms,
-        on_duplicate: refusal(Limit { action, hint_text, backoff_ms, terminate_code }, effect, &defaults),
-    }
+    Some(Dedupe {
+        scope: limit.scope.unwrap_or(Scope::Tool),
+        window_ms: limit.window_ms?,
+        on_duplicate: refusal(limit, effect, &defaults),
+    })
 }
 
 #[derive(Debug, Deserialize)]
@@ -314,122 +302,93 @@ pub(super) enum OneOrMany {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleDocument {
-    pub(super) rule_id: String,
-    pub(super) kind: RuleKind,
-    pub(super) enabled: Option<bool>,
+    rule_id: String,
+    kind: RuleKind,
+    enabled: Option<bool>,
     #[serde(default, rename = "match")]
-    pub(super) conditions: MatchDocument,
+    conditions: MatchDocument,
     #[serde(default)]
-    pub(super) effect: EffectDocument,
+    effect: EffectDocument,
     #[serde(default)]
-    pub(super) severity: Severity,
+    severity: Severity,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct MatchDocument {
-    pub(super) server_name: Option<NameDocument>,
-    pub(super) tool_name: Option<NameDocument>,
-    pub(super) risk_class: Vec<String>,
-    pub(super) args: Option<ArgsDocument>,
-    pub(super) cel: Option<String>,
+struct MatchDocument {
+    server_name: Option<NameDocument>,
+    tool_name: Option<NameDocument>,
+    risk_class: Vec<String>,
+    args: Option<ArgsDocument>,
+    cel: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct NameDocument {
-    pub(super) glob: Vec<String>,
-    pub(super) regex: Vec<String>,
+struct NameDocument {
+    glob: Vec<String>,
+    regex: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct ArgsDocument {
-    pub(super) has_keys: Vec<String>,
-    pub(super) key_equals: Map<String, Value>,
-    pub(super) key_in: BTreeMap<String, Vec<Value>>,
-    pub(super) numeric_range: BTreeMap<String, RangeDocument>,
+struct ArgsDocument {
+    has_keys: Vec<String>,
+    key_equals: Map<String, Value>,
+    key_in: BTreeMap<String, Vec<Value>>,
+    numeric_range: BTreeMap<String, RangeDocument>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct RangeDocument {
-    pub(super) min: Option<Number>,
-    pub(super) max: Option<Number>,
+struct RangeDocument {
+    min: Option<Number>,
+    max: Option<Number>,
 }
 
 /// The effect of any kind of rule. The schema allows only the fields of its kind.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct EffectDocument {
-    pub(super) action: Option<Action>,
-    pub(super) reason_code: Option<String>,
-    pub(super) message: Option<String>,
-    pub(super) hint_text: Option<String>,
-    pub(super) hint_kind: Option<HintKind>,
-    pub(super) suggested_args: Option<Map<String, Value>>,
-    pub(super) retry_advice: Option<String>,
-    pub(super) backoff_ms: Option<u64>,
-    pub(super) terminate_code: Option<String>,
-    pub(super) budget: Option<BudgetDocument>,
-    pub(super) rate_limit: Option<RateLimitDocument>,
-    pub(super) breaker: Option<BreakerDocument>,
-    pub(super) dedupe: Option<DedupeDocument>,
-    pub(super) tag: Option<TagDocument>,
+struct EffectDocument {
+    action: Option<Action>,
+    reason_code: Option<String>,
+    message: Option<String>,
+    hint_text: Option<String>,
+    hint_kind: Option<HintKind>,
+    suggested_args: Option<Map<String, Value>>,
+    retry_advice: Option<String>,
+    backoff_ms: Option<u64>,
+    terminate_code: Option<String>,
+    budget: Option<LimitDocument>,
+    rate_limit: Option<LimitDocument>,
+    breaker: Option<LimitDocument>,
+    dedupe: Option<LimitDocument>,
+    tag: Option<TagDocument>,
 }
 
+/// The limit of any kind of rule with counters. The schema allows only the fields of its kind, and requires some of them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct BudgetDocument {
-    pub(super) scope: Option<Scope>,
-    pub(super) limit_calls: Option<u64>,
-    pub(super) limit_cost_units: Option<u64>,
-    pub(super) cost_units_per_call: Option<u64>,
-    pub(super) on_exceed: Option<Action>,
-    pub(super) hint_text: Option<String>,
-    pub(super) backoff_ms: Option<u64>,
-    pub(super) terminate_code: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RateLimitDocument {
-    pub(super) scope: Option<Scope>,
-    pub(super) capacity: u64,
-    pub(super) refill_tokens: u64,
-    pub(super) refill_period_ms: u64,
-    pub(super) cost_tokens_per_call: Option<u64>,
-    pub(super) on_limit: Option<Action>,
-    pub(super) hint_text: Option<String>,
-    pub(super) backoff_ms: Option<u64>,
-    pub(super) terminate_code: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct BreakerDocument {
-    pub(super) scope: Option<Scope>,
-    pub(super) repeat_threshold: Option<u64>,
-    pub(super) repeat_window_ms: Option<u64>,
-    pub(super) error_threshold: Option<u64>,
-    pub(super) window_ms: Option<u64>,
-    pub(super) on_trip: Option<Action>,
-    pub(super) hint_text: Option<String>,
-    pub(super) backoff_ms: Option<u64>,
-    pub(super) terminate_code: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct DedupeDocument {
-    pub(super) scope: Option<Scope>,
-    pub(super) window_ms: u64,
+struct LimitDocument {
+    scope: Option<Scope>,
+    limit_calls: Option<u64>,
+    limit_cost_units: Option<u64>,
+    cost_units_per_call: Option<u64>,
+    capacity: Option<u64>,
+    refill_tokens: Option<u64>,
+    refill_period_ms: Option<u64>,
+    cost_tokens_per_call: Option<u64>,
+    repeat_threshold: Option<u64>,
+    repeat_window_ms: Option<u64>,
+    error_threshold: Option<u64>,
+    window_ms: Option<u64>,
     #[serde(rename = "key")]
     _key: Option<DedupeKey>,
-    pub(super) on_duplicate: Option<Action>,
-    pub(super) hint_text: Option<String>,
-    pub(super) backoff_ms: Option<u64>,
-    pub(super) terminate_code: Option<String>,
+    #[serde(rename = "on_exceed", alias = "on_limit", alias = "on_trip", alias = "on_duplicate")]
+    action: Option<Action>,
+    hint_text: Option<String>,
+    backoff_ms: Option<u64>,
+    terminate_code: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -440,6 +399,6 @@ enum DedupeKey {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TagDocument {
-    pub(super) add_risk_class: Vec<String>,
+struct TagDocument {
+    add_risk_class: Vec<String>,
 }
