@@ -2,20 +2,13 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::with_causes;
-use serde::Serialize;
 
 use crate::location::{LedgerLocation, real_path};
 use crate::query::{IncompleteSource, incomplete_sources, lost_runs, sources_without_calls};
 use crate::spool::{SpoolFolder, SpoolState};
-use crate::store::{Diagnosis, EventStore, SourceId, StoreError};
+use crate::store::{EventStore, SourceId, StoreError};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Check {
-    pub name: &'static str,
-    pub found: String,
-    /// What to do about it. `None` if all is well.
-    pub remedy: Option<String>,
-}
+pub use crate::store::Check;
 
 impl Check {
     /// States that a ledger cannot be opened.
@@ -40,18 +33,13 @@ impl Check {
     }
 }
 
-impl From<Diagnosis> for Check {
-    fn from(Diagnosis { name, found, remedy }: Diagnosis) -> Self {
-        Self { name, found, remedy }
-    }
-}
-
 pub fn examine(location: &LedgerLocation, spool: &SpoolFolder, store: Option<&mut dyn EventStore>) -> Vec<Check> {
     // Without a store, only its files are examined.
     let mut checks = Vec::new();
     if let Some(store) = store {
         match store.diagnose() {
-            Ok(found) => checks.extend(found.into_iter().map(Check::from)),
+            Ok(found) => checks.extend(found),
+            // The other checks go on: a damaged ledger needs all that can be found out.
             Err(error) => checks.push(Check::unusable(&error)),
         }
         checks.push(complete(store, location));

@@ -15,7 +15,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::line::EventLine;
 use crate::location::PostgresUrl;
-use crate::store::{AppendResult, BatchRows, Cell, Diagnosis, EventStore, Query, Row, SourceId, StoreError, run_row};
+use crate::store::{AppendResult, BatchRows, Cell, Check, EventStore, Query, Row, SourceId, StoreError, run_row};
 use crate::tables::{
     ALL, Dialect, INDEXES, Kind, MergedRows, RUN_SOURCES, RUNS, SCHEMA_VERSION, Table, create_events, create_index,
     create_table, on_conflict,
@@ -100,7 +100,7 @@ impl EventStore for PostgresStore {
         tables.try_for_each(|table| self.client.batch_execute(&format!("VACUUM {table}"))).map_err(failed)
     }
 
-    fn diagnose(&mut self) -> Result<Vec<Diagnosis>, StoreError> {
+    fn diagnose(&mut self) -> Result<Vec<Check>, StoreError> {
         diagnose(&mut self.client).map_err(StoreError::postgres(&self.url))
     }
 
@@ -233,17 +233,17 @@ impl Array {
 /// Settings of a server on which the durability of commits depends.
 const DURABILITY_SETTINGS: [&str; 2] = ["fsync", "full_page_writes"];
 
-fn diagnose(client: &mut Client) -> Result<Vec<Diagnosis>, Error> {
+fn diagnose(client: &mut Client) -> Result<Vec<Check>, Error> {
     let server: String = client.query_one("SHOW server_version", &[])?.try_get(0)?;
-    let mut found = vec![Diagnosis { name: "server_version", found: server, remedy: None }];
+    let mut found = vec![Check { name: "server_version", found: server, remedy: None }];
     for name in DURABILITY_SETTINGS {
         let value: String = client.query_one(&format!("SHOW {name}"), &[])?.try_get(0)?;
         let remedy = (value != "on").then(|| format!("set `{name} = on`: a power failure can damage the database"));
-        found.push(Diagnosis { name, found: value, remedy });
+        found.push(Check { name, found: value, remedy });
     }
     let version: i64 = client.query_one("SELECT version FROM schema_version", &[])?.try_get(0)?;
     let remedy = (version != SCHEMA_VERSION).then(|| format!("this program writes version {SCHEMA_VERSION}"));
-    found.push(Diagnosis { name: "schema_version", found: version.to_string(), remedy });
+    found.push(Check { name: "schema_version", found: version.to_string(), remedy });
     Ok(found)
 }
 

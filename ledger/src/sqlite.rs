@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Result, ToSql, params, params_f
 
 use crate::line::EventLine;
 use crate::location::real_path;
-use crate::store::{AppendResult, BatchRows, Cell, Diagnosis, EventStore, Query, Row, SourceId, StoreError, run_row};
+use crate::store::{AppendResult, BatchRows, Cell, Check, EventStore, Query, Row, SourceId, StoreError, run_row};
 use crate::tables::{
     ALL, Dialect, INDEXES, MergedRows, RUN_SOURCES, RUNS, SCHEMA_VERSION, Table, create_events, create_index,
     create_table, on_conflict,
@@ -116,7 +116,7 @@ impl EventStore for SqliteStore {
         Ok(())
     }
 
-    fn diagnose(&mut self) -> Result<Vec<Diagnosis>, StoreError> {
+    fn diagnose(&mut self) -> Result<Vec<Check>, StoreError> {
         diagnose(&self.connection, self.access).map_err(StoreError::sqlite(&self.path))
     }
 
@@ -242,7 +242,7 @@ impl ToSql for Cell<'_> {
 /// Findings of the integrity check that are listed.
 const LISTED: usize = 5;
 
-fn diagnose(connection: &Connection, access: Access) -> Result<Vec<Diagnosis>> {
+fn diagnose(connection: &Connection, access: Access) -> Result<Vec<Check>> {
     let mut found = vec![integrity(connection)?];
     // Only writers depend on the mode, and a protected file is read in another one.
     if access == Access::ReadWrite {
@@ -252,26 +252,26 @@ fn diagnose(connection: &Connection, access: Access) -> Result<Vec<Diagnosis>> {
     Ok(found)
 }
 
-fn integrity(connection: &Connection) -> Result<Diagnosis> {
+fn integrity(connection: &Connection) -> Result<Check> {
     let mut statement = connection.prepare("PRAGMA integrity_check")?;
     let findings: Vec<String> = statement.query_map([], |row| row.get(0))?.take(LISTED).collect::<Result<_>>()?;
     let is_well = findings == ["ok"];
     let remedy = "restore a backup, or move the file away and ingest an export of its events with `ledger ingest`";
     let remedy = (!is_well).then(|| remedy.to_owned());
-    Ok(Diagnosis { name: "integrity", found: findings.join("; "), remedy })
+    Ok(Check { name: "integrity", found: findings.join("; "), remedy })
 }
 
-fn journal_mode(connection: &Connection) -> Result<Diagnosis> {
+fn journal_mode(connection: &Connection) -> Result<Check> {
     let found: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     let remedy =
         (found != "wal").then(|| "move the ledger to a local disk: its file system has no shared memory".into());
-    Ok(Diagnosis { name: "journal_mode", found, remedy })
+    Ok(Check { name: "journal_mode", found, remedy })
 }
 
-fn schema_version(connection: &Connection) -> Result<Diagnosis> {
+fn schema_version(connection: &Connection) -> Result<Check> {
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let remedy = (found != SCHEMA_VERSION).then(|| format!("this program writes version {SCHEMA_VERSION}"));
-    Ok(Diagnosis { name: "schema_version", found: found.to_string(), remedy })
+    Ok(Check { name: "schema_version", found: found.to_string(), remedy })
 }
 
 /// How long a statement waits for other processes. Each holds the lock for one batch.

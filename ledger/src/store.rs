@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::write::WriteError;
+use serde::Serialize;
 
 use crate::line::EventLine;
 use crate::location::PostgresUrl;
@@ -32,7 +33,7 @@ pub trait EventStore: Send {
     /// Returns the space of deleted rows to the system.
     fn compact(&mut self) -> Result<(), StoreError>;
 
-    fn diagnose(&mut self) -> Result<Vec<Diagnosis>, StoreError>;
+    fn diagnose(&mut self) -> Result<Vec<Check>, StoreError>;
 
     fn close(self: Box<Self>) -> Result<(), StoreError>;
 }
@@ -45,8 +46,8 @@ pub struct SourceId {
 }
 
 /// A fact about a database that matters for its safety.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnosis {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
     pub name: &'static str,
     pub found: String,
     /// What to do about it. `None` if all is well.
@@ -88,6 +89,19 @@ impl Query {
     pub(crate) fn bind<'a>(&mut self, value: impl Into<Cell<'a>>) -> String {
         self.values.push(value.into().into_owned());
         format!("?{}", self.values.len())
+    }
+
+    /// Adds a condition for each value that is given, the first one after `word`. Returns the word before the next condition.
+    pub(crate) fn restrict(&mut self, mut word: &'static str, conditions: &[(&str, &Option<String>)]) -> &'static str {
+        for (condition, value) in conditions {
+            if let Some(value) = value {
+                // Bound, and never part of the text: a value comes from the command line or from an event.
+                let place = self.bind(value.as_str());
+                self.push(&format!("{word} {condition} {place}"));
+                word = " AND";
+            }
+        }
+        word
     }
 
     pub fn text(&self) -> &str {

@@ -148,12 +148,7 @@ pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {
     let meta = [(SOURCE_KIND, AGENT_SOURCE.to_owned()), ("program", program.to_string_lossy().into_owned())];
     let meta: Map<_, _> = meta.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
     EventBody::RunStart {
-        run: RunStart {
-            started_at: Timestamp::now(),
-            mode: policy.mode,
-            policy: policy.reference(),
-            meta: Some(meta),
-        },
+        run: RunStart { started_at: Timestamp::now(), mode: policy.mode, policy: policy.reference(), meta: Some(meta) },
     }
 }
 

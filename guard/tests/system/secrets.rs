@@ -25,11 +25,7 @@ fn add(store: &SecretStore, key: &str, text: &str) {
 fn keychain(folder: &Utf8Path, script: &str) -> Keychain {
     let path = folder.join("keychain.sh");
     write(&path, script.as_bytes(), Durability::Cached).unwrap();
-    Keychain {
-        command: Some(vec!["sh".into(), path.into()]),
-        supervisor: Some(supervisor()),
-        ..Keychain::of_system()
-    }
+    Keychain { command: Some(vec!["sh".into(), path.into()]), supervisor: Some(supervisor()), ..Keychain::of_system() }
 }
 
 #[test]

@@ -84,6 +84,7 @@ const COLUMNS: &str = "created_at, run_id, shim_id, call_id, server_name, tool_n
 impl CallFilter {
     pub(crate) fn query(&self) -> Query {
         let mut query = Query::new(if self.with_previews {
+            // Only on request: previews are most of the bytes, and a list of calls does not show them.
             let join = "LEFT JOIN previews USING (run_id, call_id)";
             format!("SELECT {COLUMNS}, args_preview, result_preview FROM tool_calls {join}")
         } else {
@@ -98,14 +99,7 @@ impl CallFilter {
             ("args_hash =", &self.args_hash),
             ("created_at >=", &self.since),
         ];
-        let mut word = " WHERE";
-        for (condition, value) in conditions {
-            if let Some(value) = value {
-                let place = query.bind(value.as_str());
-                query.push(&format!("{word} {condition} {place}"));
-                word = " AND";
-            }
-        }
+        let word = query.restrict(" WHERE", &conditions);
         if self.would_refuse {
             query.push(&format!("{word} observed_action <> '{}'", Action::Allow.name()));
         }
@@ -141,6 +135,7 @@ pub fn calls(store: &mut dyn EventStore, filter: &CallFilter) -> Result<Vec<Call
         CallRecord {
             ts: fields.required(),
             run_id: fields.required(),
+            // Stored as an empty text, because the columns of a key cannot be NULL.
             shim_id: fields.text().filter(|id| !id.is_empty()),
             call_id: fields.required(),
             server_name: fields.text(),
@@ -209,6 +204,7 @@ pub(super) fn add_messages(store: &mut dyn EventStore, calls: &mut [CallRecord])
     let mut runs: BTreeMap<String, CallsOfRun<'_>> = BTreeMap::new();
     for call in calls.iter_mut().filter(|call| call.is_refused() || call.has_failed()) {
         let of_run = runs.entry(call.run_id.clone()).or_default();
+        // The texts are only in the lines of events, so as few of them as possible are read.
         if of_run.by_id.is_empty() || call.ts < of_run.since {
             of_run.since.clone_from(&call.ts);
         }
@@ -237,6 +233,7 @@ pub(super) fn add_messages(store: &mut dyn EventStore, calls: &mut [CallRecord])
 impl Reasons {
     fn add_to(self, call: &mut CallRecord) {
         let summary = self.decision.and_then(|decision| decision.explain?.summary);
+        // An allowed call has a summary too, which says nothing more.
         if call.is_refused() {
             add(&mut call.decision_summary, summary);
         }

@@ -27,12 +27,7 @@ impl EventFilter {
     pub(crate) fn query_after(&self, id: i64, limit: u32) -> Query {
         let mut query = Query::new(format!("SELECT {COLUMNS} FROM events WHERE id > ?1")).with(id);
         // Not `run_id =`: with the index of runs, each page would sort all events of the run.
-        for (condition, value) in [("run_id || '' =", &self.run_id), ("ts >=", &self.since)] {
-            if let Some(value) = value {
-                let place = query.bind(value.as_str());
-                query.push(&format!(" AND {condition} {place}"));
-            }
-        }
+        query.restrict(" AND", &[("run_id || '' =", &self.run_id), ("ts >=", &self.since)]);
         let limit = query.bind(u64::from(limit));
         query.push(&format!(" ORDER BY id LIMIT {limit}"));
         query
@@ -108,6 +103,7 @@ impl EventPages {
 
     /// Returns the next events. There are none at the end.
     pub fn next_page(&mut self, store: &mut dyn EventStore) -> Result<Vec<StoredEvent>, StoreError> {
+        // Fixed at the start: a run that still grows would never end.
         if self.last >= self.end {
             return Ok(Vec::new());
         }

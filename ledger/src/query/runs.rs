@@ -60,6 +60,7 @@ impl RunRecord {
     pub fn state(&self) -> RunState {
         match (&self.ended_at, &self.status) {
             (Some(_), _) => RunState::Ended,
+            // A status without an end: all sources are closed, and one of them was killed.
             (None, Some(_)) => RunState::Lost,
             (None, None) => RunState::Open,
         }
@@ -68,6 +69,7 @@ impl RunRecord {
 
 impl RunFilter {
     pub(crate) fn query(&self) -> Query {
+        // Subqueries, so that a limit of runs also limits what is counted.
         let count = |table: &str, condition: &str| {
             format!("(SELECT count(*) FROM {table} AS t WHERE t.run_id = runs.run_id{condition})")
         };
@@ -78,14 +80,7 @@ impl RunFilter {
             count("tool_calls", " AND t.status <> 'OK'"),
         ];
         let mut query = Query::new(format!("SELECT {COLUMNS}, {} FROM runs", counts.join(", ")));
-        let mut word = " WHERE";
-        for (condition, value) in [("run_id =", &self.run_id), ("started_at >=", &self.since)] {
-            if let Some(value) = value {
-                let place = query.bind(value.as_str());
-                query.push(&format!("{word} {condition} {place}"));
-                word = " AND";
-            }
-        }
+        query.restrict(" WHERE", &[("run_id =", &self.run_id), ("started_at >=", &self.since)]);
         let limit = query.bind(u64::from(self.limit));
         query.push(&format!(" ORDER BY started_at DESC LIMIT {limit}"));
         query
@@ -153,6 +148,7 @@ pub fn prunable_runs(store: &mut dyn EventStore, before: &str) -> Result<Vec<Pru
 
 /// Deletes runs with everything about them, and policies that no other run used since `before`.
 pub fn prune_runs(store: &mut dyn EventStore, runs: &[Prunable], before: &str) -> Result<(), StoreError> {
+    // Whole runs in one transaction: no reader sees a run without its events.
     for runs in runs.chunks(AT_ONCE) {
         let statements = runs.iter().flat_map(|run| deletions(&run.run_id));
         store.change(&statements.collect::<Vec<_>>())?;

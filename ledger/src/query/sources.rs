@@ -80,6 +80,7 @@ pub fn incomplete_sources(store: &mut dyn EventStore) -> Result<Vec<IncompleteSo
     let incomplete = |row| {
         let mut fields = Fields::new(row);
         let source = SourceId { run_id: fields.required(), shim_id: fields.required() };
+        // The guard numbers from 1 on, other producers may start at 0.
         let (stored, first, last) = (fields.count(), fields.count(), fields.count());
         IncompleteSource { source, stored, expected: last.saturating_add(u64::from(first == 0)) }
     };
@@ -142,6 +143,7 @@ pub fn servers(store: &mut dyn EventStore, run_id: &str) -> Result<Vec<ServerPro
         let mut fields = Fields::new(row);
         let shim_id = fields.required();
         let meta: Value = serde_json::from_str(&fields.required()).unwrap_or_default();
+        // `guard run` records the agent, which is not a server.
         if SourceKind::from_meta(&meta) == SourceKind::Agent {
             continue;
         }
