@@ -18,6 +18,6 @@ pub use forward_or_refuse::{
     Answers, MessageDecisions, MessageHandler, PendingCalls, ToServer, decide_messages, decide_scanned, end_calls,
     end_scanned_call, end_unreadable_call,
 };
-pub use refusal_message::{RefusalStyle, Revision, error_message, refusal_message, uninspected_message};
+pub use refusal_message::{Revision, error_message, refusal_message, uninspected_message};
 pub use scanner::{ScannedMessage, Scanner};
 pub use server_message::{Response, ResponseKind, read_responses};

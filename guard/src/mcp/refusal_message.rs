@@ -19,30 +19,15 @@ pub enum Revision {
     Stateless,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefusalStyle {
-    Error,
-    ToolResult,
-}
-
-impl RefusalStyle {
-    pub fn choose(deny_as: DenyAs, revision: Revision) -> Self {
-        match (deny_as, revision) {
-            (DenyAs::Error, _) | (DenyAs::Auto, Revision::WithInitialize) => RefusalStyle::Error,
-            (DenyAs::ToolResult, _) | (DenyAs::Auto, Revision::Stateless) => RefusalStyle::ToolResult,
-        }
-    }
-}
-
 /// Formats the answer to a refused call as JSON text without a newline.
 pub fn refusal_message(refusal: &Refusal, id: &RequestId, responses: &Responses, revision: Revision) -> String {
     let decision = &refusal.decision;
     let details = details(refusal);
     // The id is JSON text already.
     let id: Value = serde_json::from_str(id.as_json()).unwrap_or_default();
-    // Stateless revisions reserve the range of the default codes, and their clients pass results to the model.
-    let message = match RefusalStyle::choose(responses.deny_as, revision) {
-        RefusalStyle::Error => json!({
+    // `auto` answers stateless requests with a result, because their revision reserves the range of the default codes.
+    let message = match (responses.deny_as, revision) {
+        (DenyAs::Error, _) | (DenyAs::Auto, Revision::WithInitialize) => json!({
             "jsonrpc": "2.0",
             "id": id,
             "error": {
@@ -51,7 +36,7 @@ pub fn refusal_message(refusal: &Refusal, id: &RequestId, responses: &Responses,
                 "data": {"subluminal": details},
             },
         }),
-        RefusalStyle::ToolResult => {
+        (DenyAs::ToolResult, _) | (DenyAs::Auto, Revision::Stateless) => {
             let mut result = json!({
                 "content": [{"type": "text", "text": text(decision)}],
                 "isError": true,

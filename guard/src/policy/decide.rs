@@ -142,6 +142,7 @@ pub(super) struct Evaluation<'e> {
     spending: Vec<usize>,
 }
 
+#[derive(Default)]
 struct RuleEffect {
     note: Option<String>,
     ends: bool,
@@ -201,7 +202,7 @@ impl<'e> Evaluation<'e> {
                 Match::Yes | Match::No(_) => None,
             };
             let effected = match &matched {
-                Match::No(_) => RuleEffect { note: None, ends: false },
+                Match::No(_) => RuleEffect::default(),
                 Match::Yes | Match::Undecided(..) => self.apply(candidate.rule, treatment),
             };
             if let Some(step) = steps.as_mut().and_then(|steps| steps.get_mut(candidate.rule)) {
@@ -239,7 +240,7 @@ impl<'e> Evaluation<'e> {
     /// Applies a rule that matches, or that is undecided and has a treatment.
     fn apply(&mut self, index: usize, treatment: Option<Treatment>) -> RuleEffect {
         let policy = self.policy;
-        let Some(rule) = policy.rules.get(index) else { return RuleEffect { note: None, ends: false } };
+        let Some(rule) = policy.rules.get(index) else { return RuleEffect::default() };
         let outcome = match (&rule.effect, treatment) {
             // An undecided tag rule adds its classes as possible ones: rules for them are undecided in turn.
             (Effect::Tag(classes), treatment) => {
@@ -269,7 +270,7 @@ impl<'e> Evaluation<'e> {
             Effect::RateLimit(limit) => self.rate_limit(index, limit, outcome),
             Effect::Breaker(breaker) => self.breaker(index, breaker, outcome),
             Effect::Dedupe(dedupe) => self.dedupe(index, dedupe, outcome),
-            Effect::Tag(_) => RuleEffect { note: None, ends: false },
+            Effect::Tag(_) => RuleEffect::default(),
         }
     }
 
@@ -299,9 +300,7 @@ impl<'e> Evaluation<'e> {
     }
 
     fn budget(&mut self, index: usize, budget: &Budget, outcome: DecidedBy) -> RuleEffect {
-        let Some(RuleState::Budget(spent)) = self.states.get(index) else {
-            return RuleEffect { note: None, ends: false };
-        };
+        let Some(RuleState::Budget(spent)) = self.states.get(index) else { return RuleEffect::default() };
         // Only what the call would spend. It is set at the end, if the call is allowed: retries of a throttled call must not use up
         // a budget.
         let after = spent.get(self.scopes.key(budget.scope)).unwrap_or_default().with_call(budget);
@@ -357,7 +356,7 @@ impl<'e> Evaluation<'e> {
         let (Some(rule), Some(RuleState::Breaker(windows))) =
             (self.policy.rules.get(index), self.states.get_mut(index))
         else {
-            return RuleEffect { note: None, ends: false };
+            return RuleEffect::default();
         };
         // Counted at once, also if the call is refused in the end: an agent can repeat a refused call in a loop.
         let counts = windows.count_call(breaker, scope, *self.call.args_hash, self.now);

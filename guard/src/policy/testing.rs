@@ -12,22 +12,15 @@ use serde_json::{Map, Value};
 
 use super::call::{CallFacts, CallOutcome, ReadSample, RequestFacts, SampleCall};
 use super::decide::Engine;
-use super::decision_record::Decision;
-use super::decision_record::POLICY_ERROR;
-use super::document::format;
+use super::decision_record::{Decision, POLICY_ERROR};
+use super::document::{embedded_schema, format};
 use super::model::Policy;
 use crate::identity::RunIdentity;
 
 /// The JSON Schema of a test file.
 pub const TEST_SCHEMA_SOURCE: &str = include_str!("../../../schemas/guard-policy-test.v1.schema.json");
 
-static SCHEMA: LazyLock<DocumentSchema> = LazyLock::new(compile_schema);
-
-#[expect(clippy::expect_used, reason = "the schema is part of the program, and the tests compile it")]
-fn compile_schema() -> DocumentSchema {
-    let source: Value = serde_json::from_str(TEST_SCHEMA_SOURCE).expect("the embedded schema is JSON");
-    DocumentSchema::compile("guard-policy-test.v1", &source).expect("the embedded schema is valid")
-}
+static SCHEMA: LazyLock<DocumentSchema> = LazyLock::new(|| embedded_schema("guard-policy-test.v1", TEST_SCHEMA_SOURCE));
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestReport {

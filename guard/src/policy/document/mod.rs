@@ -3,6 +3,6 @@
 mod parse;
 mod rule;
 
-pub(in crate::policy) use parse::{CompiledPolicy, check_document, format};
+pub(in crate::policy) use parse::{CompiledPolicy, check_document, embedded_schema, format};
 pub use parse::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE, PolicyFile};
 pub(in crate::policy) use rule::default_reason_code;

@@ -26,12 +26,12 @@ pub const MAX_POLICY_BYTES: u64 = 1 << 20;
 /// The JSON Schema of a policy.
 pub const POLICY_SCHEMA_SOURCE: &str = include_str!("../../../../schemas/guard-policy.v1.schema.json");
 
-static SCHEMA: LazyLock<DocumentSchema> = LazyLock::new(compile_schema);
+static SCHEMA: LazyLock<DocumentSchema> = LazyLock::new(|| embedded_schema("guard-policy.v1", POLICY_SCHEMA_SOURCE));
 
 #[expect(clippy::expect_used, reason = "the schema is part of the program, and the tests compile it")]
-fn compile_schema() -> DocumentSchema {
-    let source: Value = serde_json::from_str(POLICY_SCHEMA_SOURCE).expect("the embedded schema is JSON");
-    DocumentSchema::compile("guard-policy.v1", &source).expect("the embedded schema is valid")
+pub(in crate::policy) fn embedded_schema(name: &str, source: &str) -> DocumentSchema {
+    let source: Value = serde_json::from_str(source).expect("the embedded schema is JSON");
+    DocumentSchema::compile(name, &source).expect("the embedded schema is valid")
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
