@@ -177,7 +177,6 @@ pub struct InvalidWorkload {
     label: String,
 }
 
-/// Adds a label to the text of a workload.
 pub fn workload_with_label(workload: Option<&str>, label: &str, value: &str) -> Result<String, InvalidWorkload> {
     // Other fields and labels stay, also those that this version does not know.
     let labelled = || {

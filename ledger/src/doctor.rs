@@ -55,7 +55,6 @@ pub fn examine(location: &LedgerLocation, spool: &SpoolFolder, store: Option<&mu
 /// Sources that are listed by name.
 const LISTED: usize = 5;
 
-/// Checks that the ledger has all events of each source that numbers them.
 fn complete(store: &mut dyn EventStore, location: &LedgerLocation) -> Check {
     match incomplete_sources(store) {
         Ok(sources) if sources.is_empty() => Check::well("events", "no gap in the numbers of any source"),

@@ -19,7 +19,6 @@ pub enum LedgerLocation {
     PostgreSql(PostgresUrl),
 }
 
-/// A location that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
     #[error("the location of the ledger is empty")]

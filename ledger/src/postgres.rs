@@ -115,7 +115,6 @@ impl fmt::Debug for PostgresStore {
     }
 }
 
-/// Returns a statement with the placeholders of PostgreSQL.
 fn text(query: &Query) -> String {
     query.text().replace('?', "$")
 }

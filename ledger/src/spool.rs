@@ -18,7 +18,6 @@ use crate::store::{AppendResult, EventStore, SourceId, StoreError};
 /// The end of the names of spool files.
 const EXTENSION: &str = "jsonl";
 
-/// The folder of the spool files of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpoolFolder(Utf8PathBuf);
 
@@ -29,7 +28,6 @@ pub struct WaitingFile {
     pub state: SpoolState,
 }
 
-/// Whether the process of a spool file is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpoolState {
     Living,
@@ -135,12 +133,10 @@ const MAX_EVENTS: usize = 1000;
 /// Size of a batch in bytes after which no line is added. Bounds the memory, since events with previews are large.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Lines that were read from a spool.
 #[derive(Debug)]
 pub(crate) struct SpoolBatch {
     lines: Vec<Line>,
     start: u64,
-    /// The offset after the last line.
     pub(crate) end: u64,
 }
 
@@ -160,7 +156,6 @@ impl SpoolBatch {
         Ok(Self { lines, start, end: reader.offset() })
     }
 
-    /// Returns true if nothing was read.
     pub(crate) fn is_empty(&self) -> bool {
         self.end == self.start
     }
@@ -224,7 +219,6 @@ impl DeadSpool {
         Ok(Some(Self { folder: folder.clone(), log: log.clone(), writer, reader, rejected: 0 }))
     }
 
-    /// Moves a batch of events to the store.
     pub(crate) fn step(mut self, store: &mut dyn EventStore) -> Result<(Option<Self>, SpoolProgress), SpoolError> {
         let batch = SpoolBatch::read(&mut self.reader, self.writer.length())?;
         if batch.is_empty() {
@@ -251,7 +245,6 @@ impl DeadSpool {
 #[derive(Debug, Default)]
 pub struct SpoolReplay {
     pub files: u64,
-    /// Number of events that were added to the store.
     pub added: u64,
     /// Number of invalid lines. They are in separate files next to the spool files.
     pub rejected: u64,

@@ -291,7 +291,6 @@ const IN_URI: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Its file and its folder can be written.
     ReadWrite,
     ReadOnly,
 }

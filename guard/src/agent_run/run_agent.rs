@@ -152,7 +152,6 @@ pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {
     }
 }
 
-/// Returns the last event of an agent, which ran for `elapsed`.
 pub fn agent_ended(end: &Result<AgentEnd, AgentRunError>, elapsed: Duration) -> EventBody {
     // It counts no calls, because the shims do.
     let (status, exit) = match end {

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 
 use crate::identity;
 
-/// The identity and the settings of a run, as the user states them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSettings {
     pub run_id: String,
@@ -23,7 +22,6 @@ pub struct RunSettings {
 }
 
 impl RunSettings {
-    /// Returns the changes of the agent's environment.
     pub fn environment(&self) -> BTreeMap<OsString, Option<OsString>> {
         // What is not stated stays as it is.
         let [run_id, agent_id, env, client, principal, workload] = identity::VARIABLES;

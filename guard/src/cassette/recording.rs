@@ -63,7 +63,6 @@ struct Request {
     params: Option<String>,
 }
 
-/// A cassette that cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
     #[error("`{0}` exists and is not a cassette")]
@@ -152,7 +151,6 @@ impl Recording {
         Ok(before.is_some_and(|before| before != answer))
     }
 
-    /// Appends a line about a request of a method.
     fn append(&self, writer: &mut LineWriter, method: &str, value: &impl Serialize) -> Result<(), RecordingError> {
         let serialise_error = |source| RecordingError::Serialise { method: method.to_owned(), source };
         let mut line = serde_json::to_vec(value).map_err(serialise_error)?;

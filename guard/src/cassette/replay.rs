@@ -63,7 +63,6 @@ pub enum CassetteLookup {
     Forward,
 }
 
-/// A cassette that cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     #[error("failed to read the cassette `{path}`")]
@@ -125,7 +124,6 @@ impl Replay {
         ))
     }
 
-    /// True if requests that are not in the cassette need a server.
     pub fn needs_server(&self) -> bool {
         self.on_miss == OnMiss::Forward
     }
@@ -191,7 +189,6 @@ impl State {
         self.answers.entry(key).or_default().push_back(recorded);
     }
 
-    /// Returns why the cassette has no answer to a request.
     fn miss(&self, key: &RequestKey, params: Option<&str>) -> Miss {
         let tool = tool_name(&key.method, params);
         let has_similar = match &tool {
@@ -247,7 +244,6 @@ impl Miss {
         }
     }
 
-    /// States what the cassette has instead.
     pub(super) fn reason(&self) -> String {
         let (requests, params) = match self.tool {
             Some(_) => ("calls of this tool", "arguments"),

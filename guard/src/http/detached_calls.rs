@@ -40,12 +40,10 @@ impl DetachedCalls {
         });
     }
 
-    /// Counts a stream of a session that starts.
     pub(super) fn stream_starts(&self, scope: &Scope) {
         self.update(scope, |detached| detached.streams += 1);
     }
 
-    /// Counts a stream of a session that ends.
     pub(super) fn stream_ends(&self, scope: &Scope) {
         self.update(scope, |detached| detached.streams = detached.streams.saturating_sub(1));
     }
@@ -92,7 +90,6 @@ impl DetachedCalls {
 /// Most responses that wait for the status of their requests. Beyond it, the oldest are dropped.
 const MAX_WAITING: usize = 16;
 
-/// The responses that have come too early.
 #[derive(Debug, Default)]
 pub(super) struct EarlyResponses(Mutex<VecDeque<EarlyResponse>>);
 

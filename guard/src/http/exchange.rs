@@ -35,7 +35,6 @@ pub(super) struct Exchange {
     failure: Option<String>,
 }
 
-/// How the body of a response is read.
 #[derive(Debug)]
 enum Reader {
     Document(MessageBuffer),
@@ -46,13 +45,11 @@ enum Reader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResponseEnd {
     Complete,
-    /// The server or its connection failed.
     Broken,
     ClientGone,
 }
 
 impl Exchange {
-    /// Starts an exchange whose request is sent.
     pub(super) fn new(shared: Shared, scope: Scope, calls: Vec<(RequestId, CallId)>) -> Self {
         let (reader, status) = (Reader::Opaque, StatusCode::OK);
         Self { shared, scope, calls, reader, status, remaining: None, is_over: false, failure: None }
@@ -208,9 +205,7 @@ impl Shared {
     }
 }
 
-/// A message as a response, or as several.
 pub(super) enum ServerMessage<'a> {
-    /// The responses of a message that can be read as a whole.
     Responses(Vec<Response<'a>>),
     Scanned {
         found: Box<ScannedMessage>,

@@ -37,7 +37,6 @@ pub(super) struct ForwardedRequest {
     pub(super) id: Option<RequestId>,
     /// Answers to refused calls of the same batch. They are added to the response.
     pub(super) answers: Vec<String>,
-    /// True if a rule ended the run.
     pub(super) terminates: bool,
 }
 
@@ -46,7 +45,6 @@ pub(super) struct Answer {
     pub(super) status: StatusCode,
     /// JSON text. Empty if no message has an id.
     pub(super) body: String,
-    /// True if a rule ended the run.
     pub(super) terminates: bool,
 }
 
@@ -287,12 +285,10 @@ impl MessageBuffer {
         }
     }
 
-    /// True if nothing was added.
     pub(super) const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Returns the message, and starts the next one.
     pub(super) fn take(&mut self) -> CollectedMessage {
         let Self { bytes, scanner, length } = std::mem::take(self);
         match scanner {

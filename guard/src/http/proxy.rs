@@ -228,13 +228,11 @@ fn as_json(headers: &mut HeaderMap) {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
 }
 
-/// What the body of a response is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     None,
     Json,
     Events,
-    /// Text of another type, or compressed.
     Other,
 }
 

@@ -22,7 +22,6 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
 pub(super) enum RequestBody {
-    /// It fits the limit of the inspection.
     Small(Vec<u8>),
     Large(Arc<SpillBuffer>),
 }

@@ -36,7 +36,6 @@ pub(super) struct ResponseBody {
 }
 
 impl ResponseBody {
-    /// Creates the body of a response that is forwarded as it is.
     pub(super) fn new(inner: reqwest::Body, exchange: Exchange, stopping: Stopping) -> Self {
         let waiting = VecDeque::new();
         Self { inner, exchange, batch: Batch::Unchanged, waiting, stopping: Some(stopping), is_over: false }
@@ -160,7 +159,6 @@ impl HttpBody for ResponseBody {
 /// Longest name of a field that is recognised. Other fields are skipped.
 const FIELD_BYTES: usize = 5;
 
-/// Reads events from pieces of a stream.
 #[derive(Debug, Default)]
 pub(super) struct EventStream {
     part: FieldState,

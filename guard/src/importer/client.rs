@@ -75,7 +75,6 @@ impl Client {
         }
     }
 
-    /// The key under which the client looks for its servers.
     pub const fn servers_key(self) -> &'static str {
         match self {
             Self::Codex => "mcp_servers",
@@ -122,7 +121,6 @@ impl Client {
     }
 }
 
-/// Returns the language of a configuration by its name.
 pub(super) fn language(path: &camino::Utf8Path) -> Language {
     if path.extension().is_some_and(|it| it.eq_ignore_ascii_case("toml")) { Language::Toml } else { Language::Json }
 }

@@ -122,7 +122,6 @@ pub(super) fn create_like(path: &Utf8Path, backup: &Utf8Path, bytes: &[u8]) -> R
 /// Largest number of backups of one configuration.
 const MAX_BACKUPS: u32 = 1000;
 
-/// The record of the last import.
 pub(super) fn record_path(config: &Utf8Path) -> Utf8PathBuf {
     with_suffix(config, ".counterproof-import.json")
 }
@@ -144,7 +143,6 @@ fn with_suffix(config: &Utf8Path, suffix: &str) -> Utf8PathBuf {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ImportRecord {
-    /// The name of the backup, in the folder of the configuration.
     pub(super) backup: String,
     /// The digest of the backup.
     pub(super) original_sha256: Sha256Digest,

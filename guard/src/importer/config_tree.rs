@@ -41,7 +41,6 @@ pub(super) struct Object {
     pub(super) properties: Vec<Property>,
 }
 
-/// How the properties of an object are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// `{"a": 1, "b": 2}`
@@ -62,7 +61,6 @@ pub(super) struct Property {
     pub(super) value: Node,
 }
 
-/// A text that is not a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SyntaxError {
     pub(super) message: String,
@@ -287,7 +285,6 @@ impl<'a> TextEdits<'a> {
         self.edits.push((range, text.into()));
     }
 
-    /// Writes a text as a string of the language.
     pub(super) fn quote(&self, text: &str) -> String {
         match self.language {
             Language::Json => serde_json::Value::from(text).to_string(),

@@ -24,7 +24,6 @@ pub enum Mode {
 pub struct ImportOptions<'a> {
     pub client: Client,
     pub config: &'a Utf8Path,
-    /// The command by which the client starts the guard.
     pub shim: ShimCommand,
     pub mode: Mode,
 }
@@ -141,7 +140,6 @@ impl ImportError {
         )
     }
 
-    /// The remedy, if there is a general one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Invalid { .. } => Some("correct the file; nothing was changed"),

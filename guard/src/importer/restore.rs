@@ -29,7 +29,6 @@ pub enum RestoreOutcome {
     Original,
     /// It was edited after the import. Its servers start without the guard again, and the edits stay.
     Unwrapped,
-    /// No server starts through the guard.
     Nothing,
 }
 
@@ -38,7 +37,6 @@ pub struct RestoreReport {
     pub config: Utf8PathBuf,
     pub restored: RestoreOutcome,
     pub servers: Vec<ServerChange>,
-    /// A copy of the original that remains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<Utf8PathBuf>,
     /// The unified difference of a dry run, without secrets.

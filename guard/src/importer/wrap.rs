@@ -39,7 +39,6 @@ pub struct ServerChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     pub status: ServerStatus,
-    /// Why nothing happened, or what was updated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -47,7 +46,6 @@ pub struct ServerChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerStatus {
-    /// It starts through the guard now.
     Wrapped,
     /// It started through the guard already, with other options.
     Updated,
@@ -87,7 +85,6 @@ pub(super) fn parse(text: &str, language: Language) -> Result<Node, SyntaxError>
     Err(SyntaxError { message: "the configuration is not an object".to_owned(), span: root.span })
 }
 
-/// Wraps every server that is a program.
 pub(super) fn wrap(
     client: Client,
     text: &str,
@@ -325,7 +322,6 @@ pub(super) struct Server<'a> {
 #[derive(Debug, Clone)]
 pub(super) enum ServerKind<'a> {
     Program(Program<'a>),
-    /// A server that the client reaches over the network.
     Remote,
     /// An entry that the client cannot start either, and why.
     Invalid(&'static str),

@@ -23,7 +23,6 @@ pub struct ClientMessages<'a> {
     pub bytes: u64,
 }
 
-/// A message of the client, or an element of a batch.
 #[derive(Debug)]
 pub enum ClientMessage<'a> {
     /// Not a tool call: it is forwarded.
@@ -90,14 +89,12 @@ impl<'a> ClientMessage<'a> {
     }
 }
 
-/// Reads the messages of one line or body.
 pub fn read_client_messages(bytes: &[u8]) -> Result<ClientMessages<'_>, StrictError> {
     let text = std::str::from_utf8(bytes).map_err(|_| StrictError::NotUtf8)?;
     let is_batch = text.trim_start_matches(JSON_WHITESPACE).starts_with('[');
     Ok(ClientMessages { messages: read_client_message(text)?, is_batch, bytes: bytes.len() as u64 })
 }
 
-/// Reads a message of the client, or each message of a batch.
 pub fn read_client_message(text: &str) -> Result<Vec<ClientMessage<'_>>, StrictError> {
     let trimmed = text.trim_matches(JSON_WHITESPACE);
     if trimmed.starts_with('[') {

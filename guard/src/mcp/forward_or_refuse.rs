@@ -44,7 +44,6 @@ pub struct Answers {
     /// The answers, as JSON texts. A call without an id gets none.
     pub texts: Vec<String>,
     pub is_batch: bool,
-    /// True if a rule ended the run.
     pub terminates: bool,
 }
 
@@ -265,7 +264,6 @@ impl<K: Eq + Hash> PendingCalls<K> {
         self.requests().entry(key).or_default().push_back(Some(call));
     }
 
-    /// Adds a request that is not a call.
     pub fn insert_other(&self, key: K) {
         self.requests().entry(key).or_default().push_back(None);
     }
@@ -304,7 +302,6 @@ impl<K: Eq + Hash> PendingCalls<K> {
         self.requests().get(key).is_some_and(|queue| queue.iter().flatten().any(|waiting| waiting == call))
     }
 
-    /// True if a request with this key waits.
     pub fn contains(&self, key: &K) -> bool {
         self.requests().contains_key(key)
     }
@@ -315,7 +312,6 @@ impl<K: Eq + Hash> PendingCalls<K> {
         selected.flat_map(|(_, queue)| queue.iter().flatten().cloned()).collect()
     }
 
-    /// True if no request waits.
     pub fn is_empty(&self) -> bool {
         self.requests().is_empty()
     }

@@ -112,7 +112,6 @@ impl Field {
     }
 }
 
-/// Scans one message.
 #[derive(Debug, Default)]
 pub struct Scanner {
     tokenizer: Tokenizer,
@@ -133,7 +132,6 @@ pub struct Scanner {
     response: ResponseParts,
 }
 
-/// The parts of a response that state how a call ended.
 #[derive(Debug, Default)]
 struct ResponseParts {
     has_result: bool,

@@ -128,7 +128,6 @@ pub enum ResponseKind {
     },
     /// The server needs input of the client, which sends the request again with it.
     InputRequired {
-        /// The state that the client sends back.
         request_state: Option<String>,
     },
 }

@@ -4,7 +4,6 @@ use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::event::Transport;
 use serde_json::Value;
 
-/// A call, as it is passed to a policy.
 #[derive(Debug, Clone, Copy)]
 pub struct CallFacts<'a> {
     pub server_name: &'a str,
@@ -33,7 +32,6 @@ pub struct CallOutcome<'a> {
     pub is_error: bool,
 }
 
-/// A sample call, for explanations and tests.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleCall<'a> {
     pub tool_name: &'a str,
@@ -42,7 +40,6 @@ pub struct SampleCall<'a> {
     pub is_too_large: bool,
 }
 
-/// What an adapter reads from the request of a call.
 #[derive(Debug, Clone)]
 pub struct RequestFacts {
     /// The arguments; `None` if they are too large to be inspected.

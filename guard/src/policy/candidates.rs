@@ -9,7 +9,6 @@ use super::model::{Condition, Conditions, Doubt, MAX_NAME_BYTES, Match, NameMatc
 /// Largest number of pairs of names in the cache. It is emptied when full: an agent that invents names costs only time.
 const MAX_CACHED: usize = 1024;
 
-/// What the names of a call decide.
 #[derive(Debug)]
 pub(super) struct NameFacts {
     pub(super) scopes: ScopeKeys,

@@ -160,7 +160,6 @@ impl BreakerWindows {
         BreakerCounts { repeats, errors: errors.map(|(window, threshold)| (window.count(&scope, now), threshold)) }
     }
 
-    /// Counts a call that ended with an error.
     pub(super) fn count_error(&mut self, scope: ScopeKey, now: Duration) {
         if let Some(errors) = &mut self.errors {
             errors.add(scope, now);
@@ -206,7 +205,6 @@ pub(super) enum ScopeKey {
     Others,
 }
 
-/// The keys of one pair of names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ScopeKeys {
     tool: ScopeKey,

@@ -452,7 +452,6 @@ pub struct RuleStep {
 #[serde(tag = "match", rename_all = "snake_case")]
 pub enum Matching {
     Disabled,
-    /// An earlier rule ended the evaluation.
     NotReached,
     No {
         condition: String,

@@ -19,9 +19,7 @@ pub(super) enum DecidedBy {
     NotApplicable,
     Default,
     Rule(usize),
-    /// This rule is undecided, and refuses the call.
     FailedClosed(usize),
-    /// This rule is undecided, and the call is allowed.
     FailedOpen(usize),
 }
 
@@ -100,7 +98,6 @@ impl DecidedBy {
         }
     }
 
-    /// Returns the decision in the modes that enforce rules.
     fn enforced(self, policy: &Policy, doubts: &Doubts) -> DecisionRecord {
         let rule = self.rule(policy);
         let refusal = match self {
@@ -162,7 +159,6 @@ impl DecidedBy {
     }
 }
 
-/// Returns how a rule refuses calls, if it does.
 pub(in crate::policy) fn refusal(rule: &Rule) -> Option<&Refusal> {
     match &rule.effect {
         Effect::Allow { .. } | Effect::Tag(_) => None,
@@ -205,7 +201,6 @@ fn hint(refusal: Option<&Refusal>, explain: &Explanation) -> Hint {
 /// Longest value in a reason, in characters.
 const VALUE_CHARS: usize = 60;
 
-/// Returns the conditions of a rule, as policies name them.
 pub(super) fn condition_names(conditions: &Conditions) -> Vec<String> {
     // A rule without conditions has none.
     let is_there = |is_set: bool, condition| is_set.then_some(condition);

@@ -165,7 +165,6 @@ fn effective_header(document: &Value) -> Value {
     header
 }
 
-/// Returns a rule as it takes effect.
 fn effective_rule(rule: &Value) -> Value {
     let mut rule = rule.clone();
     fill(&mut rule, &json!({"enabled": true, "severity": "info", "match": {}, "effect": {}}));

@@ -28,7 +28,6 @@ pub struct DryRun {
     /// The number of calls whose arguments are not recorded completely. Conditions on them are undecided.
     pub calls_without_arguments: u64,
     pub observed: ObservedCalls,
-    /// The calls that would be decided differently, in order.
     pub differences: Vec<DryRunDifference>,
     pub problems: Vec<LineProblem>,
 }
@@ -41,7 +40,6 @@ pub struct ObservedCalls {
     pub refused_after: u64,
 }
 
-/// A call that would be decided differently.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DryRunDifference {
     pub run_id: String,
@@ -137,7 +135,6 @@ impl RecordedRun {
         self.open.insert(call.call.call_id.clone(), decision);
     }
 
-    /// Compares the new decision with the recorded one.
     fn decide(&mut self, envelope: &Envelope, call: &CallRef, recorded: &DecisionRecord, found: &mut DryRun) {
         let Some(after) = self.open.get(&call.call_id) else { return };
         let (before, is_observed) = (effective(recorded), recorded.observed.is_some());

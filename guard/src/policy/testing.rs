@@ -26,7 +26,6 @@ static SCHEMA: LazyLock<DocumentSchema> = LazyLock::new(|| embedded_schema("guar
 pub struct TestReport {
     /// The tests that were run, in order. Tests that violate the schema are not run.
     pub tests: Vec<TestResult>,
-    /// Decisions that differ, and what is wrong with the file.
     pub findings: Vec<Finding>,
 }
 
@@ -124,7 +123,6 @@ fn decide(engine: &mut Engine, call: &CallDocument, request: &RequestFacts, now:
     decision
 }
 
-/// Returns the first part of a decision that is not as expected.
 fn mismatch(expect: &ExpectDocument, decision: &Decision, pointer: &str, number: Option<u64>) -> Option<RuleFinding> {
     let record = &decision.record;
     let enforced = ObservedDecision {

@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 
 use super::{SecretRef, VariableName};
 
-/// One secret of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
     pub inject_as: VariableName,
@@ -219,7 +218,6 @@ pub(super) const BINDINGS: &str = "SUB_SECRET_BINDINGS";
 /// The variable with the path of a file of bindings.
 pub(super) const BINDINGS_FILE: &str = "SUB_SECRET_BINDINGS_FILE";
 
-/// Bindings that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BindingsError {
     #[error("cannot read the secret bindings `{path}`")]
@@ -232,7 +230,6 @@ pub enum BindingsError {
     },
 }
 
-/// Describes the first finding, with its position.
 fn first(findings: &[Finding]) -> String {
     let Some(finding) = findings.first() else { return String::new() };
     let place = finding.position.map(|at| format!("line {}, column {}: ", at.line, at.column)).unwrap_or_default();

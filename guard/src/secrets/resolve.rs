@@ -45,7 +45,6 @@ pub struct InjectionError {
     pub source: LookupError,
 }
 
-/// Why a secret has no value.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
     #[error("none of these variables is set: {}", .0.join(", "))]
@@ -65,7 +64,6 @@ pub enum LookupError {
 }
 
 impl LookupError {
-    /// True if the secret does not exist.
     fn is_missing(&self) -> bool {
         // An optional secret may be missing, but not invalid or unreadable.
         matches!(self, Self::NoVariable(_) | Self::NotStored(_) | Self::NoStore | Self::NotInKeychain)

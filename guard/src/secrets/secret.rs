@@ -58,7 +58,6 @@ impl fmt::Display for SecretRef {
     }
 }
 
-/// The name of an environment variable that carries a secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct VariableName(String);

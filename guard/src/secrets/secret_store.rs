@@ -263,12 +263,7 @@ pub enum SecretStoreError {
         remedy: Vec<String>,
     },
     #[error("the secrets in `{path}` are invalid: {place}{message}")]
-    Invalid {
-        path: Utf8PathBuf,
-        /// The line and column, if they are known.
-        place: String,
-        message: String,
-    },
+    Invalid { path: Utf8PathBuf, place: String, message: String },
     #[error("the secret `{name}` in `{path}` is invalid")]
     InvalidValue { path: Utf8PathBuf, name: String, source: InvalidSecret },
     #[error("`{0}` is a symbolic link to a file that does not exist")]
@@ -282,7 +277,6 @@ pub enum SecretStoreError {
 }
 
 impl SecretStoreError {
-    /// The remedy, if there is a specific one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotPrivate { remedy, .. } => Some(format!("run `{}`", shell_words::join(remedy))),

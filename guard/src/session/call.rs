@@ -61,12 +61,10 @@ pub struct CallResult<'a> {
 }
 
 impl CallResult<'_> {
-    /// The end of a call that the client has cancelled.
     pub const fn cancelled() -> Self {
         Self { status: CallStatus::Cancelled, error: None, bytes_out: 0, result: ResultBytes::None }
     }
 
-    /// The end of a call that asks for no response.
     pub const fn without_response() -> Self {
         // Whether the tool succeeds is not known.
         Self { status: CallStatus::Ok, error: None, bytes_out: 0, result: ResultBytes::None }
@@ -95,7 +93,6 @@ const MAX_WAIT: Duration = Duration::from_hours(1);
 /// How often a request may continue one call. A further request is a new call, which rules count.
 const MAX_CONTINUATIONS: u32 = 100;
 
-/// The calls of a session that have not ended.
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls {
     calls: HashMap<CallId, OpenCall>,
@@ -156,7 +153,6 @@ impl OpenCalls {
         self.calls.len()
     }
 
-    /// Marks a call as waiting for input of the client.
     pub(super) fn wait_for_input(&mut self, id: &CallId, request_state: Option<String>) {
         if let Some(call) = self.calls.get_mut(id) {
             call.waiting = Some(WaitsForInput { request_state, since: Instant::now() });

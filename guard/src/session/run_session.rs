@@ -27,7 +27,6 @@ pub struct SessionOptions {
     pub sink: Arc<dyn EventSink>,
     /// Reports a problem to people. It is called a bounded number of times, and must not block.
     pub warn: Box<dyn Fn(&str) + Send + Sync>,
-    /// Facts about the run for its first event.
     pub meta: Map<String, Value>,
     pub secrets: Vec<SecretInjection>,
 }
@@ -270,7 +269,6 @@ impl Session {
         self.block("AMBIGUOUS_REQUEST", Severity::Warn, format!("the request is ambiguous: {problem}"))
     }
 
-    /// A refusal for which no rule is the reason.
     fn block(&self, reason_code: &str, severity: Severity, summary: String) -> DecisionRecord {
         DecisionRecord {
             action: Action::Block,
@@ -376,7 +374,6 @@ impl Session {
         self.state().open.len()
     }
 
-    /// Why the run was terminated by a rule, if it was.
     pub fn termination(&self) -> Option<Termination> {
         self.state().terminated.as_ref()?.terminate.clone()
     }
@@ -466,7 +463,6 @@ pub enum Problem {
     ToolsChanged,
     Cassette,
     CassetteMisses,
-    /// The server of a proxy did not answer a request.
     Unreachable,
 }
 

@@ -22,7 +22,6 @@ const OTHER_LINE_END: &str = "the message has a carriage return in it, at which 
 /// Forwarded lines are collected up to this size, as long as more of them have been read.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// The direction from the client to the server.
 pub struct ClientPump<'a> {
     pub session: &'a Session,
     pub pending: &'a PendingCalls,
@@ -42,7 +41,6 @@ pub enum ClientEnd {
     ClientGone,
 }
 
-/// A failed write, and who is gone.
 enum GonePeer {
     Server,
     Client,
@@ -280,12 +278,17 @@ struct LongMessage {
 }
 
 enum LongState {
-    /// It is not JSON and is forwarded as it comes.
-    Opaque { is_reported: bool },
+    Opaque {
+        is_reported: bool,
+    },
     /// It is refused; the rest of it is read and dropped.
     Dropped,
     /// It is held back until its end, because the decision depends on all of it.
-    Held { scanner: Box<Scanner>, ends: LineEnds, bytes: SpillBuffer },
+    Held {
+        scanner: Box<Scanner>,
+        ends: LineEnds,
+        bytes: SpillBuffer,
+    },
 }
 
 impl LongMessage {

@@ -85,7 +85,6 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// Returns true if the current line is not a JSON message.
     fn is_opaque(&self) -> bool {
         // It must not wait for a newline, which another framing may not have.
         let first = self.buffer[self.start..self.end].iter().find(|byte| !byte.is_ascii_whitespace());

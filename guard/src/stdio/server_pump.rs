@@ -14,14 +14,11 @@ use crate::mcp::{
 };
 use crate::session::{Problem, Session};
 
-/// The direction from the server to the client.
 pub struct ServerPump<'a> {
     pub session: &'a Session,
     pub pending: &'a PendingCalls,
     pub client: &'a ClientOutput,
-    /// The injected secrets, which the client must not receive.
     pub secrets: Option<&'a Redactor>,
-    /// The cassette that records the answers, or replays others.
     pub cassette: Option<&'a Cassette>,
 }
 
@@ -175,7 +172,6 @@ pub struct ClientOutput {
 struct State {
     output: Box<dyn Write + Send>,
     line: ForwardedLine,
-    /// Lines that wait for the end of the current one.
     waiting: Vec<u8>,
 }
 

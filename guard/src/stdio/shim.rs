@@ -44,7 +44,6 @@ pub struct ShimOptions<'a> {
     /// The signals of this process, as [`counterproof_safe_run::Signals::take_from_process`] sends them.
     pub signals: PipeReader,
     pub taken: TakenSignals,
-    /// Called when a rule ends the run.
     pub on_terminated: Box<dyn Fn(&Termination)>,
 }
 
@@ -101,7 +100,6 @@ pub(super) const fn open_calls_end(status: RunStatus) -> OpenCallsEnd {
     }
 }
 
-/// Returns true for signals that ask a process to end.
 pub(super) fn is_ending(signal: u8) -> bool {
     let ending = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::XCPU];
     Signal::from_named_raw(i32::from(signal)).is_some_and(|signal| ending.contains(&signal))
@@ -288,7 +286,6 @@ impl Running {
         }
     }
 
-    /// Returns true if the run is over.
     fn on_deadline(&mut self) -> bool {
         let next = self.deadline.take().map(|(_, next)| next);
         match next {
@@ -358,7 +355,6 @@ pub(super) enum ShimEvent {
     Terminated,
 }
 
-/// Returns the standard error of the server.
 pub(super) fn server_stderr(secrets: Option<&Redactor>) -> io::Result<(OwnedFd, Option<PipeReader>)> {
     // It is our own, unless secrets must be masked in it.
     // Without secrets, the server writes to the standard error of this process itself: nothing can be lost or delayed.

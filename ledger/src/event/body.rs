@@ -60,7 +60,6 @@ pub enum EventBody {
 }
 
 impl EventBody {
-    /// The field `type`.
     pub const fn name(&self) -> &'static str {
         match self {
             EventBody::RunStart { .. } => "run_start",
@@ -102,14 +101,12 @@ pub struct Envelope {
     pub seq: Option<u64>,
     /// The agent; `unknown` if it is not named.
     pub agent_id: String,
-    /// The kind of program that the agent runs in.
     pub client: AgentClient,
     pub env: WorkingEnvironment,
     pub source: EventSource,
     /// The person or service on whose behalf the agent works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
-    /// The job that the agent runs in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
 }

@@ -40,7 +40,6 @@ pub struct CallRef {
     pub args_hash: Sha256Digest,
 }
 
-/// The field `call` of `tool_call_start`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallStart {
     #[serde(flatten)]
@@ -63,11 +62,9 @@ pub struct CallStart {
     pub args_stream_hash: Option<Sha256Digest>,
 }
 
-/// The protocol by which a call arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
-    /// MCP over standard input and output.
     McpStdio,
     McpHttp,
     MessagesApi,
@@ -119,7 +116,6 @@ pub struct CallEnd {
 pub enum CallStatus {
     Ok,
     Error,
-    /// The time limit passed.
     Timeout,
     Cancelled,
 }
@@ -156,7 +152,6 @@ pub struct CallError {
 pub enum ErrorClass {
     UpstreamError,
     PolicyBlock,
-    /// The time limit passed.
     Timeout,
     /// The server has ended, or its answer was not a message of the protocol.
     Transport,
@@ -168,13 +163,11 @@ pub enum ErrorClass {
 pub struct BreakerTrip {
     pub rule_id: String,
     pub trigger: String,
-    /// The number of calls within the window.
     pub count: u64,
     /// The length of the window in milliseconds.
     pub window_ms: u64,
 }
 
-/// The field `decision` of `tool_call_decision`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecisionRecord {
     pub action: Action,
@@ -240,7 +233,6 @@ pub struct Explanation {
 /// What an agent can do instead of a refused call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hint {
-    /// One or more sentences for the model.
     pub hint_text: String,
     pub suggested_args: Option<Value>,
     pub retry_advice: Option<String>,
@@ -259,7 +251,6 @@ pub enum HintKind {
     Other,
 }
 
-/// Why a run ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Termination {
     pub terminate_code: String,

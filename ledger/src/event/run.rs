@@ -50,7 +50,6 @@ pub struct RunEnd {
     pub exit: Option<ProcessExit>,
 }
 
-/// How the process of an agent or a server ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessExit {
@@ -67,7 +66,6 @@ pub enum RunStatus {
     /// The server or the agent failed, crashed, or could not be started.
     Failed,
     Terminated,
-    /// A signal to the guard ended it.
     Cancelled,
 }
 

@@ -10,7 +10,6 @@ use super::rows::{CallRows, call_rows, source_row};
 use super::rows::{Fields, IdentityFields};
 use crate::tables::Row;
 
-/// A line that is an event, with what the ledger reads from it.
 #[derive(Debug)]
 pub struct EventLine<'a> {
     line: &'a str,
@@ -148,7 +147,6 @@ pub enum LineError {
     Id { field: &'static str },
 }
 
-/// The fields that identify an event, as its line has them.
 pub(super) struct Head<'a> {
     pub(super) run_id: Cow<'a, str>,
     pub(super) shim_id: Cow<'a, str>,
@@ -234,7 +232,6 @@ pub fn sortable_time(time: Timestamp) -> String {
     format!("{time:.9}")
 }
 
-/// Returns a time of an event as the ledger stores it.
 pub(super) fn parse_time(text: &str) -> Option<String> {
     text.parse::<Timestamp>().ok().map(sortable_time)
 }

@@ -19,7 +19,6 @@ pub struct CallFilter {
     pub decision: Option<String>,
     pub status: Option<String>,
     pub args_hash: Option<String>,
-    /// True for calls that a policy in observe mode would have refused.
     pub would_refuse: bool,
     /// True for previews in the records, and for the reasons of refused and failed calls.
     pub with_previews: bool,
@@ -31,7 +30,6 @@ pub struct CallFilter {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CallRecord {
-    /// The time of its first event.
     pub ts: String,
     pub run_id: String,
     pub shim_id: Option<String>,
@@ -48,7 +46,6 @@ pub struct CallRecord {
     /// How the call ended; `None` while it has not ended.
     pub status: Option<String>,
     pub error_class: Option<String>,
-    /// Time from the request to the end of the response.
     pub latency_ms: Option<i64>,
     pub bytes_in: Option<i64>,
     pub bytes_out: Option<i64>,
@@ -71,7 +68,6 @@ impl CallRecord {
         self.decision.as_deref().is_some_and(|decision| decision != Action::Allow.name())
     }
 
-    /// Returns true if the call ended with another status than `OK`.
     pub(super) fn has_failed(&self) -> bool {
         self.status.as_deref().is_some_and(|status| status != CallStatus::Ok.name())
     }
@@ -120,14 +116,12 @@ pub(crate) fn failed_calls_query(run_id: &str) -> Query {
         .with(cancelled)
 }
 
-/// Returns the number of calls of a run that were allowed and failed.
 pub fn failed_calls(store: &mut dyn EventStore, run_id: &str) -> Result<u64, StoreError> {
     // Cancelled calls did not fail.
     let rows = store.select(&failed_calls_query(run_id))?;
     Ok(rows.into_iter().next().map_or(0, |row| Fields::new(row).count()))
 }
 
-/// Returns calls, the latest first.
 pub fn calls(store: &mut dyn EventStore, filter: &CallFilter) -> Result<Vec<CallRecord>, StoreError> {
     let rows = store.select(&filter.query())?;
     let record = |row| {

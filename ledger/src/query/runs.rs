@@ -20,13 +20,10 @@ pub struct RunFilter {
 pub struct RunRecord {
     pub run_id: String,
     pub agent_id: Option<String>,
-    /// The kind of program that the agent runs in.
     pub client: Option<String>,
-    /// The environment that the agent works in.
     pub env: Option<String>,
     /// The person or service on whose behalf the agent works.
     pub principal: Option<String>,
-    /// The job that the agent runs in, as JSON text.
     #[serde(skip)]
     pub workload_json: Option<String>,
     pub started_at: Option<String>,
@@ -87,7 +84,6 @@ impl RunFilter {
     }
 }
 
-/// Returns runs, the latest first.
 pub fn runs(store: &mut dyn EventStore, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {
     let rows = store.select(&filter.query())?;
     let record = |row| {

@@ -136,7 +136,6 @@ pub(crate) fn last_event_query(run_id: &str, shim_id: &str) -> Query {
     Query::new(text).with(run_id).with(shim_id)
 }
 
-/// Returns the processes that recorded the servers of a run.
 pub fn servers(store: &mut dyn EventStore, run_id: &str) -> Result<Vec<ServerProcess>, StoreError> {
     let mut servers = Vec::new();
     for row in store.select(&servers_query(run_id))? {

@@ -223,12 +223,10 @@ impl Signal {
         thread.unpark();
     }
 
-    /// Returns the deadline, if the recorder is finishing.
     pub(super) fn deadline(&self) -> Option<Instant> {
         *self.deadline.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if the deadline has passed.
     pub(super) fn is_over(&self) -> bool {
         self.deadline().is_some_and(|deadline| deadline <= Instant::now())
     }

@@ -56,7 +56,6 @@ pub struct RecorderSummary {
     pub left_bytes: u64,
     /// The spool file with these events. `None` if there are none, or if it was removed and cannot be created again.
     pub left_in: Option<Utf8PathBuf>,
-    /// Why events are left, as one line.
     pub store_error: Option<String>,
     /// The first error of the file of events, which does not stop the recording if there is a ledger.
     pub events_file_error: Option<RecordError>,
@@ -84,7 +83,6 @@ impl Output {
         Ok(())
     }
 
-    /// Writes an event, and before it one that states what was lost.
     fn write(&mut self, body: &EventBody) -> Result<(), RecordError> {
         let now = Timestamp::now();
         let mut lines = String::new();
@@ -150,7 +148,6 @@ impl Losses {
         self.bytes
     }
 
-    /// Returns what to record about the losses.
     fn health(&self) -> Option<ShimHealth> {
         let events =
             (self.events > 0).then(|| format!("events that were not recorded: {} ({})", self.events, self.reason));
@@ -181,9 +178,7 @@ pub(super) struct OwnSpool {
 /// The lines that the store does not have yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Backlog {
-    /// The offset of the first line.
     pub(super) start: u64,
-    /// The offset after the last line.
     pub(super) end: u64,
     /// Offsets of different generations are of different contents.
     pub(super) generation: u64,

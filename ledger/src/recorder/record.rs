@@ -176,23 +176,19 @@ pub struct RecorderOptions {
     pub ledger: Option<LedgerLocation>,
     /// The folder in which events for a PostgreSQL database wait.
     pub state: StateFolder,
-    /// A file to which the same lines are appended.
     pub events_file: Option<Utf8PathBuf>,
     pub origin: EventOrigin,
     pub limits: BacklogLimits,
 }
 
-/// What all events of a source have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventOrigin {
     pub run_id: String,
     pub agent_id: String,
-    /// The kind of program that the agent runs in.
     pub client: AgentClient,
     pub env: WorkingEnvironment,
     /// The person or service on whose behalf the agent works.
     pub principal: Option<String>,
-    /// The job that the agent runs in.
     pub workload: Option<Workload>,
     pub source: EventSource,
 }
@@ -232,7 +228,6 @@ pub enum RecordError {
     Thread(#[source] std::io::Error),
 }
 
-/// The constant parts of the text of an event.
 #[derive(Debug)]
 pub(super) struct EventText {
     run_id: String,

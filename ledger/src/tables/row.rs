@@ -26,7 +26,6 @@ impl<'a> Row<'a> {
         &self.0[..table.key]
     }
 
-    /// Creates a row from the values of a query.
     pub(crate) fn from_cells(cells: Vec<Cell<'a>>) -> Self {
         Self(cells)
     }
@@ -74,7 +73,6 @@ pub(crate) struct Column {
     pub(crate) merge: Merge,
 }
 
-/// The type of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Text, compared byte by byte.
@@ -117,7 +115,6 @@ impl Column {
 }
 
 impl Table {
-    /// Returns the names of all columns, separated by commas.
     pub(crate) fn column_names(&self) -> String {
         let names: Vec<_> = self.columns.iter().map(|column| column.name).collect();
         names.join(", ")

@@ -171,7 +171,6 @@ impl Dialect {
     }
 }
 
-/// Returns the statement that creates a table if it does not exist.
 pub(crate) fn create_table(table: &Table, dialect: Dialect) -> String {
     let columns = table.columns.iter().map(|column| {
         // SQLite allows NULL in the columns of a primary key.
@@ -202,7 +201,6 @@ pub(crate) fn create_events(dialect: Dialect) -> String {
     )
 }
 
-/// Returns the statement that creates an index if it does not exist.
 pub(crate) fn create_index(index: &Index) -> String {
     let Index { name, table, columns } = index;
     format!("CREATE INDEX IF NOT EXISTS {name} ON {table} ({columns})")

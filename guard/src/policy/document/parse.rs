@@ -84,7 +84,6 @@ impl PolicyFile {
         }
     }
 
-    /// Compiles the parts of the file that are valid.
     pub(in crate::policy) fn compile(&self) -> CompiledPolicy {
         let Self { path, bytes } = self;
         if bytes.len() as u64 > MAX_POLICY_BYTES {

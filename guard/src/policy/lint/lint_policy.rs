@@ -68,7 +68,6 @@ fn finding(lint: &Lint, index: usize) -> RuleFinding {
     }
 }
 
-/// A rule that is enabled and has no errors.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LintedRule<'p> {
     pub(super) index: usize,
@@ -110,7 +109,6 @@ impl<'p> Linting<'p> {
         Self { document, mode, on_error, rules, invalid }
     }
 
-    /// True if a rule with errors is at one of these indexes.
     pub(super) fn has_invalid(&self, mut indexes: impl Iterator<Item = usize>) -> bool {
         !self.invalid.is_empty() && indexes.any(|index| self.invalid.contains(&index))
     }

@@ -35,7 +35,6 @@ pub struct Conditions {
 pub enum Match<'r> {
     Yes,
     No(Condition<'r>),
-    /// No condition is known to be not met, and this one is undecided.
     Undecided(Condition<'r>, Doubt),
 }
 
@@ -128,7 +127,6 @@ impl RiskClasses {
 }
 
 impl Conditions {
-    /// Checks the conditions that do not concern names.
     pub(crate) fn check(&self, call: &CallFacts<'_>, classes: &RiskClasses, cel: &mut CelInputs<'_>) -> Match<'_> {
         // Every condition is checked, even after one that is undecided: one that is known to be unmet decides, and needs no doubt.
         let mut undecided = None;
@@ -178,7 +176,6 @@ pub struct Range {
 }
 
 impl Range {
-    /// True if the range contains no number.
     pub fn is_empty(&self) -> bool {
         let (Some(min), Some(max)) = (&self.min, &self.max) else { return false };
         compare(min, max) == Some(Ordering::Greater)

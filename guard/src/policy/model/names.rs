@@ -11,7 +11,6 @@ pub const MAX_NAME_BYTES: usize = 1024;
 const MAX_PATTERN_SIZE: usize = 1 << 20;
 const MAX_SET_SIZE: usize = 16 << 20;
 
-/// Why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPattern {
     #[error(transparent)]

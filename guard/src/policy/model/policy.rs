@@ -14,7 +14,6 @@ use crate::identity::RunIdentity;
 /// The hash of a policy that is not from a file.
 const NO_HASH: &str = "none";
 
-/// A policy that was checked and compiled.
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub reference: PolicyRef,
@@ -66,7 +65,6 @@ impl Policy {
         }
     }
 
-    /// True if the policy comes from a file.
     pub fn is_loaded(&self) -> bool {
         // Without one, it is [`Policy::observe_only`].
         self.reference.policy_hash != NO_HASH
@@ -105,10 +103,8 @@ impl fmt::Display for RuleId {
 pub enum RuleKind {
     Allow,
     Deny,
-    /// Limits calls and cost.
     Budget,
     RateLimit,
-    /// Stops loops and failing tools.
     Breaker,
     Dedupe,
     Tag,
@@ -128,7 +124,6 @@ impl RuleKind {
     }
 }
 
-/// A rule that was checked and compiled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     pub id: RuleId,
@@ -155,16 +150,17 @@ impl Rule {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Allows the call, unless an earlier rule decided.
-    Allow { reason_code: String, message: Option<String> },
+    Allow {
+        reason_code: String,
+        message: Option<String>,
+    },
     /// Refuses the call, unless an earlier rule decided.
     Deny(Refusal),
     /// Refuses calls beyond a number or a cost.
     Budget(Budget),
-    /// Refuses calls that are too frequent.
     RateLimit(RateLimit),
     /// Refuses calls in a loop, or to tools that fail.
     Breaker(Breaker),
-    /// Refuses calls that repeat an earlier one.
     Dedupe(Dedupe),
     /// Adds risk classes, in lower case.
     Tag(Vec<String>),
@@ -189,7 +185,6 @@ pub struct Refusal {
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     Run,
-    /// Calls of one tool name, on any server.
     Tool,
     ServerTool,
 }
@@ -227,7 +222,6 @@ pub struct Breaker {
 /// A number of calls within a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerThreshold {
-    /// The number of calls at which the breaker trips.
     pub count: u64,
     pub window_ms: u64,
 }
@@ -261,10 +255,8 @@ pub struct WorkloadSelectors {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelSelector(pub Vec<String>);
 
-/// A selector that a run does not meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnmetSelector {
-    /// Its name, such as `workload.repo`.
     pub name: String,
     pub allowed: Vec<String>,
     pub value: Option<String>,
@@ -337,7 +329,6 @@ pub enum DenyAs {
     ToolResult,
 }
 
-/// The codes of JSON-RPC errors, by action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DenyCodes {
