@@ -10,7 +10,7 @@ use counterproof_store::line_log::{LineReader, LineWriter, LogState};
 use counterproof_store::write;
 use jiff::Timestamp;
 
-use super::record::{EventText, body_text, drop_previews};
+use super::record::{EventText, drop_previews};
 use super::{BacklogLimits, RecordError};
 use crate::event::{EventBody, ShimHealth};
 use crate::spool::{SpoolError, SpoolFolder};
@@ -90,10 +90,10 @@ impl Output {
         // In the same write, so that a reader who sees the event also sees what is missing before it.
         if let Some(health) = self.losses.health() {
             count += 1;
-            lines += &self.text.line(self.seq + count, now, &body_text(&EventBody::ShimHealth { health })?);
+            lines += &self.text.line(self.seq + count, now, &serde_json::to_string(&EventBody::ShimHealth { health })?);
         }
         count += 1;
-        lines += &self.text.line(self.seq + count, now, &body_text(body)?);
+        lines += &self.text.line(self.seq + count, now, &serde_json::to_string(body)?);
         if let Some(spool) = &mut self.spool {
             // The spool first: it is the one that must not lose an event.
             spool.append(&lines)?;

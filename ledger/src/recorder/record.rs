@@ -271,11 +271,6 @@ impl EventText {
     }
 }
 
-/// Serialises the fields that the type of an event adds.
-pub(super) fn body_text(body: &EventBody) -> Result<String, serde_json::Error> {
-    serde_json::to_string(body)
-}
-
 pub(super) fn drop_previews(body: &mut EventBody) -> bool {
     match body {
         EventBody::ToolCallStart { call } if call.preview.args_preview.is_some() => {
