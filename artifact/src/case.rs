@@ -1,11 +1,9 @@
 //! `<caseId>.json`: the result of one case, either the agent's answer or a runner failure.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::{
-    CaseId, Count, Event, Extra, FailureClass, Millis, ProposedAction, RunnerFailure, Sha256Digest, Side, Usage,
-};
+use crate::{CaseId, Count, Event, Extra, FailureClass, Millis, ProposedAction, RunnerFailure, Sha256Digest, Side};
 
 /// The field of a case document with the href of the stored request. The field is optional.
 pub const REQUEST_ASSET_HREF: &str = "request_asset_href";
@@ -234,5 +232,75 @@ impl From<Case> for CaseWire {
             }
         }
         wire
+    }
+}
+
+/// The tokens and the cost of a case. A number that the agent does not report is absent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// The tokens that the model read, including the cached ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<Count>,
+    /// The tokens that the model wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<Count>,
+    /// The input tokens that came from a cache; part of `input_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<Count>,
+    /// The cost in `currency`; zero or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// The currency of the cost, such as `USD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// A field that is absent, null, or a value, where each state has its own meaning.
+///
+/// Use it with `#[serde(default, skip_serializing_if = "Nullable::is_absent")]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Nullable<T> {
+    /// The field is missing: its writer made no statement.
+    #[default]
+    Absent,
+    /// The field is null: its writer states that there is no value.
+    Null,
+    /// The field has a value.
+    Value(T),
+}
+
+impl<T> Nullable<T> {
+    /// True where the field is missing.
+    pub const fn is_absent(&self) -> bool {
+        matches!(self, Nullable::Absent)
+    }
+
+    /// The value, if there is one.
+    pub const fn value(&self) -> Option<&T> {
+        match self {
+            Nullable::Value(value) => Some(value),
+            Nullable::Absent | Nullable::Null => None,
+        }
+    }
+}
+
+impl<T> From<Option<T>> for Nullable<T> {
+    fn from(option: Option<T>) -> Self {
+        option.map_or(Nullable::Null, Nullable::Value)
+    }
+}
+
+impl<T: Serialize> Serialize for Nullable<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value().serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Nullable<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::<T>::deserialize(deserializer).map(Nullable::from)
     }
 }

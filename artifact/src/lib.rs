@@ -19,30 +19,21 @@
 #![warn(missing_docs)]
 
 pub mod canonical;
-pub mod canonical_json;
 pub mod evaluation;
 pub mod exit;
-pub mod pointer;
 pub mod schema;
 
 mod action;
 mod case;
-mod case_ids;
 mod event;
-mod evidence;
 mod failure;
-mod grouped_digits;
 mod href;
-mod labels;
 mod manifest;
 mod name;
-mod nullable;
 mod number;
 mod run;
 mod share;
 mod side;
-mod sides;
-mod usage;
 mod visible_text;
 
 pub use action::{ProposedAction, RiskLevel};
@@ -50,23 +41,23 @@ pub use canonical::Sha256Digest;
 pub use case::{
     Answer, Attempt, AttemptOutcome, Case, CaseSchema, Content, ContentType, FinalOutput, Outcome, REQUEST_ASSET_HREF,
 };
-pub use case_ids::{CaseIds, derived_id};
+pub use name::{derived_id, CaseIds};
 pub use event::{Event, EventBody, FinalOutputEvent, Retrieval, ToolCall, ToolResult, ToolStatus};
-pub use evidence::{EvidenceRef, EvidenceTarget};
+pub use action::{EvidenceRef, EvidenceTarget};
 pub use exit::Exit;
 pub use failure::{FailureClass, FailureMeta, FailureMetaSchema, RunnerFailure};
-pub use grouped_digits::group_digits;
+pub use number::group_digits;
 pub use href::{Href, HrefError};
-pub use labels::{Labels, LabelsSchema};
+pub use run::{Labels, LabelsSchema};
 pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
 pub use name::{CaseId, NameError, RunId};
-pub use nullable::Nullable;
+pub use case::Nullable;
 pub use number::{Count, Millis, Quantity};
 pub use run::{Accepted, Backoff, Confirmation, Limits, PROGRAM, RetryPolicy, Run, RunSchema, ShardOf, Stats};
 pub use share::{Share, ShareError, ShareRangeError};
 pub use side::Side;
-pub use sides::Sides;
-pub use usage::Usage;
+pub use side::Sides;
+pub use case::Usage;
 pub use visible_text::{
     escape_invisible, harmless, into_visible, is_invisible, one_line, visible, with_causes, without_inline_commands,
 };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use camino::Utf8Path;
-use counterproof_artifact::canonical_json::canonical_hash;
+use counterproof_artifact::canonical::canonical_hash;
 use counterproof_guard::identity::RunIdentity;
 use counterproof_guard::policy::{Args, CallFacts, Engine, Policy};
 use counterproof_ledger::event::{AgentClient, Transport, WorkingEnvironment};

@@ -1,12 +1,9 @@
 //! `evaluation.json`: the result of a comparison as data. It contains no path and no time of the comparison: the same runs
 //! always give the same bytes.
 
-mod alignment;
-mod expectation;
-mod explanation;
+mod case_details;
 mod gate;
 mod repeats;
-mod usage;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,16 +11,16 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use alignment::{Alignment, Divergence, DivergenceKind, Operations};
-pub use expectation::{ExpectationResult, Judgement};
-pub use explanation::{CaseFinding, Cause, Cluster, Severity, SeverityLevel, SeverityShare};
+pub use case_details::{Alignment, Divergence, DivergenceKind, Operations};
+pub use case_details::{ExpectationResult, Judgement};
+pub use case_details::{CaseFinding, Cause, Cluster, Severity, SeverityLevel, SeverityShare};
 pub use gate::{Bound, Gate, GateOutcome, GateRule, GateScope, ReviewItem, RuleTest};
 pub use repeats::{
     CaseMeasure, CaseRepeats, DifferingPairs, MeasureCode, NoiseBasis, PlaceNoise, Rate, Repeats, ShownRuns,
     SuiteMeasure, Tier,
 };
 
-pub use usage::{CaseUsage, SideUsage, UsageCode, UsageMeasure, UsageMethod, UsageRatio};
+pub use gate::{CaseUsage, SideUsage, UsageCode, UsageMeasure, UsageMethod, UsageRatio};
 
 use crate::number::whole;
 use crate::run::point_in_time;

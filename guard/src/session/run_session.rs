@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use counterproof_artifact::canonical_json::canonical_hash;
+use counterproof_artifact::canonical::canonical_hash;
 use counterproof_ledger::event::{
     Action, CallEnd, CallError, CallId, CallRef, CallStart, CallStatus, DecisionRecord, ErrorClass, EventBody,
     Explanation, HintedCall, Mode, ProcessExit, ResultPreview, RunEnd, RunStart, RunStatus, RunSummary,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use counterproof_artifact::canonical_json::canonical_hash;
+use counterproof_artifact::canonical::canonical_hash;
 use counterproof_guard::policy::{DryRun, ObservedCalls, Policy, dry_run};
 use counterproof_ledger::event::{Action, Event};
 use serde_json::{Value, json};

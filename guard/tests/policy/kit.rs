@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use counterproof_artifact::Sha256Digest;
-use counterproof_artifact::canonical_json::canonical_hash;
+use counterproof_artifact::canonical::canonical_hash;
 use counterproof_guard::identity::RunIdentity;
 use counterproof_guard::mcp::read_sample;
 use counterproof_guard::policy::{Args, CallFacts, CallOutcome, Decision, Engine, Policy, RequestFacts, SampleCall};
