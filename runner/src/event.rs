@@ -8,7 +8,7 @@ use counterproof_artifact::{CaseId, FailureClass, RunId, Side};
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use crate::system::{Clock, Moment, whole_millis};
+use crate::environment::{whole_millis, Clock, Moment};
 
 /// An event with its time.
 #[derive(Debug, Clone, PartialEq)]

@@ -36,21 +36,20 @@
 // The interface that a program embeds.
 #![warn(missing_docs)]
 
+mod environment;
+mod body_sink;
 mod agent;
 mod attempt;
-mod digest;
 mod event;
 mod failure;
 mod folder;
 mod http;
 mod policy;
 mod process;
-mod received;
 mod record;
 mod reporter;
 mod run;
 mod settings;
-mod system;
 
 pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
@@ -72,4 +71,4 @@ pub use settings::{
     HeaderError, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
     TrustedCertificates,
 };
-pub use system::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};
+pub use environment::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};

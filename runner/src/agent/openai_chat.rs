@@ -6,8 +6,8 @@ use counterproof_artifact::Case;
 use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
-use super::options::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, document, messages, usage};
+use super::protocol::AgentOptions;
+use super::{answer, native, protocol, AnswerContext, ProtocolAdapter, RequestInput};
 use crate::failure::Fault;
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -32,13 +32,13 @@ impl ProtocolAdapter for OpenaiChat {
     fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let input = &request_input.case.input;
         let system = self.options.system_prompt.iter().map(|text| json!({"role": "system", "content": text}));
-        let list: Vec<_> = system.chain(messages::user_messages(input)).collect();
+        let list: Vec<_> = system.chain(protocol::user_messages(input)).collect();
         let case_fields = Map::from_iter([("messages".to_owned(), list.into())]);
         self.options.request(input, case_fields)
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
-        let fields = document::object(body)?;
+        let fields = native::object(body)?;
         answer::reject_errors(&fields)?;
         let Some(Value::Object(choice)) = fields.get("choices").and_then(|choices| choices.get(0)) else {
             return Err(unreadable("/choices/0", &Value::Null, "a choice with the agent's message"));
@@ -56,7 +56,7 @@ impl ProtocolAdapter for OpenaiChat {
         let mut extra_fields = Map::new();
         extra_fields.insert("protocol".to_owned(), "openai-chat".into());
         extra_fields.extend(answer::copy_fields(&fields, &COPIED_FIELDS));
-        extra_fields.extend(usage::from_openai(&fields));
+        extra_fields.extend(answer::from_openai(&fields));
         extra_fields.extend(answer::copy_fields(choice, &[("finish_reason", "finish_reason")]));
         if let Some(others) = fields["choices"].as_array().filter(|choices| choices.len() > 1) {
             extra_fields.insert("other_choices".to_owned(), others[1..].into());

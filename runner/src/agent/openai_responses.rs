@@ -6,8 +6,8 @@ use counterproof_artifact::Case;
 use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
-use super::options::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, document, messages, usage};
+use super::protocol::AgentOptions;
+use super::{answer, native, protocol, AnswerContext, ProtocolAdapter, RequestInput};
 use crate::failure::{Fault, Reason};
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -34,12 +34,12 @@ impl ProtocolAdapter for OpenaiResponses {
         if let Some(system) = &self.options.system_prompt {
             case_fields.insert("instructions".to_owned(), system.as_str().into());
         }
-        case_fields.insert("input".to_owned(), messages::user_messages(input).collect::<Vec<_>>().into());
+        case_fields.insert("input".to_owned(), protocol::user_messages(input).collect::<Vec<_>>().into());
         self.options.request(input, case_fields)
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
-        let fields = document::object(body)?;
+        let fields = native::object(body)?;
         answer::reject_errors(&fields)?;
         if let Some(status @ ("failed" | "cancelled" | "queued" | "in_progress")) =
             fields.get("status").and_then(Value::as_str)
@@ -62,7 +62,7 @@ impl ProtocolAdapter for OpenaiResponses {
         let mut extra_fields = Map::new();
         extra_fields.insert("protocol".to_owned(), "openai-responses".into());
         extra_fields.extend(answer::copy_fields(&fields, &COPIED_FIELDS));
-        extra_fields.extend(usage::from_openai(&fields));
+        extra_fields.extend(answer::from_openai(&fields));
         if let Some(reason) =
             fields.get("incomplete_details").map(|details| &details["reason"]).filter(|r| r.is_string())
         {

@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use counterproof_artifact::{AssetKind, CaseId, Extra, ManifestItem, Sha256Digest, Side};
+use counterproof_artifact::{AssetKind, Case, CaseId, Extra, ManifestItem, Outcome, Sha256Digest, Side};
 use counterproof_store::write::WriteError;
 use counterproof_store::{ASSETS_FOLDER, ReadError, RunReader, RunWriter};
+
+use crate::event::Counts;
+use crate::failure::Reason;
 
 /// Why the assets could not be salvaged.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +88,20 @@ fn owner(name: &str, side: Side, cases: &BTreeSet<CaseId>) -> Option<(CaseId, As
     // Other names start with a case id. Case ids may contain dots, so the longest match wins.
     let ends = name.rmatch_indices('.').map(|(at, _)| at);
     ends.filter_map(|at| known(&name[..at])).map(|case| (case, AssetKind::Other)).next()
+}
+
+pub(crate) fn counts_of(artifact: &Case) -> Counts {
+    let attempts = artifact.attempts.as_ref().map_or(0, Vec::len);
+    let failed = usize::from(matches!(artifact.outcome, Outcome::RunnerError(_)));
+    let skipped = usize::from(was_skipped(artifact));
+    let retried = usize::from(attempts > 1);
+    Counts { answered: 1 - failed, failed, retried, attempts, skipped, ..Counts::default() }
+}
+
+/// Reports whether the case was skipped because the agent looked down. It then counts as missing.
+pub(crate) fn was_skipped(artifact: &Case) -> bool {
+    let Outcome::RunnerError(failure) = &artifact.outcome else { return false };
+    failure.error_name.as_deref() == Some(Reason::NotRun.name())
 }
 
 #[cfg(test)]

@@ -1,14 +1,23 @@
 //! The configuration of the HTTP clients of one agent: no redirects, no built-in retries, and a proxy for remote hosts only.
 
-use std::sync::OnceLock;
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::http::{Extensions, Uri};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpInfo};
+use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, ClientBuilder};
+use reqwest::{Certificate, Client, ClientBuilder, Response};
+use tower::util::MapFutureLayer;
 
-use super::proxy::Proxy;
-use super::reused_connections::ReusedConnections;
-use crate::settings::{BaseUrl, ResolveRule, Settings};
+use crate::settings::{BaseUrl, ResolveRule, Secret, Settings};
 
 /// How long an unused connection is kept.
 const KEPT_FOR: Duration = Duration::from_secs(90);
@@ -110,4 +119,136 @@ fn install_tls_provider() {
     INSTALLED.get_or_init(|| {
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
+}
+
+/// The proxy of an agent.
+#[derive(Debug)]
+pub(super) struct Proxy {
+    credentials: Vec<Secret>,
+}
+
+impl Proxy {
+    /// Returns the proxy that the HTTP client takes for the agent, if there is one.
+    pub(super) fn of_system(base: &BaseUrl) -> Option<Self> {
+        let url: Uri = base.request_url("").as_str().parse().ok()?;
+        let proxy = Matcher::from_system().intercept(&url)?;
+        let basic = proxy.basic_auth().and_then(|header| header.to_str().ok());
+        Some(Self { credentials: basic.map(credentials).unwrap_or_default() })
+    }
+
+    /// Returns every text that could reveal the credentials. A proxy may echo them in an error page.
+    pub(super) fn credentials(&self) -> &[Secret] {
+        &self.credentials
+    }
+}
+
+/// Returns the secrets in the value of a `Proxy-Authorization` header: `Basic` and `user:password` in base64.
+fn credentials(header: &str) -> Vec<Secret> {
+    let encoded = header.trim_start_matches("Basic ").trim();
+    let plain = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    let password = plain.split_once(':').map_or("", |(_user, password)| password);
+    // The user name is no secret, and without a password it may be a common word.
+    let secrets = [encoded, &plain, password].map(str::to_owned);
+    let is_long_enough = |text: &String| text.len() >= counterproof_redaction::SHORTEST;
+    secrets.into_iter().filter(is_long_enough).map(Secret::from).collect()
+}
+
+tokio::task_local! {
+    /// The local address of the connection that the request of this task has opened.
+    ///
+    /// A request may open a connection and then use one that another request has left open in the meantime.
+    static OPENED: Cell<Option<SocketAddr>>;
+}
+
+/// The open connections that have answered a request, by their local address.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ReusedConnections(Arc<Mutex<HashSet<SocketAddr>>>);
+
+/// A request that failed before the head of a response.
+#[derive(Debug)]
+pub(super) struct SendFailure {
+    pub(super) error: reqwest::Error,
+    /// The request broke on a connection that another request had opened or used.
+    pub(super) on_reused_connection: bool,
+}
+
+impl ReusedConnections {
+    /// Observes which connections the client opens.
+    pub(super) fn observe(&self, builder: ClientBuilder) -> ClientBuilder {
+        let connections = self.clone();
+        builder.connector_layer(MapFutureLayer::new(move |connecting| note_opened(connections.clone(), connecting)))
+    }
+
+    /// Awaits the response to a request of a client that is observed.
+    pub(super) async fn send(
+        &self,
+        response: impl Future<Output = Result<Response, reqwest::Error>>,
+    ) -> Result<Response, SendFailure> {
+        let noted = async {
+            match response.await {
+                Ok(response) => {
+                    self.answered().extend(response.extensions().get::<HttpInfo>().map(HttpInfo::local_addr));
+                    Ok(response)
+                }
+                Err(error) => {
+                    let on_reused_connection = broken_connection(&error).is_some_and(|broken| self.is_reused(broken));
+                    Err(SendFailure { error, on_reused_connection })
+                }
+            }
+        };
+        OPENED.scope(Cell::new(None), noted).await
+    }
+
+    fn is_reused(&self, connection: SocketAddr) -> bool {
+        OPENED.with(Cell::get) != Some(connection) || self.answered().contains(&connection)
+    }
+
+    fn answered(&self) -> MutexGuard<'_, HashSet<SocketAddr>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn note_opened<C: Connection, E>(
+    connections: ReusedConnections,
+    connecting: impl Future<Output = Result<C, E>>,
+) -> Result<C, E> {
+    let connection = connecting.await?;
+    if let Some(address) = local_address(&connection.connected()) {
+        // An earlier connection may have had the same port.
+        connections.answered().remove(&address);
+        // Outside of `send`, the request is already under way on another connection.
+        let _ = OPENED.try_with(|opened| opened.set(Some(address)));
+    }
+    Ok(connection)
+}
+
+/// Returns the local address of the connection that broke while a request was sent or a response was awaited.
+fn broken_connection(error: &reqwest::Error) -> Option<SocketAddr> {
+    let causes = || std::iter::successors(error.source(), |error| (*error).source());
+    let connected = causes().find_map(|cause| cause.downcast_ref::<legacy::Error>()?.connect_info())?;
+    let cause = causes().find_map(|cause| cause.downcast_ref::<hyper::Error>())?;
+    // A response that is not HTTP is an answer, and a time-out may follow work that the agent has done.
+    if cause.is_parse() || cause.is_timeout() || cause.is_user() {
+        return None;
+    }
+    local_address(connected)
+}
+
+fn local_address(connected: &Connected) -> Option<SocketAddr> {
+    let mut extensions = Extensions::new();
+    connected.get_extras(&mut extensions);
+    extensions.get::<HttpInfo>().map(HttpInfo::local_addr)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_is_secret_in_each_of_its_forms() {
+        let secrets = credentials("Basic dXNlcjpwNHNzd29yZA==");
+        let texts: Vec<_> = secrets.iter().map(Secret::expose).collect();
+        assert_eq!(texts, ["dXNlcjpwNHNzd29yZA==", "user:p4ssword", "p4ssword"]);
+        assert!(credentials("Basic !").is_empty());
+    }
 }

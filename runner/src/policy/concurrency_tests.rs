@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::system::Jitter;
+use crate::environment::Jitter;
 
 /// An agent that answers `servers` requests at once, each within about `service` microseconds. It queues the others, and
 /// rejects a request if `reject_beyond` are in flight.

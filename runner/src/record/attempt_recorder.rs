@@ -2,22 +2,24 @@
 //!
 //! Retries and the completion of a case are decided elsewhere (`policy/retry.rs`, `run/case_runner.rs`).
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use counterproof_artifact::{Attempt, AttemptOutcome, Case, CaseId, Extra, Millis, Outcome, RunnerFailure, Side};
+use counterproof_artifact::{Attempt, AttemptOutcome, Case, CaseId, Extra, Millis, Nullable, Outcome, RunnerFailure, Side};
 use counterproof_redaction::{Applied, Redactor};
 use counterproof_store::RunWriter;
 use counterproof_store::write::WriteError;
+use counterproof_validation::locate::{self, DuplicateKey, DuplicateKeys};
 use serde_json::Value;
 
-use super::duplicate_keys::reject_duplicate_keys;
-use super::failure_document::RecordedFailure;
 use crate::agent::{AnswerContext, Protocol, ProtocolAdapter};
 use crate::attempt::FinishedAttempt;
-use crate::failure::{Fault, Reason};
-use crate::received::BodyBytes;
+use crate::body_sink::BodyBytes;
+use crate::event::FailureNote;
+use crate::failure::{Fault, Reason, Violation};
 use crate::settings::ByteLimits;
-use crate::system::whole_millis;
+use crate::environment::whole_millis;
+use super::failure_document::RecordedFailure;
 
 /// Records attempts in the folder of one run.
 pub(crate) struct AttemptRecorder {
@@ -167,5 +169,55 @@ pub(crate) fn artifact(
             outcome: Outcome::RunnerError(failure),
             extra: Extra::new(),
         },
+    }
+}
+
+/// Rejects a body with duplicate keys. Their meaning is undefined (RFC 8259, section 4).
+pub(super) fn reject_duplicate_keys(bytes: &[u8]) -> Result<(), Fault> {
+    let DuplicateKeys { listed, omitted } = locate::duplicate_keys(&String::from_utf8_lossy(bytes));
+    if listed.is_empty() {
+        return Ok(());
+    }
+    let reason = Reason::DuplicateKey;
+    let message = format!("the body contains {} duplicate keys", listed.len() + omitted);
+    let violation = |duplicate: DuplicateKey| Violation {
+        code: reason.name(),
+        pointer: duplicate.pointer,
+        message: "duplicate key".to_owned(),
+        expected: "unique keys".to_owned(),
+    };
+    Err(Fault { violations: listed.into_iter().map(violation).collect(), ..Fault::new(reason, message) })
+}
+
+/// The failure of a skipped case, as events report it.
+pub(crate) const SKIPPED: FailureNote =
+    FailureNote { class: Reason::NotRun.class(), name: Reason::NotRun.name(), status: None };
+
+/// Returns the artifact of a skipped case. The contract counts attempts from 1, so `attempt` is 1 although `attempts` is empty.
+pub(crate) fn skipped_case(recorder: &AttemptRecorder, case_id: CaseId, consecutive: NonZeroU32) -> Case {
+    let failures = if consecutive.get() == 1 { "failure" } else { "consecutive failures" };
+    let failure = RunnerFailure {
+        class: SKIPPED.class,
+        url: recorder.url.clone(),
+        attempt: 1_u64.into(),
+        timeout_ms: Some(recorder.timeout_ms.into()),
+        latency_ms: None,
+        status: None,
+        status_text: None,
+        error_name: Some(SKIPPED.name.to_owned()),
+        error_message: Some(format!("the case was not run: the agent looks down after {consecutive} {failures}")),
+        body_snippet: None,
+        full_body_saved_to: None,
+        full_body_meta_saved_to: Nullable::Null,
+        extra: Extra::new(),
+    };
+    Case {
+        case_id,
+        version: recorder.run.side(),
+        workflow_id: None,
+        attempts: Some(Vec::new()),
+        usage: None,
+        outcome: Outcome::RunnerError(failure),
+        extra: Extra::new(),
     }
 }

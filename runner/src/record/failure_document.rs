@@ -1,18 +1,18 @@
 //! The document of a failed attempt: the `runner_failure` of an artifact, with its evidence saved as assets.
 
-use counterproof_artifact::{CaseId, Extra, Nullable, RunnerFailure};
+use counterproof_artifact::{AssetKind, CaseId, Extra, Nullable, RunnerFailure};
 use counterproof_redaction::Applied;
+use counterproof_safe_run::Ending;
 use counterproof_store::write::WriteError;
 use serde_json::Value;
 
-use super::attempt_recorder::{AttemptRecorder, latency_ms};
-use super::program_failure;
-use super::saved_body::{AttemptRef, REDACTIONS_APPLIED};
 use crate::attempt::FinishedAttempt;
+use crate::body_sink::{BodyBytes, Extent, ProgramEnd};
 use crate::event::FailureNote;
 use crate::failure::Fault;
-use crate::policy::{FailedAttempt, retry_after};
-use crate::received::BodyBytes;
+use crate::policy::{retry_after, FailedAttempt};
+use super::attempt_recorder::{latency_ms, AttemptRecorder};
+use super::saved_body::{AttemptRef, REDACTIONS_APPLIED};
 
 /// An artifact lists at most this many violations, and counts the rest.
 const MAX_VIOLATIONS: usize = 20;
@@ -44,7 +44,7 @@ impl AttemptRecorder {
         };
         let mut extra = self.violations(fault, &mut applied);
         if let Some(program) = &attempt.exchange.program {
-            extra.extend(program_failure::save(program, self, attempt_ref, &mut applied)?);
+            extra.extend(save(program, self, attempt_ref, &mut applied)?);
         }
         // After all other parts: `applied` then names the rules that masked any of them.
         let message = self.redactor.text(&fault.message, &mut applied);
@@ -95,4 +95,30 @@ impl AttemptRecorder {
         }
         fields
     }
+}
+
+/// Returns the additional fields of the failure. Saves standard error as an asset unless it is empty.
+pub(super) fn save(
+    program: &ProgramEnd,
+    recorder: &AttemptRecorder,
+    AttemptRef { case_id, number, .. }: AttemptRef<'_>,
+    applied: &mut Applied,
+) -> Result<Extra, WriteError> {
+    let mut fields = Extra::new();
+    match program.ending {
+        Some(Ending::Exited(code)) => drop(fields.insert("exit_code".to_owned(), code.into())),
+        Some(Ending::Killed(signal)) => drop(fields.insert("signal".to_owned(), signal.into())),
+        None => {}
+    }
+    if !program.stderr.is_empty() {
+        let bytes = match program.stderr_extent {
+            Extent::Complete => recorder.redactor.bytes(&program.stderr, applied),
+            Extent::Truncated => recorder.redactor.truncated_bytes(&program.stderr, applied),
+        };
+        let extension = if std::str::from_utf8(&bytes).is_ok() { "txt" } else { "bin" };
+        let name = format!("{case_id}.attempt{number}.stderr.{extension}");
+        let saved = recorder.run.write_asset(&name, AssetKind::Other, Some(case_id), &bytes)?;
+        fields.insert("stderr_saved_to".to_owned(), saved.href.as_str().into());
+    }
+    Ok(fields)
 }

@@ -1,18 +1,20 @@
 //! `run.json`: the document before the first request, after a resume, and after the last request.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use camino::Utf8Path;
-use counterproof_artifact::{Confirmation, Extra, Run, RunSchema, Stats};
+use counterproof_artifact::{CaseId, Confirmation, Extra, Run, RunSchema, Sha256Digest, ShardOf, Stats};
+use counterproof_cases::CaseSpec;
 use counterproof_redaction::{Applied, Redactor};
+use serde_json::Value;
 
-use super::selection::Selection;
 use crate::agent::Protocol;
 use crate::event::Counts;
 use crate::folder::{absolute, relative};
-use crate::policy::Concurrency;
+use crate::policy::{Concurrency, RunShard};
 use crate::settings::{ConfirmationPlan, PhaseTimeouts, Settings, Target};
-use crate::system::{Checkout, Moment, whole_millis};
+use crate::environment::{whole_millis, Checkout, Moment};
 
 /// The field that marks a run that was stopped before its end.
 const INTERRUPTED: &str = "interrupted";
@@ -165,4 +167,96 @@ pub(crate) fn finished(run: Run, end: &RunEnd<'_>) -> Run {
         run.extra.insert(INTERRUPTED.to_owned(), true.into());
     }
     run
+}
+
+/// The selected cases of a run.
+pub(crate) struct Selection<'a> {
+    /// In the order of the cases file.
+    pub(crate) cases: Vec<&'a CaseSpec>,
+    pub(crate) digests: BTreeMap<CaseId, Sha256Digest>,
+    /// The digest over all cases of the run, those of other shards included.
+    pub(crate) digest: Sha256Digest,
+    pub(crate) shard: Option<ShardOf>,
+}
+
+impl<'a> Selection<'a> {
+    pub(crate) fn new(all: &'a [CaseSpec], shard: Option<&RunShard>) -> Self {
+        let all: Vec<_> = all.iter().map(|case| (case, of_case(case))).collect();
+        let digest = of_cases(all.iter().map(|(case, digest)| (&case.id, digest)));
+        let is_selected = |case: &CaseSpec| shard.is_none_or(|shard| shard.shard.contains(&case.id));
+        let selected: Vec<_> = all.iter().enumerate().filter(|(_, (case, _))| is_selected(case)).collect();
+        let shard = shard.map(|shard| ShardOf {
+            run_id: shard.run_id.clone(),
+            index: u64::from(shard.shard.index()).into(),
+            count: u64::from(shard.shard.count()).into(),
+            cases_total: all.len().into(),
+            positions: selected.iter().map(|(position, _)| (*position).into()).collect(),
+            extra: Extra::new(),
+        });
+        Self {
+            cases: selected.iter().map(|(_, (case, _))| *case).collect(),
+            digests: selected.iter().map(|(_, (case, digest))| (case.id.clone(), *digest)).collect(),
+            digest,
+            shard,
+        }
+    }
+}
+
+/// Returns the digest of a case's id and input. The order of keys in the cases file does not matter.
+pub(crate) fn of_case(case: &CaseSpec) -> Sha256Digest {
+    // JSON values and strings always serialise.
+    let input = serde_json::to_value(&case.input).unwrap_or_default();
+    Sha256Digest::from_bytes(format!("{}\n{}", case.id, sorted(input)).as_bytes())
+}
+
+/// Returns the digest of several cases in their order.
+pub(crate) fn of_cases<'a>(cases: impl IntoIterator<Item = (&'a CaseId, &'a Sha256Digest)>) -> Sha256Digest {
+    let lines: Vec<_> = cases.into_iter().map(|(id, digest)| format!("{id} {digest}\n")).collect();
+    Sha256Digest::from_bytes(lines.concat().as_bytes())
+}
+
+/// Returns the digest of a JSON value. The order of keys does not matter.
+pub(crate) fn of_value(value: Value) -> Sha256Digest {
+    Sha256Digest::from_bytes(sorted(value).to_string().as_bytes())
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut fields: Vec<_> = map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(fields.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cases(text: &str) -> Vec<CaseSpec> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = camino::Utf8Path::from_path(folder.path()).unwrap().join("cases.json");
+        counterproof_store::write::write(&path, text.as_bytes(), counterproof_store::write::Durability::Cached)
+            .unwrap();
+        counterproof_cases::load(&path).unwrap().cases
+    }
+
+    #[test]
+    fn only_the_id_and_the_input_count() {
+        let of = |text: &str| of_case(&cases(text)[0]);
+        let plain = of(r#"[{"id": "a", "input": {"user": "x", "context": {"p": 1, "q": [{"r": 2, "s": 3}]}}}]"#);
+        let same =
+            r#"[{"id": "a", "title": "t", "input": {"context": {"q": [{"s": 3, "r": 2}], "p": 1}, "user": "x"}}]"#;
+        assert_eq!(of(same), plain);
+        for other in [
+            r#"[{"id": "b", "input": {"user": "x", "context": {"p": 1, "q": [{"r": 2, "s": 3}]}}}]"#,
+            r#"[{"id": "a", "input": {"user": "x", "context": {"p": 2, "q": [{"r": 2, "s": 3}]}}}]"#,
+            r#"[{"id": "a", "input": {"user": "x"}}]"#,
+        ] {
+            assert_ne!(of(other), plain);
+        }
+    }
 }

@@ -6,17 +6,16 @@ use std::time::Duration;
 
 use counterproof_artifact::{Case, CaseId, REQUEST_ASSET_HREF};
 use counterproof_store::write::WriteError;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
-use super::agent_down::AgentDown;
 use crate::attempt::{AttemptContext, Transport};
+use crate::body_sink::BodyDestination;
+use crate::environment::{whole_millis, Clock, Interrupt, Jitter, Urgency};
 use crate::event::{EventKind, FailureNote, RunEvent};
 use crate::policy::{Decision, Pace, RetryPolicy, RetryTokens};
-use crate::received::BodyDestination;
-use crate::record::{AttemptRecorder, RecordedAttempt, RecordedFailure, SKIPPED, artifact, skipped_case};
+use crate::record::{artifact, skipped_case, AttemptRecorder, RecordedAttempt, RecordedFailure, SKIPPED};
 use crate::settings::AttemptLimits;
-use crate::system::{Clock, Interrupt, Jitter, Urgency, whole_millis};
 
 /// Runs cases. All cases of a run share it.
 pub(super) struct CaseRunner {
@@ -245,5 +244,28 @@ async fn on_blocking_thread<T: Send + 'static>(
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(error) => Err(WriteError { path: "the run folder".into(), source: std::io::Error::other(error) }),
         },
+    }
+}
+
+/// Set once by the scheduler when the circuit breaker opens, and never cleared. Case runners poll it and wait for it.
+#[derive(Debug, Default)]
+pub(crate) struct AgentDown(watch::Sender<Option<NonZeroU32>>);
+
+impl AgentDown {
+    /// Sets the flag with the number of consecutive failures that opened the circuit breaker.
+    pub(crate) fn set(&self, consecutive: NonZeroU32) {
+        self.0.send_replace(Some(consecutive));
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
+    /// Waits until the flag is set, and returns the number of consecutive failures.
+    pub(crate) async fn wait(&self) -> NonZeroU32 {
+        let mut flag = self.0.subscribe();
+        // An error would mean that the sender was dropped, but `self` owns it.
+        let consecutive = flag.wait_for(Option::is_some).await;
+        consecutive.ok().and_then(|consecutive| *consecutive).unwrap_or(NonZeroU32::MIN)
     }
 }

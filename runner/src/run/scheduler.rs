@@ -15,7 +15,7 @@ use crate::agent::RequestInput;
 use crate::event::{Counts, EventKind, Reporter, RunEvent};
 use crate::policy::CircuitBreaker;
 use crate::settings::Settings;
-use crate::system::Urgency;
+use crate::environment::Urgency;
 
 /// Skipped cases send no request, so this many are written at the same time.
 const CONCURRENT_SKIPS: usize = 16;

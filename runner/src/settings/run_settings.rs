@@ -7,14 +7,14 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use counterproof_artifact::{Limits, RunId, Side};
 
-use super::base_url::BaseUrl;
-use super::header::Header;
-use super::resolve_rule::ResolveRule;
-use super::secret::Secret;
-use super::target::Target;
-use super::trusted_certificates::TrustedCertificates;
 use crate::agent::{AgentOptions, Protocol};
 use crate::policy::{Concurrency, Rate, RetryPolicy, RunShard};
+use super::target::BaseUrl;
+use super::secret::Header;
+use super::target::ResolveRule;
+use super::secret::Secret;
+use super::target::Target;
+use super::target::TrustedCertificates;
 
 /// The options of a run. [`Settings::new`] fills in the defaults; change the fields as needed.
 #[derive(Debug, Clone)]
@@ -208,5 +208,29 @@ impl ByteLimits {
             max_payload_inline_bytes: Some(self.payload.into()),
             extra: [("max_answer_bytes".to_owned(), self.answer.into())].into_iter().collect(),
         }
+    }
+}
+
+/// The cap on configured time-outs. A longer one has no practical use, and the system's clocks cannot represent all of them.
+const MAX_TIMEOUT: Duration = Duration::from_hours(24 * 365);
+
+/// The time and size limits of one attempt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AttemptLimits {
+    /// From the first packet to the last byte.
+    pub(crate) timeout: Duration,
+    /// From the first packet to the response headers; never more than `timeout`.
+    pub(crate) first_byte: Duration,
+    /// The longest pause within the body.
+    pub(crate) idle: Duration,
+    pub(crate) bytes: ByteLimits,
+}
+
+impl AttemptLimits {
+    pub(crate) fn from_settings(settings: &Settings) -> Self {
+        let timeout = settings.timeout.min(MAX_TIMEOUT);
+        let PhaseTimeouts { first_byte, idle, .. } = settings.phases;
+        let first_byte = first_byte.map_or(timeout, |first_byte| first_byte.min(timeout));
+        Self { timeout, first_byte, idle: idle.min(MAX_TIMEOUT), bytes: settings.limits }
     }
 }

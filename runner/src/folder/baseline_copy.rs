@@ -5,13 +5,12 @@ use std::ops::Range;
 
 use camino::Utf8Path;
 use counterproof_artifact::{AssetKind, Sha256Digest, Side};
-use counterproof_store::confined_path;
 use counterproof_store::write::{self, Durability, TEMPORARY_PREFIX};
-use counterproof_store::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader};
+use counterproof_store::{confined_path, ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader};
 use counterproof_validation::locate;
 use serde_json::Value;
 
-use super::accept_error::AcceptError;
+use super::accept::AcceptError;
 
 /// Metadata of bodies is far smaller. A larger asset is copied without a look at its content.
 const META_UP_TO_BYTES: usize = 1024 * 1024;

@@ -1,28 +1,48 @@
-//! One exchange with an agent program: start it, write the request to its standard input, read the answer from its standard
-//! output. The recorder judges the answer.
-//!
-//! After the exchange no process of the program is left, on systems with process groups.
+//! The agent as a program that is started for each attempt.
 
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::pin::pin;
 
 use counterproof_safe_run::Ending;
 use counterproof_store::write::WriteError;
 use reqwest::header::HeaderMap;
+#[cfg(unix)]
+use supervised::{start, KillGuard};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout_at};
-
-use super::agent_program::{AgentProgram, ProcessEvent};
-#[cfg(unix)]
-use super::supervised::{KillGuard, start};
+use tokio::time::{timeout_at, Instant};
 #[cfg(not(unix))]
-use super::unsupervised::{KillGuard, start};
+use unsupervised::{start, KillGuard};
+
+use crate::body_sink::{is_file_shortage, AgentResponse, BodyDestination, BodySink, Exchange, Extent, ProgramEnd, ReceivedBody, SinkLimits};
 use crate::failure::{Fault, Reason};
-use crate::received::{
-    AgentResponse, BodyDestination, BodySink, Exchange, Extent, ProgramEnd, ReceivedBody, SinkLimits, is_file_shortage,
-};
-use crate::settings::AttemptLimits;
+use crate::settings::{AgentCommand, AttemptLimits};
+
+#[cfg(unix)]
+mod supervised;
+#[cfg(not(unix))]
+mod unsupervised;
+
+/// An agent program and its supervisor.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentProgram {
+    pub(crate) command: AgentCommand,
+    /// See [`Settings::supervisor`](crate::Settings::supervisor).
+    #[cfg_attr(not(unix), expect(dead_code, reason = "programs are supervised on Unix only"))]
+    pub(crate) supervisor: Option<PathBuf>,
+}
+
+/// An event of a running program.
+#[derive(Debug)]
+enum ProcessEvent {
+    /// A piece of standard output.
+    Stdout(Vec<u8>),
+    /// A piece of standard error.
+    Stderr(Vec<u8>),
+    /// The last event: how the program ended, or why it could not be started.
+    Ended(io::Result<Ending>),
+}
 
 /// How many pieces of output may be queued. Each is the result of one read.
 const QUEUED_PIECES: usize = 4;

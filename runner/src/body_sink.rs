@@ -1,15 +1,14 @@
-//! The destination of decoded body bytes: memory while they may be an answer, then a redacted file without a name.
-//!
-//! The recorder gives the file its name, or parses the bytes in memory.
+//! What an agent sent, independent of the transport: `http` and `process` read the bytes, this module bounds and stores them,
+//! in memory or in a redacted file. Nothing here reads from a connection or a pipe.
 
+use std::error::Error;
 use std::io::{self, Write};
 
 use counterproof_redaction::{Applied, RedactingStream, Redactor};
-use counterproof_store::RunWriter;
-use counterproof_store::UnnamedAsset;
 use counterproof_store::write::WriteError;
+use counterproof_store::{RunWriter, UnnamedAsset};
 
-use super::text_check::TextCheck;
+pub(crate) use crate::attempt::{AgentResponse, Exchange, ProgramEnd, ReceivedBody};
 
 /// The maximum ratio of decoded to encoded bytes. A higher one is a decompression bomb.
 const MAX_RATIO: u64 = 100;
@@ -193,5 +192,96 @@ impl Write for BodySink<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// The error number of EMFILE on all Unix systems: this process has too many open files.
+const PROCESS_LIMIT: i32 = 24;
+
+/// The error number of ENFILE on all Unix systems: the system has too many open files.
+const SYSTEM_LIMIT: i32 = 23;
+
+/// Returns true if a lack of file descriptors caused the error.
+pub(crate) fn is_file_shortage(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| (*error).source())
+        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(is_in_io_error))
+}
+
+/// An I/O error may wrap another one, which `source` skips.
+fn is_in_io_error(error: &io::Error) -> bool {
+    let is_inner = || error.get_ref().and_then(|inner| inner.downcast_ref()).is_some_and(is_in_io_error);
+    cfg!(unix) && (matches!(error.raw_os_error(), Some(PROCESS_LIMIT | SYSTEM_LIMIT)) || is_inner())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_is_found_below_other_errors() {
+        for number in [PROCESS_LIMIT, SYSTEM_LIMIT] {
+            let error = io::Error::from_raw_os_error(number);
+            assert!(is_file_shortage(&io::Error::other(io::Error::other(error))));
+        }
+        assert!(!is_file_shortage(&io::Error::from(io::ErrorKind::ConnectionRefused)));
+    }
+}
+
+/// Decides whether a byte stream is UTF-8.
+#[derive(Debug, Default)]
+pub(super) struct TextCheck {
+    /// An incomplete character at the end of the input so far: at most three bytes.
+    incomplete: Vec<u8>,
+    invalid: bool,
+}
+
+impl TextCheck {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let mut bytes = bytes;
+        while !self.invalid && !self.incomplete.is_empty() && !bytes.is_empty() {
+            self.incomplete.push(bytes[0]);
+            bytes = &bytes[1..];
+            match std::str::from_utf8(&self.incomplete) {
+                Ok(_) => self.incomplete.clear(),
+                Err(error) => self.invalid = error.error_len().is_some(),
+            }
+        }
+        if self.invalid || bytes.is_empty() {
+            return;
+        }
+        if let Err(error) = std::str::from_utf8(bytes) {
+            self.invalid = error.error_len().is_some();
+            self.incomplete.extend_from_slice(&bytes[error.valid_up_to()..]);
+        }
+    }
+
+    pub(super) fn is_text(&self) -> bool {
+        !self.invalid && self.incomplete.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_text(pieces: &[&[u8]]) -> bool {
+        let mut check = TextCheck::default();
+        for piece in pieces {
+            check.push(piece);
+        }
+        check.is_text()
+    }
+
+    #[test]
+    fn pieces_may_split_characters_anywhere() {
+        let text = "aé€😀z".as_bytes();
+        for cut in 0..=text.len() {
+            for other in cut..=text.len() {
+                assert!(is_text(&[&text[..cut], &text[cut..other], &text[other..]]), "{cut} {other}");
+            }
+        }
+        assert!(!is_text(&[b"a\xff", b"b"]));
+        assert!(!is_text(&[b"a\xc3", b"b"]));
+        assert!(!is_text(&[b"a\xc3"]));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{href, CaseId, Labels, LabelsSchema};
-use counterproof_store::{LABELS_FILE, read_file};
+use counterproof_store::{read_file, LABELS_FILE};
 use counterproof_validation::locate;
 use serde_json::{Map, Value};
 
