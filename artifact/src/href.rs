@@ -1,6 +1,5 @@
 //! Links between the files of a folder that cannot leave the folder.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -97,33 +96,6 @@ impl fmt::Display for Href {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-/// Escapes a key for use as a segment of a pointer.
-///
-/// ```
-/// assert_eq!(escape("a/b~c"), "a~1b~0c");
-/// ```
-pub fn escape(key: &str) -> Cow<'_, str> {
-    if key.contains(['~', '/']) { Cow::Owned(key.replace('~', "~0").replace('/', "~1")) } else { Cow::Borrowed(key) }
-}
-
-/// Appends a key of an object or an index of an array to a pointer.
-pub fn push(pointer: &mut String, key: &str) {
-    pointer.push('/');
-    pointer.push_str(&escape(key));
-}
-
-/// Returns the pointer to a key of the value that `pointer` names.
-///
-/// ```
-/// assert_eq!(child("/cases", "a/b"), "/cases/a~1b");
-/// ```
-pub fn child(pointer: &str, key: &str) -> String {
-    let mut child = String::with_capacity(pointer.len() + key.len() + 1);
-    child.push_str(pointer);
-    push(&mut child, key);
-    child
 }
 
 #[cfg(test)]

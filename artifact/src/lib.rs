@@ -31,33 +31,34 @@ mod href;
 mod manifest;
 mod name;
 mod number;
+pub mod pointer;
 mod run;
 mod share;
 mod side;
 mod visible_text;
 
+pub use action::{EvidenceRef, EvidenceTarget};
 pub use action::{ProposedAction, RiskLevel};
 pub use canonical::Sha256Digest;
+pub use case::Nullable;
+pub use case::Usage;
 pub use case::{
     Answer, Attempt, AttemptOutcome, Case, CaseSchema, Content, ContentType, FinalOutput, Outcome, REQUEST_ASSET_HREF,
 };
-pub use name::{derived_id, CaseIds};
 pub use event::{Event, EventBody, FinalOutputEvent, Retrieval, ToolCall, ToolResult, ToolStatus};
-pub use action::{EvidenceRef, EvidenceTarget};
 pub use exit::Exit;
 pub use failure::{FailureClass, FailureMeta, FailureMetaSchema, RunnerFailure};
-pub use number::group_digits;
 pub use href::{Href, HrefError};
-pub use run::{Labels, LabelsSchema};
 pub use manifest::{AssetKind, Manifest, ManifestItem, ManifestSchema};
 pub use name::{CaseId, NameError, RunId};
-pub use case::Nullable;
+pub use name::{CaseIds, derived_id};
+pub use number::group_digits;
 pub use number::{Count, Millis, Quantity};
 pub use run::{Accepted, Backoff, Confirmation, Limits, PROGRAM, RetryPolicy, Run, RunSchema, ShardOf, Stats};
+pub use run::{Labels, LabelsSchema};
 pub use share::{Share, ShareError, ShareRangeError};
 pub use side::Side;
 pub use side::Sides;
-pub use case::Usage;
 pub use visible_text::{
     escape_invisible, harmless, into_visible, is_invisible, one_line, visible, with_causes, without_inline_commands,
 };

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CaseId, Sha256Digest};
+use crate::Sha256Digest;
 
 /// Longest id in bytes: leaves room for every suffix below the common limit of 255 bytes for a file name.
 const MAX_BYTES: usize = 128;

@@ -1,6 +1,6 @@
 //! Typed access to the fields of an object. A field of the wrong type becomes a [`Problem`] with its position.
 
-use counterproof_artifact::href;
+use counterproof_artifact::pointer;
 use counterproof_validation::json_schema::JsonSchema;
 use counterproof_validation::nearest;
 use serde_json::{Map, Value};
@@ -81,7 +81,7 @@ impl<'l, 'd> Fields<'l, 'd> {
                 return None;
             }
         };
-        let (pointer, prefix) = (href::child(&self.pointer, key), format!("{}{key}.", self.prefix));
+        let (pointer, prefix) = (pointer::child(&self.pointer, key), format!("{}{key}.", self.prefix));
         Some(Fields { map, pointer, prefix, log: self.log })
     }
 
@@ -127,7 +127,7 @@ impl<'l, 'd> Fields<'l, 'd> {
             match item {
                 Value::String(text) => strings.push(text),
                 other => {
-                    let pointer = format!("{}/{index}", href::child(&self.pointer, key));
+                    let pointer = format!("{}/{index}", pointer::child(&self.pointer, key));
                     let message = mismatch(&format!("{}{key}[{index}]", self.prefix), &other, "a string");
                     self.log.error(&pointer, message, remedy(&other, "a string"));
                 }
@@ -147,10 +147,10 @@ impl<'l, 'd> Fields<'l, 'd> {
             match expect::parse(item) {
                 Ok(expression) => expressions.push(expression),
                 Err(invalid) => {
-                    let mut pointer = format!("{}/{index}", href::child(&self.pointer, key));
+                    let mut pointer = format!("{}/{index}", pointer::child(&self.pointer, key));
                     let mut name = format!("{}{key}[{index}]", self.prefix);
                     if let Some(field) = invalid.field {
-                        pointer = href::child(&pointer, field);
+                        pointer = pointer::child(&pointer, field);
                         name = format!("{name}.{field}");
                     }
                     self.log.invalid_expect(&pointer, &name, invalid);
@@ -167,12 +167,12 @@ impl<'l, 'd> Fields<'l, 'd> {
                 Ok(compiled) => {
                     if let Some(reason) = compiled.too_costly() {
                         let message = format!("`{}{key}` is always undecided: {reason}", self.prefix);
-                        self.log.warn(&href::child(&self.pointer, key), message, "simplify the schema");
+                        self.log.warn(&pointer::child(&self.pointer, key), message, "simplify the schema");
                     }
                     Some(fitted(schema))
                 }
                 Err(error) => {
-                    let pointer = format!("{}{}", href::child(&self.pointer, key), error.pointer);
+                    let pointer = format!("{}{}", pointer::child(&self.pointer, key), error.pointer);
                     let message = format!("`{}{key}`: {error}", self.prefix);
                     self.log.error(&pointer, message, "correct the schema at this position");
                     None
@@ -198,7 +198,7 @@ impl<'l, 'd> Fields<'l, 'd> {
 
     /// Reports an invalid value of a field, which may already be read.
     pub(crate) fn invalid(&mut self, key: &str, message: impl Into<String>, remedy: impl Into<String>) {
-        self.log.error(&href::child(&self.pointer, key), message, remedy);
+        self.log.error(&pointer::child(&self.pointer, key), message, remedy);
     }
 
     /// Returns the remaining fields.
@@ -214,7 +214,7 @@ impl<'l, 'd> Fields<'l, 'd> {
                 None => format!("known names: {}", known.join(", ")),
             };
             let message = format!("`{}{key}` is not a known {what} and is not evaluated", self.prefix);
-            self.log.warn(&href::child(&self.pointer, key), message, remedy);
+            self.log.warn(&pointer::child(&self.pointer, key), message, remedy);
         }
         self.rest()
     }
@@ -224,7 +224,7 @@ impl<'l, 'd> Fields<'l, 'd> {
         for key in self.map.keys() {
             if let Some(near) = nearest(key, known) {
                 let message = format!("`{}{key}` is not a known field; it is stored but not used", self.prefix);
-                self.log.warn(&href::child(&self.pointer, key), message, format!("did you mean `{near}`?"));
+                self.log.warn(&pointer::child(&self.pointer, key), message, format!("did you mean `{near}`?"));
             }
         }
         self.rest()
@@ -232,7 +232,7 @@ impl<'l, 'd> Fields<'l, 'd> {
 
     fn type_mismatch<T>(&mut self, key: &str, found: &Value, expected: &str) -> Option<T> {
         let message = mismatch(&format!("{}{key}", self.prefix), found, expected);
-        self.log.error(&href::child(&self.pointer, key), message, remedy(found, expected));
+        self.log.error(&pointer::child(&self.pointer, key), message, remedy(found, expected));
         None
     }
 }

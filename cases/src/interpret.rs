@@ -1,7 +1,7 @@
 //! Interprets a document as a list of cases. Unique ids are checked later, over all files.
 
 use counterproof_artifact::CaseId;
-use counterproof_artifact::href;
+use counterproof_artifact::pointer;
 use serde_json::{Map, Value};
 
 use crate::document::Document;
@@ -43,7 +43,7 @@ pub(crate) fn interpret(document: &Document, value: Value) -> Interpreted {
                 Some(key) => {
                     let message = format!("the list of cases is named `{key}`; expected `cases`");
                     let mut log = ProblemLog::new(document, None);
-                    log.error(&href::child("", key), message, "rename it to `cases`");
+                    log.error(&pointer::child("", key), message, "rename it to `cases`");
                     found.errors.append(&mut log.errors);
                     return found;
                 }
@@ -56,7 +56,7 @@ pub(crate) fn interpret(document: &Document, value: Value) -> Interpreted {
         }
     };
     for (index, item) in items.into_iter().enumerate() {
-        let pointer = parent.as_ref().map(|parent| href::child(parent, &index.to_string())).unwrap_or_default();
+        let pointer = parent.as_ref().map(|parent| pointer::child(parent, &index.to_string())).unwrap_or_default();
         let Value::Object(map) = item else {
             let mut log = ProblemLog::new(document, None);
             let message = format!("found {}; expected a case, which is an object", describe(&item));

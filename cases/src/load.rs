@@ -6,7 +6,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
-use counterproof_artifact::href;
+use counterproof_artifact::pointer;
 use counterproof_store::read_file;
 use counterproof_validation::{Position, nearest};
 use walkdir::{DirEntry, WalkDir};
@@ -104,7 +104,7 @@ pub fn locate(path: &Utf8Path, max_file_bytes: usize) -> Result<Vec<CaseLocation
         }
         for (document, value) in parse(&file, format, bytes).flatten() {
             for (case, pointer) in interpret(&document, value).cases {
-                let position = document.position(&href::child(&pointer, "id"), Part::Value);
+                let position = document.position(&pointer::child(&pointer, "id"), Part::Value);
                 let location =
                     |position: Position| CaseLocation { id: case.id, file: file.clone(), line: position.line };
                 locations.extend(position.map(location));
@@ -150,7 +150,7 @@ impl UsedIds {
             )
         };
         let mut log = ProblemLog::new(&documents[documents.len() - 1], Some(id.to_string()));
-        log.error(&href::child(&pointer, "id"), message, "change one of the two ids");
+        log.error(&pointer::child(&pointer, "id"), message, "change one of the two ids");
         Err(Box::new(log.errors.remove(0)))
     }
 }

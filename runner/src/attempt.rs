@@ -7,14 +7,14 @@ use counterproof_store::write::WriteError;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 
+use super::body_sink::{BodyBytes, Extent, SinkLimits};
+use crate::body_sink::BodyDestination;
+use crate::environment::{Clock, Moment};
 use crate::failure::{Fault, Reason};
 use crate::http::{AgentClient, ClientError, Connection};
 use crate::policy::Signal;
 use crate::process::AgentProgram;
-use crate::body_sink::BodyDestination;
 use crate::settings::{AttemptLimits, Secret, Settings, Target};
-use crate::environment::{Clock, Moment};
-use super::body_sink::{BodyBytes, Extent, SinkLimits};
 
 /// How long to wait until files may be available again.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);

@@ -8,8 +8,6 @@ use counterproof_redaction::{Applied, RedactingStream, Redactor};
 use counterproof_store::write::WriteError;
 use counterproof_store::{RunWriter, UnnamedAsset};
 
-pub(crate) use crate::attempt::{AgentResponse, Exchange, ProgramEnd, ReceivedBody};
-
 /// The maximum ratio of decoded to encoded bytes. A higher one is a decompression bomb.
 const MAX_RATIO: u64 = 100;
 
@@ -213,20 +211,6 @@ fn is_in_io_error(error: &io::Error) -> bool {
     cfg!(unix) && (matches!(error.raw_os_error(), Some(PROCESS_LIMIT | SYSTEM_LIMIT)) || is_inner())
 }
 
-#[cfg(all(test, unix))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shortage_is_found_below_other_errors() {
-        for number in [PROCESS_LIMIT, SYSTEM_LIMIT] {
-            let error = io::Error::from_raw_os_error(number);
-            assert!(is_file_shortage(&io::Error::other(io::Error::other(error))));
-        }
-        assert!(!is_file_shortage(&io::Error::from(io::ErrorKind::ConnectionRefused)));
-    }
-}
-
 /// Decides whether a byte stream is UTF-8.
 #[derive(Debug, Default)]
 pub(super) struct TextCheck {
@@ -283,5 +267,19 @@ mod tests {
         assert!(!is_text(&[b"a\xff", b"b"]));
         assert!(!is_text(&[b"a\xc3", b"b"]));
         assert!(!is_text(&[b"a\xc3"]));
+    }
+}
+
+#[cfg(all(test, unix))]
+mod file_shortage_tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_is_found_below_other_errors() {
+        for number in [PROCESS_LIMIT, SYSTEM_LIMIT] {
+            let error = io::Error::from_raw_os_error(number);
+            assert!(is_file_shortage(&io::Error::other(io::Error::other(error))));
+        }
+        assert!(!is_file_shortage(&io::Error::from(io::ErrorKind::ConnectionRefused)));
     }
 }

@@ -8,7 +8,7 @@ use counterproof_artifact::{CaseId, FailureClass, RunId, Side};
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use crate::environment::{whole_millis, Clock, Moment};
+use crate::environment::{Clock, Moment, whole_millis};
 
 /// An event with its time.
 #[derive(Debug, Clone, PartialEq)]

@@ -36,10 +36,10 @@
 // The interface that a program embeds.
 #![warn(missing_docs)]
 
-mod environment;
-mod body_sink;
 mod agent;
 mod attempt;
+mod body_sink;
+mod environment;
 mod event;
 mod failure;
 mod folder;
@@ -52,6 +52,7 @@ mod run;
 mod settings;
 
 pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
+pub use environment::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
 pub use failure::Reason;
 pub use folder::{
@@ -71,4 +72,3 @@ pub use settings::{
     HeaderError, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
     TrustedCertificates,
 };
-pub use environment::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};

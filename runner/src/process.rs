@@ -8,14 +8,15 @@ use counterproof_safe_run::Ending;
 use counterproof_store::write::WriteError;
 use reqwest::header::HeaderMap;
 #[cfg(unix)]
-use supervised::{start, KillGuard};
+use supervised::{KillGuard, start};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
-use tokio::time::{timeout_at, Instant};
+use tokio::time::{Instant, timeout_at};
 #[cfg(not(unix))]
-use unsupervised::{start, KillGuard};
+use unsupervised::{KillGuard, start};
 
-use crate::body_sink::{is_file_shortage, AgentResponse, BodyDestination, BodySink, Exchange, Extent, ProgramEnd, ReceivedBody, SinkLimits};
+use crate::attempt::{AgentResponse, Exchange, ProgramEnd, ReceivedBody};
+use crate::body_sink::{BodyDestination, BodySink, Extent, SinkLimits, is_file_shortage};
 use crate::failure::{Fault, Reason};
 use crate::settings::{AgentCommand, AttemptLimits};
 

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use counterproof_artifact::RunId;
 use serde::Serialize;
 
-use crate::event::{EventKind, Reporter, RunEvent};
 use crate::environment::whole_millis;
+use crate::event::{EventKind, Reporter, RunEvent};
 
 /// Writes every event as a line of JSON.
 #[derive(Debug)]
@@ -144,8 +144,8 @@ mod tests {
     use jiff::Timestamp;
     use serde_json::Value;
 
-    use crate::event::{Counts, FailureNote};
     use super::*;
+    use crate::event::{Counts, FailureNote};
 
     /// One event of each kind, with all fields set.
     fn events() -> Vec<RunEvent> {
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_docs_contain_a_line_of_each_event() {
-        let docs = include_str!("../../../docs/events.md");
+        let docs = include_str!("../../docs/events.md");
         for line in written() {
             assert!(docs.contains(&format!("\n{line}\n")), "docs/events.md has no line\n{line}");
         }

@@ -29,7 +29,7 @@ impl CaseList {
     /// changes it.
     pub fn open(path: &Utf8Path) -> Result<Self, CaseListError> {
         let lock_path = path.with_file_name(format!(".{}.lock", path.file_name().unwrap_or_default()));
-        let lock = FileLock::acquire_within(&lock_path, LOCK_TIME)
+        let lock = FileLock::lock_within(&lock_path, LOCK_TIME)
             .map_err(|source| CaseListError::Lock { path: path.to_owned(), source })?;
         let lock = lock.ok_or_else(|| CaseListError::Locked(path.to_owned()))?;
         Ok(Self { path: path.to_owned(), cases: read(path)?, is_changed: false, _lock: lock })

@@ -27,25 +27,25 @@ impl FileLock {
     ///
     /// Some network file systems have no locks. There the lock protects nothing, because refusing to work would be worse than
     /// working unprotected.
-    pub fn try_acquire(path: &Utf8Path) -> io::Result<Option<Self>> {
+    pub fn try_lock(path: &Utf8Path) -> io::Result<Option<Self>> {
         loop {
             #[expect(clippy::disallowed_methods, reason = "the file has no content that could be torn")]
             let file = OpenOptions::new().create(true).truncate(false).write(true).read(true).open(path)?;
-            match lock(&file, path)? {
-                Attempt::Locked => return Ok(Some(Self::shared(path, Some(file)))),
-                Attempt::Held => return Ok(None),
-                Attempt::Failed => return Ok(Some(Self::shared(path, None))),
-                Attempt::Removed => {}
+            match try_lock(&file, path)? {
+                LockAttempt::Locked => return Ok(Some(Self::shared(path, Some(file)))),
+                LockAttempt::Busy => return Ok(None),
+                LockAttempt::Failed => return Ok(Some(Self::shared(path, None))),
+                LockAttempt::Removed => {}
             }
         }
     }
 
-    /// Locks the file as [`FileLock::try_acquire`] does, and waits for another process that holds the lock. Returns `None` where
+    /// Locks the file as [`FileLock::try_lock`] does, and waits for another process that holds the lock. Returns `None` where
     /// it still holds the lock at the end of the time.
-    pub fn acquire_within(path: &Utf8Path, time: Duration) -> io::Result<Option<Self>> {
+    pub fn lock_within(path: &Utf8Path, time: Duration) -> io::Result<Option<Self>> {
         let start = Instant::now();
         loop {
-            let lock = Self::try_acquire(path)?;
+            let lock = Self::try_lock(path)?;
             if lock.is_some() || start.elapsed() >= time {
                 return Ok(lock);
             }
@@ -59,17 +59,17 @@ impl FileLock {
 
     /// Creates and locks a file with a name that no other process uses. Fails with `AlreadyExists` where the file exists, or
     /// where another process has locked or removed it, because it looked for leftovers at that moment.
-    pub(crate) fn create_new(path: &Utf8Path) -> io::Result<Self> {
+    pub(crate) fn lock_new(path: &Utf8Path) -> io::Result<Self> {
         #[expect(clippy::disallowed_methods, reason = "the file has no content that could be torn")]
         let file = OpenOptions::new().create_new(true).write(true).read(true).open(path)?;
         Self::of_new(file, path).ok_or_else(|| io::ErrorKind::AlreadyExists.into())
     }
 
     fn of_new(file: File, path: &Utf8Path) -> Option<Self> {
-        let file = match lock(&file, path) {
-            Ok(Attempt::Locked) => Some(file),
-            Ok(Attempt::Held | Attempt::Removed) => return None,
-            Ok(Attempt::Failed) | Err(_) => None,
+        let file = match try_lock(&file, path) {
+            Ok(LockAttempt::Locked) => Some(file),
+            Ok(LockAttempt::Busy | LockAttempt::Removed) => return None,
+            Ok(LockAttempt::Failed) | Err(_) => None,
         };
         Some(Self { path: path.to_owned(), file, is_name_unique: true })
     }
@@ -84,15 +84,15 @@ impl FileLock {
 /// looked for leftovers before the lock was taken.
 ///
 /// A file that cannot be locked is used without a lock, like every lock on a file system without locks.
-pub(crate) fn lock_new(file: &File, path: &Utf8Path) -> bool {
-    !matches!(lock(file, path), Ok(Attempt::Held | Attempt::Removed))
+pub(crate) fn lock_new_file(file: &File, path: &Utf8Path) -> bool {
+    !matches!(try_lock(file, path), Ok(LockAttempt::Busy | LockAttempt::Removed))
 }
 
 /// Removes a file unless a living process holds its lock, or the file system has no locks. Returns whether it was removed.
 pub(crate) fn remove_unless_locked(path: &Utf8Path) -> io::Result<bool> {
     #[expect(clippy::disallowed_methods, reason = "writes nothing; some systems lock only files open for writing")]
     let file = OpenOptions::new().write(true).read(true).open(path)?;
-    let is_dead = matches!(lock(&file, path)?, Attempt::Locked);
+    let is_dead = matches!(try_lock(&file, path)?, LockAttempt::Locked);
     if is_dead {
         // While the lock is held, so that no process uses the file as its own.
         std::fs::remove_file(path)?;
@@ -101,10 +101,10 @@ pub(crate) fn remove_unless_locked(path: &Utf8Path) -> io::Result<bool> {
 }
 
 /// The outcome of an attempt to lock a file.
-pub(crate) enum Attempt {
+pub(crate) enum LockAttempt {
     Locked,
     /// Another process holds the lock.
-    Held,
+    Busy,
     /// The file was renamed or removed before it was locked. A lock on it excludes no other process.
     Removed,
     /// The file system has no locks, or none at this time: network file systems report this with several errors.
@@ -112,12 +112,12 @@ pub(crate) enum Attempt {
 }
 
 /// Tries to lock an open file.
-pub(crate) fn lock(file: &File, path: &Utf8Path) -> io::Result<Attempt> {
+pub(crate) fn try_lock(file: &File, path: &Utf8Path) -> io::Result<LockAttempt> {
     match file.try_lock() {
-        Ok(()) if is_at(file, path)? => Ok(Attempt::Locked),
-        Ok(()) => Ok(Attempt::Removed),
-        Err(TryLockError::WouldBlock) => Ok(Attempt::Held),
-        Err(TryLockError::Error(_)) => Ok(Attempt::Failed),
+        Ok(()) if is_at(file, path)? => Ok(LockAttempt::Locked),
+        Ok(()) => Ok(LockAttempt::Removed),
+        Err(TryLockError::WouldBlock) => Ok(LockAttempt::Busy),
+        Err(TryLockError::Error(_)) => Ok(LockAttempt::Failed),
     }
 }
 
@@ -170,17 +170,17 @@ mod tests {
     fn a_file_that_cannot_be_locked_is_used_without_a_lock() {
         let folder = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(folder.path()).unwrap().join("lock");
-        assert!(matches!(lock(&without_lock(&path), &path), Ok(Attempt::Failed)));
+        assert!(matches!(try_lock(&without_lock(&path), &path), Ok(LockAttempt::Failed)));
     }
 
     #[test]
-    fn a_lock_is_acquired_once_its_holder_drops_it() {
+    fn a_file_is_locked_once_its_holder_drops_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(folder.path()).unwrap().join("lock");
-        let held = FileLock::try_acquire(&path).unwrap().unwrap();
-        assert!(FileLock::acquire_within(&path, Duration::from_millis(30)).unwrap().is_none());
+        let held = FileLock::try_lock(&path).unwrap().unwrap();
+        assert!(FileLock::lock_within(&path, Duration::from_millis(30)).unwrap().is_none());
         let other = path.clone();
-        let waiting = thread::spawn(move || FileLock::acquire_within(&other, Duration::from_mins(1)).unwrap());
+        let waiting = thread::spawn(move || FileLock::lock_within(&other, Duration::from_mins(1)).unwrap());
         drop(held);
         assert!(waiting.join().unwrap().is_some());
     }

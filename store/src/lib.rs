@@ -37,7 +37,7 @@ mod run_folder;
 pub use case_list::{CaseList, CaseListError};
 pub use file_lock::FileLock;
 pub use run_folder::{
-    ASSETS_FOLDER, AssetWriter, CreateError, EVALUATION_FILE, LABELS_FILE, LOCK_FILE, Latest, LockError, MANIFEST_FILE,
-    RUN_FILE, ReadError, ReopenError, RunLock, RunReader, RunWriter, SAFE_EXTENSIONS, StagedRun, UnnamedAsset,
+    ASSETS_FOLDER, CreateError, EVALUATION_FILE, LABELS_FILE, LOCK_FILE, Latest, LockError, MANIFEST_FILE, RUN_FILE,
+    ReadError, ReopenError, RunReader, RunWriter, SAFE_EXTENSIONS, StagedRun, UnnamedAsset, lock_run_folder,
     read_evaluation,
 };

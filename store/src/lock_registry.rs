@@ -13,7 +13,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::file_lock::{Attempt, lock};
+use crate::file_lock::{LockAttempt, try_lock};
 use crate::read_file::{self, read_to_limit};
 use crate::write::{WriteError, create_public_folder};
 
@@ -70,7 +70,7 @@ pub struct LockRegistry {
 
 /// A registry that no other process looks at or changes.
 #[derive(Debug)]
-pub struct LockedRegistry<'a> {
+pub struct RegistryLock<'a> {
     registry: &'a LockRegistry,
     /// The open folder, whose lock is held until it is closed.
     _lock: File,
@@ -78,7 +78,7 @@ pub struct LockedRegistry<'a> {
 
 /// The record of a living process.
 #[derive(Debug)]
-pub struct LivingRecord {
+pub struct Record {
     /// The file.
     pub path: Utf8PathBuf,
     /// The content, or the reason why it cannot be read.
@@ -87,7 +87,7 @@ pub struct LivingRecord {
 
 /// A record of this process. Dropping it removes the record.
 #[derive(Debug)]
-pub struct HeldRecord {
+pub struct RecordLock {
     path: Utf8PathBuf,
     /// The open file, whose lock is held until it is closed.
     _lock: File,
@@ -125,30 +125,30 @@ impl LockRegistry {
     }
 
     /// Locks the registry. Returns `None` at once if another process has the lock.
-    pub fn try_lock(&self) -> Result<Option<LockedRegistry<'_>>, RegistryError> {
+    pub fn try_lock(&self) -> Result<Option<RegistryLock<'_>>, RegistryError> {
         #[expect(clippy::disallowed_methods, reason = "opens a folder, to lock it; nothing is written")]
         let folder = OpenOptions::new().read(true).open(&self.folder).map_err(RegistryError::at(&self.folder))?;
         match folder.try_lock() {
-            Ok(()) => Ok(Some(LockedRegistry { registry: self, _lock: folder })),
+            Ok(()) => Ok(Some(RegistryLock { registry: self, _lock: folder })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(source)) => Err(RegistryError::at(&self.folder)(source)),
         }
     }
 }
 
-impl LockedRegistry<'_> {
+impl RegistryLock<'_> {
     pub fn folder(&self) -> &Utf8Path {
         &self.registry.folder
     }
 
     /// Returns the records of all living processes, and removes those of ended ones.
-    pub fn living(&self) -> Result<Vec<LivingRecord>, RegistryError> {
+    pub fn living(&self) -> Result<Vec<Record>, RegistryError> {
         let folder = &self.registry.folder;
         let mut records = Vec::new();
         for entry in folder.read_dir_utf8().map_err(RegistryError::at(folder))? {
             let entry = entry.map_err(RegistryError::at(folder))?;
             if entry.file_name().starts_with(NAME.0) && entry.file_name().ends_with(NAME.1) {
-                records.extend(living_record(entry.path())?);
+                records.extend(read_living(entry.path())?);
             }
         }
         records.sort_by(|a, b| a.path.cmp(&b.path));
@@ -156,7 +156,7 @@ impl LockedRegistry<'_> {
     }
 
     /// Adds a record, which other processes see from now on.
-    pub fn add(&self, content: &[u8]) -> Result<HeldRecord, RegistryError> {
+    pub fn add(&self, content: &[u8]) -> Result<RecordLock, RegistryError> {
         let folder = &self.registry.folder;
         let prefix = format!("{}{}-", NAME.0, std::process::id());
         let mut builder = tempfile::Builder::new();
@@ -176,18 +176,18 @@ impl LockedRegistry<'_> {
         };
         write(created.as_file()).map_err(RegistryError::at(&path))?;
         let (file, _) = created.keep().map_err(|error| RegistryError::at(&path)(error.error))?;
-        Ok(HeldRecord { path, _lock: file })
+        Ok(RecordLock { path, _lock: file })
     }
 }
 
-impl HeldRecord {
+impl RecordLock {
     /// The file.
     pub fn path(&self) -> &Utf8Path {
         &self.path
     }
 }
 
-impl Drop for HeldRecord {
+impl Drop for RecordLock {
     fn drop(&mut self) {
         // A file that remains is not locked, so the next look removes it.
         let _ = fs::remove_file(&self.path);
@@ -195,7 +195,7 @@ impl Drop for HeldRecord {
 }
 
 /// Reads a record. Returns `None` if its holder has ended, or if it is no record.
-fn living_record(path: &Utf8Path) -> Result<Option<LivingRecord>, RegistryError> {
+fn read_living(path: &Utf8Path) -> Result<Option<Record>, RegistryError> {
     // A file that this process may not read is no record: this module makes all of its files readable.
     let Ok((file, length)) = read_file::open(path) else { return Ok(None) };
     let (opened, named) = (file.metadata(), path.symlink_metadata());
@@ -204,18 +204,18 @@ fn living_record(path: &Utf8Path) -> Result<Option<LivingRecord>, RegistryError>
     if !matches!((&opened, &named), (Ok(opened), Ok(named)) if named.is_file() && is_same(opened, named)) {
         return Ok(None);
     }
-    match lock(&file, path).map_err(RegistryError::at(path))? {
-        Attempt::Locked => {
+    match try_lock(&file, path).map_err(RegistryError::at(path))? {
+        LockAttempt::Locked => {
             // Only its owner may remove it. For all others it stays, and does not count.
             let _ = fs::remove_file(path);
             Ok(None)
         }
-        Attempt::Removed => Ok(None),
-        Attempt::Held => {
+        LockAttempt::Removed => Ok(None),
+        LockAttempt::Busy => {
             let content = read_to_limit(file, length, MAX_RECORD_BYTES);
-            Ok(Some(LivingRecord { path: path.to_owned(), content }))
+            Ok(Some(Record { path: path.to_owned(), content }))
         }
-        Attempt::Failed => Err(RegistryError::at(path)(io::ErrorKind::Unsupported.into())),
+        LockAttempt::Failed => Err(RegistryError::at(path)(io::ErrorKind::Unsupported.into())),
     }
 }
 

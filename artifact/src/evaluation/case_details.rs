@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::SidePointer;
 use crate::number::whole;
 use crate::{CaseId, RiskLevel};
-use super::SidePointer;
 
 /// The first step at which the two sides differ in meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

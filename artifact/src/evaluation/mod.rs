@@ -4,6 +4,7 @@
 mod case_details;
 mod gate;
 mod repeats;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,15 +13,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use case_details::{Alignment, Divergence, DivergenceKind, Operations};
-pub use case_details::{ExpectationResult, Judgement};
 pub use case_details::{CaseFinding, Cause, Cluster, Severity, SeverityLevel, SeverityShare};
+pub use case_details::{ExpectationResult, Judgement};
 pub use gate::{Bound, Gate, GateOutcome, GateRule, GateScope, ReviewItem, RuleTest};
 pub use repeats::{
     CaseMeasure, CaseRepeats, DifferingPairs, MeasureCode, NoiseBasis, PlaceNoise, Rate, Repeats, ShownRuns,
     SuiteMeasure, Tier,
 };
 
-pub use gate::{CaseUsage, SideUsage, UsageCode, UsageMeasure, UsageMethod, UsageRatio};
+pub use usage::{CaseUsage, SideUsage, UsageCode, UsageMeasure, UsageMethod, UsageRatio};
 
 use crate::number::whole;
 use crate::run::point_in_time;

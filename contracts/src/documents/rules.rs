@@ -58,7 +58,7 @@ fn check_time(document: &Value, findings: &mut Vec<RuleFinding>) {
 fn check_constraints(document: &Value, findings: &mut Vec<RuleFinding>) {
     let Some(constraints) = document.pointer("/input/constraints").and_then(Value::as_object) else { return };
     for (name, value) in constraints {
-        let pointer = counterproof_artifact::href::child("/input/constraints", name);
+        let pointer = counterproof_artifact::pointer::child("/input/constraints", name);
         let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
         if name == REQUIRES_APPROVAL && !value.is_boolean() {
             let message = "the value is not true or false, so no approval would be required";

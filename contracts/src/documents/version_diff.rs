@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use counterproof_artifact::href;
+use counterproof_artifact::pointer;
 
 /// A place at which two documents differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,7 +31,7 @@ fn compare(place: String, before: Option<&Value>, after: Option<&Value>, changes
         (Some(Value::Object(before)), Some(Value::Object(after))) => {
             let added = after.keys().filter(|key| !before.contains_key(*key));
             for key in before.keys().chain(added) {
-                compare(href::child(&place, key), before.get(key), after.get(key), changes);
+                compare(pointer::child(&place, key), before.get(key), after.get(key), changes);
             }
         }
         (Some(Value::Array(before)), Some(Value::Array(after))) => compare_lists(&place, before, after, changes),

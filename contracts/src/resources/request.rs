@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use counterproof_artifact::href::child;
+use counterproof_artifact::pointer::child;
 use counterproof_validation::nearest;
 use serde_json::{Map, Value};
 

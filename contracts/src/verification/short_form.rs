@@ -8,7 +8,7 @@
 //! | `T?` as a type, or `name?` as a field | the field may be missing |
 //! | an object | a nested short form, or a JSON Schema |
 
-use counterproof_artifact::href::child;
+use counterproof_artifact::pointer::child;
 use counterproof_validation::json_schema::JsonSchema;
 use counterproof_validation::nearest;
 use serde_json::{Map, Value, json};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::EventBody;
-use counterproof_artifact::href;
+use counterproof_artifact::pointer;
 use serde_json::{Map, Value};
 
 use super::computed::Calculation;
@@ -263,7 +263,7 @@ pub(crate) fn leaf_pointer(loaded: &LoadedAnswer, holder: Holder, ordinal: usize
 /// Extends `path` to the leaf with index `left` below a value. Returns false, with fewer left, if there are too few leaves.
 fn lead(path: &mut String, key: &str, value: &Value, left: &mut usize) -> bool {
     let length = path.len();
-    href::push(path, key);
+    pointer::push(path, key);
     let found = match value {
         Value::Object(fields) => fields.iter().any(|(key, value)| lead(path, key, value, left)),
         Value::Array(items) => {

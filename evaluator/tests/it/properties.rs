@@ -149,7 +149,7 @@ fn leaves(answer: &Value) -> Vec<String> {
             Value::Object(fields) => {
                 fields
                     .iter()
-                    .for_each(|(key, value)| walk(value, &counterproof_artifact::href::child(pointer, key), found));
+                    .for_each(|(key, value)| walk(value, &counterproof_artifact::pointer::child(pointer, key), found));
             }
             Value::Array(items) => {
                 items.iter().enumerate().for_each(|(index, item)| walk(item, &format!("{pointer}/{index}"), found));

@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use counterproof_artifact::{Case, Count};
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::failure::{Fault, Reason, Violation};
-use crate::environment::whole_millis;
 use super::AnswerContext;
 use super::native::{self, bounded, kind_of};
 use super::protocol::RiskTable;
+use crate::environment::whole_millis;
+use crate::failure::{Fault, Reason, Violation};
 
 /// The field in `params` and `args` for arguments that are not a JSON object.
 pub(super) const RAW_ARGUMENTS: &str = "raw_arguments";

@@ -7,5 +7,5 @@ mod openai_responses;
 mod protocol;
 
 pub use protocol::{AgentOptions, ReservedField, RiskTable};
-pub use protocol::{Protocol, ProtocolError};
 pub(crate) use protocol::{AnswerContext, ProtocolAdapter, RequestInput};
+pub use protocol::{Protocol, ProtocolError};

@@ -4,12 +4,12 @@
 
 use counterproof_artifact::{Case, CaseId, Outcome, RunId, Side};
 use counterproof_cases::Input;
-use counterproof_validation::{validate_case, Code};
+use counterproof_validation::{Code, validate_case};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::{AnswerContext, ProtocolAdapter, RequestInput, answer};
 use crate::failure::{Fault, Reason, Violation};
-use super::{answer, AnswerContext, ProtocolAdapter, RequestInput};
 
 /// Fields of the artifact that the runner writes itself. Values that an agent sends in them move to [`AGENT_FIELDS`].
 const RUNNER_FIELDS: [&str; 5] = ["schema_version", "status", "attempts", "runner_failure", AGENT_FIELDS];
@@ -118,7 +118,7 @@ fn reject_links(case: &Case) -> Result<(), Fault> {
 }
 
 /// The nesting depth that every reader of an artifact supports.
-pub(super) const MAX_DEPTH: usize = 127;
+const MAX_DEPTH: usize = 127;
 
 /// Parses a body as a JSON object.
 pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
@@ -209,7 +209,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use super::document::MAX_DEPTH;
 
     fn answer(body: &[u8]) -> Result<Case, Fault> {
         let case_id = "refund_001".parse().unwrap();

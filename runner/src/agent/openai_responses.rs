@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::protocol::AgentOptions;
-use super::{answer, native, protocol, AnswerContext, ProtocolAdapter, RequestInput};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol};
 use crate::failure::{Fault, Reason};
 
 /// Fields of the answer to copy into the artifact, with their names there.

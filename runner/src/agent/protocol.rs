@@ -5,16 +5,16 @@ use std::fmt;
 use std::str::FromStr;
 
 use counterproof_artifact::{Case, CaseId, Extra, RiskLevel, RunId, Side};
-use counterproof_cases::{glob, CaseSpec, Input};
+use counterproof_cases::{CaseSpec, Input, glob};
 use counterproof_redaction::{Applied, Redactor};
 use jiff::Timestamp;
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::record::run_document;
-use crate::failure::Fault;
 use super::native::Native;
 use super::openai_chat::OpenaiChat;
 use super::openai_responses::OpenaiResponses;
+use crate::failure::Fault;
+use crate::record::value_digest;
 
 /// The protocol of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -158,7 +158,7 @@ impl AgentOptions {
     pub(crate) fn document(&self, redactor: &Redactor) -> Extra {
         let digest = |mut value: Value| {
             redactor.json(&mut value, &mut Applied::default());
-            Value::from(run_document::of_value(value).to_string())
+            Value::from(value_digest(value).to_string())
         };
         let request = (!self.request.is_empty()).then(|| Value::Object(self.request.clone()));
         let risk = (!self.risk.0.is_empty()).then(|| json!(self.risk.0));

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{escape_invisible, Accepted, CaseId, NameError, Outcome, Run, RunId, Side};
-use counterproof_store::write::{self, Durability, StagedFolder, WriteError};
-use counterproof_store::{EVALUATION_FILE, LABELS_FILE, LockError, RUN_FILE, ReadError, RunLock, RunReader};
-use counterproof_validation::{validate_path, Code, PathError};
 use super::baseline_labels::{CaseLabels, LabelsError};
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::{Accepted, CaseId, NameError, Outcome, Run, RunId, Side, escape_invisible};
+use counterproof_store::write::{self, Durability, StagedFolder, WriteError};
+use counterproof_store::{
+    EVALUATION_FILE, FileLock, LABELS_FILE, LockError, RUN_FILE, ReadError, RunReader, lock_run_folder,
+};
+use counterproof_validation::{Code, PathError, validate_path};
 
 use super::{absolute, rebase_path};
-
-
 
 /// An error message quotes at most this many findings.
 const MAX_QUOTED: usize = 3;
@@ -50,7 +50,7 @@ pub struct Baseline {
 struct Candidate {
     reader: RunReader,
     /// Prevents changes by a runner until the copy is complete. `None` on a read-only disk, where no runner can write.
-    _lock: Option<RunLock>,
+    _lock: Option<FileLock>,
     unresolved: usize,
     /// The document of the copy.
     run: Run,
@@ -83,11 +83,11 @@ pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Re
     // Completes a group of which an earlier, killed call published some copies.
     let unpublished: Vec<_> =
         candidates.iter().zip(published).filter(|(_, published)| !published).map(|(it, _)| it).collect();
-    let mut copies = unpublished
+    let copies = unpublished
         .into_iter()
         .map(|candidate| stage(candidate, acceptance.labels.as_ref()))
         .collect::<Result<Vec<_>, _>>()?;
-    publish(&mut copies)?;
+    publish(&copies)?;
     Ok(Baseline {
         cases: candidates[0].reader.run().selected_case_ids.len(),
         unresolved: candidates.iter().map(|candidate| candidate.unresolved).sum(),
@@ -151,9 +151,9 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
     if let Some(confirmation) = &run.confirmation {
         return Err(AcceptError::IsConfirmation { folder, of: confirmation.of.clone() });
     }
-    let lock = match RunLock::acquire(&folder) {
+    let lock = match lock_run_folder(&folder) {
         Ok(lock) => Some(lock),
-        Err(error @ LockError::Held(_)) => return Err(error.into()),
+        Err(error @ LockError::Busy(_)) => return Err(error.into()),
         Err(LockError::Io { .. }) => None,
     };
     let incomplete = |problem| AcceptError::Incomplete { folder: folder.clone(), problem };
@@ -245,7 +245,7 @@ fn is_published(candidate: &Candidate) -> Result<bool, AcceptError> {
 
 /// Builds the copy of a run next to its target, with the labels of its cases.
 fn stage(candidate: &Candidate, labels: Option<&CaseLabels>) -> Result<StagedFolder, AcceptError> {
-    let staged = StagedFolder::create(&candidate.target, "accept")?;
+    let staged = StagedFolder::new(&candidate.target, "accept")?;
     super::baseline_copy::copy(&candidate.reader, staged.path())?;
     if let Some(labels) = labels.and_then(|labels| labels.document(&candidate.run.selected_case_ids)) {
         write::write_json(&staged.path().join(LABELS_FILE), &labels, Durability::Synced)?;
@@ -255,10 +255,10 @@ fn stage(candidate: &Candidate, labels: Option<&CaseLabels>) -> Result<StagedFol
 }
 
 /// Publishes all copies of a group. Where one fails, withdraws those already published.
-fn publish(copies: &mut [StagedFolder]) -> Result<(), AcceptError> {
+fn publish(copies: &[StagedFolder]) -> Result<(), AcceptError> {
     for index in 0..copies.len() {
         if let Err(error) = copies[index].publish() {
-            for published in &mut copies[..index] {
+            for published in &copies[..index] {
                 // `error` is reported. A copy that cannot be withdrawn is completed by the next call.
                 let _ = published.withdraw();
             }

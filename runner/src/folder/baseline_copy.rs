@@ -6,7 +6,7 @@ use std::ops::Range;
 use camino::Utf8Path;
 use counterproof_artifact::{AssetKind, Sha256Digest, Side};
 use counterproof_store::write::{self, Durability, TEMPORARY_PREFIX};
-use counterproof_store::{confined_path, ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader};
+use counterproof_store::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader, confined_path};
 use counterproof_validation::locate;
 use serde_json::Value;
 

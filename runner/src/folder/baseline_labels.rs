@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{href, CaseId, Labels, LabelsSchema};
-use counterproof_store::{read_file, LABELS_FILE};
+use counterproof_artifact::{CaseId, Labels, LabelsSchema, pointer};
+use counterproof_store::{LABELS_FILE, read_file};
 use counterproof_validation::locate;
 use serde_json::{Map, Value};
 
@@ -120,7 +120,7 @@ impl CaseLabels {
 
     /// The place of the label of a case.
     fn place(&self, case: &str) -> String {
-        let span = locate::spans(&self.text, &[&href::child("", case)]).pop().flatten();
+        let span = locate::spans(&self.text, &[&pointer::child("", case)]).pop().flatten();
         place(&self.path, &self.text, span.map_or(0, |span| span.start))
     }
 }

@@ -230,37 +230,6 @@ fn normalised(path: &Utf8Path) -> Utf8PathBuf {
     normalised
 }
 
-#[cfg(all(test, unix))]
-mod tests {
-    use super::*;
-
-    fn path_to(target: &str, from: &str) -> String {
-        relative(Utf8Path::new(target), Utf8Path::new(from))
-    }
-
-    #[test]
-    fn a_path_may_go_up_and_down() {
-        assert_eq!(path_to("/w/cases.json", "/w/runs/new/r1"), "../../../cases.json");
-        assert_eq!(path_to("/w/runs/new/r1/cases.json", "/w/runs/new/r1"), "cases.json");
-        assert_eq!(path_to("/w/runs", "/w/runs/new/r1"), "../..");
-        assert_eq!(path_to("/w", "/w"), ".");
-    }
-
-    #[test]
-    fn a_path_can_be_rebased() {
-        let rebased = |path: &str, to: &str| rebase_path(path, Utf8Path::new("/w/a/new/r1"), Utf8Path::new(to));
-        assert_eq!(rebased("../../../cases.json", "/w/runs/new/r2"), "../../../cases.json");
-        assert_eq!(rebased("../../cases.json", "/w/r"), "../a/cases.json");
-        assert_eq!(rebased("cases.json", "/elsewhere/r"), "cases.json");
-    }
-
-    #[test]
-    fn without_a_common_folder_only_the_file_name_is_returned() {
-        assert_eq!(path_to("/home/someone/cases.json", "/tmp/runs/new/r1"), "cases.json");
-        assert_eq!(path_to("/", "/tmp/runs"), ".");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -308,5 +277,36 @@ mod tests {
             `timeout_ms` changed from 15000 to 1000; `limits.max_body_bytes` changed from 10 to 20; \
             `protocol` changed from null to \"openai-chat\"";
         assert_eq!(described(change), expected);
+    }
+}
+
+#[cfg(all(test, unix))]
+mod path_tests {
+    use super::*;
+
+    fn path_to(target: &str, from: &str) -> String {
+        relative(Utf8Path::new(target), Utf8Path::new(from))
+    }
+
+    #[test]
+    fn a_path_may_go_up_and_down() {
+        assert_eq!(path_to("/w/cases.json", "/w/runs/new/r1"), "../../../cases.json");
+        assert_eq!(path_to("/w/runs/new/r1/cases.json", "/w/runs/new/r1"), "cases.json");
+        assert_eq!(path_to("/w/runs", "/w/runs/new/r1"), "../..");
+        assert_eq!(path_to("/w", "/w"), ".");
+    }
+
+    #[test]
+    fn a_path_can_be_rebased() {
+        let rebased = |path: &str, to: &str| rebase_path(path, Utf8Path::new("/w/a/new/r1"), Utf8Path::new(to));
+        assert_eq!(rebased("../../../cases.json", "/w/runs/new/r2"), "../../../cases.json");
+        assert_eq!(rebased("../../cases.json", "/w/r"), "../a/cases.json");
+        assert_eq!(rebased("cases.json", "/elsewhere/r"), "cases.json");
+    }
+
+    #[test]
+    fn without_a_common_folder_only_the_file_name_is_returned() {
+        assert_eq!(path_to("/home/someone/cases.json", "/tmp/runs/new/r1"), "cases.json");
+        assert_eq!(path_to("/", "/tmp/runs"), ".");
     }
 }

@@ -5,16 +5,16 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Case, CaseId, Extra, NameError, Outcome, Run, RunId, ShardOf, Side, Stats};
-use counterproof_store::write::{self, Durability, StagedFolder, WriteError};
-use counterproof_store::{read_file, ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWriter};
+use counterproof_store::write::{self, Durability, WriteError};
+use counterproof_store::{ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWriter, StagedRun, read_file};
 use jiff::{SpanRound, Timestamp, Unit};
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
-use crate::record::run_document;
-use super::salvage::was_skipped;
-use super::changes::{differing_settings, Changes};
+use super::changes::{Changes, differing_settings};
 use super::changes::{absolute, rebase_path};
 use super::salvage;
+use super::salvage::was_skipped;
+use crate::record::cases_digest;
 
 /// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,15 +72,8 @@ pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path) -> Result<Merged, MergeErro
     check_settings(&shard_folders)?;
     let plan = MergePlan { shard_folders: &shard_folders, cases: order(&shard_folders)?, run_id, out };
 
-    let parent = out.parent().filter(|parent| !parent.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
-    write::create_folder(parent)?;
-    let side = first.reader.run().version;
-    let (mut staged, writer) =
-        StagedFolder::create_with(out, "merge", |path| RunWriter::create_at(path.to_owned(), side))?;
-    let result = plan.write(&writer);
-    // Releases the lock on every path, errors included, before the folder is renamed or removed.
-    drop(writer);
-    let counts = result?;
+    let staged = StagedRun::create_at(out, first.reader.run().version, "merge")?;
+    let counts = plan.write(staged.writer())?;
     staged.publish()?;
     Ok(Merged { folder: out.to_owned(), cases: plan.cases.len(), failed: counts.failed, shards: shard_folders.len() })
 }
@@ -163,7 +156,7 @@ fn order(shard_folders: &[ShardFolder]) -> Result<Vec<MergedCase>, MergeError> {
     let digest_of =
         |case: &MergedCase| shard_folders[case.shard].reader.run().case_digests.as_ref()?.get(&case.id).copied();
     let digests: Option<Vec<_>> = order.iter().map(digest_of).collect();
-    let whole = digests.map(|digests| run_document::of_cases(order.iter().map(|case| &case.id).zip(&digests)));
+    let whole = digests.map(|digests| cases_digest(order.iter().map(|case| &case.id).zip(&digests)));
     if whole.is_none() || whole != shard_folders[0].reader.run().cases_digest {
         return Err(ShardMismatch::OtherCases.into());
     }
@@ -286,9 +279,9 @@ fn copy_assets(writer: &RunWriter, shard_folder: &ShardFolder) -> Result<(), Mer
         }
         let read = |source| ReadError::Io { path: from.clone(), source };
         let (mut source, _) = read_file::open(&from).map_err(read)?;
-        let mut copy = writer.asset(&asset.name, asset.kind, asset.case.as_ref())?;
+        let mut copy = writer.unnamed_asset()?;
         io::copy(&mut source, &mut copy).map_err(|source| WriteError { path: to.clone(), source })?;
-        let written = copy.finish()?;
+        let written = writer.name_asset(copy, &asset.name, asset.kind, asset.case.as_ref())?;
         if asset.sha256.is_some_and(|listed| Some(listed) != written.sha256) {
             return Err(ShardMismatch::ChangedAsset(from).into());
         }

@@ -6,16 +6,17 @@ use counterproof_redaction::RedactError;
 use counterproof_store::write::WriteError;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
-use tokio::time::{timeout_at, Instant};
+use tokio::time::{Instant, timeout_at};
 
-use crate::body_sink::{is_file_shortage, AgentResponse, BodyDestination, Exchange, SinkLimits};
-use crate::failure::{Fault, Reason};
-use crate::settings::{AttemptLimits, BaseUrl, ResolveRule, Secret, Settings};
+use super::client_setup::Proxy;
+use super::client_setup::SendFailure;
 use super::client_setup::{ClientSetup, ConnectionReuse};
 use super::connect_error::request_fault;
-use super::client_setup::Proxy;
 use super::read_body::BodyReader;
-use super::client_setup::SendFailure;
+use crate::attempt::{AgentResponse, Exchange};
+use crate::body_sink::{BodyDestination, SinkLimits, is_file_shortage};
+use crate::failure::{Fault, Reason};
+use crate::settings::{AttemptLimits, BaseUrl, ResolveRule, Secret, Settings};
 
 pub(crate) struct AgentClient {
     /// Keeps connections for further requests.

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::io;
 
-use rustls::{CertificateError, Error};
+use rustls::CertificateError;
 
 use crate::failure::{Fault, Reason};
 
@@ -135,15 +135,19 @@ fn io_fault(error: &io::Error) -> Option<Fault> {
 }
 
 /// Returns the fault of a failed TLS handshake.
-pub(super) fn tls_fault(error: &Error) -> Fault {
+pub(super) fn tls_fault(error: &rustls::Error) -> Fault {
     Fault::new(
         Reason::Tls,
         match error {
-            Error::InvalidCertificate(error) => certificate_message(error).to_owned(),
-            Error::NoCertificatesPresented => "the agent presented no certificate".to_owned(),
-            Error::InvalidMessage(_) => "the agent does not speak TLS at this address".to_owned(),
-            Error::PeerIncompatible(_) => "the agent supports no TLS version or cipher of this program".to_owned(),
-            Error::AlertReceived(alert) => format!("the agent refused the TLS handshake with the alert {alert:?}"),
+            rustls::Error::InvalidCertificate(error) => certificate_message(error).to_owned(),
+            rustls::Error::NoCertificatesPresented => "the agent presented no certificate".to_owned(),
+            rustls::Error::InvalidMessage(_) => "the agent does not speak TLS at this address".to_owned(),
+            rustls::Error::PeerIncompatible(_) => {
+                "the agent supports no TLS version or cipher of this program".to_owned()
+            }
+            rustls::Error::AlertReceived(alert) => {
+                format!("the agent refused the TLS handshake with the alert {alert:?}")
+            }
             _ => "the TLS handshake failed".to_owned(),
         },
     )
@@ -176,7 +180,7 @@ mod tests {
     fn messages_quote_nothing_of_the_certificate() {
         let name = rustls::pki_types::ServerName::try_from("agent.example").unwrap();
         let error = CertificateError::NotValidForNameContext { expected: name, presented: vec!["evil".to_owned()] };
-        let fault = tls_fault(&Error::InvalidCertificate(error));
+        let fault = tls_fault(&rustls::Error::InvalidCertificate(error));
         assert_eq!(fault.message, "the agent's certificate is for another host name");
     }
 }

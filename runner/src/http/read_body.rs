@@ -7,11 +7,12 @@ use counterproof_store::write::WriteError;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderName};
-use tokio::time::{timeout_at, Instant};
+use tokio::time::{Instant, timeout_at};
 
-use crate::body_sink::{BodyDestination, BodySink, Extent, ReceivedBody, SinkFull, SinkLimits};
-use crate::failure::{Fault, Reason};
 use super::connect_error::body_fault;
+use crate::attempt::ReceivedBody;
+use crate::body_sink::{BodyDestination, BodySink, Extent, SinkFull, SinkLimits};
+use crate::failure::{Fault, Reason};
 
 /// The limits and the destination of a body.
 pub(super) struct BodyReader<'run> {

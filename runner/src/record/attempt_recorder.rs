@@ -5,21 +5,23 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use counterproof_artifact::{Attempt, AttemptOutcome, Case, CaseId, Extra, Millis, Nullable, Outcome, RunnerFailure, Side};
+use counterproof_artifact::{
+    Attempt, AttemptOutcome, Case, CaseId, Extra, Millis, Nullable, Outcome, RunnerFailure, Side,
+};
 use counterproof_redaction::{Applied, Redactor};
 use counterproof_store::RunWriter;
 use counterproof_store::write::WriteError;
 use counterproof_validation::locate::{self, DuplicateKey, DuplicateKeys};
 use serde_json::Value;
 
+use super::failure_document::RecordedFailure;
 use crate::agent::{AnswerContext, Protocol, ProtocolAdapter};
 use crate::attempt::FinishedAttempt;
 use crate::body_sink::BodyBytes;
+use crate::environment::whole_millis;
 use crate::event::FailureNote;
 use crate::failure::{Fault, Reason, Violation};
 use crate::settings::ByteLimits;
-use crate::environment::whole_millis;
-use super::failure_document::RecordedFailure;
 
 /// Records attempts in the folder of one run.
 pub(crate) struct AttemptRecorder {

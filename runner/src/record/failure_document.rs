@@ -6,13 +6,14 @@ use counterproof_safe_run::Ending;
 use counterproof_store::write::WriteError;
 use serde_json::Value;
 
+use super::attempt_recorder::{AttemptRecorder, latency_ms};
+use super::saved_body::{AttemptRef, REDACTIONS_APPLIED};
 use crate::attempt::FinishedAttempt;
-use crate::body_sink::{BodyBytes, Extent, ProgramEnd};
+use crate::attempt::ProgramEnd;
+use crate::body_sink::{BodyBytes, Extent};
 use crate::event::FailureNote;
 use crate::failure::Fault;
-use crate::policy::{retry_after, FailedAttempt};
-use super::attempt_recorder::{latency_ms, AttemptRecorder};
-use super::saved_body::{AttemptRef, REDACTIONS_APPLIED};
+use crate::policy::{FailedAttempt, retry_after};
 
 /// An artifact lists at most this many violations, and counts the rest.
 const MAX_VIOLATIONS: usize = 20;

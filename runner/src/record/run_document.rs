@@ -10,11 +10,11 @@ use counterproof_redaction::{Applied, Redactor};
 use serde_json::Value;
 
 use crate::agent::Protocol;
+use crate::environment::{Checkout, Moment, whole_millis};
 use crate::event::Counts;
 use crate::folder::{absolute, relative};
 use crate::policy::{Concurrency, RunShard};
 use crate::settings::{ConfirmationPlan, PhaseTimeouts, Settings, Target};
-use crate::environment::{whole_millis, Checkout, Moment};
 
 /// The field that marks a run that was stopped before its end.
 const INTERRUPTED: &str = "interrupted";
@@ -72,6 +72,7 @@ impl NewRun<'_> {
             extra,
         }
     }
+}
 }
 
 fn confirmation(plan: &ConfirmationPlan) -> Confirmation {
@@ -181,8 +182,8 @@ pub(crate) struct Selection<'a> {
 
 impl<'a> Selection<'a> {
     pub(crate) fn new(all: &'a [CaseSpec], shard: Option<&RunShard>) -> Self {
-        let all: Vec<_> = all.iter().map(|case| (case, of_case(case))).collect();
-        let digest = of_cases(all.iter().map(|(case, digest)| (&case.id, digest)));
+        let all: Vec<_> = all.iter().map(|case| (case, case_digest(case))).collect();
+        let digest = cases_digest(all.iter().map(|(case, digest)| (&case.id, digest)));
         let is_selected = |case: &CaseSpec| shard.is_none_or(|shard| shard.shard.contains(&case.id));
         let selected: Vec<_> = all.iter().enumerate().filter(|(_, (case, _))| is_selected(case)).collect();
         let shard = shard.map(|shard| ShardOf {
@@ -203,20 +204,20 @@ impl<'a> Selection<'a> {
 }
 
 /// Returns the digest of a case's id and input. The order of keys in the cases file does not matter.
-pub(crate) fn of_case(case: &CaseSpec) -> Sha256Digest {
+pub(crate) fn case_digest(case: &CaseSpec) -> Sha256Digest {
     // JSON values and strings always serialise.
     let input = serde_json::to_value(&case.input).unwrap_or_default();
     Sha256Digest::from_bytes(format!("{}\n{}", case.id, sorted(input)).as_bytes())
 }
 
 /// Returns the digest of several cases in their order.
-pub(crate) fn of_cases<'a>(cases: impl IntoIterator<Item = (&'a CaseId, &'a Sha256Digest)>) -> Sha256Digest {
+pub(crate) fn cases_digest<'a>(cases: impl IntoIterator<Item = (&'a CaseId, &'a Sha256Digest)>) -> Sha256Digest {
     let lines: Vec<_> = cases.into_iter().map(|(id, digest)| format!("{id} {digest}\n")).collect();
     Sha256Digest::from_bytes(lines.concat().as_bytes())
 }
 
 /// Returns the digest of a JSON value. The order of keys does not matter.
-pub(crate) fn of_value(value: Value) -> Sha256Digest {
+pub(crate) fn value_digest(value: Value) -> Sha256Digest {
     Sha256Digest::from_bytes(sorted(value).to_string().as_bytes())
 }
 
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn only_the_id_and_the_input_count() {
-        let of = |text: &str| of_case(&cases(text)[0]);
+        let of = |text: &str| case_digest(&cases(text)[0]);
         let plain = of(r#"[{"id": "a", "input": {"user": "x", "context": {"p": 1, "q": [{"r": 2, "s": 3}]}}}]"#);
         let same =
             r#"[{"id": "a", "title": "t", "input": {"context": {"q": [{"s": 3, "r": 2}], "p": 1}, "user": "x"}}]"#;

@@ -9,10 +9,11 @@ use reqwest::header::LOCATION;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::body_sink::{AgentResponse, BodyBytes, Extent};
+use super::attempt_recorder::AttemptRecorder;
+use crate::attempt::AgentResponse;
+use crate::body_sink::{BodyBytes, Extent};
 use crate::failure::Reason;
 use crate::settings::strip_secrets;
-use super::attempt_recorder::AttemptRecorder;
 
 /// Response headers to save: they explain a failure and contain no secrets. Headers with the time of day are left out, so
 /// that equal runs have equal files.

@@ -11,10 +11,10 @@ use tokio::task::spawn_blocking;
 
 use crate::attempt::{AttemptContext, Transport};
 use crate::body_sink::BodyDestination;
-use crate::environment::{whole_millis, Clock, Interrupt, Jitter, Urgency};
+use crate::environment::{Clock, Interrupt, Jitter, Urgency, whole_millis};
 use crate::event::{EventKind, FailureNote, RunEvent};
 use crate::policy::{Decision, Pace, RetryPolicy, RetryTokens};
-use crate::record::{artifact, skipped_case, AttemptRecorder, RecordedAttempt, RecordedFailure, SKIPPED};
+use crate::record::{AttemptRecorder, RecordedAttempt, RecordedFailure, SKIPPED, artifact, skipped_case};
 use crate::settings::AttemptLimits;
 
 /// Runs cases. All cases of a run share it.

@@ -12,19 +12,19 @@ use counterproof_store::{CreateError, ReadError, ReopenError, RunWriter};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use crate::agent::ProtocolAdapter;
-use crate::attempt::Transport;
-use crate::environment::{whole_millis, Environment, Moment, Urgency};
-use crate::event::{Counts, EventKind, Reporter};
-use crate::folder::{Changes, SalvageError};
-use crate::http::ClientError;
-use crate::policy::{Pace, RetryTokens};
-use crate::record::{finished, AttemptRecorder, RunEnd};
-use crate::settings::{known_secrets, AttemptLimits, Secret, Settings};
 use super::case_runner::AgentDown;
 use super::case_runner::CaseRunner;
 use super::scheduler::Scheduler;
 use super::started_run::{RunInputs, StartedRun};
+use crate::agent::ProtocolAdapter;
+use crate::attempt::Transport;
+use crate::environment::{Environment, Moment, Urgency, whole_millis};
+use crate::event::{Counts, EventKind, Reporter};
+use crate::folder::{Changes, SalvageError};
+use crate::http::ClientError;
+use crate::policy::{Pace, RetryTokens};
+use crate::record::{AttemptRecorder, RunEnd, finished};
+use crate::settings::{AttemptLimits, Secret, Settings, known_secrets};
 
 /// How many events may wait for the reporter. A slower reporter slows the run down.
 const QUEUED_EVENTS: usize = 256;

@@ -12,10 +12,10 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::case_runner::{CaseOutcome, CaseRunner};
 use crate::agent::RequestInput;
+use crate::environment::Urgency;
 use crate::event::{Counts, EventKind, Reporter, RunEvent};
 use crate::policy::CircuitBreaker;
 use crate::settings::Settings;
-use crate::environment::Urgency;
 
 /// Skipped cases send no request, so this many are written at the same time.
 const CONCURRENT_SKIPS: usize = 16;

@@ -10,11 +10,11 @@ use counterproof_store::{RunReader, RunWriter};
 use serde_json::json;
 
 use super::execute::{ResumeError, RunError};
+use crate::environment::{Checkout, Moment};
 use crate::event::Counts;
 use crate::folder::{changes, counts_of, salvage_assets, was_skipped};
 use crate::record::{NewRun, Selection, resumed};
 use crate::settings::{Settings, Start};
-use crate::environment::{Checkout, Moment};
 
 /// A run folder with the cases that are left to run.
 pub(super) struct StartedRun<'a> {

@@ -5,12 +5,12 @@ mod secret;
 mod target;
 
 pub(crate) use run_settings::AttemptLimits;
-pub(crate) use target::strip_secrets;
-pub use target::{BaseUrl, BaseUrlError};
-pub use secret::{Header, HeaderError};
-pub(crate) use secret::known_secrets;
-pub use target::{ResolveRule, ResolveRuleError};
 pub use run_settings::{ByteLimits, ConfirmationPlan, PhaseTimeouts, Repeat, Settings, Start};
 pub use secret::Secret;
+pub(crate) use secret::known_secrets;
+pub use secret::{Header, HeaderError};
+pub(crate) use target::strip_secrets;
 pub use target::{AgentCommand, AgentCommandError, Target};
+pub use target::{BaseUrl, BaseUrlError};
 pub use target::{CertificateError, TrustedCertificates};
+pub use target::{ResolveRule, ResolveRuleError};

@@ -7,14 +7,14 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use counterproof_artifact::{Limits, RunId, Side};
 
-use crate::agent::{AgentOptions, Protocol};
-use crate::policy::{Concurrency, Rate, RetryPolicy, RunShard};
-use super::target::BaseUrl;
 use super::secret::Header;
-use super::target::ResolveRule;
 use super::secret::Secret;
+use super::target::BaseUrl;
+use super::target::ResolveRule;
 use super::target::Target;
 use super::target::TrustedCertificates;
+use crate::agent::{AgentOptions, Protocol};
+use crate::policy::{Concurrency, Rate, RetryPolicy, RunShard};
 
 /// The options of a run. [`Settings::new`] fills in the defaults; change the fields as needed.
 #[derive(Debug, Clone)]

@@ -1,14 +1,13 @@
 //! Appends lines to a log, one process at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::repair::repair;
-use super::{LineReader, LogError, LogState, MAX_LINE_BYTES, Repair};
-use crate::file_lock::{Attempt, lock};
+use super::{LineReader, LogError, LogState, MAX_LINE_BYTES};
+use crate::file_lock::{LockAttempt, try_lock};
 use crate::read_file;
 use crate::write::{AtomicFile, Durability, parent_of, sync_folder};
 
@@ -43,7 +42,7 @@ impl LineWriter {
         options: &LockOptions,
         is_whole: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Self, LogError> {
-        Self::lock_with(path, options, is_whole, &lock)
+        Self::lock_with(path, options, is_whole, &try_lock)
     }
 
     pub(super) fn take_over(path: &Utf8Path, is_whole: &dyn Fn(&[u8]) -> bool) -> Result<Option<Self>, LogError> {
@@ -63,7 +62,7 @@ impl LineWriter {
         path: &Utf8Path,
         options: &LockOptions,
         is_whole: &dyn Fn(&[u8]) -> bool,
-        lock: &dyn Fn(&File, &Utf8Path) -> io::Result<Attempt>,
+        lock: &dyn Fn(&File, &Utf8Path) -> io::Result<LockAttempt>,
     ) -> Result<Self, LogError> {
         let started = Instant::now();
         let mut pause = PAUSES[0];
@@ -71,8 +70,8 @@ impl LineWriter {
             let mut file = open(path).map_err(LogError::write(path))?;
             match lock(&file, path).map_err(LogError::write(path))? {
                 // Two writers without a lock would mix their lines.
-                Attempt::Failed => return Err(LogError::NoLocks { path: path.to_owned() }),
-                Attempt::Locked => {
+                LockAttempt::Failed => return Err(LogError::NoLocks { path: path.to_owned() }),
+                LockAttempt::Locked => {
                     let repair = repair(path, &mut file, is_whole)?;
                     let length = file.metadata().map_err(LogError::read(path))?.len();
                     if length == 0 {
@@ -82,11 +81,11 @@ impl LineWriter {
                     return Ok(Self { path: path.to_owned(), file, length, repair });
                 }
                 // Another process has replaced the file; the new one is locked next.
-                Attempt::Removed => {}
-                Attempt::Held if started.elapsed() >= options.wait => {
+                LockAttempt::Removed => {}
+                LockAttempt::Busy if started.elapsed() >= options.wait => {
                     return Err(LogError::Locked { path: path.to_owned(), waited: options.wait });
                 }
-                Attempt::Held => {
+                LockAttempt::Busy => {
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(PAUSES[1]);
                 }
@@ -198,6 +197,88 @@ fn open(path: &Utf8Path) -> io::Result<File> {
         return Ok(file);
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+}
+
+/// Bytes that are read at once while searching for the start of the last line.
+const CHUNK: u64 = 64 * 1024;
+
+/// The largest number of files with torn lines next to a log.
+const MAX_TORN_FILES: u32 = 1000;
+
+/// What was done about a last line without a newline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repair {
+    /// The line was complete. Its newline was added.
+    Completed {
+        /// The length of the line in bytes.
+        bytes: u64,
+    },
+    /// The line was incomplete. It was moved to a file of its own.
+    Moved {
+        /// The length of the line in bytes.
+        bytes: u64,
+        /// The file.
+        to: Utf8PathBuf,
+    },
+}
+
+/// Repairs the last line of a locked log. Returns `None` if it is whole.
+pub(super) fn repair(
+    path: &Utf8Path,
+    file: &mut File,
+    is_whole: &dyn Fn(&[u8]) -> bool,
+) -> Result<Option<Repair>, LogError> {
+    let (torn, length) = torn_line(file).map_err(LogError::read(path))?;
+    if torn.is_empty() {
+        return Ok(None);
+    }
+    let bytes = torn.len() as u64;
+    if bytes > MAX_LINE_BYTES {
+        return Err(LogError::TooLong { path: path.to_owned(), offset: length - bytes });
+    }
+    if is_whole(&torn) {
+        file.write_all(b"\n").and_then(|()| file.sync_data()).map_err(LogError::write(path))?;
+        return Ok(Some(Repair::Completed { bytes }));
+    }
+    // Saved before it is cut off, so that no crash loses it.
+    let to = save(path, &torn)?;
+    file.set_len(length - bytes).and_then(|()| file.sync_data()).map_err(LogError::write(path))?;
+    Ok(Some(Repair::Moved { bytes, to }))
+}
+
+fn save(path: &Utf8Path, torn: &[u8]) -> Result<Utf8PathBuf, LogError> {
+    let write_error = |error: crate::write::WriteError| LogError::Write { path: error.path, source: error.source };
+    let mut copy = AtomicFile::create(path).map_err(write_error)?;
+    copy.write_all(torn).map_err(LogError::write(path))?;
+    let names = (1..=MAX_TORN_FILES).map(|number| Utf8PathBuf::from(format!("{path}.torn-{number}")));
+    let saved = copy.commit_new(names, Durability::Synced).map_err(write_error)?;
+    saved.ok_or_else(|| {
+        LogError::write(path)(io::Error::other(format!(
+            "{MAX_TORN_FILES} torn lines lie next to the file; remove them"
+        )))
+    })
+}
+
+/// Returns the bytes after the last newline, and the length of the file. Reads at most [`MAX_LINE_BYTES`] and one chunk.
+fn torn_line(file: &mut File) -> io::Result<(Vec<u8>, u64)> {
+    let length = file.metadata()?.len();
+    let mut start = length;
+    let mut tail = Vec::new();
+    while start > 0 && length - start <= MAX_LINE_BYTES {
+        let from = start.saturating_sub(CHUNK);
+        file.seek(SeekFrom::Start(from))?;
+        let mut chunk = Vec::new();
+        file.take(start - from).read_to_end(&mut chunk)?;
+        if let Some(newline) = chunk.iter().rposition(|byte| *byte == b'\n') {
+            chunk.drain(..=newline);
+            chunk.append(&mut tail);
+            return Ok((chunk, length));
+        }
+        chunk.append(&mut tail);
+        tail = chunk;
+        start = from;
+    }
+    Ok((tail, length))
 }
 
 #[cfg(test)]
@@ -312,7 +393,8 @@ mod tests {
     fn a_file_that_cannot_be_locked_is_not_written() {
         let (_folder, log) = log();
         write::write(log.path(), b"1\n2", Durability::Cached).unwrap();
-        let locked = LineWriter::lock_with(log.path(), &LockOptions::default(), &is_json, &|_, _| Ok(Attempt::Failed));
+        let locked =
+            LineWriter::lock_with(log.path(), &LockOptions::default(), &is_json, &|_, _| Ok(LockAttempt::Failed));
         let error = locked.unwrap_err();
         assert!(matches!(error, LogError::NoLocks { .. }), "{error}");
         assert_eq!(std::fs::read(log.path()).unwrap(), b"1\n2");

@@ -3,16 +3,14 @@
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::de::DeserializeOwned;
-
-use super::layout::{LABELS_FILE, MANIFEST_FILE, RUN_FILE};
-use crate::confined_path;
-use crate::read_file;
-use crate::write::TEMPORARY_PREFIX;
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::schema::Kind;
-use counterproof_artifact::{CaseId, Labels, Manifest, Outcome, Run, RunId, Side};
+use counterproof_artifact::{Case, CaseId, Labels, Manifest, Outcome, Run, RunId, Side};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use crate::write::TEMPORARY_PREFIX;
+use crate::{confined_path, read_file};
 
 /// A document that could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +56,7 @@ impl ReadError {
     }
 }
 
-pub(super) fn read_document<T: DeserializeOwned>(folder: &Utf8Path, name: &str) -> Result<T, ReadError> {
+fn read_document<T: DeserializeOwned>(folder: &Utf8Path, name: &str) -> Result<T, ReadError> {
     let path = folder.join(name);
     match confined_path::read(folder, name) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|source| ReadError::Document { path, source }),
@@ -225,6 +223,19 @@ impl RunReader {
         &self.run
     }
 
+    /// Reads the artifact of a case without validating it.
+    pub fn read_case(&self, case: &CaseId) -> Result<Case, ReadError> {
+        read_document(self.folder(), &format!("{case}.json"))
+    }
+
+    /// Returns the names of all files directly under `assets/` except the manifest, sorted.
+    pub fn asset_names(&self) -> Result<Vec<String>, ReadError> {
+        let mut names = file_names(&self.folder().join(ASSETS_FOLDER))?;
+        names.retain(|name| !MANIFEST_FILE.ends_with(&format!("/{name}")));
+        names.sort_unstable();
+        Ok(names)
+    }
+
     /// The path of the artifact of a case, which need not exist.
     pub fn case_path(&self, case: &CaseId) -> Utf8PathBuf {
         self.folder.join(format!("{case}.json"))
@@ -267,4 +278,39 @@ impl RunReader {
         ids.sort_unstable();
         Ok(ids)
     }
+}
+
+/// The run document.
+pub const RUN_FILE: &str = "run.json";
+
+/// The evaluator's document, in a run folder and in a report.
+pub const EVALUATION_FILE: &str = "evaluation.json";
+
+/// The labels of an accepted baseline. A case may have this name: the `schema_version` tells the two apart.
+pub const LABELS_FILE: &str = "labels.json";
+
+/// The folder of the assets.
+pub const ASSETS_FOLDER: &str = "assets";
+
+pub const MANIFEST_FILE: &str = "assets/manifest.json";
+
+/// Extensions of assets: no browser executes such a file when it is opened from disk.
+pub const SAFE_EXTENSIONS: [&str; 3] = ["json", "txt", "bin"];
+
+/// Returns the names of the files in a folder; none where the folder does not exist.
+fn file_names(folder: &Utf8Path) -> Result<Vec<String>, ReadError> {
+    let failed = |source| ReadError::Io { path: folder.to_owned(), source };
+    let entries = match folder.read_dir_utf8() {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        if entry.file_type().map_err(failed)?.is_file() {
+            names.push(entry.file_name().to_owned());
+        }
+    }
+    Ok(names)
 }

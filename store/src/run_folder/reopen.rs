@@ -1,18 +1,17 @@
-//! Reopens the run folder of an interrupted process for writing. Which cases are missing is not decided here.
+//! The lock of a run folder, and the reopening of the folder of an interrupted process. Which cases are missing is not decided here.
 
 use std::io;
 use std::sync::PoisonError;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::canonical::Sha256Digest;
+use counterproof_artifact::{AssetKind, CaseId, Extra, Href, ManifestItem, Side};
 
-use super::layout::{ASSETS_FOLDER, MANIFEST_FILE};
-use super::lock::{LockError, RunLock};
-use super::reader::{ReadError, RunReader};
+use super::reader::{ASSETS_FOLDER, MANIFEST_FILE, ReadError};
 use super::writer::RunWriter;
+use crate::file_lock::FileLock;
 use crate::read_file;
 use crate::write::{self, WriteError};
-use counterproof_artifact::canonical::Sha256Digest;
-use counterproof_artifact::{AssetKind, Case, CaseId, Extra, Href, ManifestItem, Side};
 
 /// A run folder that could not be reopened.
 #[derive(Debug, thiserror::Error)]
@@ -31,21 +30,6 @@ pub enum ReopenError {
     Write(#[from] WriteError),
 }
 
-impl RunReader {
-    /// Reads the artifact of a case without validating it.
-    pub fn read_case(&self, case: &CaseId) -> Result<Case, ReadError> {
-        super::reader::read_document(self.folder(), &format!("{case}.json"))
-    }
-
-    /// Returns the names of all files directly under `assets/` except the manifest, sorted.
-    pub fn asset_names(&self) -> Result<Vec<String>, ReadError> {
-        let mut names = file_names(&self.folder().join(ASSETS_FOLDER))?;
-        names.retain(|name| !MANIFEST_FILE.ends_with(&format!("/{name}")));
-        names.sort_unstable();
-        Ok(names)
-    }
-}
-
 impl RunWriter {
     /// Reopens a run folder: removes the temporary files of an earlier process.
     ///
@@ -54,11 +38,12 @@ impl RunWriter {
         if !folder.is_dir() {
             return Err(ReopenError::Missing(folder));
         }
-        let lock = RunLock::acquire(&folder)?;
-        for path in [&folder, &folder.join(ASSETS_FOLDER)] {
+        // Before anything is removed: another process may be writing.
+        let writer = Self::lock(folder, side)?;
+        for path in [&writer.folder, &writer.folder.join(ASSETS_FOLDER)] {
             write::remove_temporary_files(path);
         }
-        Ok(Self::with_lock(folder, side, lock))
+        Ok(writer)
     }
 
     /// Adds an asset that is already on disk to the manifest.
@@ -111,20 +96,56 @@ impl RunWriter {
     }
 }
 
-/// Returns the names of the files in a folder; none where the folder does not exist.
-fn file_names(folder: &Utf8Path) -> Result<Vec<String>, ReadError> {
-    let failed = |source| ReadError::Io { path: folder.to_owned(), source };
-    let entries = match folder.read_dir_utf8() {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(error)),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(failed)?;
-        if entry.file_type().map_err(failed)?.is_file() {
-            names.push(entry.file_name().to_owned());
-        }
+/// The lock file in a run folder. It belongs to no document and is removed when the writer is done.
+pub const LOCK_FILE: &str = ".lock";
+
+/// A run folder that could not be locked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process holds the lock.
+    #[error("another runner is writing to `{0}`")]
+    Busy(Utf8PathBuf),
+    /// The lock file could not be opened or locked.
+    #[error("failed to lock `{path}`")]
+    Io {
+        /// The lock file.
+        path: Utf8PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+}
+
+/// Locks a run folder for one writer, or returns [`LockError::Busy`] at once. A file system without locks is used without one.
+/// The lock file of a killed process does not block: the system has released its lock.
+pub fn lock_run_folder(folder: &Utf8Path) -> Result<FileLock, LockError> {
+    let path = folder.join(LOCK_FILE);
+    match FileLock::try_lock(&path) {
+        Ok(Some(lock)) => Ok(lock),
+        Ok(None) => Err(LockError::Busy(folder.to_owned())),
+        Err(source) => Err(LockError::Io { path, source }),
     }
-    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_one_writer_and_no_lock_file_afterwards() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = Utf8Path::from_path(folder.path()).unwrap();
+        let first = lock_run_folder(folder).unwrap();
+        assert!(matches!(lock_run_folder(folder), Err(LockError::Busy(_))));
+        drop(first);
+        assert!(!folder.join(LOCK_FILE).exists());
+        lock_run_folder(folder).unwrap();
+    }
+
+    #[test]
+    fn the_lock_file_of_a_killed_process_does_not_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = Utf8Path::from_path(folder.path()).unwrap();
+        crate::write::write(&folder.join(LOCK_FILE), b"", crate::write::Durability::Cached).unwrap();
+        lock_run_folder(folder).unwrap();
+    }
 }

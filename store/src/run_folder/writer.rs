@@ -1,17 +1,20 @@
 //! A run folder under construction.
 
+use std::fs;
 use std::io::{self, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::canonical::Sha256Hasher;
 use counterproof_artifact::{
-    AssetKind, Case, CaseId, Extra, Href, Manifest, ManifestItem, ManifestSchema, Run, RunId, Side,
+    AssetKind, Case, CaseId, Content, EventBody, Extra, Href, Manifest, ManifestItem, ManifestSchema, Outcome, Run,
+    RunId, Side,
 };
 
-use super::asset::{AssetWriter, HashedFile};
-use super::layout::{ASSETS_FOLDER, MANIFEST_FILE, RUN_FILE, SAFE_EXTENSIONS};
-use super::lock::{LockError, RunLock};
-use crate::write::{self, Durability, WriteError};
+use super::reader::{ASSETS_FOLDER, MANIFEST_FILE, RUN_FILE, SAFE_EXTENSIONS};
+use super::reopen::{LockError, lock_run_folder};
+use crate::file_lock::FileLock;
+use crate::write::{self, AtomicFile, Durability, StagedFolder, WriteError};
 
 /// A run folder that could not be created.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +39,7 @@ pub struct RunWriter {
     pub(super) items: Mutex<Vec<ManifestItem>>,
     /// Set once the assets folder exists.
     assets_created: OnceLock<()>,
-    _lock: RunLock,
+    _lock: FileLock,
 }
 
 impl RunWriter {
@@ -44,23 +47,18 @@ impl RunWriter {
     pub fn create(out: &Utf8Path, side: Side, run_id: &RunId) -> Result<Self, CreateError> {
         let parent = out.join(side.as_str());
         write::create_folder(&parent)?;
-        Self::create_at(parent.join(run_id.as_str()), side)
-    }
-
-    /// Creates a run folder at a path that must not exist yet. Its parent must exist.
-    pub fn create_at(folder: Utf8PathBuf, side: Side) -> Result<Self, CreateError> {
+        let folder = parent.join(run_id.as_str());
         match write::create_new_folder(&folder) {
-            Ok(()) => {
-                let lock = RunLock::acquire(&folder)?;
-                Ok(Self::with_lock(folder, side, lock))
-            }
+            Ok(()) => Self::lock(folder, side).map_err(Into::into),
             Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => Err(CreateError::Exists(folder)),
             Err(error) => Err(error.into()),
         }
     }
 
-    pub(super) fn with_lock(folder: Utf8PathBuf, side: Side, lock: RunLock) -> Self {
-        Self { folder, side, items: Mutex::default(), assets_created: OnceLock::new(), _lock: lock }
+    /// Starts with a folder that exists.
+    pub(super) fn lock(folder: Utf8PathBuf, side: Side) -> Result<Self, LockError> {
+        let lock = lock_run_folder(&folder)?;
+        Ok(Self { folder, side, items: Mutex::default(), assets_created: OnceLock::new(), _lock: lock })
     }
 
     pub fn folder(&self) -> &Utf8Path {
@@ -79,13 +77,6 @@ impl RunWriter {
     /// Writes an artifact. The case is complete and durable when this returns.
     pub fn write_case(&self, case: &Case) -> Result<(), WriteError> {
         write::write_json(&self.folder.join(format!("{}.json", case.case_id)), case, Durability::Synced)
-    }
-
-    /// Starts an asset with a plain file name, such as `refund_001.attempt2.body.bin`.
-    pub fn asset(&self, name: &str, kind: AssetKind, case: Option<&CaseId>) -> Result<AssetWriter<'_>, WriteError> {
-        let (path, href) = self.asset_path(name)?;
-        self.create_assets_folder()?;
-        Ok(AssetWriter { run: self, href, kind, case: case.cloned(), file: HashedFile::create(&path)? })
     }
 
     /// Creates the assets folder before the first asset; a run without assets has none.
@@ -143,9 +134,11 @@ impl RunWriter {
         case: Option<&CaseId>,
         bytes: &[u8],
     ) -> Result<ManifestItem, WriteError> {
-        let mut asset = self.asset(name, kind, case)?;
-        asset.write_all(bytes).map_err(|source| WriteError { path: self.folder.join(asset.href.as_str()), source })?;
-        asset.finish()
+        let mut asset = self.unnamed_asset()?;
+        asset
+            .write_all(bytes)
+            .map_err(|source| WriteError { path: self.folder.join(ASSETS_FOLDER).join(name), source })?;
+        self.name_asset(asset, name, kind, case)
     }
 
     /// Writes `assets/manifest.json`, if there are assets.
@@ -168,5 +161,192 @@ impl RunWriter {
         // Also after a failed write, so that the caller can try again.
         *listed = manifest.items;
         written
+    }
+}
+
+/// A file under construction that hashes and counts what is written. Dropping it removes the file.
+#[derive(Debug)]
+pub(super) struct HashedFile {
+    pub(super) file: AtomicFile,
+    pub(super) hasher: Sha256Hasher,
+}
+
+impl HashedFile {
+    pub(super) fn create(path: &Utf8Path) -> Result<Self, WriteError> {
+        Ok(Self { file: AtomicFile::create(path)?, hasher: Sha256Hasher::default() })
+    }
+}
+
+impl Write for HashedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// An asset whose name is chosen after its content is known. Dropping it before [`RunWriter::name_asset`] removes the file.
+#[derive(Debug)]
+pub struct UnnamedAsset(HashedFile);
+
+impl RunWriter {
+    /// Starts an asset that gets its name later.
+    pub fn unnamed_asset(&self) -> Result<UnnamedAsset, WriteError> {
+        self.create_assets_folder()?;
+        // Only selects the folder of the temporary file: `name_asset` replaces this path before the rename.
+        let path = self.folder().join(ASSETS_FOLDER).join("unnamed");
+        HashedFile::create(&path).map(UnnamedAsset)
+    }
+
+    /// Names an asset and adds it to the manifest.
+    pub fn name_asset(
+        &self,
+        asset: UnnamedAsset,
+        name: &str,
+        kind: AssetKind,
+        case: Option<&CaseId>,
+    ) -> Result<ManifestItem, WriteError> {
+        let (path, href) = self.asset_path(name)?;
+        let HashedFile { file, hasher } = asset.0;
+        self.commit_asset(HashedFile { file: file.with_path(&path), hasher }, href, kind, case)
+    }
+}
+
+impl Write for UnnamedAsset {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// The length of the summary that replaces a moved payload, in characters.
+const SUMMARY_CHARS: usize = 240;
+
+impl RunWriter {
+    /// Moves every payload of more than `limit` bytes, as compact JSON, to `assets/full_payload_<side>_<case>_e<event>.json`.
+    pub fn move_large_payloads(&self, case: &mut Case, limit: usize) -> Result<(), WriteError> {
+        let (case_id, side) = (case.case_id.clone(), case.version);
+        let Outcome::Ok(answer) = &mut case.outcome else { return Ok(()) };
+        for (index, event) in answer.events.iter_mut().enumerate() {
+            let EventBody::ToolResult(result) = &mut event.body else { continue };
+            let Some(large) = result.payload_summary.as_ref().and_then(|payload| large_payload(payload, limit)) else {
+                continue;
+            };
+            let name = format!("full_payload_{side}_{case_id}_e{index}.json");
+            let item = self.write_asset(&name, AssetKind::FullPayload, Some(&case_id), large.json.as_bytes())?;
+            result.payload_summary = Some(Content::Text(large.summary));
+            result.payload_asset_href = Some(item.href);
+            result.payload_asset_sha256 = item.sha256;
+        }
+        Ok(())
+    }
+}
+
+/// A payload that becomes an asset.
+struct LargePayload {
+    /// The content of the asset.
+    json: String,
+    /// What replaces the payload.
+    summary: String,
+}
+
+/// Returns the asset of a payload above the limit. The limit applies to the compact form, so the indentation of the asset does not
+/// decide.
+fn large_payload(payload: &Content, limit: usize) -> Option<LargePayload> {
+    let json = match payload {
+        Content::Text(text) => serde_json::Value::from(text.as_str()),
+        Content::Json(object) => serde_json::Value::Object(object.clone()),
+    };
+    let compact = json.to_string();
+    if compact.len() <= limit {
+        return None;
+    }
+    let text = if let Content::Text(text) = payload { text } else { &compact };
+    let summary = text.chars().take(SUMMARY_CHARS).chain(['…']).collect();
+    Some(LargePayload { json: format!("{json:#}\n"), summary })
+}
+
+/// A run folder under construction, next to its final place. Dropping it before [`StagedRun::publish`] removes it.
+#[derive(Debug)]
+pub struct StagedRun {
+    /// Declared before the folder: fields drop in order, and the folder is removed after its lock is released.
+    writer: RunWriter,
+    staged: StagedFolder,
+}
+
+impl StagedRun {
+    /// Starts `<out>/<side>/<run_id>/`, which must not exist.
+    pub fn create(out: &Utf8Path, side: Side, run_id: &RunId) -> Result<Self, CreateError> {
+        Self::create_at(&out.join(side.as_str()).join(run_id.as_str()), side, "export")
+    }
+
+    /// Starts a run folder at a path that must not exist. `purpose` becomes a part of the temporary name.
+    pub fn create_at(target: &Utf8Path, side: Side, purpose: &str) -> Result<Self, CreateError> {
+        // Checked again when the folder is published; this check avoids writing a run that cannot be used.
+        if exists(target) {
+            return Err(CreateError::Exists(target.to_owned()));
+        }
+        write::create_folder(write::parent_of(target))?;
+        let staged = StagedFolder::new(target, purpose)?;
+        let writer = RunWriter::lock(staged.path().to_owned(), side)?;
+        Ok(Self { writer, staged })
+    }
+
+    /// The writer of the folder.
+    pub const fn writer(&self) -> &RunWriter {
+        &self.writer
+    }
+
+    /// Gives the folder its name, unless another process has taken it in the meantime. Returns the folder.
+    pub fn publish(self) -> Result<Utf8PathBuf, CreateError> {
+        let Self { writer, staged } = self;
+        // Releases the lock before the folder is renamed.
+        drop(writer);
+        let target = staged.target().to_owned();
+        match staged.publish() {
+            Ok(()) => Ok(target),
+            // An error after the rename also leaves a folder with the final name. Only if the temporary folder still exists
+            // does the final one belong to another process.
+            Err(_) if exists(&target) && exists(staged.path()) => Err(CreateError::Exists(target)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn exists(folder: &Utf8Path) -> bool {
+    fs::symlink_metadata(folder).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write::Durability;
+
+    #[test]
+    fn a_run_folder_that_appeared_meanwhile_is_an_error_and_stays_unchanged() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(directory.path()).unwrap();
+        for name in ["theirs", "file"] {
+            let folder = root.join("new").join(name);
+            let staged = StagedRun::create(root, Side::New, &name.parse().unwrap()).unwrap();
+            match name {
+                "file" => write::write(&folder, b"other", Durability::Cached).unwrap(),
+                _ => write::create_folder(&folder.join("assets")).unwrap(),
+            }
+            let published = staged.publish();
+            assert!(matches!(&published, Err(CreateError::Exists(path)) if *path == folder), "{published:?}");
+        }
+        assert!(root.join("new/theirs/assets").is_dir() && root.join("new/file").is_file());
+        let staged = StagedRun::create(root, Side::New, &"gone".parse().unwrap()).unwrap();
+        fs::remove_dir_all(staged.writer().folder()).unwrap();
+        let missing = staged.publish();
+        assert!(matches!(missing, Err(CreateError::Write(_))), "{missing:?}");
     }
 }

@@ -50,14 +50,14 @@ fn remove_files(folder: &Utf8Path, prefix: &str) {
 }
 
 /// The path of a new unfinished folder next to others, and its lock. The folder does not exist yet.
-pub(super) fn claim_folder(parent: &Utf8Path, purpose: &str, name: &str) -> io::Result<(Utf8PathBuf, FileLock)> {
+pub(super) fn lock_new_folder(parent: &Utf8Path, purpose: &str, name: &str) -> io::Result<(Utf8PathBuf, FileLock)> {
     let prefix = format!("{}{name}-", prefix_of(purpose));
-    let claimed = tempfile::Builder::new().prefix(&prefix).suffix(LOCK_SUFFIX).make_in(parent, |path| {
+    let created = tempfile::Builder::new().prefix(&prefix).suffix(LOCK_SUFFIX).make_in(parent, |path| {
         let path = Utf8Path::from_path(path).ok_or(io::ErrorKind::InvalidFilename)?;
         // Another name is tried where this one exists.
-        FileLock::create_new(path)
+        FileLock::lock_new(path)
     })?;
-    let (lock, path) = claimed.keep().map_err(|error| error.error)?;
+    let (lock, path) = created.keep().map_err(|error| error.error)?;
     let file_name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     Ok((parent.join(file_name.strip_suffix(LOCK_SUFFIX).unwrap_or_default()), lock))
 }
@@ -76,7 +76,7 @@ pub(super) fn remove_leftover_folders(parent: &Utf8Path, purpose: &str) {
         if found.is_ok_and(|found| !found.is_dir()) {
             continue;
         }
-        let lock = FileLock::try_acquire(&parent.join(format!("{name}{LOCK_SUFFIX}")));
+        let lock = FileLock::try_lock(&parent.join(format!("{name}{LOCK_SUFFIX}")));
         // A living owner holds the lock from before its folder exists until the folder is renamed or removed.
         if let Ok(Some(lock)) = lock
             && lock.is_exclusive()

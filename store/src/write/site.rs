@@ -5,7 +5,9 @@ use std::io;
 
 use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 
-use super::{FolderReplacement, ReplaceError, TEMPORARY_PREFIX, WriteError, create_folder, write_new};
+use super::staged_folder::Names;
+use super::{StagedFolder, TEMPORARY_PREFIX, WriteError, create_folder, write_new};
+use crate::read_file;
 
 /// The page to open first.
 pub const INDEX_FILE: &str = "index.html";
@@ -51,36 +53,37 @@ pub enum SiteError {
 
 impl SiteKind<'_> {
     /// Starts a new version of the folder `out`: its static files, and no page.
-    pub fn begin(&self, out: &Utf8Path) -> Result<FolderReplacement, SiteError> {
+    pub fn begin(&self, out: &Utf8Path) -> Result<StagedFolder, SiteError> {
         match self.may_replace(out) {
             Ok(true) => {}
             Ok(false) => return Err(SiteError::Foreign(out.to_owned())),
             Err(source) => return Err(SiteError::Read { path: out.to_owned(), source }),
         }
-        let replacement = FolderReplacement::begin(out, self.entries)?;
-        let folder = replacement.path();
+        let staged = StagedFolder::replacing(out, self.entries)?;
+        let folder = staged.path();
         create_folder(&folder.join(STATIC_FOLDER))?;
         write_new(&folder.join(MARKER_FILE), self.marker.as_bytes())?;
         for (name, text) in self.files {
             write_new(&folder.join(STATIC_FOLDER).join(name), text.as_bytes())?;
         }
-        Ok(replacement)
+        Ok(staged)
     }
 
     /// Returns whether a new version may replace the content of the folder: it is missing, empty, or holds an old version,
     /// whole or interrupted.
     fn may_replace(&self, out: &Utf8Path) -> io::Result<bool> {
         // The whole content is compared: a file of this name in a user's folder must not be enough to clear the folder.
-        Ok(is_empty(out)? || FolderReplacement::has_version(out, Utf8Path::new(MARKER_FILE), self.marker))
+        Ok(is_empty(out)? || self.has_version(out))
     }
-}
 
-impl From<ReplaceError> for SiteError {
-    fn from(error: ReplaceError) -> Self {
-        match error {
-            ReplaceError::Busy(out) => Self::Busy(out),
-            ReplaceError::Write(error) => Self::Write(error),
-        }
+    /// Whether the folder, or the unfinished version of a killed process inside of it, has the marker of this kind.
+    fn has_version(&self, out: &Utf8Path) -> bool {
+        let is_marked = |folder: &Utf8Path| {
+            let marker = read_file::read(&folder.join(MARKER_FILE), self.marker.len() as u64);
+            marker.is_ok_and(|bytes| bytes == self.marker.as_bytes())
+        };
+        // While the entries are published one by one, one of the two has it.
+        is_marked(out) || is_marked(&Names::within(out).staging)
     }
 }
 
@@ -146,5 +149,21 @@ mod tests {
         let file = parent.join("file");
         write_new(&file, b"").unwrap();
         assert!(matches!(publish(&file, "x"), Err(SiteError::Foreign(_))));
+    }
+
+    #[test]
+    fn a_version_is_known_by_the_whole_content_of_its_marker() {
+        let parent = tempfile::tempdir().unwrap();
+        let out = Utf8Path::from_path(parent.path()).unwrap().join("out");
+        for folder in [Names::within(&out).staging, out.clone()] {
+            let marker = folder.join(MARKER_FILE);
+            create_folder(marker.parent().unwrap()).unwrap();
+            assert!(!KIND.has_version(&out));
+            for (content, is_ours) in [("A test.", false), ("A test.\n\n", false), (KIND.marker, true)] {
+                write_new(&marker, content.as_bytes()).unwrap();
+                assert_eq!(KIND.has_version(&out), is_ours, "{marker}: {content}");
+                crate::write::remove(&marker).unwrap();
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Messages for violations of a schema. Those of the validator quote complete values, which can be large and hostile.
 
-use counterproof_artifact::href::child;
+use counterproof_artifact::pointer::child;
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Answers for tests: one with every field of the schema, and changed copies of it.
 
-use counterproof_artifact::href;
+use counterproof_artifact::pointer;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
             items.iter().enumerate().for_each(|(i, item)| pointers(item, &format!("{at}/{i}"), found));
         }
         Value::Object(fields) => {
-            fields.iter().for_each(|(key, value)| pointers(value, &href::child(at, key), found));
+            fields.iter().for_each(|(key, value)| pointers(value, &pointer::child(at, key), found));
         }
         _ => {}
     }

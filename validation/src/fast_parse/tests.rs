@@ -115,7 +115,7 @@ fn objects(value: &Value, at: &str, found: &mut Vec<String>) {
             found.extend((!fields.is_empty()).then(|| at.to_owned()));
             fields
                 .iter()
-                .for_each(|(key, value)| objects(value, &counterproof_artifact::href::child(at, key), found));
+                .for_each(|(key, value)| objects(value, &counterproof_artifact::pointer::child(at, key), found));
         }
         _ => {}
     }

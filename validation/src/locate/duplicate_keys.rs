@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use counterproof_artifact::href;
+use counterproof_artifact::pointer;
 
 use super::walk::{Step, Walk, decode};
 
@@ -80,9 +80,9 @@ fn pointer_to<'s>(text: &str, path: impl Iterator<Item = &'s Segment>, last: &Ra
     for segment in path.map(Some).chain([None]) {
         let fits = pointer.len();
         match segment {
-            Some(Segment::Index(index)) => href::push(&mut pointer, &index.to_string()),
-            Some(Segment::Key(span)) => href::push(&mut pointer, &decode(&text[span.clone()])),
-            None => href::push(&mut pointer, &decode(&text[last.clone()])),
+            Some(Segment::Index(index)) => pointer::push(&mut pointer, &index.to_string()),
+            Some(Segment::Key(span)) => pointer::push(&mut pointer, &decode(&text[span.clone()])),
+            None => pointer::push(&mut pointer, &decode(&text[last.clone()])),
         }
         if pointer.len() > MAX_POINTER_BYTES {
             pointer.truncate(fits);

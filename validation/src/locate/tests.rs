@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::duplicate_keys::MAX_DUPLICATES;
 use super::*;
-use counterproof_artifact::href;
+use counterproof_artifact::pointer;
 
 fn texts<'a>(text: &'a str, pointers: &[&str]) -> Vec<Option<&'a str>> {
     spans(text, pointers).into_iter().map(|span| span.map(|span| &text[span])).collect()
@@ -75,7 +75,7 @@ fn pointers(value: &Value) -> Vec<(String, &Value)> {
     while let Some((path, value)) = all.get(next).cloned() {
         match value {
             Value::Array(items) => all.extend(items.iter().enumerate().map(|(i, v)| (format!("{path}/{i}"), v))),
-            Value::Object(map) => all.extend(map.iter().map(|(k, v)| (href::child(&path, k), v))),
+            Value::Object(map) => all.extend(map.iter().map(|(k, v)| (pointer::child(&path, k), v))),
             _ => {}
         }
         next += 1;

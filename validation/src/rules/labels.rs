@@ -10,7 +10,7 @@ use crate::finding::Findings;
 use crate::json_value::items;
 use crate::rules::names;
 use crate::rules::schema;
-use counterproof_artifact::href;
+use counterproof_artifact::pointer;
 use counterproof_artifact::schema::Kind;
 
 /// Checks the document alone. Returns false where it is another kind of document.
@@ -19,7 +19,7 @@ pub(crate) fn check(labels: &Value, findings: &mut Findings) -> bool {
         return false;
     }
     for (id, _) in labels["solved"].as_object().into_iter().flatten() {
-        names::case_id(&Value::from(id.as_str()), &href::child("/solved", id), findings);
+        names::case_id(&Value::from(id.as_str()), &pointer::child("/solved", id), findings);
     }
     true
 }
@@ -30,6 +30,6 @@ pub(crate) fn check_folder(run: &Value, labels: &Value, findings: &mut Findings)
     let labelled = labels["solved"].as_object().into_iter().flatten().map(|(id, _)| id);
     for id in labelled.filter(|id| !selected.contains(id.as_str())) {
         let message = format!("the case {} is not among the run's `selected_case_ids`", quote(id));
-        findings.add(Code::CaseNotSelected, href::child("/solved", id), message, "a label of a selected case");
+        findings.add(Code::CaseNotSelected, pointer::child("/solved", id), message, "a label of a selected case");
     }
 }

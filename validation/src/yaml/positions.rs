@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use counterproof_artifact::href;
+use counterproof_artifact::pointer;
 use serde_saphyr::granit_parser::{Event, Marker, Parser};
 
 use crate::locate::Position;
@@ -84,9 +84,9 @@ impl Positions {
                 (child, None)
             }
             Some(Open::Mapping { pointer, key }) => match key.take() {
-                Some((name, at)) => (href::child(pointer, &name), Some(at)),
+                Some((name, at)) => (pointer::child(pointer, &name), Some(at)),
                 // A collection as a key does not exist in JSON, so no pointer refers to it.
-                None => (href::child(pointer, "?"), None),
+                None => (pointer::child(pointer, "?"), None),
             },
         };
         self.nodes.insert(pointer.clone(), NodePosition { key, value });

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use counterproof_artifact::{href, Content, EventBody, RiskLevel};
+use counterproof_artifact::{Content, EventBody, RiskLevel, pointer};
 use serde_json::{Map, Value};
 
 use crate::load::LoadedAnswer;
@@ -239,7 +239,7 @@ fn each_of_payload(path: &mut String, payload: Option<Payload<'_>>, take: &mut i
 fn each_field(path: &mut String, fields: &Map<String, Value>, take: &mut impl FnMut(&str, &str)) {
     let length = path.len();
     for (key, value) in fields {
-        href::push(path, key);
+        pointer::push(path, key);
         // Keys can hold data as well, such as the id of an account.
         take(path, key);
         each_value(path, value, take);

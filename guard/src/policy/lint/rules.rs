@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use counterproof_artifact::href::child;
+use counterproof_artifact::pointer::child;
 use counterproof_ledger::event::{Action, Mode};
 use counterproof_validation::nearest;
 use regex::Regex;
