@@ -3,7 +3,7 @@
 
 use camino::Utf8Path;
 use counterproof_store::EVALUATION_FILE;
-use counterproof_store::write::{self, FolderReplacement, INDEX_FILE, STATIC_FOLDER, SiteKind};
+use counterproof_store::write::{self, StagedFolder, INDEX_FILE, STATIC_FOLDER, SiteKind};
 
 use super::error::ReportError;
 use super::layout::{
@@ -39,7 +39,7 @@ const ENTRIES: [&str; 9] = [
 const KIND: SiteKind<'_> = SiteKind { marker: MARKER, entries: &ENTRIES, files: &FILES };
 
 /// Starts a new report that will replace the one in `out`: its folders and static files, and no page.
-pub(crate) fn begin(out: &Utf8Path) -> Result<FolderReplacement, ReportError> {
+pub(crate) fn begin(out: &Utf8Path) -> Result<StagedFolder, ReportError> {
     let replacement = KIND.begin(out)?;
     for name in [CASES_FOLDER, LISTS_FOLDER, SEARCH_FOLDER] {
         write::create_folder(&replacement.path().join(name))?;

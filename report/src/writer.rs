@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_store::EVALUATION_FILE;
-use counterproof_store::write::{self, Durability, FolderReplacement, INDEX_FILE};
+use counterproof_store::write::{self, Durability, StagedFolder, INDEX_FILE};
 
 use super::case::CasePage;
 use super::error::ReportError;
@@ -35,7 +35,7 @@ pub struct ReportWriter<'a> {
     queue: Option<Mutex<PageQueue<Box<CasePage>>>>,
     /// The folder as the caller named it.
     out: Utf8PathBuf,
-    replacement: FolderReplacement,
+    replacement: StagedFolder,
 }
 
 impl<'a> ReportWriter<'a> {

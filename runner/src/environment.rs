@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
+use counterproof_safe_run::Cancellation;
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::watch;
 
 /// The clock, randomness, checkout and stop handle of a run.
 pub struct Environment {
@@ -162,11 +162,8 @@ fn git_status(folder: &Utf8Path) -> Option<String> {
 }
 
 /// How urgently a run must stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// The run continues.
-    #[default]
-    Run,
     /// Start no further case; attempts in flight may finish.
     Finish,
     /// Abandon attempts in flight.
@@ -175,7 +172,10 @@ pub enum Urgency {
 
 /// A handle that stops a run from another thread. Clones stop the same run.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<watch::Sender<Urgency>>);
+pub struct Interrupt {
+    finish: Cancellation,
+    abandon: Cancellation,
+}
 
 impl Interrupt {
     /// Stops the run after the attempts in flight. A second call abandons those too.
@@ -185,22 +185,27 @@ impl Interrupt {
 
     /// Raises the urgency. It never decreases.
     pub(crate) fn raise(&self, urgency: Urgency) {
-        self.0.send_if_modified(|now| {
-            let higher = urgency > *now;
-            *now = urgency.max(*now);
-            higher
-        });
+        self.finish.cancel();
+        if urgency == Urgency::Abandon {
+            self.abandon.cancel();
+        }
     }
 
     /// Reports whether the urgency is at least this high.
     pub fn reached(&self, urgency: Urgency) -> bool {
-        *self.0.borrow() >= urgency
+        self.at(urgency).is_cancelled()
     }
 
     /// Waits until the urgency is at least this high.
     pub(crate) async fn wait_for(&self, urgency: Urgency) {
-        // An error would mean that the sender was dropped, but `self` owns it.
-        let _ = self.0.subscribe().wait_for(|now| *now >= urgency).await;
+        self.at(urgency).cancelled().await;
+    }
+
+    const fn at(&self, urgency: Urgency) -> &Cancellation {
+        match urgency {
+            Urgency::Finish => &self.finish,
+            Urgency::Abandon => &self.abandon,
+        }
     }
 }
 

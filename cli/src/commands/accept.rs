@@ -170,7 +170,7 @@ fn accept_error(error: AcceptError) -> CommandError {
         | AcceptError::Write(_)
         | AcceptError::Labels(LabelsError::Read { .. }) => CommandError::io(error),
         // A second process is a mistake of the caller, as for `run`.
-        AcceptError::Lock(LockError::Held(_))
+        AcceptError::Lock(LockError::Busy(_))
         | AcceptError::Labels(_)
         | AcceptError::Name { .. }
         | AcceptError::IsBaseline(_)
@@ -213,7 +213,7 @@ fn hint(error: &AcceptError) -> Option<String> {
         AcceptError::Repeats { group, of, .. } => {
             Some(format!("make the missing repeats with `counterproof run --resume {group} --repeat {of} …`"))
         }
-        AcceptError::Lock(LockError::Held(_)) => Some("wait until the other process ends, or stop it".to_owned()),
+        AcceptError::Lock(LockError::Busy(_)) => Some("wait until the other process ends, or stop it".to_owned()),
         AcceptError::Labels(LabelsError::NameTaken) => Some("rename the case".to_owned()),
         AcceptError::Read(ReadError::Io { path, .. }) => named_runs::missing_run_hint(path),
         AcceptError::Read(_)

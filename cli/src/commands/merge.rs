@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         MergeError::Create(CreateError::Exists(_)) => {
             CommandError::usage(error).hint("choose another folder with `--out`")
         }
-        MergeError::Create(CreateError::Lock(LockError::Held(_))) => {
+        MergeError::Create(CreateError::Lock(LockError::Busy(_))) => {
             CommandError::usage(error).hint("wait until the other process ends, or stop it")
         }
         MergeError::Read(_) | MergeError::Create(_) | MergeError::Write(_) => CommandError::io(error),

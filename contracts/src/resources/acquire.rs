@@ -6,7 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::lock_registry::{HeldRecord, LockedRegistry, RegistryError};
+use counterproof_store::lock_registry::{RecordLock, RegistryLock, RegistryError};
 use jiff::Timestamp;
 
 use super::{Claim, Conflict, Holder, LivingHolder, Registry, ResourceRequest, conflict, holder, path_lock, port};
@@ -42,7 +42,7 @@ pub struct Acquired {
     pub environment: BTreeMap<String, String>,
     /// What others cannot have meanwhile.
     pub claims: Vec<Claim>,
-    record: HeldRecord,
+    record: RecordLock,
 }
 
 /// Resources that were not acquired.
@@ -195,7 +195,7 @@ impl<'a> Wanted<'a> {
     /// Acquires everything under the lock of the registry, or returns what others have.
     fn acquire(
         &self,
-        locked: &LockedRegistry<'_>,
+        locked: &RegistryLock<'_>,
         request: &AcquireRequest<'_>,
     ) -> Result<Result<Acquired, Vec<Conflict>>, AcquireError> {
         let holders: Vec<LivingHolder> = locked.living()?.into_iter().map(LivingHolder::new).collect();

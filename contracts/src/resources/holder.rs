@@ -1,7 +1,7 @@
 //! The record of a holder.
 
 use camino::Utf8PathBuf;
-use counterproof_store::lock_registry::LivingRecord;
+use counterproof_store::lock_registry::Record;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub struct LivingHolder {
 
 impl LivingHolder {
     /// Reads a record.
-    pub(super) fn new(record: LivingRecord) -> Self {
+    pub(super) fn new(record: Record) -> Self {
         let content = record.content.ok().and_then(|bytes| serde_json::from_slice::<Content>(&bytes).ok());
         let known = content.filter(|content| content.format == FORMAT);
         Self { record: record.path, known: known.map(|content| (content.holder, content.claims)) }

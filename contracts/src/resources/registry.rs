@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
-use counterproof_store::lock_registry::{LockRegistry, LockedRegistry, RegistryError};
+use counterproof_store::lock_registry::{LockRegistry, RegistryLock, RegistryError};
 
 use super::LivingHolder;
 
@@ -41,7 +41,7 @@ impl Registry {
         self.0.folder()
     }
 
-    pub(super) fn lock(&self) -> Result<Option<LockedRegistry<'_>>, RegistryError> {
+    pub(super) fn lock(&self) -> Result<Option<RegistryLock<'_>>, RegistryError> {
         let end = Instant::now() + LOCK_TIMEOUT;
         loop {
             let locked = self.0.try_lock()?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
-use counterproof_artifact::canonical_json::canonical_hash;
+use counterproof_artifact::canonical::canonical_hash;
 use counterproof_redaction::{Applied, JsonUse, Redactor, redact_json};
 use counterproof_store::line_log::{LineLog, LineWriter, LockOptions, LogError};
 use counterproof_store::write::{WriteError, create_private_file};

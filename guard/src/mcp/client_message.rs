@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use counterproof_artifact::Sha256Digest;
-use counterproof_artifact::canonical_json::{canonical_hash, canonical_json};
+use counterproof_artifact::canonical::{canonical_hash, canonical_json};
 use counterproof_json_text::parse_strict;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;

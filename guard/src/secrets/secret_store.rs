@@ -121,7 +121,7 @@ impl SecretStore {
         // Checked before the lock: others who can write to the folder could replace the file.
         create_private_folder(&path)?;
         let lock_path = path.with_file_name(format!(".{}.lock", path.file_name().unwrap_or_default()));
-        let lock = FileLock::acquire_within(&lock_path, LOCK_TIME)
+        let lock = FileLock::lock_within(&lock_path, LOCK_TIME)
             .map_err(|source| SecretStoreError::Lock { path: lock_path.clone(), source })?;
         // The whole file is read, changed and written: without the lock, the change of another process would be lost.
         let _lock = lock.ok_or_else(|| SecretStoreError::Locked(path.clone()))?;

@@ -5,7 +5,7 @@ use std::io;
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{self, FolderReplacement, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, WriteError};
+use counterproof_store::write::{self, StagedFolder, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, WriteError};
 
 use super::evaluations::History;
 use super::find::SkippedPath;
@@ -52,7 +52,7 @@ pub enum HistoryError {
 pub struct HistoryFolder {
     /// The folder as the caller named it.
     out: Utf8PathBuf,
-    replacement: FolderReplacement,
+    replacement: StagedFolder,
 }
 
 impl HistoryFolder {

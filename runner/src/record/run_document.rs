@@ -73,7 +73,6 @@ impl NewRun<'_> {
         }
     }
 }
-}
 
 fn confirmation(plan: &ConfirmationPlan) -> Confirmation {
     Confirmation {

@@ -332,7 +332,7 @@ fn an_appended_run_makes_the_baseline_longer() {
 fn a_run_that_another_process_writes_is_refused_as_by_run() {
     let (sandbox, agent) = (sandbox(), agent());
     ask(&sandbox, &agent, &["--side", "new", "--run-id", "r1"]);
-    let lock = counterproof_store::RunLock::acquire(&sandbox.path("runs/new/r1")).unwrap();
+    let lock = counterproof_store::lock_run_folder(&sandbox.path("runs/new/r1")).unwrap();
     let url = agent.base_url();
     let resumed = sandbox.run(["run", "--cases", "cases.json", "--base-url", &url, "--side", "new", "--resume", "r1"]);
     let accepted = accept(&sandbox, &[]);

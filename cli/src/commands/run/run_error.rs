@@ -12,8 +12,8 @@ pub(super) fn run_error(error: RunError, resume_command: &str) -> CommandError {
         RunError::Create(CreateError::Exists(_)) => CommandError::usage(error)
             .hint("choose another `--run-id`; runs are never overwritten")
             .hint("to continue a stopped run, replace `--run-id` with `--resume`"),
-        RunError::Create(CreateError::Lock(LockError::Held(_)))
-        | RunError::Resume(ResumeError::Reopen(ReopenError::Lock(LockError::Held(_)))) => {
+        RunError::Create(CreateError::Lock(LockError::Busy(_)))
+        | RunError::Resume(ResumeError::Reopen(ReopenError::Lock(LockError::Busy(_)))) => {
             CommandError::usage(error).hint("wait until the other process ends, or stop it")
         }
         RunError::SecretRunId | RunError::SecretCaseId { .. } => {

@@ -78,7 +78,7 @@ pub(super) fn store(
         let reason = format!("holds the folder of the snapshots, `{real}`");
         return Err(SnapshotError::Path { path: path.to_string(), reason });
     }
-    let mut staged = StagedFolder::create(folder, "snapshot")?;
+    let staged = StagedFolder::new(folder, "snapshot")?;
     fs::set_permissions(staged.path(), Permissions::from_mode(PRIVATE_MODE))
         .map_err(SnapshotError::io("protect", &staged.path()))?;
     let files = staged.path().join(FILES);

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::LazyLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::canonical_json::canonical_hash;
+use counterproof_artifact::canonical::canonical_hash;
 use counterproof_artifact::pointer::child;
 use counterproof_ledger::event::{AgentClient, PolicyRef, WorkingEnvironment};
 use counterproof_store::read_file;
