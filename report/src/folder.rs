@@ -3,7 +3,7 @@
 
 use camino::Utf8Path;
 use counterproof_store::EVALUATION_FILE;
-use counterproof_store::write::{self, StagedFolder, INDEX_FILE, STATIC_FOLDER, SiteKind};
+use counterproof_store::write::{self, INDEX_FILE, STATIC_FOLDER, SiteKind, StagedFolder};
 
 use super::error::ReportError;
 use super::layout::{

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_store::EVALUATION_FILE;
-use counterproof_store::write::{self, Durability, StagedFolder, INDEX_FILE};
+use counterproof_store::write::{self, Durability, INDEX_FILE, StagedFolder};
 
 use super::case::CasePage;
 use super::error::ReportError;

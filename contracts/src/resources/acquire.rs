@@ -6,7 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::lock_registry::{RecordLock, RegistryLock, RegistryError};
+use counterproof_store::lock_registry::{RecordLock, RegistryError, RegistryLock};
 use jiff::Timestamp;
 
 use super::{Claim, Conflict, Holder, LivingHolder, Registry, ResourceRequest, conflict, holder, path_lock, port};

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
-use counterproof_store::lock_registry::{LockRegistry, RegistryLock, RegistryError};
+use counterproof_store::lock_registry::{LockRegistry, RegistryError, RegistryLock};
 
 use super::LivingHolder;
 

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use camino::Utf8Path;
 use counterproof_artifact::{AssetKind, Sha256Digest, Side};
+use counterproof_json_text::spans;
 use counterproof_store::write::{self, Durability, TEMPORARY_PREFIX};
 use counterproof_store::{ASSETS_FOLDER, MANIFEST_FILE, ReadError, RunReader, confined_path};
-use counterproof_validation::locate;
 use serde_json::Value;
 
 use super::accept::AcceptError;
@@ -82,7 +82,7 @@ fn baseline() -> String {
 /// Replaces the values at JSON Pointers in a text. Pointers without a value are ignored.
 fn replaced(text: &str, changes: &[(String, String)]) -> String {
     let pointers: Vec<&str> = changes.iter().map(|(pointer, _)| pointer.as_str()).collect();
-    let spans = locate::spans(text, &pointers);
+    let spans = spans(text, &pointers);
     let mut places: Vec<(Range<usize>, String)> =
         spans.into_iter().zip(changes).filter_map(|(span, (_, value))| Some((span?, value.clone()))).collect();
     places.sort_by_key(|(span, _)| span.start);

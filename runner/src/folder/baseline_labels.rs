@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{CaseId, Labels, LabelsSchema, pointer};
+use counterproof_json_text::{duplicate_keys, positions, spans};
 use counterproof_store::{LABELS_FILE, read_file};
-use counterproof_validation::locate;
 use serde_json::{Map, Value};
 
 /// Maximum length of a quoted value, in characters.
@@ -83,7 +83,7 @@ impl CaseLabels {
             Ok(_) => return Err(LabelsError::NotLabels(path.to_owned())),
             Err(source) => return Err(LabelsError::Syntax { path: path.to_owned(), source }),
         };
-        if let Some(twice) = locate::duplicate_keys(&text).listed.first() {
+        if let Some(twice) = duplicate_keys(&text).listed.first() {
             let case = twice.pointer.trim_start_matches('/').to_owned();
             return Err(LabelsError::Duplicate { place: place(path, &text, twice.span.start), case });
         }
@@ -120,7 +120,7 @@ impl CaseLabels {
 
     /// The place of the label of a case.
     fn place(&self, case: &str) -> String {
-        let span = locate::spans(&self.text, &[&pointer::child("", case)]).pop().flatten();
+        let span = spans(&self.text, &[&pointer::child("", case)]).pop().flatten();
         place(&self.path, &self.text, span.map_or(0, |span| span.start))
     }
 }
@@ -134,7 +134,7 @@ fn label(value: &Value) -> Option<bool> {
 }
 
 fn place(path: &Utf8Path, text: &str, offset: usize) -> String {
-    let positions = locate::positions(text.as_bytes(), &[offset]);
+    let positions = positions(text.as_bytes(), &[offset]);
     positions.first().map_or_else(|| path.to_string(), |at| format!("{path}:{}:{}", at.line, at.column))
 }
 

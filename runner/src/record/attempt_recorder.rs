@@ -8,10 +8,10 @@ use std::sync::Arc;
 use counterproof_artifact::{
     Attempt, AttemptOutcome, Case, CaseId, Extra, Millis, Nullable, Outcome, RunnerFailure, Side,
 };
+use counterproof_json_text::{DuplicateKey, DuplicateKeys, duplicate_keys};
 use counterproof_redaction::{Applied, Redactor};
 use counterproof_store::RunWriter;
 use counterproof_store::write::WriteError;
-use counterproof_validation::locate::{self, DuplicateKey, DuplicateKeys};
 use serde_json::Value;
 
 use super::failure_document::RecordedFailure;
@@ -176,7 +176,7 @@ pub(crate) fn artifact(
 
 /// Rejects a body with duplicate keys. Their meaning is undefined (RFC 8259, section 4).
 pub(super) fn reject_duplicate_keys(bytes: &[u8]) -> Result<(), Fault> {
-    let DuplicateKeys { listed, omitted } = locate::duplicate_keys(&String::from_utf8_lossy(bytes));
+    let DuplicateKeys { listed, omitted } = duplicate_keys(&String::from_utf8_lossy(bytes));
     if listed.is_empty() {
         return Ok(());
     }
