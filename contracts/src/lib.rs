@@ -5,8 +5,7 @@
 //! contract files ─▶ documents: validation ─▶ store: JSON Lines, append-only ◀─ lifecycle: states, who may change them
 //!                                              ▲
 //! run_many: order, workers ─▶ execution ───────┘
-//!                                 ├─▶ resources, process, verification, rollback
-//!                                 └─▶ case_run: artifacts for `counterproof compare`
+//!                                 └─▶ resources, process, verification, rollback
 //! ```
 //!
 //! [`Contract`] has the fields of the published contract schema. A [`Store`] has its versions and transitions, one line each.
@@ -23,7 +22,6 @@
 
 #![cfg(unix)]
 
-pub mod case_run;
 pub mod contract;
 pub mod control_room;
 pub mod documents;

@@ -12,7 +12,6 @@
 
 pub mod doctor;
 pub mod event;
-pub mod export;
 pub mod line;
 pub mod location;
 pub mod postgres;

@@ -4,7 +4,7 @@
 //! ```text
 //! command ─▶ session: supervision, both streams, signals, terminal ─▶ capture ─▶ Record ─▶ log, JSON lines
 //!                                                                                              │
-//!                                              run folder of `counterproof` ◀─ export ◀─ parse ┘
+//!                                                                                  ParsedRecord ◀─ parse ┘
 //! ```
 //!
 //! The session stores bytes as they arrive and forwards them. Lines and events are made afterwards from the capture, so recording
@@ -37,12 +37,11 @@
 
 #![cfg_attr(
     not(unix),
-    expect(dead_code, reason = "without process groups, records can be read and exported but not made")
+    expect(dead_code, reason = "without process groups, records can be read but not made")
 )]
 
 mod cancellation;
 mod capture;
-mod export;
 mod options;
 mod parse;
 pub mod program;
@@ -55,7 +54,6 @@ mod supervision;
 
 pub use cancellation::{CancelCallback, Cancellation, Cancelled};
 pub use capture::{Line, LineEnd, Stream};
-pub use export::{Destination, ExportError, Exported, Source, export};
 pub use options::{Options, OutputMode};
 pub use parse::{EndDetails, LineError, ParsedRecord, ReadError, RecordFormat};
 pub use record::{

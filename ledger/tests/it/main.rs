@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
 
 mod databases;
-mod export;
 mod failures;
 mod killed;
 mod kit;

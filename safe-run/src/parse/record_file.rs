@@ -48,7 +48,7 @@ impl ParsedRecord {
     }
 
     /// Reads a record and returns the bytes of the file too, because a pipe can be read only once.
-    pub(crate) fn read_with_bytes(path: &Utf8Path) -> Result<(Self, Vec<u8>), ReadError> {
+    pub fn read_with_bytes(path: &Utf8Path) -> Result<(Self, Vec<u8>), ReadError> {
         let bytes = read_file::read_argument(path, read_file::MAX_LARGE_BYTES)
             .map_err(|source| ReadError::Read { path: path.to_owned(), source })?;
         let record = Self::parse(&bytes);

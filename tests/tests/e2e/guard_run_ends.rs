@@ -28,7 +28,7 @@ fn recorded(sandbox: &Sandbox, run: &str) -> Value {
 
 /// Exports a run. Returns its final output.
 fn exported(sandbox: &Sandbox, side: &str, run: &str) -> Value {
-    let exported = sandbox.run(["ledger", "export", "--side", side, "--run", run, "--case-id", "case"]);
+    let exported = sandbox.run(["export-run", "--ledger", "--side", side, "--run", run, "--case-id", "case"]);
     assert_eq!(exported.code, Some(0), "{exported}");
     sandbox.json(&format!("runs/{side}/{run}/case.json"))["final_output"]["content"].clone()
 }
@@ -93,7 +93,7 @@ fn a_run_without_a_guard_does_not_show_that_no_call_was_refused() {
     let sandbox = home();
     for (side, run) in [("baseline", "old"), ("new", "new")] {
         run_script(&sandbox, &["--run", run, "--agent", "shopper"], "exit 0");
-        let exported = sandbox.run(["ledger", "export", "--side", side, "--run", run]);
+        let exported = sandbox.run(["export-run", "--ledger", "--side", side, "--run", run]);
         assert_eq!(exported.code, Some(0), "{exported}");
         let warning =
             format!("warning: the run `{run}` has no tool calls: no server was behind a guard\nhint: put the guard ");

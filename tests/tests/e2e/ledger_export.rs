@@ -1,4 +1,4 @@
-//! `ledger export --side`: runs that real shims recorded become artifacts that can be validated, compared and read.
+//! `export-run --ledger`: runs that real shims recorded become artifacts that can be validated, compared and read.
 
 use std::fs;
 use std::process::Stdio;
@@ -19,7 +19,7 @@ fn record(folder: &GuardFolder, run: &str, agent: impl FnOnce(&mut McpClient)) {
 }
 
 fn export(folder: &GuardFolder, side: &str, run: &str) -> Finished {
-    folder.sandbox.run(["ledger", "export", "--side", side, "--run", run])
+    folder.sandbox.run(["export-run", "--ledger", "--side", side, "--run", run])
 }
 
 /// Exports a run for each side, validates and compares them. Returns the only case of the evaluation.
@@ -208,7 +208,7 @@ fn several_runs_are_cases_of_one_folder_and_the_latest_run_is_the_default() {
         client.close();
     }
     let both = [
-        "ledger", "export", "--json", "--side", "new", "--run", "one", "--run", "two", "--run-id", "night", "--out",
+        "export-run", "--ledger", "--json", "--side", "new", "--run", "one", "--run", "two", "--run-id", "night", "--out",
         "all",
     ];
     let exported = folder.sandbox.run(both);
@@ -220,7 +220,7 @@ fn several_runs_are_cases_of_one_folder_and_the_latest_run_is_the_default() {
     assert_eq!(folder.sandbox.run(["validate", "all"]).code, Some(0));
     let again = folder.sandbox.run(both);
     assert_eq!(again.code, Some(2), "{again}");
-    insta::assert_snapshot!(folder.sandbox.run(["ledger", "export", "--side", "new"]), @r"
+    insta::assert_snapshot!(folder.sandbox.run(["export-run", "--ledger", "--side", "new"]), @r"
     exit code: 0
     --- stdout
     run folder: runs/new/two
@@ -236,29 +236,32 @@ fn options_that_do_not_fit_together_are_refused_with_a_hint() {
     let folder = GuardFolder::new();
     record(&folder, "one", two_calls);
     record(&folder, "two", two_calls);
-    let refused: [&[&str]; 10] = [
-        &["--run-id", "x"],
-        &["--case-id", "x"],
-        &["--run", "one", "--run", "two"],
-        &["--side", "new", "--since", "1h"],
-        &["--side", "new", "--format", "jsonl"],
-        &["--side", "new", "--run", "one", "--run", "one", "--run-id", "x"],
-        &["--side", "new", "--run", "one", "--run", "two"],
-        &["--side", "new", "--run", "one", "--run", "two", "--run-id", "x", "--case-id", "y"],
-        &["--side", "new", "--run", "other"],
-        &["--run", "other"],
+    let refused: [&[&str]; 9] = [
+        &["export-run", "log", "--side", "new", "--run-id", "x", "--run", "one"],
+        &["export-run", "log", "--side", "new", "--run-id", "x", "--json"],
+        &["export-run", "log", "--ledger", "--side", "new"],
+        &["export-run", "--ledger", "--events", "log", "--side", "new"],
+        &["export-run", "--ledger", "--side", "new", "--run", "one", "--run", "one", "--run-id", "x"],
+        &["export-run", "--ledger", "--side", "new", "--run", "one", "--run", "two"],
+        &["export-run", "--ledger", "--side", "new", "--run", "one", "--run", "two", "--run-id", "x", "--case-id", "y"],
+        &["export-run", "--ledger", "--side", "new", "--run", "other"],
+        &["ledger", "export", "--run", "other"],
     ];
-    for options in refused {
-        let finished = folder.sandbox.run([&["ledger", "export"], options].concat());
-        assert_eq!(finished.code, Some(2), "{options:?}: {finished}");
-        assert!(finished.stderr.contains("hint: "), "{options:?}: {finished}");
+    for arguments in refused {
+        let finished = folder.sandbox.run(arguments);
+        assert_eq!(finished.code, Some(2), "{arguments:?}: {finished}");
+        assert!(finished.stderr.contains("hint: "), "{arguments:?}: {finished}");
+    }
+    // These belong to the other command.
+    for option in ["--side=new", "--run-id=x", "--case-id=x"] {
+        assert_eq!(folder.sandbox.run(["ledger", "export", option]).code, Some(2), "{option}");
     }
     // The command of the hint works as written.
-    let named = ["ledger", "--ledger", "state/counterproof/ledger.db", "export", "--side", "new", "--run", "other"];
+    let named = ["export-run", "--ledger", "state/counterproof/ledger.db", "--side", "new", "--run", "other"];
     let hint = "hint: list the runs with `counterproof ledger runs --ledger state/counterproof/ledger.db`\n";
     let unknown = folder.sandbox.run(named);
     assert!(unknown.stderr.ends_with(hint), "{unknown}");
-    let same = ["ledger", "export", "--side", "new", "--run", "one", "--run", "two", "--run-id", "x"];
+    let same = ["export-run", "--ledger", "--side", "new", "--run", "one", "--run", "two", "--run-id", "x"];
     insta::assert_snapshot!(folder.sandbox.run(same), @r"
     exit code: 2
     --- stderr
@@ -273,7 +276,7 @@ fn the_latest_run_that_is_exported_has_calls_or_an_agent() {
     let folder = GuardFolder::new();
     let probe = |run: &str| record(&folder, run, |_| {});
     probe("probe-1");
-    let refused = folder.sandbox.run(["ledger", "export", "--side", "new"]);
+    let refused = folder.sandbox.run(["export-run", "--ledger", "--side", "new"]);
     insta::assert_snapshot!(refused.redact(folder.sandbox.root().as_str(), "FOLDER"), @r"
     exit code: 2
     --- stderr
@@ -284,7 +287,7 @@ fn the_latest_run_that_is_exported_has_calls_or_an_agent() {
     record(&folder, "one", two_calls);
     probe("probe-2");
     probe("probe-3");
-    let latest = folder.sandbox.run(["ledger", "export", "--side", "new"]);
+    let latest = folder.sandbox.run(["export-run", "--ledger", "--side", "new"]);
     assert_eq!((latest.code, latest.stdout.as_str()), (Some(0), "run folder: runs/new/one\n"), "{latest}");
     assert!(latest.stderr.contains("the latest run with calls or an agent: one; newer runs without: 2\n"), "{latest}");
     // A person may name any run.
@@ -310,7 +313,7 @@ fn parallel_exports_lose_no_case() {
     let exports: Vec<_> = (0..8)
         .map(|run| {
             let run = format!("run-{run}");
-            let mut command = sandbox.command(["ledger", "export", "--side", "new", "--run", &run]);
+            let mut command = sandbox.command(["export-run", "--ledger", "--side", "new", "--run", &run]);
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
         })
         .collect();

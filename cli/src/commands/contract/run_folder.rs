@@ -5,9 +5,10 @@ use std::sync::Mutex;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{RunId, Side, with_causes};
 use counterproof_contracts::Contract;
-use counterproof_contracts::case_run::{CASES_FILE, CaseRun, CaseRunError, RunIdentity, write_cases};
 use counterproof_contracts::execution::Verdict;
 use counterproof_contracts::run_many::{ContractEnd, RunStep};
+use counterproof_export::Destination;
+use counterproof_export::contracts::{CASES_FILE, CaseRun, CaseRunError, write_cases};
 use counterproof_redaction::Redactor;
 
 use super::failure::Failure;
@@ -46,15 +47,8 @@ impl RunFolder {
             format!("{time}-{}", std::process::id()).parse().map_err(Failure::io)?
         };
         write_cases(out, redactor, contracts).map_err(Failure::io)?;
-        let identity = RunIdentity {
-            side,
-            run_id,
-            writer: WRITER.to_owned(),
-            cases_path: format!("../../{CASES_FILE}"),
-            started_at,
-            redactor: redactor.clone(),
-        };
-        let run = CaseRun::create(out, identity).map_err(|error| match error {
+        let destination = Destination { out, side, run_id: &run_id, writer: WRITER.to_owned() };
+        let run = CaseRun::create(&destination, started_at, redactor.clone()).map_err(|error| match error {
             CaseRunError::Create(counterproof_store::CreateError::Exists(_)) => {
                 Failure::refused("usage", error).hint("choose another ID with `--run-id`")
             }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
-use counterproof_contracts::case_run::CASES_FILE;
 use counterproof_contracts::execution::{OutputSource, RollbackMode, RunSettings};
 use counterproof_contracts::git::Protected;
 use counterproof_contracts::process::Cancellation;
 use counterproof_contracts::resources::{LOCKS_FOLDER, LOCKS_VARIABLE};
+use counterproof_export::contracts::CASES_FILE;
 use counterproof_redaction::{Redactor, SHORTEST};
 
 use super::failure::Failure;

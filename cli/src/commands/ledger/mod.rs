@@ -14,4 +14,4 @@ mod tail;
 mod time_args;
 
 pub(crate) use command::{Args, run};
-pub(crate) use opened::Place;
+pub(crate) use opened::{Place, failed};

@@ -15,9 +15,9 @@ pub(crate) struct Place {
     pub(crate) location: LedgerLocation,
     pub(crate) spool: SpoolFolder,
     /// True if an option or a variable names it.
-    pub(super) is_named: bool,
+    pub(crate) is_named: bool,
     /// True if results are printed as JSON.
-    pub(super) is_json: bool,
+    pub(crate) is_json: bool,
 }
 
 impl Place {
@@ -47,7 +47,7 @@ impl Place {
     }
 
     /// Opens the ledger for reading, and adds the events that processes left behind. Fails if there is no ledger.
-    pub(super) fn open(&self, streams: &mut Streams) -> Result<Box<dyn EventStore>, CommandError> {
+    pub(crate) fn open(&self, streams: &mut Streams) -> Result<Box<dyn EventStore>, CommandError> {
         let mut store = self.open_store().map_err(failed)?;
         if store.is_read_only() {
             self.warn_read_only(streams);
@@ -83,13 +83,13 @@ impl Place {
     }
 
     /// Returns the error about a run that the ledger does not have.
-    pub(super) fn unknown_run(&self, run_id: &str) -> CommandError {
+    pub(crate) fn unknown_run(&self, run_id: &str) -> CommandError {
         CommandError::usage(format!("the ledger `{}` has no run `{run_id}`", self.location))
             .hint(format!("list the runs with `counterproof ledger runs{}`", self.option()))
     }
 
     /// Returns a run. Fails if the ledger does not have it.
-    pub(super) fn find_run(&self, run_id: &str, store: &mut dyn EventStore) -> Result<RunRecord, CommandError> {
+    pub(crate) fn find_run(&self, run_id: &str, store: &mut dyn EventStore) -> Result<RunRecord, CommandError> {
         find_run(store, run_id).map_err(failed)?.ok_or_else(|| self.unknown_run(run_id))
     }
 
@@ -119,7 +119,7 @@ pub(super) fn report(replayed: &SpoolReplay, place: &Place, streams: &mut Stream
 }
 
 /// Converts an error of a store.
-pub(super) fn failed(error: StoreError) -> CommandError {
+pub(crate) fn failed(error: StoreError) -> CommandError {
     match error {
         StoreError::Missing { .. } => CommandError::io(error)
             .hint("record calls with `counterproof guard`, or name another ledger with `--ledger`"),

@@ -6,9 +6,10 @@ use std::process::{Command, Stdio};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{CaseId, RunId, Side};
 use counterproof_demo::{GUARD_PLANTED, Variant, run_agent};
+use counterproof_export::Destination;
+use counterproof_export::ledger::{CASE_LABEL, SelectedRun, case_id, export_runs};
 use counterproof_guard::agent_run::RunSettings;
 use counterproof_guard::identity::workload_with_label;
-use counterproof_ledger::export::{CASE_LABEL, Destination, SelectedRun, case_id, export_runs};
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
 use counterproof_ledger::query::find_run;
 use counterproof_ledger::spool::{SpoolFolder, replay};
@@ -96,9 +97,9 @@ impl Recording {
             },
             run_id: &run_id,
             writer: WRITER.to_owned(),
-            cases_path: "../../../cases.json".to_owned(),
         };
-        Ok(export_runs(store.as_mut(), &selected, &destination).map_err(CommandError::io)?.folder)
+        let exported = export_runs(store.as_mut(), &selected, &destination, "../../../cases.json".to_owned());
+        Ok(exported.map_err(CommandError::io)?.folder)
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(long, env = "SUB_PRINCIPAL", value_name = "NAME")]
     pub(super) principal: Option<String>,
 
-    /// Case ID of the run: adds the label `case_id` to the workload, by which `ledger export --side` names the case
+    /// Case ID of the run: adds the label `case_id` to the workload, by which `export-run --ledger` names the case
     #[arg(long, value_name = "ID", value_parser = new_case_id)]
     pub(super) case: Option<CaseId>,
 

@@ -1,9 +1,9 @@
 //! What the arguments mean: the identity of the run and the settings of its shims.
 
 use counterproof_artifact::CaseId;
+use counterproof_export::ledger::CASE_LABEL;
 use counterproof_guard::agent_run::RunSettings;
 use counterproof_guard::identity::{RUN_ID, RunIdentity, WORKLOAD, process_variable, workload_with_label};
-use counterproof_ledger::export::CASE_LABEL;
 use counterproof_ledger::location::LedgerLocation;
 
 use super::command::Args;

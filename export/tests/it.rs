@@ -1,9 +1,12 @@
 //! Recorded runs as artifacts: what a case contains, and that any events give a valid one.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
+
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
-use counterproof_ledger::export::{
-    CASES_FILE, Destination, ExportError, ExportedRuns, SelectedRun, case_id, export_runs, run_id, write_cases,
+use counterproof_export::Destination;
+use counterproof_export::ledger::{
+    CASES_FILE, ExportError, ExportedRuns, SelectedRun, case_id, export_runs, run_id, write_cases,
 };
 use counterproof_ledger::line::EventLine;
 use counterproof_ledger::location::LedgerLocation;
@@ -15,10 +18,24 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
-use crate::databases::in_both_databases;
-use crate::kit::Kit;
+/// A PostgreSQL server, as the tests of the ledger start it.
 #[cfg(unix)]
-use crate::server::Server;
+#[expect(dead_code, reason = "the tests of the ledger use all of it")]
+#[path = "../../ledger/tests/it/server.rs"]
+mod server;
+
+/// A folder with a ledger.
+struct Kit(tempfile::TempDir);
+
+impl Kit {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn location(&self) -> LedgerLocation {
+        LedgerLocation::SqliteFile(Utf8Path::from_path(self.0.path()).unwrap().join("ledger.db"))
+    }
+}
 
 /// Events of a run below a guard of this mode and policy.
 fn guarded(run: &'static str, mode: &str, policy: &Value) -> Vec<Value> {
@@ -27,7 +44,19 @@ fn guarded(run: &'static str, mode: &str, policy: &Value) -> Vec<Value> {
     source.event("run_start", 0, &json!({ "run": start })).finish(1, "SUCCEEDED")
 }
 
-in_both_databases!(a_run_of_two_processes_is_one_case_in_the_order_of_time);
+#[test]
+fn a_run_of_two_processes_is_one_case_in_the_order_of_time() {
+    two_processes(&Kit::new().location());
+}
+
+#[cfg(unix)]
+mod postgres {
+    #[test]
+    #[ignore = "needs a PostgreSQL server: cargo xtask interop postgres"]
+    fn a_run_of_two_processes_is_one_case_in_the_order_of_time() {
+        super::two_processes(&super::server::Server::start().location());
+    }
+}
 
 /// A folder of all runs.
 struct Runs(tempfile::TempDir);
@@ -46,14 +75,8 @@ impl Runs {
         let selected: Vec<_> =
             selected.iter().map(|run| SelectedRun { run: run.clone(), case_id: case_id(run).unwrap() }).collect();
         let run_id = run_id(&selected[0].run).unwrap();
-        let destination = Destination {
-            out: self.path(),
-            side: Side::New,
-            run_id: &run_id,
-            writer: "test".to_owned(),
-            cases_path: format!("../../{CASES_FILE}"),
-        };
-        let exported = export_runs(store, &selected, &destination)?;
+        let destination = Destination { out: self.path(), side: Side::New, run_id: &run_id, writer: "test".to_owned() };
+        let exported = export_runs(store, &selected, &destination, format!("../../{CASES_FILE}"))?;
         let report = validate_path(&exported.folder).unwrap();
         assert!(report.findings.is_empty(), "{:#?}", report.findings);
         Ok(exported)
@@ -134,7 +157,7 @@ impl Source {
     }
 }
 
-fn a_run_of_two_processes_is_one_case_in_the_order_of_time(location: &LedgerLocation) {
+fn two_processes(location: &LedgerLocation) {
     let mut store = counterproof_ledger::open_or_create(location).unwrap();
     let result = json!({"content": [{"type": "text", "text": "done"}]});
     let first = Source::new("r1", "z", "shop").start(1, "x1", &json!({"amount": 50})).ok(4, "x1", &result);
@@ -160,7 +183,7 @@ fn a_run_of_two_processes_is_one_case_in_the_order_of_time(location: &LedgerLoca
 }
 
 fn sqlite(kit: &Kit) -> Box<dyn EventStore> {
-    counterproof_ledger::open_or_create(&LedgerLocation::SqliteFile(kit.ledger())).unwrap()
+    counterproof_ledger::open_or_create(&kit.location()).unwrap()
 }
 
 /// Exports one process of one run. Returns the steps.

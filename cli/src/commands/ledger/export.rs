@@ -1,4 +1,4 @@
-//! The events of a ledger as files.
+//! `counterproof ledger export`: the events of a ledger as a file.
 
 use std::io::Write as _;
 
@@ -10,21 +10,51 @@ use counterproof_ledger::store::EventStore;
 use counterproof_store::write::{AtomicFile, Durability};
 use jiff::Timestamp;
 
-use super::args::Args;
+use super::opened::{Place, failed};
+use super::time_args::{Since, since};
 use crate::command_error::CommandError;
-use crate::commands::ledger::opened::{Place, failed};
 use crate::json_text::safe_json;
 use crate::streams::Streams;
 
-/// Writes the events to a file or to standard output.
-pub(super) fn export_events(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
+/// Write the events as they were recorded, in the order of their arrival.
+///
+/// `--out` writes each line byte for byte, without a trailing carriage return. On standard output, characters that steer a terminal are
+/// JSON escapes, which have the same meaning. `counterproof export-run --ledger` writes runs as artifacts that can be compared.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Format of the events
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+
+    /// Only events of this run
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+
+    /// Only events from this time on: a time, or a duration before now such as 2h
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<Since>,
+
+    /// File to write [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<Utf8PathBuf>,
+}
+
+/// What the events become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// One event per line
+    Jsonl,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut store = place.open(streams)?;
     let store = store.as_mut();
-    if let Some(run_id) = args.run.first() {
+    if let Some(run_id) = &args.run {
         place.find_run(run_id, store)?;
     }
     let since = args.since.map(|since| since.sortable(Timestamp::now()));
-    let filter = EventFilter { run_id: args.run.first().cloned(), since };
+    let filter = EventFilter { run_id: args.run.clone(), since };
     let Some(path) = &args.out else {
         let mut has_reader = true;
         pages(store, &filter, |line| {

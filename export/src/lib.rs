@@ -1,0 +1,19 @@
+//! Converts what others recorded to run folders of `case.v1` artifacts, which `counterproof compare` reads.
+//!
+//! ```text
+//! records of safe-run ──▶ commands ─┐
+//! runs of a ledger ─────▶ ledger ───┼─▶ RunBuilder: artifacts, assets, manifest, run.json
+//! contract executions ──▶ contracts ┘                └─▶ cases file, for the exports with expectations
+//! ```
+//!
+//! The recorders know neither cases nor this crate.
+
+mod cases_file;
+pub mod commands;
+#[cfg(unix)]
+pub mod contracts;
+pub mod ledger;
+mod run_builder;
+
+pub use cases_file::CasesFileError;
+pub use run_builder::Destination;
