@@ -35,10 +35,7 @@
 //! # fn main() {}
 //! ```
 
-#![cfg_attr(
-    not(unix),
-    expect(dead_code, reason = "without process groups, records can be read but not made")
-)]
+#![cfg_attr(not(unix), expect(dead_code, reason = "without process groups, records can be read but not made"))]
 
 mod cancellation;
 mod capture;

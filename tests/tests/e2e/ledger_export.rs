@@ -208,7 +208,18 @@ fn several_runs_are_cases_of_one_folder_and_the_latest_run_is_the_default() {
         client.close();
     }
     let both = [
-        "export-run", "--ledger", "--json", "--side", "new", "--run", "one", "--run", "two", "--run-id", "night", "--out",
+        "export-run",
+        "--ledger",
+        "--json",
+        "--side",
+        "new",
+        "--run",
+        "one",
+        "--run",
+        "two",
+        "--run-id",
+        "night",
+        "--out",
         "all",
     ];
     let exported = folder.sandbox.run(both);
