@@ -37,9 +37,7 @@ pub mod rollback;
 pub mod run_many;
 pub mod store;
 pub mod verification;
-mod view;
 
 pub use contract::{Contract, ContractId, ContractKey};
 pub use lifecycle::{Actor, ActorError, Details, State, StateChange, Transition, TransitionError, UnknownState};
 pub use store::{Store, StoreError};
-pub use view::PageError;

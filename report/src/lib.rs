@@ -14,6 +14,8 @@
 //! ```
 
 mod case;
+#[cfg(unix)]
+pub mod contracts;
 mod error;
 mod exports;
 mod files;

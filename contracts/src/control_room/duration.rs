@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 
 /// Returns the milliseconds from one time to another. Zero if the second one is earlier, as after a change of the clock.
-pub(super) fn millis_between(start: Timestamp, end: Timestamp) -> u64 {
+pub fn millis_between(start: Timestamp, end: Timestamp) -> u64 {
     u64::try_from(end.duration_since(start).as_millis()).unwrap_or(0)
 }
 
 /// Returns a duration with its two largest units.
-pub(super) fn show(millis: u64) -> String {
+pub fn show(millis: u64) -> String {
     let seconds = millis / 1000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     let two = |large: u64, large_unit: &str, small: u64, small_unit: &str| match small {

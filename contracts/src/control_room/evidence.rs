@@ -9,7 +9,7 @@ use crate::record::Record;
 use crate::store::VersionHistory;
 
 /// Longest text from the evidence, in characters.
-pub(super) const MAX_TEXT: usize = 500;
+pub const MAX_TEXT: usize = 500;
 
 /// The outcome of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -1,7 +1,7 @@
 //! The control room: which contracts need a person, which went wrong, which are done, which run, and which wait.
 //!
 //! ```text
-//! store ─▶ read (tiers, limits) ─▶ ControlRoom ─▶ JSON, to_text, page
+//! store ─▶ read (tiers, limits) ─▶ ControlRoom ─▶ JSON, to_text; the page is in the crate `report`
 //!                                      ▲
 //!        evidence of transitions ─▶ item
 //! ```
@@ -13,13 +13,14 @@ mod evidence;
 mod item;
 mod model;
 mod options;
-mod page;
 mod read;
 mod text;
 mod work_process;
 
-pub use evidence::{Changes, RollbackSummary, VerificationResult, VerificationSummary};
+pub use duration::{millis_between, show as duration};
+pub use evidence::{Changes, MAX_TEXT, RollbackSummary, VerificationResult, VerificationSummary};
 pub use item::{Attention, AttentionCode, Command, Item};
 pub use model::{ControlRoom, Tier, TierList};
 pub use options::ControlRoomOptions;
+pub use text::changes;
 pub use work_process::WorkProcess;

@@ -62,7 +62,7 @@ impl Tier {
 
 impl TierList {
     /// Returns a note on the contracts that are not listed. Empty if all are.
-    pub(super) fn omission(&self, listed: usize) -> String {
+    pub fn omission(&self, listed: usize) -> String {
         let omitted = self.count.saturating_sub(listed as u64);
         let omitted = counterproof_artifact::group_digits(omitted);
         match (self.count > listed as u64, self.tier) {

@@ -6,7 +6,6 @@ use counterproof_artifact::{group_digits, harmless, one_line};
 
 use super::duration::{millis_between, show};
 use super::{Changes, ControlRoom, Item, Tier, TierList, VerificationResult, VerificationSummary};
-use crate::view::StateView;
 
 /// Longest text of a line, in characters.
 const MAX_TEXT: usize = 160;
@@ -30,8 +29,8 @@ impl ControlRoom {
     }
 
     fn write_item(&self, text: &mut String, tier: Tier, item: &Item) {
-        let StateView { sign, word, .. } = item.state.into();
-        let _ = writeln!(text, "  {sign} {}@{}  {word}{}", item.id, item.version, self.age(item));
+        let (sign, words) = (item.state.sign(), item.state.words());
+        let _ = writeln!(text, "  {sign} {}@{}  {words}{}", item.id, item.version, self.age(item));
         if item.summary != item.id.as_str() {
             let _ = writeln!(text, "      {}", one_line(&item.summary, MAX_TEXT));
         }
@@ -92,7 +91,7 @@ fn verification(summary: &VerificationSummary) -> String {
 }
 
 /// Returns changes such as `3 files +10 −2`.
-pub(super) fn changes(changes: Changes) -> String {
+pub fn changes(changes: Changes) -> String {
     let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), group_digits);
     let files = if changes.files == Some(1) { "file" } else { "files" };
     format!("{} {files} +{} −{}", number(changes.files), number(changes.insertions), number(changes.deletions))

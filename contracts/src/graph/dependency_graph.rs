@@ -45,25 +45,25 @@ pub struct Edge {
 
 /// A contract as a graph needs it.
 #[derive(Debug, Clone)]
-pub(super) struct GraphContract {
-    pub(super) id: ContractId,
-    pub(super) version: NonZeroU32,
-    pub(super) state: State,
-    pub(super) summary: String,
-    pub(super) dependencies: Vec<ContractId>,
-    pub(super) is_selected: bool,
+pub struct GraphContract {
+    pub id: ContractId,
+    pub version: NonZeroU32,
+    pub state: State,
+    pub summary: String,
+    pub dependencies: Vec<ContractId>,
+    pub is_selected: bool,
 }
 
 /// Whether a graph has all contracts of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Contents {
+pub enum Contents {
     All,
     Part,
 }
 
 impl Graph {
     /// Orders contracts by depth, then by id.
-    pub(super) fn new(mut contracts: Vec<GraphContract>, contents: Contents) -> Result<Self, GraphError> {
+    pub fn new(mut contracts: Vec<GraphContract>, contents: Contents) -> Result<Self, GraphError> {
         contracts.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         let index_of = |id: &ContractId| contracts.binary_search_by(|it| it.id.cmp(id)).ok();
         let mut edges = Vec::new();

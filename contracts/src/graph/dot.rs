@@ -8,7 +8,6 @@ use counterproof_artifact::one_line;
 
 use super::Graph;
 use crate::lifecycle::State;
-use crate::view::StateView;
 
 /// Longest summary in a label, in characters.
 const MAX_SUMMARY: usize = 60;
@@ -20,7 +19,6 @@ impl Graph {
             "digraph contracts {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\"];\n",
         );
         for node in self.nodes() {
-            let state = StateView::from(node.state);
             let summary = if node.summary == node.id.as_str() {
                 String::new()
             } else {
@@ -31,9 +29,9 @@ impl Graph {
             let _ = writeln!(
                 dot,
                 "  \"{id}\" [label=\"{id}\\n{summary}{} {}\", class=\"{}\", color=\"{edge}\", fillcolor=\"{fill}\"{width}];",
-                state.sign,
-                state.word,
-                state.class,
+                node.state.sign(),
+                node.state.words(),
+                node.state,
                 id = escape(node.id.as_str()),
             );
         }

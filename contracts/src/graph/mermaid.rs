@@ -10,7 +10,6 @@ use counterproof_artifact::one_line;
 use super::Graph;
 use super::dot::colours;
 use crate::lifecycle::State;
-use crate::view::StateView;
 
 /// Longest summary in a label, in characters.
 const MAX_SUMMARY: usize = 60;
@@ -20,14 +19,14 @@ impl Graph {
     pub fn to_mermaid(&self) -> String {
         let mut text = String::from("flowchart LR\n");
         for (index, node) in self.nodes().iter().enumerate() {
-            let StateView { class, sign, word } = node.state.into();
+            let (state, sign, words) = (node.state, node.state.sign(), node.state.words());
             let summary = if node.summary == node.id.as_str() {
                 String::new()
             } else {
                 escape(&one_line(&node.summary, MAX_SUMMARY)) + "<br/>"
             };
             // An id consists of harmless characters.
-            let _ = writeln!(text, "  n{index}[\"{}<br/>{summary}{sign} {word}\"]:::{class}", node.id);
+            let _ = writeln!(text, "  n{index}[\"{}<br/>{summary}{sign} {words}\"]:::{state}", node.id);
         }
         for edge in self.edges() {
             let _ = writeln!(text, "  n{} --> n{}", edge.dependency, edge.dependent);

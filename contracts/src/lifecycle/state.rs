@@ -66,6 +66,31 @@ impl State {
         }
     }
 
+    /// A sign for people. Each state has another one, so that colour is never the only mark.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            State::Pending => "○",
+            State::Ready => "◔",
+            State::Claimed => "◑",
+            State::Executing => "▸",
+            State::Verifying => "◕",
+            State::Completed => "✓",
+            State::Failed => "✗",
+            State::RollingBack => "↶",
+            State::RolledBack => "↺",
+            State::Cancelled => "⊘",
+        }
+    }
+
+    /// The words for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            State::RollingBack => "rolling back",
+            State::RolledBack => "rolled back",
+            other => other.as_str(),
+        }
+    }
+
     /// True if no transition leaves the state.
     pub const fn is_terminal(self) -> bool {
         matches!(self, State::Completed | State::RolledBack | State::Cancelled)

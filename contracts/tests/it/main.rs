@@ -7,7 +7,6 @@ mod documents;
 mod git;
 mod graph;
 mod kit;
-mod pages;
 mod processes;
 mod store;
 mod store_index;

@@ -4,6 +4,7 @@ use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
 use counterproof_contracts::ContractId;
 use counterproof_contracts::graph::{Graph, GraphError, GraphQuery, MAX_HTML_NODES, MAX_NODES};
+use counterproof_report::contracts::write_graph;
 use serde_json::json;
 
 use super::failure::Failure;
@@ -56,7 +57,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
         GraphFormat::Dot => streams.print_document(&graph.to_dot())?,
         GraphFormat::Mermaid => streams.print_document(&graph.to_mermaid())?,
         GraphFormat::Html => {
-            let page = graph.write_page(&args.out)?;
+            let page = write_graph(&graph, &args.out)?;
             streams.print_line(format_args!("graph: {page}"))?;
         }
     }

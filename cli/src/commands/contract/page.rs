@@ -1,7 +1,6 @@
 //! Errors of pages as failures of a command.
 
-use counterproof_contracts::PageError;
-use counterproof_contracts::graph::GraphPageError;
+use counterproof_report::contracts::{GraphPageError, PageError};
 
 use super::failure::Failure;
 use crate::report_output::WAIT_OR_CHOOSE;

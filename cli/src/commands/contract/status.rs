@@ -4,6 +4,7 @@ use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
 use counterproof_contracts::control_room::{ControlRoom, ControlRoomOptions, WorkProcess};
 use counterproof_contracts::execution::host_name;
+use counterproof_report::contracts::write_control_room;
 
 use super::failure::Failure;
 use super::project::{Project, now};
@@ -29,7 +30,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
     let is_running = |process: &WorkProcess| process.is_running_on(&host);
     let room = ControlRoom::read(&store, &ControlRoomOptions::new(now(), &is_running))?;
     if let Some(folder) = &args.html {
-        let page = room.write_page(folder)?;
+        let page = write_control_room(&room, folder)?;
         project.print(streams, &serde_json::json!({ "page": page }), || format!("control room: {page}"))?;
         return Ok(Exit::Done);
     }

@@ -11,6 +11,7 @@ use counterproof_contracts::control_room::{ControlRoom, ControlRoomOptions, Work
 use counterproof_contracts::graph::{Graph, GraphQuery, MAX_HTML_NODES};
 use counterproof_contracts::store::{Editor, NewTransition, Note, NoteKind};
 use counterproof_contracts::{Actor, Contract, ContractId, ContractKey, Details, State, Store};
+use counterproof_report::contracts::{write_control_room, write_graph};
 use counterproof_store::line_log::LockOptions;
 use counterproof_store::write::create_folder;
 use jiff::{SignedDuration, Timestamp};
@@ -57,12 +58,13 @@ fn main() {
 fn write_pages(folder: &Utf8Path, store: &Store) {
     let is_running = |process: &WorkProcess| Some(process.pid != 4711);
     let options = ControlRoomOptions::new(minute(600), &is_running);
-    ControlRoom::read(store, &options).unwrap().write_page(&folder.join("room")).unwrap();
+    let room = ControlRoom::read(store, &options).unwrap();
+    write_control_room(&room, &folder.join("room")).unwrap();
     let graph = Graph::read(store, &GraphQuery { around: &[], max_nodes: MAX_HTML_NODES }).unwrap();
-    graph.write_page(&folder.join("graph")).unwrap();
+    write_graph(&graph, &folder.join("graph")).unwrap();
     let first = graph.nodes()[graph.nodes().len() / 2].id.clone();
     let part = Graph::read(store, &GraphQuery { around: &[first], max_nodes: MAX_HTML_NODES }).unwrap();
-    part.write_page(&folder.join("part")).unwrap();
+    write_graph(&part, &folder.join("part")).unwrap();
 }
 
 /// The shop, with contracts in every state and every tier.

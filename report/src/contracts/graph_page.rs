@@ -4,10 +4,12 @@ use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{group_digits, one_line};
 
-use super::drawing::{Drawing, draw};
-use super::{Edge, Graph, GraphError, MAX_HTML_NODES, Node};
-use crate::lifecycle::State;
-use crate::view::{PageError, PageFolder, StateView};
+use counterproof_contracts::State;
+use counterproof_contracts::graph::{Edge, Graph, GraphError, MAX_HTML_NODES, Node};
+
+use super::graph_drawing::{Drawing, draw};
+use super::page_folder::{PageError, PageFolder};
+use super::state_view::StateView;
 
 /// Longest summary on the page, in characters.
 const MAX_SUMMARY: usize = 200;
@@ -68,16 +70,14 @@ pub enum GraphPageError {
     Page(#[from] PageError),
 }
 
-impl Graph {
-    /// Writes the graph as a page without scripts into the folder `out`, which must be missing, empty or an earlier graph. Returns
-    /// the path of the page.
-    pub fn write_page(&self, out: &Utf8Path) -> Result<Utf8PathBuf, GraphPageError> {
-        let (found, limit) = (self.nodes().len() as u64, MAX_HTML_NODES);
-        if self.nodes().len() > limit {
-            return Err(GraphPageError::Graph(GraphError::TooLarge { found, limit }));
-        }
-        Ok(FOLDER.write(out, &GraphPage::new(self))?)
+/// Writes a graph as a page without scripts into the folder `out`, which must be missing, empty or an earlier graph. Returns the
+/// path of the page.
+pub fn write_graph(graph: &Graph, out: &Utf8Path) -> Result<Utf8PathBuf, GraphPageError> {
+    let (found, limit) = (graph.nodes().len() as u64, MAX_HTML_NODES);
+    if graph.nodes().len() > limit {
+        return Err(GraphPageError::Graph(GraphError::TooLarge { found, limit }));
     }
+    Ok(FOLDER.write(out, &GraphPage::new(graph))?)
 }
 
 impl GraphPage {
@@ -154,7 +154,7 @@ impl LinksView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::dependency_graph::tests::graph_of;
+    use crate::contracts::test_graphs::graph_of;
 
     #[test]
     fn texts_of_contracts_are_escaped() {

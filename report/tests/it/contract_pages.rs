@@ -1,11 +1,11 @@
 //! The folders of the pages.
 
-use counterproof_contracts::PageError;
 use counterproof_contracts::control_room::{ControlRoom, ControlRoomOptions};
-use counterproof_contracts::graph::{Graph, GraphError, GraphPageError, GraphQuery, MAX_HTML_NODES, MAX_NODES};
+use counterproof_contracts::graph::{Graph, GraphError, GraphQuery, MAX_HTML_NODES, MAX_NODES};
+use counterproof_report::contracts::{GraphPageError, PageError, write_control_room, write_graph};
 use counterproof_store::write::{Durability, create_folder, write};
 
-use crate::kit::{Sandbox, add, contract, now};
+use crate::contract_kit::{Sandbox, add, contract, now};
 
 #[test]
 fn a_page_replaces_its_own_kind_only() {
@@ -16,7 +16,7 @@ fn a_page_replaces_its_own_kind_only() {
     let graph = Graph::read(&store, &GraphQuery { around: &[], max_nodes: MAX_HTML_NODES }).unwrap();
     let folder = sandbox.path().with_file_name("pages");
     for _ in 0..2 {
-        let page = room.write_page(&folder).unwrap();
+        let page = write_control_room(&room, &folder).unwrap();
         assert_eq!(page, folder.join("index.html"));
         assert!(std::fs::read_to_string(&page).unwrap().contains("No contract needs a decision"));
     }
@@ -24,13 +24,13 @@ fn a_page_replaces_its_own_kind_only() {
         folder.join("static").read_dir_utf8().unwrap().map(|it| it.unwrap().file_name().to_owned()).collect();
     names.sort();
     assert_eq!(names, ["about.txt", "contracts.css", "icon.svg", "style.css"]);
-    let error = graph.write_page(&folder).unwrap_err();
+    let error = write_graph(&graph, &folder).unwrap_err();
     assert_eq!(error.to_string(), format!("`{folder}` exists and is not a graph of contracts; nothing was written"));
     let mine = sandbox.path().with_file_name("mine");
     create_folder(&mine).unwrap();
     write(&mine.join("index.html"), b"mine", Durability::Cached).unwrap();
-    assert!(matches!(room.write_page(&mine), Err(PageError::Foreign { .. })));
-    assert!(matches!(graph.write_page(&mine), Err(GraphPageError::Page(PageError::Foreign { .. }))));
+    assert!(matches!(write_control_room(&room, &mine), Err(PageError::Foreign { .. })));
+    assert!(matches!(write_graph(&graph, &mine), Err(GraphPageError::Page(PageError::Foreign { .. }))));
     assert_eq!(std::fs::read_to_string(mine.join("index.html")).unwrap(), "mine");
 }
 
@@ -43,6 +43,6 @@ fn a_graph_of_more_contracts_than_a_page_may_have_is_an_error() {
     let error = Graph::read(&store, &GraphQuery { around: &[], max_nodes: MAX_HTML_NODES }).unwrap_err();
     assert!(matches!(error, GraphError::TooLarge { found: 5001, limit: 5000 }));
     let graph = Graph::read(&store, &GraphQuery { around: &[], max_nodes: MAX_NODES }).unwrap();
-    let error = graph.write_page(&sandbox.path().with_file_name("graph")).unwrap_err();
+    let error = write_graph(&graph, &sandbox.path().with_file_name("graph")).unwrap_err();
     assert_eq!(error.to_string(), "the graph has 5001 contracts; at most 5000 are possible here");
 }

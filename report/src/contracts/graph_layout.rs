@@ -4,7 +4,7 @@
 //! follows the average place of the neighbours, and the heights follow their average height. The same graph gives the same
 //! places.
 
-use super::{Edge, Graph};
+use counterproof_contracts::graph::{Edge, Graph};
 
 /// Sweeps over the layers, alternately in both directions.
 const SWEEPS: usize = 12;
@@ -253,7 +253,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::graph::dependency_graph::tests::{acyclic, graph_of};
+    use crate::contracts::test_graphs::{acyclic, graph_of};
 
     const HEIGHTS: Heights = Heights { node: 40.0, waypoint: 4.0, gap: 16.0 };
 

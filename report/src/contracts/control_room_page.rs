@@ -5,11 +5,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{group_digits, one_line};
 use jiff::Timestamp;
 
-use super::duration::{millis_between, show};
-use super::evidence::MAX_TEXT;
-use super::text::changes;
-use super::{Command, ControlRoom, Item, Tier, TierList, VerificationResult, VerificationSummary};
-use crate::view::{PageError, PageFolder, StateView};
+use counterproof_contracts::control_room::{
+    Command, ControlRoom, Item, MAX_TEXT, RollbackSummary, Tier, TierList, VerificationResult, VerificationSummary,
+    changes, duration, millis_between,
+};
+
+use super::page_folder::{PageError, PageFolder};
+use super::state_view::StateView;
 
 const FOLDER: PageFolder = PageFolder {
     kind: "a control room",
@@ -95,12 +97,10 @@ struct VerificationView {
     reason: String,
 }
 
-impl ControlRoom {
-    /// Writes the control room as a page without scripts into the folder `out`, which must be missing, empty or an earlier control
-    /// room. Returns the path of the page.
-    pub fn write_page(&self, out: &Utf8Path) -> Result<Utf8PathBuf, PageError> {
-        FOLDER.write(out, &ControlRoomPage::new(self))
-    }
+/// Writes a control room as a page without scripts into the folder `out`, which must be missing, empty or an earlier control
+/// room. Returns the path of the page.
+pub fn write_control_room(room: &ControlRoom, out: &Utf8Path) -> Result<Utf8PathBuf, PageError> {
+    FOLDER.write(out, &ControlRoomPage::new(room))
 }
 
 impl ControlRoomPage {
@@ -190,7 +190,7 @@ impl ItemView {
         let text = |text: &str| one_line(text, MAX_SENTENCE);
         let name = |text: &str| one_line(text, MAX_NAME);
         let rollback = item.rollback.as_ref();
-        let outcome = |it: &super::RollbackSummary| match (&it.outcome, &it.message) {
+        let outcome = |it: &RollbackSummary| match (&it.outcome, &it.message) {
             (Some(outcome), Some(message)) => format!("{}: {}", name(outcome).replace('_', " "), text(message)),
             (one, other) => one.as_deref().or(other.as_deref()).map(text).unwrap_or_default(),
         };
@@ -202,10 +202,10 @@ impl ItemView {
             attention: item.attention.as_ref().map(|it| text(&it.message)).unwrap_or_default(),
             verification: item.verification.as_ref().map(VerificationView::new),
             changes: item.changes.map(changes).unwrap_or_default(),
-            duration: item.duration_ms.map(show).unwrap_or_default(),
+            duration: item.duration_ms.map(duration).unwrap_or_default(),
             owner: item.owner.as_deref().map(name).unwrap_or_default(),
             since: item.since.map(time).unwrap_or_default(),
-            age: item.since.map(|since| show(millis_between(since, now))).unwrap_or_default(),
+            age: item.since.map(|since| duration(millis_between(since, now))).unwrap_or_default(),
             rollback: rollback.map(outcome).unwrap_or_default(),
             // Not shortened: a command must be whole.
             way_back: rollback
@@ -238,9 +238,10 @@ fn time(at: Timestamp) -> String {
 mod tests {
     use std::num::NonZeroU32;
 
-    use super::super::{Attention, AttentionCode, RollbackSummary};
+    use counterproof_contracts::State;
+    use counterproof_contracts::control_room::{Attention, AttentionCode};
+
     use super::*;
-    use crate::lifecycle::State;
 
     fn item(text: &str) -> Item {
         Item {

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::Graph;
-use super::layout::{Heights, Layout, Slot, slot_count};
-use crate::view::StateView;
+use counterproof_contracts::graph::Graph;
+
+use super::graph_layout::{Heights, Layout, Slot, slot_count};
+use super::state_view::StateView;
 
 /// The largest graph that is drawn, in contracts. A larger one is hard to read.
 const MAX_NODES: usize = 300;
@@ -154,7 +155,7 @@ fn shorten(id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::dependency_graph::tests::graph_of;
+    use crate::contracts::test_graphs::graph_of;
 
     #[test]
     fn boxes_of_a_layer_are_below_each_other_and_curves_go_to_the_right() {
