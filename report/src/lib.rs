@@ -16,23 +16,19 @@
 mod case;
 #[cfg(unix)]
 pub mod contracts;
-mod error;
 mod exports;
 mod files;
 mod folder;
 pub mod history;
 mod index;
-mod layout;
 mod page_queue;
-mod page_selection;
 mod site;
-mod url_path;
 mod view;
 mod writer;
 
-pub use error::ReportError;
+pub use folder::ReportError;
 pub use exports::sarif;
 pub use exports::{CaseLocation, ReportContext, ReportUrl, ReportUrlError, SUMMARY_UP_TO_BYTES, summary};
-pub use page_selection::PageSelection;
-pub use url_path::encode_path;
+pub use site::PageSelection;
+pub use site::encode_path;
 pub use writer::ReportWriter;

@@ -1,13 +1,13 @@
 //! What views know about the report: the names of its pages, the cases that have one, and the run files.
 
-use counterproof_artifact::evaluation::CaseEvaluation;
+use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
 use counterproof_artifact::{CaseId, Run, Side, Sides};
+use counterproof_evaluator::SideRuns;
+use percent_encoding::{utf8_percent_encode, AsciiSet, NON_ALPHANUMERIC};
 
 use super::files::{CopyFailures, FileRef, PageNames, RunFiles};
-use super::layout;
-use super::page_selection::PageSelection;
-use super::url_path::encode_path;
-use counterproof_evaluator::SideRuns;
+use super::folder;
+use super::view::verdict;
 
 /// What views know about the report. It is read-only and shared between threads.
 #[derive(Debug)]
@@ -70,11 +70,52 @@ impl<'a> Site<'a> {
 
     /// The path of the page of a case within the report.
     pub(crate) fn case_page(&self, id: &CaseId) -> String {
-        layout::case_page(self.pages.stem(id))
+        folder::case_page(self.pages.stem(id))
     }
 
     /// The link to the page of a case, relative to the report folder; `None` for a case without a page.
     pub(crate) fn case_href(&self, case: &CaseEvaluation) -> Option<String> {
         self.selection.includes(case.verdict).then(|| encode_path(&self.case_page(&case.case_id)))
+    }
+}
+
+/// Which cases get a page of their own. The index lists every case and links to the pages that exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PageSelection {
+    /// Every case.
+    #[default]
+    All,
+    /// All cases except those that are unchanged or noisy.
+    Changed,
+    /// No case.
+    None,
+}
+
+impl PageSelection {
+    /// Returns whether a case with this verdict gets a page.
+    pub const fn includes(self, verdict: Verdict) -> bool {
+        match self {
+            PageSelection::All => true,
+            PageSelection::Changed => !verdict::is_quiet(verdict),
+            PageSelection::None => false,
+        }
+    }
+}
+
+/// Everything except letters, digits, slashes and the other unreserved characters of RFC 3986, section 2.3.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// Returns a relative path as it appears in a link.
+pub fn encode_path(path: &str) -> String {
+    utf8_percent_encode(path, PATH).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_but_unreserved_characters_and_slashes_is_encoded() {
+        assert_eq!(encode_path("cases/t[a,1]~@=+é #?%.html"), "cases/t%5Ba%2C1%5D~%40%3D%2B%C3%A9%20%23%3F%25.html");
     }
 }

@@ -10,15 +10,15 @@ use counterproof_store::EVALUATION_FILE;
 use counterproof_store::write::{self, Durability, INDEX_FILE, StagedFolder};
 
 use super::case::CasePage;
-use super::error::ReportError;
+use super::folder::ReportError;
 use super::exports::{self, ReportContext};
 use super::files::copy_files;
 use super::folder;
 use super::index::{self, IndexPage};
 use super::page_queue::{PageQueue, ReadyPage};
-use super::page_selection::PageSelection;
+use super::site::PageSelection;
 use super::site::Site;
-use super::url_path::encode_path;
+use super::site::encode_path;
 use counterproof_evaluator::SideRuns;
 use counterproof_evaluator::{CaseComparison, Request, pair};
 

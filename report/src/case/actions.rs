@@ -2,22 +2,13 @@
 
 use std::borrow::Cow;
 
-use counterproof_artifact::Side;
+use counterproof_artifact::{Side, Sides};
+use counterproof_evaluator::{any_failed, call_outcomes, messages, row_pointers, text, ActionRow, CallOutcome, EvidenceChange, FollowedRef, JsonChanges, Resolved, Row};
 
-use super::anchors;
-use super::call_outcomes::CallOutcomes;
-use super::cells::{self, CellView, ElementContext, EvidenceView, NOISE, RowView};
-use super::context::CaseContext;
-use super::highlights::{Highlights, PairHighlights};
 use crate::view::changes::{self, ChangesView};
 use crate::view::display;
-use counterproof_evaluator::JsonChanges;
-use counterproof_evaluator::Row;
-use counterproof_evaluator::messages;
-use counterproof_evaluator::row_pointers;
-use counterproof_evaluator::text;
-use counterproof_evaluator::{ActionRow, EvidenceChange};
-use counterproof_evaluator::{FollowedRef, Resolved};
+use super::cells::{self, CellView, ElementContext, EvidenceView, Highlights, NOISE, PairHighlights, RowView};
+use super::context::{self, CaseContext};
 
 /// The maximum number of rows on a page.
 const MOST_ROWS: usize = 500;
@@ -84,7 +75,7 @@ fn row_view(context: &CaseContext<'_>, row: &ActionRow, outcomes: &CallOutcomes)
     let changes = if highlights.cover(&row.changes) {
         ChangesView::default()
     } else {
-        changes::view(&row.changes, &context.budget)
+        changes::changes_view(&row.changes, &context.budget)
     };
     RowView { class, cells, changes, note: note(context, row, outcomes), is_first: false }
 }
@@ -106,7 +97,7 @@ fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize, outcomes:
     let input = ActionInput { side: Side::New, index: new, highlights: &highlights, outcomes };
     let mut view = cell(context, &input).unwrap_or_default();
     // Links of both sides must find the shared cell, so it has the ids of both.
-    view.anchors.insert(0, context.anchors.add(anchors::action(Side::Baseline, baseline)));
+    view.anchors.insert(0, context.anchors.add(context::action(Side::Baseline, baseline)));
     view.side.clear();
     view.number = cells::number(Row::Both { baseline, new });
     let id = |side, index: usize| {
@@ -157,7 +148,7 @@ fn cell(context: &CaseContext<'_>, input: &ActionInput<'_, '_>) -> Option<CellVi
         values.push(cells::value("more fields", &action.extra, &context.budget));
     }
     Some(CellView {
-        anchors: vec![context.anchors.add(anchors::action(side, index))],
+        anchors: vec![context.anchors.add(context::action(side, index))],
         side: side.to_string(),
         number: (index + 1).to_string(),
         kind: display::visible(&action.action_type),
@@ -185,7 +176,7 @@ fn evidence_view(context: &CaseContext<'_>, side: Side, reference: &FollowedRef)
     let (href, target) = match &reference.resolved {
         None => (None, "unresolved".to_owned()),
         Some(Resolved::Event(index)) => {
-            let href = context.anchors.href(&anchors::event(side, *index)).unwrap_or_else(|| "#events".to_owned());
+            let href = context.anchors.href(&context::event(side, *index)).unwrap_or_else(|| "#events".to_owned());
             (Some(href), event_target(context, side, *index))
         }
         Some(Resolved::Asset(name)) => {
@@ -210,4 +201,57 @@ fn event_target(context: &CaseContext<'_>, side: Side, index: usize) -> String {
         Some(messages::step_name(event, loaded))
     });
     format!("step {}: {}", index + 1, name.unwrap_or_default())
+}
+
+/// The call outcomes of all actions of a case.
+#[derive(Debug, Default)]
+pub(crate) struct CallOutcomes {
+    /// The outcomes of each side, in the order of its actions; empty where no tool call failed.
+    sides: Sides<Vec<CallOutcome>>,
+}
+
+impl CallOutcomes {
+    /// The call outcomes of both sides.
+    pub(crate) fn new(context: &CaseContext<'_>) -> Self {
+        let has_failures = |side| context.answer(side).is_some_and(any_failed);
+        // Without a failed tool call, no outcome is shown.
+        if !Side::BOTH.into_iter().any(has_failures) {
+            return Self::default();
+        }
+        let of_side = |side| context.answer(side).map(call_outcomes).unwrap_or_default();
+        Self { sides: Sides::from_fn(of_side) }
+    }
+
+    /// The outcome of the calls of an action.
+    pub(crate) fn of_action(&self, side: Side, index: usize) -> CallOutcome {
+        self.sides.get(side).get(index).copied().unwrap_or_default()
+    }
+
+    /// Returns whether the cells of a pair of actions show different outcomes.
+    pub(crate) fn differ(&self, row: Row) -> bool {
+        self.of_pair(row).is_some_and(|Sides { baseline, new }| {
+            (baseline.is_failed(), baseline.summary()) != (new.is_failed(), new.summary())
+        })
+    }
+
+    /// The note on a pair of actions of which only one failed; empty for every other row.
+    pub(crate) fn note(&self, row: Row) -> &'static str {
+        match self.of_pair(row) {
+            // An action without calls was only proposed, so its outcome cannot be compared.
+            Some(Sides { baseline, new }) if baseline.calls > 0 && new.calls > 0 => {
+                match (baseline.is_failed(), new.is_failed()) {
+                    (false, true) => "The call failed on new but not on baseline.",
+                    (true, false) => "The call failed on baseline but not on new.",
+                    _ => "",
+                }
+            }
+            _ => "",
+        }
+    }
+
+    fn of_pair(&self, row: Row) -> Option<Sides<CallOutcome>> {
+        let Row::Both { baseline, new } = row else { return None };
+        let indexes = Sides { baseline, new };
+        Some(Sides::from_fn(|side| self.of_action(side, *indexes.get(side))))
+    }
 }

@@ -2,16 +2,15 @@
 //! page, and the run files it links to.
 
 use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::SidePointer;
+use counterproof_evaluator::{messages, Artifact, CaseComparison, LoadedAnswer};
 
-use super::anchors::Anchors;
 use crate::files::{CopyFailures, FileCopy, FileLink, FileRef, RunFiles};
 use crate::site::Site;
-use crate::view::display::Budget;
-use counterproof_evaluator::CaseComparison;
-use counterproof_evaluator::{Artifact, LoadedAnswer};
+use crate::view::display::{self, Budget};
 
 /// The input of the sections of a case page.
 #[derive(Debug)]
@@ -97,4 +96,110 @@ impl<'a> CaseContext<'a> {
             _ => None,
         }
     }
+}
+
+/// The ids of the steps, actions and sections that the page shows.
+#[derive(Debug, Default)]
+pub(crate) struct Anchors {
+    known: RefCell<HashSet<String>>,
+    /// Baseline ids of elements that also carry a new id, by the new id.
+    baseline_by_new: RefCell<HashMap<String, String>>,
+}
+
+/// A link within the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AnchorLink {
+    pub(crate) text: String,
+    /// The fragment.
+    pub(crate) href: String,
+}
+
+impl Anchors {
+    /// Registers an id and returns it.
+    pub(crate) fn add(&self, id: String) -> String {
+        self.known.borrow_mut().insert(id.clone());
+        id
+    }
+
+    /// Registers a baseline id on an element that carries a new id too, and returns the baseline id.
+    pub(crate) fn add_shared(&self, baseline: String, new: String) -> String {
+        self.baseline_by_new.borrow_mut().insert(new, baseline.clone());
+        self.add(baseline)
+    }
+
+    /// Returns whether a baseline link and a new link lead to the same element, or neither exists.
+    pub(crate) fn is_same_target(&self, baseline: Option<&str>, new: Option<&str>) -> bool {
+        let (baseline, new) = match (baseline, new) {
+            (None, None) => return true,
+            (Some(baseline), Some(new)) => (baseline, new),
+            _ => return false,
+        };
+        let shared = self.baseline_by_new.borrow();
+        let shared = new.strip_prefix('#').and_then(|new| shared.get(new));
+        baseline == new || shared.is_some_and(|shared| baseline.strip_prefix('#') == Some(shared))
+    }
+
+    /// The link to the element with this id, if the page has it.
+    pub(crate) fn href(&self, id: &str) -> Option<String> {
+        self.known.borrow().contains(id).then(|| format!("#{id}"))
+    }
+
+    /// The link to the element that a pointer names, or to its section where the page does not show the element.
+    pub(crate) fn link(&self, at: &SidePointer) -> AnchorLink {
+        let side = at.side;
+        let mut segments = at.pointer.split('/').skip(1);
+        let (list, index) = (segments.next().unwrap_or(""), segments.next().and_then(|index| index.parse().ok()));
+        let (text, id, section) = match (list, index) {
+            ("events", Some(index)) => (format!("step {}", index + 1), event(side, index), "#events"),
+            ("proposed_actions", Some(index)) => (format!("action {}", index + 1), action(side, index), "#actions"),
+            ("events", None) => ("events".to_owned(), String::new(), "#events"),
+            ("proposed_actions", None) => ("proposed actions".to_owned(), String::new(), "#actions"),
+            ("final_output", _) => ("output".to_owned(), String::new(), "#output"),
+            ("runner_failure", _) => ("runner error".to_owned(), failure(side), "#files"),
+            _ => (display::visible(&at.pointer), artifact(side), "#files"),
+        };
+        let within = match (list, index) {
+            ("events" | "proposed_actions", Some(_)) => messages::field_path(&at.pointer),
+            _ => String::new(),
+        };
+        let within = if within.is_empty() { within } else { format!(" · {within}") };
+        AnchorLink {
+            text: format!("{side}: {text}{within}"),
+            href: self.href(&id).unwrap_or_else(|| section.to_owned()),
+        }
+    }
+
+    /// The link for a pointer into an artifact that the page does not show: its violations, or the file.
+    pub(crate) fn link_to_file(&self, at: &SidePointer) -> AnchorLink {
+        let text = if at.pointer.is_empty() { "whole file" } else { &at.pointer };
+        AnchorLink {
+            text: format!("{}: {}", at.side, display::visible(text)),
+            href: self.href(&violations(at.side)).unwrap_or_else(|| format!("#{}", artifact(at.side))),
+        }
+    }
+}
+
+/// The id of an event.
+pub(crate) fn event(side: Side, index: usize) -> String {
+    format!("{side}-event-{index}")
+}
+
+/// The id of a proposed action.
+pub(crate) fn action(side: Side, index: usize) -> String {
+    format!("{side}-action-{index}")
+}
+
+/// The id of the section of a runner error.
+pub(crate) fn failure(side: Side) -> String {
+    format!("{side}-failure")
+}
+
+/// The id of the section of contract violations.
+pub(crate) fn violations(side: Side) -> String {
+    format!("{side}-violations")
+}
+
+/// The id of the list item of an artifact.
+pub(crate) fn artifact(side: Side) -> String {
+    format!("{side}-artifact")
 }

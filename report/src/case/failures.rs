@@ -1,13 +1,13 @@
 //! Runner errors with the recorded response, and the attempts of both sides.
 
 use counterproof_artifact::{Attempt, AttemptOutcome, Millis, Nullable, RunnerFailure, Side};
+use counterproof_evaluator::{messages, Artifact, CaseEnvelope};
+use counterproof_validation::Finding;
 
-use super::anchors;
-use super::context::CaseContext;
 use crate::files::FileLink;
 use crate::view::display::{self, DisplayText};
-use counterproof_evaluator::CaseEnvelope;
-use counterproof_evaluator::messages;
+use super::context;
+use super::context::CaseContext;
 
 /// The size limit of a displayed snippet. The contract limits snippets to far less.
 const LONGEST_SNIPPET: usize = 16 * 1024;
@@ -41,12 +41,12 @@ pub(crate) struct AttemptView {
 }
 
 /// The runner errors of the case.
-pub(crate) fn view(context: &CaseContext<'_>) -> Vec<FailureView> {
+pub(crate) fn failures(context: &CaseContext<'_>) -> Vec<FailureView> {
     let of_side = |side: Side| {
         let failure = &context.artifact(side).failure()?.failure;
         Some(FailureView {
             side: side.as_str(),
-            anchor: context.anchors.add(anchors::failure(side)),
+            anchor: context.anchors.add(context::failure(side)),
             facts: facts(failure),
             violations: messages::violations(failure).iter().map(|violation| display::visible(violation)).collect(),
             snippet: failure.body_snippet.as_deref().map(|body| context.budget.text(body, LONGEST_SNIPPET)),
@@ -112,5 +112,89 @@ fn attempt_view(side: Side, case: &CaseEnvelope, attempt: &Attempt) -> AttemptVi
             (AttemptOutcome::RunnerError, Some(class)) => class.to_string(),
             (AttemptOutcome::RunnerError, None) => "failed".to_owned(),
         },
+    }
+}
+
+/// The maximum number of listed violations per artifact.
+const MOST_VIOLATIONS: usize = 200;
+
+/// An artifact that violates the contract.
+#[derive(Debug, Clone)]
+pub(crate) struct InvalidArtifactView {
+    pub(crate) side: &'static str,
+    /// The id of the section.
+    pub(crate) anchor: String,
+    pub(crate) violations: Vec<ViolationView>,
+    /// What is not listed; empty where everything is.
+    pub(crate) more: String,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ViolationView {
+    /// The stable code of the rule.
+    pub(crate) code: String,
+    /// File, line and column, and the pointer.
+    pub(crate) location: String,
+    pub(crate) message: String,
+    pub(crate) expected: String,
+    pub(crate) remedy: String,
+    /// The lines around the violation.
+    pub(crate) excerpt: Option<ExcerptView>,
+}
+
+/// Lines of a file with the invalid part marked.
+#[derive(Debug, Clone)]
+pub(crate) struct ExcerptView {
+    /// Before the marked part.
+    pub(crate) before: String,
+    pub(crate) marked: String,
+    /// After the marked part.
+    pub(crate) after: String,
+}
+
+/// The artifacts of the case that violate the contract.
+pub(crate) fn violations(context: &CaseContext<'_>) -> Vec<InvalidArtifactView> {
+    let invalid = Side::BOTH.into_iter().filter_map(|side| match context.artifact(side) {
+        Artifact::Invalid(findings) => Some((side, findings)),
+        _ => None,
+    });
+    invalid.map(|(side, findings)| side_view(context, side, findings)).collect()
+}
+
+fn side_view(context: &CaseContext<'_>, side: Side, findings: &[Finding]) -> InvalidArtifactView {
+    let hidden = findings.len().saturating_sub(MOST_VIOLATIONS);
+    InvalidArtifactView {
+        side: side.as_str(),
+        anchor: context.anchors.add(context::violations(side)),
+        violations: findings
+            .iter()
+            .take(MOST_VIOLATIONS)
+            .map(|finding| violation_view(context, side, finding))
+            .collect(),
+        more: if hidden > 0 { format!("{hidden} more violations") } else { String::new() },
+    }
+}
+
+fn violation_view(context: &CaseContext<'_>, side: Side, finding: &Finding) -> ViolationView {
+    // The path within the run. The location of the run folder is private to this machine.
+    let file = finding.file.strip_prefix(context.files(side).run_folder()).ok();
+    let file = file.map_or_else(|| finding.file.file_name().unwrap_or_default(), |file| file.as_str());
+    let position = finding.position.map(|position| format!("line {}, column {}", position.line, position.column));
+    let pointer = Some(display::visible(&finding.pointer)).filter(|pointer| !pointer.is_empty());
+    let location: Vec<_> = [Some(display::visible(file)), position, pointer].into_iter().flatten().collect();
+    let excerpt = finding.excerpt.as_ref().and_then(|excerpt| {
+        Some(ExcerptView {
+            before: display::visible(excerpt.text.get(..excerpt.span.start)?),
+            marked: display::visible(excerpt.text.get(excerpt.span.clone())?),
+            after: display::visible(excerpt.text.get(excerpt.span.end..)?),
+        })
+    });
+    ViolationView {
+        code: finding.code.to_string(),
+        location: location.join(", "),
+        message: display::visible(&finding.message),
+        expected: display::visible(&finding.expected),
+        remedy: display::visible(&finding.remedy),
+        excerpt,
     }
 }

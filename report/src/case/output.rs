@@ -7,7 +7,7 @@ use super::context::CaseContext;
 use crate::files::FileLink;
 use crate::view::changes::{self, ChangesView};
 use crate::view::display::DisplayText;
-use crate::view::text_diff::{self, TextDiffView};
+use crate::view::changes::{self, TextDiffView};
 use counterproof_evaluator::OutputChange;
 use counterproof_evaluator::output_pointers;
 
@@ -75,7 +75,7 @@ fn difference(context: &CaseContext<'_>) -> OutputView {
         }
         Some(OutputChange::Text(text)) => OutputView {
             summary: noise,
-            text: Some(text_diff::view(text, "output-change", &context.budget)),
+            text: Some(changes::text_diff(text, "output-change", &context.budget)),
             // The difference of a long text leaves out lines. The start of each side shows some of them.
             contents: if has_long_text(context) { both() } else { Vec::new() },
             folded: true,
@@ -83,7 +83,7 @@ fn difference(context: &CaseContext<'_>) -> OutputView {
         },
         Some(OutputChange::Json(json)) => OutputView {
             summary: noise,
-            changes: changes::view(json, &context.budget),
+            changes: changes::changes_view(json, &context.budget),
             contents: both(),
             folded: true,
             ..OutputView::default()

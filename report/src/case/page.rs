@@ -2,26 +2,20 @@
 
 use askama::Template;
 use counterproof_artifact::Side;
+use counterproof_evaluator::CaseComparison;
 
-use super::actions::{self, ActionsView};
-use super::anchors;
-use super::cells::{self, ValueView};
-use super::context::CaseContext;
-use super::expectations::{self, ExpectationView};
-use super::failures::{self, AttemptView, FailureView};
-use super::output::{self, OutputView};
-use super::reasons::{self, ReasonView};
-use super::repeats::{self, RepeatsView};
-use super::replay;
-use super::root_cause::{self, FindingView, RootCauseView, SeverityView};
-use super::steps::{self, StepsView};
-use super::usage::{self, UsageView};
-use super::violations::{self, InvalidArtifactView};
-use crate::files::{CopyFailures, FileCopy, FileLink};
+use crate::files::{copy_name, CopyFailures, FileCopy, FileLink};
 use crate::site::Site;
 use crate::view::display;
 use crate::view::verdict::{self, VerdictView};
-use counterproof_evaluator::CaseComparison;
+use super::actions::{self, ActionsView};
+use super::cells::{self, ValueView};
+use super::context::{self, CaseContext};
+use super::failures::{self, AttemptView, FailureView, InvalidArtifactView};
+use super::output::{self, OutputView};
+use super::reasons::{self, ExpectationView, FindingView, ReasonView, RootCauseView, SeverityView};
+use super::repeats::{self, RepeatsView, UsageView};
+use super::steps::{self, StepsView};
 
 /// Reasons that are visible at once; the others are folded.
 const REASONS_OPEN: usize = 6;
@@ -90,14 +84,14 @@ impl CasePage {
         let row = &context.case.row;
         // Targets are built before the sections that link to them, because a link only names an id that exists.
         let artifacts = Side::BOTH.into_iter().map(|side| artifact(context, side)).collect();
-        let invalid = violations::view(context);
-        let failures = failures::view(context);
+        let invalid = failures::violations(context);
+        let failures = failures::failures(context);
         let output = output::view(context);
         let steps = steps::view(context);
         let actions = actions::view(context);
         // A runner error has a section of its own, which includes the divergence.
         let divergence = row.first_divergence.as_ref().filter(|_| failures.is_empty());
-        let mut reasons = reasons::view(context);
+        let mut reasons = reasons::reasons(context);
         let more_reasons = reasons.split_off(reasons.len().min(REASONS_OPEN));
         let divergence = divergence.map(|divergence| reasons::divergence(context, divergence));
         let divergence = reasons::mark_first(&mut reasons, divergence);
@@ -111,11 +105,11 @@ impl CasePage {
             input: input(context),
             previous: None,
             next: None,
-            cause: root_cause::view(context).map(|cause| cause.without_repetition(&reasons)),
+            cause: reasons::root_cause(context).map(|cause| cause.without_repetition(&reasons)),
             reasons,
             more_reasons,
-            findings: root_cause::findings(context),
-            severity: root_cause::severity(row.severity.as_ref()),
+            findings: reasons::findings(context),
+            severity: reasons::severity(row.severity.as_ref()),
             divergence,
             absences: absences(context),
             invalid,
@@ -123,14 +117,14 @@ impl CasePage {
             has_answer: Side::BOTH.into_iter().any(|side| context.answer(side).is_some()),
             actions,
             output,
-            expectations: expectations::view(&row.expectations),
-            expectations_summary: expectations::all_met(&row.expectations),
-            repeats: repeats::view(context),
-            usage: usage::view(context),
+            expectations: reasons::expectations(&row.expectations),
+            expectations_summary: reasons::all_met(&row.expectations),
+            repeats: repeats::repeats(context),
+            usage: repeats::usage_table(context),
             steps,
             exact: context.case.differences.as_ref().is_none_or(|differences| differences.exact),
             attempts: failures::attempts(context),
-            replay: replay::command(context),
+            replay: replay_command(context),
             artifacts,
         }
     }
@@ -144,7 +138,7 @@ impl CasePage {
 fn artifact(context: &CaseContext<'_>, side: Side) -> ArtifactView {
     ArtifactView {
         side: side.as_str(),
-        anchor: context.anchors.add(anchors::artifact(side)),
+        anchor: context.anchors.add(context::artifact(side)),
         artifact: context.artifact_file(side),
         run: context.run_file(side),
     }
@@ -175,18 +169,34 @@ fn input(context: &CaseContext<'_>) -> Vec<ValueView> {
     values
 }
 
+/// The replay replay_command for new, or for baseline if only baseline has a recorded request; empty if neither has one.
+pub(crate) fn replay_command(context: &CaseContext<'_>) -> String {
+    for side in [Side::New, Side::Baseline] {
+        let Some(request) = context.artifact(side).envelope().and_then(|case| case.request.as_ref()) else { continue };
+        // `replay` finds the request through the artifact, so the copy must have the recorded name.
+        if copy_name(request) != request.as_str() || context.asset(side, request.as_str()).href.is_none() {
+            continue;
+        }
+        let files = context.files(side);
+        let artifact = files.artifact_path(context.site.pages.stem(&context.case.row.case_id));
+        // A run does not record the arguments of a program, because they may be secrets.
+        let program = if files.uses_program() { " --agent-cmd '…'" } else { "" };
+        return format!("counterproof replay {}{program}", shell_words::quote(&artifact));
+    }
+    String::new()
+}
+
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
     use std::sync::Mutex;
 
     use camino::Utf8Path;
+    use counterproof_evaluator::{compare, pair, ComparedRun, Request};
     use counterproof_store::RunReader;
 
-    use super::*;
     use crate::files::copy_files;
-    use counterproof_evaluator::ComparedRun;
-    use counterproof_evaluator::{Request, compare, pair};
+    use super::*;
 
     #[test]
     fn a_page_says_which_file_could_not_be_copied_and_why() {

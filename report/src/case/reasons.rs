@@ -1,12 +1,12 @@
 //! The reasons for the verdict of a case, and its first divergence, with links to the evidence.
 
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{Divergence, Reason, SidePointer};
+use counterproof_artifact::evaluation::{CaseFinding, Divergence, ExpectationResult, Judgement, Reason, Severity, SeverityLevel, SidePointer};
+use counterproof_evaluator::{text, Artifact, SeverityPart};
 
-use super::anchors::AnchorLink;
-use super::context::CaseContext;
 use crate::view::display;
-use counterproof_evaluator::Artifact;
+use super::context::AnchorLink;
+use super::context::CaseContext;
 
 /// A reason, or the first divergence.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub(crate) struct ReasonView {
 }
 
 /// The reasons for the verdict.
-pub(crate) fn view(context: &CaseContext<'_>) -> Vec<ReasonView> {
+pub(crate) fn reasons(context: &CaseContext<'_>) -> Vec<ReasonView> {
     context.case.row.reasons.iter().map(|reason| reason_view(context, reason)).collect()
 }
 
@@ -72,4 +72,130 @@ pub(crate) fn absence(side: Side, artifact: &Artifact) -> Option<String> {
         Artifact::Invalid(_) => Some(format!("the {side} artifact violates the contract")),
         Artifact::Answer(_) | Artifact::Failure(_) => None,
     }
+}
+
+/// The root cause of a case.
+#[derive(Debug, Clone)]
+pub(crate) struct RootCauseView {
+    pub(crate) code: String,
+    /// The location of the difference.
+    pub(crate) place: String,
+    /// The message; empty where a reason has the same message.
+    pub(crate) message: String,
+    pub(crate) links: Vec<AnchorLink>,
+    /// The trace from the difference back to the root cause.
+    pub(crate) path: Vec<AnchorLink>,
+}
+
+/// A problem of the new side that needs no comparison.
+#[derive(Debug, Clone)]
+pub(crate) struct FindingView {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) links: Vec<AnchorLink>,
+    /// A note where baseline has the same problem; otherwise empty.
+    pub(crate) note: &'static str,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct SeverityView {
+    /// `high`, `medium` or `low`.
+    pub(crate) level: &'static str,
+    /// The score, with two digits.
+    pub(crate) score: String,
+    /// The parts, each with its name and its share.
+    pub(crate) parts: Vec<(String, String)>,
+}
+
+/// The root cause, if it is known.
+pub(crate) fn root_cause(context: &CaseContext<'_>) -> Option<RootCauseView> {
+    let cause = context.case.row.cause.as_ref()?;
+    Some(RootCauseView {
+        code: cause.code.clone(),
+        place: display::visible(&cause.place),
+        message: display::visible(&cause.message),
+        links: links(context, &cause.pointers),
+        path: links(context, &cause.path),
+    })
+}
+
+impl RootCauseView {
+    /// The same without its message, where a reason has that message.
+    pub(crate) fn without_repetition(mut self, reasons: &[ReasonView]) -> Self {
+        if reasons.iter().any(|reason| reason.message == self.message) {
+            self.message.clear();
+        }
+        self
+    }
+}
+
+pub(crate) fn findings(context: &CaseContext<'_>) -> Vec<FindingView> {
+    let root_cause = |finding: &CaseFinding| FindingView {
+        code: finding.code.clone(),
+        message: display::visible(&finding.message),
+        links: links(context, &finding.pointers),
+        note: if finding.in_baseline { "also on baseline" } else { "" },
+    };
+    context.case.row.findings.iter().map(root_cause).collect()
+}
+
+/// The severity, if it is greater than zero.
+pub(crate) fn severity(severity: Option<&Severity>) -> Option<SeverityView> {
+    let severity = severity.filter(|severity| severity.score > 0.0)?;
+    let parts = severity.parts.iter().map(|part| match SeverityPart::parse(&part.code) {
+        Some(SeverityPart::Noise) => ("reduced by noise".to_owned(), display::score(part.share)),
+        Some(SeverityPart::BaselineFailed) => {
+            ("reduced because baseline failed".to_owned(), display::score(part.share))
+        }
+        _ => (part.code.replace('-', " "), display::score(part.share)),
+    });
+    let level = severity.level().map_or("", SeverityLevel::as_str);
+    Some(SeverityView { level, score: display::score(severity.score), parts: parts.collect() })
+}
+
+/// An expectation with the result of each side.
+#[derive(Debug, Clone)]
+pub(crate) struct ExpectationView {
+    /// The key in the cases file.
+    pub(crate) code: String,
+    pub(crate) expected: String,
+    pub(crate) baseline: Option<JudgementView>,
+    pub(crate) new: Option<JudgementView>,
+}
+
+/// The result of one side.
+#[derive(Debug, Clone)]
+pub(crate) struct JudgementView {
+    /// Whether the expectation is met.
+    pub(crate) passed: bool,
+    /// Whether the result is undecided.
+    pub(crate) undecided: bool,
+    pub(crate) found: String,
+}
+
+/// The expectations of a case.
+pub(crate) fn expectations(results: &[ExpectationResult]) -> Vec<ExpectationView> {
+    let judgement = |judgement: &Option<Judgement>| {
+        judgement.as_ref().map(|judgement| JudgementView {
+            passed: judgement.is_met(),
+            undecided: judgement.is_undecided(),
+            found: display::visible(judgement.found()),
+        })
+    };
+    let expectation = |result: &ExpectationResult| ExpectationView {
+        code: result.code.clone(),
+        expected: display::visible(&result.expected),
+        baseline: judgement(&result.baseline),
+        new: judgement(&result.new),
+    };
+    results.iter().map(expectation).collect()
+}
+
+/// A summary where both sides meet all expectations; otherwise empty.
+pub(crate) fn all_met(results: &[ExpectationResult]) -> String {
+    let met = |judgement: &Option<Judgement>| judgement.as_ref().is_some_and(Judgement::is_met);
+    if results.is_empty() || !results.iter().all(|result| met(&result.baseline) && met(&result.new)) {
+        return String::new();
+    }
+    format!("{}, met on both sides", text::count(results.len(), "expectation", "expectations"))
 }

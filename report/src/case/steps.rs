@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use counterproof_artifact::{Content, EventBody, Href, Side};
 use serde_json::{Map, Value};
 
-use super::anchors;
+use super::context;
 use super::cells::{self, CellView, ElementContext, NOISE, RowView};
 use super::context::CaseContext;
-use super::highlights::{Highlights, PairHighlights};
+use super::cells::{Highlights, PairHighlights};
 use crate::view::changes::{self, ChangesView};
 use crate::view::display;
 use crate::view::verdict;
@@ -106,7 +106,7 @@ fn row_view(context: &CaseContext<'_>, row: &EventRow) -> RowView {
     // After the cells, because building them records which changes are highlighted.
     let is_shown_elsewhere = highlights.cover(&row.changes) || is_output_pair(context, row.row);
     let changes =
-        if is_shown_elsewhere { ChangesView::default() } else { changes::view(&row.changes, &context.budget) };
+        if is_shown_elsewhere { ChangesView::default() } else { changes::changes_view(&row.changes, &context.budget) };
     let divergence = context.case.row.first_divergence.as_ref();
     let is_first = compared && divergence.is_some_and(|found| row_pointers("/events", row.row) == found.pointers);
     RowView { class, cells, changes, note: note(context, row), is_first }
@@ -131,7 +131,7 @@ const ANNOTATIONS: &str = "annotations";
 /// A step that is identical on both sides: the new step, with the ids and files of both sides.
 fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize) -> CellView {
     let mut view = cell(context, Side::New, new, &Highlights::default()).unwrap_or_default();
-    let (old_id, new_id) = (anchors::event(Side::Baseline, baseline), anchors::event(Side::New, new));
+    let (old_id, new_id) = (context::event(Side::Baseline, baseline), context::event(Side::New, new));
     view.anchors.insert(0, context.anchors.add_shared(old_id, new_id));
     view.side.clear();
     view.number = cells::number(Row::Both { baseline, new });
@@ -202,7 +202,7 @@ fn cell(context: &CaseContext<'_>, side: Side, index: usize, highlights: &Highli
     let loaded = context.answer(side)?;
     let event = &loaded.answer.events[index];
     let mut cell = CellView {
-        anchors: vec![context.anchors.add(anchors::event(side, index))],
+        anchors: vec![context.anchors.add(context::event(side, index))],
         side: side.to_string(),
         number: (index + 1).to_string(),
         kind: event.kind().replace('_', " "),

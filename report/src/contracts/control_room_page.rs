@@ -10,8 +10,8 @@ use counterproof_contracts::control_room::{
     changes, duration, millis_between,
 };
 
-use super::page_folder::{PageError, PageFolder};
-use super::state_view::StateView;
+use super::page::{PageError, PageFolder};
+use super::page::StateView;
 
 const FOLDER: PageFolder = PageFolder {
     kind: "a control room",

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use counterproof_contracts::graph::Graph;
+use counterproof_contracts::graph::{Edge, Graph};
 
-use super::graph_layout::{Heights, Layout, Slot, slot_count};
-use super::state_view::StateView;
+use super::page::StateView;
 
 /// The largest graph that is drawn, in contracts. A larger one is hard to read.
 const MAX_NODES: usize = 300;
@@ -152,10 +151,254 @@ fn shorten(id: &str) -> String {
     format!("{}…{}", &id[..start], &id[id.len() - (MAX_ID - 1 - start)..])
 }
 
+/// Sweeps over the layers, alternately in both directions.
+const SWEEPS: usize = 12;
+
+/// A place in a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// A contract, by its index.
+    Node(usize),
+    /// A waypoint of a dependency, by the index of the dependency.
+    Waypoint(usize),
+}
+
+/// A slot with the middle of its height.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Placed {
+    pub(super) slot: Slot,
+    pub(super) middle: f64,
+}
+
+/// The heights of slots.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Heights {
+    pub(super) node: f64,
+    pub(super) waypoint: f64,
+    pub(super) gap: f64,
+}
+
+/// The layers of a drawing.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The slots of each layer, from top to bottom.
+    pub(super) layers: Vec<Vec<Placed>>,
+    /// For each dependency, its places in the order of its layers: layer and index in the layer.
+    pub(super) routes: Vec<Vec<(usize, usize)>>,
+}
+
+/// The number of slots of a layout, without making it.
+pub(super) fn slot_count(graph: &Graph) -> usize {
+    let nodes = graph.nodes();
+    let waypoints = |edge: &Edge| nodes[edge.dependent].depth - nodes[edge.dependency].depth - 1;
+    nodes.len() + graph.edges().iter().map(waypoints).sum::<usize>()
+}
+
+/// Two neighbouring slots of a route: in one layer and in the next one.
+type Segment = (usize, usize);
+
+/// The slots of the layers, and the segments between each layer and the next one.
+#[derive(Debug, Clone)]
+struct Layered {
+    slots: Vec<Vec<Slot>>,
+    segments: Vec<Vec<Segment>>,
+}
+
+impl Layout {
+    pub(super) fn new(graph: &Graph, heights: &Heights) -> Self {
+        let mut layered = Layered::new(graph);
+        layered.reduce_crossings();
+        let middles = layered.middles(heights);
+        let mut routes = vec![Vec::new(); graph.edges().len()];
+        let mut places = vec![(0, 0); graph.nodes().len()];
+        for (layer, slots) in layered.slots.iter().enumerate() {
+            for (place, slot) in slots.iter().enumerate() {
+                match *slot {
+                    Slot::Node(node) => places[node] = (layer, place),
+                    Slot::Waypoint(edge) => routes[edge].push((layer, place)),
+                }
+            }
+        }
+        for (route, edge) in routes.iter_mut().zip(graph.edges()) {
+            route.insert(0, places[edge.dependency]);
+            route.push(places[edge.dependent]);
+        }
+        let layers = layered.slots.into_iter().zip(middles).map(|(slots, middles)| {
+            slots.into_iter().zip(middles).map(|(slot, middle)| Placed { slot, middle }).collect()
+        });
+        Self { layers: layers.collect(), routes }
+    }
+}
+
+impl Layered {
+    fn new(graph: &Graph) -> Self {
+        let nodes = graph.nodes();
+        let count = nodes.last().map_or(0, |node| node.depth + 1);
+        let mut slots: Vec<Vec<Slot>> = vec![Vec::new(); count];
+        let mut places = Vec::with_capacity(nodes.len());
+        for (index, node) in nodes.iter().enumerate() {
+            places.push(slots[node.depth].len());
+            slots[node.depth].push(Slot::Node(index));
+        }
+        let mut segments: Vec<Vec<Segment>> = vec![Vec::new(); count.saturating_sub(1)];
+        for (index, edge) in graph.edges().iter().enumerate() {
+            let mut before = places[edge.dependency];
+            for layer in nodes[edge.dependency].depth + 1..nodes[edge.dependent].depth {
+                segments[layer - 1].push((before, slots[layer].len()));
+                before = slots[layer].len();
+                slots[layer].push(Slot::Waypoint(index));
+            }
+            segments[nodes[edge.dependent].depth - 1].push((before, places[edge.dependent]));
+        }
+        Self { slots, segments }
+    }
+
+    /// Orders each layer by the average place of its neighbours in the layer before or after it, and keeps the best order.
+    fn reduce_crossings(&mut self) {
+        let mut best = self.clone();
+        let mut fewest = self.crossings();
+        for sweep in 0..SWEEPS {
+            if fewest == 0 {
+                break;
+            }
+            for step in 1..self.slots.len() {
+                let layer = if sweep % 2 == 0 { step } else { self.slots.len() - 1 - step };
+                let places = |count: usize| (0..count).map(|place| place as f64).collect::<Vec<_>>();
+                let neighbour = if sweep % 2 == 0 { layer - 1 } else { layer + 1 };
+                let wanted = self.averages(layer, neighbour, &places(self.slots[neighbour].len()));
+                let mut order: Vec<usize> = (0..self.slots[layer].len()).collect();
+                // A slot without neighbours stays where it is.
+                order.sort_by(|&a, &b| {
+                    let key = |place: usize| wanted[place].unwrap_or(place as f64);
+                    key(a).total_cmp(&key(b))
+                });
+                self.reorder(layer, &order);
+            }
+            let crossings = self.crossings();
+            if crossings < fewest {
+                fewest = crossings;
+                best = self.clone();
+            }
+        }
+        *self = best;
+    }
+
+    /// Returns, for each slot of a layer, the average of the values of its neighbours in an adjacent layer.
+    fn averages(&self, layer: usize, neighbour: usize, values: &[f64]) -> Vec<Option<f64>> {
+        let mut sums = vec![(0.0, 0_usize); self.slots[layer].len()];
+        for &(left, right) in &self.segments[layer.min(neighbour)] {
+            let (own, other) = if neighbour < layer { (right, left) } else { (left, right) };
+            sums[own].0 += values[other];
+            sums[own].1 += 1;
+        }
+        sums.into_iter().map(|(sum, count)| (count > 0).then(|| sum / count as f64)).collect()
+    }
+
+    /// Puts the slots of a layer in another order, given as the old places.
+    fn reorder(&mut self, layer: usize, order: &[usize]) {
+        let mut places = vec![0; order.len()];
+        for (place, &old) in order.iter().enumerate() {
+            places[old] = place;
+        }
+        self.slots[layer] = order.iter().map(|&old| self.slots[layer][old]).collect();
+        if let Some(before) = layer.checked_sub(1) {
+            for segment in &mut self.segments[before] {
+                segment.1 = places[segment.1];
+            }
+        }
+        if let Some(after) = self.segments.get_mut(layer) {
+            for segment in after {
+                segment.0 = places[segment.0];
+            }
+        }
+    }
+
+    fn crossings(&self) -> usize {
+        self.segments.iter().map(|segments| crossings(segments)).sum()
+    }
+
+    /// Returns the middle of each slot. The uppermost slot touches 0.
+    fn middles(&self, heights: &Heights) -> Vec<Vec<f64>> {
+        let height = |slot: &Slot| match slot {
+            Slot::Node(_) => heights.node,
+            Slot::Waypoint(_) => heights.waypoint,
+        };
+        // The distance of the middle of each slot from that of the first one, if they are as close as possible.
+        let offsets: Vec<Vec<f64>> = self
+            .slots
+            .iter()
+            .map(|slots| {
+                let mut end = -slots.first().map_or(0.0, height) / 2.0;
+                let mut place = |slot: &Slot| {
+                    let middle = end + height(slot) / 2.0;
+                    end += height(slot) + heights.gap;
+                    middle
+                };
+                slots.iter().map(&mut place).collect()
+            })
+            .collect();
+        let mut middles = offsets.clone();
+        for sweep in 0..SWEEPS {
+            for step in 1..self.slots.len() {
+                let layer = if sweep % 2 == 0 { step } else { self.slots.len() - 1 - step };
+                let neighbour = if sweep % 2 == 0 { layer - 1 } else { layer + 1 };
+                let averages = self.averages(layer, neighbour, &middles[neighbour]);
+                let wanted: Vec<f64> =
+                    averages.iter().zip(&middles[layer]).map(|(average, now)| average.unwrap_or(*now)).collect();
+                middles[layer] = closest(&wanted, &offsets[layer]);
+            }
+        }
+        let tops = self
+            .slots
+            .iter()
+            .zip(&middles)
+            .filter_map(|(slots, middles)| Some(middles.first()? - height(slots.first()?) / 2.0));
+        let top = tops.min_by(f64::total_cmp).unwrap_or(0.0);
+        middles.iter_mut().flatten().for_each(|middle| *middle -= top);
+        middles
+    }
+}
+
+/// Returns the number of pairs of segments that cross.
+fn crossings(segments: &[Segment]) -> usize {
+    let mut sorted = segments.to_vec();
+    sorted.sort_unstable();
+    // Two segments cross if their ends are in the other order than their starts.
+    let mut ends: Vec<usize> = Vec::with_capacity(sorted.len());
+    let mut crossings = 0;
+    for (_, end) in sorted {
+        let place = ends.partition_point(|&other| other <= end);
+        crossings += ends.len() - place;
+        ends.insert(place, end);
+    }
+    crossings
+}
+
+/// Returns the values with the least sum of squared distances from those wanted, of which each is at least as far from the one
+/// before as the offsets are. This is an isotonic regression, by pooling of adjacent violators.
+fn closest(wanted: &[f64], offsets: &[f64]) -> Vec<f64> {
+    let mut pools: Vec<(f64, usize)> = Vec::with_capacity(wanted.len());
+    for (wanted, offset) in wanted.iter().zip(offsets) {
+        let mut pool = (wanted - offset, 1);
+        while let Some(&(mean, count)) = pools.last()
+            && mean > pool.0
+        {
+            pools.pop();
+            let both = count + pool.1;
+            pool = ((mean * count as f64 + pool.0 * pool.1 as f64) / both as f64, both);
+        }
+        pools.push(pool);
+    }
+    let means = pools.into_iter().flat_map(|(mean, count)| std::iter::repeat_n(mean, count));
+    means.zip(offsets).map(|(mean, offset)| mean + offset).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use crate::contracts::test_graphs::{acyclic, graph_of};
     use super::*;
-    use crate::contracts::test_graphs::graph_of;
 
     #[test]
     fn boxes_of_a_layer_are_below_each_other_and_curves_go_to_the_right() {
@@ -184,5 +427,63 @@ mod tests {
         assert_eq!(shorten("shop/refund/001"), "shop/refund/001");
         let short = shorten("a-very-long-project-name/fix-the-memory-leak/001");
         assert_eq!((short.as_str(), short.chars().count()), ("a-very-long-pro…-memory-leak/001", MAX_ID));
+    }
+
+    const HEIGHTS: Heights = Heights { node: 40.0, waypoint: 4.0, gap: 16.0 };
+
+    #[test]
+    fn the_order_of_a_layer_avoids_crossings() {
+        // Two pairs whose ids are in the opposite order.
+        let graph = graph_of(&[vec![], vec![], vec![1], vec![0]], "x").unwrap();
+        assert_eq!(Layered::new(&graph).crossings(), 1);
+        let mut layered = Layered::new(&graph);
+        layered.reduce_crossings();
+        assert_eq!(layered.crossings(), 0);
+    }
+
+    #[test]
+    fn a_chain_is_a_straight_line() {
+        let graph = graph_of(&[vec![], vec![0], vec![1], vec![]], "x").unwrap();
+        let layout = Layout::new(&graph, &HEIGHTS);
+        let middles: Vec<f64> = layout.routes[0]
+            .iter()
+            .chain(&layout.routes[1])
+            .map(|&(layer, place)| layout.layers[layer][place].middle)
+            .collect();
+        assert!(middles.iter().all(|middle| (middle - middles[0]).abs() < 0.5), "{middles:?}");
+    }
+
+    #[test]
+    fn values_that_are_too_close_move_apart_by_the_least_sum() {
+        assert_eq!(closest(&[5.0, 5.0, 100.0], &[0.0, 10.0, 20.0]), [0.0, 10.0, 100.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_slots_touch_and_each_route_visits_each_layer_once(dependencies in acyclic()) {
+            let graph = graph_of(&dependencies, "x").unwrap();
+            let layout = Layout::new(&graph, &HEIGHTS);
+            prop_assert_eq!(layout.layers.iter().map(Vec::len).sum::<usize>(), slot_count(&graph));
+            let height = |slot| if matches!(slot, Slot::Node(_)) { HEIGHTS.node } else { HEIGHTS.waypoint };
+            for layer in &layout.layers {
+                prop_assert!(layer[0].middle >= height(layer[0].slot) / 2.0 - 0.01);
+                for pair in layer.windows(2) {
+                    let room = pair[1].middle - pair[0].middle - f64::midpoint(height(pair[0].slot), height(pair[1].slot));
+                    prop_assert!(room >= HEIGHTS.gap - 0.01, "{room}");
+                }
+            }
+            for (route, edge) in layout.routes.iter().zip(graph.edges()) {
+                let first = graph.nodes()[edge.dependency].depth;
+                let layers: Vec<usize> = route.iter().map(|(layer, _)| *layer).collect();
+                prop_assert_eq!(&layers, &(first..=graph.nodes()[edge.dependent].depth).collect::<Vec<_>>());
+            }
+        }
+
+        #[test]
+        fn the_fast_count_of_crossings_is_the_number_of_crossing_pairs(segments in proptest::collection::vec((0_usize..6, 0_usize..6), 0..20)) {
+            let pairs = segments.iter().flat_map(|a| segments.iter().map(move |b| (a, b)));
+            let slow = pairs.filter(|(a, b)| a.0 < b.0 && a.1 > b.1).count();
+            prop_assert_eq!(crossings(&segments), slow);
+        }
     }
 }

@@ -8,8 +8,8 @@ use counterproof_contracts::State;
 use counterproof_contracts::graph::{Edge, Graph, GraphError, MAX_HTML_NODES, Node};
 
 use super::graph_drawing::{Drawing, draw};
-use super::page_folder::{PageError, PageFolder};
-use super::state_view::StateView;
+use super::page::{PageError, PageFolder};
+use super::page::StateView;
 
 /// Longest summary on the page, in characters.
 const MAX_SUMMARY: usize = 200;

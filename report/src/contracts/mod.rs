@@ -2,13 +2,11 @@
 
 mod control_room_page;
 mod graph_drawing;
-mod graph_layout;
 mod graph_page;
-mod page_folder;
-mod state_view;
+mod page;
 #[cfg(test)]
 mod test_graphs;
 
 pub use control_room_page::write_control_room;
 pub use graph_page::{GraphPageError, write_graph};
-pub use page_folder::PageError;
+pub use page::PageError;

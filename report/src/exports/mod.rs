@@ -2,16 +2,14 @@
 //!
 //! Each export is a function from the evaluation to a text. Nothing about a case is decided here.
 
+mod context;
 mod junit;
 mod markdown;
-mod report_context;
-mod report_url;
-mod root_cause_rows;
 pub mod sarif;
 mod summary;
 mod write;
 
-pub use report_context::{CaseLocation, ReportContext};
-pub use report_url::{ReportUrl, ReportUrlError};
+pub use context::{CaseLocation, ReportContext};
+pub use context::{ReportUrl, ReportUrlError};
 pub use summary::{SUMMARY_UP_TO_BYTES, summary};
 pub(crate) use write::write;

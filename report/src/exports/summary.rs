@@ -3,19 +3,15 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, SeverityLevel, Verdict};
+use counterproof_evaluator::{evaluation_text, gate_headline, gate_qualifications, review_lines, text, ReviewLine};
 
-use super::markdown;
-use super::report_context::ReportContext;
-use super::report_url::ReportUrl;
-use super::root_cause_rows::{self, Row};
 use crate::files::PageNames;
-use crate::layout;
-use crate::page_selection::PageSelection;
+use crate::folder;
+use crate::site::PageSelection;
 use crate::view::{display, verdict};
-use counterproof_evaluator::evaluation_text;
-use counterproof_evaluator::text;
-use counterproof_evaluator::{ReviewLine, gate_headline, gate_qualifications, review_lines};
+use super::context::{ReportContext, ReportUrl};
+use super::markdown;
 
 /// The size limit of a summary in bytes: GitHub truncates the summary of a check here.
 pub const SUMMARY_UP_TO_BYTES: usize = 65_535;
@@ -63,7 +59,7 @@ impl<'a> Links<'a> {
         let folder = self.url.filter(|url| url.is_folder() && self.selection.includes(case.verdict));
         let id = &case.case_id;
         match folder {
-            Some(url) => markdown::link(id.as_str(), &url.page(&layout::case_page(self.pages.stem(id)))),
+            Some(url) => markdown::link(id.as_str(), &url.page(&folder::case_page(self.pages.stem(id)))),
             None => markdown::code(id.as_str()),
         }
     }
@@ -122,7 +118,7 @@ fn add_review(page: &mut Page, evaluation: &Evaluation, links: &Links<'_>) {
 }
 
 fn add_changes(page: &mut Page, evaluation: &Evaluation, links: &Links<'_>) {
-    let rows = root_cause_rows::rows(evaluation);
+    let rows = root_cause_rows(evaluation);
     if rows.is_empty() {
         page.add("\nNo changes.\n");
         return;
@@ -249,7 +245,7 @@ fn rule_row(rule: &GateRule) -> String {
     format!("| {result} | {name} | {} | {} |\n", rule.actual, limit(rule))
 }
 
-fn change_row(row: &Row<'_>, links: &Links<'_>) -> String {
+fn change_row(row: &RootCauseRow<'_>, links: &Links<'_>) -> String {
     let verdicts = row.verdicts();
     let word = |verdict| {
         let view = verdict::show(verdict);
@@ -273,4 +269,53 @@ fn change_row(row: &Row<'_>, links: &Links<'_>) -> String {
         cause.unwrap_or_default(),
         text::list(&cases)
     )
+}
+
+/// Changed cases with the same root cause, or one case whose root cause is unknown.
+#[derive(Debug)]
+pub(crate) struct RootCauseRow<'a> {
+    /// The cases, worst first; at least one.
+    pub(crate) cases: Vec<&'a CaseEvaluation>,
+}
+
+impl RootCauseRow<'_> {
+    /// The message of the root cause, or of the first reason.
+    pub(crate) fn message(&self) -> &str {
+        let worst = self.cases[0];
+        match &worst.cause {
+            Some(cause) if self.cases.len() > 1 => &cause.message,
+            _ => worst.reasons.first().map_or("", |reason| &reason.message),
+        }
+    }
+
+    /// The highest level of severity; empty if nothing counts.
+    pub(crate) fn severity(&self) -> &'static str {
+        self.cases.iter().filter_map(|case| case.severity_level()).max().map_or("", SeverityLevel::as_str)
+    }
+
+    /// The number of cases by verdict, worst first.
+    pub(crate) fn verdicts(&self) -> Vec<(Verdict, usize)> {
+        let count = |verdict| self.cases.iter().filter(|case| case.verdict == verdict).count();
+        Verdict::WORST_FIRST
+            .into_iter()
+            .map(|verdict| (verdict, count(verdict)))
+            .filter(|(_, count)| *count > 0)
+            .collect()
+    }
+}
+
+/// The root_cause_rows, sorted by their worst case.
+pub(crate) fn root_cause_rows(evaluation: &Evaluation) -> Vec<RootCauseRow<'_>> {
+    let mut rows: Vec<RootCauseRow<'_>> = Vec::new();
+    let mut indexes: HashMap<&str, usize> = HashMap::new();
+    for case in evaluation.worst_first().into_iter().filter(|case| !verdict::is_quiet(case.verdict)) {
+        let cluster = case.cause.as_ref().map(|cause| cause.cluster.as_str());
+        if let Some(index) = cluster.and_then(|cluster| indexes.get(cluster)) {
+            root_cause_rows[*index].cases.push(case);
+        } else {
+            indexes.extend(cluster.map(|cluster| (cluster, root_cause_rows.len())));
+            root_cause_rows.push(RootCauseRow { cases: vec![case] });
+        }
+    }
+    root_cause_rows
 }

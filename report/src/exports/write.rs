@@ -4,11 +4,11 @@ use camino::Utf8Path;
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_store::write::{self, WriteError};
 
-use super::report_context::ReportContext;
+use super::context::ReportContext;
 use super::summary::{SUMMARY_UP_TO_BYTES, summary};
 use super::{junit, sarif};
-use crate::layout::{JUNIT_FILE, SARIF_FILE, SUMMARY_FILE};
-use crate::page_selection::PageSelection;
+use crate::folder::{JUNIT_FILE, SARIF_FILE, SUMMARY_FILE};
+use crate::site::PageSelection;
 
 /// Writes the Markdown summary, the JUnit results and the SARIF results.
 pub(crate) fn write(

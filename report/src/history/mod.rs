@@ -8,13 +8,10 @@
 //! folders ──▶ find ──▶ evaluation.json, one at a time ──▶ evaluations, case_status ──▶ chart, page ──▶ index.html  static/
 //! ```
 
-mod case_status;
-mod chart;
 mod evaluations;
-mod find;
 mod folder;
 mod page;
 
 pub use evaluations::{EvaluationSource, History};
-pub use find::{SkippedPath, find};
+pub use folder::{find, SkippedPath};
 pub use folder::{HistoryError, HistoryFolder};

@@ -4,14 +4,12 @@ use std::fmt::Write as _;
 
 use askama::Template;
 use counterproof_artifact::evaluation::{GateOutcome, Verdict};
+use counterproof_evaluator::text;
 
-use super::case_status::{self, CaseOverTime};
-use super::chart::{self, Chart};
-use super::evaluations::{CaseStatus, History, HistoryEntry};
-use super::find::SkippedPath;
 use crate::view::display;
 use crate::view::verdict::{self, VerdictView};
-use counterproof_evaluator::text;
+use super::evaluations::{self, CaseOverTime, CaseStatus, History, HistoryEntry};
+use super::folder::SkippedPath;
 
 /// The number of cases whose evaluations are drawn.
 const CASES_DRAWN: usize = 200;
@@ -104,7 +102,7 @@ impl HistoryPage {
         let passed = entries.iter().filter(|entry| entry.gate == GateOutcome::Passed).count();
         let columns = columns(entries);
         let legend = columns.iter().filter(|verdict| !verdict::is_quiet(**verdict));
-        let failed = case_status::ever_failed(history);
+        let failed = evaluations::ever_failed(history);
         let (flipping, failing) = (flipping(&failed), failing(&failed));
         Self {
             root: "",
@@ -116,7 +114,7 @@ impl HistoryPage {
                 0 => String::new(),
                 more => format!("and {more} more"),
             },
-            chart: chart::chart(entries),
+            chart: chart(entries),
             first,
             last,
             evaluations: entries.iter().rev().map(|entry| evaluation_view(entry, &columns)).collect(),
@@ -252,6 +250,97 @@ fn outline(statuses: &[Option<CaseStatus>], wanted: CaseStatus, block: &Block) -
         }
     }
     path
+}
+
+/// The width of an evaluation in chart units.
+const COLUMN: usize = 10;
+
+/// The height of the tallest bar before minimum heights are applied.
+const TALLEST: u64 = 1000;
+
+/// The minimum height of a part, so that a single case is visible.
+const LEAST: u64 = 24;
+
+/// The height of the gate marks.
+const MARK: u64 = 24;
+
+#[derive(Debug)]
+pub(crate) struct Chart {
+    pub(crate) width: usize,
+    pub(crate) height: u64,
+    pub(crate) bars: Vec<Bar>,
+    /// The maximum number of changed cases.
+    pub(crate) most: String,
+    pub(crate) mark_height: u64,
+}
+
+/// The bar of an evaluation.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    /// The text alternative of the bar and the mark.
+    pub(crate) title: String,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) mark: Part,
+}
+
+/// A rectangle.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) class: &'static str,
+    pub(crate) x: usize,
+    pub(crate) y: u64,
+    pub(crate) width: usize,
+    pub(crate) height: u64,
+}
+
+/// The chart of the evaluations, oldest first.
+pub(crate) fn chart(entries: &[HistoryEntry]) -> Chart {
+    let changed = |entry: &HistoryEntry| verdict_counts(entry).map(|(_, count)| count).sum::<u64>();
+    let most = entries.iter().map(changed).max().unwrap_or_default();
+    let scaled = |count: u64| (count * TALLEST / most.max(1)).max(LEAST);
+    let height = entries.iter().map(|entry| verdict_counts(entry).map(|(_, count)| scaled(count)).sum()).max().unwrap_or(LEAST);
+    let height = height.max(LEAST);
+    let width = if entries.len() > 120 { COLUMN } else { COLUMN - 2 };
+    let bar = |(number, entry): (usize, &HistoryEntry)| {
+        let x = number * COLUMN;
+        let mut top = height;
+        let part = |(verdict, count): (Verdict, u64)| {
+            top -= scaled(count);
+            Part { class: verdict::show(verdict).class, x, y: top, width, height: scaled(count) }
+        };
+        Bar { parts: verdict_counts(entry).map(part).collect(), mark: mark(entry.gate, x, width), title: bar_title(entry) }
+    };
+    Chart {
+        width: (entries.len() * COLUMN).max(1),
+        height,
+        bars: entries.iter().enumerate().map(bar).collect(),
+        most: display::number(most),
+        mark_height: MARK,
+    }
+}
+
+/// The mark of a gate: low for passed, tall for failed, so that colour is not the only sign.
+const fn mark(gate: GateOutcome, x: usize, width: usize) -> Part {
+    let (class, height) = match gate {
+        GateOutcome::Passed => ("improved", MARK / 3),
+        GateOutcome::NotEnoughData | GateOutcome::NotJudged => ("changed", 2 * MARK / 3),
+        GateOutcome::Failed => ("regressed", MARK),
+    };
+    Part { class, x, y: MARK - height, width, height }
+}
+
+/// The number of changed cases by verdict, worst first, which is the bottom of the bar.
+fn verdict_counts(entry: &HistoryEntry) -> impl Iterator<Item = (Verdict, u64)> {
+    let verdict_counts = Verdict::WORST_FIRST.into_iter().zip(entry.counts);
+    verdict_counts.filter(|(verdict, count)| *count > 0 && !verdict::is_quiet(*verdict))
+}
+
+fn bar_title(entry: &HistoryEntry) -> String {
+    let mut bar_title = format!("{}: {}", display::visible(&entry.time), display::visible(&entry.headline));
+    for (verdict, count) in verdict_counts(entry) {
+        let _ = write!(bar_title, "; {} {}", display::number(count), verdict::show(verdict).word);
+    }
+    bar_title
 }
 
 #[cfg(test)]

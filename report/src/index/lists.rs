@@ -1,16 +1,19 @@
 //! The lists of all cases, split into pages: one list per verdict, and one per root cause with more cases than the index
 //! shows. Without scripts, every case is reachable through these lists.
 
-use askama::Template;
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
+use std::collections::{BTreeMap, HashMap};
 
-use super::case_row::CaseTable;
-use super::root_causes::Group;
-use super::usage_columns::UsageColumns;
-use crate::layout::{self, LISTS_FOLDER};
+use askama::Template;
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SeverityLevel, Verdict};
+use counterproof_evaluator::text;
+use serde_json::{json, Value};
+
+use crate::folder::{self, LISTS_FOLDER, SEARCH_FOLDER};
 use crate::site::Site;
 use crate::view::display;
-use crate::view::verdict;
+use crate::view::verdict::{self, VerdictView};
+use super::gate::{self, Group};
+use super::page::{UsageCell, UsageColumns};
 
 /// The number of cases per page.
 const CASES_PER_PAGE: usize = 500;
@@ -23,7 +26,7 @@ pub(crate) struct ListPage {
     title: String,
     subtitle: String,
     cases: CaseTable,
-    /// Links to all pages of the list; empty where there is only one.
+    /// Links to all list_pages of the list; empty where there is only one.
     pages: Vec<PageLink>,
     previous: Option<String>,
     next: Option<String>,
@@ -37,7 +40,7 @@ struct PageLink {
     is_this: bool,
 }
 
-/// A list with the path of each of its pages.
+/// A list with the path of each of its list_pages.
 struct List<'a, P> {
     title: String,
     subtitle: String,
@@ -45,8 +48,8 @@ struct List<'a, P> {
     path: P,
 }
 
-/// The pages of all lists with their paths. Each page is built when it is requested.
-pub(crate) fn pages<'a>(
+/// The list_pages of all lists with their paths. Each page is built when it is requested.
+pub(crate) fn list_pages<'a>(
     site: &'a Site<'_>,
     evaluation: &'a Evaluation,
     groups: &'a [Group<'_>],
@@ -57,11 +60,11 @@ pub(crate) fn pages<'a>(
     let of_verdict = move |verdict: Verdict| {
         let cases: Vec<_> = sorted.iter().copied().filter(|case| case.verdict == verdict).collect();
         let title = format!("{} {}", display::number(cases.len() as u64), verdict::show(verdict).word);
-        let path = move |page| layout::verdict_list(verdict, page);
+        let path = move |page| folder::verdict_list(verdict, page);
         List { title, subtitle: String::new(), cases, path }.pages(site, &columns_of_verdicts)
     };
     let of_group = move |(index, group): (usize, &Group<'a>)| {
-        let path = move |page| layout::root_cause_list(index, page);
+        let path = move |page| folder::root_cause_list(index, page);
         List { title: group.message(), subtitle: group.count(), cases: group.cases.clone(), path }.pages(site, &columns)
     };
     let groups = groups.iter().enumerate().filter(|(_, group)| group.has_list());
@@ -69,7 +72,7 @@ pub(crate) fn pages<'a>(
 }
 
 impl<P: Fn(usize) -> String> List<'_, P> {
-    fn pages(self, site: &Site<'_>, columns: &UsageColumns) -> Vec<(String, ListPage)> {
+    fn list_pages(self, site: &Site<'_>, columns: &UsageColumns) -> Vec<(String, ListPage)> {
         let count = self.cases.len().div_ceil(CASES_PER_PAGE);
         (1..=count).map(|number| ((self.path)(number), self.page(site, columns, number, count))).collect()
     }
@@ -101,5 +104,238 @@ impl ListPage {
     fn position(&self) -> String {
         let this = self.pages.iter().find(|page| page.is_this);
         this.map(|page| format!("page {} of {}", page.number, self.pages.len())).unwrap_or_default()
+    }
+}
+
+/// A case in a list.
+#[derive(Debug, Clone)]
+pub(crate) struct CaseRow {
+    /// The link to the case page, relative to the report folder; `None` for a case without a page.
+    pub(crate) href: Option<String>,
+    pub(crate) case_id: String,
+    pub(crate) title: Option<String>,
+    pub(crate) verdict: VerdictView,
+    /// The risk; empty for an unknown one.
+    pub(crate) risk: &'static str,
+    /// The level of the severity; empty if nothing counts.
+    pub(crate) severity: &'static str,
+    /// The first first_reason, which decided the verdict.
+    pub(crate) reason: String,
+    /// The number of further reasons as text; empty where there are none.
+    pub(crate) more: String,
+}
+
+impl CaseRow {
+    pub(crate) fn new(site: &Site<'_>, case: &CaseEvaluation) -> Self {
+        let more = case.reasons.len().saturating_sub(1);
+        Self {
+            href: site.case_href(case),
+            case_id: case.case_id.to_string(),
+            title: case.title.as_deref().map(display::visible),
+            verdict: verdict::of_case(case),
+            risk: verdict::risk(case.risk_level).unwrap_or(""),
+            severity: severity(case),
+            reason: first_reason(case),
+            more: match more {
+                0 => String::new(),
+                more => format!("and {}", text::count(more, "more first_reason", "more reasons")),
+            },
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct CaseTable {
+    /// The names of the columns about time, size and cost.
+    pub(crate) columns: Vec<&'static str>,
+    /// The cases, each with a cell for each of these columns.
+    pub(crate) rows: Vec<(CaseRow, Vec<UsageCell>)>,
+}
+
+impl CaseTable {
+    pub(crate) fn new<'a>(
+        site: &Site<'_>,
+        columns: &UsageColumns,
+        cases: impl Iterator<Item = &'a CaseEvaluation>,
+    ) -> Self {
+        let rows = cases.map(|case| (CaseRow::new(site, case), columns.cells(case))).collect();
+        Self { columns: columns.names(), rows }
+    }
+}
+
+/// The level of a case's severity: `high`, `medium`, `low`, or nothing.
+pub(crate) fn severity(case: &CaseEvaluation) -> &'static str {
+    case.severity_level().map_or("", SeverityLevel::as_str)
+}
+
+/// The first_reason that decided the verdict of a case.
+pub(crate) fn first_reason(case: &CaseEvaluation) -> String {
+    case.reasons.first().map(|first_reason| display::visible(&first_reason.message)).unwrap_or_default()
+}
+
+/// The number of cases per script, which makes a script about a megabyte long.
+const CASES_PER_SHARD: usize = 3_000;
+
+/// The maximum number of choices of a filter. The choices with the most cases are kept.
+const MOST_CHOICES: usize = 200;
+
+/// A choice of a filter.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    /// The value in the data and in the address.
+    pub(crate) value: String,
+    /// The visible text.
+    pub(crate) label: String,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Filter {
+    /// The name in the address.
+    pub(crate) name: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) choices: Vec<Choice>,
+}
+
+/// The filters of a comparison. Filters without choices are omitted.
+pub(crate) fn filters(evaluation: &Evaluation) -> Vec<Filter> {
+    let cases = &evaluation.cases;
+    let verdicts = gate::bar(evaluation).into_iter().map(|part| Choice {
+        value: part.verdict.class.to_owned(),
+        label: format!("{} ({})", part.verdict.word, part.count),
+    });
+    let all = [
+        Filter { name: "verdict", label: "Verdict", choices: verdicts.collect() },
+        filter("risk", "Risk", cases, |case| verdict::risk(case.risk_level).into_iter().collect()),
+        filter("tool", "Tool", cases, |case| case.tools.iter().map(String::as_str).collect()),
+        filter("tag", "Tag", cases, |case| case.tags.iter().map(String::as_str).collect()),
+        filter("suite", "Suite", cases, |case| case.suite.as_deref().into_iter().collect()),
+        filter("reason", "Reason", cases, reason_codes),
+    ];
+    all.into_iter().filter(|filter| !filter.choices.is_empty()).collect()
+}
+
+fn filter<'a>(
+    name: &'static str,
+    label: &'static str,
+    cases: &'a [CaseEvaluation],
+    of: impl Fn(&'a CaseEvaluation) -> Vec<&'a str>,
+) -> Filter {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for case in cases {
+        for value in of(case) {
+            *counts.entry(value).or_default() += 1;
+        }
+    }
+    let mut counted: Vec<_> = counts.into_iter().collect();
+    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counted.truncate(MOST_CHOICES);
+    counted.sort_unstable();
+    let choice = |(value, count): (&str, u64)| {
+        let value = display::visible(value);
+        Choice { label: format!("{value} ({})", display::number(count)), value }
+    };
+    Filter { name, label, choices: counted.into_iter().map(choice).collect() }
+}
+
+/// The distinct reason codes of a case.
+fn reason_codes(case: &CaseEvaluation) -> Vec<&str> {
+    let mut codes: Vec<_> = case.reasons.iter().map(|reason| reason.code.as_str()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// The number of search_scripts.
+pub(crate) fn shard_count(evaluation: &Evaluation) -> usize {
+    evaluation.cases.len().div_ceil(CASES_PER_SHARD)
+}
+
+/// The search_scripts with their paths. Cases are sorted worst first.
+pub(crate) fn search_scripts<'a>(
+    site: &'a Site<'_>,
+    evaluation: &'a Evaluation,
+) -> impl Iterator<Item = (String, String)> + use<'a> {
+    let sorted = evaluation.worst_first();
+    let columns = UsageColumns::new(evaluation);
+    (0..shard_count(evaluation)).map(move |index| {
+        let start = index * CASES_PER_SHARD;
+        let cases = &sorted[start..sorted.len().min(start + CASES_PER_SHARD)];
+        (format!("{SEARCH_FOLDER}/{index}.js"), script(site, &columns, index, cases))
+    })
+}
+
+fn script(site: &Site<'_>, columns: &UsageColumns, index: usize, cases: &[&CaseEvaluation]) -> String {
+    let mut strings = StringTable::default();
+    let cases: Vec<Value> = cases.iter().map(|case| case_data(site, columns, case, &mut strings)).collect();
+    let data = json!({"strings": strings.list, "cases": cases}).to_string();
+    format!("counterproof.addCases({index}, {});\n", escape(&data))
+}
+
+/// The data of a case: id, name of the page (0 without a page, 1 if it equals the id), title, verdict, risk, severity, reason,
+/// suite, the reason codes, tools and tags as indexes into the string table, and the cells about time, size and cost.
+fn case_data(site: &Site<'_>, columns: &UsageColumns, case: &CaseEvaluation, strings: &mut StringTable) -> Value {
+    let stem = site.pages.stem(&case.case_id);
+    let page = match site.selection.includes(case.verdict) {
+        false => json!(0),
+        true if stem == case.case_id.as_str() => json!(1),
+        true => json!(stem),
+    };
+    json!([
+        case.case_id,
+        page,
+        case.title.as_deref().map(display::visible).unwrap_or_default(),
+        verdict::show(case.verdict).class,
+        verdict::risk(case.risk_level).unwrap_or_default(),
+        severity(case),
+        first_reason(case),
+        case.suite.as_deref().map(display::visible).unwrap_or_default(),
+        strings.indexes(reason_codes(case)),
+        strings.indexes(case.tools.iter().map(String::as_str)),
+        strings.indexes(case.tags.iter().map(String::as_str)),
+        columns.cells(case).iter().map(cell_data).collect::<Vec<_>>(),
+    ])
+}
+
+/// A cell: its value, or the value with its change.
+fn cell_data(cell: &UsageCell) -> Value {
+    if cell.change.is_empty() { json!(cell.value) } else { json!([cell.value, cell.change]) }
+}
+
+/// Escapes JSON for a script: no markup, and no line separator that JSON allows but older JavaScript does not.
+fn escape(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+/// Strings that many cases share, each stored once.
+#[derive(Debug, Default)]
+struct StringTable {
+    list: Vec<String>,
+    indexes: HashMap<String, usize>,
+}
+
+impl StringTable {
+    fn indexes<'a>(&mut self, strings: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
+        strings.into_iter().map(|string| self.index(string)).collect()
+    }
+
+    fn index(&mut self, string: &str) -> usize {
+        let string = display::visible(string);
+        *self.indexes.entry(string.clone()).or_insert_with(|| {
+            self.list.push(string);
+            self.list.len() - 1
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_contain_no_markup_and_keep_their_value() {
+        let value = json!({"a": "</script><!-- \u{2028}"});
+        let script = escape(&value.to_string());
+        assert!(!script.contains('<') && !script.contains('\u{2028}'), "{script}");
+        assert_eq!(serde_json::from_str::<Value>(&script).unwrap(), value);
     }
 }

@@ -1,21 +1,23 @@
 //! The index page: the gate, the changes by root cause, and the compared runs.
 
-use askama::Template;
-use counterproof_artifact::evaluation::{Evaluation, Verdict};
+use std::collections::BTreeMap;
 
-use super::case_row::CaseRow;
-use super::gate::{self, BarPart, ComparisonRuleView, GateHeadlineView, GateRuleView, ReviewView};
-use super::root_causes::{self, CASES_SHOWN, Group, GroupsView, Section};
-use super::runs::{self, FactView};
-use super::search::{self, Filter};
-use super::usage_columns::UsageColumns;
+use askama::Template;
+use counterproof_artifact::evaluation::{CaseEvaluation, ComparedRun, Evaluation, UsageCode, Verdict};
+use counterproof_artifact::{Count, Run, Sides, Stats};
+use counterproof_evaluator::messages::usage;
+use counterproof_evaluator::{diff_json, evaluation_text, text};
+use serde_json::Value;
+
 use crate::files::FileLink;
-use crate::layout;
+use crate::folder;
 use crate::site::Site;
-use crate::view::changes::ChangesView;
-use crate::view::display;
-use counterproof_evaluator::evaluation_text;
-use counterproof_evaluator::text;
+use crate::view::changes::{self, ChangesView};
+use crate::view::display::{self, Budget};
+use super::lists::CaseRow;
+use super::gate::{self, BarPart, ComparisonRuleView, GateHeadlineView, GateRuleView, ReviewView};
+use super::gate::{self, CASES_SHOWN, Group, GroupsView, Section};
+use super::lists::{self, Filter};
 
 /// The view of the page.
 #[derive(Debug, Template)]
@@ -56,7 +58,7 @@ impl IndexPage {
     /// The index page of a finished comparison.
     pub(crate) fn new(site: &Site<'_>, evaluation: &Evaluation, groups: &[Group<'_>]) -> Self {
         let documents = site.documents();
-        let settings = documents.map(runs::different_settings);
+        let settings = documents.map(different_settings);
         let bar = gate::bar(evaluation);
         let counts: Vec<_> = bar.iter().map(|part| format!("{} {}", part.count, part.verdict.word)).collect();
         let count = |verdict| display::number(evaluation.counts.get(&verdict).copied().unwrap_or(0));
@@ -67,7 +69,7 @@ impl IndexPage {
             baseline_id: evaluation.baseline.run_id.to_string(),
             new_id: evaluation.new.run_id.to_string(),
             compared: compared(evaluation, settings.as_ref()),
-            facts: runs::facts(evaluation, documents),
+            facts: facts(evaluation, documents),
             settings,
             comparison_rules: gate::comparison_rules(evaluation),
             runs: site.run_files().into_iter().map(|(side, file)| (side.as_str(), file.link)).collect(),
@@ -78,15 +80,15 @@ impl IndexPage {
             bar,
             bar_text: text::list(&counts),
             notes: notes(evaluation),
-            filters: search::filters(evaluation),
-            shards: search::shard_count(evaluation),
+            filters: lists::filters(evaluation),
+            shards: lists::shard_count(evaluation),
             columns: columns.names(),
-            changes: root_causes::view(site, &columns, groups, Section::Changes),
-            noise: root_causes::view(site, &columns, groups, Section::Noise),
+            changes: gate::root_causes(site, &columns, groups, Section::Changes),
+            noise: gate::root_causes(site, &columns, groups, Section::Noise),
             noise_summary: format!("{} noisy: within the variation between baseline runs", count(Verdict::Noisy)),
             unchanged: unchanged.take(CASES_SHOWN).map(|case| CaseRow::new(site, case)).collect(),
             unchanged_summary: format!("{} unchanged", count(Verdict::Unchanged)),
-            unchanged_list: layout::verdict_list(Verdict::Unchanged, 1),
+            unchanged_list: folder::verdict_list(Verdict::Unchanged, 1),
         }
     }
 }
@@ -113,4 +115,207 @@ fn compared(evaluation: &Evaluation, settings: Option<&ChangesView>) -> String {
         Some(count) => format!("{count} settings differ"),
     };
     [Some(cases), runs, Some(settings)].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// The field of the stats with the number of cases by status.
+const STATUSES: &str = "statuses";
+
+/// Fields that identify a run or describe its course. Every other field is a setting.
+const NOT_SETTINGS: [&str; 13] = [
+    "schema_version",
+    "run_id",
+    "group_id",
+    "repeat",
+    "version",
+    "generated_at",
+    "out_dir",
+    "selected_case_ids",
+    "runner_version",
+    "repo_commit",
+    "dirty",
+    "stats",
+    "accepted",
+];
+
+/// A fact of both runs.
+#[derive(Debug, Clone)]
+pub(crate) struct FactView {
+    pub(crate) name: &'static str,
+    pub(crate) baseline: String,
+    pub(crate) new: String,
+}
+
+/// The facts of both runs: those of the evaluation, and those of the run documents if they are known.
+pub(crate) fn facts(evaluation: &Evaluation, documents: Option<Sides<&Run>>) -> Vec<FactView> {
+    let compared = Sides { baseline: &evaluation.baseline, new: &evaluation.new };
+    let fact = |name, value: fn(&ComparedRun) -> String| fact_view(name, compared.map(value));
+    let mut facts = vec![
+        fact("Run", |run| run.run_id.to_string()),
+        fact("Started", |run| run.generated_at.clone()),
+        fact("Commit", commit),
+        fact("Runner", |run| run.runner_version.clone()),
+        fact("Cases selected", |run| display::number(run.cases_selected)),
+    ];
+    if let Some(documents) = documents {
+        facts.push(fact_view("Result", documents.map(stats)));
+        if documents.iter().any(|(_, run)| run.accepted.is_some()) {
+            facts.push(fact_view("Accepted", documents.map(accepted)));
+        }
+    }
+    facts
+}
+
+fn fact_view(name: &'static str, Sides { baseline, new }: Sides<String>) -> FactView {
+    FactView { name, baseline: display::visible(&baseline), new: display::visible(&new) }
+}
+
+/// When and why a run was accepted as the baseline.
+fn accepted(run: &Run) -> String {
+    let Some(accepted) = &run.accepted else { return "no".to_owned() };
+    let by = accepted.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    format!("{}{by}: {}", accepted.at, accepted.reason)
+}
+
+fn commit(run: &ComparedRun) -> String {
+    match (&run.repo_commit, run.dirty) {
+        (None, _) => "not recorded".to_owned(),
+        (Some(commit), Some(true)) => format!("{commit}, with uncommitted changes"),
+        (Some(commit), Some(false) | None) => commit.clone(),
+    }
+}
+
+fn stats(run: &Run) -> String {
+    let Some(stats) = &run.stats else { return "not finished".to_owned() };
+    let count = |count: &Count, word: &str| format!("{} {}", display::number(count.get()), display::visible(word));
+    let mut parts: Vec<_> = if let Some(statuses) = statuses(stats) {
+        statuses.iter().map(|(status, number)| count(number, status)).collect()
+    } else {
+        let counted = [(stats.cases_completed, "answered"), (stats.cases_failed, "failed")];
+        counted.into_iter().filter_map(|(number, word)| Some(count(&number?, word))).collect()
+    };
+    parts.extend(stats.duration_ms.as_ref().map(|millis| format!("in {}", display::duration(millis.as_f64()))));
+    parts.join(", ")
+}
+
+/// How many cases ended with each status, for recorded runs.
+fn statuses(stats: &Stats) -> Option<BTreeMap<String, Count>> {
+    serde_json::from_value(stats.extra.get(STATUSES)?.clone()).ok()
+}
+
+/// The settings in which the runs differ.
+pub(crate) fn different_settings(documents: Sides<&Run>) -> ChangesView {
+    let settings = |run: &Run| {
+        let mut value = serde_json::to_value(run).unwrap_or_default();
+        if let Value::Object(fields) = &mut value {
+            fields.retain(|key, _| !NOT_SETTINGS.contains(&key.as_str()));
+        }
+        value
+    };
+    let Sides { baseline, new } = documents.map(settings);
+    changes::changes_view(&diff_json(&baseline, &new), &Budget::for_page())
+}
+
+/// The quantities that lists can show. Tool time is a part of the duration, and only on the page of the case.
+const LISTED: [UsageCode; 4] = [UsageCode::Duration, UsageCode::Steps, UsageCode::Tokens, UsageCode::Cost];
+
+/// The quantities that the lists of a comparison show: those that new has in some case.
+#[derive(Debug, Clone)]
+pub(crate) struct UsageColumns {
+    codes: Vec<UsageCode>,
+}
+
+/// A quantity of a case on new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UsageCell {
+    /// The name of the quantity, for lists without columns.
+    pub(crate) name: &'static str,
+    /// The value; empty where new does not have it.
+    pub(crate) value: String,
+    /// The change against baseline, where it is notable; otherwise empty.
+    pub(crate) change: String,
+}
+
+impl UsageColumns {
+    /// The columns of a comparison. A quantity that is 0 in every case has none.
+    pub(crate) fn new(evaluation: &Evaluation) -> Self {
+        let on_new = |case: &CaseEvaluation, code| case.usage.as_ref()?.new.as_ref()?.get(code);
+        let is_shown =
+            |code: &UsageCode| evaluation.cases.iter().any(|case| on_new(case, *code).is_some_and(|value| value > 0.0));
+        Self { codes: LISTED.into_iter().filter(is_shown).collect() }
+    }
+
+    /// The heading of each column.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.codes.iter().map(|code| usage::quantity(*code)).collect()
+    }
+
+    /// The cells of a case, one for each column.
+    pub(crate) fn cells(&self, case: &CaseEvaluation) -> Vec<UsageCell> {
+        self.codes.iter().map(|code| usage_cell(*code, case)).collect()
+    }
+}
+
+fn usage_cell(code: UsageCode, case: &CaseEvaluation) -> UsageCell {
+    let new = case.usage.as_ref().and_then(|sides| sides.new.as_ref());
+    let value = new.and_then(|side| Some(usage::amount(code, side.get(code)?, side.currency_of(code))));
+    let change = case.usage.as_ref().and_then(|sides| sides.compared(code));
+    UsageCell {
+        name: usage::quantity(code),
+        value: value.unwrap_or_default(),
+        change: change.and_then(|(baseline, new)| usage::notable_change(code, baseline, new)).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(id: &str, repeat: u32, repeats: u32) -> Run {
+        serde_json::from_value(json!({
+            "schema_version": "run.v1", "run_id": format!("{id}-r{repeat}"), "version": "new",
+            "generated_at": "2026-01-01T00:00:00Z", "base_url": "http://a", "cases_path": "c.json", "out_dir": "..",
+            "selected_case_ids": [], "runner_version": "v", "group_id": id, "repeat": repeat, "repeats": repeats,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn recorded_runs_have_their_statuses_instead_of_answers() {
+        let result = |value: Value| stats(&Run { stats: serde_json::from_value(value).unwrap(), ..run("a", 1, 1) });
+        let counted = json!({"cases_completed": 3, "cases_failed": 0});
+        assert_eq!(result(counted), "3 answered, 0 failed");
+        let recorded = json!({"cases_completed": 3, "cases_failed": 0, "statuses": {"SUCCEEDED": 1, "FAILED": 2}});
+        assert_eq!(result(recorded), "2 FAILED, 1 SUCCEEDED");
+    }
+
+    #[test]
+    fn the_identity_of_a_run_or_group_is_not_a_setting() {
+        assert!(different_settings(Sides { baseline: &run("a", 1, 3), new: &run("b", 2, 3) }).list.is_empty());
+        assert_eq!(different_settings(Sides { baseline: &run("a", 1, 3), new: &run("b", 1, 5) }).list.len(), 1);
+    }
+
+    fn case(usage: &serde_json::Value) -> CaseEvaluation {
+        let case = json!({"case_id": "c", "verdict": "changed", "reasons": [], "usage": usage});
+        serde_json::from_value(case).unwrap()
+    }
+
+    #[test]
+    fn a_cell_has_the_value_of_new_and_a_notable_change() {
+        let both =
+            |baseline: serde_json::Value, new: serde_json::Value| case(&json!({"baseline": baseline, "new": new}));
+        let text = |code, case: &CaseEvaluation| {
+            let usage_cell = usage_cell(code, case);
+            (usage_cell.value, usage_cell.change)
+        };
+        let strings = |value: &str, change: &str| (value.to_owned(), change.to_owned());
+        let grown =
+            both(json!({"steps": 5, "cost": 1, "currency": "USD"}), json!({"steps": 95, "cost": 3, "currency": "EUR"}));
+        assert_eq!(text(UsageCode::Steps, &grown), strings("95", "×19"));
+        assert_eq!(text(UsageCode::Cost, &grown), strings("3 EUR", ""), "other currencies are not compared");
+        assert_eq!(text(UsageCode::Duration, &grown), strings("", ""));
+        assert_eq!(text(UsageCode::Steps, &case(&json!({"new": {"steps": 3}}))), strings("3", ""));
+        assert_eq!(text(UsageCode::Steps, &case(&json!({"baseline": {"steps": 3}}))), strings("", ""));
+    }
 }

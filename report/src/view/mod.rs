@@ -2,6 +2,4 @@
 
 pub(crate) mod changes;
 pub(crate) mod display;
-pub(crate) mod escape;
-pub(crate) mod text_diff;
 pub(crate) mod verdict;

@@ -1,10 +1,26 @@
-//! The output folder of a page.
+//! States for people: a word, a sign and a class, so that colour is never the only mark.
 
 use std::io;
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, WriteError, write_new};
+use counterproof_contracts::State;
+use counterproof_store::write::{write_new, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, WriteError};
+
+/// A state for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StateView {
+    /// The class in the style sheet, in Mermaid and in Graphviz.
+    pub(crate) class: &'static str,
+    pub(crate) sign: &'static str,
+    pub(crate) word: &'static str,
+}
+
+impl From<State> for StateView {
+    fn from(state: State) -> Self {
+        Self { class: state.as_str(), sign: state.sign(), word: state.words() }
+    }
+}
 
 /// The static files of a page.
 const FILES: [(&str, &str); 3] = [

@@ -1,0 +1,22 @@
+//! The crate as another crate uses it.
+
+mod cards;
+#[cfg(unix)]
+#[path = "../../../contracts/tests/it/kit.rs"]
+#[expect(dead_code, reason = "the tests of contracts use the rest of the kit")]
+mod contract_kit;
+#[cfg(unix)]
+mod contract_pages;
+mod exports;
+mod history;
+mod hostile;
+#[path = "../../../evaluator/tests/it/kit.rs"]
+#[expect(dead_code, reason = "the tests of the evaluator use the rest of the kit")]
+mod kit;
+mod links;
+mod outputs;
+mod report;
+mod report_folder;
+mod reported;
+mod sarif;
+mod xml;
