@@ -26,9 +26,9 @@ mod site;
 mod view;
 mod writer;
 
-pub use folder::ReportError;
 pub use exports::sarif;
 pub use exports::{CaseLocation, ReportContext, ReportUrl, ReportUrlError, SUMMARY_UP_TO_BYTES, summary};
+pub use folder::ReportError;
 pub use site::PageSelection;
 pub use site::encode_path;
 pub use writer::ReportWriter;

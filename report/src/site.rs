@@ -3,7 +3,7 @@
 use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
 use counterproof_artifact::{CaseId, Run, Side, Sides};
 use counterproof_evaluator::SideRuns;
-use percent_encoding::{utf8_percent_encode, AsciiSet, NON_ALPHANUMERIC};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::files::{CopyFailures, FileRef, PageNames, RunFiles};
 use super::folder;

@@ -6,21 +6,19 @@ use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
+use counterproof_evaluator::{CaseComparison, Request, SideRuns, pair};
 use counterproof_store::EVALUATION_FILE;
 use counterproof_store::write::{self, Durability, INDEX_FILE, StagedFolder};
 
 use super::case::CasePage;
-use super::folder::ReportError;
 use super::exports::{self, ReportContext};
 use super::files::copy_files;
 use super::folder;
+use super::folder::ReportError;
 use super::index::{self, IndexPage};
 use super::page_queue::{PageQueue, ReadyPage};
-use super::site::PageSelection;
-use super::site::Site;
 use super::site::encode_path;
-use counterproof_evaluator::SideRuns;
-use counterproof_evaluator::{CaseComparison, Request, pair};
+use super::site::{PageSelection, Site};
 
 /// Most pages are smaller.
 const PAGE_BYTES: usize = 32 * 1024;

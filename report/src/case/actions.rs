@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 
 use counterproof_artifact::{Side, Sides};
-use counterproof_evaluator::{any_failed, call_outcomes, messages, row_pointers, text, ActionRow, CallOutcome, EvidenceChange, FollowedRef, JsonChanges, Resolved, Row};
+use counterproof_evaluator::{
+    ActionRow, CallOutcome, EvidenceChange, FollowedRef, JsonChanges, Resolved, Row, any_failed, call_outcomes,
+    messages, row_pointers, text,
+};
 
-use crate::view::changes::{self, ChangesView};
-use crate::view::display;
 use super::cells::{self, CellView, ElementContext, EvidenceView, Highlights, NOISE, PairHighlights, RowView};
 use super::context::{self, CaseContext};
+use crate::view::changes::{self, ChangesView};
+use crate::view::display;
 
 /// The maximum number of rows on a page.
 const MOST_ROWS: usize = 500;

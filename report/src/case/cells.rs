@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use counterproof_artifact::{Side, Sides};
 use counterproof_evaluator::{ChangeKind, JsonChanges, LocatedValue, Operation, Payload, Row};
 use serde::Serialize;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 use crate::files::FileLink;
 use crate::view::changes::ChangesView;

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::SidePointer;
-use counterproof_evaluator::{messages, Artifact, CaseComparison, LoadedAnswer};
+use counterproof_evaluator::{Artifact, CaseComparison, LoadedAnswer, messages};
 
 use crate::files::{CopyFailures, FileCopy, FileLink, FileRef, RunFiles};
 use crate::site::Site;

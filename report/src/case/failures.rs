@@ -1,13 +1,13 @@
 //! Runner errors with the recorded response, and the attempts of both sides.
 
 use counterproof_artifact::{Attempt, AttemptOutcome, Millis, Nullable, RunnerFailure, Side};
-use counterproof_evaluator::{messages, Artifact, CaseEnvelope};
+use counterproof_evaluator::{Artifact, CaseEnvelope, messages};
 use counterproof_validation::Finding;
 
-use crate::files::FileLink;
-use crate::view::display::{self, DisplayText};
 use super::context;
 use super::context::CaseContext;
+use crate::files::FileLink;
+use crate::view::display::{self, DisplayText};
 
 /// The size limit of a displayed snippet. The contract limits snippets to far less.
 const LONGEST_SNIPPET: usize = 16 * 1024;

@@ -1,15 +1,13 @@
 //! The final outputs: shown once where they are equal, otherwise as a difference.
 
 use counterproof_artifact::{Content, ContentType, FinalOutput, Side};
+use counterproof_evaluator::{OutputChange, output_pointers};
 
 use super::cells::NOISE;
 use super::context::CaseContext;
 use crate::files::FileLink;
-use crate::view::changes::{self, ChangesView};
+use crate::view::changes::{self, ChangesView, TextDiffView};
 use crate::view::display::DisplayText;
-use crate::view::changes::{self, TextDiffView};
-use counterproof_evaluator::OutputChange;
-use counterproof_evaluator::output_pointers;
 
 /// The size limit of a displayed output.
 const LONGEST_OUTPUT: usize = 64 * 1024;

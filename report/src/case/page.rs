@@ -4,10 +4,6 @@ use askama::Template;
 use counterproof_artifact::Side;
 use counterproof_evaluator::CaseComparison;
 
-use crate::files::{copy_name, CopyFailures, FileCopy, FileLink};
-use crate::site::Site;
-use crate::view::display;
-use crate::view::verdict::{self, VerdictView};
 use super::actions::{self, ActionsView};
 use super::cells::{self, ValueView};
 use super::context::{self, CaseContext};
@@ -16,6 +12,10 @@ use super::output::{self, OutputView};
 use super::reasons::{self, ExpectationView, FindingView, ReasonView, RootCauseView, SeverityView};
 use super::repeats::{self, RepeatsView, UsageView};
 use super::steps::{self, StepsView};
+use crate::files::{CopyFailures, FileCopy, FileLink, copy_name};
+use crate::site::Site;
+use crate::view::display;
+use crate::view::verdict::{self, VerdictView};
 
 /// Reasons that are visible at once; the others are folded.
 const REASONS_OPEN: usize = 6;
@@ -169,7 +169,7 @@ fn input(context: &CaseContext<'_>) -> Vec<ValueView> {
     values
 }
 
-/// The replay replay_command for new, or for baseline if only baseline has a recorded request; empty if neither has one.
+/// The replay command for new, or for baseline if only baseline has a recorded request; empty if neither has one.
 pub(crate) fn replay_command(context: &CaseContext<'_>) -> String {
     for side in [Side::New, Side::Baseline] {
         let Some(request) = context.artifact(side).envelope().and_then(|case| case.request.as_ref()) else { continue };
@@ -192,11 +192,11 @@ mod tests {
     use std::sync::Mutex;
 
     use camino::Utf8Path;
-    use counterproof_evaluator::{compare, pair, ComparedRun, Request};
+    use counterproof_evaluator::{ComparedRun, Request, compare, pair};
     use counterproof_store::RunReader;
 
-    use crate::files::copy_files;
     use super::*;
+    use crate::files::copy_files;
 
     #[test]
     fn a_page_says_which_file_could_not_be_copied_and_why() {

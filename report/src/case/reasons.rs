@@ -1,12 +1,13 @@
 //! The reasons for the verdict of a case, and its first divergence, with links to the evidence.
 
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{CaseFinding, Divergence, ExpectationResult, Judgement, Reason, Severity, SeverityLevel, SidePointer};
-use counterproof_evaluator::{text, Artifact, SeverityPart};
+use counterproof_artifact::evaluation::{
+    CaseFinding, Divergence, ExpectationResult, Judgement, Reason, Severity, SeverityLevel, SidePointer,
+};
+use counterproof_evaluator::{Artifact, SeverityPart, text};
 
+use super::context::{AnchorLink, CaseContext};
 use crate::view::display;
-use super::context::AnchorLink;
-use super::context::CaseContext;
 
 /// A reason, or the first divergence.
 #[derive(Debug, Clone)]

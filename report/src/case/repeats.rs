@@ -1,11 +1,13 @@
 //! Repeated runs of a case: pass rates with their tests, and the differences that are noise.
 
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{CaseMeasure, CaseRepeats, CaseUsage, DifferingPairs, NoiseBasis, PlaceNoise, Rate, SideUsage, Tier, UsageCode};
+use counterproof_artifact::evaluation::{
+    CaseMeasure, CaseRepeats, CaseUsage, DifferingPairs, NoiseBasis, PlaceNoise, Rate, SideUsage, Tier, UsageCode,
+};
 use counterproof_evaluator::messages::{self, usage};
 
-use crate::view::display;
 use super::context::CaseContext;
+use crate::view::display;
 
 /// The section.
 #[derive(Debug, Clone)]

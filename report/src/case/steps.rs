@@ -3,21 +3,15 @@
 use std::borrow::Cow;
 
 use counterproof_artifact::{Content, EventBody, Href, Side};
+use counterproof_evaluator::{EventRow, JsonChanges, LoadedAnswer, Row, has_failed, row_pointers};
 use serde_json::{Map, Value};
 
+use super::cells::{self, CellView, ElementContext, Highlights, NOISE, PairHighlights, RowView};
 use super::context;
-use super::cells::{self, CellView, ElementContext, NOISE, RowView};
 use super::context::CaseContext;
-use super::cells::{Highlights, PairHighlights};
 use crate::view::changes::{self, ChangesView};
 use crate::view::display;
 use crate::view::verdict;
-use counterproof_evaluator::EventRow;
-use counterproof_evaluator::JsonChanges;
-use counterproof_evaluator::LoadedAnswer;
-use counterproof_evaluator::Row;
-use counterproof_evaluator::has_failed;
-use counterproof_evaluator::row_pointers;
 
 /// The maximum number of rows on a page.
 const MOST_ROWS: usize = 2_000;

@@ -3,15 +3,13 @@
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{group_digits, one_line};
-use jiff::Timestamp;
-
 use counterproof_contracts::control_room::{
     Command, ControlRoom, Item, MAX_TEXT, RollbackSummary, Tier, TierList, VerificationResult, VerificationSummary,
     changes, duration, millis_between,
 };
+use jiff::Timestamp;
 
-use super::page::{PageError, PageFolder};
-use super::page::StateView;
+use super::page::{PageError, PageFolder, StateView};
 
 const FOLDER: PageFolder = PageFolder {
     kind: "a control room",

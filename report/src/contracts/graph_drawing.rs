@@ -397,8 +397,8 @@ fn closest(wanted: &[f64], offsets: &[f64]) -> Vec<f64> {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::contracts::test_graphs::{acyclic, graph_of};
     use super::*;
+    use crate::contracts::test_graphs::{acyclic, graph_of};
 
     #[test]
     fn boxes_of_a_layer_are_below_each_other_and_curves_go_to_the_right() {

@@ -3,13 +3,11 @@
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{group_digits, one_line};
-
 use counterproof_contracts::State;
 use counterproof_contracts::graph::{Edge, Graph, GraphError, MAX_HTML_NODES, Node};
 
 use super::graph_drawing::{Drawing, draw};
-use super::page::{PageError, PageFolder};
-use super::page::StateView;
+use super::page::{PageError, PageFolder, StateView};
 
 /// Longest summary on the page, in characters.
 const MAX_SUMMARY: usize = 200;

@@ -5,7 +5,7 @@ use std::io;
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_contracts::State;
-use counterproof_store::write::{write_new, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, WriteError};
+use counterproof_store::write::{INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, WriteError, write_new};
 
 /// A state for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

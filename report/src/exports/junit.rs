@@ -4,13 +4,10 @@
 use std::time::Duration;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, UsageCode, Verdict};
+use counterproof_evaluator::{ViolatedRules, evaluation_text, messages, text};
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::view::{display, verdict};
-use counterproof_evaluator::ViolatedRules;
-use counterproof_evaluator::evaluation_text;
-use counterproof_evaluator::messages;
-use counterproof_evaluator::text;
 
 /// The maximum number of characters of a message.
 const LONGEST_MESSAGE: usize = 400;

@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, ReviewItem, SidePointer, Verdict};
 use counterproof_artifact::{CaseId, Sha256Digest, Side};
-use counterproof_evaluator::{evaluation_text, text, ReasonCode};
+use counterproof_evaluator::{ReasonCode, evaluation_text, text};
 use counterproof_validation::Code;
 use serde::Serialize;
 
+use super::context::CaseLocation;
 use crate::site::encode_path;
 use crate::view::verdict;
-use super::context::CaseLocation;
 
 /// A log with one run (3.13).
 #[derive(Debug, Serialize)]

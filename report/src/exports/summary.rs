@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, SeverityLevel, Verdict};
-use counterproof_evaluator::{evaluation_text, gate_headline, gate_qualifications, review_lines, text, ReviewLine};
+use counterproof_evaluator::{ReviewLine, evaluation_text, gate_headline, gate_qualifications, review_lines, text};
 
+use super::context::{ReportContext, ReportUrl};
+use super::markdown;
 use crate::files::PageNames;
 use crate::folder;
 use crate::site::PageSelection;
 use crate::view::{display, verdict};
-use super::context::{ReportContext, ReportUrl};
-use super::markdown;
 
 /// The size limit of a summary in bytes: GitHub truncates the summary of a check here.
 pub const SUMMARY_UP_TO_BYTES: usize = 65_535;
@@ -304,18 +304,18 @@ impl RootCauseRow<'_> {
     }
 }
 
-/// The root_cause_rows, sorted by their worst case.
+/// The rows, sorted by their worst case.
 pub(crate) fn root_cause_rows(evaluation: &Evaluation) -> Vec<RootCauseRow<'_>> {
     let mut rows: Vec<RootCauseRow<'_>> = Vec::new();
     let mut indexes: HashMap<&str, usize> = HashMap::new();
     for case in evaluation.worst_first().into_iter().filter(|case| !verdict::is_quiet(case.verdict)) {
         let cluster = case.cause.as_ref().map(|cause| cause.cluster.as_str());
         if let Some(index) = cluster.and_then(|cluster| indexes.get(cluster)) {
-            root_cause_rows[*index].cases.push(case);
+            rows[*index].cases.push(case);
         } else {
-            indexes.extend(cluster.map(|cluster| (cluster, root_cause_rows.len())));
-            root_cause_rows.push(RootCauseRow { cases: vec![case] });
+            indexes.extend(cluster.map(|cluster| (cluster, rows.len())));
+            rows.push(RootCauseRow { cases: vec![case] });
         }
     }
-    root_cause_rows
+    rows
 }

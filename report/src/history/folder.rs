@@ -8,9 +8,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::write::{self, StagedFolder, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, WriteError};
 use counterproof_store::{EVALUATION_FILE, RunReader};
 
-use crate::folder::COMMON_FILES;
 use super::evaluations::History;
 use super::page::HistoryPage;
+use crate::folder::COMMON_FILES;
 
 /// The content of the marker file, which identifies a history.
 const MARKER: &str = "A history of Counterproof. The next history that is written here replaces it. Open index.html.\n";

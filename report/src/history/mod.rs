@@ -13,5 +13,5 @@ mod folder;
 mod page;
 
 pub use evaluations::{EvaluationSource, History};
-pub use folder::{find, SkippedPath};
 pub use folder::{HistoryError, HistoryFolder};
+pub use folder::{SkippedPath, find};

@@ -6,10 +6,10 @@ use askama::Template;
 use counterproof_artifact::evaluation::{GateOutcome, Verdict};
 use counterproof_evaluator::text;
 
-use crate::view::display;
-use crate::view::verdict::{self, VerdictView};
 use super::evaluations::{self, CaseOverTime, CaseStatus, History, HistoryEntry};
 use super::folder::SkippedPath;
+use crate::view::display;
+use crate::view::verdict::{self, VerdictView};
 
 /// The number of cases whose evaluations are drawn.
 const CASES_DRAWN: usize = 200;
@@ -298,7 +298,8 @@ pub(crate) fn chart(entries: &[HistoryEntry]) -> Chart {
     let changed = |entry: &HistoryEntry| verdict_counts(entry).map(|(_, count)| count).sum::<u64>();
     let most = entries.iter().map(changed).max().unwrap_or_default();
     let scaled = |count: u64| (count * TALLEST / most.max(1)).max(LEAST);
-    let height = entries.iter().map(|entry| verdict_counts(entry).map(|(_, count)| scaled(count)).sum()).max().unwrap_or(LEAST);
+    let height =
+        entries.iter().map(|entry| verdict_counts(entry).map(|(_, count)| scaled(count)).sum()).max().unwrap_or(LEAST);
     let height = height.max(LEAST);
     let width = if entries.len() > 120 { COLUMN } else { COLUMN - 2 };
     let bar = |(number, entry): (usize, &HistoryEntry)| {
@@ -308,7 +309,11 @@ pub(crate) fn chart(entries: &[HistoryEntry]) -> Chart {
             top -= scaled(count);
             Part { class: verdict::show(verdict).class, x, y: top, width, height: scaled(count) }
         };
-        Bar { parts: verdict_counts(entry).map(part).collect(), mark: mark(entry.gate, x, width), title: bar_title(entry) }
+        Bar {
+            parts: verdict_counts(entry).map(part).collect(),
+            mark: mark(entry.gate, x, width),
+            title: bar_title(entry),
+        }
     };
     Chart {
         width: (entries.len() * COLUMN).max(1),
@@ -331,16 +336,16 @@ const fn mark(gate: GateOutcome, x: usize, width: usize) -> Part {
 
 /// The number of changed cases by verdict, worst first, which is the bottom of the bar.
 fn verdict_counts(entry: &HistoryEntry) -> impl Iterator<Item = (Verdict, u64)> {
-    let verdict_counts = Verdict::WORST_FIRST.into_iter().zip(entry.counts);
-    verdict_counts.filter(|(verdict, count)| *count > 0 && !verdict::is_quiet(*verdict))
+    let counts = Verdict::WORST_FIRST.into_iter().zip(entry.counts);
+    counts.filter(|(verdict, count)| *count > 0 && !verdict::is_quiet(*verdict))
 }
 
 fn bar_title(entry: &HistoryEntry) -> String {
-    let mut bar_title = format!("{}: {}", display::visible(&entry.time), display::visible(&entry.headline));
+    let mut title = format!("{}: {}", display::visible(&entry.time), display::visible(&entry.headline));
     for (verdict, count) in verdict_counts(entry) {
-        let _ = write!(bar_title, "; {} {}", display::number(count), verdict::show(verdict).word);
+        let _ = write!(title, "; {} {}", display::number(count), verdict::show(verdict).word);
     }
-    bar_title
+    title
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
-use counterproof_evaluator::{evaluation_text, gate_headline, gate_qualifications, review_lines, text, ReviewLine};
+use counterproof_evaluator::{ReviewLine, evaluation_text, gate_headline, gate_qualifications, review_lines, text};
 
+use super::lists::{self, CaseRow, CaseTable};
+use super::page::UsageColumns;
 use crate::folder;
 use crate::site::Site;
 use crate::view::display;
 use crate::view::verdict::{self, VerdictView};
-use super::lists::{self, CaseRow, CaseTable};
-use super::page::UsageColumns;
 
 /// The maximum number of review items.
 const REVIEW_LISTED: usize = 10;
@@ -239,7 +239,12 @@ fn key(case: &CaseEvaluation) -> GroupKey<'_> {
     GroupKey { is_quiet, cause: code, verdict: Some(case.verdict) }
 }
 
-pub(crate) fn root_causes(site: &Site<'_>, columns: &UsageColumns, groups: &[Group<'_>], section: Section) -> GroupsView {
+pub(crate) fn root_causes(
+    site: &Site<'_>,
+    columns: &UsageColumns,
+    groups: &[Group<'_>],
+    section: Section,
+) -> GroupsView {
     let chosen = groups.iter().enumerate().filter(|(_, group)| group.section() == section);
     let chosen: Vec<_> = chosen.filter_map(|(index, group)| Some((index, group, *group.cases.first()?))).collect();
     let hidden = chosen.len().saturating_sub(GROUPS_SHOWN);

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, HashMap};
 use askama::Template;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SeverityLevel, Verdict};
 use counterproof_evaluator::text;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
+use super::gate::{self, Group};
+use super::page::{UsageCell, UsageColumns};
 use crate::folder::{self, LISTS_FOLDER, SEARCH_FOLDER};
 use crate::site::Site;
 use crate::view::display;
 use crate::view::verdict::{self, VerdictView};
-use super::gate::{self, Group};
-use super::page::{UsageCell, UsageColumns};
 
 /// The number of cases per page.
 const CASES_PER_PAGE: usize = 500;
@@ -26,7 +26,7 @@ pub(crate) struct ListPage {
     title: String,
     subtitle: String,
     cases: CaseTable,
-    /// Links to all list_pages of the list; empty where there is only one.
+    /// Links to all pages of the list; empty where there is only one.
     pages: Vec<PageLink>,
     previous: Option<String>,
     next: Option<String>,
@@ -40,7 +40,7 @@ struct PageLink {
     is_this: bool,
 }
 
-/// A list with the path of each of its list_pages.
+/// A list with the path of each of its pages.
 struct List<'a, P> {
     title: String,
     subtitle: String,
@@ -48,7 +48,7 @@ struct List<'a, P> {
     path: P,
 }
 
-/// The list_pages of all lists with their paths. Each page is built when it is requested.
+/// The pages of all lists with their paths. Each page is built when it is requested.
 pub(crate) fn list_pages<'a>(
     site: &'a Site<'_>,
     evaluation: &'a Evaluation,
@@ -72,7 +72,7 @@ pub(crate) fn list_pages<'a>(
 }
 
 impl<P: Fn(usize) -> String> List<'_, P> {
-    fn list_pages(self, site: &Site<'_>, columns: &UsageColumns) -> Vec<(String, ListPage)> {
+    fn pages(self, site: &Site<'_>, columns: &UsageColumns) -> Vec<(String, ListPage)> {
         let count = self.cases.len().div_ceil(CASES_PER_PAGE);
         (1..=count).map(|number| ((self.path)(number), self.page(site, columns, number, count))).collect()
     }
@@ -119,7 +119,7 @@ pub(crate) struct CaseRow {
     pub(crate) risk: &'static str,
     /// The level of the severity; empty if nothing counts.
     pub(crate) severity: &'static str,
-    /// The first first_reason, which decided the verdict.
+    /// The first reason, which decided the verdict.
     pub(crate) reason: String,
     /// The number of further reasons as text; empty where there are none.
     pub(crate) more: String,
@@ -138,7 +138,7 @@ impl CaseRow {
             reason: first_reason(case),
             more: match more {
                 0 => String::new(),
-                more => format!("and {}", text::count(more, "more first_reason", "more reasons")),
+                more => format!("and {}", text::count(more, "more reason", "more reasons")),
             },
         }
     }
@@ -168,9 +168,9 @@ pub(crate) fn severity(case: &CaseEvaluation) -> &'static str {
     case.severity_level().map_or("", SeverityLevel::as_str)
 }
 
-/// The first_reason that decided the verdict of a case.
+/// The reason that decided the verdict of a case.
 pub(crate) fn first_reason(case: &CaseEvaluation) -> String {
-    case.reasons.first().map(|first_reason| display::visible(&first_reason.message)).unwrap_or_default()
+    case.reasons.first().map(|reason| display::visible(&reason.message)).unwrap_or_default()
 }
 
 /// The number of cases per script, which makes a script about a megabyte long.
@@ -245,12 +245,12 @@ fn reason_codes(case: &CaseEvaluation) -> Vec<&str> {
     codes
 }
 
-/// The number of search_scripts.
+/// The number of scripts.
 pub(crate) fn shard_count(evaluation: &Evaluation) -> usize {
     evaluation.cases.len().div_ceil(CASES_PER_SHARD)
 }
 
-/// The search_scripts with their paths. Cases are sorted worst first.
+/// The scripts with their paths. Cases are sorted worst first.
 pub(crate) fn search_scripts<'a>(
     site: &'a Site<'_>,
     evaluation: &'a Evaluation,

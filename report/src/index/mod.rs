@@ -4,7 +4,7 @@ mod gate;
 mod lists;
 mod page;
 
-pub(crate) use lists::list_pages as list_pages;
-pub(crate) use page::IndexPage;
 pub(crate) use gate::groups;
-pub(crate) use lists::search_scripts as search_scripts;
+pub(crate) use lists::list_pages;
+pub(crate) use lists::search_scripts;
+pub(crate) use page::IndexPage;

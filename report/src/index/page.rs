@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use askama::Template;
 use counterproof_artifact::evaluation::{CaseEvaluation, ComparedRun, Evaluation, UsageCode, Verdict};
 use counterproof_artifact::{Count, Run, Sides, Stats};
-use counterproof_evaluator::messages::usage;
-use counterproof_evaluator::{diff_json, evaluation_text, text};
+use counterproof_evaluator::{diff_json, evaluation_text, messages::usage, text};
 use serde_json::Value;
 
+use super::gate::{
+    self, BarPart, CASES_SHOWN, ComparisonRuleView, GateHeadlineView, GateRuleView, Group, GroupsView, ReviewView,
+    Section,
+};
+use super::lists::{self, CaseRow, Filter};
 use crate::files::FileLink;
 use crate::folder;
 use crate::site::Site;
 use crate::view::changes::{self, ChangesView};
 use crate::view::display::{self, Budget};
-use super::lists::CaseRow;
-use super::gate::{self, BarPart, ComparisonRuleView, GateHeadlineView, GateRuleView, ReviewView};
-use super::gate::{self, CASES_SHOWN, Group, GroupsView, Section};
-use super::lists::{self, Filter};
 
 /// The view of the page.
 #[derive(Debug, Template)]
@@ -306,8 +306,8 @@ mod tests {
         let both =
             |baseline: serde_json::Value, new: serde_json::Value| case(&json!({"baseline": baseline, "new": new}));
         let text = |code, case: &CaseEvaluation| {
-            let usage_cell = usage_cell(code, case);
-            (usage_cell.value, usage_cell.change)
+            let cell = usage_cell(code, case);
+            (cell.value, cell.change)
         };
         let strings = |value: &str, change: &str| (value.to_owned(), change.to_owned());
         let grown =

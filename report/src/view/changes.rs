@@ -1,17 +1,12 @@
 //! The changes between two JSON values, each with the baseline value and the new value next to each other.
 
-use counterproof_evaluator::text_diff::{Line, Origin, Part, TextChanges};
-use counterproof_evaluator::{messages, text_diff as text, ChangeKind, JsonChange, JsonChanges, LocatedValue};
+use counterproof_evaluator::{
+    ChangeKind, JsonChange, JsonChanges, LineOrigin, LocatedValue, TextChanges, TextLine, TextPart, diff_texts,
+    messages,
+};
 use serde_json::Value;
 
 use super::display::{self, Budget, DisplayText};
-<<<<<<< HEAD
-use super::text_diff::{self, TextDiffView};
-use counterproof_evaluator::diff_texts;
-use counterproof_evaluator::messages;
-use counterproof_evaluator::{ChangeKind, JsonChange, JsonChanges, LocatedValue};
-=======
->>>>>>> 1bee4e3 (Fold the report crate into fewer files, by section)
 
 /// The maximum number of listed changes of a pair.
 const MOST_CHANGES: usize = 100;
@@ -68,11 +63,7 @@ fn change_view(change: &JsonChange, budget: &Budget) -> ChangeView {
     };
     let location = messages::field_path(change.pointer());
     if let Some((old, new)) = long_texts(change) {
-<<<<<<< HEAD
-        let text = Some(text_diff::view(&diff_texts(old, new), "", budget));
-=======
-        let text = Some(text_diff(&text::diff(old, new), "", budget));
->>>>>>> 1bee4e3 (Fold the report crate into fewer files, by section)
+        let text = Some(text_diff(&diff_texts(old, new), "", budget));
         return ChangeView { location, kind, baseline: None, new: None, text };
     }
     let value = |place: &Option<LocatedValue>| place.as_ref().map(|place| value(&place.value, budget));
@@ -149,10 +140,10 @@ pub(crate) struct TextDiffView {
     pub(crate) more: String,
 }
 
-/// The text_diff of a difference. With a `name`, its open stretches get ids such as `output-1`.
+/// The view of a difference. With a `name`, its open stretches get ids such as `output-1`.
 pub(crate) fn text_diff(changes: &TextChanges, name: &str, budget: &Budget) -> TextDiffView {
     let mut hunks = Hunks { name, stretches: Vec::new(), open: Vec::new(), left: MOST_LINES, hidden: 0 };
-    let same = |line: &Line| line.origin == Origin::Both;
+    let same = |line: &TextLine| line.origin == LineOrigin::Both;
     let chunks: Vec<_> = changes.lines.chunk_by(|a, b| same(a) == same(b)).collect();
     for (index, chunk) in chunks.iter().enumerate() {
         if !chunk.first().is_some_and(same) {
@@ -195,22 +186,22 @@ struct Hunks<'a> {
 
 impl Hunks<'_> {
     /// Adds equal lines next to a change.
-    fn context(&mut self, lines: &[Line], budget: &Budget) {
+    fn context(&mut self, lines: &[TextLine], budget: &Budget) {
         let kept = lines.len().min(self.left);
         self.open.extend(lines[..kept].iter().map(|one| line(one, budget)));
         self.count(lines.len(), kept);
     }
 
     /// Adds changed lines: removed lines and the added lines that replace them. Of very many, the first of both kinds.
-    fn hunk(&mut self, lines: &[Line], budget: &Budget) {
-        let removed = lines.iter().filter(|line| line.origin == Origin::Baseline).count();
+    fn hunk(&mut self, lines: &[TextLine], budget: &Budget) {
+        let removed = lines.iter().filter(|line| line.origin == LineOrigin::Baseline).count();
         if lines.len() <= self.left {
             self.open.extend(merged(lines, budget));
             self.count(lines.len(), lines.len());
             return;
         }
         let (removed_lines, added_lines): (Vec<_>, Vec<_>) =
-            lines.iter().cloned().partition(|line| line.origin == Origin::Baseline);
+            lines.iter().cloned().partition(|line| line.origin == LineOrigin::Baseline);
         let half = (self.left / 2).max(self.left.saturating_sub(added_lines.len())).min(removed);
         let rest = (self.left - half).min(added_lines.len());
         let kept: Vec<_> = removed_lines.into_iter().take(half).chain(added_lines.into_iter().take(rest)).collect();
@@ -224,7 +215,7 @@ impl Hunks<'_> {
     }
 
     /// Adds equal lines that are far from any change.
-    fn fold(&mut self, lines: &[Line], budget: &Budget) {
+    fn fold(&mut self, lines: &[TextLine], budget: &Budget) {
         self.close();
         let kept = lines.len().min(MOST_FOLDED);
         let rest = lines.len() - kept;
@@ -248,13 +239,13 @@ impl Hunks<'_> {
 }
 
 /// Merges each removed line with its added line where both have the same equal parts.
-fn merged(lines: &[Line], budget: &Budget) -> Vec<LineView> {
+fn merged(lines: &[TextLine], budget: &Budget) -> Vec<LineView> {
     let mut merged = Vec::new();
     let mut rest = lines;
     while !rest.is_empty() {
         // A block of removed lines, and the block of added lines that replaces it.
-        let removed = rest.iter().take_while(|line| line.origin == Origin::Baseline).count();
-        let added = rest[removed..].iter().take_while(|line| line.origin == Origin::New).count();
+        let removed = rest.iter().take_while(|line| line.origin == LineOrigin::Baseline).count();
+        let added = rest[removed..].iter().take_while(|line| line.origin == LineOrigin::New).count();
         let (old, new) = rest[..removed + added].split_at(removed);
         let pairs: Option<Vec<_>> = (removed == added)
             .then(|| old.iter().zip(new).map(|(old, new)| merge(&old.parts, &new.parts, budget)).collect())
@@ -268,34 +259,34 @@ fn merged(lines: &[Line], budget: &Budget) -> Vec<LineView> {
     merged
 }
 
-fn line(line: &Line, budget: &Budget) -> LineView {
+fn line(line: &TextLine, budget: &Budget) -> LineView {
     let (class, sign, word) = match line.origin {
-        Origin::Both => ("same", "", ""),
-        Origin::Baseline => ("removed", "−", "only in baseline:"),
-        Origin::New => ("added", "+", "only in new:"),
+        LineOrigin::Both => ("same", "", ""),
+        LineOrigin::Baseline => ("removed", "−", "only in baseline:"),
+        LineOrigin::New => ("added", "+", "only in new:"),
     };
-    let whole = line.origin != Origin::Both && line.parts.iter().all(|part| !part.differs);
+    let whole = line.origin != LineOrigin::Both && line.parts.iter().all(|part| !part.differs);
     let parts = line.parts.iter().map(|part| {
         let differs = whole || part.differs;
         PartView {
             text: budget.text(&part.text, LONGEST_PART).text,
-            removed: differs && line.origin == Origin::Baseline,
-            added: differs && line.origin == Origin::New,
+            removed: differs && line.origin == LineOrigin::Baseline,
+            added: differs && line.origin == LineOrigin::New,
         }
     });
     LineView { class, sign, word, parts: parts.collect() }
 }
 
 /// One line with the removed and added parts; `None` where the two lines have too little in common.
-fn merge(old: &[Part], new: &[Part], budget: &Budget) -> Option<LineView> {
-    let equal = |parts: &[Part]| parts.iter().filter(|p| !p.differs).map(|p| p.text.clone()).collect::<Vec<_>>();
+fn merge(old: &[TextPart], new: &[TextPart], budget: &Budget) -> Option<LineView> {
+    let equal = |parts: &[TextPart]| parts.iter().filter(|p| !p.differs).map(|p| p.text.clone()).collect::<Vec<_>>();
     let kept = equal(old);
-    let differs = |parts: &[Part]| parts.iter().any(|part| part.differs);
+    let differs = |parts: &[TextPart]| parts.iter().any(|part| part.differs);
     if kept.is_empty() || kept != equal(new) || !(differs(old) || differs(new)) {
         return None;
     }
     let mut parts = Vec::new();
-    let mut push = |part: &Part, removed: bool, added: bool| {
+    let mut push = |part: &TextPart, removed: bool, added: bool| {
         parts.push(PartView { text: budget.text(&part.text, LONGEST_PART).text, removed, added });
     };
     let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
@@ -315,12 +306,11 @@ fn merge(old: &[Part], new: &[Part], budget: &Budget) -> Option<LineView> {
 
 #[cfg(test)]
 mod tests {
-    use counterproof_evaluator::text_diff as text;
 
     use super::*;
 
     fn diff(old: &str, new: &str) -> TextDiffView {
-        text_diff(&text::diff(old, new), "output", &Budget::for_page())
+        text_diff(&diff_texts(old, new), "output", &Budget::for_page())
     }
 
     fn marked(diff: &TextDiffView) -> String {

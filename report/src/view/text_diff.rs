@@ -1,7 +1,8 @@
 //! The difference of two texts as unified lines, with the changed words marked and long equal stretches folded.
 
-use super::display::Budget;
 use counterproof_evaluator::{LineOrigin, TextChanges, TextLine, TextPart};
+
+use super::display::Budget;
 
 /// Equal lines that stay open around a change.
 const CONTEXT: usize = 3;
