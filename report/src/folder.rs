@@ -5,7 +5,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Verdict;
-use counterproof_store::write::{self, StagedFolder, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, WriteError};
+use counterproof_store::write::{self, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, StagedFolder, WriteError};
 use counterproof_store::{EVALUATION_FILE, ReadError};
 
 use super::view::verdict;

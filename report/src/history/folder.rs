@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{self, StagedFolder, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, WriteError};
+use counterproof_store::write::{self, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, StagedFolder, WriteError};
 use counterproof_store::{EVALUATION_FILE, RunReader};
 
 use super::evaluations::History;
