@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::RiskLevel;
-use counterproof_evaluator::{GateRules, Rules, SignalSettings, Thresholds, WrittenRules};
+use counterproof_evaluator::{GateRules, RuleTables, Rules, SignalSettings, Thresholds};
 use counterproof_store::read_file;
 use counterproof_validation::Position;
 use serde::Deserialize;
@@ -46,7 +46,7 @@ pub(crate) struct Config {
 #[serde(deny_unknown_fields, default)]
 struct CompareConfig {
     /// The rules of comparison, as written.
-    rule: WrittenRules,
+    rule: RuleTables,
 }
 
 /// The table `[secrets]`.

@@ -60,7 +60,7 @@ pub use load::{
 };
 
 // Rules of comparison.
-pub use rules::{InvalidPattern, RuleError, RuleProblem, Rules, WrittenRules};
+pub use rules::{InvalidPattern, RuleError, RuleProblem, RuleTables, Rules};
 
 // Differences of two answers.
 pub use diff::{

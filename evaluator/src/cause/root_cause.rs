@@ -128,6 +128,7 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
         Row::Added(_) => Some("only in new"),
         Row::Removed(_) => Some("only in baseline"),
     };
+    // Another query is a choice of the agent; other documents for the same query are not.
     let is_query = first.is_some_and(|change| change.pointer().ends_with("/query"));
     match (&event.body, alone) {
         (EventBody::ToolResult(_), None) if failed_only_here(inquiry, row.row) => {
@@ -378,6 +379,7 @@ pub(crate) fn clusters(cases: &[CaseEvaluation]) -> Vec<Cluster> {
         });
         clusters[shared_place].case_ids.push(case.case_id.clone());
     }
+    // Stable, so that equally large clusters keep the order of their first cases.
     clusters.sort_by_key(|cluster| std::cmp::Reverse(cluster.case_ids.len()));
     clusters
 }

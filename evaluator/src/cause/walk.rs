@@ -13,7 +13,7 @@ use crate::diff::output::OutputChange;
 use crate::diff::{Differences, EventRole, WithEvidence};
 use crate::grounding::{self, Holder, Leaf, Origin, Provenance};
 use crate::judge::ReasonCode;
-use crate::judge::findings::{Findings, Found};
+use crate::judge::findings::{Findings, LocatedFinding};
 use crate::judge::outcomes::{self, Outcomes};
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
@@ -250,6 +250,8 @@ impl Walk<'_, '_> {
 
     fn earliest(&self, effect: Effect) -> Option<FoundDifference> {
         let invented = effect.is_ungrounded(self.inquiry);
+        // Agents read more than they use, and in another order each time, so a difference on the path is not yet an
+        // explanation.
         let relevance = Relevance::new(self.inquiry, effect);
         let differing = self.visits.iter().enumerate().filter_map(|(index, visit)| {
             let stand = self.inquiry.provenance.counterparts.event(visit.side, visit.event);
@@ -407,7 +409,7 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
     let riskiest =
         changed.into_iter().rev().max_by_key(|(_, row)| (risk(inquiry, row.row), had_effect(inquiry, row.row)));
     let invented = || {
-        let is_value = |found: &&Found| found.code != ReasonCode::RepeatedCall && !found.baseline_has_value;
+        let is_value = |found: &&LocatedFinding| found.code != ReasonCode::RepeatedCall && !found.baseline_has_value;
         let found = inquiry.findings.fresh().find(is_value)?;
         Some(match found.holder {
             Holder::Call(index) => Effect::UngroundedCall(index),

@@ -1,30 +1,24 @@
-//! Compares one case: loads the artifacts of both sides, examines the pair, and decides the verdict.
+//! Compares one case: the pair that is shown, its judgement, and the signals of all runs of new.
 
 use counterproof_artifact::evaluation::{CaseEvaluation, CaseUsage, Cause, ExpectationResult, ReviewItem, Verdict};
 use counterproof_artifact::{CaseId, Extra, Side, Sides};
 use counterproof_cases::CaseSpec;
 
 use super::compare::Request;
-use super::run_signals::{self, ShownRuns};
-use crate::cause;
-use crate::diff::differences;
-use crate::diff::{Differences, WithEvidence};
+use crate::diff::{Differences, WithEvidence, differences};
 use crate::gate::{self, ReviewInput};
 use crate::grounding::Provenance;
 use crate::judge::findings::{self, BaselineValues, Findings};
 use crate::judge::outcomes::HighRisk;
-use crate::judge::reasons::AnswerPair;
-use crate::judge::reasons::expectation_message;
-use crate::judge::severity;
-use crate::judge::signals::BaselineContacts;
-use crate::judge::usage;
+use crate::judge::reasons::{AnswerPair, expectation_message};
+use crate::judge::signals::{self, BaselineContacts, RunNumber, SignalInput, SignalSet};
 use crate::judge::verdict::{self, Decision};
-use crate::judge::{Judged, ReasonCode};
+use crate::judge::{ReasonCode, severity};
 use crate::load::case_input::CaseInput;
-use crate::load::{Artifact, SideRuns, evidence, run};
-use crate::messages;
+use crate::load::{Artifact, LoadedAnswer, SideRuns, evidence, run};
 use crate::repeats::{CaseAnalysis, RepeatAnalysis, RunResult, noise};
 use crate::values::meaning::HashedSet;
+use crate::{cause, judge, messages};
 
 /// Everything about one case while it is compared.
 #[derive(Debug)]
@@ -82,6 +76,7 @@ pub(super) struct CaseRepeats<'a> {
 pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     let pair = LoadedPair::load(context);
     let examination = pair.examine(context);
+    // A hard expectation fails the gate by itself, so that it has to be the first reason whatever decided the verdict.
     let decision = with_must_first(decide(context, &pair, &examination), &examination.expectations);
     let row = evaluation(context, &pair, &examination, decision);
     let review = review(context, &row, &examination);
@@ -171,22 +166,19 @@ impl LoadedPair {
     /// Step 2: judges the expectations, and compares the answers where both sides have one.
     fn examine<'p>(&'p self, context: CaseContext<'p>) -> Examination<'p> {
         let CaseContext { request, case_id, spec, .. } = context;
-        let judged = |side: Side| {
-            let answer = self.artifacts.get(side).answer()?;
-            Some(Judged { answer, evidence: self.evidence.get(side) })
-        };
-        let expectations = request.expectations.judge(case_id, judged(Side::Baseline), judged(Side::New));
+        let answers = Sides::from_fn(|side| {
+            let loaded = self.artifacts.get(side).answer()?;
+            Some(WithEvidence { loaded, evidence: self.evidence.get(side) })
+        });
+        let expectations = request.expectations.judge(case_id, answers.baseline, answers.new);
         let inputs = Sides::from_fn(|side| {
             let runs = request.runs(side);
             let run = runs.get(*self.shown.get(side)).unwrap_or_else(|| runs.first());
             CaseInput::new(case_id, spec, run, self.artifacts.get(side).envelope())
         });
-        let answers = Sides::from_fn(|side| {
-            let loaded = self.artifacts.get(side).answer()?;
-            Some(WithEvidence { loaded, evidence: self.evidence.get(side) })
-        });
         let shown = ShownRuns { index: self.shown, artifacts: self.artifacts.as_ref(), inputs: inputs.as_ref() };
-        let signals = run_signals::find(context, shown);
+        // Also without answers on both sides: a secret in an answer of new matters whatever the baseline did.
+        let signals = find(context, shown);
         let Some(sides) = answers.both() else {
             let mut findings = Findings::default();
             findings.add_signals(signals);
@@ -220,6 +212,7 @@ fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination
         expectations: &examination.expectations,
         findings: &examination.findings,
     });
+    // Also if several runs decide: the reasons of the shown pair explain their verdict.
     let of_pair = verdict::judge(&pair.artifacts.baseline, &pair.artifacts.new, compared);
     let Some(CaseRepeats { all, case }) = context.repeats else { return of_pair };
     let of_runs = match all.verdict(case) {
@@ -307,6 +300,7 @@ fn evaluation(
         labelled_failed: context.request.baseline.labelled_failed(context.case_id),
         runs: repeats.and_then(|repeats| repeats.case.for_severity()),
     });
+    // Both, since the action with the highest risk may be in a run that is not shown.
     let risk_of_pair = verdict::highest_risk([baseline, new].into_iter().filter_map(Artifact::answer));
     let risk_of_runs = repeats.and_then(|repeats| repeats.case.risk);
     CaseEvaluation {
@@ -334,7 +328,7 @@ fn evaluation(
 /// The time, size and cost of the answers, as medians over several runs; `None` without an answer.
 fn usage(context: CaseContext<'_>, pair: &LoadedPair) -> Option<CaseUsage> {
     let of_pair = || {
-        let measure = |artifact: &Artifact| artifact.answer().map(usage::of_answer);
+        let measure = |artifact: &Artifact| artifact.answer().map(judge::usage::of_answer);
         let Sides { baseline, new } = pair.artifacts.as_ref().map(measure);
         CaseUsage { baseline, new }
     };
@@ -371,4 +365,60 @@ impl Request<'_> {
             Side::New => &self.new,
         }
     }
+}
+
+/// The shown artifact of each side, and its input.
+#[derive(Clone, Copy)]
+pub(super) struct ShownRuns<'a> {
+    pub(super) index: Sides<usize>,
+    pub(super) artifacts: Sides<&'a Artifact>,
+    pub(super) inputs: Sides<&'a CaseInput<'a>>,
+}
+
+/// Finds the signals of the shown run of new, then those that only its other runs have.
+pub(super) fn find(context: CaseContext<'_>, shown: ShownRuns<'_>) -> SignalSet {
+    let mut found = SignalSet::default();
+    if let Some(new) = shown.artifacts.new.answer() {
+        found = of_answer(context, shown, new, shown.inputs.new);
+    }
+    // A deterministic agent says the same in every run.
+    let others = context.repeats.filter(|_| !context.is_deterministic).into_iter();
+    for index in others.flat_map(|repeats| &repeats.case.runs_with_signals).copied() {
+        let Some(run) = context.request.new.get(index).filter(|_| index != shown.index.new) else { continue };
+        let artifact = run.load(context.case_id);
+        let Some(new) = artifact.answer() else { continue };
+        let input = CaseInput::new(context.case_id, context.spec, run, artifact.envelope());
+        let runs = context.request.new.iter().len();
+        found.include(of_answer(context, shown, new, &input), RunNumber { index, runs });
+    }
+    found
+}
+
+/// The signals of one answer of new. Other runs of the baseline are loaded only if the shown one does not have them all.
+fn of_answer(context: CaseContext<'_>, shown: ShownRuns<'_>, new: &LoadedAnswer, input: &CaseInput<'_>) -> SignalSet {
+    let against = |baseline: Option<&LoadedAnswer>, of_baseline: &CaseInput<'_>| {
+        signals::find(SignalInput {
+            new,
+            baseline,
+            inputs: Sides::new(of_baseline, input),
+            settings: &context.request.signals,
+            baseline_contacts: context.baseline_contacts,
+            coverage: context.baseline_values.coverage,
+        })
+    };
+    let mut found = against(shown.artifacts.baseline.answer(), shown.inputs.baseline);
+    for (index, run) in context.request.baseline.iter().enumerate() {
+        if !found.has_fresh() {
+            break;
+        }
+        if index == shown.index.baseline {
+            continue;
+        }
+        let artifact = run.load(context.case_id);
+        if artifact.answer().is_some() {
+            let of_baseline = CaseInput::new(context.case_id, context.spec, run, artifact.envelope());
+            found.mark_in_baseline(&against(artifact.answer(), &of_baseline));
+        }
+    }
+    found
 }

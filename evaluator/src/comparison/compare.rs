@@ -1,8 +1,7 @@
-//! Compares two runs: a verdict on each case, and the gate on all of them.
-//!
-//! One worker compares one case at a time, passes it to the caller's sink and drops it. Only one row per case remains.
+//! Compares two sides case by case, judges the gate, and finds the cases that flipped.
 
 use std::collections::{BTreeMap, HashSet};
+use std::convert::Infallible;
 
 use counterproof_artifact::evaluation::{
     CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Gate, MeasureCode, Repeats, ReviewItem,
@@ -22,7 +21,7 @@ use crate::judge::findings::BaselineValues;
 use crate::judge::signals::{BaselineContacts, SignalSettings};
 use crate::judge::usage::BaselineRepetition;
 use crate::load::{ComparedRun, SideRuns};
-use crate::repeats::{CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rule};
+use crate::repeats::{self, CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rule};
 use crate::rules::Rules;
 use crate::statistics::{Thresholds, usage};
 
@@ -119,6 +118,7 @@ pub fn compare<E: Send>(
         thresholds: &request.thresholds,
         is_declared_deterministic: request.declares_deterministic(),
     };
+    // All runs are analysed before any pair is shown: which pair shows the deciding difference follows from all cases together.
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
     // Of several runs, the comparison loads the shown one of each case only; the analysis has seen all of them.
     let repetition = BaselineRepetition::new(repeated.as_ref().map_or(0, RepeatAnalysis::longest_repetition));
@@ -156,6 +156,7 @@ fn evaluation(
         matched.push(row.matched);
         review.extend(row.review);
     }
+    // After the items of the cases, since these look at all cases; `sorted_review` puts them in order.
     review.extend(incomplete_baseline(&cases, repeated));
     let measures = usage::compare_all(&cases);
     review.extend(gate::usage_review(&cases, &measures));
@@ -196,6 +197,7 @@ struct Judged<'a> {
 impl Judged<'_> {
     fn gate(&self, review: Vec<ReviewItem>) -> Gate {
         let Self { request, specs, repeated, suite, cases, measures } = *self;
+        // Several rules count cases by their review items, so that the gate and the list for people cannot disagree.
         let sets = ReviewSet::by_case(&review);
         let judged = cases.iter().map(|case| {
             let set = sets.get(&case.case_id).copied().unwrap_or_default();
@@ -253,6 +255,8 @@ impl Pass<'_> {
     ) -> Result<Vec<ComparedRow>, E> {
         let first = |index: usize| {
             let comparison = self.compare_one(index, Coverage::Partial);
+            // Noted while the artifact is in memory. The order of the threads does not matter, because a case that needs the
+            // complete notes is undecided and compared again.
             if let Some(answer) = comparison.baseline.answer() {
                 self.values.note(answer, &comparison.unsourced);
                 self.contacts.note(answer);
@@ -265,6 +269,7 @@ impl Pass<'_> {
             Some(row) => Ok(row),
             None => finish(self.compare_one(index, Coverage::Complete), &sink),
         };
+        // `collect` keeps the order of the cases, whichever thread finishes first.
         rows.into_par_iter().enumerate().map(second).collect()
     }
 
@@ -289,6 +294,7 @@ fn finish<E>(
     comparison: CaseComparison<'_>,
     sink: impl Fn(&CaseComparison<'_>) -> Result<(), E>,
 ) -> Result<ComparedRow, E> {
+    // The artifacts are dropped here, so that memory grows with the number of cases and not with their size.
     sink(&comparison)?;
     let matched = comparison.differences.map(|found| found.rules_matched).unwrap_or_default();
     let CaseComparison { row: evaluation, review, results, .. } = comparison;
@@ -303,6 +309,7 @@ fn incomplete_baseline(cases: &[CaseEvaluation], repeated: Option<&RepeatAnalysi
     }
     let count = |is: fn(Verdict) -> bool| cases.iter().filter(|case| is(case.verdict)).count() as u64;
     let failed = count(|verdict| matches!(verdict, Verdict::Recovered | Verdict::StillBroken));
+    // A case without a valid artifact on one side says nothing about how often the baseline answers.
     let unknown = count(|verdict| matches!(verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added));
     let asked = cases.len() as u64 - unknown;
     gate::incomplete_baseline(asked - failed, asked, "cases")
@@ -327,4 +334,36 @@ fn facts(run: &Run) -> RunFacts {
         cases_selected: run.selected_case_ids.len() as u64,
         extra: Extra::new(),
     }
+}
+
+/// A case that looks worse on new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlippedCase {
+    /// The case.
+    pub case_id: CaseId,
+    /// What is worse.
+    pub reason: String,
+}
+
+/// Returns the flipped cases, in the order of the comparison.
+///
+/// With one run per side, these are the cases with the verdict `regressed` or `broken`: the ones that [`compare`] calls
+/// unconfirmed. With more runs, these are the cases with a measure that looks worse.
+pub fn flipped_cases(request: &Request<'_>) -> Result<Vec<FlippedCase>, ReadError> {
+    if request.baseline.is_repeated() || request.new.is_repeated() {
+        let ids = pair(&request.baseline, &request.new)?;
+        let hints = repeats::hints(&request.baseline, &request.new, &ids, &request.expectations, &request.thresholds);
+        return Ok(hints.into_iter().map(|(case_id, reason)| FlippedCase { case_id, reason }).collect());
+    }
+    let evaluation = match compare(request, |_| Ok::<_, Infallible>(())) {
+        Ok(evaluation) => evaluation,
+        Err(CompareError::Read(error)) => return Err(error),
+        Err(CompareError::Sink(never)) => match never {},
+    };
+    let is_flipped = |verdict| matches!(verdict, Verdict::Regressed | Verdict::Broken);
+    let flipped = evaluation.cases.into_iter().filter(|case| is_flipped(case.verdict)).map(|case| FlippedCase {
+        reason: case.reasons.first().map(|reason| reason.message.clone()).unwrap_or_default(),
+        case_id: case.case_id,
+    });
+    Ok(flipped.collect())
 }

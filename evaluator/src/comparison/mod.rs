@@ -3,10 +3,8 @@
 mod case;
 mod compare;
 pub mod evaluation_text;
-mod flipped;
 pub mod rerender;
-mod run_signals;
 
 pub use case::CaseComparison;
 pub use compare::{CompareError, Request, compare, pair};
-pub use flipped::{FlippedCase, flipped_cases};
+pub use compare::{FlippedCase, flipped_cases};

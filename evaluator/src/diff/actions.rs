@@ -145,6 +145,7 @@ fn compare_evidence(
     let meanings = |refs: &[FollowedRef], meaning: &dyn Fn(&FollowedRef) -> u64| {
         let mut meanings: Vec<_> = refs.iter().map(meaning).collect();
         meanings.sort_unstable();
+        // Two refs to one call prove no more than one.
         meanings.dedup();
         meanings
     };

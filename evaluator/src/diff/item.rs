@@ -109,8 +109,7 @@ impl<'a> Item<'a> {
     /// Counts the leaves of the arguments, or of all compared fields if there are no arguments.
     pub(super) fn size(self) -> usize {
         let content = self.content();
-        // Arguments identify a call; its risk and tags are the same for most calls of a tool and would bring unlike calls
-        // together.
+        // The leaves that a comparison of two calls reads, as in `arguments_in`.
         let arguments = ARGUMENTS.iter().find_map(|name| content.field_leaves(name));
         // An object without fields is a leaf itself.
         arguments.unwrap_or_else(|| {

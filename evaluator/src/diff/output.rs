@@ -45,7 +45,6 @@ pub(crate) fn diff(
     if here.ignore {
         return OutputChange::Same;
     }
-    // Also for equal contents: the declared type decides how a consumer reads them.
     if baseline.content_type != new.content_type {
         return OutputChange::Form;
     }
@@ -158,6 +157,7 @@ fn in_this_order(baseline: &str, new: &str) -> TextChanges {
     for op in diff.ops() {
         let bytes: usize = diff.iter_changes(op).map(|change| change.value().len()).sum();
         let replaces = op.tag() == similar::DiffTag::Replace;
+        // The bound is shared by the stretches in reading order, so that a long text costs no more than a short one.
         let left = work.checked_sub(if replaces { bytes.saturating_mul(bytes) } else { 0 });
         work = left.unwrap_or(work);
         if bytes > WORDS_UP_TO_BYTES || left.is_none() {

@@ -19,9 +19,9 @@ const GROWTH: &str = "0, a share such as \"20 %\" or 0.2, or \"none\"";
 
 impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
+        struct LimitVisitor;
 
-        impl Visitor<'_> for Written {
+        impl Visitor<'_> for LimitVisitor {
             type Value = Limit;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Limit {
             }
         }
 
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(LimitVisitor)
     }
 }
 
@@ -226,9 +226,9 @@ impl<'de, K: Deserialize<'de>> Deserialize<'de> for Scopes<K> {
 
 impl<'de> Deserialize<'de> for GrowthLimit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Written;
+        struct GrowthVisitor;
 
-        impl Visitor<'_> for Written {
+        impl Visitor<'_> for GrowthVisitor {
             type Value = GrowthLimit;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -260,7 +260,7 @@ impl<'de> Deserialize<'de> for GrowthLimit {
             }
         }
 
-        deserializer.deserialize_any(Written)
+        deserializer.deserialize_any(GrowthVisitor)
     }
 }
 

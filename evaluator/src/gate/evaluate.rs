@@ -195,6 +195,7 @@ pub fn unknown_scopes(limits: &GateRules, specs: &[CaseSpec], cases: &[CaseEvalu
             }
             GateScope::Suite(suite) => (suite, specs.iter().filter_map(|spec| spec.suite.as_deref()).collect()),
         };
+        // Sorted and without duplicates, because the list is shown as a hint.
         known.sort_unstable();
         known.dedup();
         let is_known = known.binary_search(&name).is_ok();

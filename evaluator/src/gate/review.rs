@@ -197,6 +197,7 @@ fn signal_items(input: &ReviewInput<'_>) -> impl Iterator<Item = ReviewItem> {
 
 /// High-risk actions and calls that differ, and evidence that failed.
 fn action_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewItem> {
+    // Noise stays in the list of reasons, but is nothing that a person has to look at.
     let noise: Vec<SidePointer> = input
         .differences
         .iter()

@@ -89,6 +89,7 @@ impl Calculation {
 
     /// Returns the origin of an amount, if it is the result of one operation on the operands.
     pub(super) fn origin_of(&self, key: &str, value: &Value) -> Option<Origin> {
+        // A number in `account` or `zip` is an id, and a sum that equals it does so by chance.
         let amount = amount(value).filter(|_| is_amount_name(key))?;
         let mut results = BTreeSet::new();
         // Results of similar size only: a random amount would be of the same magnitude.
@@ -245,7 +246,7 @@ impl<'a> Records<'a> {
 
     fn number(&mut self, key: &str, number: &serde_json::Number, naming: &[(usize, u64)]) {
         let Some(value) = number.as_f64() else { return };
-        // A fraction such as 0.15 is a rate in most records, and its amount in cents would be meaningless.
+        // A fraction such as 0.15 is a rate in most records.
         if value > 0.0 && value < 1.0 {
             self.rates.insert(whole(value * 10_000.0));
         }
@@ -310,7 +311,6 @@ impl<'a> Records<'a> {
     }
 
     fn finish(mut self, origin: Origin) -> Calculation {
-        // The last ones: what the user said last is what the agent acts on.
         let said = self.said.len().saturating_sub(SAID);
         self.operands.extend(&self.said[said..]);
         self.operands.extend(self.sums.values().map(|(sum, _)| *sum));

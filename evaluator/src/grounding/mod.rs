@@ -5,7 +5,6 @@
 //! the arguments of its own call are not an origin either. Everything else is, including unknown event types. The searched words are
 //! collected first, and each text is then read once, so the cost is linear in the size of the transcript.
 
-mod arithmetic;
 mod computed;
 mod origins;
 mod provenance;

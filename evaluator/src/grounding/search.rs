@@ -3,7 +3,7 @@
 use counterproof_artifact::{EventBody, ToolStatus};
 use serde_json::{Map, Value};
 
-use super::arithmetic::is_arithmetic;
+use super::tokens::is_arithmetic;
 use super::tokens::{self, Date, Reader, Token, Word};
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;

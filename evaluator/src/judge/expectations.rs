@@ -13,6 +13,7 @@ use counterproof_validation::json_schema::{self, JsonSchema, More, SchemaOutcome
 use serde_json::Value;
 
 use super::usage::{self, UsageLimit};
+use crate::diff::WithEvidence;
 use crate::load::LoadedAnswer;
 use crate::load::call_status::refusal;
 use crate::load::evidence::FollowedRef;
@@ -79,7 +80,7 @@ impl Expectations {
     }
 
     /// Judges an answer to a case, one judgement for each expectation.
-    pub fn judge_one(&self, case_id: &CaseId, answer: Judged<'_>) -> Vec<Judgement> {
+    pub fn judge_one(&self, case_id: &CaseId, answer: WithEvidence<'_>) -> Vec<Judgement> {
         let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
         // Built on first use: it copies the answer, and most cases have no expressions.
         let view = OnceCell::new();
@@ -106,8 +107,8 @@ impl Expectations {
     pub fn judge(
         &self,
         case_id: &CaseId,
-        baseline: Option<Judged<'_>>,
-        new: Option<Judged<'_>>,
+        baseline: Option<WithEvidence<'_>>,
+        new: Option<WithEvidence<'_>>,
     ) -> Vec<ExpectationResult> {
         // A side without an answer has no judgement.
         let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
@@ -124,15 +125,6 @@ impl Expectations {
             })
             .collect()
     }
-}
-
-/// An answer with its evidence followed.
-#[derive(Clone, Copy)]
-pub struct Judged<'a> {
-    /// The answer.
-    pub answer: &'a LoadedAnswer,
-    /// The resolved refs of each proposed action.
-    pub evidence: &'a [Vec<FollowedRef>],
 }
 
 fn compile(expected: &Expected) -> Result<Vec<Check>, json_schema::SchemaError> {
@@ -214,17 +206,17 @@ impl Check {
     }
 
     /// Judges an answer. All expressions of a case share one view of it, which is built for the first.
-    fn judge(&self, judged: Judged<'_>, view: &OnceCell<View>) -> Judgement {
-        let answer = &judged.answer.answer;
+    fn judge(&self, judged: WithEvidence<'_>, view: &OnceCell<View>) -> Judgement {
+        let answer = &judged.loaded.answer;
         match self {
             Check::ActionRequired(types) => {
                 let present: Vec<_> =
                     answer.proposed_actions.iter().map(|action| action.action_type.as_str()).collect();
                 all_present(types, &present, "proposed")
             }
-            Check::ToolRequired(tools) => all_present(tools, &called_tools(judged.answer), "called"),
+            Check::ToolRequired(tools) => all_present(tools, &called_tools(judged.loaded), "called"),
             Check::ToolSequence(tools) => {
-                let called = called_tools(judged.answer);
+                let called = called_tools(judged.loaded);
                 let passed = called.len() >= tools.len() && tools.iter().zip(&called).all(|(want, is)| want == is);
                 // At least one tool is listed, so that an empty expected sequence still shows what was called.
                 let first: Vec<_> = called.iter().take(tools.len().max(1)).copied().collect();
@@ -264,9 +256,9 @@ impl Check {
             }
             Check::JsonSchema(schema) => judge_schema(schema, &answer.final_output.content),
             Check::EvidenceRequired => judge_evidence(&answer.proposed_actions, judged.evidence),
-            Check::NoRefusedCalls => judge_refusals(judged.answer),
-            Check::Usage(limit) => limit.judge(judged.answer),
-            Check::Expect { expect, input } => judge(expect, view.get_or_init(|| View::new(judged.answer)), input),
+            Check::NoRefusedCalls => judge_refusals(judged.loaded),
+            Check::Usage(limit) => limit.judge(judged.loaded),
+            Check::Expect { expect, input } => judge(expect, view.get_or_init(|| View::new(judged.loaded)), input),
         }
     }
 }

@@ -22,7 +22,7 @@ const LISTED: usize = 20;
 
 /// A finding, and the call or action that it concerns.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct LocatedFinding {
     /// The code of the finding.
     pub code: ReasonCode,
     /// The finding as the evaluation stores it.
@@ -36,7 +36,7 @@ pub(crate) struct Found {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Findings {
     /// Ungrounded values first, then actions without evidence, each in the order of the artifact.
-    pub list: Vec<Found>,
+    pub list: Vec<LocatedFinding>,
     /// The signals, the most urgent kind first.
     pub signals: Vec<Signal>,
     /// True if a value may be usual in the baseline, which only the remaining cases can decide.
@@ -51,7 +51,7 @@ impl Findings {
     }
 
     /// The findings that the baseline does not have.
-    pub(crate) fn fresh(&self) -> impl Iterator<Item = &Found> {
+    pub(crate) fn fresh(&self) -> impl Iterator<Item = &LocatedFinding> {
         self.list.iter().filter(|found| !found.finding.in_baseline)
     }
 
@@ -122,14 +122,16 @@ pub(crate) fn find(
         findings.undecided |= values.coverage == Coverage::Partial;
         findings.list.push(repeated);
     }
+    // After the ungrounded values: a made-up value is more urgent than missing evidence.
     let (bare, all) = without_evidence(baseline, new, differences);
     findings.list.extend(counted(bare, all));
     findings
 }
 
 /// The finding on a call that new repeats far more often than baseline does in any case.
-fn repeated_call(baseline: &LoadedAnswer, new: &LoadedAnswer, values: BaselineValues<'_>) -> Option<Found> {
+fn repeated_call(baseline: &LoadedAnswer, new: &LoadedAnswer, values: BaselineValues<'_>) -> Option<LocatedFinding> {
     let repeated = usage::longest(new)?;
+    // The case itself is compared too, since the shown run may not be among the recorded ones yet.
     let here = usage::longest(baseline).map_or(0, |repetition| repetition.times);
     let most = here.max(values.repetition.times());
     if !usage::is_loop(repeated.times, most) {
@@ -146,11 +148,11 @@ fn repeated_call(baseline: &LoadedAnswer, new: &LoadedAnswer, values: BaselineVa
     let pointers = vec![SidePointer { side: Side::New, pointer: format!("/events/{}", repeated.first) }];
     let finding =
         CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline: false, risk_level: None };
-    Some(Found { code, finding, holder, baseline_has_value: false })
+    Some(LocatedFinding { code, finding, holder, baseline_has_value: false })
 }
 
 /// Adds the number of findings that are not listed to the last one.
-fn counted(mut listed: Vec<Found>, all: usize) -> Vec<Found> {
+fn counted(mut listed: Vec<LocatedFinding>, all: usize) -> Vec<LocatedFinding> {
     let more = all - listed.len();
     if let Some(last) = listed.last_mut().filter(|_| more > 0) {
         let _ = write!(last.finding.message, "; and {more} more like this");
@@ -158,7 +160,7 @@ fn counted(mut listed: Vec<Found>, all: usize) -> Vec<Found> {
     listed
 }
 
-fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer) -> Found {
+fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer) -> LocatedFinding {
     let (leaf, before) = (suspect.leaf, suspect.baseline);
     let nowhere = match suspect.transcript {
         Transcript::Complete | Transcript::WithUser => "does not appear in anything that the agent received before",
@@ -194,7 +196,7 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
         in_baseline: suspect.in_baseline,
         risk_level: suspect.risk,
     };
-    Found { code, finding, holder: leaf.holder, baseline_has_value: suspect.baseline_has_value }
+    LocatedFinding { code, finding, holder: leaf.holder, baseline_has_value: suspect.baseline_has_value }
 }
 
 fn tool(loaded: &LoadedAnswer, holder: Holder) -> String {
@@ -213,7 +215,7 @@ fn without_evidence(
     baseline: WithEvidence<'_>,
     new: WithEvidence<'_>,
     differences: &Differences,
-) -> (Vec<Found>, usize) {
+) -> (Vec<LocatedFinding>, usize) {
     // Baseline has the same finding where its counterpart lacks evidence too and has a high or an unstated risk level, since an
     // unstated one may be high.
     let bare = |action: &ProposedAction, refs: &[FollowedRef]| {
@@ -246,7 +248,7 @@ fn without_evidence(
         let code = ReasonCode::HighRiskWithoutEvidence;
         let risk_level = Some(RiskLevel::High);
         let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline, risk_level };
-        found.push(Found { code, finding, holder: Holder::Action(index), baseline_has_value: false });
+        found.push(LocatedFinding { code, finding, holder: Holder::Action(index), baseline_has_value: false });
     }
     (found, all)
 }

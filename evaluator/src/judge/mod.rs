@@ -10,7 +10,6 @@ pub(crate) mod signals;
 pub(crate) mod usage;
 pub(crate) mod verdict;
 
-pub(crate) use expectations::Judged;
 pub use expectations::{Expectations, SchemaError};
 pub use outcomes::{CallOutcome, any_failed, call_outcomes};
 pub use reason_code::ReasonCode;

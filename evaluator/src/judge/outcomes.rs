@@ -114,6 +114,7 @@ impl<'a> Outcomes<'a> {
         for (index, result) in results {
             let failed = has_failed(loaded, index);
             outcomes.failed.insert(&result.call_id, failed);
+            // A result can name the action itself; otherwise its call does.
             let call = loaded.index.call(events, &result.call_id).and_then(|call| call.action_id.as_deref());
             if let Some(action) = result.action_id.as_deref().or(call) {
                 // One successful call is enough: a retry that succeeds executes the action.

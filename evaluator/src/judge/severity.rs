@@ -8,7 +8,7 @@ use counterproof_artifact::{Content, EventBody, ProposedAction, RiskLevel, Side,
 use serde_json::{Map, Value};
 
 use super::ReasonCode;
-use super::findings::{Findings, Found};
+use super::findings::{Findings, LocatedFinding};
 use super::outcomes::{CallKind, Outcomes};
 use super::reason_code::code_enum;
 use crate::diff::Differences;
@@ -201,7 +201,7 @@ fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     let outcomes = pair.map(Outcomes::new);
     let new = pair.new;
     let is_without_origin =
-        |found: &&Found| matches!(found.code, ReasonCode::UngroundedArgument | ReasonCode::UnrecordedSource);
+        |found: &&LocatedFinding| matches!(found.code, ReasonCode::UngroundedArgument | ReasonCode::UnrecordedSource);
     let invented = input.findings.fresh().filter(is_without_origin).map(|found| {
         // A missing record is weak evidence, and a call that failed had no effect.
         let each = if found.code == ReasonCode::UnrecordedSource || all_calls_failed(new, &outcomes.new, found.holder) {

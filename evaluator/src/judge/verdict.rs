@@ -16,7 +16,7 @@ use crate::diff::align::Row;
 use crate::diff::json::JsonChange;
 use crate::diff::output::OutputChange;
 use crate::diff::rows::row_pointers;
-use crate::judge::findings::{Findings, Found};
+use crate::judge::findings::{Findings, LocatedFinding};
 use crate::load::evidence::{FollowedRef, Resolved, resolved_count};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::messages;
@@ -264,7 +264,7 @@ fn risks_without_evidence(compared: AnswerPair<'_>) -> Vec<Reason> {
 }
 
 /// The findings of one kind that baseline does not have.
-fn fresh(findings: &Findings, code: ReasonCode) -> impl Iterator<Item = &Found> {
+fn fresh(findings: &Findings, code: ReasonCode) -> impl Iterator<Item = &LocatedFinding> {
     findings.fresh().filter(move |found| found.code == code)
 }
 
@@ -282,7 +282,7 @@ fn signal_reason(signal: &Signal) -> Reason {
     ReasonCode::from_signal(signal.kind).reason(signal.message.clone(), signal.pointers.clone())
 }
 
-fn finding_reason(found: &Found) -> Reason {
+fn finding_reason(found: &LocatedFinding) -> Reason {
     found.code.reason(found.finding.message.clone(), found.finding.pointers.clone())
 }
 

@@ -34,7 +34,6 @@ fn reports_error(payload: Payload<'_>) -> bool {
 fn names_error(text: &str) -> bool {
     let bytes = text.trim_start().as_bytes();
     let start = &bytes[..bytes.len().min(NAMED_WITHIN)];
-    // By bytes and without regular expressions: this runs on every text result of every answer.
     start.windows(6).any(|window| window[..5].eq_ignore_ascii_case(b"error") && window[5] == b':')
 }
 

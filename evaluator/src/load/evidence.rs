@@ -67,6 +67,7 @@ fn find(loaded: &LoadedAnswer, target: &EvidenceTarget) -> Option<Resolved> {
 fn asset_meaning(loaded: &LoadedAnswer, href: &str) -> u64 {
     let item = loaded.manifest.as_ref().and_then(|it| it.items.iter().find(|item| item.href.as_str() == href));
     match item.and_then(|item| item.sha256) {
+        // By content: the same document can be stored under another name in each run.
         Some(digest) => values::key_of(("digest", digest)),
         None => values::key_of(("href", href)),
     }

@@ -139,7 +139,7 @@ pub(crate) fn asset(folder: &Utf8Path, href: &Href) -> Option<AssetContent> {
         return Some(AssetContent { value: Value::String(format!("sha256:{digest}")), is_digest: true });
     }
     let bytes = confined_path::read_to_end(&mut file, length).ok()?;
-    // An asset that is not JSON is a text. Invalid bytes are replaced, because a comparison needs no exact bytes.
+    // An asset that is not JSON is compared as a text.
     let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
     Some(AssetContent { value: serde_json::from_slice(&bytes).unwrap_or_else(|_| text()), is_digest: false })
 }

@@ -224,6 +224,7 @@ impl ComparedRun {
                 if self.manifest_is_broken && refers_to_assets(&answer) {
                     return Artifact::Invalid(vec![broken_manifest(folder)]);
                 }
+                // Validation reports refs by their pointers; the comparison looks them up by their indexes.
                 let unresolved = unresolved.iter().filter_map(|finding| ref_of(&finding.pointer)).collect();
                 let index = EventIndex::new(&answer.events);
                 let payloads = Payloads::read(folder, &answer.events);
@@ -353,7 +354,6 @@ impl EventIndex {
                 }
             }
         }
-        // Sorted vectors instead of maps: most answers have a few dozen events, and the index is built for every answer.
         for positions in [&mut index.calls, &mut index.results, &mut index.documents, &mut index.ids] {
             positions.sort();
         }
@@ -477,6 +477,7 @@ pub(crate) fn tool_names<'a>(artifacts: impl IntoIterator<Item = &'a Artifact>) 
             called.chain(loaded.answer.proposed_actions.iter().map(|action| action.tool_name.as_str()))
         })
         .collect();
+    // A set first, so that the bound counts distinct names.
     names.into_iter().take(MOST_TOOLS).map(|name| text::one_line(name, LONGEST_NAME)).collect()
 }
 

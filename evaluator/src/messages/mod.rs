@@ -1,17 +1,12 @@
 //! Messages: one short sentence for each difference, failure and measure. All outputs use the same sentences.
 
-mod actions;
-mod changes;
-mod divergence;
-mod failure;
-mod measures;
-mod output;
+mod differences;
 pub mod usage;
 
-pub use actions::action;
-pub(crate) use changes::{changes, moved};
-pub use changes::{field_path, reordering};
-pub use divergence::{first_divergence, step_name};
-pub use failure::{failure, violations};
-pub use measures::{measure, more_runs, probability};
-pub use output::output;
+pub use differences::action;
+pub use differences::output;
+pub(crate) use differences::{changes, moved};
+pub use differences::{failure, violations};
+pub use differences::{field_path, reordering};
+pub use differences::{first_divergence, step_name};
+pub use differences::{measure, more_runs, probability};

@@ -2,7 +2,7 @@
 
 use counterproof_artifact::evaluation::{UsageCode, UsageMeasure};
 
-use super::measures::probability;
+use super::differences::probability;
 
 /// The one-sided p-value up to which a rise of one quantity counts as more than chance: 0.05 over the five quantities
 /// (Bonferroni), so that at most one in twenty comparisons of equal agents names one.

@@ -190,6 +190,7 @@ impl RepeatAnalysis {
         let mut places = self.places(case);
         let omitted = places.len().saturating_sub(PLACES_LISTED);
         places.truncate(PLACES_LISTED);
+        // Bounded, so that the record of a case has a bounded size whatever an answer contains.
         let (noise, noise_omitted) = found.map(noise::pointers).unwrap_or_default();
         CaseRepeats {
             shown: ShownRuns { baseline: case.shown.baseline as u64, new: case.shown.new as u64 },
@@ -267,6 +268,7 @@ fn must_unmet(case: &CaseObservations) -> Option<String> {
 /// Whether the agent does the same in every run: it is declared so and no result contradicts it, or several baseline runs agree
 /// on everything in every case, and so do the runs of new.
 fn is_deterministic(inputs: &RepeatInputs<'_>, cases: &[CaseObservations]) -> bool {
+    // A declaration is a claim: one case whose runs have different results disproves it.
     if inputs.is_declared_deterministic {
         return cases.iter().all(CaseObservations::has_constant_results);
     }
@@ -441,7 +443,7 @@ fn first_with(runs: &[RunOutcome], code: MeasureCode, wanted: Outcome) -> Option
 }
 
 fn differing(case: &CaseObservations, place: u64) -> Option<Sides<usize>> {
-    let label = |run: &RunOutcome| run.answered().map(|answered| answered.labels.at(place));
+    let label = |run: &RunOutcome| run.answered().map(|answered| answered.hashes.at(place));
     // The earliest run of new first: the pair does not change when later runs are added.
     case.new.iter().enumerate().find_map(|(new, other)| {
         let other = label(other)?;

@@ -11,7 +11,7 @@ use counterproof_artifact::evaluation::{DifferingPairs, NoiseBasis, SidePointer}
 use rayon::prelude::*;
 
 use super::observations::{CaseObservations, RunOutcome};
-use super::place::{self, ActionAspect, AnswerPlaces, Labels, Names, Place};
+use super::place::{self, ActionAspect, AnswerPlaces, Names, Place, PlaceHashes};
 use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
 use crate::diff::events::{EventKind, EventRow};
@@ -111,13 +111,13 @@ fn at_places(case: &CaseObservations, names: &Names) -> BTreeMap<u64, PlaceValue
         return found;
     }
     let (baseline, new) = (with_owners(baseline, names), with_owners(new, names));
-    for place in baseline.iter().chain(&new).flat_map(|(labels, _)| labels.places()) {
+    for place in baseline.iter().chain(&new).flat_map(|(hashes, _)| hashes.places()) {
         found.entry(place).or_insert_with(|| {
             let owner = names.owner(place);
-            let at = |side: &[(&Labels, HashSet<u64>)]| {
+            let at = |side: &[(&PlaceHashes, HashSet<u64>)]| {
                 // Otherwise the absent call or action would be a second difference at each of its arguments.
                 let having = side.iter().filter(|(_, owners)| owner.is_none_or(|owner| owners.contains(&owner)));
-                having.map(|(labels, _)| labels.at(place)).collect()
+                having.map(|(hashes, _)| hashes.at(place)).collect()
             };
             PlaceValues { baseline: at(&baseline), new: at(&new) }
         });
@@ -126,13 +126,13 @@ fn at_places(case: &CaseObservations, names: &Names) -> BTreeMap<u64, PlaceValue
 }
 
 /// Runs, each with the calls and actions that it has.
-fn with_owners<'a>(side: Vec<&'a Labels>, names: &Names) -> Vec<(&'a Labels, HashSet<u64>)> {
-    let owners = |labels: &Labels| labels.places().filter_map(|place| names.owner(place)).collect();
-    side.into_iter().map(|labels| (labels, owners(labels))).collect()
+fn with_owners<'a>(side: Vec<&'a PlaceHashes>, names: &Names) -> Vec<(&'a PlaceHashes, HashSet<u64>)> {
+    let owners = |hashes: &PlaceHashes| hashes.places().filter_map(|place| names.owner(place)).collect();
+    side.into_iter().map(|hashes| (hashes, owners(hashes))).collect()
 }
 
-fn answers(runs: &[RunOutcome]) -> Vec<&Labels> {
-    runs.iter().filter_map(|run| run.answered().map(|answered| &answered.labels)).collect()
+fn answers(runs: &[RunOutcome]) -> Vec<&PlaceHashes> {
+    runs.iter().filter_map(|run| run.answered().map(|answered| &answered.hashes)).collect()
 }
 
 /// Maximum number of reported pointers to noise in a case.

@@ -7,9 +7,10 @@ use counterproof_artifact::{CaseId, RiskLevel, Side};
 use super::measures::{CaseResults, RunResult};
 use super::place::AnswerPlaces;
 use super::place::Place;
-use super::place::{Labels, Names};
+use super::place::{Names, PlaceHashes};
 use super::unseen::{CaseValues, HighRiskValues};
-use crate::judge::{Expectations, Judged};
+use crate::diff::WithEvidence;
+use crate::judge::Expectations;
 use crate::judge::{signals, usage, verdict};
 use crate::load::SideRuns;
 use crate::load::evidence;
@@ -45,7 +46,7 @@ pub(super) enum RunOutcome {
 /// The summary of an answer that the analysis needs.
 #[derive(Debug)]
 pub(super) struct Answered {
-    pub(super) labels: Labels,
+    pub(super) hashes: PlaceHashes,
     pub(super) result: RunResult,
     /// The first hard expectation that the answer does not meet.
     pub(super) must_unmet: Option<String>,
@@ -111,6 +112,7 @@ impl CaseObservations {
     /// Whether the runs of each side that selected the case did the same.
     pub(super) fn agrees_with_itself(&self) -> bool {
         [&self.baseline, &self.new].into_iter().all(|runs| {
+            // A run that did not select the case says nothing about the agent.
             let mut selected = runs.iter().filter(|run| !matches!(run, RunOutcome::NotSelected));
             selected.next().is_none_or(|first| selected.all(|other| first.agrees(other)))
         })
@@ -201,10 +203,11 @@ impl RunOutcome {
             Artifact::Answer(ref answer) => {
                 // Everything that needs the artifact is computed here, so that the artifact can be dropped.
                 let evidence = evidence::follow(answer);
-                let judged = criteria.expectations.judge_one(case_id, Judged { answer, evidence: &evidence });
+                let judged =
+                    criteria.expectations.judge_one(case_id, WithEvidence { loaded: answer, evidence: &evidence });
                 let result = RunResult::new(&artifact, judged.iter(), &evidence);
                 RunOutcome::Answered(Box::new(Answered {
-                    labels: Labels::from_answer(
+                    hashes: PlaceHashes::from_answer(
                         AnswerPlaces { loaded: answer, evidence: &evidence, rules: criteria.rules },
                         names,
                     ),
@@ -249,7 +252,7 @@ impl RunOutcome {
     fn agrees(&self, other: &Self) -> bool {
         match (self, other) {
             (RunOutcome::Answered(one), RunOutcome::Answered(other)) => {
-                one.labels == other.labels && one.result == other.result
+                one.hashes == other.hashes && one.result == other.result
             }
             (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
         }

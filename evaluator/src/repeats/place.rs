@@ -279,12 +279,12 @@ pub(super) const ABSENT: u64 = 0;
 
 /// The hash of an answer at each of its places, sorted by place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Labels {
+pub(super) struct PlaceHashes {
     by_place: Vec<(u64, u64)>,
 }
 
-impl Labels {
-    /// Labels an answer, and adds the names of its places to `names`.
+impl PlaceHashes {
+    /// Hashes an answer at each of its places, and adds the names of its places to `names`.
     pub(super) fn from_answer(answer: AnswerPlaces<'_>, names: &mut Names) -> Self {
         let mut by_place: HashMap<u64, u64> = HashMap::new();
         answer.visit_all(&mut |place: Place<'_>, value| {
@@ -297,6 +297,8 @@ impl Labels {
             add(by_place.entry(key).or_default(), value);
         });
         let mut by_place: Vec<_> = by_place.into_iter().collect();
+        // Sorted for binary search: a vector of pairs takes a fraction of the memory of a map, and all runs of all cases are
+        // kept.
         by_place.sort_unstable();
         by_place.shrink_to_fit();
         Self { by_place }

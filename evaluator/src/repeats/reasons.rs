@@ -84,6 +84,7 @@ pub(super) fn missing_reason(side: Side, missing: MissingArtifacts) -> Reason {
 /// The reason with the places at which new differs, and which of these are noise; `None` if there are none. Expects places
 /// beyond noise first.
 pub(super) fn places_reason(places: &[PlaceNoise], agent: Repeatability) -> Option<Reason> {
+    // Places beyond noise come first, so that this number splits the list.
     let beyond = places.iter().filter(|place| !place.noise).count();
     let (code, message) = match (beyond, places.first()) {
         (_, None) => return None,

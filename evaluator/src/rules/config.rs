@@ -10,11 +10,11 @@ use super::rule::{InvalidPattern, Pattern};
 
 const EFFECTS: &str = "`ignore`, `normalise`, `tolerance`, `unordered`, `key` and `default`";
 
-/// The rules as written, each with its position in the text.
+/// The rules as they are in the file, each with its position in the text.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
-pub struct WrittenRules {
-    rules: Vec<Spanned<Written>>,
+pub struct RuleTables {
+    rules: Vec<Spanned<RuleTable>>,
 }
 
 /// An invalid rule.
@@ -61,14 +61,14 @@ pub enum RuleProblem {
     DateAsDefault,
 }
 
-impl WrittenRules {
+impl RuleTables {
     /// Checks and converts the rules. `text` is the source, for line numbers.
     pub fn compile(self, text: &str) -> Result<Rules, RuleError> {
-        let compile = |written: Spanned<Written>| {
+        let compile = |table: Spanned<RuleTable>| {
             // `toml` reports spans in bytes; people look for lines.
-            let before = text.get(..written.span().start).unwrap_or_default();
+            let before = text.get(..table.span().start).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            Rule::try_from(written.into_inner()).map_err(|problem| RuleError { line, problem })
+            Rule::try_from(table.into_inner()).map_err(|problem| RuleError { line, problem })
         };
         let rules = self.rules.into_iter().map(compile).collect::<Result<_, _>>()?;
         Ok(Rules { rules })
@@ -77,13 +77,13 @@ impl WrittenRules {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RuleTable {
     tool: Option<String>,
     event: Option<String>,
     path: Option<String>,
     ignore: Option<bool>,
     normalise: Option<Form>,
-    tolerance: Option<WrittenTolerance>,
+    tolerance: Option<ToleranceValue>,
     unordered: Option<bool>,
     key: Option<String>,
     default: Option<Value>,
@@ -95,7 +95,7 @@ struct Written {
     untagged,
     expecting = "`tolerance` must be a number, or `{ absolute = 0.01, relative = 0.05 }` with one or both fields"
 )]
-enum WrittenTolerance {
+enum ToleranceValue {
     Absolute(f64),
     Both(Both),
 }
@@ -123,29 +123,29 @@ fn ratio<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     })
 }
 
-impl TryFrom<Written> for Rule {
+impl TryFrom<RuleTable> for Rule {
     type Error = RuleProblem;
 
-    fn try_from(written: Written) -> Result<Self, RuleProblem> {
-        let selector = match (written.tool, written.event) {
+    fn try_from(table: RuleTable) -> Result<Self, RuleProblem> {
+        let selector = match (table.tool, table.event) {
             (None, None) => Selector::Everything,
             (Some(tool), None) => Selector::Tool(tool),
             (None, Some(event)) => Selector::Event(event),
             (Some(_), Some(_)) => return Err(RuleProblem::ToolAndEvent),
         };
         let mut effects = [
-            written_flag("ignore", written.ignore)?.then_some(Effect::Ignore),
-            written.normalise.map(Effect::Normalise),
-            written.tolerance.as_ref().map(tolerance).transpose()?,
-            written_flag("unordered", written.unordered)?.then_some(Effect::Unordered),
-            written.key.map(Effect::Key),
-            written.default.map(default).transpose()?,
+            flag("ignore", table.ignore)?.then_some(Effect::Ignore),
+            table.normalise.map(Effect::Normalise),
+            table.tolerance.as_ref().map(tolerance).transpose()?,
+            flag("unordered", table.unordered)?.then_some(Effect::Unordered),
+            table.key.map(Effect::Key),
+            table.default.map(default).transpose()?,
         ]
         .into_iter()
         .flatten();
         match (effects.next(), effects.next()) {
             (Some(effect), None) => {
-                Ok(Self { path: path(written.path.as_deref(), &selector, &effect)?, selector, effect })
+                Ok(Self { path: path(table.path.as_deref(), &selector, &effect)?, selector, effect })
             }
             (None, _) => Err(RuleProblem::NoEffect),
             (Some(_), Some(_)) => Err(RuleProblem::SeveralEffects),
@@ -154,9 +154,9 @@ impl TryFrom<Written> for Rule {
 }
 
 /// Returns the path of a rule.
-fn path(written: Option<&str>, selector: &Selector, effect: &Effect) -> Result<Pattern, RuleProblem> {
+fn path(text: Option<&str>, selector: &Selector, effect: &Effect) -> Result<Pattern, RuleProblem> {
     // A missing or empty path selects everything, which only `ignore` supports.
-    match (written, selector, effect) {
+    match (text, selector, effect) {
         (Some(path), ..) if !path.is_empty() => Ok(path.parse()?),
         (_, Selector::Tool(_), Effect::Ignore) => Ok(Pattern::tool_data()),
         (_, Selector::Event(_), Effect::Ignore) => Ok(Pattern::event_data()),
@@ -165,7 +165,7 @@ fn path(written: Option<&str>, selector: &Selector, effect: &Effect) -> Result<P
     }
 }
 
-fn written_flag(name: &'static str, flag: Option<bool>) -> Result<bool, RuleProblem> {
+fn flag(name: &'static str, flag: Option<bool>) -> Result<bool, RuleProblem> {
     match flag {
         // `false` could be read as a rule that overrides an earlier one, which no rule can.
         Some(false) => Err(RuleProblem::DisabledFlag(name)),
@@ -173,10 +173,10 @@ fn written_flag(name: &'static str, flag: Option<bool>) -> Result<bool, RuleProb
     }
 }
 
-fn tolerance(written: &WrittenTolerance) -> Result<Effect, RuleProblem> {
-    let (absolute, relative) = match written {
-        WrittenTolerance::Absolute(absolute) => (*absolute, 0.0),
-        WrittenTolerance::Both(Both { absolute, relative }) => (*absolute, *relative),
+fn tolerance(value: &ToleranceValue) -> Result<Effect, RuleProblem> {
+    let (absolute, relative) = match value {
+        ToleranceValue::Absolute(absolute) => (*absolute, 0.0),
+        ToleranceValue::Both(Both { absolute, relative }) => (*absolute, *relative),
     };
     // A tolerance of zero would be a rule without an effect, and a negative or infinite one is a typing error.
     let usable = |number: f64| number.is_finite() && number >= 0.0;
@@ -201,7 +201,7 @@ mod tests {
     fn rejection(rule: &str) -> String {
         #[derive(Debug, Deserialize)]
         struct File {
-            rule: WrittenRules,
+            rule: RuleTables,
         }
         let text = format!("[[rule]]\npath = \"/a\"\nignore = true\n\n[[rule]]\n{rule}\n");
         match toml::from_str::<File>(&text) {

@@ -26,6 +26,7 @@ impl Renaming {
     /// Maps every id that both sides have to itself.
     pub fn new(baseline: &[String], new: &[String]) -> Self {
         let mut renaming = Self::default();
+        // An id that both sides have names the same thing, so that it must not be mapped to another one.
         let known: std::collections::HashSet<_> = new.iter().collect();
         for id in baseline.iter().filter(|id| known.contains(id)) {
             renaming.matches(id, id);
@@ -61,6 +62,7 @@ pub(super) fn reduced(value: &Value, form: Form) -> Option<(Value, Vec<String>)>
     match (form, value) {
         (Form::Timestamp, Value::Number(number)) => {
             let number = number.as_f64()?;
+            // Narrow ranges, so that amounts and counters are not taken for times.
             let is_time = SECONDS.contains(&number) || SECONDS.contains(&(number / 1000.0));
             is_time.then(|| (Value::from(TIMESTAMP), Vec::new()))
         }

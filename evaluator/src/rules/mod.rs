@@ -9,7 +9,7 @@ mod config;
 mod forms;
 mod rule;
 
-pub use config::{RuleError, RuleProblem, WrittenRules};
+pub use config::{RuleError, RuleProblem, RuleTables};
 pub use forms::Renaming;
 pub(crate) use rule::coarse_view;
 pub use rule::{InvalidPattern, Scope};

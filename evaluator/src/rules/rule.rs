@@ -187,6 +187,7 @@ impl FromStr for Pattern {
 
     fn from_str(text: &str) -> Result<Self, InvalidPattern> {
         let Some(rest) = text.strip_prefix('/') else {
+            // `$.a.b` and `a.b` are the usual mistakes: JSONPath, and the notation of the messages.
             let suggestion = text.trim_start_matches("$.").replace('.', "/");
             return Err(InvalidPattern { text: text.to_owned(), suggestion });
         };
@@ -308,6 +309,7 @@ impl<'r> Scope<'r> {
     pub(crate) fn here(&self) -> Here<'r> {
         let mut here = Here::default();
         let mut acting: Vec<_> = self.acting().collect();
+        // In the order in which the rules are written, because the first rule that applies wins.
         acting.sort_unstable();
         for rule in acting {
             match &self.rules[rule].effect {

@@ -15,9 +15,9 @@ use counterproof_artifact::evaluation::Tier;
 
 use super::exact::{CaseTests, Distribution};
 use super::family::{self, Family};
+use super::suite_decision::Thresholds;
 use super::suite_decision::{SuiteDecision, TestResult, is_hint, judge_with, tier};
 use super::tally::{CaseTallies, is_at_most};
-use super::thresholds::Thresholds;
 
 /// The share of `alpha` for the test without the confirmation runs. With one run of new it can only find a fall of many cases at
 /// once, which the confirmation runs show more clearly.

@@ -288,6 +288,7 @@ impl Distribution {
 
     /// The distribution of the sum of `count` independent numbers, in about log2(count) convolutions.
     pub(super) fn times(&self, count: usize) -> Self {
+        // By repeated squaring, in about log2(count) convolutions.
         let (mut sum, mut power, mut left) = (Self::zero(), self.clone(), count);
         while left > 0 {
             if left % 2 == 1 {

@@ -11,7 +11,6 @@ mod family;
 mod plan;
 mod suite_decision;
 mod tally;
-mod thresholds;
 pub(crate) mod usage;
 
 pub use confirmation::{CaseRuns, judge_confirmed};
@@ -19,5 +18,5 @@ pub use disagreement::{Disagreement, PlaceJudgement, PlaceValues, RunPairs, judg
 pub use exact::{BOSCHLOO_UP_TO, CaseTests, Method, fisher};
 pub use plan::{MoreRuns, Planner};
 pub use suite_decision::{CaseJudgement, SuiteDecision, SuiteJudgement, is_hint, judge, judge_with};
+pub use suite_decision::{Fraction, Thresholds};
 pub use tally::{CaseTallies, Interval, ONE_SIDED_95, TWO_SIDED_95, Tally, is_at_most, newcombe, wilson};
-pub use thresholds::{Fraction, Thresholds};

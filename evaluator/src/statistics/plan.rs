@@ -6,10 +6,10 @@ use counterproof_artifact::Sides;
 
 use super::exact::Distribution;
 use super::exact::fisher;
+use super::suite_decision::Thresholds;
 use super::suite_decision::{CaseJudgement, fell_enough, steady};
 use super::tally::is_at_most;
 use super::tally::{CaseTallies, Tally};
-use super::thresholds::Thresholds;
 
 /// The number of further runs per side that decide a case with the probability [`Thresholds::power`], if both sides keep their
 /// observed pass rates.

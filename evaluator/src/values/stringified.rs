@@ -64,6 +64,7 @@ pub(crate) fn with_texts_parsed(value: &Value) -> Cow<'_, Value> {
 /// True for two unequal values of the same content: a list, an object, a number or a flag in one, and the same as
 /// text in the other.
 pub(crate) fn differ_in_form_only(a: &Value, b: &Value) -> bool {
+    // Equal values have no difference to excuse.
     !same(a, b) && is_same_content(a, b)
 }
 
@@ -134,6 +135,7 @@ impl LiteralParser<'_> {
         while !self.take('}') {
             let value = self.value(depth + 1)?;
             if self.take(':') {
+                // JSON has no other keys, so that a dictionary with numbers as keys has no equal there.
                 let Value::String(key) = value else { return None };
                 fields.insert(key, self.value(depth + 1)?);
             } else {

@@ -9,7 +9,7 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::{AssetKind, CaseId, Run, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
-    ComparedRun, Differences, Expectations, GateRules, Request, Rules, SignalSettings, Thresholds, WrittenRules,
+    ComparedRun, Differences, Expectations, GateRules, Request, RuleTables, Rules, SignalSettings, Thresholds,
 };
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{RunReader, RunWriter};
@@ -228,7 +228,7 @@ fn finished_with(writer: &RunWriter, selected: &[String], fields: &Value) -> Com
 
 /// Rules of comparison, each written as a `[[rule]]`.
 pub(crate) fn rules(written: &str) -> Rules {
-    let mut table: HashMap<String, WrittenRules> = toml::from_str(written).unwrap();
+    let mut table: HashMap<String, RuleTables> = toml::from_str(written).unwrap();
     table.remove("rule").unwrap_or_default().compile(written).unwrap()
 }
 

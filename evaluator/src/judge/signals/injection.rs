@@ -72,6 +72,7 @@ pub(super) fn has_instructions(answer: &LoadedAnswer) -> bool {
 fn instructions(answer: &LoadedAnswer) -> Vec<Instructions> {
     let mut found = Vec::new();
     texts::each_received(answer, |received: ReceivedText<'_>| {
+        // The user may instruct the agent; a tool result may not.
         if received.sender != Sender::Tool || found.len() >= TEXTS {
             return;
         }

@@ -83,6 +83,7 @@ impl SignalSet {
             }
             return;
         }
+        // Built for new values only: most occurrences repeat a value, and a message costs a walk over what was received.
         let (message, in_baseline) = signal();
         self.insert(key, Signal { kind, message, pointers: vec![pointer], in_baseline });
     }
