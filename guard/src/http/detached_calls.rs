@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use counterproof_ledger::event::{CallId, CallStatus, ErrorClass};
 
-use super::exchange::{OpenRequests, Scope, ServerMessage};
-use super::inspection::CollectedMessage;
+use super::messages::{CollectedMessage, OpenRequests, Scope, ServerMessage};
 use crate::mcp::RequestId;
 use crate::session::{CallResult, Session};
 

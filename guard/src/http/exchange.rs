@@ -7,12 +7,10 @@ use axum::http::response::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use counterproof_ledger::event::{CallError, CallId, CallStatus, ErrorClass};
 
-use super::detached_calls::DetachedCalls;
-use super::detached_calls::EarlyResponses;
-use super::inspection::{CollectedMessage, MessageBuffer};
+use super::detached_calls::{DetachedCalls, EarlyResponses};
+use super::messages::{CollectedMessage, EventStream, MessageBuffer, OpenRequests, Scope, ServerMessage};
 use super::request_body::{ContentType, is_compressed};
-use super::response_body::EventStream;
-use crate::mcp::{PendingCalls, RequestId, Response, ScannedMessage, end_calls, end_scanned_call, read_responses};
+use crate::mcp::RequestId;
 use crate::session::{CallResult, Session};
 
 pub(super) struct Shared {
@@ -205,55 +203,9 @@ impl Shared {
     }
 }
 
-pub(super) enum ServerMessage<'a> {
-    Responses(Vec<Response<'a>>),
-    Scanned {
-        found: Box<ScannedMessage>,
-        /// Size in bytes.
-        length: u64,
-    },
-}
-
-impl<'a> ServerMessage<'a> {
-    pub(super) fn read(message: &'a CollectedMessage) -> Self {
-        match message {
-            CollectedMessage::Whole(bytes) => {
-                let responses = std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), read_responses);
-                // A response may be unreadable as a whole and still state its id and its kind.
-                if responses.is_empty() {
-                    let found = Box::new(ScannedMessage::read(bytes));
-                    return Self::Scanned { found, length: bytes.len() as u64 };
-                }
-                Self::Responses(responses)
-            }
-            CollectedMessage::Scanned { found, length } => Self::Scanned { found: found.clone(), length: *length },
-        }
-    }
-
-    /// Records the ends of the calls that the message answers. `take` removes and returns the call of a request.
-    pub(super) fn end_calls(&self, session: &Session, take: impl Fn(&RequestId) -> Option<CallId>) {
-        match self {
-            Self::Responses(responses) => end_calls(session, responses, take),
-            Self::Scanned { found, length } => end_scanned_call(session, found, *length, take),
-        }
-    }
-}
-
-/// Within what an id names one request. Clients of one proxy may use the same ids.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Scope {
-    /// A session of the protocol, named by `Mcp-Session-Id`. Its responses may come on any of its streams.
-    Session(String),
-    Exchange(u64),
-    /// Requests whose responses come on a stream without a session, as in the revision of 2024-11-05.
-    Unnamed,
-}
-
-/// The calls that wait for a response.
-pub(super) type OpenRequests = PendingCalls<(Scope, RequestId)>;
-
 #[cfg(test)]
 mod tests {
+    use crate::http::messages::{OpenRequests, Scope};
     use std::borrow::Cow;
 
     use axum::http::Response;

@@ -7,13 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use counterproof_ledger::event::CallId;
 
-use super::exchange::{OpenRequests, Scope};
+use super::messages::{OpenRequests, Scope};
 use super::request_body::{ContentType, RequestBody, is_compressed};
 use crate::mcp::{
-    Answers, ClientMessage, MessageDecisions, MessageHandler, RequestId, ScannedMessage, Scanner, TOOLS_CALL, ToServer,
+    Answers, ClientMessage, MessageDecisions, MessageHandler, RequestId, Scanner, TOOLS_CALL, ToServer,
     decide_messages, decide_scanned, error_message, read_client_messages, uninspected_message,
 };
-use crate::session::{MAX_INSPECT_BYTES, Problem, Session};
+use crate::session::{Problem, Session};
 
 /// Decides about the calls of one request.
 pub(super) struct Inspection<'a> {
@@ -247,54 +247,6 @@ fn decoded(value: &[u8]) -> Option<Vec<u8>> {
     match value.strip_suffix(b"?=") {
         Some(start) if is_encoded => STANDARD.decode(start.get(9..)?).ok(),
         _ => Some(value.to_vec()),
-    }
-}
-
-#[derive(Debug, Default)]
-pub(super) struct MessageBuffer {
-    bytes: Vec<u8>,
-    scanner: Option<Box<Scanner>>,
-    length: u64,
-}
-
-#[derive(Debug)]
-pub(super) enum CollectedMessage {
-    Whole(Vec<u8>),
-    Scanned {
-        found: Box<ScannedMessage>,
-        /// Size in bytes.
-        length: u64,
-    },
-}
-
-impl MessageBuffer {
-    pub(super) fn push(&mut self, piece: &[u8]) {
-        self.length += piece.len() as u64;
-        if self.scanner.is_none() {
-            // Held as a whole up to the limit. What was held is scanned once it is exceeded.
-            if self.bytes.len() + piece.len() <= MAX_INSPECT_BYTES {
-                self.bytes.extend_from_slice(piece);
-                return;
-            }
-            let mut scanner = Box::<Scanner>::default();
-            scanner.push(&std::mem::take(&mut self.bytes));
-            self.scanner = Some(scanner);
-        }
-        if let Some(scanner) = &mut self.scanner {
-            scanner.push(piece);
-        }
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
-    pub(super) fn take(&mut self) -> CollectedMessage {
-        let Self { bytes, scanner, length } = std::mem::take(self);
-        match scanner {
-            None => CollectedMessage::Whole(bytes),
-            Some(scanner) => CollectedMessage::Scanned { found: Box::new(scanner.finish()), length },
-        }
     }
 }
 

@@ -13,6 +13,7 @@
 mod detached_calls;
 mod exchange;
 mod inspection;
+mod messages;
 mod peers;
 mod proxy;
 mod request_body;

@@ -16,17 +16,14 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::detached_calls::DetachedCalls;
-use super::detached_calls::EarlyResponses;
+use super::detached_calls::{DetachedCalls, EarlyResponses};
 use super::exchange::{Exchange, ResponseEnd, Shared};
-use super::exchange::{OpenRequests, Scope};
 use super::inspection::{Answer, ForwardedRequest, Inspection, RequestDecision};
-use super::request_body::{ContentType, is_compressed};
-use super::request_body::{ReadError, RequestBody};
+use super::messages::{OpenRequests, Scope};
+use super::request_body::{self, ContentType, ReadError, RequestBody, is_compressed};
 use super::response_body::ResponseBody;
-use super::upstream::Reachability;
-use super::upstream::Upstream;
-use super::{PeerRules, UpstreamUrl, request_body};
+use super::upstream::{Reachability, Upstream};
+use super::{PeerRules, UpstreamUrl};
 use crate::mcp::error_message;
 use crate::session::{CallResult, MAX_INSPECT_BYTES, OpenCallsEnd, Problem, Session};
 

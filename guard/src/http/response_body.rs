@@ -9,7 +9,6 @@ use axum::body::{Bytes, HttpBody};
 use hyper::body::Frame;
 
 use super::exchange::{Exchange, ResponseEnd};
-use super::inspection::{CollectedMessage, MessageBuffer};
 
 /// A future that ends when the proxy stops.
 pub(super) type Stopping = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -156,108 +155,9 @@ impl HttpBody for ResponseBody {
     }
 }
 
-/// Longest name of a field that is recognised. Other fields are skipped.
-const FIELD_BYTES: usize = 5;
-
-#[derive(Debug, Default)]
-pub(super) struct EventStream {
-    part: FieldState,
-    /// The start of the current line, while it may be the name of a field.
-    name: Vec<u8>,
-    data: Option<MessageBuffer>,
-    after_cr: bool,
-    has_started: bool,
-    /// True once an event had an id, by which a client can resume the stream.
-    pub(super) has_ids: bool,
-}
-
-/// The part of a line that comes next.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum FieldState {
-    #[default]
-    Name,
-    /// The optional space before a value.
-    DataStart,
-    Data,
-    Skipped,
-}
-
-impl EventStream {
-    /// Reads a piece, and calls `event` with the data of each event that ends in it.
-    pub(super) fn push(&mut self, piece: &[u8], mut event: impl FnMut(CollectedMessage)) {
-        let mut rest = piece;
-        if !std::mem::replace(&mut self.has_started, true) {
-            // A byte order mark. A mark that is split between pieces is not removed. Servers do not send one.
-            rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
-        }
-        while let Some(&first) = rest.first() {
-            if std::mem::take(&mut self.after_cr) && first == b'\n' {
-                rest = &rest[1..];
-                continue;
-            }
-            match self.part {
-                FieldState::Data | FieldState::Skipped => {
-                    let end = memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
-                    if let (FieldState::Data, Some(data)) = (self.part, &mut self.data) {
-                        data.push(&rest[..end]);
-                    }
-                    rest = &rest[end..];
-                    if let Some(&end) = rest.first() {
-                        self.end_line(end, &mut event);
-                        rest = &rest[1..];
-                    }
-                }
-                FieldState::DataStart => {
-                    self.part = FieldState::Data;
-                    rest = rest.strip_prefix(b" ").unwrap_or(rest);
-                }
-                FieldState::Name => {
-                    rest = &rest[1..];
-                    match first {
-                        b'\r' | b'\n' => self.end_line(first, &mut event),
-                        b':' => self.start_value(),
-                        // No known field has a longer name, so memory does not grow with a line.
-                        _ if self.name.len() == FIELD_BYTES => self.part = FieldState::Skipped,
-                        _ => self.name.push(first),
-                    }
-                }
-            }
-        }
-    }
-
-    fn start_value(&mut self) {
-        // Only a stream with ids can be resumed.
-        self.has_ids |= self.name == b"id";
-        self.part = FieldState::Skipped;
-        if self.name == b"data" {
-            self.start_data();
-            self.part = FieldState::DataStart;
-        }
-    }
-
-    fn start_data(&mut self) {
-        match &mut self.data {
-            Some(data) => data.push(b"\n"),
-            None => self.data = Some(MessageBuffer::default()),
-        }
-    }
-
-    fn end_line(&mut self, end: u8, event: &mut impl FnMut(CollectedMessage)) {
-        self.after_cr = end == b'\r';
-        if self.part == FieldState::Name {
-            match &*self.name {
-                b"" => self.data.take().into_iter().for_each(|mut data| event(data.take())),
-                b"data" => self.start_data(),
-                _ => {}
-            }
-        }
-        self.name.clear();
-        self.part = FieldState::Name;
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use crate::http::messages::{CollectedMessage, EventStream};
     use std::sync::Arc;
     use std::task::Waker;
 
@@ -267,7 +167,7 @@ mod tests {
 
     use super::super::exchange::Shared;
     use super::*;
-    use crate::http::exchange::Scope;
+    use crate::http::messages::Scope;
     use crate::session::tests::session;
 
     /// The start of a body whose rest never comes.

@@ -7,10 +7,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
 use counterproof_store::read_file;
 use counterproof_store::write::{AtomicFile, Durability, WriteError, write_json};
-use counterproof_validation::locate;
+use counterproof_validation::{Position, locate};
 use serde::{Deserialize, Serialize};
 
-use super::ImportError;
 use super::client::language;
 use super::config_tree::{Language, SyntaxError};
 use super::wrap::AddedVariables;
@@ -192,5 +191,52 @@ pub(super) fn remove(path: &Utf8Path) -> Result<(), ImportError> {
             Err(ImportError::Remove { path: path.to_owned(), source })
         }
         _ => Ok(()),
+    }
+}
+
+/// An import or a restoration that changed nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error("the configuration `{path}` does not exist")]
+    Missing { path: Utf8PathBuf },
+    #[error("cannot read `{path}`")]
+    Read { path: Utf8PathBuf, source: io::Error },
+    /// The configuration is not valid. The message quotes no part of it, because it may contain secrets.
+    #[error("the configuration `{path}` is invalid: line {}, column {}: {message}", .position.line, .position.column)]
+    Invalid { path: Utf8PathBuf, position: Position, message: String },
+    #[error("the configuration `{path}` belongs to the user with the id {owner}")]
+    OtherOwner { path: Utf8PathBuf, owner: u32 },
+    #[error("the configuration `{path}` was changed by another program in the meantime")]
+    Changed { path: Utf8PathBuf },
+    #[error("there is no backup of `{path}`")]
+    NoBackup { path: Utf8PathBuf },
+    #[error("the backup `{path}` was changed after the import")]
+    ChangedBackup { path: Utf8PathBuf },
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("cannot remove `{path}`")]
+    Remove { path: Utf8PathBuf, source: io::Error },
+}
+
+impl ImportError {
+    /// True if a file could not be read or written.
+    pub fn is_io(&self) -> bool {
+        matches!(
+            self,
+            Self::Missing { .. } | Self::Read { .. } | Self::Write(_) | Self::Remove { .. } | Self::Changed { .. }
+        )
+    }
+
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Invalid { .. } => Some("correct the file; nothing was changed"),
+            Self::NoBackup { .. } => Some("`--force` needs the backup that `counterproof guard import` writes"),
+            Self::OtherOwner { .. } => Some("run the command as that user"),
+            Self::Changed { .. } => Some("run the command again; nothing was changed"),
+            Self::ChangedBackup { .. } => {
+                Some("without `--force`, the command unwraps the servers and keeps everything else")
+            }
+            _ => None,
+        }
     }
 }

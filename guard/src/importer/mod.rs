@@ -19,6 +19,7 @@ mod tests;
 mod wrap;
 
 pub use client::{Client, Platform, UnknownClient};
-pub use import::{ImportError, ImportOptions, ImportReport, Mode, import};
+pub use config_file::ImportError;
+pub use import::{ImportOptions, ImportReport, Mode, import};
 pub use restore::{RestoreOptions, RestoreOutcome, RestoreReport, restore};
 pub use wrap::{ServerChange, ServerStatus, ShimCommand};

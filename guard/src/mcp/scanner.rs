@@ -10,8 +10,7 @@ use counterproof_json_text::{Kind, MAX_DEPTH, SyntaxError, Token, Tokenizer};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::client_message::{PROTOCOL_VERSION, TOOLS_CALL, look_alike, state_text};
-use super::server_message::{error_kind, tool_error_with};
+use super::message_parts::{PROTOCOL_VERSION, TOOLS_CALL, error_kind, look_alike, state_text, tool_error_with};
 use super::{RequestId, ResponseKind, StrictError, ToolCallProblem};
 
 /// Longest key and longest small value that are read. Longer keys and values are not read.

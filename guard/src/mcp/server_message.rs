@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use counterproof_ledger::event::{CallError, CallStatus, ErrorClass};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::client_message::{JSON_WHITESPACE, state_text};
+use super::message_parts::{JSON_WHITESPACE, ResponseKind, error_kind, state_text, tool_error_with};
 use super::{RequestId, ScannedMessage};
 
 #[derive(Debug)]
@@ -114,44 +113,9 @@ fn tool_error(content: &str) -> ResponseKind {
     tool_error_with(texts.into_iter().next().unwrap_or("the tool reports an error without a text").to_owned())
 }
 
-/// The code by which SDKs report that a request took too long.
-const REQUEST_TIMEOUT: i64 = -32001;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ResponseKind {
-    Result,
-    /// An error, or a result that the tool marks as an error.
-    Failed {
-        /// `Error` or `Timeout`.
-        status: CallStatus,
-        error: CallError,
-    },
-    /// The server needs input of the client, which sends the request again with it.
-    InputRequired {
-        request_state: Option<String>,
-    },
-}
-
-pub(super) fn error_kind(code: Option<i64>, message: String) -> ResponseKind {
-    // Whether a call with another error may be retried is not known.
-    let is_timeout = code == Some(REQUEST_TIMEOUT);
-    let (status, class) = if is_timeout {
-        (CallStatus::Timeout, ErrorClass::Timeout)
-    } else {
-        (CallStatus::Error, ErrorClass::UpstreamError)
-    };
-    let error =
-        CallError { class, message, code: code.map(|code| code.to_string()), retryable: is_timeout.then_some(true) };
-    ResponseKind::Failed { status, error }
-}
-
-pub(super) fn tool_error_with(message: String) -> ResponseKind {
-    let error = CallError { class: ErrorClass::UpstreamError, message, code: None, retryable: None };
-    ResponseKind::Failed { status: CallStatus::Error, error }
-}
-
 #[cfg(test)]
 mod tests {
+    use crate::mcp::message_parts::ResponseKind;
     use counterproof_ledger::event::{CallStatus, ErrorClass};
 
     use super::*;

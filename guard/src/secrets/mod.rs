@@ -15,8 +15,6 @@ mod tests;
 
 pub use bindings::{Binding, Bindings, BindingsError, load_bindings};
 pub use keychain::{Keychain, KeychainError};
-pub use resolve::{
-    InjectionError, LookupError, MASK, ResolvedSecrets, SecretSources, redactor, resolve, value_redactor,
-};
-pub use secret::{InvalidName, InvalidSecret, SecretRef, SecretValue, VariableName};
+pub use resolve::{InjectionError, LookupError, ResolvedSecrets, SecretSources, redactor, resolve, value_redactor};
+pub use secret::{InvalidName, InvalidSecret, MASK, SecretRef, SecretValue, VariableName};
 pub use secret_store::{SecretStore, SecretStoreError, StoredSecret};

@@ -7,6 +7,7 @@ use counterproof_ledger::event::{SecretInjection, SecretSource};
 use counterproof_redaction::{RedactError, Redactor};
 
 use super::bindings::{BINDINGS, BINDINGS_FILE};
+use super::secret::MASK;
 use super::secret_store::STORE_PATH;
 use super::{
     Binding, Bindings, InvalidSecret, Keychain, KeychainError, SecretRef, SecretStore, SecretStoreError, SecretValue,
@@ -161,9 +162,6 @@ pub(super) fn find_variable(
     let value = value.clone().into_string().map_err(|_| InvalidSecret::NotText).and_then(SecretValue::new);
     Some((variable.clone(), value))
 }
-
-/// Replacement for a secret, as the event format states it.
-pub const MASK: &str = "[REDACTED]";
 
 /// Compiles the redactor of what the guard records: events, errors, previews, logs, cassettes. It masks the values, in every form
 /// that one or two common encoders give them, and keys of known formats, short ones included.

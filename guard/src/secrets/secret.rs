@@ -6,8 +6,6 @@ use std::str::FromStr;
 use counterproof_redaction::SHORTEST;
 use serde::{Serialize, Serializer};
 
-use super::MASK;
-
 /// Longest name of a secret in bytes.
 const REF_BYTES: usize = 256;
 
@@ -148,6 +146,9 @@ impl Serialize for SecretValue {
         serializer.serialize_str(MASK)
     }
 }
+
+/// Replacement for a secret, as the event format states it.
+pub const MASK: &str = "[REDACTED]";
 
 #[cfg(test)]
 mod tests {

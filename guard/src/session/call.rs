@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use counterproof_artifact::Sha256Digest;
-use counterproof_ledger::event::{ArgsPreview, CallError, CallId, CallRef, CallStatus, ErrorClass, ResultPreview};
+use counterproof_ledger::event::{
+    ArgsPreview, CallError, CallId, CallRef, CallStatus, DecisionRecord, ErrorClass, ResultPreview,
+};
 use counterproof_redaction::{Applied, Redactor};
 use serde_json::Value;
-
-use super::Refusal;
 
 #[derive(Debug, Clone)]
 pub struct IncomingCall<'a> {
@@ -280,4 +280,12 @@ fn without_torn_character(bytes: &[u8]) -> &[u8] {
 
 fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    pub run_id: String,
+    pub call: CallRef,
+    pub decision: DecisionRecord,
+    pub(super) started: Instant,
 }

@@ -5,8 +5,8 @@ mod run_session;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use call::{CallResult, IncomingArgs, IncomingCall, MAX_PREVIEW_BYTES, ResultBytes, Retry, TRUNCATED};
-pub use run_session::{Admission, EventSink, OpenCallsEnd, Problem, Refusal, Session, SessionOptions, SinkError};
+pub use call::{CallResult, IncomingArgs, IncomingCall, MAX_PREVIEW_BYTES, Refusal, ResultBytes, Retry, TRUNCATED};
+pub use run_session::{Admission, EventSink, OpenCallsEnd, Problem, Session, SessionOptions, SinkError};
 
 /// Largest message in bytes that is inspected as a whole. Larger ones are forwarded and hashed as streams.
 pub const MAX_INSPECT_BYTES: usize = 1 << 20;

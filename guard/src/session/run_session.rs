@@ -13,8 +13,8 @@ use counterproof_redaction::Redactor;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::call::{OpenCall, OpenCalls};
-use super::{CallResult, IncomingArgs, IncomingCall, call};
+use super::call::{self, OpenCall, OpenCalls, Refusal};
+use super::{CallResult, IncomingArgs, IncomingCall};
 use crate::identity::RunIdentity;
 use crate::policy::{Args, CallFacts, CallOutcome, Decision, Engine, OnError, Policy};
 
@@ -60,14 +60,6 @@ pub enum Admission {
     Forward(CallId),
     /// The adapter answers with an error and calls [`Session::refused`].
     Refuse(Box<Refusal>),
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Refusal {
-    pub run_id: String,
-    pub call: CallRef,
-    pub decision: DecisionRecord,
-    started: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

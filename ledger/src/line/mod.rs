@@ -4,7 +4,9 @@
 //! shape is stored as a line, without rows.
 
 mod event_line;
+mod identity;
 mod rows;
 
-pub(crate) use event_line::is_id;
-pub use event_line::{EventLine, LineError, sortable_time};
+pub use event_line::EventLine;
+pub(crate) use identity::is_id;
+pub use identity::{LineError, sortable_time};

@@ -1,5 +1,7 @@
 //! The fields of an event that the ledger reads, and the rows that follow from them.
 
+#![expect(clippy::struct_field_names, reason = "the names of the fields of events")]
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -8,7 +10,7 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 
-use super::event_line::{Identity, name, parse_time, storable};
+use super::identity::{Identity, name, parse_time, storable};
 use crate::tables::{Cell, HINTS, POLICY_VERSIONS, PREVIEWS, RUN_SOURCES, Row, TOOL_CALLS};
 
 /// The mark of a redacted secret in a preview.

@@ -1,15 +1,14 @@
 //! The thread of a recorder, which moves events from the spool to the store, and how both wait for each other.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use counterproof_artifact::with_causes;
 use counterproof_store::line_log::{LineLog, LineReader};
 
-use super::output::{Backlog, OwnSpool};
-use super::record::Shared;
+use super::output::{Backlog, Output, OwnSpool};
 use crate::location::LedgerLocation;
 use crate::open::open_or_create;
 use crate::spool::{DeadSpool, SpoolBatch, SpoolError, SpoolFolder};
@@ -255,4 +254,23 @@ impl Signal {
 pub(super) enum Pause {
     UntilFinishing,
     UntilDeadline,
+}
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    output: Mutex<Output>,
+    pub(super) signal: Signal,
+}
+
+impl Shared {
+    pub(super) fn output(&self) -> MutexGuard<'_, Output> {
+        // The lock is held during writes to them only, and never while the database is used.
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    pub(super) fn new(output: Output) -> Self {
+        Self { output: Mutex::new(output), signal: Signal::default() }
+    }
 }

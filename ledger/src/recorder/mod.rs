@@ -8,5 +8,5 @@ mod drain;
 mod output;
 mod record;
 
-pub use output::RecorderSummary;
-pub use record::{BacklogLimits, EventOrigin, RecordError, Recorder, RecorderOptions};
+pub use output::{BacklogLimits, EventOrigin, RecordError, RecorderSummary};
+pub use record::{Recorder, RecorderOptions};

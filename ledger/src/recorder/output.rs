@@ -1,4 +1,4 @@
-//! Where the events of a recorder go first: its spool file, and the file of events.
+//! Where the events of a recorder go first: its spool file, and the file of events; and the text of an event.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -9,10 +9,9 @@ use counterproof_artifact::with_causes;
 use counterproof_store::line_log::{LineReader, LineWriter, LogState};
 use counterproof_store::write;
 use jiff::Timestamp;
+use serde::Serialize;
 
-use super::record::{EventText, drop_previews};
-use super::{BacklogLimits, RecordError};
-use crate::event::{EventBody, ShimHealth};
+use crate::event::{AgentClient, EVENT_VERSION, EventBody, EventSource, ShimHealth, WorkingEnvironment, Workload};
 use crate::spool::{SpoolError, SpoolFolder};
 use crate::store::SourceId;
 
@@ -295,5 +294,112 @@ impl EventsFile {
         };
         self.is_torn = written.is_err();
         written.map_err(|source| RecordError::EventsFile { path: self.path.clone(), source })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventOrigin {
+    pub run_id: String,
+    pub agent_id: String,
+    pub client: AgentClient,
+    pub env: WorkingEnvironment,
+    /// The person or service on whose behalf the agent works.
+    pub principal: Option<String>,
+    pub workload: Option<Workload>,
+    pub source: EventSource,
+}
+
+/// The size of the events that the store does not have yet, at which previews are dropped and recorded again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BacklogLimits {
+    /// Previews are dropped from this number of bytes on.
+    pub drop_previews_at: u64,
+    /// Previews are recorded again below this number of bytes.
+    pub record_previews_below: u64,
+}
+
+impl Default for BacklogLimits {
+    /// 64 MiB, which 2,000 calls with the largest previews fill, and 100,000 events without previews. A ledger that accepts events
+    /// again needs a few seconds for them.
+    fn default() -> Self {
+        // Two limits, so that previews are not switched on and off with each event.
+        Self { drop_previews_at: 64 << 20, record_previews_below: 32 << 20 }
+    }
+}
+
+/// A recorder that cannot start, or an event that cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    #[error("failed to record the event")]
+    Spool(#[from] SpoolError),
+    #[error("failed to write the event to `{path}`")]
+    EventsFile { path: Utf8PathBuf, source: std::io::Error },
+    #[error("`{field}` must have 1 to 256 bytes and no NUL character")]
+    Id { field: &'static str },
+    #[error("failed to serialise the event")]
+    Serialise(#[from] serde_json::Error),
+    #[error("the run has ended; no event is recorded after its end")]
+    Ended,
+    #[error("failed to start a thread")]
+    Thread(#[source] std::io::Error),
+}
+
+#[derive(Debug)]
+pub(super) struct EventText {
+    run_id: String,
+    /// The other fields of the envelope, without braces.
+    rest: String,
+}
+
+#[derive(Serialize)]
+struct Rest<'a> {
+    agent_id: &'a str,
+    client: AgentClient,
+    env: WorkingEnvironment,
+    source: &'a EventSource,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workload: Option<&'a Workload>,
+}
+
+impl EventText {
+    pub(super) fn new(origin: &EventOrigin) -> Result<Self, serde_json::Error> {
+        let rest = serde_json::to_string(&Rest {
+            agent_id: &origin.agent_id,
+            client: origin.client,
+            env: origin.env,
+            source: &origin.source,
+            principal: origin.principal.as_deref(),
+            workload: origin.workload.as_ref(),
+        })?;
+        let run_id = serde_json::to_string(&origin.run_id)?;
+        // Without the braces: the fields of the event follow in the same object.
+        Ok(Self { run_id, rest: rest[1..rest.len() - 1].to_owned() })
+    }
+
+    /// Returns the line of an event, with its newline. The body is an object with the field `type`.
+    pub(super) fn line(&self, seq: u64, ts: Timestamp, body: &str) -> String {
+        let Self { run_id, rest } = self;
+        let body = &body[1..];
+        // Joined as text: the envelope is the same for all events of a source, and an agent waits for each of them.
+        format!("{{\"v\":\"{EVENT_VERSION}\",\"ts\":\"{ts}\",\"run_id\":{run_id},\"seq\":{seq},{rest},{body}\n")
+    }
+}
+
+pub(super) fn drop_previews(body: &mut EventBody) -> bool {
+    match body {
+        EventBody::ToolCallStart { call } if call.preview.args_preview.is_some() => {
+            call.preview.args_preview = None;
+            // Readers must see that the preview is missing, and not take the call for one without arguments.
+            call.preview.truncated = true;
+            true
+        }
+        EventBody::ToolCallEnd(end) if end.preview.result_preview.is_some() => {
+            end.preview.result_preview = None;
+            end.preview.truncated = true;
+            true
+        }
+        _ => false,
     }
 }

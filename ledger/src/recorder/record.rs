@@ -1,24 +1,21 @@
-//! A recorder: its options, its life, and the text of an event.
+//! A recorder: its options, its start and its end.
 
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::with_causes;
-use jiff::Timestamp;
-use serde::Serialize;
 
-use super::drain::Signal;
-use super::drain::{Drain, DrainResult};
-use super::output::EventsFile;
-use super::output::OwnSpool;
-use super::output::{Losses, Output, RecorderSummary};
-use crate::event::{AgentClient, EVENT_VERSION, EventBody, EventSource, WorkingEnvironment, Workload};
+use super::drain::{Drain, DrainResult, Shared};
+use super::output::{
+    BacklogLimits, EventOrigin, EventText, EventsFile, Losses, Output, OwnSpool, RecordError, RecorderSummary,
+};
+use crate::event::EventBody;
 use crate::line::is_id;
 use crate::location::{LedgerLocation, StateFolder};
-use crate::spool::{SpoolError, SpoolFolder};
+use crate::spool::SpoolFolder;
 use crate::store::SourceId;
 
 /// How much longer than its thread a recorder waits at the end.
@@ -31,19 +28,6 @@ const GRACE: Duration = Duration::from_millis(100);
 pub struct Recorder {
     shared: Arc<Shared>,
     thread: Option<(Thread, Mutex<Receiver<DrainResult>>)>,
-}
-
-#[derive(Debug)]
-pub(super) struct Shared {
-    output: Mutex<Output>,
-    pub(super) signal: Signal,
-}
-
-impl Shared {
-    pub(super) fn output(&self) -> MutexGuard<'_, Output> {
-        // The lock is held during writes to them only, and never while the database is used.
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Recorder {
@@ -164,12 +148,6 @@ impl Drop for Recorder {
     }
 }
 
-impl Shared {
-    fn new(output: Output) -> Self {
-        Self { output: Mutex::new(output), signal: Signal::default() }
-    }
-}
-
 #[derive(Debug, Clone)]
 pub struct RecorderOptions {
     /// The ledger. Without one, events are written to the file of events only.
@@ -179,111 +157,4 @@ pub struct RecorderOptions {
     pub events_file: Option<Utf8PathBuf>,
     pub origin: EventOrigin,
     pub limits: BacklogLimits,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventOrigin {
-    pub run_id: String,
-    pub agent_id: String,
-    pub client: AgentClient,
-    pub env: WorkingEnvironment,
-    /// The person or service on whose behalf the agent works.
-    pub principal: Option<String>,
-    pub workload: Option<Workload>,
-    pub source: EventSource,
-}
-
-/// The size of the events that the store does not have yet, at which previews are dropped and recorded again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BacklogLimits {
-    /// Previews are dropped from this number of bytes on.
-    pub drop_previews_at: u64,
-    /// Previews are recorded again below this number of bytes.
-    pub record_previews_below: u64,
-}
-
-impl Default for BacklogLimits {
-    /// 64 MiB, which 2,000 calls with the largest previews fill, and 100,000 events without previews. A ledger that accepts events
-    /// again needs a few seconds for them.
-    fn default() -> Self {
-        // Two limits, so that previews are not switched on and off with each event.
-        Self { drop_previews_at: 64 << 20, record_previews_below: 32 << 20 }
-    }
-}
-
-/// A recorder that cannot start, or an event that cannot be recorded.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordError {
-    #[error("failed to record the event")]
-    Spool(#[from] SpoolError),
-    #[error("failed to write the event to `{path}`")]
-    EventsFile { path: Utf8PathBuf, source: std::io::Error },
-    #[error("`{field}` must have 1 to 256 bytes and no NUL character")]
-    Id { field: &'static str },
-    #[error("failed to serialise the event")]
-    Serialise(#[from] serde_json::Error),
-    #[error("the run has ended; no event is recorded after its end")]
-    Ended,
-    #[error("failed to start a thread")]
-    Thread(#[source] std::io::Error),
-}
-
-#[derive(Debug)]
-pub(super) struct EventText {
-    run_id: String,
-    /// The other fields of the envelope, without braces.
-    rest: String,
-}
-
-#[derive(Serialize)]
-struct Rest<'a> {
-    agent_id: &'a str,
-    client: AgentClient,
-    env: WorkingEnvironment,
-    source: &'a EventSource,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    principal: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    workload: Option<&'a Workload>,
-}
-
-impl EventText {
-    pub(super) fn new(origin: &EventOrigin) -> Result<Self, serde_json::Error> {
-        let rest = serde_json::to_string(&Rest {
-            agent_id: &origin.agent_id,
-            client: origin.client,
-            env: origin.env,
-            source: &origin.source,
-            principal: origin.principal.as_deref(),
-            workload: origin.workload.as_ref(),
-        })?;
-        let run_id = serde_json::to_string(&origin.run_id)?;
-        // Without the braces: the fields of the event follow in the same object.
-        Ok(Self { run_id, rest: rest[1..rest.len() - 1].to_owned() })
-    }
-
-    /// Returns the line of an event, with its newline. The body is an object with the field `type`.
-    pub(super) fn line(&self, seq: u64, ts: Timestamp, body: &str) -> String {
-        let Self { run_id, rest } = self;
-        let body = &body[1..];
-        // Joined as text: the envelope is the same for all events of a source, and an agent waits for each of them.
-        format!("{{\"v\":\"{EVENT_VERSION}\",\"ts\":\"{ts}\",\"run_id\":{run_id},\"seq\":{seq},{rest},{body}\n")
-    }
-}
-
-pub(super) fn drop_previews(body: &mut EventBody) -> bool {
-    match body {
-        EventBody::ToolCallStart { call } if call.preview.args_preview.is_some() => {
-            call.preview.args_preview = None;
-            // Readers must see that the preview is missing, and not take the call for one without arguments.
-            call.preview.truncated = true;
-            true
-        }
-        EventBody::ToolCallEnd(end) if end.preview.result_preview.is_some() => {
-            end.preview.result_preview = None;
-            end.preview.truncated = true;
-            true
-        }
-        _ => false,
-    }
 }

@@ -2,6 +2,7 @@
 
 mod parse;
 mod rule;
+mod types;
 
 pub(in crate::policy) use parse::{CompiledPolicy, check_document, embedded_schema, format};
 pub use parse::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE, PolicyFile};

@@ -14,10 +14,9 @@ use counterproof_validation::{
 };
 use serde_json::{Map, Value, json};
 
-use super::rule::{OneOrMany, PolicyDocument, RuleDocument, SelectorsDocument};
-use crate::policy::model::DenyCodes;
+use super::types::{OneOrMany, PolicyDocument, RuleDocument, SelectorsDocument};
 use crate::policy::model::{
-    Defaults, LabelSelector, NamePatternsBuilder, Policy, Rule, RuleId, Selectors, WorkloadSelectors,
+    Defaults, DenyCodes, LabelSelector, NamePatternsBuilder, Policy, Rule, RuleId, Selectors, WorkloadSelectors,
 };
 
 /// Largest size of a policy file.

@@ -1,19 +1,15 @@
-//! The types of a policy file, and the compilation of one rule.
-
-use std::collections::BTreeMap;
+//! Compiles one rule of a policy.
 
 use counterproof_artifact::pointer::child;
-use counterproof_ledger::event::{Action, HintKind, Mode, Severity};
+use counterproof_ledger::event::{Action, HintKind};
 use counterproof_validation::{Code, RuleFinding};
-use serde::Deserialize;
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
 use super::parse::Compiler;
-use crate::policy::model::Responses;
+use super::types::{ArgsDocument, EffectDocument, LimitDocument, MatchDocument, NameDocument, RuleDocument};
 use crate::policy::model::{
     ArgsCondition, Breaker, BreakerThreshold, Budget, CelCondition, Conditions, Dedupe, Effect, InvalidCel,
-    InvalidPattern, NamePatternsBuilder, OnError, PatternRange, Range, RateLimit, Refusal, Rule, RuleId, RuleKind,
-    Scope,
+    InvalidPattern, NamePatternsBuilder, PatternRange, Range, RateLimit, Refusal, Rule, RuleId, RuleKind, Scope,
 };
 
 /// The time to wait if a rule does not state it.
@@ -237,168 +233,4 @@ fn dedupe(limit: LimitDocument, effect: EffectDocument) -> Option<Dedupe> {
         window_ms: limit.window_ms?,
         on_duplicate: refusal(limit, effect, &defaults),
     })
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PolicyDocument {
-    #[serde(rename = "$schema")]
-    _schema: Option<String>,
-    pub(super) policy_id: String,
-    pub(super) version: Option<String>,
-    pub(super) policy_version: Option<String>,
-    pub(super) mode: Mode,
-    #[serde(rename = "description")]
-    _description: Option<String>,
-    #[serde(rename = "owner")]
-    _owner: Option<String>,
-    #[serde(rename = "created_at")]
-    _created_at: Option<String>,
-    #[serde(default)]
-    pub(super) defaults: DefaultsDocument,
-    #[serde(default)]
-    pub(super) responses: Responses,
-    #[serde(default)]
-    pub(super) selectors: SelectorsDocument,
-    #[serde(default)]
-    #[serde(rename = "rules")]
-    _rules: Vec<Value>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct DefaultsDocument {
-    pub(super) decision_on_error: OnError,
-    pub(super) fail_open_read_tools: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct SelectorsDocument {
-    pub(super) env: Option<Vec<String>>,
-    pub(super) agent_id: Option<Vec<String>>,
-    pub(super) client: Option<Vec<String>>,
-    pub(super) workload: WorkloadDocument,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct WorkloadDocument {
-    pub(super) namespace: Option<Vec<String>>,
-    pub(super) service_account: Option<Vec<String>>,
-    pub(super) repo: Option<Vec<String>>,
-    pub(super) branch: Option<Vec<String>>,
-    pub(super) labels: BTreeMap<String, OneOrMany>,
-}
-
-/// The published format leaves no other way: a label has a value or a list of values.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RuleDocument {
-    rule_id: String,
-    kind: RuleKind,
-    enabled: Option<bool>,
-    #[serde(default, rename = "match")]
-    conditions: MatchDocument,
-    #[serde(default)]
-    effect: EffectDocument,
-    #[serde(default)]
-    severity: Severity,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct MatchDocument {
-    server_name: Option<NameDocument>,
-    tool_name: Option<NameDocument>,
-    risk_class: Vec<String>,
-    args: Option<ArgsDocument>,
-    cel: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct NameDocument {
-    glob: Vec<String>,
-    regex: Vec<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct ArgsDocument {
-    has_keys: Vec<String>,
-    key_equals: Map<String, Value>,
-    key_in: BTreeMap<String, Vec<Value>>,
-    numeric_range: BTreeMap<String, RangeDocument>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct RangeDocument {
-    min: Option<Number>,
-    max: Option<Number>,
-}
-
-/// The effect of any kind of rule. The schema allows only the fields of its kind.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct EffectDocument {
-    action: Option<Action>,
-    reason_code: Option<String>,
-    message: Option<String>,
-    hint_text: Option<String>,
-    hint_kind: Option<HintKind>,
-    suggested_args: Option<Map<String, Value>>,
-    retry_advice: Option<String>,
-    backoff_ms: Option<u64>,
-    terminate_code: Option<String>,
-    budget: Option<LimitDocument>,
-    rate_limit: Option<LimitDocument>,
-    breaker: Option<LimitDocument>,
-    dedupe: Option<LimitDocument>,
-    tag: Option<TagDocument>,
-}
-
-/// The limit of any kind of rule with counters. The schema allows only the fields of its kind, and requires some of them.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LimitDocument {
-    scope: Option<Scope>,
-    limit_calls: Option<u64>,
-    limit_cost_units: Option<u64>,
-    cost_units_per_call: Option<u64>,
-    capacity: Option<u64>,
-    refill_tokens: Option<u64>,
-    refill_period_ms: Option<u64>,
-    cost_tokens_per_call: Option<u64>,
-    repeat_threshold: Option<u64>,
-    repeat_window_ms: Option<u64>,
-    error_threshold: Option<u64>,
-    window_ms: Option<u64>,
-    #[serde(rename = "key")]
-    _key: Option<DedupeKey>,
-    #[serde(rename = "on_exceed", alias = "on_limit", alias = "on_trip", alias = "on_duplicate")]
-    action: Option<Action>,
-    hint_text: Option<String>,
-    backoff_ms: Option<u64>,
-    terminate_code: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum DedupeKey {
-    ArgsHash,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TagDocument {
-    add_risk_class: Vec<String>,
 }

@@ -2,6 +2,5 @@
 
 mod lint_policy;
 mod reach;
-mod rules;
 
 pub use lint_policy::{LintCode, LintReport, Warning, lint};

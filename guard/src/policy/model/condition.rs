@@ -11,9 +11,7 @@ use counterproof_expression::NoValue;
 use serde_json::{Number, Value};
 
 use super::expression::{CelCondition, CelInputs};
-use super::names::{NameMatch, PatternRange};
-use super::policy::{Policy, RuleKind, UnmetSelector};
-use crate::identity::RunIdentity;
+use super::names::PatternRange;
 use crate::policy::call::{Args, CallFacts};
 
 /// Longest part of an expression in a reason, in characters.
@@ -258,31 +256,6 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Why no rule of a policy can apply.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NeverApplies {
-    #[error("selector {0}")]
-    Selector(UnmetSelector),
-    #[error("its rules have patterns for the names of other servers in `server_name`")]
-    ServerName,
-}
-
-impl Policy {
-    /// Returns why no rule can apply to the calls of a server.
-    pub fn never_applies(&self, run: &RunIdentity, server_name: &str) -> Option<NeverApplies> {
-        // A policy whose rules only add tags, or that has none, guards nothing on purpose.
-        // Tag rules decide nothing: a policy of only such rules guards nothing on purpose.
-        let mut rules = self.rules.iter().filter(|rule| rule.is_enabled && rule.kind() != RuleKind::Tag).peekable();
-        rules.peek()?;
-        if let Some(unmet) = self.selectors.unmet(run) {
-            return Some(NeverApplies::Selector(unmet));
-        }
-        let matched = self.server_names.matches(server_name);
-        let is_other = |patterns| matched.of(patterns) == NameMatch::No;
-        rules.all(|rule| is_other(rule.conditions.server_name.as_ref())).then_some(NeverApplies::ServerName)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use camino::Utf8Path;
@@ -290,6 +263,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::identity::RunIdentity;
+    use crate::policy::Policy;
 
     fn condition() -> ArgsCondition {
         let range = |min: Option<f64>, max: Option<f64>| Range {

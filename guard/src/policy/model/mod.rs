@@ -6,7 +6,7 @@ mod names;
 mod policy;
 
 pub(crate) use condition::RiskClasses;
-pub use condition::{ArgsCondition, Condition, Conditions, Doubt, Match, NeverApplies, Range};
+pub use condition::{ArgsCondition, Condition, Conditions, Doubt, Match, Range};
 pub(crate) use expression::{CALL, CelInputs, run_value};
 pub use expression::{CelCondition, InvalidCel};
 pub use names::{
@@ -14,6 +14,7 @@ pub use names::{
     PatternRange, glob_to_regex,
 };
 pub use policy::{
-    Breaker, BreakerThreshold, Budget, Dedupe, Defaults, DenyAs, DenyCodes, Effect, LabelSelector, OnError, Policy,
-    RateLimit, Refusal, Responses, Rule, RuleId, RuleKind, Scope, Selectors, UnmetSelector, WorkloadSelectors,
+    Breaker, BreakerThreshold, Budget, Dedupe, Defaults, DenyAs, DenyCodes, Effect, LabelSelector, NeverApplies,
+    OnError, Policy, RateLimit, Refusal, Responses, Rule, RuleId, RuleKind, Scope, Selectors, UnmetSelector,
+    WorkloadSelectors,
 };

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::condition::Conditions;
-use super::names::NamePatterns;
+use super::names::{NameMatch, NamePatterns};
 use crate::identity::RunIdentity;
 
 /// The hash of a policy that is not from a file.
@@ -350,5 +350,30 @@ impl DenyCodes {
 
     pub const fn named(&self) -> [(&'static str, i32); 4] {
         [("blocked", self.blocked), ("throttled", self.throttled), ("hint", self.hint), ("terminated", self.terminated)]
+    }
+}
+
+/// Why no rule of a policy can apply.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NeverApplies {
+    #[error("selector {0}")]
+    Selector(UnmetSelector),
+    #[error("its rules have patterns for the names of other servers in `server_name`")]
+    ServerName,
+}
+
+impl Policy {
+    /// Returns why no rule can apply to the calls of a server.
+    pub fn never_applies(&self, run: &RunIdentity, server_name: &str) -> Option<NeverApplies> {
+        // A policy whose rules only add tags, or that has none, guards nothing on purpose.
+        // Tag rules decide nothing: a policy of only such rules guards nothing on purpose.
+        let mut rules = self.rules.iter().filter(|rule| rule.is_enabled && rule.kind() != RuleKind::Tag).peekable();
+        rules.peek()?;
+        if let Some(unmet) = self.selectors.unmet(run) {
+            return Some(NeverApplies::Selector(unmet));
+        }
+        let matched = self.server_names.matches(server_name);
+        let is_other = |patterns| matched.of(patterns) == NameMatch::No;
+        rules.all(|rule| is_other(rule.conditions.server_name.as_ref())).then_some(NeverApplies::ServerName)
     }
 }
