@@ -1,4 +1,5 @@
-//! Proposed actions of an agent.
+//! Proposed actions of an agent, with the refs to their evidence. Whether a ref resolves is checked by
+//! `counterproof-validation`.
 
 use std::fmt;
 

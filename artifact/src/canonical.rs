@@ -1,4 +1,7 @@
-//! SHA-256 digests of bytes and of streams.
+//! SHA-256 digests, and the canonical text of a JSON value for them: RFC 8785 (JSON Canonicalization Scheme).
+//!
+//! RFC 8785 requires numbers that a double holds exactly. Integers beyond 2^53 are outside of it: as doubles, two different ids
+//! would have the same hash. Integers within 64 bits are therefore written with all their digits.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Read};

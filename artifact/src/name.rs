@@ -1,4 +1,4 @@
-//! Ids that are safe file names on Linux, macOS and Windows. Other ids (of calls, of actions) are plain strings.
+//! Ids of runs and cases, unique within a run, that are safe file names on Linux, macOS and Windows. Other ids (of calls, of actions) are plain strings.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -196,7 +196,7 @@ impl CaseIds {
 /// of `text`. Equal texts get equal ids.
 ///
 /// ```
-/// use crate::derived_id;
+/// use counterproof_artifact::derived_id;
 ///
 /// assert_eq!(derived_id("cmd", "make", "/usr/bin/make test"), "cmd-make-61bf818e");
 /// ```

@@ -1,4 +1,4 @@
-//! `run.json`: one pass over the selected cases against one side.
+//! `run.json`: one pass over the selected cases against one side; and `labels.json` of an accepted baseline.
 
 use std::collections::BTreeMap;
 

@@ -159,8 +159,9 @@ impl<'run> BodySink<'run> {
 }
 
 impl RedactedFile {
-    /// Appends to the file without fsync. The data is synced when the file gets its name.
+    /// Appends to the file without fsync.
     fn write(&mut self, bytes: &[u8], snippet: usize) -> io::Result<()> {
+        // Without fsync: the data is synced when the file gets its name.
         let missing = snippet.saturating_sub(self.start.len()).min(bytes.len());
         self.start.extend_from_slice(&bytes[..missing]);
         self.text.push(bytes);

@@ -183,8 +183,9 @@ impl Interrupt {
         self.raise(if self.reached(Urgency::Finish) { Urgency::Abandon } else { Urgency::Finish });
     }
 
-    /// Raises the urgency. It never decreases.
+    /// Raises the urgency.
     pub(crate) fn raise(&self, urgency: Urgency) {
+        // It never decreases: a cancellation cannot be reset.
         self.finish.cancel();
         if urgency == Urgency::Abandon {
             self.abandon.cancel();

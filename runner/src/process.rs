@@ -175,8 +175,9 @@ impl ProgramOutput<'_> {
     }
 }
 
-/// Writes the request. A program may answer and close its input before it has read the request, so errors are ignored.
+/// Writes the request.
 async fn write_request(mut input: impl AsyncWrite + Unpin, request: &[u8]) {
+    // A program may answer and close its input before it has read the request, so errors are ignored.
     if input.write_all(request).await.is_ok() {
         let _ = input.write_all(b"\n").await;
     }

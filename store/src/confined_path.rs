@@ -78,9 +78,9 @@ pub fn resolve(root: &Utf8Path, name: &str) -> Result<Utf8PathBuf, ResolveError>
     Ok(target)
 }
 
-/// Fast path for names without symbolic links below the root. Resolving links costs a system call for every folder up to
-/// the root of the file system. `None` means undecided.
+/// Fast path for names without symbolic links below the root. `None` means undecided.
 fn resolve_without_links(root: &Utf8Path, name: &str) -> Option<Utf8PathBuf> {
+    // Resolving links costs a system call for every folder up to the root of the file system.
     let mut path = root.to_owned();
     let mut segments = name.split('/').peekable();
     while let Some(segment) = segments.next() {

@@ -80,11 +80,10 @@ impl FileLock {
     }
 }
 
-/// Locks a new file for as long as it stays open. Returns false if another process holds its lock or has removed it: that process
-/// looked for leftovers before the lock was taken.
-///
-/// A file that cannot be locked is used without a lock, like every lock on a file system without locks.
+/// Locks a new file for as long as it stays open. Returns false if another process holds its lock or has removed it: that
+/// process looked for leftovers before the lock was taken.
 pub(crate) fn lock_new_file(file: &File, path: &Utf8Path) -> bool {
+    // A file that cannot be locked is used without a lock, like every lock on a file system without locks.
     !matches!(try_lock(file, path), Ok(LockAttempt::Busy | LockAttempt::Removed))
 }
 

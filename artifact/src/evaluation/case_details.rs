@@ -1,4 +1,5 @@
-//! The alignment of the events of both sides, and the first divergence.
+//! Explanations of a case in addition to its verdict: the alignment of both sides, expectations, the root cause of a
+//! difference, findings on the new side, and the severity.
 
 use serde::{Deserialize, Serialize};
 

@@ -227,9 +227,10 @@ const OPENAI_COUNTS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Converts the `usage` of an OpenAI answer to the form of the contract, followed by the other fields of the server. Reported
-/// usage with a field that has the name but not the type of the contract is stored a second time, unchanged.
+/// Converts the `usage` of an OpenAI answer to the form of the contract, followed by the other fields of the server.
 pub(super) fn from_openai(fields: &Map<String, Value>) -> Map<String, Value> {
+    // A field with the name but not the type of the contract would make the artifact invalid, so the reported usage is
+    // stored a second time, unchanged.
     let mut converted = Map::new();
     let Some(reported) = fields.get(USAGE).filter(|usage| !usage.is_null()) else { return converted };
     let mut usage = Map::new();

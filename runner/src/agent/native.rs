@@ -53,8 +53,9 @@ impl ProtocolAdapter for Native {
     }
 }
 
-/// Checks a field that echoes the request. Agents may omit it, but a different value means an answer to another request.
+/// Checks a field that echoes the request.
 fn expect_echo(fields: &Map<String, Value>, field: &str, expected: &str, reason: Reason) -> Result<(), Fault> {
+    // Agents may omit it, but a different value means an answer to another request.
     match fields.get(field) {
         None => Ok(()),
         Some(Value::String(found)) if found == expected => Ok(()),
@@ -148,9 +149,9 @@ pub(super) fn envelope(context: AnswerContext<'_>) -> Map<String, Value> {
     document
 }
 
-/// Validates a document and converts it into an artifact. Unresolved evidence is accepted: it is a claim of the agent that the
-/// evaluator assesses.
+/// Validates a document and converts it into an artifact.
 pub(super) fn artifact(document: Map<String, Value>) -> Result<Case, Fault> {
+    // Unresolved evidence is accepted: it is a claim of the agent that the evaluator assesses.
     let document = Value::Object(document);
     // Fields that were set aside are one level deeper than in the answer.
     if depth(&document) > MAX_DEPTH {

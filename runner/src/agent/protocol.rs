@@ -1,4 +1,4 @@
-//! The protocols by name. Each is implemented in a file of its own.
+//! The protocols by name, their common interface and options. Each is implemented in a file of its own.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -172,8 +172,9 @@ impl AgentOptions {
         fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 
-    /// Returns the tools for a case. Its own tools replace the configured ones.
+    /// Returns the tools for a case.
     fn tools(&self, input: &Input) -> Option<Value> {
+        // The tools of a case replace the configured ones.
         input.extra.get("tools").cloned().or_else(|| self.tools.clone().map(Value::Array))
     }
 }

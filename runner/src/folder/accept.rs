@@ -1,4 +1,4 @@
-//! Accepting a new run as the baseline.
+//! Accepts a new run as the baseline: checks that it is complete and valid, and copies it to the other side.
 
 use std::collections::BTreeMap;
 
@@ -105,8 +105,9 @@ fn latest_group(runs: &Utf8Path) -> Result<Option<RunId>, AcceptError> {
 }
 
 impl Candidate {
-    /// Makes the copy a run of this group. The group has no planned number of repeats any more.
+    /// Makes the copy a run of this group.
     fn append_to(&mut self, group: &RunId) {
+        // The group has no planned number of repeats any more.
         self.run.group_id = Some(group.clone());
         (self.run.repeat, self.run.repeats) = (None, None);
     }
@@ -200,10 +201,11 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
     Ok(Candidate { reader, _lock: lock, unresolved, run, target })
 }
 
-/// Rejects a run that violates the contract. Returns the number of unresolved evidence refs, which do not prevent acceptance. The
-/// evaluation of an earlier comparison is not copied, and therefore not checked.
+/// Rejects a run that violates the contract. Returns the number of unresolved evidence refs, which do not prevent
+/// acceptance.
 fn check_contract(folder: &Utf8Path) -> Result<usize, AcceptError> {
     let mut findings = validate_path(folder)?.findings;
+    // The evaluation of an earlier comparison is not copied, and therefore not checked.
     findings.retain(|finding| finding.file.file_name() != Some(EVALUATION_FILE));
     let (unresolved, broken): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| finding.code == Code::EvidenceUnresolved);
@@ -257,7 +259,7 @@ fn stage(candidate: &Candidate, labels: Option<&CaseLabels>) -> Result<StagedFol
 /// Publishes all copies of a group. Where one fails, withdraws those already published.
 fn publish(copies: &[StagedFolder]) -> Result<(), AcceptError> {
     for index in 0..copies.len() {
-        if let Err(error) = copies[index].publish() {
+        if let Err(error) = copies[index].place() {
             for published in &copies[..index] {
                 // `error` is reported. A copy that cannot be withdrawn is completed by the next call.
                 let _ = published.withdraw();

@@ -133,9 +133,9 @@ pub(crate) fn changes(started: &Run, now: &Run) -> Changes {
     Changes(found)
 }
 
-/// Compares the settings of two shards of one run. Each shard has its own cases, but the cases of the whole run and the commit
-/// must be equal.
+/// Compares the settings of two shards of one run.
 pub(crate) fn differing_settings(one: &Run, other: &Run) -> Changes {
+    // Each shard has its own cases, but the cases of the whole run and the commit must be equal.
     let (mut one, mut other) = (fields(one), fields(other));
     let mut found = Vec::new();
     let all = ["version", "cases_digest", "shard", "group_id", "repeat", "repeats", "deterministic"];
@@ -187,10 +187,9 @@ fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<Change
 }
 
 /// Returns the path from the folder `from` to `target`. Both must be absolute and free of `..`.
-///
-/// Returns only the file name if the two have no common folder below the root: the relative path would otherwise contain the
-/// complete path of `target` on this machine.
 pub(crate) fn relative(target: &Utf8Path, from: &Utf8Path) -> String {
+    // Without a common folder below the root, the relative path would contain the complete path of `target` on this
+    // machine.
     let shared = target.components().zip(from.components()).take_while(|(a, b)| a == b).map(|(a, _)| a);
     let has_name = |component: &Utf8Component| matches!(component, Utf8Component::Normal(_));
     let (shared, names) = shared.fold((0, 0), |(all, names), part| (all + 1, names + usize::from(has_name(&part))));

@@ -98,8 +98,9 @@ pub(crate) fn counts_of(artifact: &Case) -> Counts {
     Counts { answered: 1 - failed, failed, retried, attempts, skipped, ..Counts::default() }
 }
 
-/// Reports whether the case was skipped because the agent looked down. It then counts as missing.
+/// Reports whether the case was skipped because the agent looked down.
 pub(crate) fn was_skipped(artifact: &Case) -> bool {
+    // Such a case counts as missing: the agent was never asked.
     let Outcome::RunnerError(failure) = &artifact.outcome else { return false };
     failure.error_name.as_deref() == Some(Reason::NotRun.name())
 }

@@ -113,8 +113,9 @@ impl ClientSetup {
     }
 }
 
-/// Installs the TLS provider of the process. An error means that the embedding program installed one already, which is fine.
+/// Installs the TLS provider of the process.
 fn install_tls_provider() {
+    // An error means that the embedding program installed one already, which is fine.
     static INSTALLED: OnceLock<()> = OnceLock::new();
     INSTALLED.get_or_init(|| {
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -136,8 +137,9 @@ impl Proxy {
         Some(Self { credentials: basic.map(credentials).unwrap_or_default() })
     }
 
-    /// Returns every text that could reveal the credentials. A proxy may echo them in an error page.
+    /// Returns every text that could reveal the credentials.
     pub(super) fn credentials(&self) -> &[Secret] {
+        // A proxy may echo them in an error page.
         &self.credentials
     }
 }

@@ -53,8 +53,9 @@ fn proxy_fault(error: &reqwest::Error) -> Option<Fault> {
     Some(Fault::new(Reason::ProxyFailed, message))
 }
 
-/// Returns the text of the client's tunnel error without its prefix. The type of the error is private.
+/// Returns the text of the client's tunnel error without its prefix.
 fn tunnel_error(error: &reqwest::Error) -> Option<String> {
+    // By its text, because the type of the error is private.
     let mut causes = std::iter::successors(error.source(), |error| (*error).source());
     causes.find_map(|cause| cause.to_string().strip_prefix("tunnel error: ").map(str::to_owned))
 }

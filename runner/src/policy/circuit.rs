@@ -41,8 +41,8 @@ impl CircuitBreaker {
 }
 
 /// Reports whether a failure means that no agent is reachable: no connection, no response, or a gateway without a backend.
-/// An agent that rejects requests, limits the rate or sends invalid answers is up.
 fn looks_down(class: FailureClass, status: Option<u16>) -> bool {
+    // An agent that rejects requests, limits the rate or sends invalid answers is up.
     match class {
         FailureClass::NetworkError | FailureClass::Timeout => true,
         FailureClass::HttpError => matches!(status, Some(502..=504)),

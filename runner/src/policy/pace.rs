@@ -1,4 +1,4 @@
-//! The pace of a run: cases in flight ([`super::concurrency`]) and requests per second ([`self`]).
+//! The pace of a run: cases in flight ([`super::concurrency`]) and requests per second ([`Rate`]).
 //!
 //! The two rules are pure. This module shares them between all cases of a run.
 
@@ -52,8 +52,9 @@ impl Pace {
     }
 }
 
-/// Locks a rule. Neither rule can panic half-way through an update, so a poisoned lock still guards a valid state.
+/// Locks a rule.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // Neither rule can panic half-way through an update, so a poisoned lock still guards a valid state.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! The retry policy: decides whether and when a failed attempt is retried. Pure: the case runner does the waiting.
+//! The retry policy: decides whether and when a failed attempt is retried. The retry budget of a run is here too. Pure: the case runner does the waiting.
 
 use std::fmt;
 use std::str::FromStr;
@@ -65,9 +65,7 @@ pub(crate) enum Decision {
 impl RetryPolicy {
     /// Decides whether a failed attempt is retried. `fraction` is random, at least 0 and less than 1.
     ///
-    /// The wait is a random part of the doubled base ("full jitter": AWS Architecture Blog, "Exponential Backoff And
-    /// Jitter", 2015), so that cases that failed at the same time are not retried at the same time. It is never shorter
-    /// than the wait that the agent requested, up to the cap on that.
+    /// It is never shorter than the wait that the agent requested, up to the cap on that.
     ///
     /// The decision ignores the retry budget of the run. The caller takes a token from it after a [`Decision::Retry`].
     pub(crate) fn decide(&self, failed: &FailedAttempt, fraction: f64) -> Decision {
@@ -82,6 +80,8 @@ impl RetryPolicy {
         let doublings = failed.attempt.saturating_sub(1).min(31);
         let longest = self.base.saturating_mul(1 << doublings).min(self.cap);
         let requested = failed.retry_after.unwrap_or_default().min(self.retry_after_cap);
+        // "Full jitter" (AWS Architecture Blog, "Exponential Backoff And Jitter", 2015): cases that failed at the same time
+        // are not retried at the same time.
         Decision::Retry(longest.mul_f64(fraction.clamp(0.0, 1.0)).max(requested))
     }
 

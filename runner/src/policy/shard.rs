@@ -1,4 +1,4 @@
-//! Shards: which cases of a run belong to which machine. `shard_detection` reads the shard number from the environment.
+//! Shards: which cases of a run belong to which machine. The shard number is an option, or comes from the variables of a CI system.
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -85,9 +85,9 @@ impl AttemptRecorder {
         }
     }
 
-    /// Parses a body as an answer, with secrets masked. They are masked inside the JSON value, so that the result is valid
-    /// JSON no matter which characters a secret contains.
+    /// Parses a body as an answer, with secrets masked.
     fn read_answer(&self, bytes: &[u8], context: AnswerContext<'_>) -> Result<(Case, Applied), Fault> {
+        // Masked inside the JSON value, so that the result is valid JSON no matter which characters a secret contains.
         let mut applied = Applied::default();
         let masked = serde_json::from_slice(bytes).ok().and_then(|mut value: Value| {
             self.redactor.json(&mut value, &mut applied);
@@ -174,8 +174,9 @@ pub(crate) fn artifact(
     }
 }
 
-/// Rejects a body with duplicate keys. Their meaning is undefined (RFC 8259, section 4).
+/// Rejects a body with duplicate keys.
 pub(super) fn reject_duplicate_keys(bytes: &[u8]) -> Result<(), Fault> {
+    // Their meaning is undefined (RFC 8259, section 4), so either value could be the one that the agent meant.
     let DuplicateKeys { listed, omitted } = duplicate_keys(&String::from_utf8_lossy(bytes));
     if listed.is_empty() {
         return Ok(());
@@ -195,8 +196,9 @@ pub(super) fn reject_duplicate_keys(bytes: &[u8]) -> Result<(), Fault> {
 pub(crate) const SKIPPED: FailureNote =
     FailureNote { class: Reason::NotRun.class(), name: Reason::NotRun.name(), status: None };
 
-/// Returns the artifact of a skipped case. The contract counts attempts from 1, so `attempt` is 1 although `attempts` is empty.
+/// Returns the artifact of a skipped case.
 pub(crate) fn skipped_case(recorder: &AttemptRecorder, case_id: CaseId, consecutive: NonZeroU32) -> Case {
+    // The contract counts attempts from 1, so `attempt` is 1 although `attempts` is empty.
     let failures = if consecutive.get() == 1 { "failure" } else { "consecutive failures" };
     let failure = RunnerFailure {
         class: SKIPPED.class,

@@ -79,8 +79,9 @@ impl AttemptRecorder {
         Ok(RecordedFailure { document, failed, note })
     }
 
-    /// Returns the violations as fields of the failure. They quote the agent, so secrets are masked in them.
+    /// Returns the violations as fields of the failure.
     fn violations(&self, fault: &Fault, applied: &mut Applied) -> Extra {
+        // They quote the agent, so secrets are masked in them.
         let mut fields = Extra::new();
         if fault.violations.is_empty() {
             return fields;

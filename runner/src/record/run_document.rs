@@ -1,4 +1,4 @@
-//! `run.json`: the document before the first request, after a resume, and after the last request.
+//! `run.json` with the selected cases and their digests: the document before the first request, after a resume, and after the last request.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -100,9 +100,9 @@ fn agent_fields(settings: &Settings, redactor: &Redactor) -> Extra {
     extra
 }
 
-/// Returns the phase time-outs, which apply to servers only. Resolve rules are not recorded, because name resolution is not
-/// recorded either.
+/// Returns the phase time-outs, which apply to servers only.
 fn phases(settings: &Settings) -> Extra {
+    // Resolve rules are not recorded, because name resolution is not recorded either.
     let Target::Http(_) = &settings.target else { return Extra::new() };
     let PhaseTimeouts { connect, first_byte, idle } = settings.phases;
     let mut phases = Extra::new();
@@ -202,9 +202,10 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Returns the digest of a case's id and input. The order of keys in the cases file does not matter.
+/// Returns the digest of a case's id and input.
 pub(crate) fn case_digest(case: &CaseSpec) -> Sha256Digest {
     // JSON values and strings always serialise.
+    // Sorted: two cases files that differ only in the order of keys are the same cases.
     let input = serde_json::to_value(&case.input).unwrap_or_default();
     Sha256Digest::from_bytes(format!("{}\n{}", case.id, sorted(input)).as_bytes())
 }

@@ -109,11 +109,10 @@ fn close(scheduler: &mut Scheduler<'_>, document: Run, start: Moment, earlier: D
 }
 
 /// Creates the async runtime. Recording happens on blocking threads, so one worker is enough for many requests in flight.
-///
-/// With a second worker, a request that is passed to a connection at the moment when the connection closes can be lost: it then
-/// waits for its whole time-out, because the channel between the two (tokio's `mpsc`) keeps a value that is sent while its receiver
-/// is dropped on another thread.
 fn runtime() -> Result<Runtime, RunError> {
+    // With a second worker, a request that is passed to a connection at the moment when the connection closes can be lost:
+    // it then waits for its whole time-out, because the channel between the two (tokio's `mpsc`) keeps a value that is sent
+    // while its receiver is dropped on another thread.
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .thread_name("counterproof-runner")
@@ -146,10 +145,9 @@ fn redactor(settings: &Settings, transport: &Transport) -> Result<Redactor, Clie
 }
 
 /// Rejects ids that contain a secret, because file names cannot be masked.
-///
-/// Only configured secrets count. Header values are treated as secrets elsewhere, but many are not, and an id may
-/// legitimately contain one.
 fn reject_secret_names(settings: &Settings, cases: &[CaseSpec]) -> Result<(), RunError> {
+    // Only configured secrets count. Header values are treated as secrets elsewhere, but many are not, and an id may
+    // legitimately contain one.
     let contains_secret = |name: &str| {
         let mut values = settings.secrets.iter().map(Secret::expose).filter(|value| !value.is_empty());
         values.any(|value| name.contains(value))

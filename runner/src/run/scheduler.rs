@@ -109,6 +109,7 @@ impl<'run> Scheduler<'run> {
 
     /// Returns how many cases may be in flight.
     fn concurrency(&self) -> usize {
+        // Skipped cases wait only for the disk, so the limit of requests does not apply to them.
         match self.circuit.open_after() {
             Some(_) => CONCURRENT_SKIPS,
             None => self.case_runner.pace.limit().get(),
@@ -206,9 +207,9 @@ impl<'run> Scheduler<'run> {
         self.forward(RunEvent::now(&*self.case_runner.clock, kind));
     }
 
-    /// Forwards an event to the reporter. Events of concurrent cases can arrive out of order, and the reported time must not
-    /// decrease.
+    /// Forwards an event to the reporter.
     fn forward(&mut self, event: RunEvent) {
+        // Events of concurrent cases can arrive out of order, and the reported time must not decrease.
         self.latest = self.latest.max(event.elapsed);
         self.reporter.report(&RunEvent { elapsed: self.latest, ..event });
     }

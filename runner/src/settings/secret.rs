@@ -1,4 +1,4 @@
-//! Configured text that must not appear in any output. `counterproof-redaction` finds it in other text.
+//! Secrets and request headers: configured text that must not appear in any output. `counterproof-redaction` finds it in other text.
 
 use std::env::VarError;
 use std::fmt;

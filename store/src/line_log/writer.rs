@@ -1,4 +1,4 @@
-//! Appends lines to a log, one process at a time.
+//! Appends lines to a log, one process at a time, after a repair of a torn last line.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};

@@ -89,10 +89,11 @@ pub struct Latest {
     pub skipped: Vec<ReadError>,
 }
 
-/// Removes the runs without answers that are newer than every run with one, and returns them. A group of repeats stays if
-/// one of them has answers. Runs are sorted by age, oldest first. Removes none if no run has answers.
+/// Removes the runs without answers that are newer than every run with one, and returns them. Runs are sorted by age,
+/// oldest first. Removes none if no run has answers.
 fn split_off_unanswered(runs: &mut Vec<RunReader>) -> Vec<RunReader> {
     let Some(answered) = runs.iter().rfind(|run| run.has_answers()) else { return Vec::new() };
+    // A group of repeats stays if one of them has answers.
     let group = answered.run.group();
     let newest = runs.iter().rposition(|run| run.run.group() == group);
     newest.map_or_else(Vec::new, |newest| runs.split_off(newest + 1))
@@ -257,6 +258,7 @@ impl RunReader {
             Err(error) if error.is_missing() => return Ok(None),
             Err(error) => return Err(error),
         };
+        // A case can have the id `labels`, so the schema version decides.
         if document.get("schema_version").and_then(Value::as_str) != Some(Kind::Labels.schema_version()) {
             return Ok(None);
         }

@@ -1,4 +1,5 @@
-//! The lock of a run folder, and the reopening of the folder of an interrupted process. Which cases are missing is not decided here.
+//! The lock of a run folder, and the reopening of the folder of an interrupted process. Which cases are missing is not
+//! decided here.
 
 use std::io;
 use std::sync::PoisonError;

@@ -1,4 +1,4 @@
-//! A run folder under construction.
+//! A run folder under construction: its documents, artifacts and assets, in place or staged next to it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -257,13 +257,13 @@ struct LargePayload {
     summary: String,
 }
 
-/// Returns the asset of a payload above the limit. The limit applies to the compact form, so the indentation of the asset does not
-/// decide.
+/// Returns the asset of a payload above the limit.
 fn large_payload(payload: &Content, limit: usize) -> Option<LargePayload> {
     let json = match payload {
         Content::Text(text) => serde_json::Value::from(text.as_str()),
         Content::Json(object) => serde_json::Value::Object(object.clone()),
     };
+    // The limit applies to the compact form, so the indentation of the asset does not decide.
     let compact = json.to_string();
     if compact.len() <= limit {
         return None;
@@ -310,7 +310,7 @@ impl StagedRun {
         // Releases the lock before the folder is renamed.
         drop(writer);
         let target = staged.target().to_owned();
-        match staged.publish() {
+        match staged.place() {
             Ok(()) => Ok(target),
             // An error after the rename also leaves a folder with the final name. Only if the temporary folder still exists
             // does the final one belong to another process.

@@ -1,4 +1,4 @@
-//! A file under construction that is renamed into place.
+//! Writes single files: under a temporary name in the same folder, which is then renamed.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Read, Write};
@@ -161,9 +161,9 @@ fn without_temporary_name(error: io::Error) -> io::Error {
     text.split_once(" at path ").map_or(error, |(cause, _path)| io::Error::new(kind, cause.to_owned()))
 }
 
-/// Renames a temporary file to `path`. The content is synced before the rename, otherwise a power loss could leave the
-/// name with an empty file.
+/// Renames a temporary file to `path`.
 pub(super) fn persist(temporary: NamedTempFile, path: &Utf8Path, durability: Durability) -> Result<(), WriteError> {
+    // Before the rename, otherwise a power loss could leave the name with an empty file.
     if durability == Durability::Synced {
         temporary.as_file().sync_all().map_err(WriteError::at(path))?;
     }

@@ -1,4 +1,4 @@
-//! Functions that create, rename and sync folders.
+//! Creates, renames and syncs folders, and creates files and folders that only their owner may read.
 
 #[cfg(unix)]
 use std::fs::File;

@@ -119,8 +119,13 @@ impl StagedFolder {
         &self.target
     }
 
-    /// Gives the folder its name, and syncs the parent.
-    pub fn publish(&self) -> Result<(), WriteError> {
+    /// Gives the folder its name, syncs the parent, and removes the version that it replaced.
+    pub fn publish(self) -> Result<(), WriteError> {
+        self.place()
+    }
+
+    /// Gives the folder its name as [`StagedFolder::publish`] does, and keeps its lock: a new folder can be withdrawn.
+    pub fn place(&self) -> Result<(), WriteError> {
         match &self.publication {
             Publication::New => rename_folder(&self.path, &self.target)?,
             Publication::Exchange { own } => {
@@ -135,7 +140,7 @@ impl StagedFolder {
         sync(parent_of(&self.target))
     }
 
-    /// Takes back a new folder that was published: renames it to its temporary path.
+    /// Takes back a new folder that was placed: renames it to its temporary path.
     pub fn withdraw(&self) -> Result<(), WriteError> {
         rename_folder(&self.target, &self.path)?;
         sync(parent_of(&self.target))
@@ -143,6 +148,7 @@ impl StagedFolder {
 
     fn exchange_folders(&self) -> Result<(), WriteError> {
         let Ok(old) = self.target.metadata() else { return rename_folder(&self.path, &self.target) };
+        // A folder that is replaced keeps its mode: a report may be shared with a group, for example.
         fs::set_permissions(&self.path, old.permissions()).map_err(WriteError::at(&self.path))?;
         let aside = Names::next_to(&self.target).map_or_else(|| self.target.clone(), |names| names.aside);
         exchange(&self.path, &self.target, &aside)
@@ -173,6 +179,7 @@ impl StagedFolder {
         let Ok(names) = names_in(&self.path) else { return Ok(()) };
         for name in names.iter().filter(|name| !own.contains(name) && !name.starts_with(TEMPORARY_PREFIX)) {
             let to = self.target.join(name);
+            // An entry with the same name in the new version wins: it is newer.
             if to.symlink_metadata().is_err() {
                 rename_folder(&self.path.join(name), &to)?;
             }
@@ -180,8 +187,9 @@ impl StagedFolder {
         Ok(())
     }
 
-    /// Completes or removes what a killed process has left. The caller holds the locks, so the process is dead.
+    /// Completes or removes what a killed process has left.
     fn recover(&self, aside: &Utf8Path) -> Result<(), WriteError> {
+        // The caller holds the locks, so the process that left this is dead.
         let own = match &self.publication {
             Publication::New => return Ok(()),
             Publication::Exchange { own } => {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use counterproof_store::write::{self, Durability, TEMPORARY_PREFIX};
+use counterproof_store::write::TEMPORARY_PREFIX;
 use counterproof_tests::{Agent, Finished, Reply, Sandbox, files_below, minimal_answer};
 use insta::assert_snapshot;
 use proptest::prelude::*;

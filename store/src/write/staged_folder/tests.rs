@@ -53,7 +53,7 @@ fn a_published_folder_stays_and_can_be_withdrawn() {
     let parent = Parent::new();
     let staged = StagedFolder::new(&parent.target(), "test").unwrap();
     write(&staged.path().join("a"), b"a", Durability::Cached).unwrap();
-    staged.publish().unwrap();
+    staged.place().unwrap();
     assert!(parent.target().join("a").is_file() && !staged.path().exists());
     staged.withdraw().unwrap();
     assert!(!parent.target().exists());
@@ -67,7 +67,6 @@ fn a_target_with_content_is_not_replaced() {
     let staged = StagedFolder::new(&parent.target(), "test").unwrap();
     fs::create_dir_all(parent.target().join("theirs")).unwrap();
     assert!(staged.publish().is_err());
-    drop(staged);
     assert!(parent.target().join("theirs").is_dir() && parent.entries() == 1);
 }
 
