@@ -28,12 +28,11 @@
 mod check;
 mod conformance_run;
 pub mod report;
-mod result;
 mod subject;
 mod trial;
 mod vectors;
 
 pub use conformance_run::{ConformanceRun, GoldenMode, RunError};
-pub use result::{VectorResult, VectorStatus};
+pub use conformance_run::{VectorResult, VectorStatus};
 pub use subject::{Subject, SubjectKind};
 pub use vectors::{Vectors, VectorsError};

@@ -4,7 +4,7 @@
 use similar::{ChangeTag, TextDiff};
 
 use super::golden::{Golden, GoldenFile, GoldenText};
-use super::ledger::{self, LedgerEvent};
+use super::golden::{self, LedgerEvent};
 
 /// The most changed lines to include in a message.
 const MAX_LINES: usize = 12;
@@ -45,7 +45,7 @@ fn compare_files(path: &str, expected: &GoldenFile, found: &GoldenFile) -> Vec<S
     let (GoldenFile::Contents(expected), GoldenFile::Contents(found)) = (expected, found) else {
         return vec![format!("artifact `{path}`: expected {expected:?}, found {found:?}")];
     };
-    let ledger = |text: &GoldenText| text.text().as_deref().and_then(ledger::parse);
+    let ledger = |text: &GoldenText| text.text().as_deref().and_then(golden::parse);
     let mut differences = match (ledger(expected), ledger(found)) {
         (Some(Ok(expected)), Some(Ok(found))) => compare_events(&expected, &found),
         (Some(_), Some(Err(error))) => vec![format!("malformed: {error}")],

@@ -3,9 +3,8 @@
 mod compare;
 mod expectations;
 mod golden;
-mod ledger;
 
 pub(crate) use compare::compare;
 pub(crate) use expectations::check_expectations;
 pub(crate) use golden::Golden;
-pub(crate) use ledger::check_ledgers;
+pub(crate) use golden::check_ledgers;

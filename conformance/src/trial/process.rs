@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 
-use super::error::ProcessError;
+use super::execution::ProcessError;
 use crate::vectors::Signal;
 use counterproof_safe_run::Cancellation;
 

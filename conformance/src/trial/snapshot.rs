@@ -12,7 +12,7 @@ use flate2::read::GzDecoder;
 use walkdir::WalkDir;
 use zip::ZipArchive;
 
-use super::error::SnapshotError;
+use super::execution::SnapshotError;
 
 /// The content of a folder, by relative path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use camino::Utf8Path;
 use counterproof_store::read_file;
 use jiff::Timestamp;
+use memchr::{memchr_iter, memmem};
 
-use super::assemble::assemble;
-use super::error::{ErrorAtLine, ReadError};
-use super::event::EndDetails;
-use super::{json_lines, log};
+use crate::capture::Stream;
+use crate::record::{ledger_text, section_header, BASE64_PREFIX, LEDGER_BEGIN, LEDGER_END};
+use super::error::{ErrorAtLine, LineError, ReadError};
+use super::json_lines;
 
 /// The content of a log or of a file of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +64,160 @@ impl ParsedRecord {
         if bytes.starts_with(b"{") {
             assemble(RecordFormat::JsonLines, json_lines::parse(bytes)?)
         } else {
-            log::parse(bytes)
+            parse(bytes)
+        }
+    }
+}
+
+/// Parses a whole log.
+pub(super) fn parse(log: &[u8]) -> Result<ParsedRecord, ErrorAtLine> {
+    // The command's output has a prefix on each line of the ledger, so it cannot imitate the last marker.
+    let begin = memmem::rfind(log, LEDGER_BEGIN).ok_or_else(|| (lines(log).count().max(1), LineError::NoLedger))?;
+    let (sections, ledger) = (&log[..=begin], &log[begin + LEDGER_BEGIN.len()..]);
+    let marker_line = memchr_iter(b'\n', sections).count() + 1;
+    let record = assemble(RecordFormat::Log, parse_ledger(ledger, marker_line)?)?;
+    compare_sections(sections, &record)?;
+    Ok(record)
+}
+
+/// Splits a text into lines, each with its newline.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n')
+}
+
+/// Parses the events of the ledger, which begins after the line `marker_line`.
+fn parse_ledger(ledger: &[u8], marker_line: usize) -> Result<Vec<ParsedEvent>, ErrorAtLine> {
+    let mut events = Vec::new();
+    let mut lines = (marker_line + 1..).zip(lines(ledger));
+    while let Some((line, text)) = lines.next() {
+        if text == LEDGER_END {
+            return lines.next().map_or(Ok(events), |(line, _)| Err((line, LineError::TrailingText)));
+        }
+        events.push(parse_event(line, text).map_err(|error| (line, error))?);
+    }
+    Err((marker_line + events.len(), LineError::NoExit))
+}
+
+fn parse_event(line: usize, text: &[u8]) -> Result<ParsedEvent, LineError> {
+    let text = text.strip_suffix(b"\n").and_then(|text| str::from_utf8(text).ok()).ok_or(LineError::NotAnEvent)?;
+    let (seq, origin, text) = split_event(text).ok_or(LineError::NotAnEvent)?;
+    let encoded = text.strip_prefix(BASE64_PREFIX).filter(|_| origin != Origin::Meta);
+    if encoded.is_some_and(|encoded| STANDARD.decode(encoded).is_err()) {
+        return Err(LineError::Base64);
+    }
+    let (text, end) = (text.to_owned(), EndDetails::default());
+    Ok(ParsedEvent { line, seq, origin, text, started_at: None, at: None, end })
+}
+
+/// Splits `[SEQ=<number>][<stream>] <text>`.
+fn split_event(text: &str) -> Option<(u64, Origin, &str)> {
+    let (seq, rest) = text.strip_prefix("[SEQ=")?.split_once("][")?;
+    let (origin, text) = rest.split_once("] ")?;
+    Some((seq.parse().ok()?, Origin::parse(origin)?, text))
+}
+
+/// Checks that the sections have exactly the lines of the ledger.
+fn compare_sections(sections: &[u8], record: &ParsedRecord) -> Result<(), ErrorAtLine> {
+    let mut lines = (1..).zip(lines(sections));
+    let mut last = 1;
+    let mut expect = |matches: &dyn Fn(&[u8]) -> bool| {
+        let (line, text) = lines.next().unwrap_or((last + 1, b""));
+        last = line;
+        if matches(text) { Ok(()) } else { Err((line, LineError::SectionMismatch)) }
+    };
+    for (stream, expected) in [(Stream::Stdout, &record.stdout), (Stream::Stderr, &record.stderr)] {
+        expect(&|text| text == section_header(stream))?;
+        for expected in expected {
+            expect(&|text| {
+                let text = text.strip_suffix(b"\n").unwrap_or(text);
+                // The ledger drops the carriage return of CRLF, but keeps one at the very end of a stream.
+                let without_cr = text.strip_suffix(b"\r");
+                ledger_text(text) == *expected || without_cr.is_some_and(|text| ledger_text(text) == *expected)
+            })?;
+        }
+        expect(&|text| text == b"\n")?;
+    }
+    lines.next().map_or(Ok(()), |(line, _)| Err((line, LineError::SectionMismatch)))
+}
+
+/// Checks the order of the events and collects them into a record.
+pub(super) fn assemble(format: RecordFormat, events: Vec<ParsedEvent>) -> Result<ParsedRecord, ErrorAtLine> {
+    for (expected, event) in (1..).zip(&events) {
+        if event.seq != expected {
+            return Err((event.line, LineError::SequenceNumber { expected, found: event.seq }));
+        }
+    }
+    let (first, last) = (events.first(), events.last());
+    let command = first.and_then(|event| meta_text(event, START_PREFIX)?.strip_suffix('"'));
+    let command = command.ok_or((first.map_or(1, |event| event.line), LineError::NoStart))?.to_owned();
+    let exit_code = last.and_then(|event| meta_text(event, EXIT_PREFIX)?.parse().ok());
+    let exit_code = exit_code.ok_or((last.map_or(1, |event| event.line), LineError::NoExit))?;
+    let times = first.and_then(|event| event.started_at).zip(last.and_then(|event| event.at));
+    let end = last.map(|event| event.end).unwrap_or_default();
+    let (stdout, stderr, notes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut record = ParsedRecord { format, command, times, exit_code, end, stdout, stderr, notes };
+    // There is at least one event here: without one, the start would be missing.
+    let before_exit = events.len() - 1;
+    for event in events.into_iter().take(before_exit).skip(1) {
+        match event.origin {
+            Origin::Stdout => record.stdout.push(event.text),
+            Origin::Stderr => record.stderr.push(event.text),
+            Origin::Meta => record.notes.push(event.text),
+        }
+    }
+    Ok(record)
+}
+
+/// Returns the text after `prefix` if this is a META event with the prefix.
+fn meta_text<'a>(event: &'a ParsedEvent, prefix: &str) -> Option<&'a str> {
+    event.text.strip_prefix(prefix).filter(|_| event.origin == Origin::Meta)
+}
+
+/// The text of the first event begins with this.
+pub(super) const START_PREFIX: &str = "safe-run start: cmd=\"";
+
+/// The text of the last event begins with this.
+pub(super) const EXIT_PREFIX: &str = "safe-run exit: code=";
+
+/// What the last event of a file of events states besides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EndDetails {
+    /// The signal that killed the command.
+    pub signal: Option<i32>,
+    /// The signal that safe-run received and forwarded.
+    pub aborted_by: Option<i32>,
+    /// Number of processes that the command left behind; `None` if it left none.
+    pub left_behind: Option<u32>,
+}
+
+/// An event and the line of the file in which it was found.
+#[derive(Debug)]
+pub(super) struct ParsedEvent {
+    pub(super) line: usize,
+    pub(super) seq: u64,
+    pub(super) origin: Origin,
+    /// The text as the ledger has it.
+    pub(super) text: String,
+    pub(super) started_at: Option<Timestamp>,
+    pub(super) at: Option<Duration>,
+    pub(super) end: EndDetails,
+}
+
+/// Where the text of an event comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    Stdout,
+    Stderr,
+    Meta,
+}
+
+impl Origin {
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        match name {
+            "STDOUT" => Some(Origin::Stdout),
+            "STDERR" => Some(Origin::Stderr),
+            "META" => Some(Origin::Meta),
+            _ => None,
         }
     }
 }

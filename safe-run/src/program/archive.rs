@@ -1,15 +1,20 @@
 //! `safe-run archive`: packs a folder into one file, and never overwrites a file.
 
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write, Write as _};
+use std::path::{Path, PathBuf};
 
+use bzip2::write::BzEncoder;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{AtomicFile, Durability, WriteError, remove_leftovers_next_to};
+use counterproof_store::write::{remove_leftovers_next_to, AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
+use flate2::write::GzEncoder;
+use walkdir::WalkDir;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
 
-use super::archive_format::{self, ArchiveFormat};
-use super::arguments::Archive;
-use super::console::{print, report};
-use super::exit_code;
+use super::dispatch::{print, report};
+use super::dispatch;
+use super::parse_arguments::Archive;
 
 /// The exit code if the destination exists and `--no-clobber` is set.
 const DESTINATION_EXISTS: i32 = 40;
@@ -39,11 +44,11 @@ pub(super) fn run(archive: &Archive) -> i32 {
     let source = archive.source.display();
     if !archive.source.exists() {
         report(format_args!("ERROR: Source path does not exist: {source}"));
-        return exit_code::USAGE;
+        return dispatch::USAGE;
     }
     if !archive.source.is_dir() {
         report(format_args!("ERROR: Source path is not a directory: {source}"));
-        return exit_code::USAGE;
+        return dispatch::USAGE;
     }
     let destination = archive.destination.display();
     let Some((stem, format)) = ArchiveFormat::from_path(&archive.destination) else {
@@ -78,7 +83,141 @@ fn write(archive: &Archive, stem: &str, format: ArchiveFormat) -> Result<Option<
     let own_folder = destination.parent().map(|folder| PathBuf::from(folder.as_std_path()));
     remove_leftovers_next_to(destination);
     let mut file = AtomicFile::create(destination)?;
-    archive_format::pack(&archive.source, format, own_folder.as_deref(), &mut file)?;
+    pack(&archive.source, format, own_folder.as_deref(), &mut file)?;
     file.flush()?;
     Ok(file.commit_new(names, Durability::Synced)?)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ArchiveFormat {
+    TarGz,
+    TarBz2,
+    Zip,
+}
+
+const EXTENSIONS: [(&str, ArchiveFormat); 5] = [
+    (".tar.gz", ArchiveFormat::TarGz),
+    (".tgz", ArchiveFormat::TarGz),
+    (".tar.bz2", ArchiveFormat::TarBz2),
+    (".tbz2", ArchiveFormat::TarBz2),
+    (".zip", ArchiveFormat::Zip),
+];
+
+impl ArchiveFormat {
+    /// Returns the path without its extension, and the format of the extension, in upper or lower case.
+    pub(super) fn from_path(path: &Path) -> Option<(&str, Self)> {
+        let text = path.to_str()?;
+        let lower = text.to_ascii_lowercase();
+        let (extension, format) = EXTENSIONS.into_iter().find(|(extension, _)| lower.ends_with(extension))?;
+        Some((&text[..text.len() - extension.len()], format))
+    }
+}
+
+/// Writes a folder as an archive. Skips temporary files in `own_folder`, one of which is the archive itself.
+pub(super) fn pack(
+    source: &Path,
+    format: ArchiveFormat,
+    own_folder: Option<&Path>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    match format {
+        ArchiveFormat::TarGz => {
+            let mut encoder = GzEncoder::new(out, flate2::Compression::default());
+            tar(source, own_folder, &mut encoder)?;
+            encoder.finish().map(drop)
+        }
+        ArchiveFormat::TarBz2 => {
+            let mut encoder = BzEncoder::new(out, bzip2::Compression::default());
+            tar(source, own_folder, &mut encoder)?;
+            encoder.finish().map(drop)
+        }
+        ArchiveFormat::Zip => {
+            // The zip writer seeks back to fill in sizes, so it needs a file; `out` can only append.
+            let mut whole = zip(source, own_folder, tempfile::tempfile()?)?;
+            whole.rewind()?;
+            io::copy(&mut whole, out).map(drop)
+        }
+    }
+}
+
+/// Returns the entries below a folder with their relative paths. An entry other than a file, folder or link is an error, because the
+/// formats store no content for it.
+fn entries<'a>(
+    source: &'a Path,
+    own_folder: Option<&'a Path>,
+) -> impl Iterator<Item = io::Result<(walkdir::DirEntry, String)>> + 'a {
+    let own = own_folder.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    let own = own.and_then(|folder| folder.canonicalize().ok());
+    let walk = WalkDir::new(source).min_depth(1).sort_by_file_name().into_iter();
+    walk.filter_map(move |entry| {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => return Some(Err(error.into())),
+        };
+        let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX);
+        let is_own = is_temporary && entry.path().parent().and_then(|folder| folder.canonicalize().ok()) == own;
+        let relative = entry.path().strip_prefix(source).unwrap_or(entry.path()).to_string_lossy().into_owned();
+        let kind = entry.file_type();
+        if !(kind.is_file() || kind.is_dir() || kind.is_symlink()) {
+            let message = format!("cannot pack `{}`: it is a pipe, a socket or a device", entry.path().display());
+            return Some(Err(io::Error::other(message)));
+        }
+        (!is_own).then_some(Ok((entry, relative)))
+    })
+}
+
+fn tar(source: &Path, own_folder: Option<&Path>, out: &mut impl Write) -> io::Result<()> {
+    let mut archive = tar::Builder::new(out);
+    archive.follow_symlinks(false);
+    archive.append_dir("./", source)?;
+    for entry in entries(source, own_folder) {
+        let (entry, relative) = entry?;
+        archive.append_path_with_name(entry.path(), relative)?;
+    }
+    archive.finish()
+}
+
+fn zip(source: &Path, own_folder: Option<&Path>, out: File) -> io::Result<File> {
+    let mut archive = ZipWriter::new(out);
+    for entry in entries(source, own_folder) {
+        let (entry, relative) = entry?;
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        let options =
+            options.unix_permissions(permissions(&entry)?).large_file(entry.metadata()?.len() > u64::from(u32::MAX));
+        let kind = entry.file_type();
+        if kind.is_dir() {
+            archive.add_directory(relative, options)?;
+        } else if kind.is_symlink() {
+            archive.add_symlink(relative, std::fs::read_link(entry.path())?.to_string_lossy(), options)?;
+        } else {
+            archive.start_file(relative, options)?;
+            io::copy(&mut File::open(entry.path())?.take(u64::MAX), &mut archive)?;
+        }
+    }
+    Ok(archive.finish()?)
+}
+
+#[cfg(unix)]
+fn permissions(entry: &walkdir::DirEntry) -> io::Result<u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+    Ok(entry.metadata()?.permissions().mode() & 0o7777)
+}
+
+#[cfg(not(unix))]
+fn permissions(_entry: &walkdir::DirEntry) -> io::Result<u32> {
+    Ok(0o644)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_extension_selects_the_format() {
+        assert_eq!(ArchiveFormat::from_path(Path::new("a/b.tar.gz")), Some(("a/b", ArchiveFormat::TarGz)));
+        assert_eq!(ArchiveFormat::from_path(Path::new("B.TGZ")), Some(("B", ArchiveFormat::TarGz)));
+        assert_eq!(ArchiveFormat::from_path(Path::new("b.1.tbz2")), Some(("b.1", ArchiveFormat::TarBz2)));
+        assert_eq!(ArchiveFormat::from_path(Path::new("b.zip")), Some(("b", ArchiveFormat::Zip)));
+        assert_eq!(ArchiveFormat::from_path(Path::new("b.tar")), None);
+    }
 }

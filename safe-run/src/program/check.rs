@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::console::report;
+use super::dispatch::report;
 
 /// The exit code if the command does not exist.
 const NOT_FOUND: i32 = 2;

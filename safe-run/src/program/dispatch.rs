@@ -1,13 +1,16 @@
 //! Runs the subcommand that the arguments select.
 
 use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use super::arguments::Invocation;
-use super::console::{print, report};
+use counterproof_artifact::harmless;
+
+use crate::{report_file_size_limit, CONTRACT};
 use super::help::help;
-use super::{archive, check, exit_code, parse_arguments};
-use crate::{CONTRACT, report_file_size_limit};
+use super::parse_arguments::{self, Invocation};
+use super::{archive, check};
 
 /// Runs the program. The first argument is the program name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -24,11 +27,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         #[cfg(not(unix))]
         Ok(Invocation::Run(_)) => {
             report("safe-run: cannot run commands on this system: it has no process groups");
-            exit_code::SETUP
+            SETUP
         }
         Err(error) => {
             report(error);
-            exit_code::USAGE
+            USAGE
         }
     })
 }
@@ -40,4 +43,41 @@ fn version() -> String {
 /// Converts an exit code. Codes beyond eight bits, which Windows has, become a general failure.
 fn to_exit_code(code: i32) -> ExitCode {
     u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// The arguments are invalid.
+pub(super) const USAGE: i32 = 2;
+
+/// The command could not be prepared, or its output could not be written.
+pub(super) const SETUP: i32 = 125;
+
+/// The command exists and cannot be executed.
+#[cfg(unix)]
+pub(super) const NOT_EXECUTABLE: i32 = 126;
+
+/// The command does not exist.
+#[cfg(unix)]
+pub(super) const NOT_FOUND: i32 = 127;
+
+/// Prints a result to standard output and returns the exit code. A closed pipe is not an error; a full disk is.
+pub(super) fn print(text: &str) -> i32 {
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            report(output_error("standard output", &error));
+            SETUP
+        }
+        _ => 0,
+    }
+}
+
+/// Returns the message about a stream that could not be written.
+pub(super) fn output_error(stream: &str, error: &io::Error) -> String {
+    format!("safe-run: failed to write to {stream}: {error}")
+}
+
+/// Prints a message to standard error. Names and texts of others in it cannot steer a terminal.
+pub(super) fn report(line: impl Display) {
+    // There is no other place to report a failure of standard error.
+    let _ = writeln!(io::stderr(), "{}", harmless(&line.to_string()));
 }

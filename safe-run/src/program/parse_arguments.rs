@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use lexopt::{Arg, Parser};
 
-use super::arguments::{Archive, Invocation, Run};
-use super::usage_error::UsageError;
+use super::help::{ARCHIVE_OPTIONS, COMMON_OPTIONS, OptionHelp, RUN_OPTIONS};
 
 /// The longest time that an option accepts. A longer one could overflow when it is added to the clock.
 const MAX_DURATION: Duration = Duration::from_hours(366 * 24);
@@ -103,6 +102,85 @@ fn seconds(option: &'static str, value: &OsStr) -> Result<Duration, UsageError> 
     let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let duration = duration.filter(|duration| *duration < MAX_DURATION);
     duration.ok_or_else(|| UsageError::Seconds { option, value: value.to_string_lossy().into_owned() })
+}
+
+/// What the program does.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Invocation {
+    Help,
+    Version,
+    /// There are no arguments: print the version and where to find help.
+    Banner,
+    Run(Run),
+    Check(OsString),
+    Archive(Archive),
+}
+
+/// The arguments of `run`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) command: Vec<OsString>,
+    pub(super) events: Option<PathBuf>,
+    pub(super) terminal: bool,
+    pub(super) grace: Option<Duration>,
+    pub(super) drain: Option<Duration>,
+}
+
+/// The arguments of `archive`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Archive {
+    pub(super) no_clobber: bool,
+    pub(super) source: PathBuf,
+    pub(super) destination: PathBuf,
+}
+
+/// The least similarity (Jaro, 0 to 1) at which an option is suggested. clap uses the same limit.
+const MIN_SIMILARITY: f64 = 0.7;
+
+/// Invalid arguments. Conformance vectors pin the three `usage:` lines.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum UsageError {
+    /// `run` without a command.
+    #[error("usage: safe-run run <command> [args...]")]
+    Run,
+    /// `check` without a command, or with more than one.
+    #[error("usage: safe-run check <command>")]
+    Check,
+    /// `archive` without exactly two paths.
+    #[error("usage: safe-run archive [--no-clobber] <source> <destination>")]
+    Archive,
+    #[error("safe-run: unknown option `{option}`\n  hint: {hint}")]
+    UnknownOption { option: String, hint: String },
+    #[error("safe-run: invalid value `{value}` for `{option}`\n  hint: use a number of seconds, such as 2 or 0.5")]
+    Seconds { option: &'static str, value: String },
+    /// A missing value, or a value for an option that takes none.
+    #[error("safe-run: {0}")]
+    Syntax(#[from] lexopt::Error),
+}
+
+impl UsageError {
+    /// An option that neither `options` nor the common options contain.
+    pub(super) fn unknown_option(option: String, options: &[OptionHelp]) -> Self {
+        let known = options.iter().chain(&COMMON_OPTIONS).map(|option| format!("--{}", option.name));
+        let similar = known.map(|name| (strsim::jaro(&option, &name), name));
+        let nearest =
+            similar.max_by(|(a, _), (b, _)| a.total_cmp(b)).filter(|(similarity, _)| *similarity > MIN_SIMILARITY);
+        let hint = match nearest {
+            Some((_, name)) => format!("did you mean `{name}`?"),
+            None => "put `--` before a command or path that begins with a hyphen".to_owned(),
+        };
+        UsageError::UnknownOption { option, hint }
+    }
+
+    /// An unknown option of `run`.
+    pub(super) fn unknown_run_option(option: String) -> Self {
+        Self::unknown_option(option, &RUN_OPTIONS)
+    }
+
+    /// An unknown option of `archive`.
+    pub(super) fn unknown_archive_option(option: String) -> Self {
+        Self::unknown_option(option, &ARCHIVE_OPTIONS)
+    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,20 @@
 //! `safe-run run`: forwards the output and the exit code of a command, and records it if it fails.
 
-use std::io::{self, Write as _};
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::write::{self, create_folder, remove_leftovers_next_to, AtomicFile, Durability, WriteError};
 use jiff::Timestamp;
+use uuid::Uuid;
 
-use super::arguments::Run;
-use super::console::{output_error, report};
-use super::events_file::EventsFile;
-use super::settings::{Redaction, SecretError, Settings};
-use super::{exit_code, log_file};
-use crate::{Input, Io, Options, OutputMode, Record, Signals, StartError, Stream, record};
+use crate::{record, Input, Io, Options, OutputMode, Record, Signals, StartError, Stream};
+use super::dispatch::{self, output_error, report};
+use super::parse_arguments::Run;
+use super::settings::{NameStyle, Redaction, SecretError, Settings};
 
 /// A record that could not be redacted, and is therefore not written.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +33,7 @@ pub(super) fn run(run: &Run) -> i32 {
         Ok(events) => events,
         Err(error) => {
             report(format_args!("safe-run: {error}"));
-            return exit_code::SETUP;
+            return dispatch::SETUP;
         }
     };
     let record = match execute(run) {
@@ -40,7 +45,7 @@ pub(super) fn run(run: &Run) -> i32 {
     }
     // Success must mean that the output arrived too.
     let is_output_lost = record.ending.is_success() && !record.output_errors.is_empty();
-    let exit_code = if is_output_lost { exit_code::SETUP } else { record.ending.exit_code() };
+    let exit_code = if is_output_lost { dispatch::SETUP } else { record.ending.exit_code() };
     save(record, &settings, events);
     exit_code
 }
@@ -66,23 +71,23 @@ fn report_start_error(error: &StartError, events: Option<EventsFile>) -> i32 {
     match error {
         StartError::Command { program, source } => {
             report(format_args!("Error: Failed to spawn command: {program}: {source}"));
-            if source.kind() == io::ErrorKind::NotFound { exit_code::NOT_FOUND } else { exit_code::NOT_EXECUTABLE }
+            if source.kind() == io::ErrorKind::NotFound { dispatch::NOT_FOUND } else { dispatch::NOT_EXECUTABLE }
         }
         StartError::Setup(source) | StartError::WorkingDirectory { source, .. } => {
             report(format_args!("safe-run: {error}: {source}"));
-            exit_code::SETUP
+            dispatch::SETUP
         }
         StartError::NoCommand => {
             report(format_args!("safe-run: {error}"));
-            exit_code::USAGE
+            dispatch::USAGE
         }
         StartError::NotEntered | StartError::Cancelled => {
             report(format_args!("safe-run: {error}"));
-            exit_code::SETUP
+            dispatch::SETUP
         }
         StartError::NoProc => {
             report(format_args!("safe-run: {error}\n  hint: mount it, for example with `mount -t proc proc /proc`"));
-            exit_code::SETUP
+            dispatch::SETUP
         }
     }
 }
@@ -127,8 +132,8 @@ fn write(record: &Record, settings: &Settings, events: Option<EventsFile>) {
     if record.ending.is_success() {
         return;
     }
-    let names = log_file::names(settings.name_style, Timestamp::now(), log_file::FailureKind::from_record(record));
-    let saved = log_file::save(&settings.log_folder, names, |file| record.write_log(settings.view, file));
+    let names = names(settings.name_style, Timestamp::now(), FailureKind::from_record(record));
+    let saved = save_log(&settings.log_folder, names, |file| record.write_log(settings.view, file));
     let outcome = outcome(record);
     match saved {
         Ok(path) => report(format_args!("safe-run: {outcome}. log: {path}")),
@@ -158,4 +163,198 @@ fn print_tail(record: &Record, lines: usize) {
     }
     text.extend_from_slice(b"--- end tail ---\n");
     let _ = io::stderr().write_all(&text);
+}
+
+/// Number of names to try.
+const MAX_ATTEMPTS: u32 = 16;
+
+/// A log that could not be written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LogFileError {
+    #[error("the path of the log folder is not valid UTF-8")]
+    NotUtf8,
+    #[error("{}", with_cause(.0))]
+    Write(#[from] WriteError),
+    /// The captured output could not be read, or the log could not be written.
+    #[error("failed to write the log in `{folder}`: {source}")]
+    Content { folder: Utf8PathBuf, source: io::Error },
+    #[error("no free name for a log in `{folder}` after {MAX_ATTEMPTS} attempts")]
+    NoFreeName { folder: Utf8PathBuf },
+}
+
+fn with_cause(error: &WriteError) -> String {
+    format!("{error}: {}", error.source)
+}
+
+/// Writes a log under the first free name in a folder, and returns its path.
+pub(super) fn save_log(
+    folder: &OsStr,
+    names: impl Iterator<Item = String>,
+    write: impl FnOnce(&mut AtomicFile) -> io::Result<()>,
+) -> Result<Utf8PathBuf, LogFileError> {
+    let folder = Utf8Path::from_path(folder.as_ref()).ok_or(LogFileError::NotUtf8)?;
+    create_folder(folder)?;
+    let path = folder.join("log");
+    remove_leftovers_next_to(&path);
+    // The log is written under a temporary name first: a reader never sees an incomplete log.
+    let mut file = AtomicFile::create(&path)?;
+    let written = write(&mut file).and_then(|()| file.flush());
+    written.map_err(|source| LogFileError::Content { folder: folder.to_owned(), source })?;
+    let paths = names.take(MAX_ATTEMPTS as usize).map(|name| folder.join(name));
+    file.commit_new(paths, Durability::Synced)?.ok_or_else(|| LogFileError::NoFreeName { folder: folder.to_owned() })
+}
+
+/// How a failed command ended, as the names of older logs report it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailureKind {
+    /// The command failed without a signal from the user.
+    Failed,
+    /// `safe-run` forwarded a signal to the command.
+    Aborted,
+}
+
+impl FailureKind {
+    pub(super) const fn from_record(record: &Record) -> Self {
+        if record.aborted_by.is_some() { Self::Aborted } else { Self::Failed }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            FailureKind::Failed => "FAIL",
+            FailureKind::Aborted => "ABORTED",
+        }
+    }
+}
+
+/// Returns candidate names for a log, in the order in which to try them.
+pub(super) fn names(style: NameStyle, now: Timestamp, kind: FailureKind) -> impl Iterator<Item = String> {
+    let (process, kind) = (std::process::id(), kind.word());
+    (0_u32..).map(move |attempt| match (style, attempt) {
+        (NameStyle::Contract, _) => {
+            let [.., a, b, c] = Uuid::now_v7().into_bytes();
+            format!("safe-run-{}-{a:02x}{b:02x}{c:02x}.log", now.strftime("%Y%m%d-%H%M%S"))
+        }
+        (NameStyle::M0, 0) => format!("{}-pid{process}-{kind}.log", now.strftime("%Y%m%dT%H%M%SZ")),
+        (NameStyle::M0, _) => format!("{}-pid{process}-{kind}-{attempt}.log", now.strftime("%Y%m%dT%H%M%SZ")),
+    })
+}
+
+/// A file of events that could not be opened or written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EventsFileError {
+    #[error("failed to open the events file `{path}`: {source}")]
+    Open { path: PathBuf, source: io::Error },
+    #[error("the path of the events file `{0}` is not valid UTF-8")]
+    NotUtf8(PathBuf),
+    #[error("the events file `{0}` already exists and is not overwritten\n  hint: remove it or choose another name")]
+    Exists(Utf8PathBuf),
+    /// A safe-run that was killed leaves an empty file, and so does one that still runs.
+    #[error(
+        "the events file `{0}` already exists and is empty: another safe-run is still running or was killed\n  \
+         hint: remove it or choose another name"
+    )]
+    ExistsEmpty(Utf8PathBuf),
+    /// A pipe or a device could not be written.
+    #[error("failed to write the events: {0}")]
+    Write(io::Error),
+    /// A file could not be written, and is now incomplete.
+    #[error("failed to write the events: {source}\n  hint: `{path}` is incomplete; remove it before the next run")]
+    Incomplete { path: Utf8PathBuf, source: io::Error },
+}
+
+/// An open file of events.
+#[derive(Debug)]
+pub(super) struct EventsFile {
+    out: BufWriter<File>,
+    /// The path, if this process has created the file.
+    created: Option<Utf8PathBuf>,
+}
+
+impl EventsFile {
+    /// Creates a new file, or opens an existing pipe, socket or device.
+    pub(super) fn open(path: &Path) -> Result<Self, EventsFileError> {
+        let is_special = path.metadata().is_ok_and(|metadata| {
+            let kind = metadata.file_type();
+            kind.is_fifo() || kind.is_char_device() || kind.is_socket()
+        });
+        let open_error = |source| EventsFileError::Open { path: path.to_owned(), source };
+        if is_special {
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a pipe or a device, which a crash cannot leave half-written"
+            )]
+            let opened = OpenOptions::new().write(true).open(path);
+            return Ok(Self { out: BufWriter::new(opened.map_err(open_error)?), created: None });
+        }
+        let path = Utf8Path::from_path(path).ok_or_else(|| EventsFileError::NotUtf8(path.to_owned()))?;
+        let file = write::create_new(path).map_err(|error| match error.source.kind() {
+            io::ErrorKind::AlreadyExists => already_exists(path),
+            _ => open_error(error.source),
+        })?;
+        Ok(Self { out: BufWriter::new(file), created: Some(path.to_owned()) })
+    }
+
+    pub(super) fn write(mut self, record: &Record) -> Result<(), EventsFileError> {
+        let written = record.write_json_lines(&mut self.out).and_then(|()| self.out.flush());
+        written.map_err(|source| match self.created {
+            Some(path) => EventsFileError::Incomplete { path, source },
+            None => EventsFileError::Write(source),
+        })
+    }
+
+    /// Removes the file if this process has created it, so that the next call can use its name. If that fails, the next call
+    /// reports the existing file.
+    pub(super) fn discard(self) {
+        let Some(path) = self.created else { return };
+        let ours = self.out.get_ref().metadata().map(|file| (file.dev(), file.ino()));
+        let existing = fs::symlink_metadata(&path).map(|file| (file.dev(), file.ino()));
+        // Another process may have replaced the file in the meantime.
+        if matches!((ours, existing), (Ok(ours), Ok(existing)) if ours == existing) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn already_exists(path: &Utf8Path) -> EventsFileError {
+    match path.symlink_metadata() {
+        Ok(existing) if existing.is_file() && existing.len() == 0 => EventsFileError::ExistsEmpty(path.to_owned()),
+        _ => EventsFileError::Exists(path.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_existing_log_is_never_overwritten() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("logs");
+        let put = |name: &str, names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+            save_log(folder.as_os_str(), names.into_iter(), |file| file.write_all(name.as_bytes()))
+        };
+        assert!(put("first", &["a"]).unwrap().ends_with("logs/a"));
+        assert!(put("second", &["a", "b"]).unwrap().ends_with("logs/b"));
+        let error = put("third", &["a", "b"]).unwrap_err();
+        assert!(error.to_string().contains("no free name"), "{error}");
+        assert_eq!(std::fs::read_to_string(folder.join("a")).unwrap(), "first");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2, "nothing else is left");
+    }
+
+    #[test]
+    fn names_follow_the_contract() {
+        let now: Timestamp = "2024-01-15T10:30:00Z".parse().unwrap();
+        let process = std::process::id();
+        let names = |style, kind| names(style, now, kind).take(2).collect::<Vec<_>>();
+        let contract = names(NameStyle::Contract, FailureKind::Failed);
+        assert!(contract.iter().all(|name| name.starts_with("safe-run-20240115-103000-") && name.len() == 35));
+        assert_ne!(contract[0], contract[1]);
+        let start = format!("20240115T103000Z-pid{process}");
+        assert_eq!(
+            names(NameStyle::M0, FailureKind::Failed),
+            [format!("{start}-FAIL.log"), format!("{start}-FAIL-1.log")]
+        );
+        assert_eq!(names(NameStyle::M0, FailureKind::Aborted)[0], format!("{start}-ABORTED.log"));
+    }
 }

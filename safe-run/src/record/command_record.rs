@@ -1,15 +1,16 @@
 //! The data of a command that has run.
 
 use std::ffi::OsString;
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
+use std::{fmt, io};
 
 use jiff::Timestamp;
+use memchr::memrchr_iter;
 use serde::{Deserialize, Serialize};
 
-use crate::capture::{Capture, Stream};
+use crate::capture::{for_each_line, Capture, Line, Stream};
+use super::log;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,4 +120,86 @@ pub enum StartError {
     /// A pipe, a terminal or the supervisor could not be created.
     #[error("failed to prepare the processes and pipes for the command")]
     Setup(#[source] io::Error),
+}
+
+/// The most that [`Record::tail`] returns of one stream, in bytes.
+const LIMIT: u64 = 64 * 1024;
+
+/// The start of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputHead {
+    /// The bytes, at most as many as requested.
+    pub bytes: Vec<u8>,
+    /// True if the stream has more bytes.
+    pub is_cut: bool,
+}
+
+impl Record {
+    /// Returns the first bytes of a stream, at most `limit`.
+    pub fn head(&self, stream: Stream, limit: u64) -> io::Result<OutputHead> {
+        let captured = self.capture.bytes(stream);
+        let mut bytes = Vec::new();
+        captured.copy(0, captured.len().min(limit), &mut bytes)?;
+        Ok(OutputHead { bytes, is_cut: captured.len() > limit })
+    }
+
+    /// Returns the last `lines` lines of a stream, at most 64 KiB.
+    pub fn tail(&self, stream: Stream, lines: usize) -> io::Result<Vec<u8>> {
+        let bytes = self.capture.bytes(stream);
+        let from = bytes.len().saturating_sub(LIMIT);
+        let mut end = Vec::new();
+        bytes.copy(from, bytes.len(), &mut end)?;
+        // The newline that ends the last line does not begin another one.
+        let last = end.len().saturating_sub(1);
+        let before = memrchr_iter(b'\n', &end[..last]).nth(lines.saturating_sub(1));
+        Ok(if lines == 0 { Vec::new() } else { end.split_off(before.map_or(0, |newline| newline + 1)) })
+    }
+}
+
+/// One event of a record.
+#[derive(Debug)]
+pub struct Event<'a> {
+    /// The sequence number, counted from 1.
+    pub seq: u64,
+    /// Time since the start of the command.
+    pub at: Duration,
+    /// What happened.
+    pub kind: EventKind<'a>,
+}
+
+/// What happened in an [`Event`].
+#[derive(Debug)]
+pub enum EventKind<'a> {
+    Started,
+    /// The command printed a line.
+    Line(Stream, Line<'a>),
+    /// Part of the output could not be captured.
+    Incomplete(&'a io::Error),
+    /// The command ended; the value is the exit code of safe-run.
+    Exited(i32),
+}
+
+impl Record {
+    /// Calls `visit` with every event in order. Lines come in the order in which they became complete.
+    pub fn for_each_event<E: From<io::Error>>(
+        &self,
+        mut visit: impl FnMut(Event<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut seq = 1;
+        visit(Event { seq, at: Duration::ZERO, kind: EventKind::Started })?;
+        for_each_line(&self.capture, |stream, at, line| {
+            seq += 1;
+            visit(Event { seq, at, kind: EventKind::Line(stream, line) })
+        })?;
+        if let Some(error) = &self.capture_error {
+            seq += 1;
+            visit(Event { seq, at: self.elapsed, kind: EventKind::Incomplete(error) })?;
+        }
+        visit(Event { seq: seq + 1, at: self.elapsed, kind: EventKind::Exited(self.ending.exit_code()) })
+    }
+
+    /// Returns the command as one line that `sh` splits into the same arguments.
+    pub fn command_line(&self) -> String {
+        log::quote(&self.command)
+    }
 }

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use super::event::{Event, EventKind};
+use super::command_record::{Event, EventKind};
 use super::{Ending, Record};
 use crate::capture::{Line, LineEnd};
 

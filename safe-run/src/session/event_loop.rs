@@ -1,18 +1,24 @@
 //! The loop of a session, and the reactions to the supervisor, to signals and to the terminal.
 
-use std::io::{self, Read as _};
-use std::time::Instant;
+use std::io::{self, PipeReader, Read as _};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal as SignalNumber;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
-use super::deadline::after;
-use super::pty;
-use super::ready::Ready;
-use super::state::Session;
-use super::terminal;
+use crate::capture::{Capture, Stream};
+use crate::options::Options;
 use crate::record::{Ending, StopReason};
 use crate::supervision::{self, Connection, NOTIFYING, Status};
+use super::terminal::InputRelay;
+use super::io::Observer;
+use super::streams::OutputPipe;
+use super::terminal;
+use super::streams::PIPE_BYTES;
+use super::terminal::{self, Terminal};
 
 impl Session<'_> {
     /// Runs until the command has ended, its streams are closed, and no process of it is left.
@@ -46,7 +52,7 @@ impl Session<'_> {
     }
 
     fn is_over(&self) -> bool {
-        let is_forwarded = !self.outputs.iter().any(super::output_pipe::OutputPipe::is_pending);
+        let is_forwarded = !self.outputs.iter().any(super::streams::OutputPipe::is_pending);
         self.supervisor.is_none() && self.is_drained() && is_forwarded || self.start_error.is_some()
     }
 
@@ -135,7 +141,7 @@ impl Session<'_> {
             }
             SignalNumber::SIGWINCH => {
                 if let Some(relay) = &self.relay {
-                    pty::copy_window_size(&relay.master);
+                    terminal::copy_window_size(&relay.master);
                 }
             }
             signal if NOTIFYING.contains(&signal) => self.forward_signal(signal),
@@ -176,4 +182,193 @@ impl Session<'_> {
             let _ = rustix::process::kill_current_process_group(Signal::TSTP);
         }
     }
+}
+
+/// The phase of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Running,
+    /// The supervisor was asked to kill every remaining process.
+    Finishing,
+}
+
+/// The limits of a command.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Limits {
+    pub(super) timeout: Option<Duration>,
+    /// Maximum bytes of both streams together.
+    pub(super) output: Option<u64>,
+}
+
+/// A command while it runs.
+pub(super) struct Session<'a> {
+    pub(super) options: &'a Options,
+    pub(super) observer: &'a mut Observer<'a>,
+    pub(super) started: Instant,
+    /// The connection to the supervisor; `None` after the supervisor has ended.
+    pub(super) supervisor: Option<Connection>,
+    /// The process group of the command.
+    pub(super) group: Option<Pid>,
+    pub(super) signals: PipeReader,
+    /// The command's output streams; `None` after a stream was closed.
+    pub(super) sources: [Option<OwnedFd>; 2],
+    /// Number of bytes still to read from each stream after the deadline for the streams.
+    pub(super) remaining: [Option<u64>; 2],
+    pub(super) outputs: [OutputPipe; 2],
+    /// The buffer for all reads.
+    pub(super) buffer: Vec<u8>,
+    pub(super) capture: Capture,
+    pub(super) capture_error: Option<io::Error>,
+    pub(super) output_errors: Vec<(Stream, io::Error)>,
+    pub(super) terminal: Terminal,
+    /// Present only if the command has a terminal of its own.
+    pub(super) relay: Option<InputRelay>,
+    pub(super) ending: Option<Ending>,
+    /// The operating system's error number, if the command could not be started.
+    pub(super) start_error: Option<i32>,
+    pub(super) aborted_by: Option<i32>,
+    /// The end of the time limit; `None` after it has passed.
+    pub(super) time_limit: Option<Instant>,
+    /// The bytes that the command may still print; `None` without a limit, and after it was exceeded.
+    pub(super) output_left: Option<u64>,
+    /// The first limit that was exceeded.
+    pub(super) stopped: Option<StopReason>,
+    pub(super) left_behind: u32,
+    pub(super) phase: Phase,
+    /// When the current wait ends: for a command that received a signal, for open streams, or for the supervisor.
+    pub(super) deadline: Option<Instant>,
+}
+
+impl Session<'_> {
+    /// Returns true if both output streams of the command are closed.
+    pub(super) fn is_drained(&self) -> bool {
+        self.sources.iter().all(Option::is_none)
+    }
+
+    pub(super) fn is_finishing(&self) -> bool {
+        self.phase == Phase::Finishing
+    }
+
+    pub(super) fn set_ending(&mut self, ending: Ending) {
+        self.ending = Some(ending);
+        // Processes that the command left behind may hold its streams open: they get the drain time. While finishing, the deadline
+        // is that of the supervisor.
+        if !self.is_finishing() {
+            self.deadline = after(self.options.drain);
+        }
+    }
+}
+
+/// How long the supervisor may take to kill the remaining processes.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Returns the end of a time that starts now. A time that the clock cannot represent has no end.
+pub(super) fn after(time: Duration) -> Option<Instant> {
+    Instant::now().checked_add(time)
+}
+
+impl Session<'_> {
+    /// Tells the supervisor to kill every remaining process.
+    pub(super) fn finish(&mut self) {
+        self.phase = Phase::Finishing;
+        self.deadline = Some(Instant::now() + KILL_TIMEOUT);
+        if let Some(supervisor) = &self.supervisor {
+            supervisor.finish();
+        }
+    }
+
+    /// Enters the last phase after the supervisor has ended; only buffered output is left.
+    pub(super) fn finish_without_supervisor(&mut self) {
+        self.phase = Phase::Finishing;
+        self.deadline = after(self.options.drain);
+    }
+
+    /// Handles an expired deadline. `ready` is what the last poll returned.
+    pub(super) fn on_deadline(&mut self, ready: &[Ready]) {
+        if !self.is_finishing() {
+            return self.finish();
+        }
+        // A slow reader of our output gets further turns, one drain time each.
+        self.deadline = after(self.options.drain);
+        if self.supervisor.take().is_some() {
+            // Even KILL has not ended every process in time.
+            self.ending = self.ending.or(Some(Ending::Killed(SignalNumber::SIGKILL as i32)));
+        }
+        for stream in Stream::ALL {
+            self.close_idle_stream(stream, ready);
+        }
+    }
+
+    fn close_idle_stream(&mut self, stream: Stream, ready: &[Ready]) {
+        let output = &mut self.outputs[stream as usize];
+        let is_moving = ready.contains(&Ready::Source(stream)) || ready.contains(&Ready::Output(stream));
+        // A slow reader gets the whole output, unless a signal asked us to end.
+        if self.aborted_by.is_some() && !is_moving {
+            output.discard();
+        }
+        if !output.is_pending() && !is_moving {
+            self.sources[stream as usize] = None;
+        }
+        let Some(source) = &self.sources[stream as usize] else { return };
+        // A process that could not be killed may print forever. The command's own output is in the pipe by now, so reading
+        // one pipe's worth of bytes loses nothing of it.
+        let buffered = rustix::io::ioctl_fionread(source).unwrap_or(0).max(PIPE_BYTES as u64);
+        self.remaining[stream as usize].get_or_insert(buffered);
+    }
+}
+
+impl Session<'_> {
+    /// Waits until something is ready or the deadline passes. The result is empty at the deadline.
+    pub(super) fn poll(&self) -> io::Result<Vec<Ready>> {
+        let mut roles = Vec::with_capacity(8);
+        let mut polled = Vec::with_capacity(8);
+        for stream in Stream::ALL {
+            let output = &self.outputs[stream as usize];
+            // While output is pending the stream is not read, so a slow reader slows the command down, as without safe-run.
+            if output.is_pending() {
+                roles.push(Ready::Output(stream));
+                polled.push(PollFd::new(output, PollFlags::OUT));
+            } else if let Some(source) = &self.sources[stream as usize] {
+                roles.push(Ready::Source(stream));
+                polled.push(PollFd::new(source, PollFlags::IN));
+            }
+        }
+        if let Some(supervisor) = &self.supervisor {
+            roles.push(Ready::Supervisor);
+            polled.push(PollFd::new(supervisor, PollFlags::IN));
+        }
+        roles.push(Ready::Signals);
+        polled.push(PollFd::new(&self.signals, PollFlags::IN));
+        let relay = self.relay.as_ref().filter(|_| self.ending.is_none());
+        if let Some((role, interest)) = relay.and_then(InputRelay::interest) {
+            roles.push(role);
+            polled.push(interest);
+        }
+        let deadline = self.deadline.into_iter().chain(self.time_limit).min();
+        let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        // One millisecond more, because poll may return early by a fraction of one.
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout + Duration::from_millis(1)).ok());
+        match rustix::event::poll(&mut polled, timeout.as_ref()) {
+            Err(Errno::INTR) | Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready = roles.into_iter().zip(&polled).filter(|(_, polled)| !polled.revents().is_empty());
+        Ok(ready.map(|(role, _)| role).collect())
+    }
+}
+
+/// A source or sink of a session that is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ready {
+    /// An output stream of the command can be read.
+    Source(Stream),
+    /// A stream of this process has room for pending output.
+    Output(Stream),
+    /// The supervisor has sent a status.
+    Supervisor,
+    Signals,
+    /// Input for the terminal of the command can be read.
+    Input,
+    /// The terminal of the command has room for input.
+    InputRoom,
 }

@@ -1,28 +1,26 @@
 //! Starts a command and runs its session.
 
 use std::ffi::OsString;
-use std::io;
-use std::io::PipeReader;
+use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use nix::sys::signal::Signal;
 use rustix::fs::Access;
 
-use super::deadline::after;
-use super::input_relay::InputRelay;
-use super::io::{Input, Io, Observer};
-use super::output_pipe::OutputPipe;
-use super::pty::{Pty, RawMode};
-use super::reading::READ_BYTES;
-use super::signals::TakenSignals;
-use super::state::{Limits, Phase, Session};
-use super::terminal::Terminal;
+use crate::cancellation::Cancellation;
 use crate::capture::{Capture, Stream};
 use crate::options::{Options, OutputMode};
-use crate::record::{Ending, Record, StartError};
+use crate::record::{Ending, Record, StartError, StopReason};
 use crate::supervision::{self, CommandStreams, Placement, ProcessSetup, Supervised};
+use super::event_loop::{after, Limits, Phase, Session};
+use super::io::{Input, Io, Observer, Signals, TakenSignals};
+use super::streams::{OutputPipe, READ_BYTES};
+use super::terminal::{InputRelay, Pty, RawMode, Terminal};
 
 /// Runs a command to its end and returns its record. Signals that are sent through `io` are forwarded to the command; see also
 /// [`Options::owns_process`].
@@ -180,4 +178,56 @@ fn start(command: &[OsString], options: &Options, input: Input, taken: TakenSign
     let streams = CommandStreams { stdin: input.as_fd(), stdout: stdout.1.into(), stderr: stderr.1.into() };
     let supervised = supervise(Placement::NewGroup, streams)?;
     Ok(StartedCommand { supervised, sources: [Some(stdout.0.into()), Some(stderr.0.into())], relay: None })
+}
+
+/// A command and its limits. At the time limit and when it is cancelled, the command gets TERM and has the grace time of the options
+/// to end. At the output limit it is killed.
+#[derive(Debug)]
+pub struct Command {
+    /// The program and its arguments.
+    pub words: Vec<OsString>,
+    pub options: Options,
+    pub input: Input,
+    pub timeout: Option<Duration>,
+    /// Maximum bytes of both streams together.
+    pub output_limit: Option<u64>,
+    pub cancel: Cancellation,
+}
+
+impl Command {
+    /// Creates a command without limits, with the standard input of this process.
+    pub fn new(words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        Self {
+            words: words.into_iter().map(Into::into).collect(),
+            options: Options::default(),
+            input: Input::Inherited,
+            timeout: None,
+            output_limit: None,
+            cancel: Cancellation::default(),
+        }
+    }
+
+    /// Runs the command. When this returns, no process of it is left, and [`Record::stopped`] has the limit that ended it.
+    pub fn run(self, observer: &mut Observer<'_>) -> Result<Record, StartError> {
+        if self.cancel.is_cancelled() {
+            return Err(StartError::Cancelled);
+        }
+        let (signals, received) = Signals::pipe().map_err(StartError::Setup)?;
+        let was_cancelled = Arc::new(AtomicBool::new(false));
+        let callback = self.cancel.on_cancel({
+            let was_cancelled = Arc::clone(&was_cancelled);
+            move || {
+                was_cancelled.store(true, Ordering::Relaxed);
+                signals.send(Signal::SIGTERM as u8);
+            }
+        });
+        let limits = Limits { timeout: self.timeout, output: self.output_limit };
+        let input = SessionInput { input: self.input, received, taken: TakenSignals::none(), limits };
+        let mut record = run_session(&self.words, &self.options, input, observer)?;
+        drop(callback);
+        // The session knows the other limits only, and has recorded the first one.
+        let cancelled = was_cancelled.load(Ordering::Relaxed).then_some(StopReason::Cancelled);
+        record.stopped = record.stopped.or(cancelled);
+        Ok(record)
+    }
 }

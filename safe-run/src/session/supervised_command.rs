@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustix::process::{Pid, Signal};
 
-use super::signals::TakenSignals;
+use super::io::TakenSignals;
 use super::start::setup_error;
 use crate::options::Options;
 use crate::record::{Ending, StartError};

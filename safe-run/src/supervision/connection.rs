@@ -4,16 +4,14 @@
 //! stream means "finish". Upwards, each message is a [`Status`] frame of five bytes; the end of the stream means that the process
 //! is gone.
 
+use std::ffi::OsStr;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-};
-
-use super::status::Status;
+use nix::sys::signal::{SigSet, Signal};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 /// One end of the connection.
 #[derive(Debug)]
@@ -102,6 +100,99 @@ fn receive_flags() -> RecvFlags {
     RecvFlags::empty()
 }
 
+/// A message from the supervisor, or from the launcher to the supervisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// The command runs; the value is its process id, which is also its process group.
+    Started(i32),
+    /// The command could not be started; the value is the error number of the operating system.
+    NotStarted(i32),
+    /// A signal stopped the command.
+    Stopped(i32),
+    /// The command exited with a code.
+    Exited(i32),
+    /// A signal killed the command.
+    Killed(i32),
+    /// Number of processes that the command left behind and that were killed.
+    LeftBehind(i32),
+}
+
+impl Status {
+    /// Encodes the message: a tag and the value, little-endian.
+    pub(super) fn to_frame(self) -> [u8; 5] {
+        let (tag, value) = match self {
+            Status::Started(value) => (b'p', value),
+            Status::NotStarted(value) => (b'x', value),
+            Status::Stopped(value) => (b't', value),
+            Status::Exited(value) => (b'e', value),
+            Status::Killed(value) => (b'k', value),
+            Status::LeftBehind(value) => (b'l', value),
+        };
+        let [a, b, c, d] = value.to_le_bytes();
+        [tag, a, b, c, d]
+    }
+
+    /// Decodes a frame; `None` for an unknown tag.
+    pub(super) fn from_frame([tag, value @ ..]: [u8; 5]) -> Option<Self> {
+        let value = i32::from_le_bytes(value);
+        Some(match tag {
+            b'p' => Status::Started(value),
+            b'x' => Status::NotStarted(value),
+            b't' => Status::Stopped(value),
+            b'e' => Status::Exited(value),
+            b'k' => Status::Killed(value),
+            b'l' => Status::LeftBehind(value),
+            _ => return None,
+        })
+    }
+}
+
+/// Process group and session of the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// A new process group in the session of safe-run.
+    NewGroup,
+    /// A new session; standard input becomes its controlling terminal.
+    NewSession,
+}
+
+/// The settings that the launcher makes before it becomes the command.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProcessSetup {
+    pub(crate) placement: Placement,
+    /// Signals that safe-run has blocked and the launcher unblocks.
+    pub(crate) blocked: SigSet,
+}
+
+impl ProcessSetup {
+    /// Encodes the settings as one argument.
+    pub(super) fn to_argument(self) -> String {
+        let signals: Vec<_> = self.blocked.iter().map(|signal| (signal as i32).to_string()).collect();
+        let placement = match self.placement {
+            Placement::NewGroup => "group",
+            Placement::NewSession => "terminal",
+        };
+        format!("{placement}:{}", signals.join(","))
+    }
+
+    /// Decodes what [`Self::to_argument`] has encoded.
+    pub(super) fn from_argument(argument: Option<&OsStr>) -> Self {
+        let (placement, signals) = argument.and_then(|argument| argument.to_str()?.split_once(':')).unwrap_or_default();
+        let signals = signals.split(',').filter_map(|number| Signal::try_from(number.parse::<i32>().ok()?).ok());
+        let placement = if placement == "terminal" { Placement::NewSession } else { Placement::NewGroup };
+        Self { placement, blocked: signals.collect() }
+    }
+}
+
+/// Signals that ask a process to end. The command is killed if it still runs after the grace time. XCPU is the last warning before
+/// the limit on processor time kills safe-run.
+pub(crate) const ENDING: [Signal; 5] =
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGXCPU];
+
+/// Signals that notify a process. They end only a command that does not handle them.
+pub(crate) const NOTIFYING: [Signal; 5] =
+    [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGALRM, Signal::SIGVTALRM, Signal::SIGPROF];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,5 +225,16 @@ mod tests {
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "sent");
+    }
+
+    #[test]
+    fn a_setup_is_decoded_as_it_was_encoded() {
+        for placement in [Placement::NewGroup, Placement::NewSession] {
+            for blocked in [SigSet::empty(), [Signal::SIGINT, Signal::SIGTTOU].into_iter().collect()] {
+                let decoded =
+                    ProcessSetup::from_argument(Some(OsStr::new(&ProcessSetup { placement, blocked }.to_argument())));
+                assert_eq!((decoded.placement, decoded.blocked), (placement, blocked));
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Kills the descendants of a process.
 
 use std::collections::BTreeSet;
+use std::io;
 
 use rustix::process::{Pid, Signal, WaitOptions};
 
@@ -84,4 +85,16 @@ mod tests {
         child.wait().unwrap();
         assert!(!children_by_parent().contains(&id));
     }
+}
+
+/// Makes the children of a killed supervisor children of this process, which can then kill them.
+#[cfg(target_os = "linux")]
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    Ok(rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))?)
+}
+
+/// Does nothing: other systems have no subreaper.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    Ok(())
 }

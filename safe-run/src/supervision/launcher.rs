@@ -3,16 +3,18 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fd::BorrowedFd;
 use rustix::process::{Pid, Signal};
 
-use super::connection::Connection;
-use super::process_setup::{Placement, ProcessSetup};
-use super::reexec::{LAUNCHER, this_program};
-use super::status::Status;
+use crate::options::Options;
+use crate::record::StartError;
 use crate::signal_actions::keep_exit_statuses;
+use super::connection::{Connection, Placement, ProcessSetup, Status};
+use super::{launcher, supervisor};
 
 /// Starts a launcher with the supervisor's standard output and standard error. Returns the process id of the command.
 pub(super) fn launch(
@@ -96,4 +98,48 @@ fn die_with_parent(supervisor: Option<&OsStr>) -> io::Result<()> {
 fn die_with_parent(_supervisor: Option<&OsStr>) -> io::Result<()> {
     let _ = Signal::KILL;
     Ok(())
+}
+
+/// Whether this program has called [`enter`]. A program that has not would run its own `main` as the supervisor.
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
+/// Runs the supervisor or the launcher if this process was started as one, and returns the exit code. Returns `None` in every
+/// other process.
+///
+/// A program that records commands must call this first in `main`, before it starts a thread.
+pub fn enter() -> Option<ExitCode> {
+    ENTERED.store(true, Ordering::Relaxed);
+    let mut arguments = std::env::args_os();
+    let name = arguments.next()?;
+    if name == SUPERVISOR {
+        Some(supervisor::run(arguments))
+    } else if name == LAUNCHER {
+        Some(launcher::run(arguments))
+    } else {
+        None
+    }
+}
+
+/// Fails if no supervisor can be started.
+pub(crate) fn check_possible(options: &Options) -> Result<(), StartError> {
+    if options.supervisor.is_none() && !ENTERED.load(Ordering::Relaxed) {
+        return Err(StartError::NotEntered);
+    }
+    if is_possible() { Ok(()) } else { Err(StartError::NoProc) }
+}
+
+/// The program name (`argv[0]`) of the supervisor.
+pub(super) const SUPERVISOR: &str = "safe-run: supervisor";
+
+/// The program name (`argv[0]`) of the launcher.
+pub(super) const LAUNCHER: &str = "safe-run: launcher";
+
+/// Returns true if [`this_program`] exists. Fails on Linux without `/proc`.
+pub(crate) fn is_possible() -> bool {
+    !cfg!(target_os = "linux") || this_program().is_ok_and(|program| program.exists())
+}
+
+/// Returns a path to this program that stays valid on Linux even if the file was replaced or removed.
+pub(super) fn this_program() -> io::Result<PathBuf> {
+    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }

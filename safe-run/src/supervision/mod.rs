@@ -12,24 +12,18 @@
 //!
 //! A program that uses this library gets both as soon as it calls [`enter`] at the start of `main`.
 
-mod adoption;
 mod connection;
 mod descendants;
-mod entry;
-mod forwarded_signals;
 mod launcher;
-mod process_setup;
-mod reexec;
-mod status;
 mod supervisor;
 
-pub(crate) use adoption::adopt_orphans;
+pub(crate) use descendants::adopt_orphans;
 pub(crate) use connection::Connection;
 pub(crate) use descendants::kill_descendants;
-pub(crate) use entry::check_possible;
-pub use entry::enter;
-pub(crate) use forwarded_signals::{ENDING, NOTIFYING};
-pub(crate) use process_setup::{Placement, ProcessSetup};
-pub(crate) use status::Status;
+pub(crate) use launcher::check_possible;
+pub use launcher::enter;
+pub(crate) use connection::{ENDING, NOTIFYING};
+pub(crate) use connection::{Placement, ProcessSetup};
+pub(crate) use connection::Status;
 pub use supervisor::CommandStreams;
 pub(crate) use supervisor::{Supervised, supervise};

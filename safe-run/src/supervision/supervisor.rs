@@ -13,11 +13,11 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOpti
 
 use super::connection::Connection;
 use super::descendants::kill_descendants;
-use super::forwarded_signals::{ENDING, NOTIFYING};
+use super::connection::{ENDING, NOTIFYING};
 use super::launcher;
-use super::process_setup::ProcessSetup;
-use super::reexec::{SUPERVISOR, this_program};
-use super::status::Status;
+use super::connection::ProcessSetup;
+use super::launcher::{this_program, SUPERVISOR};
+use super::connection::Status;
 use crate::options::Options;
 
 /// A running supervisor.
