@@ -91,7 +91,7 @@ fn an_invalid_expression_is_reported_at_its_position() {
     "#);
     let json = r#"[{"id": "a", "input": {"user": "x"}, "expected": {"expect": ["input.user ="]}}]"#;
     insta::assert_snapshot!(refusal("cases.json", json), @"
-    cases.json:1:74: case `a`: `expected.expect[0]` is not a valid expression: syntax error: token recognition error at: '=' (correct the CEL at this position)
+    cases.json:1:74: case `a`: `expected.expect[0]` is not a valid expression: syntax error: `=` is not an operator; write `==` (correct the CEL at this position)
     ");
     let one = "- id: a\n  input: {user: x}\n  expected: {expect: 'true'}\n";
     insta::assert_snapshot!(refusal("cases.yaml", one), @r#"cases.yaml:3:22: case `a`: `expected.expect` is a string; expected a list of expressions (write it as a list: ["true"])"#);

@@ -30,7 +30,6 @@ pub enum Computed {
     Duration(String),
     /// The name of a type.
     Type(&'static str),
-    Optional(Option<Box<Computed>>),
 }
 
 impl Computed {
@@ -72,10 +71,6 @@ fn copy_at(budget: &mut Budget, value: &Value<'_>, depth: usize) -> Result<Compu
         Value::Timestamp(time) => Computed::Timestamp(time.to_string()),
         Value::Duration(duration) => Computed::Duration(duration.to_string()),
         Value::Type(kind) => Computed::Type(kind.as_str()),
-        Value::Optional(inner) => {
-            let inner = inner.as_deref().map(|inner| copy_at(budget, inner, depth + 1)).transpose()?;
-            Computed::Optional(inner.map(Box::new))
-        }
     })
 }
 
@@ -113,8 +108,6 @@ impl fmt::Display for Computed {
             Computed::Timestamp(time) => write!(f, "timestamp('{time}')"),
             Computed::Duration(duration) => write!(f, "duration('{duration}')"),
             Computed::Type(name) => f.write_str(name),
-            Computed::Optional(None) => f.write_str("optional.none()"),
-            Computed::Optional(Some(inner)) => write!(f, "optional.of({inner})"),
         }
     }
 }

@@ -12,9 +12,8 @@ use crate::evaluate::Evaluation;
 use crate::inspect::{self, NeverBoolean, Path, Read};
 use crate::node::Node;
 use crate::outcome::{NoValue, Outcome};
-use crate::parse;
 use crate::readings::{Reader, Reading};
-use crate::resolve::CompileError;
+use crate::resolve::{self, CompileError};
 use crate::values::Value;
 
 /// A compiled expression, which can be evaluated any number of times.
@@ -27,7 +26,7 @@ pub struct Expression {
 impl Expression {
     /// Compiles an expression over these variables.
     pub fn compile(source: &str, variables: &[&str]) -> Result<Self, CompileError> {
-        let root = parse::compile(source, variables)?;
+        let root = resolve::compile(source, variables)?;
         Ok(Self { source: source.into(), root: Arc::new(root) })
     }
 

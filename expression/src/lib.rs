@@ -1,7 +1,7 @@
 //! Boolean expressions over JSON: the [Common Expression Language](https://cel.dev), with bounded cost.
 //!
-//! Data flows one way. The `cel` crate parses a text on a thread with a large stack (`parse`). The tree is resolved: every
-//! name becomes an index, and every part has its byte range (`resolve`, `source`, `node`). The resolved tree is evaluated
+//! Data flows one way. A text is parsed to a tree, in which every part has its byte range (`parse`). The tree is resolved:
+//! every name becomes an index, and macros become loops (`resolve`, `node`). The resolved tree is evaluated
 //! over JSON values (`evaluate`), with `operations` and `functions` on `values`. The evaluation counts its steps
 //! (`budget`), so an expensive expression stops at the same step on every machine, without a clock or a thread.
 //!
@@ -36,7 +36,6 @@ mod parse;
 mod pattern;
 mod readings;
 mod resolve;
-mod source;
 mod values;
 
 pub use budget::{EvaluationError, MAX_STEPS};
@@ -44,6 +43,6 @@ pub use computed::Computed;
 pub use expression::Expression;
 pub use inspect::{NeverBoolean, Path, Read, ReadKind};
 pub use outcome::{NoValue, Outcome};
-pub use parse::MAX_BYTES;
+pub use parse::{MAX_BYTES, MAX_DEPTH};
 pub use readings::Reading;
-pub use resolve::{CompileError, MAX_DEPTH};
+pub use resolve::CompileError;

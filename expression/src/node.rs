@@ -26,28 +26,27 @@ pub(crate) enum Kind {
     String(Box<str>),
     Bytes(Box<[u8]>),
     Type(Type),
-    List(Vec<Element>),
-    Map(Vec<Entry>),
+    List(Vec<Node>),
+    /// Keys and values.
+    Map(Vec<(Node, Node)>),
     /// A variable, by its index in the list that the expression is compiled with.
     Variable(usize),
     /// The variable of an enclosing macro, counted from the outermost.
     Local(usize),
-    /// `of.name`, or `of.?name`
+    /// `of.name`
     Field {
         of: Box<Node>,
         name: Box<str>,
-        optional: bool,
     },
     /// `has(of.name)`
     Has {
         of: Box<Node>,
         name: Box<str>,
     },
-    /// `of[at]`, or `of[?at]`
+    /// `of[at]`
     Item {
         of: Box<Node>,
         at: Box<Node>,
-        optional: bool,
     },
     And(Box<Node>, Box<Node>),
     Or(Box<Node>, Box<Node>),
@@ -78,33 +77,6 @@ pub(crate) enum Kind {
         value: Box<Node>,
         body: Box<Node>,
     },
-    /// `of.optMap(x, body)`, or `of.optFlatMap(x, body)`
-    OptionalMap {
-        of: Box<Node>,
-        body: Box<Node>,
-        flat: bool,
-    },
-    /// `of.orValue(other)`, or `of.or(other)`
-    OptionalOr {
-        of: Box<Node>,
-        other: Box<Node>,
-        keep_optional: bool,
-    },
-}
-
-/// An element of a list. `[?x]` is optional.
-#[derive(Debug)]
-pub(crate) struct Element {
-    pub(crate) value: Node,
-    pub(crate) optional: bool,
-}
-
-/// An entry of a map. `{?k: v}` is optional.
-#[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) key: Node,
-    pub(crate) value: Node,
-    pub(crate) optional: bool,
 }
 
 /// A macro over the elements of a list or the entries of a map.

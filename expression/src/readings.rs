@@ -5,7 +5,8 @@ use std::ops::Range;
 use crate::budget::Budget;
 use crate::computed::Computed;
 use crate::evaluate::Evaluation;
-use crate::node::{Kind, Node, Pattern};
+use crate::inspect::parts;
+use crate::node::{Kind, Node};
 use crate::values::Value;
 
 /// Largest number of characters of a value. A longer text is cut. A longer list or object is left out.
@@ -44,8 +45,8 @@ impl<'j> Reader<'j> {
     }
 
     fn read_operands(&mut self, node: &'j Node) {
-        for operand in operands(node) {
-            self.read(operand);
+        for part in parts(node) {
+            self.read(part.node);
         }
     }
 
@@ -95,43 +96,10 @@ fn is_path(node: &Node) -> bool {
 }
 
 fn reads_variable(node: &Node) -> bool {
-    matches!(node.kind, Kind::Variable(_)) || operands(node).into_iter().any(reads_variable)
+    matches!(node.kind, Kind::Variable(_)) || parts(node).into_iter().any(|part| reads_variable(part.node))
 }
 
 /// Returns true if a part has a variable of a macro: it has a value for each element.
 fn depends_on_macro(node: &Node) -> bool {
-    matches!(node.kind, Kind::Local(_)) || operands(node).into_iter().any(depends_on_macro)
-}
-
-/// Returns the parts of a node, in the order of the text.
-fn operands(node: &Node) -> Vec<&Node> {
-    match &node.kind {
-        Kind::Null
-        | Kind::Bool(_)
-        | Kind::Int(_)
-        | Kind::Uint(_)
-        | Kind::Double(_)
-        | Kind::String(_)
-        | Kind::Bytes(_)
-        | Kind::Type(_)
-        | Kind::Variable(_)
-        | Kind::Local(_) => Vec::new(),
-        Kind::List(elements) => elements.iter().map(|element| &element.value).collect(),
-        Kind::Map(entries) => entries.iter().flat_map(|entry| [&entry.key, &entry.value]).collect(),
-        Kind::Field { of, .. } | Kind::Has { of, .. } | Kind::Not(of) | Kind::Negate(of) => vec![of],
-        Kind::Item { of: left, at: right, .. }
-        | Kind::And(left, right)
-        | Kind::Or(left, right)
-        | Kind::Binary { left, right, .. }
-        | Kind::Bind { value: left, body: right }
-        | Kind::OptionalMap { of: left, body: right, .. }
-        | Kind::OptionalOr { of: left, other: right, .. } => vec![left, right],
-        Kind::If { condition, then, otherwise } => vec![condition, then, otherwise],
-        Kind::Call { arguments, .. } => arguments.iter().collect(),
-        Kind::Matches { text, pattern: Pattern::Literal(_) } => vec![text],
-        Kind::Matches { text, pattern: Pattern::Computed(pattern) } => vec![text, pattern],
-        Kind::Loop(body) => {
-            [Some(&body.range), body.condition.as_ref(), Some(&body.body)].into_iter().flatten().collect()
-        }
-    }
+    matches!(node.kind, Kind::Local(_)) || parts(node).into_iter().any(|part| depends_on_macro(part.node))
 }

@@ -36,7 +36,7 @@ fn types_are_values() {
         "type(o.total) == int && type(o.rate) == double && type(o.big) == uint && type(o) == map",
         "type(o.tags) == list && type('') == string && type(b'') == bytes && type(null) == null_type",
         "type(type(1)) == type && type(timestamp(0)) == google.protobuf.Timestamp && type(true) == bool",
-        "type(duration('1s')) == google.protobuf.Duration && type(optional.none()) == optional_type",
+        "type(duration('1s')) == google.protobuf.Duration",
         "dyn(o.total) == 50 && bool('t') && !bool('False') && uint('3') == 3u && bytes('ä') == b'\\303\\244'",
         "string(b'\\303\\244') == 'ä' && string(1.0) == '1' && string(0.0 / 0.0) == 'NaN' && int(3u) == 3",
         "o.big == 18446744073709551615u && o.big - 1 == 18446744073709551614u && o.big > 9223372036854775807",
@@ -67,7 +67,7 @@ fn strings_are_searched_and_changed_by_characters() {
         "'abc'.split('', 2) == ['a', 'bc'] && 'a'.split('', 0) == [] && ''.split('') == [''] && ''.split('x') == ['']",
         "o.tags.join(',') == 'b,a,b' && [].join('x') == '' && ' \\t x '.trim() == 'x' && 'äb'.reverse() == 'bä'",
         "'aaa'.replace('a', 'b', 2) == 'bba' && 'aaa'.replace('a', 'b', -1) == 'bbb' && 'ab'.replace('', '-') == '-a-b-'",
-        "strings.quote('a\"\\n\\\\') == '\"a\\\\\"\\\\n\\\\\\\\\"' && 'aXb'.lowerAscii() == 'axb'",
+        "'aXb'.lowerAscii() == 'axb'",
     ]);
     all_fail(&[
         ("'abc'.charAt(4) == ''", "index 4 is out of range for a string of 3"),
@@ -84,8 +84,7 @@ fn formats_write_values() {
         "'%s %s %s %s'.format(['a', 1, 1.5, null]) == 'a 1 1.5 null' && '%%'.format([]) == '%'",
         "'%s'.format([{'b': [1, 'x'], 'a': true}]) == '{a: true, b: [1, x]}' && '%s'.format([type(1)]) == 'int'",
         "'%d %d %d'.format([5, 5u, 5.0]) == '5 5 5' && '%.2f'.format([o.total]) == '50.00' && '%f'.format([1.5]) == '1.500000'",
-        "'%e'.format([1234.5]) == '1.234500e+03' && '%.1e'.format([0.00012]) == '1.2e-04' && '%b'.format([-5]) == '-101'",
-        "'%x %X %o'.format([255, 255, 8]) == 'ff FF 10' && '%x'.format(['az']) == '617a' && '%d'.format([1.0 / 0.0]) == 'Infinity'",
+        "'%d'.format([1.0 / 0.0]) == 'Infinity'",
     ]);
     all_fail(&[
         ("'%d'.format([1.5]) == ''", "`%d` does not take a number"),
@@ -105,15 +104,11 @@ fn numbers_are_rounded_and_compared() {
         "math.ceil(1.2) == 2 && math.floor(-1.2) == -2 && math.round(-1.5) == -2.0 && math.trunc(1.9) == 1.0",
         "math.ceil(o.total) == 50 && math.abs(-5) == 5 && math.sign(-2.5) == -1.0 && math.sqrt(16) == 4.0",
         "math.isNaN(0.0 / 0.0) && math.isInf(1.0 / 0.0) && math.isFinite(o.total) && !(0.0 / 0.0 == 0.0 / 0.0)",
-        "math.bitAnd(6, 3) == 2 && math.bitOr(4, 1) == 5 && math.bitXor(1, 3) == 2 && math.bitNot(0) == -1",
-        "math.bitShiftLeft(1, 3) == 8 && math.bitShiftRight(-1, 63) == 1 && math.bitShiftRight(8u, 64) == 0u",
     ]);
     all_fail(&[
         ("math.least([]) == 1", "an empty list"),
         ("math.least(1, 'a') == 1", "`math.least` does not take a number and a string"),
         ("math.abs(-9223372036854775808) == 1", "integer overflow"),
-        ("math.bitShiftLeft(1, -1) == 1", "cannot be shifted by -1"),
-        ("math.bitAnd(1, 1.5) == 1", "`math.bitAnd` does not take"),
         ("-9223372036854775808 % -1 == 0", "integer overflow in `%`"),
     ]);
 }
@@ -193,29 +188,12 @@ fn macros_take_two_variables() {
 }
 
 #[test]
-fn optional_values_replace_missing_ones() {
-    all_true(&[
-        "o.?total.value() == 50 && !o.?missing.hasValue() && o.?missing.orValue(7) == 7 && o[?'total'].orValue(0) == 50",
-        "o.?missing.deeper.x.orValue(1) == 1 && o.?`a-b`.c.value() == 1 && o.tags[?9].or(optional.of('z')).value() == 'z'",
-        "[?o.?total, ?o.?missing] == [50] && {?'a': o.?missing, ?'b': o.?total} == {'b': 50}",
-        "o.?total.optMap(x, x + 1).value() == 51 && o.?missing.optFlatMap(x, x.?y) == optional.none()",
-        "!optional.ofNonZeroValue('').hasValue() && optional.ofNonZeroValue(1) == optional.of(1) && !has(o.?missing.x)",
-    ]);
-    all_fail(&[
-        ("o.?missing.value() == 1", "has no value"),
-        ("o.total.orValue(1) == 1", "expected an optional value, not a number"),
-        ("o.?total.x == optional.none()", "cannot read field `x` of a number"),
-        ("[?o.total] == []", "`?` takes an optional value, not a number"),
-    ]);
-}
-
-#[test]
 fn a_value_of_any_type_is_computed_and_printed() {
     for (text, printed) in [
         ("o.tags", r#"["b", "a", "b"]"#),
         ("{'a': [1, 2u, 1.0, null, true]}", r#"{"a": [1, 2u, 1.0, null, true]}"#),
         ("[timestamp(0), duration('1.5s')]", "[timestamp('1970-01-01T00:00:00Z'), duration('1.5s')]"),
-        ("[type(1), b'a', optional.of('\"'), 1.0 / 0.0]", r#"[int, b'\x61', optional.of("\""), double('Infinity')]"#),
+        ("[type(1), b'a', '\"', 1.0 / 0.0]", r#"[int, b'\x61', "\"", double('Infinity')]"#),
     ] {
         let compute = |text: &str| Expression::compile(text, &["o"]).unwrap().compute(&[&data()]).unwrap();
         assert_eq!(compute(text).to_string(), printed);

@@ -66,7 +66,7 @@ fn every_problem_of_a_contract_is_found_at_its_place() {
     7:85 /verification/assertions/0 tru
       invalid-expression: unknown variable `tru`; a CEL expression (known variables: output, input, exit_code, stdout, stderr)
     7:113 /verification/assertions/1 
-      invalid-expression: syntax error: missing ')' at '<EOF>'; a CEL expression (correct the CEL at this position)
+      invalid-expression: syntax error: expected `)`, found the end; a CEL expression (correct the CEL at this position)
     8:15 /rollback {"strategy": "custom"}
       missing-field: the strategy `custom` needs a command; `custom`: a command line for `sh -c` (add `custom` with the command, or choose another strategy)
     9:25 /dependencies/1 "a"

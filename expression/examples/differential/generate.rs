@@ -114,7 +114,7 @@ impl<'r> Generator<'r> {
             Type::Strings => "ls",
             Type::Objects => "lo",
             Type::Object => "m",
-            Type::Uint | Type::Bytes | Type::Timestamp | Type::Duration | Type::Optional => "",
+            Type::Uint | Type::Bytes | Type::Timestamp | Type::Duration => "",
         };
         if !field.is_empty() && rng.u8(0..3) > 0 {
             return format!("output.{field}");
@@ -146,7 +146,6 @@ impl<'r> Generator<'r> {
             Type::Object => "{'s': 'b', 'n': 2, 'b': true}".to_owned(),
             Type::Timestamp => rng.choice(TIMES).unwrap_or("timestamp(0)").to_owned(),
             Type::Duration => format!("duration('{}')", rng.choice(DURATIONS).unwrap_or("1s")),
-            Type::Optional => rng.choice(["optional.none()", "optional.of(3)", "output.?n"]).unwrap_or("").to_owned(),
         }
     }
 }

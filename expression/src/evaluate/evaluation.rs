@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::budget::{Budget, Evaluated, Stop, failed};
+use crate::budget::{Budget, Evaluated, Stop};
 use crate::node::{Kind, Node};
 use crate::operations::{Operator, arithmetic, equal, is_in, negate, order};
 use crate::values::{Str, Value};
@@ -65,9 +65,9 @@ impl<'j> Evaluation<'j> {
             Kind::Map(entries) => self.map(entries)?,
             Kind::Variable(index) => self.variables.get(*index).map_or(Value::Null, |json| Value::from_json(json)),
             Kind::Local(index) => self.local(*index)?,
-            Kind::Field { of, name, optional } => self.field(of, name, *optional)?,
+            Kind::Field { of, name } => self.field(of, name)?,
             Kind::Has { of, name } => self.has(of, name)?,
-            Kind::Item { of, at, optional } => self.item(of, at, *optional)?,
+            Kind::Item { of, at } => self.item(of, at)?,
             Kind::And(left, right) => self.logical(left, right, Junction::And)?,
             Kind::Or(left, right) => self.logical(left, right, Junction::Or)?,
             Kind::Not(operand) => Value::Bool(!self.boolean(operand, "`!`")?),
@@ -90,8 +90,6 @@ impl<'j> Evaluation<'j> {
             Kind::Matches { text, pattern } => self.matches(text, pattern)?,
             Kind::Loop(body) => self.loop_value(body)?,
             Kind::Bind { value, body } => self.bind(value, body)?,
-            Kind::OptionalMap { of, body, flat } => self.optional_map(of, body, *flat)?,
-            Kind::OptionalOr { of, other, keep_optional } => self.optional_or(of, other, *keep_optional)?,
         })
     }
 
@@ -173,32 +171,5 @@ impl<'j> Evaluation<'j> {
                 arithmetic(budget, operator, left, right)?
             }
         })
-    }
-
-    fn optional_map(&mut self, of: &'j Node, body: &'j Node, flat: bool) -> Evaluated<'j> {
-        let inner = match self.value(of)? {
-            Value::Optional(Some(inner)) => inner,
-            Value::Optional(None) => return Ok(Value::Optional(None)),
-            other => return failed(format!("expected an optional value, not {}", other.describe())),
-        };
-        let mapped = self.value_with([(*inner).clone()], body)?;
-        if flat {
-            return Ok(mapped);
-        }
-        self.budget.create_list(1)?;
-        Ok(Value::some(mapped))
-    }
-
-    fn optional_or(&mut self, of: &'j Node, other: &'j Node, keep_optional: bool) -> Evaluated<'j> {
-        match (self.value(of)?, keep_optional) {
-            (Value::Optional(Some(inner)), false) => Ok((*inner).clone()),
-            (found @ Value::Optional(Some(_)), true) => Ok(found),
-            (Value::Optional(None), false) => self.value(other),
-            (Value::Optional(None), true) => match self.value(other)? {
-                found @ Value::Optional(_) => Ok(found),
-                found => failed(format!("`or` takes an optional value, not {}", found.describe())),
-            },
-            (found, _) => failed(format!("expected an optional value, not {}", found.describe())),
-        }
     }
 }

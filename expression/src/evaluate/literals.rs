@@ -2,28 +2,24 @@
 
 use super::evaluation::Evaluation;
 use crate::budget::{Evaluated, Stop, failed};
-use crate::node::{Element, Entry};
+use crate::node::Node;
 use crate::values::{Entries, Key, Value, shortened};
 
 impl<'j> Evaluation<'j> {
-    pub(super) fn list(&mut self, elements: &'j [Element]) -> Evaluated<'j> {
+    pub(super) fn list(&mut self, elements: &'j [Node]) -> Evaluated<'j> {
         self.budget.create_list(elements.len())?;
         let mut list = Vec::with_capacity(elements.len());
         for element in elements {
-            let value = self.value(&element.value)?;
-            list.extend(if element.optional { present(value)? } else { Some(value) });
+            list.push(self.value(element)?);
         }
         Ok(Value::list(list))
     }
 
-    pub(super) fn map(&mut self, entries: &'j [Entry]) -> Evaluated<'j> {
+    pub(super) fn map(&mut self, entries: &'j [(Node, Node)]) -> Evaluated<'j> {
         let mut made = Entries::default();
-        for entry in entries {
-            let key = self.value(&entry.key)?;
-            let value = self.value(&entry.value)?;
-            if let Some(value) = if entry.optional { present(value)? } else { Some(value) } {
-                self.insert(&mut made, key, value)?;
-            }
+        for (key, value) in entries {
+            let (key, value) = (self.value(key)?, self.value(value)?);
+            self.insert(&mut made, key, value)?;
         }
         self.budget.create_map(0)?;
         Ok(Value::map(made))
@@ -49,13 +45,5 @@ impl<'j> Evaluation<'j> {
             Key::Uint(value) => value.to_string(),
         };
         if map.insert(key, normalized, value) { Ok(()) } else { failed(format!("duplicate key `{name}`")) }
-    }
-}
-
-/// Returns the value of an optional element or entry, if it has one.
-fn present(value: Value<'_>) -> Result<Option<Value<'_>>, Stop> {
-    match value {
-        Value::Optional(inner) => Ok(inner.map(|inner| (*inner).clone())),
-        other => failed(format!("`?` takes an optional value, not {}", other.describe())),
     }
 }

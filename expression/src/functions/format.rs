@@ -1,4 +1,4 @@
-//! `format`: the clauses `%s`, `%d`, `%f`, `%e`, `%b`, `%o`, `%x`, `%X` and `%%`.
+//! `format`: the clauses `%s`, `%d`, `%f` and `%%`.
 
 use crate::budget::{Budget, Evaluated, Stop, failed};
 use crate::functions::lists::sort_rounds;
@@ -6,7 +6,7 @@ use crate::functions::text_builder::TextBuilder;
 use crate::operations::MAX_VALUE_DEPTH;
 use crate::values::{Number, Value, double_text};
 
-/// Digits after the point of `%f` and `%e` without a precision.
+/// Digits after the point of `%f` without a precision.
 const DEFAULT_PRECISION: usize = 6;
 
 /// Maximum precision. A double has no more digits than about 1,100.
@@ -63,17 +63,9 @@ fn write_clause(
     let precision = precision.unwrap_or(DEFAULT_PRECISION);
     let text = match (kind, value) {
         ('s', value) => return write_value(budget, built, value, 0),
-        ('d' | 'f' | 'e', Value::Double(double)) if !double.is_finite() => Some(double_text(*double)),
+        ('d' | 'f', Value::Double(double)) if !double.is_finite() => Some(double_text(*double)),
         ('d', value) => value.number().and_then(Number::to_whole).map(|whole| whole.to_string()),
         ('f', value) => double(budget, value)?.map(|double| format!("{double:.precision$}")),
-        ('e', value) => double(budget, value)?.map(|double| scientific(double, precision)),
-        ('b', Value::Bool(value)) => Some(u8::from(*value).to_string()),
-        ('b', value) => integer(value).map(|(sign, magnitude)| format!("{sign}{magnitude:b}")),
-        ('o', value) => integer(value).map(|(sign, magnitude)| format!("{sign}{magnitude:o}")),
-        ('x' | 'X', Value::String(text)) => return write_hex(budget, built, text.as_str().as_bytes(), kind),
-        ('x' | 'X', Value::Bytes(bytes)) => return write_hex(budget, built, bytes, kind),
-        ('x', value) => integer(value).map(|(sign, magnitude)| format!("{sign}{magnitude:x}")),
-        ('X', value) => integer(value).map(|(sign, magnitude)| format!("{sign}{magnitude:X}")),
         (other, _) => return failed(format!("`%{other}` is not a format clause")),
     };
     match text {
@@ -86,35 +78,6 @@ fn write_clause(
 fn double(budget: &mut Budget, value: &Value<'_>) -> Result<Option<f64>, Stop> {
     budget.create(MAX_NUMBER_BYTES)?;
     Ok(value.number().map(Number::to_double))
-}
-
-/// Returns the sign and the magnitude of an integer.
-fn integer(value: &Value<'_>) -> Option<(&'static str, u64)> {
-    match value {
-        Value::Int(value) => Some((if *value < 0 { "-" } else { "" }, value.unsigned_abs())),
-        Value::Uint(value) => Some(("", *value)),
-        _ => None,
-    }
-}
-
-/// Writes an exponent with a sign and at least two digits.
-fn scientific(value: f64, precision: usize) -> String {
-    let text = format!("{value:.precision$e}");
-    match text.split_once('e') {
-        Some((digits, exponent)) => match exponent.strip_prefix('-') {
-            Some(exponent) => format!("{digits}e-{exponent:0>2}"),
-            None => format!("{digits}e+{exponent:0>2}"),
-        },
-        None => text,
-    }
-}
-
-fn write_hex(budget: &mut Budget, built: &mut TextBuilder, bytes: &[u8], kind: char) -> Result<(), Stop> {
-    for byte in bytes {
-        let pair = if kind == 'x' { format!("{byte:02x}") } else { format!("{byte:02X}") };
-        built.push(budget, &pair)?;
-    }
-    Ok(())
 }
 
 /// Writes a value as `%s` does: strings without quotes, and the entries of objects in the order of their texts.
@@ -165,7 +128,6 @@ fn write_value(budget: &mut Budget, built: &mut TextBuilder, value: &Value<'_>, 
         Value::Timestamp(time) => time.to_string(),
         Value::Duration(duration) => duration.to_string(),
         Value::Type(kind) => kind.as_str().to_owned(),
-        Value::Optional(_) => return failed("`%s` does not take an optional value"),
     };
     built.push(budget, &text)
 }

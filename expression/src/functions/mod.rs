@@ -1,6 +1,5 @@
 //! The functions of the language, one file per family. A function takes evaluated arguments and a budget.
 
-mod bits;
 mod convert;
 mod doubles;
 mod encoders;
@@ -8,7 +7,6 @@ mod extremes;
 mod format;
 mod function;
 mod lists;
-mod optional;
 mod search;
 mod sizes;
 mod table;

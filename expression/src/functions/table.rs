@@ -1,7 +1,7 @@
 //! The table of all functions.
 
 use super::function::{Function, Run, Style};
-use super::{bits, convert, doubles, encoders, extremes, format, lists, optional, search, sizes, text, time};
+use super::{convert, doubles, encoders, extremes, format, lists, search, sizes, text, time};
 use Style::{Either, Global, Method};
 
 /// Maximum number of arguments of a function that takes any number of them.
@@ -11,7 +11,7 @@ const fn function(name: &'static str, style: Style, arguments: (usize, usize), r
     Function { name, style, arguments, run }
 }
 
-static FUNCTIONS: [Function; 68] = [
+static FUNCTIONS: [Function; 56] = [
     function("size", Either, (1, 1), sizes::size),
     function("len", Method, (1, 1), sizes::size),
     function("type", Global, (1, 1), sizes::type_of),
@@ -38,7 +38,6 @@ static FUNCTIONS: [Function; 68] = [
     function("replace", Method, (3, 4), text::replace),
     function("split", Method, (2, 3), text::split),
     function("join", Method, (1, 2), text::join),
-    function("strings.quote", Global, (1, 1), text::quote),
     function("format", Method, (2, 2), format::format),
     function("sort", Method, (1, 1), lists::sort),
     function("distinct", Method, (1, 1), lists::distinct),
@@ -57,12 +56,6 @@ static FUNCTIONS: [Function; 68] = [
     function("math.isNaN", Global, (1, 1), doubles::is_nan),
     function("math.isInf", Global, (1, 1), doubles::is_inf),
     function("math.isFinite", Global, (1, 1), doubles::is_finite),
-    function("math.bitAnd", Global, (2, 2), bits::and),
-    function("math.bitOr", Global, (2, 2), bits::or),
-    function("math.bitXor", Global, (2, 2), bits::xor),
-    function("math.bitNot", Global, (1, 1), bits::not),
-    function("math.bitShiftLeft", Global, (2, 2), bits::shift_left),
-    function("math.bitShiftRight", Global, (2, 2), bits::shift_right),
     function("getFullYear", Method, (1, 2), time::full_year),
     function("getMonth", Method, (1, 2), time::month),
     function("getDate", Method, (1, 2), time::date),
@@ -75,11 +68,6 @@ static FUNCTIONS: [Function; 68] = [
     function("getMilliseconds", Method, (1, 2), time::milliseconds),
     function("base64.encode", Global, (1, 1), encoders::encode),
     function("base64.decode", Global, (1, 1), encoders::decode),
-    function("optional.none", Global, (0, 0), optional::none),
-    function("optional.of", Global, (1, 1), optional::of),
-    function("optional.ofNonZeroValue", Global, (1, 1), optional::of_non_zero_value),
-    function("hasValue", Method, (1, 1), optional::has_value),
-    function("value", Method, (1, 1), optional::value),
 ];
 
 /// Returns the function that a call means.

@@ -123,34 +123,3 @@ pub(super) fn join<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluate
     }
     built.finish(budget)
 }
-
-/// Returns the string in double quotes, with escapes for control characters, quotes and backslashes.
-pub(super) fn quote<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
-    let [Value::String(text)] = arguments else { return Err(Stop::WrongTypes) };
-    budget.read(text.as_str().len())?;
-    let mut built = TextBuilder::default();
-    built.push_char(budget, '"')?;
-    for character in text.as_str().chars() {
-        match escape(character) {
-            Some(escape) => built.push(budget, escape)?,
-            None => built.push_char(budget, character)?,
-        }
-    }
-    built.push_char(budget, '"')?;
-    built.finish(budget)
-}
-
-const fn escape(character: char) -> Option<&'static str> {
-    Some(match character {
-        '\u{7}' => "\\a",
-        '\u{8}' => "\\b",
-        '\u{b}' => "\\v",
-        '\u{c}' => "\\f",
-        '\n' => "\\n",
-        '\r' => "\\r",
-        '\t' => "\\t",
-        '\\' => "\\\\",
-        '"' => "\\\"",
-        _ => return None,
-    })
-}

@@ -16,12 +16,6 @@ impl TextBuilder {
         Ok(())
     }
 
-    pub(super) fn push_char(&mut self, budget: &mut Budget, piece: char) -> Result<(), Stop> {
-        budget.create(piece.len_utf8())?;
-        self.text.push(piece);
-        Ok(())
-    }
-
     pub(super) fn into_text(self) -> String {
         self.text
     }

@@ -5,7 +5,7 @@
 
 use super::outcomes::Outcomes;
 use super::path::{Path, literal, path_of};
-use crate::node::{Element, Entry, Kind, Loop, LoopKind, LoopVariables, Node, Pattern};
+use crate::node::{Kind, Loop, LoopKind, LoopVariables, Node, Pattern};
 use crate::operations::Operator;
 
 /// True if the expression can fail because this field is missing.
@@ -35,14 +35,10 @@ impl World<'_> {
             | Kind::Type(_)
             | Kind::Variable(_) => Outcomes::VALUE,
             Kind::Local(index) => self.outcomes.get(*index).copied().unwrap_or(Outcomes::ANY),
-            Kind::List(elements) => self.failures(elements.iter().map(|Element { value, .. }| value)) | Outcomes::VALUE,
-            Kind::Map(entries) => {
-                self.failures(entries.iter().flat_map(|Entry { key, value, .. }| [key, value])) | Outcomes::VALUE
-            }
-            Kind::Field { of, optional, .. } => self.read(node, of, *optional || is_optional(of)),
-            Kind::Item { of, at, optional } => {
-                self.failures([&**at]) | self.read(node, of, *optional || is_optional(of))
-            }
+            Kind::List(elements) => self.failures(elements) | Outcomes::VALUE,
+            Kind::Map(entries) => self.failures(entries.iter().flat_map(|(key, value)| [key, value])) | Outcomes::VALUE,
+            Kind::Field { of, .. } => self.read(node, of),
+            Kind::Item { of, at } => self.failures([&**at]) | self.read(node, of),
             Kind::Has { of, name } => self.has(of, name),
             Kind::And(left, right) => self.outcomes(left).and(self.outcomes(right)),
             Kind::Or(left, right) => self.outcomes(left).or(self.outcomes(right)),
@@ -55,7 +51,7 @@ impl World<'_> {
                 failure | then | otherwise
             }
             Kind::Binary { operator, left, right } => self.binary(*operator, left, right),
-            Kind::Call { function, arguments } => self.call(function.name, arguments),
+            Kind::Call { arguments, .. } => self.failures(arguments) | Outcomes::ANY,
             Kind::Matches { text, pattern } => {
                 let pattern = if let Pattern::Computed(pattern) = pattern { Some(&**pattern) } else { None };
                 self.failures([&**text].into_iter().chain(pattern)) | Outcomes::BOOLEAN
@@ -65,12 +61,6 @@ impl World<'_> {
                 let (found, path) = (self.outcomes(value), path_of(value, &self.paths));
                 self.with_local(found, path, body)
             }
-            Kind::OptionalMap { of, body, flat } => self.optional_map(of, body, *flat),
-            Kind::OptionalOr { of, other, keep_optional } => {
-                let (found, other) = (self.outcomes(of), self.outcomes(other));
-                let value = if *keep_optional { Outcomes::VALUE } else { Outcomes::ANY };
-                found.only(Outcomes::FAILURE) | found.when(Outcomes::NONE, other) | found.when(Outcomes::ANY, value)
-            }
         }
     }
 
@@ -78,15 +68,7 @@ impl World<'_> {
         let found = self.outcomes(of);
         let is_missing = self.is_missing(path_of(of, &self.paths).map(|path| path.with(name)).as_ref());
         let present = if is_missing { Outcomes::FALSE } else { Outcomes::BOOLEAN };
-        found.only(Outcomes::FAILURE) | found.when(Outcomes::NONE, Outcomes::FALSE) | found.when(Outcomes::ANY, present)
-    }
-
-    fn optional_map(&mut self, of: &Node, body: &Node, is_flat: bool) -> Outcomes {
-        let found = self.outcomes(of);
-        let has_value = found.has(Outcomes::ANY);
-        let mapped = if has_value { self.with_local(Outcomes::ANY, None, body) } else { Outcomes::EMPTY };
-        let mapped = if is_flat { mapped } else { mapped.only(Outcomes::FAILURE) | Outcomes::VALUE };
-        found.only(Outcomes::FAILURE | Outcomes::NONE) | found.when(Outcomes::ANY, mapped)
+        found.only(Outcomes::FAILURE) | found.when(Outcomes::ANY, present)
     }
 
     /// Returns a failure if one of the nodes can fail.
@@ -98,15 +80,11 @@ impl World<'_> {
         path == Some(self.missing)
     }
 
-    fn read(&mut self, node: &Node, of: &Node, is_optional: bool) -> Outcomes {
+    fn read(&mut self, node: &Node, of: &Node) -> Outcomes {
         let found = self.outcomes(of);
-        let read = match (self.is_missing(path_of(node, &self.paths).as_ref()), is_optional) {
-            (true, true) => Outcomes::NONE,
-            (true, false) => Outcomes::FAILURE,
-            (false, true) => Outcomes::OPTIONAL,
-            (false, false) => Outcomes::ANY,
-        };
-        found.only(Outcomes::FAILURE | Outcomes::NONE) | found.when(Outcomes::ANY, read)
+        let is_missing = self.is_missing(path_of(node, &self.paths).as_ref());
+        let read = if is_missing { Outcomes::FAILURE } else { Outcomes::ANY };
+        found.only(Outcomes::FAILURE) | found.when(Outcomes::ANY, read)
     }
 
     fn binary(&mut self, operator: Operator, left: &Node, right: &Node) -> Outcomes {
@@ -117,19 +95,6 @@ impl World<'_> {
                 Operator::In if self.is_missing(in_object().as_ref()) => Outcomes::FALSE,
                 operator if operator.is_comparison() => Outcomes::BOOLEAN,
                 _ => Outcomes::VALUE,
-            }
-    }
-
-    fn call(&mut self, function: &str, arguments: &[Node]) -> Outcomes {
-        let mut outcomes = arguments.iter().map(|argument| self.outcomes(argument));
-        let found = outcomes.next().unwrap_or(Outcomes::EMPTY);
-        let all = outcomes.fold(found, |all, other| all | other);
-        all.only(Outcomes::FAILURE)
-            | match function {
-                "hasValue" => found.when(Outcomes::NONE, Outcomes::FALSE) | found.when(Outcomes::VALUE, Outcomes::TRUE),
-                // Without a value, the function fails.
-                "value" if found.has(Outcomes::NONE) && !found.has(Outcomes::VALUE) => Outcomes::FAILURE,
-                _ => Outcomes::ANY,
             }
     }
 
@@ -167,14 +132,6 @@ impl World<'_> {
     }
 }
 
-/// True if a node is an optional value: `x.?name`, or a field of one.
-fn is_optional(node: &Node) -> bool {
-    match &node.kind {
-        Kind::Field { of, optional, .. } | Kind::Item { of, optional, .. } => *optional || is_optional(of),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::inspect::Path;
@@ -208,7 +165,6 @@ mod tests {
             ("cel.bind(p, call.args.path, p == 'x')", vec!["path"]),
             ("cel.bind(a, call.args, a.path == 'x')", vec!["path"]),
             ("size([call.args.a]) == 1 && {'k': call.args.b}.k == 1", vec!["a", "b"]),
-            ("call.args.?a.optMap(a, call.args.b == a).orValue(false)", vec!["b"]),
             ("(call.tool_name == 'x' ? call.args.a : call.args.b) == 1", vec!["a", "b"]),
             ("call.args.text.matches('x') || run.env == 'ci'", vec!["text"]),
         ] {
@@ -228,11 +184,6 @@ mod tests {
             "has(call.args.a) ? call.args.a == 1 : false",
             "'path' in call.args && call.args.path == 'x'",
             "has(call.args.a) && has(call.args.a.b) && call.args.a.b == 1",
-            "call.args.?path.orValue('') == 'x'",
-            "call.args.?a.b.orValue(0) == 1",
-            "call.args[?'path'].hasValue() && call.args.path == 'x'",
-            "call.args.?path.hasValue() && call.args.?path.value() == 'x'",
-            "call.args.?paths.optMap(l, l.exists(p, p == 'x')).orValue(false)",
             "has(call.args.paths) && call.args.paths.all(p, p.startsWith('/tmp') && p.size() < 9)",
             "cel.bind(a, call.args, has(a.path) && a.path == 'x')",
             "cel.bind(p, call.args.path, has(call.args.path) && p == 'x')",

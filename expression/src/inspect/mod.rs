@@ -10,6 +10,7 @@ mod path;
 mod reads;
 
 pub use never_boolean::NeverBoolean;
+pub(crate) use parts::parts;
 pub use path::Path;
 pub use reads::{Read, ReadKind};
 

@@ -31,11 +31,11 @@ enum Known {
 }
 
 /// The functions whose values are booleans.
-const BOOLEAN_FUNCTIONS: [&str; 8] =
-    ["bool", "contains", "startsWith", "endsWith", "math.isNaN", "math.isInf", "math.isFinite", "hasValue"];
+const BOOLEAN_FUNCTIONS: [&str; 7] =
+    ["bool", "contains", "startsWith", "endsWith", "math.isNaN", "math.isInf", "math.isFinite"];
 
 /// The functions whose values can have any type.
-const FUNCTIONS_OF_ANY_TYPE: [&str; 2] = ["dyn", "value"];
+const FUNCTIONS_OF_ANY_TYPE: [&str; 1] = ["dyn"];
 
 /// Returns the parts that must be booleans and never are, outermost first.
 pub(crate) fn never_boolean(root: &Node, shapes: &[&Json]) -> Vec<NeverBoolean> {
@@ -107,10 +107,6 @@ impl Types<'_> {
                 Some(Known::Nothing) | None => self.of_path(node),
                 Some(known) => known.clone(),
             },
-            Kind::Field { optional: true, .. }
-            | Kind::Item { optional: true, .. }
-            | Kind::OptionalMap { flat: false, .. }
-            | Kind::OptionalOr { keep_optional: true, .. } => other("an optional value"),
             Kind::Variable(_) | Kind::Field { .. } | Kind::Item { .. } => self.of_path(node),
             Kind::Negate(_) => Known::Other("the result of `-`".into()),
             Kind::Binary { operator, .. } => Known::Other(format!("the result of `{}`", operator.as_str()).into()),
@@ -191,7 +187,6 @@ mod tests {
             ("call.tool", "call.tool: a string in None"),
             ("call['bytes']", "call['bytes']: a number in None"),
             ("call.args", "call.args: an object in None"),
-            ("call.args.?force", "call.args.?force: an optional value in None"),
             ("call.classes.filter(c, c == 'x')", "call.classes.filter(c, c == 'x'): a list in None"),
             ("size(call.args)", "size(call.args): the result of `size` in None"),
             ("call.is_new ? 'a' : 1", "call.is_new ? 'a' : 1: a string in None"),
@@ -212,12 +207,10 @@ mod tests {
             "call.is_new",
             "call.args.force",
             "call.args.force && !call.args.dry_run",
-            "call.args.?force.orValue(false)",
             "call.principal",
             "call.args.x ? call.args.y : call.tool == 'z'",
             "call.classes.exists(c, c.startsWith('x'))",
             "bool(call.tool) || dyn(call.args.x)",
-            "call.args.?x.value()",
             "cel.bind(a, call.args, a.force)",
             "call.args.exists(k, call.args[k])",
             "'a' in call.classes",

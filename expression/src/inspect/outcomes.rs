@@ -10,16 +10,13 @@ impl Outcomes {
     pub(super) const EMPTY: Self = Self(0);
     pub(super) const TRUE: Self = Self(1);
     pub(super) const FALSE: Self = Self(2);
-    /// A value that is not a boolean, or an optional with a value.
+    /// A value that is not a boolean.
     pub(super) const VALUE: Self = Self(4);
-    /// An optional without a value.
-    pub(super) const NONE: Self = Self(8);
     /// A failure.
     pub(super) const FAILURE: Self = Self(16);
     pub(super) const BOOLEAN: Self = Self(1 | 2);
     /// A value of an unknown type.
     pub(super) const ANY: Self = Self(1 | 2 | 4);
-    pub(super) const OPTIONAL: Self = Self(4 | 8);
 
     pub(super) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -37,7 +34,7 @@ impl Outcomes {
     /// The outcomes of a part that must be a boolean. Values of other types are taken for unknown booleans.
     fn boolean(self) -> Self {
         let found = self.only(Self::BOOLEAN | Self::FAILURE);
-        if found.has(Self::BOOLEAN) || !self.has(Self::OPTIONAL) { found } else { found | Self::BOOLEAN }
+        if found.has(Self::BOOLEAN) || !self.has(Self::VALUE) { found } else { found | Self::BOOLEAN }
     }
 
     pub(super) fn not(self) -> Self {

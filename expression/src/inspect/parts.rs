@@ -4,14 +4,14 @@ use crate::node::{Kind, LoopVariables, Node, Pattern};
 
 /// A direct part of a node.
 #[derive(Debug)]
-pub(super) struct Part<'n> {
-    pub(super) node: &'n Node,
+pub(crate) struct Part<'n> {
+    pub(crate) node: &'n Node,
     /// The variables that the node adds for the part: `cel.bind` has their value, and elements of lists have none.
-    pub(super) locals: Vec<Option<&'n Node>>,
+    pub(crate) locals: Vec<Option<&'n Node>>,
 }
 
 /// Returns the direct parts of a node.
-pub(super) fn parts(node: &Node) -> Vec<Part<'_>> {
+pub(crate) fn parts(node: &Node) -> Vec<Part<'_>> {
     let plain = |node| Part { node, locals: Vec::new() };
     match &node.kind {
         Kind::Null
@@ -24,8 +24,8 @@ pub(super) fn parts(node: &Node) -> Vec<Part<'_>> {
         | Kind::Type(_)
         | Kind::Variable(_)
         | Kind::Local(_) => Vec::new(),
-        Kind::List(elements) => elements.iter().map(|element| plain(&element.value)).collect(),
-        Kind::Map(entries) => entries.iter().flat_map(|entry| [plain(&entry.key), plain(&entry.value)]).collect(),
+        Kind::List(elements) => elements.iter().map(plain).collect(),
+        Kind::Map(entries) => entries.iter().flat_map(|(key, value)| [plain(key), plain(value)]).collect(),
         Kind::Field { of, .. } | Kind::Has { of, .. } => vec![plain(of)],
         Kind::Item { of, at, .. } => vec![plain(of), plain(at)],
         Kind::And(left, right) | Kind::Or(left, right) | Kind::Binary { left, right, .. } => {
@@ -45,7 +45,5 @@ pub(super) fn parts(node: &Node) -> Vec<Part<'_>> {
             [plain(&body.range)].into_iter().chain(condition).chain([scoped(&body.body)]).collect()
         }
         Kind::Bind { value, body } => vec![plain(value), Part { node: body, locals: vec![Some(value)] }],
-        Kind::OptionalMap { of, body, .. } => vec![plain(of), Part { node: body, locals: vec![None] }],
-        Kind::OptionalOr { of, other, .. } => vec![plain(of), plain(other)],
     }
 }

@@ -23,8 +23,6 @@ pub struct Read {
 pub enum ReadKind {
     /// `x.name` fails without the field.
     Required,
-    /// `x.?name` has no value without the field.
-    Optional,
     /// `has(x.name)`
     Test,
 }
@@ -45,9 +43,9 @@ struct Reader<'s> {
 impl Reader<'_> {
     fn visit(&mut self, node: &Node) {
         let read = match &node.kind {
-            Kind::Field { of, name, optional } => Some((of, &**name, required(*optional), self.name(node, of, name))),
+            Kind::Field { of, name } => Some((of, &**name, ReadKind::Required, self.name(node, of, name))),
             Kind::Has { of, name } => Some((of, &**name, ReadKind::Test, self.name(node, of, name))),
-            Kind::Item { of, at, optional } => literal(at).map(|name| (of, name, required(*optional), at.span.clone())),
+            Kind::Item { of, at } => literal(at).map(|name| (of, name, ReadKind::Required, at.span.clone())),
             _ => None,
         };
         if let Some((of, name, kind, range)) = read
@@ -70,8 +68,4 @@ impl Reader<'_> {
         let start = rest.rfind(name).map(|at| of.span.end + at);
         start.map_or(node.span.clone(), |start| start..start + name.len())
     }
-}
-
-const fn required(is_optional: bool) -> ReadKind {
-    if is_optional { ReadKind::Optional } else { ReadKind::Required }
 }

@@ -41,10 +41,6 @@ fn equal_at(budget: &mut Budget, left: &Value<'_>, right: &Value<'_>, depth: usi
         (Value::Timestamp(left), Value::Timestamp(right)) => left == right,
         (Value::Duration(left), Value::Duration(right)) => left == right,
         (Value::Type(left), Value::Type(right)) => left == right,
-        (Value::Optional(left), Value::Optional(right)) => match (left, right) {
-            (Some(left), Some(right)) => equal_at(budget, left, right, depth + 1)?,
-            (left, right) => left.is_none() && right.is_none(),
-        },
         (left, right) => match (left.number(), right.number()) {
             (Some(left), Some(right)) => compare_numbers(left, right) == Some(Ordering::Equal),
             _ => false,

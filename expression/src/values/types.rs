@@ -14,11 +14,10 @@ pub(crate) enum Type {
     Timestamp,
     Duration,
     Kind,
-    Optional,
 }
 
 impl Type {
-    const ALL: [Type; 13] = [
+    const ALL: [Type; 12] = [
         Type::Null,
         Type::Bool,
         Type::Int,
@@ -31,7 +30,6 @@ impl Type {
         Type::Timestamp,
         Type::Duration,
         Type::Kind,
-        Type::Optional,
     ];
 
     /// Returns the type with this name in an expression.
@@ -53,7 +51,6 @@ impl Type {
             Type::Timestamp => "google.protobuf.Timestamp",
             Type::Duration => "google.protobuf.Duration",
             Type::Kind => "type",
-            Type::Optional => "optional_type",
         }
     }
 }

@@ -27,7 +27,6 @@ pub(crate) enum Value<'j> {
     Timestamp(Timestamp),
     Duration(Duration),
     Type(Type),
-    Optional(Option<Rc<Value<'j>>>),
 }
 
 impl<'j> Value<'j> {
@@ -59,10 +58,6 @@ impl<'j> Value<'j> {
         Value::Map(Object::Owned(Rc::new(entries)))
     }
 
-    pub(crate) fn some(value: Value<'j>) -> Self {
-        Value::Optional(Some(Rc::new(value)))
-    }
-
     /// Returns a count as an integer.
     pub(crate) fn count(count: usize) -> Self {
         Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
@@ -91,7 +86,6 @@ impl<'j> Value<'j> {
             Value::Timestamp(_) => Type::Timestamp,
             Value::Duration(_) => Type::Duration,
             Value::Type(_) => Type::Kind,
-            Value::Optional(_) => Type::Optional,
         }
     }
 
@@ -113,7 +107,6 @@ impl<'j> Value<'j> {
             Value::Timestamp(_) => "a timestamp",
             Value::Duration(_) => "a duration",
             Value::Type(_) => "a type",
-            Value::Optional(_) => "an optional value",
         }
     }
 }

@@ -65,7 +65,7 @@ rules:
 14:43 /rules/2/match/tool_name/regex/0 the value is an empty string
 14:47 /rules/2/match/tool_name/regex/1 invalid regular expression: unclosed group
 15:31 /rules/2/match/args/numeric_range/n `min` is larger than `max`, so no number is in the range
-16:24 /rules/2/match/cel syntax error: mismatched input '<EOF>'
+16:24 /rules/2/match/cel syntax error: expected a value, found the end
 19:34 /rules/3/effect/budget/limit_calls the value is 0
 22:11 /rules/4/effect the field `rate_limit` is missing
 22:20 /rules/4/effect/budget the field `budget` is unknown

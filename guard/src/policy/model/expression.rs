@@ -281,7 +281,6 @@ mod tests {
             ("has(call.arg.x)", "`call` has no field `arg`; did you mean `args`? <- arg"),
             ("has(call.argz)", "`call` has no field `argz`; did you mean `args`? <- argz"),
             ("call['tool'] == 'a'", "`call` has no field `tool` <- 'tool'"),
-            ("call.?tags.orValue([]) == []", "`call` has no field `tags` <- tags"),
             ("run.nope == 1", "`run` has no field `nope` <- nope"),
             (
                 "run.workload.branches == 'main'",
