@@ -1,4 +1,4 @@
-//! Runs all vectors with all programs.
+//! Runs all vectors with all programs, and the result of each.
 
 use std::collections::BTreeMap;
 

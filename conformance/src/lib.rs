@@ -32,7 +32,6 @@ mod subject;
 mod trial;
 mod vectors;
 
-pub use conformance_run::{ConformanceRun, GoldenMode, RunError};
-pub use conformance_run::{VectorResult, VectorStatus};
+pub use conformance_run::{ConformanceRun, GoldenMode, RunError, VectorResult, VectorStatus};
 pub use subject::{Subject, SubjectKind};
 pub use vectors::{Vectors, VectorsError};

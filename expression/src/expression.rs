@@ -1,4 +1,4 @@
-//! A compiled expression.
+//! A compiled expression and its outcome.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use crate::computed::Computed;
 use crate::evaluate::Evaluation;
 use crate::inspect::{self, NeverBoolean, Path, Read};
 use crate::node::Node;
-use crate::outcome::{NoValue, Outcome};
 use crate::readings::{Reader, Reading};
 use crate::resolve::{self, CompileError};
 use crate::values::Value;
@@ -115,4 +114,27 @@ impl Serialize for Expression {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.source)
     }
+}
+
+/// The result of an evaluation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The expression is true.
+    True,
+    /// The expression is false.
+    False,
+    /// The evaluation failed: a field is missing, types do not match, or the result is not a boolean.
+    Failed(EvaluationError),
+    /// The evaluation needs more steps than [`MAX_STEPS`](crate::MAX_STEPS).
+    TooLong,
+}
+
+/// The reason why an expression has no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoValue {
+    #[error(transparent)]
+    Failed(#[from] EvaluationError),
+    /// The evaluation needs more steps than [`MAX_STEPS`](crate::MAX_STEPS).
+    #[error("the evaluation takes more than {} steps", crate::MAX_STEPS)]
+    TooLong,
 }

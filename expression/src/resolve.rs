@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use crate::functions::{self, Style};
+use crate::node::Matcher;
 use crate::node::{Kind, Loop, LoopKind, LoopVariables, Node, Pattern};
 use crate::parse::{self, Binary, Literal, MAX_DEPTH, Tree, TreeKind};
-use crate::pattern::Matcher;
 use crate::values::Type;
 
 /// The macros, and the functions that are not in the table because they do not evaluate all of their arguments first.
@@ -100,7 +100,7 @@ impl Resolver<'_> {
                 }
             }
             TreeKind::Call { target, name, arguments } => {
-                self.call(tree, Call { target: target.as_deref(), name, arguments }, deeper)?
+                self.call(tree, &Call { target: target.as_deref(), name, arguments }, deeper)?
             }
         })
     }
@@ -141,8 +141,8 @@ impl Resolver<'_> {
         Type::named(&parts.join("."))
     }
 
-    fn call(&mut self, tree: &Tree, call: Call<'_>, depth: usize) -> Result<Kind, CompileError> {
-        if let Some(kind) = self.macro_call(tree, &call, depth)? {
+    fn call(&mut self, tree: &Tree, call: &Call<'_>, depth: usize) -> Result<Kind, CompileError> {
+        if let Some(kind) = self.macro_call(tree, call, depth)? {
             return Ok(kind);
         }
         // The target of a call such as `math.abs(x)` is the first part of the function's name.

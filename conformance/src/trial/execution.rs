@@ -1,4 +1,5 @@
-//! Executes a program with a command of a vector.
+//! Executes a program with a command of a vector. Commands that vectors name instead of writing them out are expanded here; their
+//! scripts are for a POSIX shell.
 //!
 //! The environment is that of the caller without the variables whose names begin with `SAFE_`, plus the variables of the run and
 //! of the vector.

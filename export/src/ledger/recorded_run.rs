@@ -1,4 +1,4 @@
-//! The events of one run, by call.
+//! The events of one run: by call, by the process that recorded them, and how the run ended.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

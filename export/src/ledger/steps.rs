@@ -1,4 +1,4 @@
-//! Previews of arguments and results as JSON values.
+//! The steps of a case: a call with its arguments, and its result, from the previews of the events.
 
 use counterproof_artifact::{Content, Count, Extra, Millis, ToolCall, ToolResult, ToolStatus};
 use serde_json::{Map, Value, json};

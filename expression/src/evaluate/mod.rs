@@ -3,10 +3,7 @@
 //! Steps measure work, not time: one for each node, and more for long strings and lists. Values that the evaluation
 //! creates cost steps too, so the limit also bounds memory.
 
-mod access;
-mod calls;
+mod containers;
 mod evaluation;
-mod literals;
-mod loops;
 
 pub(crate) use evaluation::Evaluation;

@@ -1,4 +1,7 @@
-//! Conversions between types.
+//! Functions of all values: conversions between types, base64, sizes and types.
+
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine as _, alphabet};
 
 use crate::budget::{Budget, Evaluated, Stop, failed};
 use crate::values::{Duration, Number, Timestamp, Value, double_text, shortened};
@@ -146,6 +149,58 @@ pub(super) fn to_duration<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> E
                 )),
             }
         }
+        _ => Err(Stop::WrongTypes),
+    }
+}
+
+/// Writes padding, and reads with or without it. Bits after the last byte are ignored.
+const ENGINE: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+pub(super) fn encode<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
+    let [Value::Bytes(bytes)] = arguments else { return Err(Stop::WrongTypes) };
+    budget.create_text(bytes.len().saturating_mul(3))?;
+    Ok(Value::string(ENGINE.encode(bytes)))
+}
+
+pub(super) fn decode<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
+    let [Value::String(text)] = arguments else { return Err(Stop::WrongTypes) };
+    budget.create_text(text.as_str().len().saturating_mul(2))?;
+    match ENGINE.decode(text.as_str()) {
+        Ok(bytes) => Ok(Value::Bytes(bytes.into())),
+        Err(error) => failed(format!("the text is not base64: {error}")),
+    }
+}
+
+/// Returns the number of characters, bytes, elements or entries.
+pub(super) fn size<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
+    match arguments {
+        [Value::String(text)] => {
+            budget.read(text.as_str().len())?;
+            Ok(Value::count(text.as_str().chars().count()))
+        }
+        [Value::Bytes(bytes)] => Ok(Value::count(bytes.len())),
+        [Value::List(list)] => Ok(Value::count(list.len())),
+        [Value::Map(map)] => Ok(Value::count(map.len())),
+        _ => Err(Stop::WrongTypes),
+    }
+}
+
+pub(super) fn type_of<'j>(_: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
+    match arguments {
+        [value] => Ok(Value::Type(value.type_of())),
+        _ => Err(Stop::WrongTypes),
+    }
+}
+
+/// Returns its argument: types are checked while the expression is evaluated.
+pub(super) fn dyn_value<'j>(_: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
+    match arguments {
+        [value] => Ok(value.clone()),
         _ => Err(Stop::WrongTypes),
     }
 }

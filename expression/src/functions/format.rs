@@ -1,8 +1,8 @@
 //! `format`: the clauses `%s`, `%d`, `%f` and `%%`.
 
+use super::text::TextBuilder;
 use crate::budget::{Budget, Evaluated, Stop, failed};
 use crate::functions::lists::sort_rounds;
-use crate::functions::text_builder::TextBuilder;
 use crate::operations::MAX_VALUE_DEPTH;
 use crate::values::{Number, Value, double_text};
 

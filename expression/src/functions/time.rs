@@ -1,10 +1,10 @@
 //! The parts of timestamps and durations. Timestamps take an optional time zone, and UTC without one.
 
 use jiff::civil::DateTime;
+use jiff::tz::{Offset, TimeZone};
 
 use crate::budget::{Budget, Evaluated, Stop, failed};
-use crate::functions::zones;
-use crate::values::{Duration, Value};
+use crate::values::{Duration, Value, shortened};
 
 /// Steps for a part of a timestamp: its local time is computed.
 const LOCAL_TIME_STEPS: u64 = 10;
@@ -16,7 +16,7 @@ fn local(budget: &mut Budget, arguments: &[Value<'_>]) -> Result<DateTime, Stop>
     budget.charge(LOCAL_TIME_STEPS)?;
     match arguments {
         [Value::Timestamp(time)] => Ok(time.utc()),
-        [Value::Timestamp(time), Value::String(zone)] => match time.local(&zones::zone(zone.as_str())?) {
+        [Value::Timestamp(time), Value::String(zone)] => match time.local(&parse_zone(zone.as_str())?) {
             Some(local) => Ok(local),
             None => failed("the local time is after the year 9999"),
         },
@@ -85,4 +85,36 @@ pub(super) fn milliseconds<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> 
         }
         _ => local(budget, arguments).map(|time| Value::Int(time.millisecond().into())),
     }
+}
+
+/// Longest name or offset that is looked up, in bytes.
+const MAX_BYTES: usize = 64;
+
+fn parse_zone(name: &str) -> Result<TimeZone, Stop> {
+    if let Some(offset) = fixed_offset(name) {
+        return Ok(TimeZone::fixed(offset));
+    }
+    let known = (name.len() <= MAX_BYTES).then(|| TimeZone::get(name).ok()).flatten();
+    match known {
+        Some(zone) => Ok(zone),
+        None => failed(format!("“{}” is not a time zone, such as Europe/Berlin or +01:00", shortened(name))),
+    }
+}
+
+/// Parses `+01:30`, `-01:30` and `01:30`.
+fn fixed_offset(text: &str) -> Option<Offset> {
+    let (sign, unsigned) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (hours, minutes) = unsigned.split_once(':')?;
+    let number = |digits: &str| {
+        let valid = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        valid.then(|| digits.parse::<i32>().ok()).flatten()
+    };
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    Offset::from_seconds(sign * (hours * 3600 + minutes * 60)).ok()
 }

@@ -4,16 +4,10 @@
 
 mod absence;
 mod never_boolean;
-mod outcomes;
-mod parts;
-mod path;
 mod reads;
 
-pub use never_boolean::NeverBoolean;
-pub(crate) use parts::parts;
-pub use path::Path;
-pub use reads::{Read, ReadKind};
-
 pub(crate) use absence::fails_without;
+pub use never_boolean::NeverBoolean;
 pub(crate) use never_boolean::never_boolean;
-pub(crate) use reads::reads;
+pub use reads::{Path, Read, ReadKind};
+pub(crate) use reads::{parts, reads};

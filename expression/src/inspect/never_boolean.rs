@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use serde_json::Value as Json;
 
-use super::parts::parts;
-use super::path::{Path, path_of};
+use super::reads::parts;
+use super::reads::{Path, path_of};
 use crate::node::{Kind, LoopKind, Node};
 use crate::values::Value;
 

@@ -1,6 +1,9 @@
-//! Numbers: one type to JSON, three to CEL. They compare by their exact value.
+//! Numbers and keys of maps. A number is one type to JSON and three to CEL; numbers compare by their exact value.
 
 use std::cmp::Ordering;
+
+use super::containers::Str;
+use super::value::Value;
 
 /// A number of any type.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +71,32 @@ pub(crate) fn double_text(value: f64) -> String {
         return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
     }
     value.to_string()
+}
+
+/// A key. Numbers of different types that are equal are one key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Key<'j> {
+    Bool(bool),
+    Int(i64),
+    /// Only above the range of `Int`.
+    Uint(u64),
+    String(Str<'j>),
+}
+
+impl<'j> Key<'j> {
+    /// Returns the key that a value stands for. A number with a fraction and a value of another type are no key.
+    pub(crate) fn of(value: &Value<'j>) -> Option<Self> {
+        match value {
+            Value::Bool(value) => Some(Key::Bool(*value)),
+            Value::String(text) => Some(Key::String(text.clone())),
+            other => other.number().and_then(Self::of_number),
+        }
+    }
+
+    fn of_number(number: Number) -> Option<Self> {
+        let whole = number.to_whole()?;
+        i64::try_from(whole).map(Key::Int).or_else(|_| u64::try_from(whole).map(Key::Uint)).ok()
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
-//! A value of an evaluation.
+//! A value of an evaluation and its type. Values borrow from the JSON of the variables where they can.
 
 use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::duration::Duration;
-use super::list::List;
+use super::containers::List;
+use super::containers::Str;
+use super::containers::{Entries, Object};
 use super::number::Number;
-use super::object::{Entries, Object};
-use super::text::Str;
-use super::timestamp::Timestamp;
-use super::types::Type;
+use super::time::Duration;
+use super::time::Timestamp;
 
 /// A value that is cheap to clone.
 #[derive(Debug, Clone)]
@@ -117,6 +116,61 @@ impl From<Number> for Value<'_> {
             Number::Int(value) => Value::Int(value),
             Number::Uint(value) => Value::Uint(value),
             Number::Double(value) => Value::Double(value),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Type {
+    Null,
+    Bool,
+    Int,
+    Uint,
+    Double,
+    String,
+    Bytes,
+    List,
+    Map,
+    Timestamp,
+    Duration,
+    Kind,
+}
+
+impl Type {
+    const ALL: [Type; 12] = [
+        Type::Null,
+        Type::Bool,
+        Type::Int,
+        Type::Uint,
+        Type::Double,
+        Type::String,
+        Type::Bytes,
+        Type::List,
+        Type::Map,
+        Type::Timestamp,
+        Type::Duration,
+        Type::Kind,
+    ];
+
+    /// Returns the type with this name in an expression.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Type::Null => "null_type",
+            Type::Bool => "bool",
+            Type::Int => "int",
+            Type::Uint => "uint",
+            Type::Double => "double",
+            Type::String => "string",
+            Type::Bytes => "bytes",
+            Type::List => "list",
+            Type::Map => "map",
+            Type::Timestamp => "google.protobuf.Timestamp",
+            Type::Duration => "google.protobuf.Duration",
+            Type::Kind => "type",
         }
     }
 }

@@ -8,5 +8,4 @@ mod record_file;
 mod tests;
 
 pub use error::{LineError, ReadError};
-pub use record_file::EndDetails;
-pub use record_file::{ParsedRecord, RecordFormat};
+pub use record_file::{EndDetails, ParsedRecord, RecordFormat};

@@ -1,4 +1,4 @@
-//! A record as it is read from a file.
+//! Reads a record from its file: detects the format, parses a log, and assembles the events.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `safe-run archive`: packs a folder into one file, and never overwrites a file.
+//! `safe-run archive`: packs a folder into one file in a format that its name selects, and never overwrites a file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write, Write as _};

@@ -1,4 +1,4 @@
-//! Runs the subcommand that the arguments select.
+//! Runs the subcommand that the arguments select: its exit codes, and what all subcommands print.
 
 use std::ffi::OsString;
 use std::fmt::Display;

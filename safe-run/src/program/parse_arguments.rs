@@ -1,4 +1,4 @@
-//! Parses the command line.
+//! The command line: its meaning, and the errors in it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;

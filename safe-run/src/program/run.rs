@@ -1,4 +1,5 @@
-//! `safe-run run`: forwards the output and the exit code of a command, and records it if it fails.
+//! `safe-run run`: forwards the output and the exit code of a command, and records it if it fails: a log, and a file of events if
+//! one was requested. The file of events is opened before the start, so that an error prevents it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};

@@ -1,4 +1,4 @@
-//! The data of a command that has run.
+//! A command that has run: its ending, its output, and its events.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Writes the log of a record: one section per stream and the ledger, or the merged output. The conformance contract
-//! M0-v0.1.0 defines the format.
+//! Writes the log of a record: one section per stream and the ledger, or the merged output, with the command quoted for a shell.
+//! The conformance contract M0-v0.1.0 defines the format.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;

@@ -5,10 +5,7 @@ mod json_lines;
 mod log;
 mod redact;
 
-pub use command_record::{Ending, Record, StartError, StopReason};
-pub use command_record::{Event, EventKind};
+pub use command_record::{Ending, Event, EventKind, OutputHead, Record, StartError, StopReason};
 pub use json_lines::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE};
 pub use log::LogView;
-pub(crate) use log::{BASE64_PREFIX, LEDGER_BEGIN, LEDGER_END, ledger_text, section_header};
-pub use command_record::OutputHead;
-pub(crate) use log::quote_bytes;
+pub(crate) use log::{BASE64_PREFIX, LEDGER_BEGIN, LEDGER_END, ledger_text, quote_bytes, section_header};

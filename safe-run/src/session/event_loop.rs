@@ -1,4 +1,8 @@
-//! The loop of a session, and the reactions to the supervisor, to signals and to the terminal.
+//! The state of a running command, and the loop that reacts to its streams, the supervisor, signals, the terminal and deadlines.
+//!
+//! ```text
+//! Running ── command ended and streams closed, or grace or drain time over ─▶ Finishing: the supervisor kills what is left
+//! ```
 
 use std::io::{self, PipeReader, Read as _};
 use std::os::fd::OwnedFd;

@@ -1,4 +1,7 @@
-//! The connections of a command to the program that runs it.
+//! The input of a command, and its signals as bytes in a pipe, so that one `poll` waits for them together with everything else.
+//!
+//! Signals are blocked and received by a thread; no handler is installed. A signal that was ignored when this process started
+//! therefore stays ignored for the command.
 
 use std::io::{self, PipeReader, PipeWriter, Seek as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

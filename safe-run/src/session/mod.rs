@@ -8,8 +8,6 @@ mod start;
 mod supervised_command;
 mod terminal;
 
-pub use start::Command;
-pub use io::{Input, Io, Observer};
-pub use io::{Signals, TakenSignals};
-pub use start::{record, record_after_taking};
+pub use io::{Input, Io, Observer, Signals, TakenSignals};
+pub use start::{Command, record, record_after_taking};
 pub use supervised_command::{CommandSignals, SupervisedCommand};

@@ -1,4 +1,4 @@
-//! Starts a command and runs its session.
+//! Starts a command and runs its session, within limits of time and output and with a cancellation.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader};

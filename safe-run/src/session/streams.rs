@@ -1,4 +1,5 @@
-//! Moves bytes: reads the output of the command, captures and forwards it, and relays input to its terminal.
+//! Reads the output of the command, captures it, and forwards it to the streams of this process. A slow reader slows the command
+//! down, as without safe-run, but does not block this program: writes are non-blocking where the system allows it.
 
 use std::fs::{File, OpenOptions};
 use std::io;

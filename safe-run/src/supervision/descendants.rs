@@ -1,4 +1,4 @@
-//! Kills the descendants of a process.
+//! Adopts and kills the descendants of a process.
 
 use std::collections::BTreeSet;
 use std::io;

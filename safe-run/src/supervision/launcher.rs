@@ -1,4 +1,4 @@
-//! The launcher: prepares its own process and becomes the command.
+//! Starts this program again under another name: the entry of both processes, and the launcher, which becomes the command.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

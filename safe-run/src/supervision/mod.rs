@@ -17,13 +17,9 @@ mod descendants;
 mod launcher;
 mod supervisor;
 
-pub(crate) use descendants::adopt_orphans;
-pub(crate) use connection::Connection;
-pub(crate) use descendants::kill_descendants;
+pub(crate) use connection::{Connection, ENDING, NOTIFYING, Placement, ProcessSetup, Status};
+pub(crate) use descendants::{adopt_orphans, kill_descendants};
 pub(crate) use launcher::check_possible;
 pub use launcher::enter;
-pub(crate) use connection::{ENDING, NOTIFYING};
-pub(crate) use connection::{Placement, ProcessSetup};
-pub(crate) use connection::Status;
 pub use supervisor::CommandStreams;
 pub(crate) use supervisor::{Supervised, supervise};

@@ -1,9 +1,107 @@
-//! Macros, which iterate over the elements of a list or the entries of a map.
+//! Lists and objects: their fields and elements, literals, and macros, which iterate over them.
 
 use super::evaluation::Evaluation;
 use crate::budget::{Evaluated, Stop, failed};
 use crate::node::{Loop, LoopKind, LoopVariables, Node};
-use crate::values::{Entries, Value};
+use crate::values::{Entries, Key, Number, Object, Value, shortened};
+
+impl<'j> Evaluation<'j> {
+    pub(super) fn field(&mut self, of: &'j Node, name: &'j str) -> Evaluated<'j> {
+        match self.value(of)? {
+            Value::Map(map) => {
+                self.budget.read(name.len())?;
+                map.field(name).map_or_else(|| failed(format!("missing field `{name}`")), Ok)
+            }
+            other => failed(format!("cannot read field `{name}` of {}", other.describe())),
+        }
+    }
+
+    /// A value that is not an object has no fields, which is not an error.
+    pub(super) fn has(&mut self, of: &'j Node, name: &'j str) -> Evaluated<'j> {
+        self.budget.read(name.len())?;
+        let value = self.value(of)?;
+        Ok(Value::Bool(matches!(value, Value::Map(map) if map.field(name).is_some())))
+    }
+
+    pub(super) fn item(&mut self, of: &'j Node, at: &'j Node) -> Evaluated<'j> {
+        let of = self.value(of)?;
+        let at = self.value(at)?;
+        match of {
+            Value::List(list) => {
+                let Some(index) = at.number().and_then(Number::to_whole) else {
+                    return failed(format!("{} cannot be an index of a list", describe_index(&at)));
+                };
+                let found = usize::try_from(index).ok().and_then(|index| list.get(index));
+                found.map_or_else(|| failed(format!("index {index} is out of range for a list of {}", list.len())), Ok)
+            }
+            Value::Map(map) => self.get_key(&map, &at),
+            other => failed(format!("{} cannot be an index of {}", at.describe(), other.describe())),
+        }
+    }
+
+    fn get_key(&mut self, map: &Object<'j>, at: &Value<'j>) -> Evaluated<'j> {
+        let name = match at {
+            Value::String(text) => {
+                self.budget.read(text.as_str().len())?;
+                shortened(text.as_str())
+            }
+            Value::Bool(value) => value.to_string(),
+            other => match other.number() {
+                Some(number) => number.to_double().to_string(),
+                None => return failed(format!("{} cannot be an index of an object", other.describe())),
+            },
+        };
+        let found = Key::of(at).and_then(|key| map.get(&key));
+        found.map_or_else(|| failed(format!("missing field `{name}`")), Ok)
+    }
+}
+
+fn describe_index(at: &Value<'_>) -> &'static str {
+    if at.number().is_some() { "a number with a fraction" } else { at.describe() }
+}
+
+impl<'j> Evaluation<'j> {
+    pub(super) fn list(&mut self, elements: &'j [Node]) -> Evaluated<'j> {
+        self.budget.create_list(elements.len())?;
+        let mut list = Vec::with_capacity(elements.len());
+        for element in elements {
+            list.push(self.value(element)?);
+        }
+        Ok(Value::list(list))
+    }
+
+    pub(super) fn map(&mut self, entries: &'j [(Node, Node)]) -> Evaluated<'j> {
+        let mut made = Entries::default();
+        for (key, value) in entries {
+            let (key, value) = (self.value(key)?, self.value(value)?);
+            self.insert(&mut made, key, value)?;
+        }
+        self.budget.create_map(0)?;
+        Ok(Value::map(made))
+    }
+
+    /// Adds an entry to a map that is being computed.
+    pub(super) fn insert(&mut self, map: &mut Entries<'j>, key: Value<'j>, value: Value<'j>) -> Result<(), Stop> {
+        self.budget.create_map(1)?;
+        if let Value::String(text) = &key {
+            self.budget.read(text.as_str().len())?;
+        }
+        let normalized = match &key {
+            Value::Double(_) => None,
+            key => Key::of(key),
+        };
+        let Some(normalized) = normalized else {
+            return failed(format!("a key is a string, an integer or a boolean, not {}", key.describe()));
+        };
+        let name = match &normalized {
+            Key::String(text) => shortened(text.as_str()),
+            Key::Bool(value) => value.to_string(),
+            Key::Int(value) => value.to_string(),
+            Key::Uint(value) => value.to_string(),
+        };
+        if map.insert(key, normalized, value) { Ok(()) } else { failed(format!("duplicate key `{name}`")) }
+    }
+}
 
 /// One round of a loop: the index and the element of a list, or the key and the value of a map.
 type Round<'j> = (Value<'j>, Value<'j>);

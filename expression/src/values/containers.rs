@@ -1,13 +1,40 @@
-//! Objects, which CEL calls maps.
+//! Strings, lists and objects, which are borrowed from the variables or computed.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use serde_json::{Map, Value as Json};
 
-use super::key::Key;
-use super::text::Str;
+use super::number::Key;
 use super::value::Value;
+
+/// A list that is cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) enum List<'j> {
+    Borrowed(&'j [Json]),
+    Owned(Rc<Vec<Value<'j>>>),
+}
+
+impl<'j> List<'j> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            List::Borrowed(items) => items.len(),
+            List::Owned(items) => items.len(),
+        }
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<Value<'j>> {
+        match self {
+            List::Borrowed(items) => items.get(index).map(Value::from_json),
+            List::Owned(items) => items.get(index).cloned(),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Value<'j>> {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+}
 
 /// An object that is cheap to clone.
 #[derive(Debug, Clone)]
@@ -98,5 +125,43 @@ impl<'j> Iterator for ObjectIter<'j> {
                 Some(entry)
             }
         }
+    }
+}
+
+/// A string that is cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) enum Str<'j> {
+    Borrowed(&'j str),
+    Owned(Rc<str>),
+}
+
+impl Str<'_> {
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Str::Borrowed(text) => text,
+            Str::Owned(text) => text,
+        }
+    }
+}
+
+impl PartialEq for Str<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Str<'_> {}
+
+impl Hash for Str<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+/// Truncates a string for a message.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
