@@ -92,6 +92,7 @@ impl Budget {
 
     /// Takes the steps for creating bytes of a value. Must be called before the memory is allocated.
     pub(crate) fn create(&mut self, bytes: usize) -> Result<(), Stop> {
+        // Memory is charged as steps: one limit bounds both, and a text has one point at which it stops.
         self.take((bytes as u64).saturating_mul(BYTES_READ_PER_STEP / BYTES_CREATED_PER_STEP))
     }
 
@@ -107,6 +108,7 @@ impl Budget {
 
     /// Takes the steps for creating a list with this many elements.
     pub(crate) fn create_list(&mut self, elements: usize) -> Result<(), Stop> {
+        // Saturating: a size that no machine has is larger than every budget.
         self.create(elements.saturating_mul(ELEMENT_BYTES).saturating_add(HEADER_BYTES))
     }
 

@@ -40,6 +40,7 @@ impl Computed {
 }
 
 fn copy_at(budget: &mut Budget, value: &Value<'_>, depth: usize) -> Result<Computed, Stop> {
+    // The copy recurses, and a computed value can be nested deeper than the stack allows.
     if depth > MAX_VALUE_DEPTH {
         return failed(format!("the value is nested deeper than {MAX_VALUE_DEPTH} levels"));
     }

@@ -12,6 +12,7 @@ pub(crate) fn arithmetic<'j>(
     left: &Value<'j>,
     right: &Value<'j>,
 ) -> Evaluated<'j> {
+    // Numbers first: they are most operands.
     if let (Some(left), Some(right)) = (left.number(), right.number()) {
         return numbers(operator, left, right);
     }
@@ -32,6 +33,7 @@ pub(crate) fn arithmetic<'j>(
 }
 
 fn concatenated<'j>(budget: &mut Budget, left: &List<'j>, right: &List<'j>) -> Evaluated<'j> {
+    // The lists share their elements with the operands, so only the new list is charged.
     budget.create_list(left.len() + right.len())?;
     Ok(Value::list(left.iter().chain(right.iter()).collect()))
 }
@@ -56,6 +58,7 @@ fn doubles<'j>(operator: Operator, left: f64, right: f64) -> Evaluated<'j> {
 
 fn integers<'j>(operator: Operator, left: Number, right: Number) -> Evaluated<'j> {
     let (Some(first), Some(second)) = (left.to_whole(), right.to_whole()) else { return Err(Stop::WrongTypes) };
+    // Only integers: a double divided by zero is an infinity, as CEL specifies.
     if second == 0 && matches!(operator, Operator::Divide | Operator::Modulo) {
         return failed(format!("division by zero in `{}`", operator.as_str()));
     }
@@ -137,6 +140,7 @@ fn equal_at(budget: &mut Budget, left: &Value<'_>, right: &Value<'_>, depth: usi
         }
         (Value::Bytes(left), Value::Bytes(right)) => same_bytes(budget, left, right)?,
         (Value::List(left), Value::List(right)) => {
+            // Without reading an element: the lengths are known.
             if left.len() != right.len() {
                 return Ok(false);
             }
@@ -159,6 +163,7 @@ fn equal_at(budget: &mut Budget, left: &Value<'_>, right: &Value<'_>, depth: usi
 }
 
 fn same_bytes(budget: &mut Budget, left: &[u8], right: &[u8]) -> Result<bool, Stop> {
+    // Texts of different lengths are not read, so they take no steps.
     if left.len() != right.len() {
         return Ok(false);
     }
@@ -172,6 +177,7 @@ fn equal_objects(budget: &mut Budget, left: &Object<'_>, right: &Object<'_>, dep
     }
     for (name, left) in left.iter() {
         budget.charge(1)?;
+        // The keys are looked up, since computed maps and JSON have them in different orders.
         let Some(right) = lookup(budget, right, &name)? else { return Ok(false) };
         if !equal_at(budget, &left, &right, depth + 1)? {
             return Ok(false);
@@ -192,6 +198,7 @@ pub(crate) fn is_in(budget: &mut Budget, wanted: &Value<'_>, range: &Value<'_>) 
     match range {
         Value::List(list) => {
             for element in list.iter() {
+                // Each comparison charges for itself, so a long list cannot be searched for nothing.
                 if equal(budget, wanted, &element)? {
                     return Ok(true);
                 }

@@ -70,6 +70,7 @@ pub(crate) fn parse(source: &str) -> Result<Tree, CompileError> {
         let message = format!("the expression has {} bytes; at most {MAX_BYTES} are allowed", source.len());
         return Err(CompileError { span: 0..0, message, remedy: "split it into several expressions".to_owned() });
     }
+    // Tokens are made first: the parser looks back at none and ahead at one.
     let mut parser = Parser { source, tokens: lex(source)?, position: 0, depth: 0 };
     if parser.tokens.len() == 1 {
         let (message, remedy) = ("the expression is empty".to_owned(), "write a condition".to_owned());
@@ -129,12 +130,14 @@ fn lex(source: &str) -> Result<Vec<(Token, Range<usize>)>, CompileError> {
         } else if first == '`' {
             let length = rest[1..].find('`').map_or(0, |length| length + 2);
             let is_name = |c: char| c.is_ascii_alphanumeric() || "_.-/ ".contains(c);
+            // Other characters would need escapes, which such names do not have.
             if length < 3 || !rest[1..length - 1].chars().all(is_name) {
                 return Err(syntax_error(at..at + length.max(1), "invalid name in backticks"));
             }
             (Token::QuotedName, length)
         } else if is_name_character(first) {
             let length = rest.find(|c| !is_name_character(c)).unwrap_or(rest.len());
+            // Words of the language are never names, also not of fields: `x.in` is an error in CEL.
             let word = WORDS.into_iter().find(|word| *word == &rest[..length]);
             (word.map_or(Token::Name, Token::Symbol), length)
         } else if let Some(symbol) = SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol)) {
@@ -164,6 +167,7 @@ fn number(source: &str, at: usize) -> Result<(Token, usize), CompileError> {
     let mut is_double = false;
     if radix == 10 {
         let fraction = rest[length..].strip_prefix('.').map_or(0, |_| digits(length + 1));
+        // A point without digits is the start of a field.
         if fraction > 0 {
             (length, is_double) = (length + 1 + fraction, true);
         }
@@ -333,6 +337,7 @@ impl Parser<'_> {
 
     /// Parses a whole expression, which may be in brackets or an argument. Every recursion goes through here.
     fn expression(&mut self) -> Parsed {
+        // A limit and not a larger stack: the text may come from anyone, and threads have stacks of different sizes.
         if self.depth == MAX_DEPTH {
             return Err(too_deep(self.tokens[self.position].1.clone()));
         }
@@ -345,6 +350,7 @@ impl Parser<'_> {
     fn conditional(&mut self) -> Parsed {
         let condition = self.binary(0)?;
         let Some(token) = self.eat("?") else { return Ok(condition) };
+        // CEL takes a conditional here only in brackets.
         let then = self.binary(0)?;
         self.expect(":")?;
         let otherwise = self.expression()?;

@@ -52,9 +52,11 @@ impl<'j> Reader<'j> {
 
     /// Reads a part, or the parts of it if its value is a result such as that of a comparison.
     fn read(&mut self, node: &'j Node) {
+        // Literals explain nothing: their values are in the text.
         if self.found.len() >= self.most || !reads_variable(node) {
             return;
         }
+        // It has a value for each element, and none that explains the result.
         if depends_on_macro(node) {
             return self.read_operands(node);
         }

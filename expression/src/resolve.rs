@@ -111,6 +111,7 @@ impl Resolver<'_> {
             Some(name) => (name, true),
             None => (name, false),
         };
+        // The innermost variable hides others with its name.
         if let Some(local) = self.locals.iter().rposition(|local| local == name && !global) {
             return Ok(Kind::Local(local));
         }
@@ -196,6 +197,7 @@ impl Resolver<'_> {
         };
         let of_cel = matches!(&target.kind, TreeKind::Name(name) if name == "cel");
         if let ("bind", [variable, value, body], true) = (call.name, call.arguments, of_cel) {
+            // The value is resolved first: it does not know the new variable.
             let name = variable_name(variable)?;
             let value = self.boxed(value, depth)?;
             return Ok(Some(Kind::Bind { value, body: Box::new(self.scoped(vec![name], body, depth)?) }));
@@ -246,6 +248,7 @@ impl Resolver<'_> {
         {
             return Err(error(variables[1], format!("two variables named `{second}`"), "use two names"));
         }
+        // The range does not know the variables of the macro.
         let range = self.node(range, depth)?;
         let condition = condition.map(|condition| self.scoped(names.clone(), condition, depth)).transpose()?;
         let count = if names.len() == 1 { LoopVariables::One } else { LoopVariables::Two };
@@ -258,6 +261,7 @@ impl Resolver<'_> {
         let outer = self.locals.len();
         self.locals.extend(names);
         let body = self.node(body, depth);
+        // Also after an error, so that the messages of outer parts name the right variables.
         self.locals.truncate(outer);
         body
     }
@@ -291,6 +295,7 @@ fn loop_kind(name: &str) -> Option<LoopKind> {
 }
 
 fn no_function(tree: &Tree, name: &str) -> CompileError {
+    // A known name with other arguments is not a typing error, so another name would mislead.
     let known = functions::exists(name) || MACROS.contains(&name);
     let message =
         if known { format!("`{name}` does not take these arguments") } else { format!("unknown function `{name}`") };

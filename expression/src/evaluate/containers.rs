@@ -9,6 +9,7 @@ impl<'j> Evaluation<'j> {
     pub(super) fn field(&mut self, of: &'j Node, name: &'j str) -> Evaluated<'j> {
         match self.value(of)? {
             Value::Map(map) => {
+                // Comparing names takes time that grows with their length, whoever wrote them.
                 self.budget.read(name.len())?;
                 map.field(name).map_or_else(|| failed(format!("missing field `{name}`")), Ok)
             }
@@ -28,6 +29,7 @@ impl<'j> Evaluation<'j> {
         let at = self.value(at)?;
         match of {
             Value::List(list) => {
+                // `1.0` is an index as well: JSON does not tell it from `1`.
                 let Some(index) = at.number().and_then(Number::to_whole) else {
                     return failed(format!("{} cannot be an index of a list", describe_index(&at)));
                 };
@@ -62,6 +64,7 @@ fn describe_index(at: &Value<'_>) -> &'static str {
 
 impl<'j> Evaluation<'j> {
     pub(super) fn list(&mut self, elements: &'j [Node]) -> Evaluated<'j> {
+        // Charged before the allocation, as all memory is.
         self.budget.create_list(elements.len())?;
         let mut list = Vec::with_capacity(elements.len());
         for element in elements {
@@ -86,6 +89,7 @@ impl<'j> Evaluation<'j> {
         if let Value::String(text) = &key {
             self.budget.read(text.as_str().len())?;
         }
+        // CEL has no doubles as keys of a map that is written out, but looks them up.
         let normalized = match &key {
             Value::Double(_) => None,
             key => Key::of(key),
@@ -114,6 +118,7 @@ impl<'j> Evaluation<'j> {
                 self.rounds(body, rounds)
             }
             Value::Map(map) if body.variables == LoopVariables::One => {
+                // One variable is the key of a map, and the element of a list: the second part of a round.
                 self.rounds(body, map.iter().map(|(key, _)| (Value::Null, key)))
             }
             Value::Map(map) => self.rounds(body, map.iter()),
@@ -131,6 +136,7 @@ impl<'j> Evaluation<'j> {
             LoopKind::ExistsOne => {
                 let mut count = 0_usize;
                 for round in rounds {
+                    // A failure of any element is a failure of the macro: without it the number is unknown.
                     count += usize::from(self.condition(body, &body.body, round)?);
                 }
                 Ok(Value::Bool(count == 1))
@@ -167,6 +173,7 @@ impl<'j> Evaluation<'j> {
             match self.condition(body, &body.body, round) {
                 Ok(value) if value == decides => return Ok(Value::Bool(decides)),
                 Ok(_) => {}
+                // The limit is not a failure that a later element could decide.
                 Err(Stop::TooLong) => return Err(Stop::TooLong),
                 Err(stop) => failure = failure.or(Some(stop)),
             }
@@ -184,6 +191,7 @@ impl<'j> Evaluation<'j> {
             match (body.kind, self.round(body, &body.body, round)?) {
                 (LoopKind::MapEntry, Value::Map(map)) => {
                     for (key, value) in map.iter() {
+                        // Two rounds that make one key are an error, not a replacement.
                         self.insert(&mut entries, key, value)?;
                     }
                 }
@@ -198,6 +206,7 @@ impl<'j> Evaluation<'j> {
 
     /// Evaluates a part of the loop for one element.
     fn round(&mut self, body: &Loop, node: &'j Node, (first, second): Round<'j>) -> Evaluated<'j> {
+        // A body of one literal would otherwise iterate for nothing.
         self.budget.charge(1)?;
         match body.variables {
             LoopVariables::One => self.value_with([second], node),

@@ -59,6 +59,7 @@ impl<'j> Evaluation<'j> {
             Kind::Double(value) => Value::Double(*value),
             Kind::String(text) => Value::String(Str::Borrowed(text)),
             Kind::Bytes(bytes) => {
+                // Text is borrowed from the tree, and bytes are copied: only computed bytes exist besides literals.
                 self.budget.create_text(bytes.len())?;
                 Value::Bytes((&**bytes).into())
             }
@@ -82,6 +83,7 @@ impl<'j> Evaluation<'j> {
                 self.value(decision)?
             }
             Kind::Binary { operator, left, right } => {
+                // The left operand first: of two failures the first one in the text is reported.
                 let (left, right) = (self.value(left)?, self.value(right)?);
                 self.binary(*operator, &left, &right).map_err(|stop| {
                     let (left, right) = (left.describe(), right.describe());

@@ -17,6 +17,7 @@ pub(super) fn to_bool<'j>(_: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<
     match arguments {
         [Value::Bool(value)] => Ok(Value::Bool(*value)),
         [Value::String(text)] => match text.as_str() {
+            // The spellings of CEL, which are those of Go.
             "1" | "t" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
             "0" | "f" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
             other => failed(format!("“{}” is not a boolean", shortened(other))),
@@ -30,6 +31,7 @@ pub(super) fn to_int<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evalua
         [Value::Int(value)] => Some(*value),
         [Value::Uint(value)] => i64::try_from(*value).ok(),
         #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+        // The smallest integer is excluded as well, as the conformance tests require.
         [Value::Double(value)] => (value.abs() < TWO_POW_63).then(|| value.trunc() as i64),
         [Value::Timestamp(time)] => Some(time.second()),
         [Value::String(text)] => {
@@ -163,6 +165,7 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
 
 pub(super) fn encode<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
     let [Value::Bytes(bytes)] = arguments else { return Err(Stop::WrongTypes) };
+    // Four thirds for the text, and as much for its shared copy: the encoder does not know the budget.
     budget.create_text(bytes.len().saturating_mul(3))?;
     Ok(Value::string(ENGINE.encode(bytes)))
 }

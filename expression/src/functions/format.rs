@@ -76,12 +76,14 @@ fn write_clause(
 
 /// Returns a number as a double, and charges for its longest text.
 fn double(budget: &mut Budget, value: &Value<'_>) -> Result<Option<f64>, Stop> {
+    // The length is known only after the text was made, so the longest one is charged.
     budget.create(MAX_NUMBER_BYTES)?;
     Ok(value.number().map(Number::to_double))
 }
 
 /// Writes a value as `%s` does: strings without quotes, and the entries of objects in the order of their texts.
 fn write_value(budget: &mut Budget, built: &mut TextBuilder, value: &Value<'_>, depth: usize) -> Result<(), Stop> {
+    // A computed value can be nested deeper than the stack allows.
     if depth > MAX_VALUE_DEPTH {
         return failed(format!("the value is nested deeper than {MAX_VALUE_DEPTH} levels"));
     }
@@ -89,6 +91,7 @@ fn write_value(budget: &mut Budget, built: &mut TextBuilder, value: &Value<'_>, 
     let text = match value {
         Value::String(text) => return built.push(budget, text.as_str()),
         Value::Bytes(bytes) => {
+            // An invalid byte becomes a character of three bytes.
             budget.create(3 * bytes.len())?;
             String::from_utf8_lossy(bytes).into_owned()
         }

@@ -52,6 +52,7 @@ pub(super) fn distinct<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Eval
     budget.create_list(list.len())?;
     let mut kept: Vec<Value<'j>> = Vec::new();
     'elements: for element in list.iter() {
+        // Quadratic, but every comparison is charged. A set would need a hash of every value.
         for other in &kept {
             if equal(budget, other, &element)? {
                 continue 'elements;
@@ -69,6 +70,7 @@ pub(super) fn slice<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluat
     let Some(range) = range.filter(|range| range.start <= range.end && range.end <= list.len()) else {
         return failed(format!("the range from {start} to {end} is out of range for a list of {}", list.len()));
     };
+    // A part of the input is borrowed, so it takes no memory.
     if let List::Borrowed(items) = list {
         return Ok(Value::List(List::Borrowed(&items[range])));
     }
@@ -85,6 +87,7 @@ pub(super) fn flatten<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evalu
     };
     let Ok(depth) = usize::try_from(depth) else { return failed(format!("lists have no depth of {depth}")) };
     let mut flat = Vec::new();
+    // Bounded, because the depth of the recursion comes from the expression.
     flatten_into(budget, &mut flat, list, depth.min(MAX_VALUE_DEPTH))?;
     Ok(Value::list(flat))
 }

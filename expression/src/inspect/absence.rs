@@ -102,6 +102,7 @@ impl World<'_> {
     fn loop_outcomes(&mut self, body: &Loop) -> Outcomes {
         let outer = self.paths.len();
         let failures = self.failures([&body.range]);
+        // An element can be anything, and no field of a variable is known to be it.
         let count = if body.variables == LoopVariables::One { 1 } else { 2 };
         self.paths.extend(vec![None; count]);
         self.outcomes.extend(vec![Outcomes::ANY; count]);

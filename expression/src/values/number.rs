@@ -57,9 +57,11 @@ fn integer_with_double(integer: Number, double: f64) -> Option<Ordering> {
     if double.is_nan() {
         return None;
     }
+    // Beyond both integer types, only the sign decides. The conversion below would saturate.
     if double.abs() >= TWO_POW_64 {
         return Some(if double > 0.0 { Ordering::Less } else { Ordering::Greater });
     }
+    // As integers and not as doubles: above 2^53 a conversion of the integer would round it to another one.
     match integer.to_whole().cmp(&Some(truncated(double))) {
         Ordering::Equal => 0.0_f64.partial_cmp(&double.fract()),
         other => Some(other),
@@ -94,6 +96,7 @@ impl<'j> Key<'j> {
     }
 
     fn of_number(number: Number) -> Option<Self> {
+        // The smaller type wins, so that `1` and `1u` are one key.
         let whole = number.to_whole()?;
         i64::try_from(whole).map(Key::Int).or_else(|_| u64::try_from(whole).map(Key::Uint)).ok()
     }

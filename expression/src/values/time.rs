@@ -33,6 +33,7 @@ impl Duration {
             Some(rest) => (-1, rest),
             None => (1, text.strip_prefix('+').unwrap_or(text)),
         };
+        // Zero is the same in every unit, and CEL takes it without one.
         if unsigned == "0" {
             return Some(Self(0));
         }
@@ -54,6 +55,7 @@ fn component(text: &str) -> Option<(i128, &str)> {
         Some(rest) => rest.split_at(digits(rest)),
         None => ("", rest),
     };
+    // More digits than a duration can have would overflow the product with the unit.
     if whole.is_empty() && fraction.is_empty() || whole.len() > 20 {
         return None;
     }
@@ -107,6 +109,7 @@ impl Timestamp {
     /// Parses a timestamp of RFC 3339, such as `2026-01-31T08:30:00.5+01:00`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let zone = zone_start(text.as_bytes())?;
+        // The form is checked before, because the library accepts more than RFC 3339.
         let time: DateTime = text[..zone].parse().ok()?;
         let offset = offset_seconds(&text[zone..])?;
         Self::at(time.duration_since(EPOCH).checked_sub(SignedDuration::from_secs(offset))?)
@@ -115,6 +118,7 @@ impl Timestamp {
     /// Returns whole seconds since 1970, rounded down.
     pub(crate) fn second(self) -> i64 {
         let distance = self.distance();
+        // The library rounds towards zero, and a second before 1970 is negative.
         distance.as_secs() - i64::from(distance.subsec_nanos() < 0)
     }
 
@@ -128,6 +132,7 @@ impl Timestamp {
 
     /// Returns the local date and time in a zone, or `None` outside of the years -9999 to 9999.
     pub(crate) fn local(self, zone: &TimeZone) -> Option<DateTime> {
+        // The library's last instant is hours before the end of the year 9999. Its offset stands for those.
         let instant = Instant::from_duration(self.distance()).unwrap_or(Instant::MAX);
         let offset = zone.to_offset(instant).seconds();
         self.0.checked_add(SignedDuration::from_secs(offset.into())).ok()
