@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_safe_run::Cancellation;
-use counterproof_store::write::{create_folder, write_json, Durability, WriteError};
+use counterproof_store::write::{Durability, WriteError, create_folder, write_json};
 use rayon::prelude::*;
 
-use crate::check::{check_expectations, check_ledgers, compare, Golden};
+use crate::check::{Golden, check_expectations, check_ledgers, compare};
 use crate::subject::{Subject, SubjectKind};
 use crate::trial::{Trial, TrialError, TrialOutcome};
 use crate::vectors::{Equivalence, GroupedVector, Vector, VectorCommand, Vectors};

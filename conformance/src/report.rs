@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use counterproof_artifact::escape_invisible;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 use crate::{Subject, SubjectKind, VectorResult, VectorStatus, Vectors};
 

@@ -251,10 +251,10 @@ pub(crate) struct Expected {
 
 #[cfg(test)]
 mod tests {
-    use counterproof_store::write::{write, Durability};
+    use counterproof_store::write::{Durability, write};
     use serde_json::json;
 
-    use super::{*, Equivalence, Platform, Signal};
+    use super::{Equivalence, Platform, Signal, *};
 
     fn read(document: &Value) -> Result<Vectors, VectorsError> {
         let folder = tempfile::tempdir().unwrap();

@@ -3,8 +3,8 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use super::golden::{Golden, GoldenFile, GoldenText};
 use super::golden::{self, LedgerEvent};
+use super::golden::{Golden, GoldenFile, GoldenText};
 
 /// The most changed lines to include in a message.
 const MAX_LINES: usize = 12;

@@ -11,13 +11,13 @@ use std::{env, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_safe_run::Cancellation;
-use counterproof_store::write::{create_folder, write, Durability, WriteError};
+use counterproof_store::write::{Durability, WriteError, create_folder, write};
 use tempfile::TempDir;
 
-use crate::subject::{Subject, SubjectKind};
-use crate::vectors::{Group, Setup, VectorCommand};
 use super::process::{self, ProcessOptions};
 use super::snapshot::{self, Snapshot};
+use crate::subject::{Subject, SubjectKind};
+use crate::vectors::{Group, Setup, VectorCommand};
 
 /// The time limit of a program.
 const TIME_LIMIT: Duration = Duration::from_mins(1);

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::record::{ledger_text, quote_bytes, EVENT_SCHEMA};
 use super::error::{ErrorAtLine, LineError};
 use super::record_file::{EXIT_PREFIX, EndDetails, Origin, ParsedEvent, START_PREFIX};
+use crate::record::{EVENT_SCHEMA, ledger_text, quote_bytes};
 
 /// Parses every event of the file.
 pub(super) fn parse(bytes: &[u8]) -> Result<Vec<ParsedEvent>, ErrorAtLine> {

@@ -9,10 +9,10 @@ use counterproof_store::read_file;
 use jiff::Timestamp;
 use memchr::{memchr_iter, memmem};
 
-use crate::capture::Stream;
-use crate::record::{ledger_text, section_header, BASE64_PREFIX, LEDGER_BEGIN, LEDGER_END};
 use super::error::{ErrorAtLine, LineError, ReadError};
 use super::json_lines;
+use crate::capture::Stream;
+use crate::record::{BASE64_PREFIX, LEDGER_BEGIN, LEDGER_END, ledger_text, section_header};
 
 /// The content of a log or of a file of events.
 #[derive(Debug, Clone, PartialEq, Eq)]

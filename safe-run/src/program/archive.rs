@@ -1,19 +1,19 @@
 //! `safe-run archive`: packs a folder into one file in a format that its name selects, and never overwrites a file.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write, Write as _};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use bzip2::write::BzEncoder;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{remove_leftovers_next_to, AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
+use counterproof_store::write::{AtomicFile, Durability, TEMPORARY_PREFIX, WriteError, remove_leftovers_next_to};
 use flate2::write::GzEncoder;
 use walkdir::WalkDir;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::dispatch::{print, report};
 use super::dispatch;
+use super::dispatch::{print, report};
 use super::parse_arguments::Archive;
 
 /// The exit code if the destination exists and `--no-clobber` is set.

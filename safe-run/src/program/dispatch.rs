@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use counterproof_artifact::harmless;
 
-use crate::{report_file_size_limit, CONTRACT};
 use super::help::help;
 use super::parse_arguments::{self, Invocation};
 use super::{archive, check};
+use crate::{CONTRACT, report_file_size_limit};
 
 /// Runs the program. The first argument is the program name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {

@@ -3,19 +3,19 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write, Write as _};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{self, create_folder, remove_leftovers_next_to, AtomicFile, Durability, WriteError};
+use counterproof_store::write::{self, AtomicFile, Durability, WriteError, create_folder, remove_leftovers_next_to};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::{record, Input, Io, Options, OutputMode, Record, Signals, StartError, Stream};
 use super::dispatch::{self, output_error, report};
 use super::parse_arguments::Run;
 use super::settings::{NameStyle, Redaction, SecretError, Settings};
+use crate::{Input, Io, Options, OutputMode, Record, Signals, StartError, Stream, record};
 
 /// A record that could not be redacted, and is therefore not written.
 #[derive(Debug, thiserror::Error)]

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use memchr::memrchr_iter;
 use serde::{Deserialize, Serialize};
 
-use crate::capture::{for_each_line, Capture, Line, Stream};
 use super::log;
+use crate::capture::{Capture, Line, Stream, for_each_line};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::capture::{Line, Stream};
 use super::Record;
 use super::command_record::{Event, EventKind};
+use crate::capture::{Line, Stream};
 
 /// Marks a ledger text that is base64 because its bytes are not UTF-8. Text that begins with this prefix itself is also
 /// written in base64, so that a reader can decode every text without ambiguity.

@@ -13,16 +13,15 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
+use super::io::Observer;
+use super::streams::OutputPipe;
+use super::streams::PIPE_BYTES;
+use super::terminal::InputRelay;
+use super::terminal::{self, Terminal};
 use crate::capture::{Capture, Stream};
 use crate::options::Options;
 use crate::record::{Ending, StopReason};
 use crate::supervision::{self, Connection, NOTIFYING, Status};
-use super::terminal::InputRelay;
-use super::io::Observer;
-use super::streams::OutputPipe;
-use super::terminal;
-use super::streams::PIPE_BYTES;
-use super::terminal::{self, Terminal};
 
 impl Session<'_> {
     /// Runs until the command has ended, its streams are closed, and no process of it is left.

@@ -1,10 +1,10 @@
 //! Runs one command from start to end. A single thread waits for both output streams, for signals and for the messages of the
 //! supervisor; it captures the output and forwards it.
 
-mod streams;
 mod event_loop;
 mod io;
 mod start;
+mod streams;
 mod supervised_command;
 mod terminal;
 

@@ -12,15 +12,15 @@ use jiff::Timestamp;
 use nix::sys::signal::Signal;
 use rustix::fs::Access;
 
+use super::event_loop::{Limits, Phase, Session, after};
+use super::io::{Input, Io, Observer, Signals, TakenSignals};
+use super::streams::{OutputPipe, READ_BYTES};
+use super::terminal::{InputRelay, Pty, RawMode, Terminal};
 use crate::cancellation::Cancellation;
 use crate::capture::{Capture, Stream};
 use crate::options::{Options, OutputMode};
 use crate::record::{Ending, Record, StartError, StopReason};
 use crate::supervision::{self, CommandStreams, Placement, ProcessSetup, Supervised};
-use super::event_loop::{after, Limits, Phase, Session};
-use super::io::{Input, Io, Observer, Signals, TakenSignals};
-use super::streams::{OutputPipe, READ_BYTES};
-use super::terminal::{InputRelay, Pty, RawMode, Terminal};
 
 /// Runs a command to its end and returns its record. Signals that are sent through `io` are forwarded to the command; see also
 /// [`Options::owns_process`].

@@ -10,9 +10,9 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
+use super::event_loop::{Ready, Session};
 use crate::capture::Stream;
 use crate::options::OutputMode;
-use super::event_loop::{Ready, Session};
 
 /// The largest read, in bytes.
 pub(super) const READ_BYTES: usize = 256 * 1024;

@@ -15,7 +15,9 @@ use rustix::fs::OFlags;
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Signal};
 use rustix::pty::OpenptFlags;
-use rustix::termios::{tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr, tcsetpgrp, tcsetwinsize, OptionalActions, Termios};
+use rustix::termios::{
+    OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr, tcsetpgrp, tcsetwinsize,
+};
 
 use super::event_loop::Ready;
 use super::io::Input;

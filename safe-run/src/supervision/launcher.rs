@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fd::BorrowedFd;
 use rustix::process::{Pid, Signal};
 
+use super::connection::{Connection, Placement, ProcessSetup, Status};
+use super::{launcher, supervisor};
 use crate::options::Options;
 use crate::record::StartError;
 use crate::signal_actions::keep_exit_statuses;
-use super::connection::{Connection, Placement, ProcessSetup, Status};
-use super::{launcher, supervisor};
 
 /// Starts a launcher with the supervisor's standard output and standard error. Returns the process id of the command.
 pub(super) fn launch(

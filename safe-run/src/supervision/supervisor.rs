@@ -12,12 +12,12 @@ use nix::sys::signal::{SigSet, Signal as Blocked};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions};
 
 use super::connection::Connection;
-use super::descendants::kill_descendants;
-use super::connection::{ENDING, NOTIFYING};
-use super::launcher;
 use super::connection::ProcessSetup;
-use super::launcher::{this_program, SUPERVISOR};
 use super::connection::Status;
+use super::connection::{ENDING, NOTIFYING};
+use super::descendants::kill_descendants;
+use super::launcher;
+use super::launcher::{SUPERVISOR, this_program};
 use crate::options::Options;
 
 /// A running supervisor.
