@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_validation::locate::{self, DuplicateKey, DuplicateKeys, Position};
+use counterproof_json_text::{self as json_text, DuplicateKey, DuplicateKeys, Position};
 use counterproof_validation::yaml::{self, Positions};
 use serde_json::Value;
 
@@ -137,9 +137,9 @@ fn parse_json(file: &Utf8Path, text: &str, first_line: usize) -> Result<Value, V
 
 /// Reports duplicate keys. The JSON parser keeps the last value silently, and the author may have meant the other one.
 fn duplicate_keys(file: &Utf8Path, text: &str, first_line: usize) -> Vec<Problem> {
-    let DuplicateKeys { listed, omitted } = locate::duplicate_keys(text);
+    let DuplicateKeys { listed, omitted } = json_text::duplicate_keys(text);
     let offsets: Vec<usize> = listed.iter().map(|duplicate| duplicate.span.start).collect();
-    let positions = locate::positions(text.as_bytes(), &offsets);
+    let positions = json_text::positions(text.as_bytes(), &offsets);
     let problem = |(duplicate, Position { line, column }): (DuplicateKey, Position)| Problem {
         file: file.to_owned(),
         position: Some(Position { line: line + first_line - 1, column }),

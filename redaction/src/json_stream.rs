@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
+use counterproof_json_text::{Kind, Token, Tokenizer};
 
-use crate::json_syntax::{JsonSyntax, Token};
 use crate::redactor::{Applied, Redactor};
 use crate::stream::RedactingStream;
 
@@ -15,8 +14,11 @@ const BUFFERED: usize = 64 * 1024;
 /// twice as many, and a number, are held back.
 const HELD: usize = 1024;
 
-/// Longest number in bytes.
+/// Longest number or literal in bytes: one is held back as a whole, because a mask replaces it as a whole.
 const MAX_SCALAR_BYTES: usize = 4096;
+
+/// Deepest nesting that is followed. Each level costs a byte of memory for as long as the line.
+const MAX_DEPTH: usize = 4096;
 
 /// Fields of a message by which the other side recognises it. Their values are never masked.
 const ENVELOPE: [&[u8]; 3] = [b"jsonrpc", b"id", b"method"];
@@ -57,11 +59,13 @@ pub struct JsonRedactingStream {
     redactor: Redactor,
     usage: JsonUse,
     state: State,
-    syntax: JsonSyntax,
+    tokenizer: Tokenizer,
     /// The bytes since the last string that were not yet returned.
     held: Vec<u8>,
     /// True between a key of the envelope and its value.
     is_envelope: bool,
+    /// True after the end of the outermost value.
+    is_complete: bool,
     applied: Applied,
 }
 
@@ -80,7 +84,6 @@ enum State {
 #[derive(Debug)]
 struct Text {
     role: Role,
-    is_escaped: bool,
     /// The content, as long as it is short.
     content: Vec<u8>,
     /// Redacts a long content.
@@ -102,9 +105,10 @@ impl JsonRedactingStream {
             redactor,
             usage,
             state: State::Between,
-            syntax: JsonSyntax::default(),
+            tokenizer: Tokenizer::with_max_depth(MAX_DEPTH),
             held: Vec::new(),
             is_envelope: false,
+            is_complete: false,
             applied: Applied::default(),
         }
     }
@@ -130,11 +134,12 @@ impl JsonRedactingStream {
     /// Ends the line as [`Self::finish`] does. Returns the same as an error if the line was not JSON.
     fn finish_json(mut self) -> Result<(Vec<u8>, Applied), (Vec<u8>, Applied)> {
         let mut out = Vec::new();
-        if matches!(self.state, State::Scalar(_)) {
+        if matches!(self.state, State::Scalar(_)) && self.tokenizer.finish().is_ok() {
             self.end_scalar(&mut out);
+            self.is_complete = true;
         }
-        if matches!(self.state, State::Between) {
-            if self.syntax.is_complete() {
+        if matches!(self.state, State::Between | State::Scalar(_)) {
+            if matches!(self.state, State::Between) && self.is_complete {
                 out.append(&mut self.held);
                 return Ok((out, self.applied));
             }
@@ -151,72 +156,59 @@ impl JsonRedactingStream {
 
     /// Reads at least one byte, and returns how many. Reads none if only the state changes.
     fn step(&mut self, rest: &[u8], out: &mut Vec<u8>) -> usize {
-        let byte = rest[0];
-        match &mut self.state {
-            State::Other(stream) => {
-                out.extend(stream.push(rest));
-                rest.len()
+        if let State::Other(stream) = &mut self.state {
+            out.extend(stream.push(rest));
+            return rest.len();
+        }
+        let Some((token, length)) = self.tokenizer.read(rest) else {
+            self.give_up(out);
+            return 0;
+        };
+        let bytes = &rest[..length];
+        let is_envelope = self.is_envelope;
+        self.is_envelope &= token == Token::Gap;
+        match (token, &mut self.state) {
+            (Token::Begin(Kind::Key), _) => self.begin_text(Role::Key, out),
+            (Token::Begin(Kind::String), _) => {
+                self.begin_text(if is_envelope { Role::Envelope } else { Role::Value }, out);
             }
-            State::Text(text) => {
-                let (read, is_end) = text.read(rest, &self.redactor, out);
-                if is_end && let State::Text(text) = std::mem::replace(&mut self.state, State::Between) {
-                    self.end_text(text, out);
-                    out.push(b'"');
-                }
-                read
-            }
-            State::Scalar(scalar) if !b",]} \t\r\n".contains(&byte) => {
-                scalar.push(byte);
+            (Token::Begin(Kind::Scalar), _) => self.state = State::Scalar(Vec::new()),
+            (Token::Content, State::Text(text)) => text.push(bytes, &self.redactor, out),
+            (Token::Content, State::Scalar(scalar)) => {
+                scalar.extend_from_slice(bytes);
                 if scalar.len() > MAX_SCALAR_BYTES {
                     self.give_up(out);
                 }
-                1
             }
-            State::Scalar(_) => {
-                self.end_scalar(out);
-                0
+            (Token::End(Kind::Key | Kind::String), _) => {
+                if let State::Text(text) = std::mem::replace(&mut self.state, State::Between) {
+                    self.end_text(text, out);
+                    out.push(b'"');
+                }
             }
-            State::Between => self.between(byte, out),
-        }
-    }
-
-    /// Reads a byte outside of strings, numbers and literals.
-    fn between(&mut self, byte: u8, out: &mut Vec<u8>) -> usize {
-        let token = self.syntax.next(byte);
-        let is_envelope = self.is_envelope;
-        self.is_envelope &= token == Token::Gap;
-        match token {
-            Token::Gap | Token::Structure => {
-                if self.held.len() >= 2 * HELD {
+            (Token::End(Kind::Scalar), _) => self.end_scalar(out),
+            (Token::Gap | Token::Content | Token::Begin(_) | Token::End(_), _) => {
+                self.held.extend_from_slice(bytes);
+                if self.held.len() > 2 * HELD {
                     let safe = self.held.len() - HELD;
                     out.extend(self.held.drain(..safe));
                 }
-                self.held.push(byte);
-            }
-            Token::Key | Token::Text => {
-                out.append(&mut self.held);
-                out.push(byte);
-                let role = match token {
-                    Token::Key => Role::Key,
-                    _ if is_envelope => Role::Envelope,
-                    _ => Role::Value,
-                };
-                self.state = State::Text(Text { role, is_escaped: false, content: Vec::new(), stream: None });
-            }
-            Token::Scalar => self.state = State::Scalar(vec![byte]),
-            Token::Invalid => {
-                self.give_up(out);
-                return 0;
             }
         }
-        1
+        if let Token::End(kind) = token {
+            self.is_complete = kind != Kind::Key && self.tokenizer.open().is_empty();
+        }
+        length
+    }
+
+    fn begin_text(&mut self, role: Role, out: &mut Vec<u8>) {
+        out.append(&mut self.held);
+        out.push(b'"');
+        self.state = State::Text(Text { role, content: Vec::new(), stream: None });
     }
 
     fn end_scalar(&mut self, out: &mut Vec<u8>) {
         let State::Scalar(scalar) = &mut self.state else { return };
-        if serde_json::from_slice::<&RawValue>(scalar).is_err() {
-            return self.give_up(out);
-        }
         let is_number = !scalar[0].is_ascii_alphabetic();
         if self.usage == JsonUse::Storage
             && is_number
@@ -250,7 +242,7 @@ impl JsonRedactingStream {
         }
         let is_message = self.usage == JsonUse::Message;
         if role == Role::Key {
-            self.is_envelope = is_message && self.syntax.is_in_message() && ENVELOPE.contains(&content.as_slice());
+            self.is_envelope = is_message && self.is_in_message() && ENVELOPE.contains(&content.as_slice());
         }
         let is_kept = match role {
             Role::Key => is_message && content.iter().all(|byte| is_of_protocol_key(*byte)),
@@ -263,6 +255,11 @@ impl JsonRedactingStream {
         out.extend_from_slice(&self.redactor.json_string(&content, &mut self.applied));
     }
 
+    /// True for the keys of a JSON-RPC message: of the outermost object, or of an element of a batch.
+    fn is_in_message(&self) -> bool {
+        matches!(self.tokenizer.open(), [Kind::Object] | [Kind::Array, Kind::Object])
+    }
+
     fn end_stream(&mut self, stream: RedactingStream, out: &mut Vec<u8>) {
         let (rest, applied) = stream.finish();
         self.applied.merge(&applied);
@@ -271,31 +268,17 @@ impl JsonRedactingStream {
 }
 
 impl Text {
-    /// Reads up to the end of the string, or of the bytes. Returns how many bytes were read, and whether the string has ended.
-    fn read(&mut self, rest: &[u8], redactor: &Redactor, out: &mut Vec<u8>) -> (usize, bool) {
-        let mut end = None;
-        for (at, byte) in rest.iter().enumerate() {
-            if self.is_escaped {
-                self.is_escaped = false;
-            } else if *byte == b'\\' {
-                self.is_escaped = true;
-            } else if *byte == b'"' {
-                end = Some(at);
-                break;
-            }
-        }
-        let content = &rest[..end.unwrap_or(rest.len())];
+    fn push(&mut self, content: &[u8], redactor: &Redactor, out: &mut Vec<u8>) {
         if let Some(stream) = &mut self.stream {
             out.extend(stream.push(content));
-        } else {
-            self.content.extend_from_slice(content);
-            if self.content.len() > BUFFERED {
-                let mut stream = RedactingStream::for_json_string(redactor.clone());
-                out.extend(stream.push(&std::mem::take(&mut self.content)));
-                self.stream = Some(stream);
-            }
+            return;
         }
-        (end.map_or(rest.len(), |at| at + 1), end.is_some())
+        self.content.extend_from_slice(content);
+        if self.content.len() > BUFFERED {
+            let mut stream = RedactingStream::for_json_string(redactor.clone());
+            out.extend(stream.push(&std::mem::take(&mut self.content)));
+            self.stream = Some(stream);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! (also without outer white space, with other line ends, and the long lines of a value by themselves: `variants`), and the shapes of widely used keys (`patterns`). A value in a deliberately obfuscated form, or inside compressed data, is
 //! not found.
 //!
-//! In JSON, only the content of strings is masked, by whole escapes (`json_stream`, `json_escapes`).
+//! In JSON, only the content of strings is masked, by whole escapes (`json_stream`).
 //!
 //! One regular expression finds every place where a form of a value may start (`candidates`). From there, the form is
 //! followed character by character (`needle`, `matcher`) through the escapes that encoders write (`escapes`). So the time to
@@ -23,9 +23,7 @@ mod argument_secrets;
 mod candidates;
 mod encodings;
 mod escapes;
-mod json_escapes;
 mod json_stream;
-mod json_syntax;
 mod key_finder;
 mod matcher;
 mod needle;

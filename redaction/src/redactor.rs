@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use counterproof_json_text::EscapeCursor;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use crate::json_escapes::EscapeCursor;
 use crate::patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
 use crate::value_search::{Beginning, ValueSearch};
 use crate::variants::Variants;

@@ -1,6 +1,7 @@
 //! Redaction of a byte stream: finds secrets across chunk boundaries, in bounded memory.
 
-use crate::json_escapes::EscapeCursor;
+use counterproof_json_text::EscapeCursor;
+
 use crate::redactor::{Applied, Content, End, Redactor};
 
 /// Smallest number of bytes held back. Keys of known patterns are shorter, except hostile ones.

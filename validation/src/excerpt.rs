@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use counterproof_artifact::is_invisible;
 
-use crate::locate::Position;
+use counterproof_json_text::{Position, positions};
 
 /// Largest number of bytes of a line on either side of the finding.
 const MAX_CONTEXT_BYTES: usize = 160;
@@ -98,7 +98,7 @@ mod tests {
     use crate::locate;
 
     fn around(text: &str, span: Range<usize>) -> Excerpt {
-        let position = locate::positions(text.as_bytes(), &[span.start])[0];
+        let position = positions(text.as_bytes(), &[span.start])[0];
         Excerpt::around(text.as_bytes(), span, position)
     }
 

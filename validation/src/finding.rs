@@ -7,9 +7,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::Code;
 use crate::document_format::DocumentFormat;
 use crate::excerpt::Excerpt;
-use crate::locate::{self, Position};
 use crate::parse::BYTE_ORDER_MARK;
 use crate::yaml;
+use counterproof_json_text::{self as json_text, Position};
 
 /// Largest number of findings that are listed for one file; the others are counted. A file with a million invalid events
 /// usually has one cause.
@@ -218,7 +218,7 @@ impl Findings {
         // One pass for all pointers. Text that is not UTF-8 was not parsed, so no finding has a pointer into it.
         let body = std::str::from_utf8(body).ok().filter(|_| !pointers.is_empty());
         let found = body.map(|body| match format {
-            DocumentFormat::Json => locate::spans(body, &pointers),
+            DocumentFormat::Json => json_text::spans(body, &pointers),
             DocumentFormat::Yaml => {
                 let positions = yaml::Positions::parse(body);
                 pointers.iter().map(|pointer| positions.bytes(pointer)).collect()
@@ -232,7 +232,7 @@ impl Findings {
             let (body, value) = (body?, found.next().flatten()?);
             let part = match place {
                 Place::Within(part) => match format {
-                    DocumentFormat::Json => locate::within(&body[value.clone()], part),
+                    DocumentFormat::Json => json_text::within(&body[value.clone()], part),
                     DocumentFormat::Yaml => yaml::within(body, &value, part),
                 },
                 Place::Value | Place::Bytes(_) => None,
@@ -256,7 +256,7 @@ impl Findings {
         let spans = self.find_spans(format, text);
         let starts: Vec<usize> = spans.iter().map(|span| span.as_ref().map_or(0, |span| span.start)).collect();
         // One pass again: counting lines from the start for each finding would be quadratic.
-        let positions = locate::positions(text, &starts);
+        let positions = json_text::positions(text, &starts);
         for (finding, ((span, start), position)) in self.list.iter_mut().zip(spans.iter().zip(&starts).zip(positions)) {
             finding.position = Some(position);
             let span = span.clone().unwrap_or(*start..*start);

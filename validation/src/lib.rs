@@ -1,11 +1,9 @@
 //! Validation: documents and run folders against the schemas and the rules of the contract.
 //!
-//! Data flows one way: file → JSON (`parse`) → schema (`rules::schema`) → the rules that a schema cannot express
-//! (`rules`) → [`Finding`]s with line and column (`locate`, `excerpt`). Every rule has a [`Code`]. The rules work on the
-//! JSON value and not on the types, so that one wrong field hides no other: all findings of a file are reported at once.
-//!
-//! Most artifacts are valid answers. `fast_parse` parses those straight into their type, and leaves everything else to the
-//! slow path, the only one that reports findings.
+//! Data flows one way: file → JSON (`parse`) → types, or the schema that explains why a document does not fit them
+//! (`answer`, `rules::schema`) → the rules that a schema cannot express (`rules`) → [`Finding`]s with line and column (`excerpt`).
+//! Every rule has a [`Code`]. The rules work on the JSON value and not on the types, so that one wrong field hides no other: all
+//! findings of a file are reported at once.
 //!
 //! [`DocumentSchema::check`] validates documents of other kinds, with the rules of the caller. [`json_schema`] checks values
 //! against schemas that other people wrote, within limits.
@@ -20,15 +18,14 @@
 //! ```
 
 pub mod json_schema;
-pub mod locate;
 pub mod yaml;
 
+mod answer;
 mod compiled_schema;
 mod document;
 mod document_format;
 mod document_schema;
 mod excerpt;
-mod fast_parse;
 mod finding;
 mod finding_code;
 mod json_value;
@@ -40,12 +37,12 @@ mod validate_case;
 mod validate_path;
 mod validate_run;
 
+pub use counterproof_json_text::{self as locate, Position};
 pub use document_format::DocumentFormat;
 pub use document_schema::{CheckedDocument, DocumentSchema, DocumentText, InvalidSchema};
 pub use excerpt::Excerpt;
 pub use finding::{Finding, MAX_FINDINGS, RuleFinding};
 pub use finding_code::Code;
-pub use locate::Position;
 pub use nearest::nearest;
 pub use run_folder::RunFolder;
 pub use validate_case::{CheckedCase, validate_case};

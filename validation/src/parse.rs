@@ -1,23 +1,14 @@
 //! Parses bytes into JSON values, and reports encoding errors, syntax errors and duplicate keys.
 
-use std::cell::{Cell, RefCell};
-use std::fmt;
-
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use counterproof_json_text as json_text;
+use serde_json::Value;
 
 use crate::Code;
 use crate::excerpt::quote;
 use crate::finding::{Findings, RuleFinding};
-use crate::locate;
 use crate::yaml::{self, YamlError};
 
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Returns the text of a file that starts with `{` and is UTF-8. Any other file has findings anyway.
-pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
-    (bytes.first() == Some(&b'{')).then(|| std::str::from_utf8(bytes).ok()).flatten()
-}
 
 /// Parses a document. Returns `None` after adding the reason to the findings.
 pub(crate) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
@@ -26,16 +17,13 @@ pub(crate) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
         findings.add_at(Code::ByteOrderMark, span, "the file starts with a byte order mark", "JSON without one");
     }
     let Text { body: text, skipped } = decode(bytes, "a JSON document", findings)?;
-    let buffers = ParseBuffers::default();
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let parsed = ValueSeed(&buffers).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    match parsed {
-        Ok(value) => {
+    match json_text::parse(text) {
+        Ok(parsed) => {
             // Located in a second pass: documents without duplicate keys, nearly all, do not pay for their positions.
-            if buffers.has_duplicates() {
+            if parsed.has_duplicate_keys {
                 report_duplicates(text, skipped, findings);
             }
-            Some(value)
+            Some(parsed.value)
         }
         Err(error) => {
             report_syntax(&error, text, skipped, findings);
@@ -78,16 +66,16 @@ pub(crate) fn parse_yaml(bytes: &[u8], findings: &mut Findings) -> Option<Value>
 }
 
 fn report_yaml(error: &YamlError, text: &Text<'_>, findings: &mut Findings) {
-    let start = error.position.map_or(0, |position| locate::offset(text.body, position));
+    let start = error.position.map_or(0, |position| json_text::offset(text.body, position));
     let end = text.body[start..].chars().next().map_or(start, |c| start + c.len_utf8());
     let finding = RuleFinding::new(Code::YamlSyntax, "", error.message.clone(), "a YAML document");
     findings.add_rule_at(finding.with_remedy(error.remedy), start + text.skipped..end + text.skipped);
 }
 
 fn report_duplicates(text: &str, skipped: usize, findings: &mut Findings) {
-    let duplicates = locate::duplicate_keys(text);
+    let duplicates = json_text::duplicate_keys(text);
     for duplicate in duplicates.listed {
-        let key = quote(&locate::decode(&text[duplicate.span.clone()]));
+        let key = quote(&json_text::decode(&text[duplicate.span.clone()]));
         let span = duplicate.span.start + skipped..duplicate.span.end + skipped;
         let message = format!("the key {key} appears twice in its object");
         findings.add_with_span(Code::DuplicateKey, duplicate.pointer, Some(span), message, "unique keys");
@@ -115,98 +103,6 @@ fn report_syntax(error: &serde_json::Error, text: &str, skipped: usize, findings
         (Code::JsonSyntax, "a JSON document")
     };
     findings.add_at(code, start + skipped..end + skipped, message, expected);
-}
-
-/// The elements of open arrays and objects. Their number is known only at the end; collecting them here lets each container
-/// be allocated once, at its final size.
-#[derive(Debug, Default)]
-pub(crate) struct ParseBuffers {
-    has_duplicates: Cell<bool>,
-    items: RefCell<Vec<Value>>,
-    fields: RefCell<Vec<(String, Value)>>,
-}
-
-impl ParseBuffers {
-    /// True where an object has a key twice.
-    pub(crate) const fn has_duplicates(&self) -> bool {
-        self.has_duplicates.get()
-    }
-}
-
-/// Builds a [`Value`] as `serde_json` does, and detects duplicate keys, which `serde_json` silently resolves to the last
-/// value.
-#[derive(Clone, Copy)]
-pub(crate) struct ValueSeed<'a>(pub(crate) &'a ParseBuffers);
-
-impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for ValueSeed<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let read = &self.0.items;
-        // One buffer for all nesting levels: each array owns the part after `start`, so vectors are allocated at their final size.
-        let start = read.borrow().len();
-        while let Some(item) = items.next_element_seed(self)? {
-            read.borrow_mut().push(item);
-        }
-        Ok(Value::Array(read.borrow_mut().drain(start..).collect()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let read = &self.0.fields;
-        let start = read.borrow().len();
-        while let Some(key) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(self)?;
-            read.borrow_mut().push((key, value));
-        }
-        let mut read = read.borrow_mut();
-        let mut object = Map::with_capacity(read.len() - start);
-        for (key, value) in read.drain(start..) {
-            if object.insert(key, value).is_some() {
-                self.0.has_duplicates.set(true);
-            }
-        }
-        Ok(Value::Object(object))
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use camino::Utf8Path;
 use serde_json::Value;
 
 use crate::Code;
-use crate::fast_parse;
+use crate::answer::conforming_answer;
 use crate::finding::{Finding, Findings};
 use crate::json_value::items;
 use crate::parse;
@@ -53,14 +53,11 @@ impl RunFolder {
             }
             return CheckedCase { case: None, bytes: Vec::new(), findings: findings.into_list() };
         };
-        if let Some(case) = parse::text(&bytes).and_then(|text| fast_parse::parse_answer(text, case_id.as_str(), self))
-        {
-            return CheckedCase { case: Some(case), findings: Vec::new(), bytes };
-        }
         let document = parse::parse(&bytes, &mut findings);
-        let case = document.and_then(|document| {
-            let is_case = check_in(&document, case_id.as_str(), self, &mut findings);
-            is_case.then(|| typed(document, &mut findings)).flatten()
+        let case = document.and_then(|document| match check_in(&document, case_id.as_str(), self, &mut findings) {
+            CaseCheck::Answer(case) => Some(*case),
+            CaseCheck::Untyped => typed(document, &mut findings),
+            CaseCheck::OtherDocument => None,
         });
         CheckedCase { case, findings: findings.into_located(&bytes), bytes }
     }
@@ -93,22 +90,39 @@ fn typed(document: Value, findings: &mut Findings) -> Option<Case> {
     }
 }
 
-/// Checks an artifact in its run folder under its file name. Returns false where it is another kind of document.
-pub(crate) fn check_in(document: &Value, stem: &str, folder: &RunFolder, findings: &mut Findings) -> bool {
-    if !check(document, Some(folder), findings) {
-        return false;
+/// What the check of an artifact knows about it, apart from its findings.
+#[derive(Debug)]
+pub(crate) enum CaseCheck {
+    /// It satisfies the schema, and was converted.
+    Answer(Box<Case>),
+    /// A runner failure, or a document that violates the schema.
+    Untyped,
+    /// Another kind of document, to which no further rule applies.
+    OtherDocument,
+}
+
+/// Checks an artifact in its run folder under its file name.
+pub(crate) fn check_in(document: &Value, stem: &str, folder: &RunFolder, findings: &mut Findings) -> CaseCheck {
+    let checked = check(document, Some(folder), findings);
+    if matches!(checked, CaseCheck::OtherDocument) {
+        return checked;
     }
     names::file_name(document, stem, findings);
     if let Some(side) = folder.side() {
         names::side(&document["version"], "/version", side, "run", findings);
     }
-    true
+    checked
 }
 
-/// Checks an artifact with or without its folder. Returns false where it is another kind of document.
-pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) -> bool {
-    if !schema::check(Kind::Case, document, findings) {
-        return false;
+/// Checks an artifact with or without its folder.
+pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) -> CaseCheck {
+    if !schema::check_kind(Kind::Case, document, findings) {
+        return CaseCheck::OtherDocument;
+    }
+    // Nearly all artifacts are valid answers. The schema is applied only to the others: it is slow, and explains what is wrong.
+    let answer = conforming_answer(document);
+    if answer.is_none() {
+        schema::add_violations(Kind::Case, document, findings);
     }
     names::case_id(&document["case_id"], "/case_id", findings);
     for (index, attempt) in items(document, "attempts") {
@@ -119,7 +133,7 @@ pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut
     hrefs::check_events(document, folder, findings);
     hrefs::check_request(document, folder, findings);
     failure::check(document, folder, findings);
-    true
+    answer.map_or(CaseCheck::Untyped, |case| CaseCheck::Answer(Box::new(case)))
 }
 
 #[cfg(test)]

@@ -11,10 +11,8 @@ use crate::Code;
 use crate::document;
 use crate::document::Document;
 use crate::excerpt::quote;
-use crate::fast_parse;
 use crate::finding::{Finding, Findings};
 use crate::json_value::items;
-use crate::parse;
 use crate::rules::evaluation;
 use crate::rules::labels;
 use crate::rules::manifest;
@@ -23,7 +21,7 @@ use crate::rules::run;
 use crate::rules::run::{ArtifactStatus, FolderNames, collision_key};
 use crate::rules::schema::{self, Declared};
 use crate::run_folder::RunFolder;
-use crate::validate_case;
+use crate::validate_case::{self, CaseCheck};
 use crate::validate_path::{Report, not_utf8, unreadable};
 use counterproof_artifact::schema::Kind;
 use counterproof_artifact::{Href, Side};
@@ -216,15 +214,6 @@ fn check_artifact(name: &str, folder: &RunFolder, selection: Option<&Selection<'
     let path = folder.path().join(name);
     let mut findings = Findings::new(&path);
     let bytes = document::read(folder.path(), name, &mut findings);
-    let text = bytes.as_deref().filter(|_| is_selected).and_then(parse::text);
-    if text.is_some_and(|text| fast_parse::parse_answer(text, stem, folder).is_some()) {
-        return Checked {
-            stem: stem.to_owned(),
-            status: ArtifactStatus::Ok,
-            saved_body: None,
-            findings: Some(Vec::new()),
-        };
-    }
     let mut document = Document::from_bytes(&path, bytes, findings);
     let mut checked =
         Checked { stem: stem.to_owned(), status: ArtifactStatus::Unknown, saved_body: None, findings: None };
@@ -233,7 +222,12 @@ fn check_artifact(name: &str, folder: &RunFolder, selection: Option<&Selection<'
         checked.findings = (!document.findings.is_empty()).then(|| document.finish());
         return checked;
     }
-    if document.is_json && validate_case::check_in(&document.value, stem, folder, &mut document.findings) {
+    let is_case = document.is_json
+        && !matches!(
+            validate_case::check_in(&document.value, stem, folder, &mut document.findings),
+            CaseCheck::OtherDocument
+        );
+    if is_case {
         checked.status = match document.value["status"].as_str() {
             Some("ok") => ArtifactStatus::Ok,
             Some("runner_error") => ArtifactStatus::RunnerError,

@@ -1,7 +1,6 @@
 //! Evidence refs resolve: every ref of an action names an event of its artifact or an asset of its run.
 //!
-//! Ids are looked up in an index: the cost is linear in the number of refs and events. This is the only implementation of
-//! the rule.
+//! Ids are looked up in an index: the cost is linear in the number of refs and events.
 
 use std::collections::HashSet;
 
@@ -13,11 +12,11 @@ use crate::finding::Findings;
 use crate::json_value::items;
 use crate::rules::hrefs;
 use crate::run_folder::{RecordedValue, RunFolder};
-use counterproof_artifact::{Event, EventBody, Href};
+use counterproof_artifact::Href;
 
 /// The ids of an artifact that evidence refs can name.
 #[derive(Debug, Default)]
-pub(crate) struct EvidenceTargets<'a> {
+struct EvidenceTargets<'a> {
     results: HashSet<&'a str>,
     documents: HashSet<&'a str>,
     event_ids: HashSet<&'a str>,
@@ -49,26 +48,8 @@ impl<'a> EvidenceTargets<'a> {
         targets
     }
 
-    /// Collects the ids from typed events.
-    pub(crate) fn from_events(events: &'a [Event]) -> Self {
-        let mut targets = EvidenceTargets { events: events.len(), ..EvidenceTargets::default() };
-        for event in events {
-            let ids = EVENT_IDS.iter().filter_map(|key| event.extra().get(*key)?.as_str());
-            targets.event_ids.extend(ids);
-            match &event.body {
-                EventBody::ToolResult(result) => {
-                    targets.results.insert(&result.call_id);
-                }
-                EventBody::Retrieval(found) => targets.documents.extend(found.doc_ids.iter().map(String::as_str)),
-                EventBody::ToolCall(_) | EventBody::FinalOutput(_) | EventBody::Unknown { .. } => {}
-            }
-            targets.hrefs.extend(event.asset_href().map(Href::as_str));
-        }
-        targets
-    }
-
     /// True where a ref of this kind and id resolves. Without a folder, refs to assets count as resolved.
-    pub(crate) fn has(&self, kind: &str, id: &str, folder: Option<&RunFolder>) -> bool {
+    fn has(&self, kind: &str, id: &str, folder: Option<&RunFolder>) -> bool {
         match kind {
             "tool_result" => self.results.contains(id),
             "retrieval_doc" => self.documents.contains(id),

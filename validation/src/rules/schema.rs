@@ -65,6 +65,21 @@ fn older_shape(document: &Value) -> Option<&'static str> {
 /// Checks a document against the schema of the expected kind. Returns false where it is another kind of document, to which
 /// no further rule applies.
 pub(crate) fn check(expected: Kind, document: &Value, findings: &mut Findings) -> bool {
+    let is_expected = check_kind(expected, document, findings);
+    if is_expected {
+        add_violations(expected, document, findings);
+    }
+    is_expected
+}
+
+/// Adds the violations of the schema of a kind.
+pub(crate) fn add_violations(kind: Kind, document: &Value, findings: &mut Findings) {
+    let is_covered = |path: &str| COVERED_BY_RULES.iter().any(|part| path.contains(part));
+    crate::compiled_schema::schema(kind).add_findings(document, is_covered, findings);
+}
+
+/// Checks that a document does not declare to be of another kind or version.
+pub(crate) fn check_kind(expected: Kind, document: &Value, findings: &mut Findings) -> bool {
     let wanted = || format!("`schema_version` `{expected}`");
     let version = || quote(document["schema_version"].as_str().unwrap_or_default());
     match declared(document) {
@@ -89,7 +104,5 @@ pub(crate) fn check(expected: Kind, document: &Value, findings: &mut Findings) -
         }
         Declared::Known(_) | Declared::Foreign => {}
     }
-    let is_covered = |path: &str| COVERED_BY_RULES.iter().any(|part| path.contains(part));
-    crate::compiled_schema::schema(expected).add_findings(document, is_covered, findings);
     true
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Budget, Error};
 
-use crate::locate::Position;
+use counterproof_json_text::Position;
 
 /// Bytes of text that aliases may add to any file. Large files may add as much as they have.
 const MAX_ALIAS_TEXT_BYTES: usize = 64 << 20;

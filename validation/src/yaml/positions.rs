@@ -9,7 +9,7 @@ use std::ops::Range;
 use counterproof_artifact::pointer;
 use serde_saphyr::granit_parser::{Event, Marker, Parser};
 
-use crate::locate::Position;
+use counterproof_json_text::Position;
 
 /// Positions of the values of a document, by JSON Pointer.
 #[derive(Debug, Default)]

@@ -16,7 +16,7 @@ pub(crate) fn within(text: &str, scalar: &Range<usize>, part: &Range<usize>) -> 
         return None;
     }
     match written.chars().next()? {
-        '"' => has_only_json_escapes(written).then(|| locate::within(written, part))?,
+        '"' => has_only_json_escapes(written).then(|| counterproof_json_text::within(written, part))?,
         '\'' => within_single_quotes(written, part),
         _ => written.get(part.clone()).map(|_| part.clone()),
     }
