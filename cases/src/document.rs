@@ -10,7 +10,7 @@ use counterproof_json_text::{self as json_text, DuplicateKey, DuplicateKeys, Pos
 use counterproof_validation::yaml::{self, Positions};
 use serde_json::Value;
 
-use crate::problem::Problem;
+use crate::load::Problem;
 
 /// The format of a cases file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,14 +21,11 @@
 pub mod glob;
 
 mod document;
-mod expect;
 mod fields;
-mod interpret;
 mod load;
-mod problem;
 mod spec;
 
-pub use expect::{Expect, VARIABLES};
+pub use fields::{Expect, VARIABLES};
 pub use load::{CaseLocation, Suite, load, locate};
-pub use problem::{LoadError, Marked, Problem};
+pub use load::{LoadError, Marked, Problem};
 pub use spec::{CaseSpec, Expected, Input, Metadata, RetrievalRequired};

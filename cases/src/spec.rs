@@ -1,10 +1,12 @@
 //! The types of a case. Reading them from a file is in other modules.
 
-use counterproof_artifact::{CaseId, Extra};
+use counterproof_artifact::{CaseId, Extra, pointer};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::expect::Expect;
+use crate::document::Document;
+use crate::fields::{Expect, Fields, ProblemLog, describe};
+use crate::load::Problem;
 
 /// One case: an input, and expectations for the answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -153,4 +155,174 @@ pub struct RetrievalRequired {
     /// Unknown fields.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+const CASE_KEYS: [&str; 6] = ["id", "title", "input", "expected", "metadata", "suite"];
+
+/// The cases and problems of a document.
+#[derive(Debug, Default)]
+pub(crate) struct Interpreted {
+    /// The valid cases, each with the pointer to its object.
+    pub(crate) cases: Vec<(CaseSpec, String)>,
+    pub(crate) errors: Vec<Problem>,
+    pub(crate) warnings: Vec<Problem>,
+}
+
+/// Reads the cases of a document: a list of cases, an object with a list named `cases`, or a single case.
+pub(crate) fn interpret(document: &Document, value: Value) -> Interpreted {
+    let mut found = Interpreted::default();
+    let mut refuse = |pointer: &str, value: &Value, expected: &str| {
+        let mut log = ProblemLog::new(document, None);
+        let remedy = "write the cases as a list";
+        log.error(pointer, format!("found {}; expected {expected}", describe(value)), remedy);
+        found.errors.append(&mut log.errors);
+    };
+    let (items, parent) = match value {
+        // A YAML file that has only comments.
+        Value::Null => return found,
+        Value::Array(items) => (items, Some(String::new())),
+        Value::Object(mut map) => match map.shift_remove("cases") {
+            Some(Value::Array(items)) => (items, Some("/cases".to_owned())),
+            Some(other) => {
+                refuse("/cases", &other, "a list of cases");
+                return found;
+            }
+            None => match other_list(&map) {
+                Some(key) => {
+                    let message = format!("the list of cases is named `{key}`; expected `cases`");
+                    let mut log = ProblemLog::new(document, None);
+                    log.error(&pointer::child("", key), message, "rename it to `cases`");
+                    found.errors.append(&mut log.errors);
+                    return found;
+                }
+                None => (vec![Value::Object(map)], None),
+            },
+        },
+        other => {
+            refuse("", &other, "a list of cases, or an object with a list named `cases`");
+            return found;
+        }
+    };
+    for (index, item) in items.into_iter().enumerate() {
+        let pointer = parent.as_ref().map(|parent| pointer::child(parent, &index.to_string())).unwrap_or_default();
+        let Value::Object(map) = item else {
+            let mut log = ProblemLog::new(document, None);
+            let message = format!("found {}; expected a case, which is an object", describe(&item));
+            log.error(&pointer, message, "write an object with an `id` and an `input`");
+            found.errors.append(&mut log.errors);
+            continue;
+        };
+        let mut log = ProblemLog::new(document, written_id(&map));
+        let spec = case(Fields::new(map, pointer.clone(), &mut log));
+        let ProblemLog { mut errors, mut warnings, .. } = log;
+        if let (Some(spec), true) = (spec, errors.is_empty()) {
+            found.cases.push((spec, pointer));
+        }
+        // Fields are read in the order of the types, and reported in the order of the file.
+        errors.sort_by_key(|problem| problem.position);
+        warnings.sort_by_key(|problem| problem.position);
+        found.errors.append(&mut errors);
+        found.warnings.append(&mut warnings);
+    }
+    found
+}
+
+/// Returns the name of a list of objects, in an object that is not a case. Other tools name the list of cases differently.
+fn other_list(map: &Map<String, Value>) -> Option<&str> {
+    if map.keys().any(|key| ["id", "case_id", "input"].contains(&key.as_str())) {
+        return None;
+    }
+    let is_list = |value: &Value| value.as_array().is_some_and(|items| items.iter().any(Value::is_object));
+    map.iter().find(|(_, value)| is_list(value)).map(|(key, _)| key.as_str())
+}
+
+/// Returns the id as it is written, valid or not, to name the case in messages.
+fn written_id(map: &Map<String, Value>) -> Option<String> {
+    match map.get("id").or_else(|| map.get("case_id"))? {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
+    }
+}
+
+/// Returns `None` if a required field is missing or invalid. The log then has the problem.
+fn case(mut fields: Fields<'_, '_>) -> Option<CaseSpec> {
+    let id = id(&mut fields);
+    let title = fields.string("title");
+    let input = if fields.has("input") {
+        fields.object("input", "{user: Where is my money?}").and_then(input)
+    } else {
+        fields.missing("input", "add an `input` with a `user` message");
+        None
+    };
+    let expected = fields.object("expected", "{must_include: [refund]}").map(expected).unwrap_or_default();
+    let metadata = fields.object("metadata", "{tags: [refund]}").map(metadata).unwrap_or_default();
+    let suite = fields.string("suite");
+    let extra = fields.rest_misspelt(&CASE_KEYS);
+    Some(CaseSpec { id: id?, title, input: input?, expected, metadata, suite, extra })
+}
+
+/// Reads `id`, or `case_id`, which other tools use.
+fn id(fields: &mut Fields<'_, '_>) -> Option<CaseId> {
+    let key = if fields.has("id") { "id" } else { "case_id" };
+    if !fields.has(key) {
+        fields.missing("id", "give the case a unique `id`");
+        return None;
+    }
+    let id = fields.string(key)?;
+    match id.parse() {
+        Ok(id) => Some(id),
+        Err(error) => {
+            let message = format!("`{key}` cannot be used as a file name: {error}");
+            fields.invalid(key, message, "write an id of letters, digits, `_` and `-`");
+            None
+        }
+    }
+}
+
+fn input(mut fields: Fields<'_, '_>) -> Option<Input> {
+    if !fields.has("user") {
+        fields.missing("user", "add the message of the user");
+    }
+    let user = fields.string("user");
+    let context = fields.any("context");
+    Some(Input { user: user?, context, extra: fields.rest() })
+}
+
+fn metadata(mut fields: Fields<'_, '_>) -> Metadata {
+    Metadata {
+        tags: fields.strings("tags").unwrap_or_default(),
+        severity: fields.string("severity"),
+        kind: fields.string("kind"),
+        extra: fields.rest(),
+    }
+}
+
+fn expected(mut fields: Fields<'_, '_>) -> Expected {
+    Expected {
+        action_required: fields.strings("action_required"),
+        tool_required: fields.strings("tool_required"),
+        tool_sequence: fields.strings("tool_sequence"),
+        json_schema: fields.schema("json_schema"),
+        retrieval_required: fields.object("retrieval_required", "{doc_ids: [policy-7]}").and_then(retrieval_required),
+        must_include: fields.strings("must_include"),
+        must_not_include: fields.strings("must_not_include"),
+        evidence_required_for_actions: fields.boolean("evidence_required_for_actions"),
+        no_refused_calls: fields.boolean("no_refused_calls"),
+        expect: fields.expressions("expect"),
+        max_latency_ms: fields.number("max_latency_ms"),
+        max_steps: fields.count("max_steps"),
+        max_tokens: fields.count("max_tokens"),
+        max_cost: fields.number("max_cost"),
+        must: fields.boolean("must"),
+        extra: fields.rest_unknown("expectation", &Expected::KEYS),
+    }
+}
+
+fn retrieval_required(mut fields: Fields<'_, '_>) -> Option<RetrievalRequired> {
+    if !fields.has("doc_ids") {
+        fields.missing("doc_ids", "list the ids of the documents");
+    }
+    let doc_ids = fields.strings("doc_ids");
+    Some(RetrievalRequired { doc_ids: doc_ids?, extra: fields.rest_unknown("field", &["doc_ids"]) })
 }

@@ -20,30 +20,23 @@
 //! ```
 
 mod argument_secrets;
-mod candidates;
 mod encodings;
-mod escapes;
 mod json_stream;
-mod key_finder;
 mod matcher;
-mod needle;
 mod patterns;
 mod redactor;
-mod secret_name;
 mod stream;
-mod url_secrets;
 mod value_search;
-mod variants;
 
 #[cfg(test)]
 mod tests;
 
 pub use argument_secrets::argument_secrets;
+pub use argument_secrets::url_secrets;
+pub use encodings::SHORTEST_LINE;
 pub use json_stream::{JsonRedactingStream, JsonUse, redact_json};
-pub use key_finder::{KeyFinder, KeyMatch};
+pub use patterns::is_secret_name;
 pub use patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
+pub use patterns::{KeyFinder, KeyMatch};
 pub use redactor::{Applied, CONFIGURED, MASK, RedactError, Redactor, SHORTEST};
-pub use secret_name::is_secret_name;
 pub use stream::RedactingStream;
-pub use url_secrets::url_secrets;
-pub use variants::SHORTEST_LINE;

@@ -1,5 +1,11 @@
 //! Patterns of widely used keys. Each is specific enough not to match ordinary text.
 
+use std::ops::Range;
+
+use regex::bytes::{Regex, RegexBuilder};
+
+use crate::redactor::{MASK, RedactError};
+
 /// The pattern of a kind of key.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyPattern {
@@ -119,3 +125,173 @@ pub const BROAD_PATTERNS: [KeyPattern; 3] = [
         truncated: None,
     },
 ];
+
+/// A compiled search for all [`KEY_PATTERNS`].
+#[derive(Debug, Clone)]
+pub struct KeyFinder {
+    /// Matches wherever any pattern matches: most texts are read once, by this one.
+    any: Regex,
+    patterns: Vec<(&'static str, Regex)>,
+}
+
+/// A key in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyMatch {
+    /// The name of its pattern.
+    pub name: &'static str,
+    /// The bytes of the key.
+    pub range: Range<usize>,
+}
+
+impl KeyFinder {
+    /// Compiles the patterns.
+    pub fn new() -> Result<Self, RedactError> {
+        let compile = |source: &str| {
+            RegexBuilder::new(source).unicode(false).build().map_err(|_| RedactError { bytes: source.len() })
+        };
+        let all: Vec<_> = KEY_PATTERNS.iter().map(|pattern| format!("(?:{})", pattern.regex)).collect();
+        let patterns = KEY_PATTERNS.iter().map(|pattern| Ok((pattern.name, compile(pattern.regex)?)));
+        Ok(Self { any: compile(&all.join("|"))?, patterns: patterns.collect::<Result<_, _>>()? })
+    }
+
+    /// The keys in a text, in their order. A key that is masked already is none.
+    pub fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = KeyMatch> + 'a {
+        self.any.find_iter(text.as_bytes()).filter_map(|found| {
+            let bytes = found.as_bytes();
+            let (name, key) = self.patterns.iter().find_map(|(name, regex)| {
+                let captures = regex.captures(bytes)?;
+                Some((*name, captures.get(1).or_else(|| captures.get(0))?.range()))
+            })?;
+            let is_masked = bytes.windows(MASK.len()).any(|window| window == MASK.as_bytes());
+            (!is_masked).then(|| KeyMatch { name, range: found.start() + key.start..found.start() + key.end })
+        })
+    }
+}
+
+/// Words in the name of a secret.
+const SECRET_WORDS: [&str; 19] = [
+    "key",
+    "apikey",
+    "token",
+    "secret",
+    "pass",
+    "passcode",
+    "password",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "credential",
+    "credentials",
+    "creds",
+    "auth",
+    "authorization",
+    "bearer",
+    "cookie",
+    "jwt",
+    "sshpass",
+];
+
+/// Ends of words in the name of a secret, such as `PGPASSWORD`.
+const SECRET_ENDS: [&str; 9] =
+    ["password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey"];
+
+/// Last words of names whose value only describes a secret.
+const DESCRIBING_WORDS: [&str; 16] = [
+    "file", "path", "dir", "url", "uri", "mode", "type", "name", "size", "limit", "count", "ttl", "method", "provider",
+    "env", "var",
+];
+
+/// Reports whether the values of a name are secrets, as of `--api-key`, `apiKey`, `DB_PASS` and `PGPASSWORD`.
+pub fn is_secret_name(name: &str) -> bool {
+    let words: Vec<String> = name
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .flat_map(camel_case_words)
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let is_description = words.last().is_some_and(|last| DESCRIBING_WORDS.contains(&last.as_str()));
+    let is_secret =
+        |word: &String| SECRET_WORDS.contains(&word.as_str()) || SECRET_ENDS.iter().any(|end| word.ends_with(end));
+    !is_description && words.iter().any(is_secret)
+}
+
+/// Splits `apiKey` into `api` and `Key`, and `APIKey` into `API` and `Key`.
+fn camel_case_words(text: &str) -> Vec<&str> {
+    let bytes = text.as_bytes();
+    let is_start = |at: usize| {
+        let (before, this) = (bytes[at - 1], bytes[at]);
+        let is_followed_by_lower = bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+        this.is_ascii_uppercase() && (!before.is_ascii_uppercase() || is_followed_by_lower)
+    };
+    let mut words = Vec::new();
+    let mut start = 0;
+    for at in (1..bytes.len()).filter(|at| is_start(*at)) {
+        words.push(&text[start..at]);
+        start = at;
+    }
+    words.push(&text[start..]);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Applied, Redactor};
+
+    #[test]
+    fn keys_are_found_where_the_redactor_would_mask_them() {
+        let finder = KeyFinder::new().unwrap();
+        let text = "use ghp_0123456789abcdefghijklmnopqrstuvwxyz and postgres://app:hunter22@db/x";
+        let found: Vec<_> = finder.find(text).map(|key| (key.name, &text[key.range])).collect();
+        let expected = [("github_token", "ghp_0123456789abcdefghijklmnopqrstuvwxyz"), ("url_password", "hunter22")];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn masked_keys_are_not_found() {
+        let redactor = Redactor::new(["hunter22-secret"]).unwrap();
+        let text = "ghp_0123456789abcdefghijklmnopqrstuvwxyz https://u:pa55word@host Bearer abcdefghijklmnopqrstuvwx";
+        let masked = redactor.text(text, &mut Applied::default());
+        assert_eq!(KeyFinder::new().unwrap().find(&masked).collect::<Vec<_>>(), []);
+    }
+
+    #[test]
+    fn names_of_secrets_are_found_in_every_case_style() {
+        for name in [
+            "api-key",
+            "--apiKey",
+            "APIKey",
+            "API_KEY",
+            "accessToken",
+            "clientSecret",
+            "oAuthToken",
+            "X-Api-Key",
+            "DB_PASS",
+            "dbPass",
+            "PGPASSWORD",
+            "SSHPASS",
+            "authtoken",
+            "secretkey",
+            "AccountKey",
+            "MYSQL_PWD",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in [
+            "",
+            "tokenizer",
+            "maxTokens",
+            "monkey",
+            "bypass",
+            "compass",
+            "keyFile",
+            "PGPASSFILE",
+            "tokenUrl",
+            "authors",
+            "bearer_token_env_var",
+            "authProvider",
+            "passes",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+}

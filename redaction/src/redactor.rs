@@ -8,9 +8,9 @@ use counterproof_json_text::EscapeCursor;
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
+use crate::encodings::Variants;
 use crate::patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
 use crate::value_search::{Beginning, ValueSearch};
-use crate::variants::Variants;
 
 /// Replacement for a secret.
 pub const MASK: &str = "[redacted]";

@@ -1,7 +1,7 @@
 //! Validation: documents and run folders against the schemas and the rules of the contract.
 //!
-//! Data flows one way: file → JSON (`parse`) → types, or the schema that explains why a document does not fit them
-//! (`answer`, `rules::schema`) → the rules that a schema cannot express (`rules`) → [`Finding`]s with line and column (`excerpt`).
+//! Data flows one way: file → JSON (`document`) → its type, or the schema that explains why it does not fit
+//! (`validate_case`, `contract_schema`) → the rules that a schema cannot express (`rules`) → [`Finding`]s with line and column.
 //! Every rule has a [`Code`]. The rules work on the JSON value and not on the types, so that one wrong field hides no other: all
 //! findings of a file are reported at once.
 //!
@@ -20,17 +20,11 @@
 pub mod json_schema;
 pub mod yaml;
 
-mod answer;
-mod compiled_schema;
+mod contract_schema;
 mod document;
-mod document_format;
 mod document_schema;
-mod excerpt;
 mod finding;
 mod finding_code;
-mod json_value;
-mod nearest;
-mod parse;
 mod rules;
 mod run_folder;
 mod validate_case;
@@ -38,12 +32,12 @@ mod validate_path;
 mod validate_run;
 
 pub use counterproof_json_text::{self as locate, Position};
-pub use document_format::DocumentFormat;
+pub use document::DocumentFormat;
 pub use document_schema::{CheckedDocument, DocumentSchema, DocumentText, InvalidSchema};
-pub use excerpt::Excerpt;
+pub use finding::Excerpt;
+pub use finding::nearest;
 pub use finding::{Finding, MAX_FINDINGS, RuleFinding};
 pub use finding_code::Code;
-pub use nearest::nearest;
 pub use run_folder::RunFolder;
 pub use validate_case::{CheckedCase, validate_case};
 pub use validate_path::{PathError, Report, validate_path};

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
-use crate::json_value::{count, items};
+use crate::document::{count, items};
 use counterproof_artifact::{Href, Manifest, Sha256Digest, Side};
 use counterproof_store::confined_path::{self, ResolveError};
 
@@ -79,7 +79,7 @@ impl RunFolder {
         Self { path, side, entries, by_id, by_href, is_manifest_checked_separately: false, digests: Mutex::default() }
     }
 
-    /// Leaves the comparison of manifest and files to [`crate::rules::manifest`].
+    /// Leaves the comparison of manifest and files to [`crate::rules::assets`].
     #[must_use]
     pub(crate) fn with_manifest_checked_separately(mut self) -> Self {
         self.is_manifest_checked_separately = true;

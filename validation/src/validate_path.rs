@@ -9,15 +9,12 @@ use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use crate::Code;
+use crate::contract_schema::{self, Declared};
 use crate::document::Document;
 use crate::finding::{Finding, Findings};
-use crate::rules::evaluation;
-use crate::rules::labels;
-use crate::rules::manifest;
-use crate::rules::meta;
+use crate::rules::assets;
 use crate::rules::run;
 use crate::rules::run::FolderNames;
-use crate::rules::schema::{self, Declared};
 use crate::run_folder::RunFolder;
 use crate::validate_case;
 use crate::validate_run;
@@ -206,7 +203,7 @@ fn file(path: &Utf8Path, origin: Origin) -> Report {
         report.add(document.finish());
         return report;
     }
-    let kind = match schema::declared(&document.value) {
+    let kind = match contract_schema::declared(&document.value) {
         Declared::Known(kind) => kind,
         // Violations of JSON itself are reported for unrelated files too.
         Declared::Foreign if origin == Origin::Walked && document.findings.is_empty() => {
@@ -255,23 +252,23 @@ fn check_as(kind: Kind, folder: &Utf8Path, document: &mut Document) {
             run::check(value, &FolderNames::from_path(folder), findings);
         }
         Kind::FailureMeta => {
-            meta::check(value, findings);
+            assets::check_meta(value, findings);
         }
         Kind::Evaluation => {
-            evaluation::check(value, findings);
+            run::check_evaluation(value, findings);
         }
         Kind::Labels => {
             let run = Document::read_in_folder(folder, RUN_FILE).value;
-            if labels::check(value, findings) && run.is_object() {
-                labels::check_folder(&run, value, findings);
+            if run::check_labels(value, findings) && run.is_object() {
+                run::check_labels_of_run(&run, value, findings);
             }
         }
         Kind::AssetsManifest => {
-            if manifest::check(value, findings) && folder.file_name() == Some(ASSETS_FOLDER) {
+            if assets::check_manifest(value, findings) && folder.file_name() == Some(ASSETS_FOLDER) {
                 let run = folder.join("..");
                 let run = RunFolder::from_manifest_value(&run, FolderNames::from_path(&run).side, Some(value))
                     .with_manifest_checked_separately();
-                manifest::check_folder(value, &run, findings);
+                assets::check_manifest_in_folder(value, &run, findings);
             }
         }
         Kind::Case => {

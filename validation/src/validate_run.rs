@@ -8,18 +8,15 @@ use serde_json::Value;
 use walkdir::WalkDir;
 
 use crate::Code;
+use crate::contract_schema::{self, Declared};
 use crate::document;
 use crate::document::Document;
-use crate::excerpt::quote;
+use crate::document::items;
+use crate::finding::quote;
 use crate::finding::{Finding, Findings};
-use crate::json_value::items;
-use crate::rules::evaluation;
-use crate::rules::labels;
-use crate::rules::manifest;
-use crate::rules::meta;
+use crate::rules::assets;
 use crate::rules::run;
 use crate::rules::run::{ArtifactStatus, FolderNames, collision_key};
-use crate::rules::schema::{self, Declared};
 use crate::run_folder::RunFolder;
 use crate::validate_case::{self, CaseCheck};
 use crate::validate_path::{Report, not_utf8, unreadable};
@@ -56,7 +53,7 @@ pub(crate) fn check(path: &Utf8Path) -> Report {
     let mut manifest_document =
         path.join(MANIFEST_FILE).exists().then(|| Document::read_in_folder(path, MANIFEST_FILE));
     let is_manifest = manifest_document.as_mut().is_some_and(|manifest_document| {
-        manifest_document.is_json && manifest::check(&manifest_document.value, &mut manifest_document.findings)
+        manifest_document.is_json && assets::check_manifest(&manifest_document.value, &mut manifest_document.findings)
     });
 
     let side = run.value["version"].as_str().and_then(|side| side.parse::<Side>().ok()).or(folder_names.side);
@@ -78,8 +75,8 @@ pub(crate) fn check(path: &Utf8Path) -> Report {
     if let Some(manifest_document) = &mut manifest_document
         && is_manifest
     {
-        manifest::check_folder(&listed, &folder, &mut manifest_document.findings);
-        manifest::check_files(&listed, &assets, &mut manifest_document.findings);
+        assets::check_manifest_in_folder(&listed, &folder, &mut manifest_document.findings);
+        assets::check_files(&listed, &assets, &mut manifest_document.findings);
     }
     let metas = check_metas(&checked, &listed, &folder);
 
@@ -110,14 +107,14 @@ pub(crate) fn check(path: &Utf8Path) -> Report {
 fn take_labels(folder: &Utf8Path, names: &mut Vec<String>, run: Option<&Value>) -> Option<Document> {
     let index = names.iter().position(|name| name == LABELS_FILE)?;
     let mut document = Document::read_in_folder(folder, LABELS_FILE);
-    if schema::declared(&document.value) != Declared::Known(Kind::Labels) {
+    if contract_schema::declared(&document.value) != Declared::Known(Kind::Labels) {
         return None;
     }
     names.remove(index);
-    if labels::check(&document.value, &mut document.findings)
+    if run::check_labels(&document.value, &mut document.findings)
         && let Some(run) = run
     {
-        labels::check_folder(run, &document.value, &mut document.findings);
+        run::check_labels_of_run(run, &document.value, &mut document.findings);
     }
     Some(document)
 }
@@ -127,7 +124,7 @@ fn evaluation_document(folder: &Utf8Path) -> Option<Document> {
     folder.join(EVALUATION_FILE).exists().then(|| {
         let mut document = Document::read_in_folder(folder, EVALUATION_FILE);
         if document.is_json {
-            evaluation::check(&document.value, &mut document.findings);
+            run::check_evaluation(&document.value, &mut document.findings);
         }
         document
     })
@@ -217,7 +214,7 @@ fn check_artifact(name: &str, folder: &RunFolder, selection: Option<&Selection<'
     let mut document = Document::from_bytes(&path, bytes, findings);
     let mut checked =
         Checked { stem: stem.to_owned(), status: ArtifactStatus::Unknown, saved_body: None, findings: None };
-    if !is_selected && document.is_json && schema::declared(&document.value) == Declared::Foreign {
+    if !is_selected && document.is_json && contract_schema::declared(&document.value) == Declared::Foreign {
         // Violations of JSON itself are reported for unrelated files too.
         checked.findings = (!document.findings.is_empty()).then(|| document.finish());
         return checked;
@@ -272,8 +269,8 @@ fn check_metas(checked: &[Checked], listed: &Value, folder: &RunFolder) -> Vec<V
         .par_iter()
         .map(|(href, (case_id, body))| {
             let mut document = Document::read_in_folder(folder.path(), href);
-            if document.is_json && meta::check(&document.value, &mut document.findings) {
-                meta::check_folder(&document.value, *case_id, *body, folder, &mut document.findings);
+            if document.is_json && assets::check_meta(&document.value, &mut document.findings) {
+                assets::check_meta_in_folder(&document.value, *case_id, *body, folder, &mut document.findings);
             }
             document.finish()
         })

@@ -5,8 +5,8 @@ use jiff::civil::{Date, DateTime};
 use serde_json::Value;
 
 use crate::Code;
-use crate::excerpt::quote;
 use crate::finding::Findings;
+use crate::finding::quote;
 use counterproof_artifact::{CaseId, RunId, Side};
 
 /// Checks that a case id is a valid file name on every system.

@@ -3,17 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use camino::Utf8Path;
+use counterproof_artifact::evaluation::Verdict;
+use counterproof_artifact::schema::Kind;
+use counterproof_artifact::{CaseId, Side, pointer};
 use serde_json::Value;
 
-use crate::Code;
-use crate::excerpt::quote;
-use crate::finding::Findings;
-use crate::json_value::{count, items};
-use crate::rules::hrefs;
+use super::assets;
+use crate::document::{count, items};
+use crate::finding::{Findings, quote};
 use crate::rules::names;
-use crate::rules::schema;
-use counterproof_artifact::schema::Kind;
-use counterproof_artifact::{CaseId, Side};
+use crate::{Code, contract_schema};
 
 /// The side and the run id in the path of a run folder: `runs/<side>/<runId>`.
 #[derive(Debug, Default)]
@@ -36,7 +35,7 @@ impl FolderNames {
 
 /// Checks the document alone. Returns false where it is another kind of document.
 pub(crate) fn check(run: &Value, place: &FolderNames, findings: &mut Findings) -> bool {
-    if !schema::check(Kind::Run, run, findings) {
+    if !contract_schema::check(Kind::Run, run, findings) {
         return false;
     }
     names::run_id(&run["run_id"], "/run_id", findings);
@@ -52,8 +51,8 @@ pub(crate) fn check(run: &Value, place: &FolderNames, findings: &mut Findings) -
     names::time(&run["generated_at"], "/generated_at", findings);
     names::time(&run["accepted"]["at"], "/accepted/at", findings);
     names::run_id(&run["accepted"]["from_run_id"], "/accepted/from_run_id", findings);
-    hrefs::check_relative_path(&run["cases_path"], "/cases_path", findings);
-    hrefs::check_relative_path(&run["out_dir"], "/out_dir", findings);
+    assets::check_relative_path(&run["cases_path"], "/cases_path", findings);
+    assets::check_relative_path(&run["out_dir"], "/out_dir", findings);
 
     let mut keys: HashMap<String, usize> = HashMap::new();
     for (index, id) in items(run, "selected_case_ids") {
@@ -127,4 +126,64 @@ fn stats(run: &Value, artifacts: &HashMap<&str, ArtifactStatus>, findings: &mut 
         let readings = [ok, all];
         differ("cases_completed", says, &readings[..if ok == all { 1 } else { 2 }], &what);
     }
+}
+
+/// Checks the document alone. Returns false where it is another kind of document.
+pub(crate) fn check_labels(labels: &Value, findings: &mut Findings) -> bool {
+    if !contract_schema::check(Kind::Labels, labels, findings) {
+        return false;
+    }
+    for (id, _) in labels["solved"].as_object().into_iter().flatten() {
+        names::case_id(&Value::from(id.as_str()), &pointer::child("/solved", id), findings);
+    }
+    true
+}
+
+/// Checks the labels against the run.
+pub(crate) fn check_labels_of_run(run: &Value, labels: &Value, findings: &mut Findings) {
+    let selected: HashSet<&str> = items(run, "selected_case_ids").filter_map(|(_, id)| id.as_str()).collect();
+    let labelled = labels["solved"].as_object().into_iter().flatten().map(|(id, _)| id);
+    for id in labelled.filter(|id| !selected.contains(id.as_str())) {
+        let message = format!("the case {} is not among the run's `selected_case_ids`", quote(id));
+        findings.add(Code::CaseNotSelected, pointer::child("/solved", id), message, "a label of a selected case");
+    }
+}
+
+/// Checks the document. Returns false where it is another kind of document.
+pub(crate) fn check_evaluation(evaluation: &Value, findings: &mut Findings) -> bool {
+    if !contract_schema::check(Kind::Evaluation, evaluation, findings) {
+        return false;
+    }
+    for side in ["baseline", "new"] {
+        names::run_id(&evaluation[side]["run_id"], &format!("/{side}/run_id"), findings);
+        names::time(&evaluation[side]["generated_at"], &format!("/{side}/generated_at"), findings);
+    }
+    let mut actual: HashMap<&str, u64> = HashMap::new();
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for (index, case) in items(evaluation, "cases") {
+        names::case_id(&case["case_id"], &format!("/cases/{index}/case_id"), findings);
+        if let Some(verdict) = case["verdict"].as_str() {
+            *actual.entry(verdict).or_default() += 1;
+        }
+        if let Some(id) = case["case_id"].as_str()
+            && let Some(earlier) = seen.insert(id, index)
+        {
+            let message = format!("the case is already listed at `/cases/{earlier}`");
+            findings.add(Code::DuplicateCaseId, format!("/cases/{index}/case_id"), message, "each case at most once");
+        }
+    }
+    for verdict in Verdict::ALL {
+        let word = verdict.as_str();
+        let actual = actual.get(word).copied().unwrap_or_default();
+        let said = &evaluation["counts"][word];
+        if said.is_null() && actual == 0 {
+            continue;
+        }
+        if count(said).is_none_or(|said| said != actual) {
+            let pointer = if said.is_null() { "/counts".to_owned() } else { format!("/counts/{word}") };
+            let message = format!("{actual} cases are `{word}`, but the count is {said}");
+            findings.add(Code::CountsDiffer, pointer, message, format!("`{actual}`"));
+        }
+    }
+    true
 }

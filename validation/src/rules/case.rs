@@ -1,18 +1,64 @@
-//! Evidence refs resolve: every ref of an action names an event of its artifact or an asset of its run.
-//!
-//! Ids are looked up in an index: the cost is linear in the number of refs and events.
+//! Rules for the ids of an artifact: calls and actions are unique, and every result belongs to a call.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use counterproof_artifact::Href;
 use serde_json::Value;
 
+use super::assets;
 use crate::Code;
-use crate::excerpt::quote;
-use crate::finding::Findings;
-use crate::json_value::items;
-use crate::rules::hrefs;
+use crate::document::items;
+use crate::finding::{Findings, quote};
 use crate::run_folder::{RecordedValue, RunFolder};
-use counterproof_artifact::Href;
+
+pub(crate) fn check_call_ids(document: &Value, findings: &mut Findings) {
+    let calls = events(document, "tool_call");
+    unique(calls, "events", Code::DuplicateCallId, "call_id", findings);
+    let actions = items(document, "proposed_actions").map(|(index, action)| (index, &action["action_id"]));
+    unique(actions, "proposed_actions", Code::DuplicateActionId, "action_id", findings);
+
+    let calls: HashMap<&str, usize> = ids(events(document, "tool_call")).map(|(index, id)| (id, index)).collect();
+    for (index, id) in ids(events(document, "tool_result")) {
+        if !calls.contains_key(id) {
+            let message = format!("no `tool_call` among the events has the `call_id` {}", quote(id));
+            findings.add(
+                Code::ResultWithoutCall,
+                format!("/events/{index}/call_id"),
+                message,
+                "the `call_id` of a `tool_call` in the same artifact",
+            );
+        }
+    }
+}
+
+/// Returns the index and the `call_id` of each event of a type.
+fn events<'a>(document: &'a Value, kind: &'static str) -> impl Iterator<Item = (usize, &'a Value)> {
+    items(document, "events")
+        .filter(move |(_, event)| event["type"] == kind)
+        .map(|(index, event)| (index, &event["call_id"]))
+}
+
+fn ids<'a>(values: impl Iterator<Item = (usize, &'a Value)>) -> impl Iterator<Item = (usize, &'a str)> {
+    values.filter_map(|(index, value)| Some((index, value.as_str()?)))
+}
+
+fn unique<'a>(
+    values: impl Iterator<Item = (usize, &'a Value)>,
+    list: &str,
+    code: Code,
+    field: &str,
+    findings: &mut Findings,
+) {
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (index, id) in ids(values) {
+        if let Some(earlier) = first.get(id) {
+            let message = format!("the `{field}` {} is already used at `/{list}/{earlier}`", quote(id));
+            findings.add(code, format!("/{list}/{index}/{field}"), message, "a unique id");
+        } else {
+            first.insert(id, index);
+        }
+    }
+}
 
 /// The ids of an artifact that evidence refs can name.
 #[derive(Debug, Default)]
@@ -68,7 +114,7 @@ impl<'a> EvidenceTargets<'a> {
 }
 
 /// Checks every ref. Without a folder, refs to assets are not checked.
-pub(crate) fn check(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
+pub(crate) fn check_evidence(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
     let mut targets = None;
     for (action_index, action) in items(document, "proposed_actions") {
         for (index, evidence) in items(action, "evidence_refs") {
@@ -103,5 +149,30 @@ fn has_asset(folder: &RunFolder, id: &str) -> bool {
         })
     };
     href.parse::<Href>()
-        .is_ok_and(|href| hrefs::is_asset(&href) && folder.measure(&href).is_ok() && has_recorded_values(&href))
+        .is_ok_and(|href| assets::is_asset(&href) && folder.measure(&href).is_ok() && has_recorded_values(&href))
+}
+
+/// Checks the links of a failure to its body and to the metadata of the body.
+pub(crate) fn check_failure(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
+    let failure = &document["runner_failure"];
+    let body = &failure["full_body_saved_to"];
+    if failure["body_snippet"].is_string() && body.is_null() {
+        findings.add(
+            Code::SnippetWithoutBody,
+            if failure.get("full_body_saved_to").is_some() {
+                "/runner_failure/full_body_saved_to"
+            } else {
+                "/runner_failure"
+            },
+            "`body_snippet` has a value, but `full_body_saved_to` has none",
+            "the href of the whole body, under `assets/`",
+        );
+    }
+    for field in ["full_body_saved_to", "full_body_meta_saved_to"] {
+        let pointer = format!("/runner_failure/{field}");
+        let href = assets::parse_asset(&failure[field], &pointer, findings);
+        if let (Some(href), Some(folder)) = (href, folder) {
+            assets::check_target(&href, &pointer, None, folder, findings);
+        }
+    }
 }

@@ -1,11 +1,37 @@
-//! The kind of a document, and the check against the schema of that kind. The compiled schemas are in `compiled_schema`.
+//! The schemas of the contract, compiled once per process. `rules::schema` checks documents against them.
 
+use std::sync::LazyLock;
+
+use counterproof_artifact::schema::Kind;
 use serde_json::Value;
 
 use crate::Code;
-use crate::excerpt::quote;
-use crate::finding::Findings;
-use counterproof_artifact::schema::Kind;
+use crate::document_schema::DocumentSchema;
+use crate::finding::{Findings, quote};
+
+/// Returns the compiled schema of a kind of document.
+pub(crate) fn schema(kind: Kind) -> &'static DocumentSchema {
+    // One static per kind: compiling a schema takes milliseconds, and most commands need one or two of them.
+    static RUN: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::Run));
+    static CASE: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::Case));
+    static FAILURE_META: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::FailureMeta));
+    static ASSETS_MANIFEST: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::AssetsManifest));
+    static EVALUATION: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::Evaluation));
+    static LABELS: LazyLock<DocumentSchema> = LazyLock::new(|| compile(Kind::Labels));
+    match kind {
+        Kind::Run => &RUN,
+        Kind::Case => &CASE,
+        Kind::FailureMeta => &FAILURE_META,
+        Kind::AssetsManifest => &ASSETS_MANIFEST,
+        Kind::Evaluation => &EVALUATION,
+        Kind::Labels => &LABELS,
+    }
+}
+
+#[expect(clippy::expect_used, reason = "the schemas are part of the program, and a test compiles each of them")]
+fn compile(kind: Kind) -> DocumentSchema {
+    DocumentSchema::compile(kind.schema_version(), kind.document()).expect("an embedded schema is a schema")
+}
 
 /// Parts of schemas that a rule checks under its own code.
 const COVERED_BY_RULES: [&str; 1] = ["/$defs/bodyIsKept/"];
@@ -75,7 +101,7 @@ pub(crate) fn check(expected: Kind, document: &Value, findings: &mut Findings) -
 /// Adds the violations of the schema of a kind.
 pub(crate) fn add_violations(kind: Kind, document: &Value, findings: &mut Findings) {
     let is_covered = |path: &str| COVERED_BY_RULES.iter().any(|part| path.contains(part));
-    crate::compiled_schema::schema(kind).add_findings(document, is_covered, findings);
+    schema(kind).add_findings(document, is_covered, findings);
 }
 
 /// Checks that a document does not declare to be of another kind or version.
@@ -105,4 +131,18 @@ pub(crate) fn check_kind(expected: Kind, document: &Value, findings: &mut Findin
         Declared::Known(_) | Declared::Foreign => {}
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn every_schema_compiles_and_rejects_null() {
+        for kind in Kind::ALL {
+            assert!(!schema(kind).is_valid(&Value::Null), "{kind}");
+        }
+    }
 }

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::sample_answers::{ASSET, changed, full};
 use super::*;
-use crate::compiled_schema::schema;
+use crate::contract_schema::schema;
+use crate::document;
 use crate::finding::Findings;
-use crate::parse;
 use crate::run_folder::RunFolder;
 use crate::validate_case::{self, CaseCheck};
 use counterproof_artifact::Side;
@@ -34,7 +34,7 @@ impl Kit {
     /// Returns the case if the text is an answer without findings.
     fn check(&self, text: &str) -> Option<Case> {
         let mut findings = Findings::new(Utf8Path::new("a.json"));
-        let document = parse::parse(text.as_bytes(), &mut findings)?;
+        let document = document::parse(text.as_bytes(), &mut findings)?;
         self.compare_with_schema(&document);
         match validate_case::check_in(&document, "a", &self.folder, &mut findings) {
             CaseCheck::Answer(case) if findings.is_empty() => Some(*case),

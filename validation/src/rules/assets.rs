@@ -1,18 +1,20 @@
 //! Rules for links: the syntax of an href, its target, and the size and digest of the target.
 
-use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 
-use crate::Code;
-use crate::document_schema::describe;
-use crate::excerpt::quote;
-use crate::finding::Findings;
-use crate::json_value::items;
-use crate::run_folder::{RecordedValue, RunFolder};
-use counterproof_artifact::HrefError;
-use counterproof_artifact::escape_invisible;
-use counterproof_artifact::{Href, REQUEST_ASSET_HREF, Sha256Digest};
+use counterproof_artifact::schema::Kind;
+use counterproof_artifact::{Href, HrefError, REQUEST_ASSET_HREF, Sha256Digest, escape_invisible};
 use counterproof_store::ASSETS_FOLDER;
 use counterproof_store::confined_path::ResolveError;
+use rayon::prelude::*;
+use serde_json::Value;
+
+use super::names;
+use crate::document::{count, items};
+use crate::document_schema::describe;
+use crate::finding::{Findings, quote};
+use crate::run_folder::{RecordedValue, RunFolder};
+use crate::{Code, contract_schema};
 
 /// Checks the links of events to their assets.
 pub(crate) fn check_events(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
@@ -153,5 +155,132 @@ pub(crate) fn compare(
                 );
             }
         },
+    }
+}
+
+/// Checks the document alone. Returns false where it is another kind of document.
+pub(crate) fn check_manifest(manifest: &Value, findings: &mut Findings) -> bool {
+    if !contract_schema::check(Kind::AssetsManifest, manifest, findings) {
+        return false;
+    }
+    names::time(&manifest["generated_at"], "/generated_at", findings);
+    for (index, item) in items(manifest, "items") {
+        names::case_id(&item["case_id"], &format!("/items/{index}/case_id"), findings);
+    }
+    for field in ["asset_id", "href"] {
+        let mut first: HashMap<&str, usize> = HashMap::new();
+        for (index, item) in items(manifest, "items") {
+            let Some(name) = item[field].as_str() else { continue };
+            if let Some(earlier) = first.get(name) {
+                let message = format!("the {field} {} is already used at `/items/{earlier}`", quote(name));
+                let expected = format!("a unique {field}");
+                findings.add(Code::DuplicateAsset, format!("/items/{index}/{field}"), message, expected);
+            } else {
+                first.insert(name, index);
+            }
+        }
+    }
+    true
+}
+
+/// Checks the entries against their files. Hashes the files in parallel.
+pub(crate) fn check_manifest_in_folder(manifest: &Value, folder: &RunFolder, findings: &mut Findings) {
+    let hashed: Vec<Href> = items(manifest, "items")
+        .filter(|(_, item)| item["sha256"].is_string())
+        .filter_map(|(_, item)| item["href"].as_str()?.parse().ok())
+        .collect();
+    // Fills the cache of digests. An error occurs again below and becomes a finding there.
+    hashed.par_iter().for_each(|href| drop(folder.digest(href)));
+
+    for (index, item) in items(manifest, "items") {
+        let at = |field: &str| format!("/items/{index}/{field}");
+        if let Some(side) = folder.side() {
+            names::side(&item["side"], &at("side"), side, "run", findings);
+        }
+        let Some(href) = parse_asset(&item["href"], &at("href"), findings) else { continue };
+        match folder.measure(&href) {
+            Ok(_) => {
+                if let Some(size) = count(&item["size_bytes"]) {
+                    compare(&href, RecordedValue::Size(size), &at("size_bytes"), folder, findings);
+                }
+                if let Some(digest) = item["sha256"].as_str().and_then(|text| text.parse().ok()) {
+                    compare(&href, RecordedValue::Digest(digest), &at("sha256"), folder, findings);
+                }
+            }
+            Err(ResolveError::Missing { .. } | ResolveError::NotAFile { .. }) => {
+                let message = format!("{} does not exist", quote(href.as_str()));
+                findings.add(Code::ManifestEntryStale, at("href"), message, "a file at this path in the run folder");
+            }
+            Err(error @ ResolveError::Escapes { .. }) => {
+                findings.add(
+                    Code::HrefEscapes,
+                    at("href"),
+                    escape_invisible(&error.to_string()),
+                    "a file within the run folder",
+                );
+            }
+            Err(error @ ResolveError::Io { .. }) => {
+                findings.add(
+                    Code::Unreadable,
+                    at("href"),
+                    escape_invisible(&error.to_string()),
+                    "a file that can be read",
+                );
+            }
+        }
+    }
+}
+
+/// Checks that every file under `assets/`, given as an href, has an entry.
+pub(crate) fn check_files(manifest: &Value, files: &[String], findings: &mut Findings) {
+    let listed: HashSet<&str> = items(manifest, "items").filter_map(|(_, item)| item["href"].as_str()).collect();
+    for file in files.iter().filter(|file| !listed.contains(file.as_str())) {
+        let message = format!("{} is not listed", quote(file));
+        findings.add(Code::ManifestEntryMissing, "/items", message, format!("an entry with the href {}", quote(file)));
+    }
+}
+
+/// Checks the document alone. Returns false where it is another kind of document.
+pub(crate) fn check_meta(meta: &Value, findings: &mut Findings) -> bool {
+    if !contract_schema::check(Kind::FailureMeta, meta, findings) {
+        return false;
+    }
+    names::case_id(&meta["case_id"], "/case_id", findings);
+    let (written, total) = (count(&meta["bytes_written"]), count(&meta["bytes_total"]));
+    // A mask and its secret differ in length, so the sizes of a redacted body do not show whether it was truncated.
+    let is_redacted = meta["redactions_applied"].as_array().is_some_and(|rules| !rules.is_empty());
+    if let (Some(written), Some(total), Some(truncated)) = (written, total, meta["truncated"].as_bool())
+        && !is_redacted
+        && truncated != (written < total)
+    {
+        let message = format!("`truncated` is {truncated}, but {written} of {total} bytes were saved");
+        findings.add(Code::WrongValue, "/truncated", message, format!("`{}`", !truncated));
+    }
+    true
+}
+
+/// Checks the document against its case and its body.
+pub(crate) fn check_meta_in_folder(
+    meta: &Value,
+    case_id: Option<&str>,
+    body: Option<&Href>,
+    folder: &RunFolder,
+    findings: &mut Findings,
+) {
+    if let (Some(owner), Some(id)) = (case_id, meta["case_id"].as_str())
+        && owner != id
+    {
+        let message = format!("the `case_id` is {}, but the metadata belong to {}", quote(id), quote(owner));
+        findings.add(Code::CaseIdDiffers, "/case_id", message, quote(owner));
+    }
+    if let Some(side) = folder.side() {
+        names::side(&meta["version"], "/version", side, "run", findings);
+    }
+    let Some(body) = body.filter(|body| folder.measure(body).is_ok()) else { return };
+    if let Some(written) = count(&meta["bytes_written"]) {
+        compare(body, RecordedValue::Size(written), "/bytes_written", folder, findings);
+    }
+    if let Some(digest) = meta["sha256"].as_str().and_then(|text| text.parse().ok()) {
+        compare(body, RecordedValue::Digest(digest), "/sha256", folder, findings);
     }
 }
