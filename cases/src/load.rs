@@ -1,4 +1,5 @@
-//! Loads a suite from a path: finds the cases files, reads them, and checks that ids are unique.
+//! Loads a suite from a path: finds the cases files, reads them, checks that ids are unique, and collects the problems with the data to
+//! render them next to the source line.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

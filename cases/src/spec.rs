@@ -1,4 +1,4 @@
-//! The types of a case. Reading them from a file is in other modules.
+//! The types of a case, and how a document becomes a list of them. Unique ids are checked later, over all files.
 
 use counterproof_artifact::{CaseId, Extra, pointer};
 use serde::Serialize;

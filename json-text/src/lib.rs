@@ -28,6 +28,6 @@ mod tokenizer;
 mod tests;
 
 pub use locate::{DuplicateKey, DuplicateKeys, Position, duplicate_keys, offset, positions, spans};
-pub use parse::{ParseBuffers, Parsed, StrictError, ValueSeed, parse, parse_strict};
+pub use parse::{Parsed, StrictError, parse, parse_strict};
 pub use strings::{EscapeCursor, decode, within};
 pub use tokenizer::{Kind, MAX_DEPTH, SyntaxError, Token, Tokenizer, check};

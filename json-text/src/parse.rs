@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Result<Parsed, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = ValueSeed(&buffers).deserialize(&mut reader)?;
     reader.end()?;
-    Ok(Parsed { value, has_duplicate_keys: buffers.has_duplicates() })
+    Ok(Parsed { value, has_duplicate_keys: buffers.has_duplicates.get() })
 }
 
 /// Why a text is not strict JSON.
@@ -60,23 +60,16 @@ pub fn parse_strict(bytes: &[u8]) -> Result<Value, StrictError> {
 /// The elements of open arrays and objects. Their number is known only at the end; collecting them here lets each container
 /// be allocated once, at its final size.
 #[derive(Debug, Default)]
-pub struct ParseBuffers {
+struct ParseBuffers {
     has_duplicates: Cell<bool>,
     items: RefCell<Vec<Value>>,
     fields: RefCell<Vec<(String, Value)>>,
 }
 
-impl ParseBuffers {
-    /// True if an object has a key twice.
-    pub const fn has_duplicates(&self) -> bool {
-        self.has_duplicates.get()
-    }
-}
-
 /// Builds a [`Value`] as `serde_json` does, and detects duplicate keys, which `serde_json` silently resolves to the last
 /// value.
 #[derive(Clone, Copy)]
-pub struct ValueSeed<'a>(pub &'a ParseBuffers);
+struct ValueSeed<'a>(&'a ParseBuffers);
 
 impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;

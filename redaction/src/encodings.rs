@@ -1,4 +1,5 @@
-//! Encodes a value as common libraries do: its base64 digits, and the texts to search for within base64 and hexadecimal.
+//! The forms of a configured value: its variants, its base64 and hexadecimal, and the expressions that match wherever one of its forms may
+//! start. They match more than that: the first few characters decide, and [`Needle::follow`](crate::value_search) checks the rest.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

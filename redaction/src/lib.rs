@@ -1,13 +1,13 @@
 //! Masks secrets in text, JSON values and byte streams before they are stored.
 //!
 //! Two kinds of rules: values that the user configured as secrets, in every form that one or two common encoders give them
-//! (also without outer white space, with other line ends, and the long lines of a value by themselves: `variants`), and the shapes of widely used keys (`patterns`). A value in a deliberately obfuscated form, or inside compressed data, is
-//! not found.
+//! (also without outer white space, with other line ends, and the long lines of a value by themselves), and the shapes of widely used
+//! keys (`patterns`). A value in a deliberately obfuscated form, or inside compressed data, is not found.
 //!
 //! In JSON, only the content of strings is masked, by whole escapes (`json_stream`).
 //!
-//! One regular expression finds every place where a form of a value may start (`candidates`). From there, the form is
-//! followed character by character (`needle`, `matcher`) through the escapes that encoders write (`escapes`). So the time to
+//! One regular expression finds every place where a form of a value may start (`encodings`). From there, the form is
+//! followed character by character (`value_search`) through the escapes that encoders write (`matcher`). So the time to
 //! compile a search does not depend on the length of the values, and nearly all text is read once.
 //!
 //! ```

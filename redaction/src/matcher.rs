@@ -1,4 +1,7 @@
-//! Follows the forms of characters through a text.
+//! The escapes that encoders write for a character, and the ends of a character in any of them.
+//!
+//! An escape is a sequence of elements. The characters of an escape can be escaped again by another encoder: `&#104;` becomes
+//! `%26%23104%3B`.
 
 use std::sync::OnceLock;
 

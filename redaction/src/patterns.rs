@@ -1,4 +1,5 @@
-//! Patterns of widely used keys. Each is specific enough not to match ordinary text.
+//! What is a secret by its looks or its name: patterns of widely used keys, each specific enough not to match ordinary text, and names of
+//! options, variables and fields whose values are secrets.
 
 use std::ops::Range;
 

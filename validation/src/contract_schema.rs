@@ -1,4 +1,4 @@
-//! The schemas of the contract, compiled once per process. `rules::schema` checks documents against them.
+//! The schemas of the contract, compiled once per process, and the check of a document against that of the kind that it declares.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! One file, read and parsed, with its findings.
+//! One file, read and parsed, with its findings: encoding, syntax and duplicate keys.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Violations of the contract, and the bounded list of them for one file.
+//! Violations of the contract, the bounded list of them for one file, and the lines of the file around each.
 
 use std::fmt::Write as _;
 use std::ops::Range;

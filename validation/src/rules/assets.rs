@@ -1,4 +1,4 @@
-//! Rules for links: the syntax of an href, its target, and the size and digest of the target.
+//! Rules for files under `assets/`: links to them, `assets/manifest.json`, and the metadata of saved bodies.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,7 @@
-//! Rules for the ids of an artifact: calls and actions are unique, and every result belongs to a call.
+//! Rules for an artifact: ids of calls and actions are unique, every result belongs to a call, evidence refs resolve, and a runner failure
+//! has its body.
+//!
+//! Ids are looked up in an index: the cost is linear in the number of refs and events.
 
 use std::collections::{HashMap, HashSet};
 

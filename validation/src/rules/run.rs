@@ -1,4 +1,4 @@
-//! Rules for `run.json`, alone and against the artifacts of its folder.
+//! Rules for `run.json`, alone and against the artifacts of its folder, for its labels, and for `evaluation.json`.
 
 use std::collections::{HashMap, HashSet};
 
