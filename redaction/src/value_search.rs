@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::encodings;
-use crate::encodings::Variants;
-use crate::encodings::{self, Base64};
+use crate::encodings::{self, Base64, Variants};
 use crate::matcher::{self, Escapes, INTRODUCERS};
 use crate::matcher::{Encoders, Matcher, Places, is_base64_digit};
 use crate::redactor::SHORTEST;

@@ -10,11 +10,8 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, Keyword, PatternOptions, Retrieve, ValidationError, ValidationOptions, Validator};
 use serde_json::Value;
 
-use super::cost::{TooCostly, nested};
-use super::counted::{STEPS, add_steps};
-use super::counting_node::{Counting, CountingKeyword, CountingNode};
-use super::patterns;
-use super::steps::{Weights, within};
+use super::budget::{Counting, CountingKeyword, CountingNode, Weights, add_steps, within};
+use super::cost::{self, STEPS, TooCostly, nested};
 
 /// Maximum number of steps of a check. A step is one access of the validator to a value, a member or an element; long texts
 /// and large comparisons take more.
@@ -163,7 +160,7 @@ impl Compiled {
             None => (Vec::new(), More::Uncounted),
         };
         if errors.iter().any(|error| matches!(error.kind(), ValidationErrorKind::BacktrackLimitExceeded { .. })) {
-            let limit = patterns::BACKTRACK_LIMIT;
+            let limit = cost::BACKTRACK_LIMIT;
             return SchemaOutcome::Undecided(format!("a regular expression backtracks more than {limit} times"));
         }
         SchemaOutcome::Invalid { violations: errors.iter().map(violation).collect(), more }
@@ -179,15 +176,15 @@ type Options = ValidationOptions<'static, Arc<dyn Retrieve>, Counting>;
 
 /// Compiles a schema with the counting keyword.
 fn build(schema: &Value) -> Result<Result<Validator<Counting>, TooCostly>, SchemaError> {
-    let size = patterns::size_limit(schema);
+    let size = cost::pattern_size_limit(schema);
     match options(schema, size).build(schema) {
         Ok(validator) => Ok(Ok(validator)),
         Err(error) => {
             // A pattern that is valid alone is too large next to the others.
             let pattern = serde_json::json!({ "pattern": error.instance().as_ref() });
             let is_large = error.instance().is_string()
-                && size < patterns::MAX_PATTERN_BYTES
-                && options(&pattern, patterns::MAX_PATTERN_BYTES).build(&pattern).is_ok();
+                && size < cost::MAX_PATTERN_BYTES
+                && options(&pattern, cost::MAX_PATTERN_BYTES).build(&pattern).is_ok();
             if is_large { Ok(Err(TooCostly::Patterns)) } else { Err(schema_error(&error)) }
         }
     }
@@ -195,7 +192,7 @@ fn build(schema: &Value) -> Result<Result<Validator<Counting>, TooCostly>, Schem
 
 fn options(schema: &Value, pattern_bytes: usize) -> Options {
     let limits = PatternOptions::fancy_regex()
-        .backtrack_limit(patterns::BACKTRACK_LIMIT)
+        .backtrack_limit(cost::BACKTRACK_LIMIT)
         .size_limit(pattern_bytes)
         .dfa_size_limit(pattern_bytes);
     let options = jsonschema::options_for::<Counting>().with_pattern_options(limits).with_keyword(STEPS, |_, _, _| {
