@@ -1,4 +1,4 @@
-//! Run files that pages link to: their names within the report, and references to them.
+//! The run files that pages link to: references to them, their names within the report, and their copies.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::ErrorKind;

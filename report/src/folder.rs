@@ -1,5 +1,5 @@
-//! The output folder of a report. A new report is written next to it and replaces it as a whole. A folder with other content
-//! is never changed.
+//! The output folder of a report: its entries, the paths of its pages, and what can go wrong. A new report is written next to it
+//! and replaces it as a whole; a folder with other content is never changed.
 
 use std::io;
 

@@ -6,8 +6,9 @@
 //! touch the output folder: they collect references to run files, and the writer copies those files afterwards.
 //!
 //! ```text
-//! layout, error ← view ← files ← site ← case, index, exports ← writer
-//! layout, view                       ← history
+//! view ← folder, files ← site ← case, index, exports ← writer
+//! view, folder               ← history
+//! contracts: the control room and the dependency graph
 //!
 //! index.html  lists/<verdict>-<page>.html  cases/<caseId>.html  static/  artifacts/{baseline,new}/…
 //! evaluation.json  summary.md  junit.xml  results.sarif

@@ -1,4 +1,4 @@
-//! The proposed actions of both sides, aligned in rows, each with its evidence.
+//! The proposed actions of both sides, aligned in rows, each with its evidence and the outcomes of the calls that carried it out.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! Rows of two aligned lists: one cell per side, or one shared cell where both sides are equal.
+//! Rows of two aligned lists: one cell per side, or one shared cell if both sides are equal. Changed parts are highlighted within
+//! a value on one line, so that a short value is read once, in its context.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

@@ -1,5 +1,5 @@
-//! The input of the sections of a case page, and the three things they share: the display budget, the element ids of the
-//! page, and the run files it links to.
+//! What the sections of a case page share: the display budget, the element ids of the page and the links to them, and the run
+//! files that it links to. A link never names an id that the page does not have.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};

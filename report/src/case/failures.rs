@@ -1,4 +1,5 @@
-//! Runner errors with the recorded response, and the attempts of both sides.
+//! Cases without a valid answer: runner errors with the recorded response, attempts, and contract violations with an excerpt
+//! and a remedy.
 
 use counterproof_artifact::{Attempt, AttemptOutcome, Millis, Nullable, RunnerFailure, Side};
 use counterproof_evaluator::{Artifact, CaseEnvelope, messages};

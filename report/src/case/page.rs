@@ -1,4 +1,4 @@
-//! The page of one case: its verdict with the reasons, and the evidence for them.
+//! The page of one case: its verdict with the reasons, the evidence for them, and the command that sends the request again.
 
 use askama::Template;
 use counterproof_artifact::Side;

@@ -1,4 +1,5 @@
-//! The reasons for the verdict of a case, and its first divergence, with links to the evidence.
+//! Why a case has its verdict: the reasons and the first divergence with links to the evidence, the root cause, the findings,
+//! the severity, and the expectations.
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{

@@ -1,4 +1,4 @@
-//! Repeated runs of a case: pass rates with their tests, and the differences that are noise.
+//! Numbers of a case: pass rates over repeated runs with their tests, the differences that are noise, and time, size and cost.
 
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{

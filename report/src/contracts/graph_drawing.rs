@@ -1,4 +1,8 @@
-//! The shapes of a drawing: boxes and curves with whole coordinates.
+//! Draws a dependency graph: layers from left to right with few crossings, as boxes and curves with whole coordinates.
+//!
+//! The method is that of Sugiyama: a dependency over several layers gets a waypoint in each layer between, the order in each layer
+//! follows the average place of the neighbours, and the heights follow their average height. The same graph gives the same
+//! places.
 
 use std::fmt::Write as _;
 

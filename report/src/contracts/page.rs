@@ -1,4 +1,4 @@
-//! States for people: a word, a sign and a class, so that colour is never the only mark.
+//! What the pages of contracts share: their output folder, and states as a word, a sign and a class.
 
 use std::io;
 

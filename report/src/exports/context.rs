@@ -1,4 +1,4 @@
-//! Locations outside of the report that the exports may refer to.
+//! Locations outside of the report that the exports may refer to: the address of the published report, and the lines of cases.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -9,7 +9,6 @@ pub mod sarif;
 mod summary;
 mod write;
 
-pub use context::{CaseLocation, ReportContext};
-pub use context::{ReportUrl, ReportUrlError};
+pub use context::{CaseLocation, ReportContext, ReportUrl, ReportUrlError};
 pub use summary::{SUMMARY_UP_TO_BYTES, summary};
 pub(crate) use write::write;

@@ -1,5 +1,5 @@
-//! The output folder of a history. A new history is written next to it and replaces it as a whole. A folder with other content
-//! is never changed.
+//! The folders of a history: where evaluations are found, and where the page is written. A new history is written next to the
+//! earlier one and replaces it as a whole; a folder with other content is never changed.
 
 use std::{fmt, io};
 

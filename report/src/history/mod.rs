@@ -5,7 +5,7 @@
 //! here: the status of a case follows from its evaluation.
 //!
 //! ```text
-//! folders ──▶ find ──▶ evaluation.json, one at a time ──▶ evaluations, case_status ──▶ chart, page ──▶ index.html  static/
+//! folder: find ──▶ evaluation.json, one at a time ──▶ evaluations ──▶ page ──▶ index.html  static/
 //! ```
 
 mod evaluations;
@@ -13,5 +13,4 @@ mod folder;
 mod page;
 
 pub use evaluations::{EvaluationSource, History};
-pub use folder::{HistoryError, HistoryFolder};
-pub use folder::{SkippedPath, find};
+pub use folder::{HistoryError, HistoryFolder, SkippedPath, find};

@@ -1,4 +1,4 @@
-//! The view of the history page.
+//! The history page: the chart over time, and the cases that fail or change between passing and failing.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The gate with every rule, the comparison rules, and the number of cases by verdict.
+//! The gate with every rule, the comparison rules, the number of cases by verdict, and the changes by root cause.
 
 use std::collections::HashMap;
 

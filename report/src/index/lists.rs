@@ -1,5 +1,5 @@
-//! The lists of all cases, split into pages: one list per verdict, and one per root cause with more cases than the index
-//! shows. Without scripts, every case is reachable through these lists.
+//! All cases: the lists by verdict and by root cause, split into pages, through which every case is reachable without scripts,
+//! and the data of the search.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -5,6 +5,5 @@ mod lists;
 mod page;
 
 pub(crate) use gate::groups;
-pub(crate) use lists::list_pages;
-pub(crate) use lists::search_scripts;
+pub(crate) use lists::{list_pages, search_scripts};
 pub(crate) use page::IndexPage;

@@ -1,4 +1,4 @@
-//! The index page: the gate, the changes by root cause, and the compared runs.
+//! The index page: the gate, the changes by root cause, the compared runs with their different settings, and the columns of usage.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! The changes between two JSON values, each with the baseline value and the new value next to each other.
+//! Changes between two JSON values, each with both values next to each other, and differences of two texts as unified lines, with
+//! the changed words marked and long equal stretches folded.
 
 use counterproof_evaluator::{
     ChangeKind, JsonChange, JsonChanges, LineOrigin, LocatedValue, TextChanges, TextLine, TextPart, diff_texts,

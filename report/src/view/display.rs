@@ -1,6 +1,5 @@
-//! Values in displayable form: bounded in size, and without characters that affect the text around them.
-//!
-//! The templates escape them for HTML.
+//! Values in displayable form: bounded in size, without characters that affect the text around them, and escaped for the content
+//! of elements.
 
 use std::cell::Cell;
 use std::fmt;
