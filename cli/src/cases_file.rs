@@ -7,7 +7,7 @@ use counterproof_cases::{LoadError, Marked, Problem, Suite};
 use counterproof_store::RUN_FILE;
 
 use crate::command_error::CommandError;
-use crate::source_excerpt::render_excerpt;
+use crate::document_errors::render_excerpt;
 use crate::streams::Streams;
 
 /// Maximum number of listed problems. More rarely help to understand a file that is wrong throughout.

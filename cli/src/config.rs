@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::command_error::CommandError;
-use crate::source_excerpt::render_excerpt;
+use crate::document_errors::render_excerpt;
 
 /// The configuration file that is read from the working folder by default.
 const DEFAULT_PATH: &str = "counterproof.toml";

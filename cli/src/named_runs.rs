@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{Side, Sides};
-use counterproof_evaluator::{ComparedRun, SideRuns, text};
-use counterproof_store::{Latest, RUN_FILE, ReadError, RunReader};
+use counterproof_artifact::{Case, CaseId, Count, Run, RunId, Side, Sides};
+use counterproof_evaluator::{text, ComparedRun, SideRuns};
+use counterproof_store::{confined_path, Latest, RUN_FILE, ReadError, RunReader};
 
 use crate::command_error::CommandError;
-use crate::confirmations;
-use crate::run_identity::RunIdentity;
-use crate::shell;
+use crate::resume_command;
 use crate::streams::Streams;
 
 /// The runs of one side, as selected on the command line.
@@ -47,7 +45,7 @@ pub(crate) fn open_sides(
     let baseline = selected.baseline.open(Side::Baseline, streams)?;
     let new = selected.new.open(Side::New, streams)?;
     let mut runs = Sides { baseline, new };
-    confirmations::add(&mut runs, streams);
+    add_confirmations(&mut runs, streams);
     let compared = |runs: Vec<RunReader>, side| side_runs(runs.into_iter().map(ComparedRun::new).collect(), side);
     Ok(Sides { baseline: compared(runs.baseline, Side::Baseline)?, new: compared(runs.new, Side::New)? })
 }
@@ -195,7 +193,7 @@ pub(crate) fn read_error(error: ReadError, side: Side) -> CommandError {
             None => CommandError::io(error),
         },
         ReadError::Document { path, .. } => {
-            let hint = format!("list all violations with `counterproof validate {}`", shell::path(path));
+            let hint = format!("list all violations with `counterproof validate {}`", resume_command::path(path));
             CommandError::io(error).hint(hint)
         }
     }
@@ -222,4 +220,130 @@ pub(crate) fn missing_run_hint(path: &Utf8Path) -> Option<String> {
 fn newest_run_in(folder: &Utf8Path) -> Option<Utf8PathBuf> {
     let entries = folder.read_dir_utf8().ok()?.filter_map(Result::ok);
     entries.map(|entry| entry.path().to_owned()).filter(|path| path.join(RUN_FILE).is_file()).max()
+}
+
+/// How the runs of two folders relate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunIdentity {
+    /// The same folder, under any path.
+    SameFolder,
+    /// Two folders with the same contents.
+    Copy,
+    /// Different runs.
+    Different,
+}
+
+impl RunIdentity {
+    /// Compares two run folders by their paths and contents.
+    pub(crate) fn compare(one: &RunReader, other: &RunReader) -> Self {
+        let path = |run: &RunReader| run.folder().canonicalize_utf8().unwrap_or_else(|_| run.folder().to_owned());
+        if path(one) == path(other) {
+            return Self::SameFolder;
+        }
+        let has_same_contents = is_same_document(one.run(), other.run())
+            && one.run().selected_case_ids.iter().all(|case| is_same_artifact(one, other, case));
+        if has_same_contents { Self::Copy } else { Self::Different }
+    }
+}
+
+/// Compares two documents without the fields that `accept` and a move to another place change.
+fn is_same_document(one: &Run, other: &Run) -> bool {
+    // Documents can be long, and those of different runs nearly always differ here.
+    if one.generated_at != other.generated_at {
+        return false;
+    }
+    let comparable = Run {
+        run_id: other.run_id.clone(),
+        version: other.version,
+        cases_path: other.cases_path.clone(),
+        out_dir: other.out_dir.clone(),
+        group_id: other.group_id.clone(),
+        repeat: other.repeat,
+        repeats: other.repeats,
+        accepted: other.accepted.clone(),
+        ..one.clone()
+    };
+    comparable == *other
+}
+
+/// Compares the artifacts of a case without their side, which `accept` changes.
+fn is_same_artifact(one: &RunReader, other: &RunReader, case: &CaseId) -> bool {
+    let read = |run: &RunReader| confined_path::read(run.folder(), &format!("{case}.json")).ok();
+    match (read(one), read(other)) {
+        (Some(one), Some(other)) => one == other || is_same_but_for_side(&one, &other),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+fn is_same_but_for_side(one: &[u8], other: &[u8]) -> bool {
+    let parse = |bytes| serde_json::from_slice::<Case>(bytes);
+    match (parse(one), parse(other)) {
+        (Ok(one), Ok(other)) => Case { version: other.version, ..one } == other,
+        _ => false,
+    }
+}
+
+/// Adds the confirmation runs of the new runs to both sides. Adds none if confirmation runs were named explicitly.
+pub(crate) fn add_confirmations(runs: &mut Sides<Vec<RunReader>>, streams: &mut Streams) {
+    if runs.baseline.iter().chain(&runs.new).any(|run| run.run().confirmation.is_some()) {
+        return;
+    }
+    let compared: Vec<RunId> = runs.baseline.iter().map(|run| run.run().run_id.clone()).collect();
+    let confirmed: Vec<RunReader> = runs.new.iter().filter(|run| run.run().version == Side::New).cloned().collect();
+    for run in confirmed {
+        let id = &run.run().run_id;
+        let parent = run.parent_folder();
+        let mut of_new = complete(RunReader::confirmations(&parent, id), streams);
+        let mut of_baseline = baseline_folder(&run)
+            .map(|folder| complete(RunReader::confirmations(&folder, id), streams))
+            .unwrap_or_default();
+        // Runs of the agent behind another baseline say nothing about this one.
+        of_baseline.retain(|run| is_against(run, &compared));
+        if of_new.is_empty() && of_baseline.is_empty() {
+            continue;
+        }
+        let count = text::count(of_new.len(), "confirmation run", "confirmation runs");
+        let again = match of_baseline.len() {
+            0 => String::new(),
+            runs => format!(", and {runs} of the baseline"),
+        };
+        streams.log(format_args!("note: judging the flipped cases with {count} of `{id}`{again}"));
+        runs.new.append(&mut of_new);
+        runs.baseline.append(&mut of_baseline);
+    }
+}
+
+/// Returns the folder of the baseline runs next to the folder of a new run, `RUNS/baseline` for `RUNS/new/ID`.
+fn baseline_folder(run: &RunReader) -> Option<Utf8PathBuf> {
+    // An absolute path, because a relative one may not show its parents.
+    let folder = run.folder().canonicalize_utf8().ok()?;
+    let side = folder.parent()?;
+    (side.file_name() == Some(Side::New.as_str())).then(|| side.with_file_name(Side::Baseline.as_str()))
+}
+
+/// Drops runs that were stopped: their missing cases are not missing answers.
+fn complete(mut runs: Vec<RunReader>, streams: &mut Streams) -> Vec<RunReader> {
+    runs.retain(|run| {
+        let document = run.run();
+        let is_complete =
+            document.stats.is_some() && document.extra.get("interrupted").is_none_or(|value| value != true);
+        if !is_complete {
+            streams.warn(format_args!("ignoring the confirmation run `{}`: it was stopped", run.folder()));
+        }
+        is_complete
+    });
+    let planned = runs.iter().filter_map(|run| run.run().confirmation.as_ref()?.count).map(Count::get).max();
+    if let (Some(planned), Some(first)) = (planned.filter(|planned| *planned > runs.len() as u64), runs.first()) {
+        let (found, side) = (runs.len(), first.run().version);
+        let of = first.run().confirmation.as_ref().map(|confirmation| confirmation.of.as_str()).unwrap_or_default();
+        streams.warn(format_args!("found only {found} of {planned} confirmation runs of `{of}` as {side}"));
+    }
+    runs
+}
+
+/// Reports whether the cases of a confirmation run flipped against one of these baseline runs.
+fn is_against(run: &RunReader, baseline: &[RunId]) -> bool {
+    let against = run.run().confirmation.as_ref().map(|confirmation| confirmation.against.as_slice());
+    against.is_none_or(|against| against.is_empty() || against.iter().any(|id| baseline.contains(id)))
 }

@@ -1,6 +1,10 @@
 //! What the commands that write a report share: the selection of case pages, and the mapping of report errors.
 
-use counterproof_report::{PageSelection, ReportError};
+use std::env;
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use counterproof_artifact::evaluation::{Evaluation, Verdict};
+use counterproof_report::{CaseLocation, PageSelection, ReportContext, ReportError, ReportUrl};
 
 use crate::command_error::CommandError;
 
@@ -37,6 +41,64 @@ pub(crate) fn report_error(error: ReportError) -> CommandError {
         ReportError::Busy(_) => CommandError::usage(error).hint(WAIT_OR_CHOOSE),
         ReportError::Read(_) | ReportError::Folder { .. } | ReportError::Write(_) | ReportError::Render { .. } => {
             CommandError::io(error)
+        }
+    }
+}
+
+/// Size limit of a cases file whose case lines are looked up.
+const MAX_CASES_BYTES: usize = 16 * 1024 * 1024;
+
+/// Collects the context of a report. Case lines are looked up only if an export names a case.
+pub(crate) fn report_context(
+    evaluation: &Evaluation,
+    cases: Option<&Utf8Path>,
+    report_url: Option<&ReportUrl>,
+) -> ReportContext {
+    let is_exported = |verdict| !matches!(verdict, Verdict::Unchanged | Verdict::Noisy);
+    let any_exported = evaluation.cases.iter().any(|case| is_exported(case.verdict) || !case.findings.is_empty());
+    let places = cases.filter(|_| any_exported).and_then(|path| {
+        let root = env::current_dir().ok().and_then(|folder| Utf8PathBuf::from_path_buf(folder).ok())?;
+        // Read errors were reported when the cases were loaded.
+        let places = counterproof_cases::locate(path, MAX_CASES_BYTES).ok()?;
+        let place = |place: counterproof_cases::CaseLocation| {
+            Some((place.id, CaseLocation { file: repository_path(&place.file, &root)?, line: place.line }))
+        };
+        Some(places.into_iter().filter_map(place).collect())
+    });
+    ReportContext { report_url: report_url.cloned(), case_locations: places.unwrap_or_default() }
+}
+
+/// Converts a path to the form that code hosts use: relative to the working folder, with forward slashes. Returns `None` for
+/// paths outside of it.
+fn repository_path(path: &Utf8Path, root: &Utf8Path) -> Option<String> {
+    let path = if path.is_absolute() { path.strip_prefix(root).ok()? } else { path };
+    let mut parts = Vec::new();
+    for component in path.components() {
+        match component {
+            Utf8Component::Normal(part) => parts.push(part),
+            Utf8Component::CurDir => {}
+            Utf8Component::ParentDir | Utf8Component::RootDir | Utf8Component::Prefix(_) => return None,
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_below_the_working_folder_have_a_repository_path() {
+        let root = Utf8Path::new("/checkouts/repo");
+        for (path, expected) in [
+            ("cases.json", Some("cases.json")),
+            ("./a/./cases.json", Some("a/cases.json")),
+            ("/checkouts/repo/a/cases.json", Some("a/cases.json")),
+            ("/checkouts/repository/cases.json", None),
+            ("../cases.json", None),
+            ("a/../../cases.json", None),
+        ] {
+            assert_eq!(repository_path(Utf8Path::new(path), root).as_deref(), expected, "{path}");
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The command line that resumes a run: the typed options with `--resume`, quoted for a shell and without secrets.
 
-use clap::{ArgMatches, Command, parser::ValueSource};
-use counterproof_runner::{BaseUrl, Secret};
+use std::borrow::Cow;
 
-use crate::shell::quoted;
+use camino::Utf8Path;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command};
+use counterproof_runner::{BaseUrl, Secret};
 
 /// Options that `--resume` replaces.
 const REPLACED: [&str; 2] = ["run-id", "resume"];
@@ -68,10 +70,22 @@ fn masked(secret: &Secret) -> String {
     }
 }
 
+/// Quotes a word for a POSIX shell, if it needs quotes.
+pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
+    shell_words::quote(word)
+}
+
+/// Quotes a path that is an argument of a printed command. A path that looks like an option gets `./` in front.
+pub(crate) fn path(path: &Utf8Path) -> String {
+    let prefix = if path.as_str().starts_with('-') { "./" } else { "" };
+    quoted(&format!("{prefix}{path}")).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use clap::{CommandFactory, Parser};
+
+    use super::*;
 
     #[derive(Debug, Parser)]
     #[command(name = "run")]
@@ -112,5 +126,11 @@ mod tests {
         let command_line = resume(&[&header[..], &url, &command].concat());
         assert!(!command_line.contains("s3cret"), "{command_line}");
         assert!(command_line.contains("--header x-key:… --header authorization:env:TOKEN"), "{command_line}");
+    }
+
+    #[test]
+    fn paths_are_single_words_and_no_options() {
+        let quoted = ["runs/new/r1", "my runs/$1", "--out"].map(|listed| path(Utf8Path::new(listed)));
+        assert_eq!(quoted, ["runs/new/r1", "'my runs/$1'", "./--out"]);
     }
 }

@@ -1,10 +1,11 @@
 //! Standard output and standard error: the one place for messages to people. Colours are dropped where a stream is not a
 //! terminal or `NO_COLOR` is set.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
 use counterproof_artifact::harmless;
+use serde::Serialize;
 
 /// Standard output could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +101,37 @@ impl<W: Write> Write for HarmlessLines<W> {
         self.out.flush()
     }
 }
+
+/// Serialises a document as indented JSON without control characters, which a terminal would interpret. They occur only in
+/// strings, where their escapes are equivalent.
+pub(crate) fn to_json(document: &impl Serialize) -> String {
+    let json = serde_json::to_string_pretty(document).unwrap_or_default();
+    safe_json(&json) + "\n"
+}
+
+/// Serialises a document as one line of JSON without control characters, and without a newline.
+pub(crate) fn to_json_line(document: &impl Serialize) -> String {
+    safe_json(&serde_json::to_string(document).unwrap_or_default())
+}
+
+/// Returns JSON with the same meaning and without characters that steer a terminal.
+pub(crate) fn safe_json(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len() + 1);
+    for c in json.chars() {
+        if c != '\n' && counterproof_artifact::is_invisible(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(c);
+        }
+    }
+    // The older syntax of workflow commands works anywhere in a line. Only a string can have this text.
+    safe.replace("##[", "#\\u0023[")
+}
+
+/// The program and its version.
+pub(crate) const WRITER: &str = concat!("counterproof ", env!("CARGO_PKG_VERSION"));
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use counterproof_store::{LockError, ReadError, RunReader};
 
 use crate::command_error::CommandError;
 use crate::named_runs;
-use crate::shell;
+use crate::resume_command;
 use crate::streams::Streams;
 use crate::value_parsers::new_run_id;
 
@@ -189,7 +189,7 @@ fn accept_error(error: AcceptError) -> CommandError {
 }
 
 fn hint(error: &AcceptError) -> Option<String> {
-    let run_id = |folder: &Utf8Path| shell::quoted(folder.file_name().unwrap_or("ID")).into_owned();
+    let run_id = |folder: &Utf8Path| resume_command::quoted(folder.file_name().unwrap_or("ID")).into_owned();
     match error {
         AcceptError::Name { .. } | AcceptError::Exists(_) => Some("choose another ID with `--run-id`".to_owned()),
         AcceptError::IsBaseline(_) => {
@@ -198,13 +198,13 @@ fn hint(error: &AcceptError) -> Option<String> {
         AcceptError::IsShard(_) => Some("merge the shards with `counterproof merge SHARD… --out RUN`".to_owned()),
         AcceptError::IsConfirmation { folder, of } => {
             let of = folder.parent().unwrap_or(Utf8Path::new(".")).join(of.as_str());
-            Some(format!("accept the run that it confirms: `counterproof accept {} …`", shell::path(&of)))
+            Some(format!("accept the run that it confirms: `counterproof accept {} …`", resume_command::path(&of)))
         }
         AcceptError::Incomplete { folder, .. } => {
             Some(format!("run the missing cases with `counterproof run --resume {} …`", run_id(folder)))
         }
         AcceptError::Invalid { folder, .. } => {
-            Some(format!("list all violations with `counterproof validate {}`", shell::path(folder)))
+            Some(format!("list all violations with `counterproof validate {}`", resume_command::path(folder)))
         }
         AcceptError::Failures { folder, .. } => Some(format!(
             "retry the failed cases with `counterproof run --resume {} --retry-errors …`, or pass `--allow-failures`",

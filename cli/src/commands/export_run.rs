@@ -18,7 +18,7 @@ use super::ledger::{Place, failed};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 use crate::value_parsers::{LedgerParser, new_case_id, new_run_id};
-use crate::writer::WRITER;
+use crate::streams::WRITER;
 
 /// Number of the latest runs among which one with calls or an agent is searched.
 const SEARCHED: u32 = 100;

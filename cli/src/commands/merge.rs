@@ -6,7 +6,7 @@ use counterproof_runner::MergeError;
 use counterproof_store::{CreateError, LockError};
 
 use crate::command_error::CommandError;
-use crate::shell;
+use crate::resume_command;
 use crate::streams::Streams;
 
 /// Merge the runs of all shards into one run folder.
@@ -40,6 +40,6 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     })?;
     streams.log(format_args!("{} shards, {} cases: {} failed", merged.shards, merged.cases, merged.failed));
     streams.print_line(format_args!("run folder: {}", merged.folder))?;
-    streams.log(format_args!("next: counterproof validate {}", shell::path(&merged.folder)));
+    streams.log(format_args!("next: counterproof validate {}", resume_command::path(&merged.folder)));
     Ok(Exit::Done)
 }

@@ -1,12 +1,12 @@
 //! The subcommands, one file or folder each: an `Args` struct whose doc comments are the help, and a `run` function.
 
+mod compare_warnings;
 pub(crate) mod accept;
 pub(crate) mod compare;
 pub(crate) mod conformance;
 pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod demo_agent;
-mod demo_folder;
 pub(crate) mod export_run;
 pub(crate) mod guard;
 pub(crate) mod history;

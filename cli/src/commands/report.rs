@@ -10,11 +10,11 @@ use counterproof_store::{EVALUATION_FILE, ReadError, read_evaluation};
 use crate::cases_file;
 use crate::command_error::CommandError;
 use crate::config::Config;
-use crate::document_kind;
+use crate::document_errors;
 use crate::named_runs::{open_named, read_error};
-use crate::report_context::report_context;
+use crate::report_output::report_context;
 use crate::report_output::{Pages, report_error};
-use crate::shell;
+use crate::resume_command;
 use crate::streams::Streams;
 
 /// Render the report of a comparison again, without comparing again.
@@ -107,13 +107,13 @@ fn evaluation_error(path: &Utf8Path, error: ReadError) -> CommandError {
     let file = path.join(EVALUATION_FILE);
     if file.is_file() {
         return CommandError::io(error)
-            .hint(format!("pass the file in this folder: `counterproof report {}`", shell::path(&file)));
+            .hint(format!("pass the file in this folder: `counterproof report {}`", resume_command::path(&file)));
     }
     if path.is_dir() {
         return CommandError::io(error).hint(PASS_EVALUATION);
     }
     // `validate` would accept a document of another kind, so its findings would not help.
-    match document_kind::other_kind(path, "evaluation.") {
+    match document_errors::other_kind(path, "evaluation.") {
         Some(kind) => {
             CommandError::io(format!("`{path}` is a `{kind}` document, not an evaluation")).hint(PASS_EVALUATION)
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::command_error::CommandError;
 use crate::findings::{self, Format};
-use crate::shell;
+use crate::resume_command;
 use crate::streams::Streams;
 
 /// Validate files against the contract: documents, run folders, or folders that contain them.
@@ -59,7 +59,7 @@ fn validate(path: &Utf8Path) -> Result<Report, CommandError> {
         return Err(CommandError::usage(format!("`{path}` looks like a cases file, which is not part of a run")).hint(
             format_args!(
                 "check a cases file with `counterproof run --dry-run --side new --cases {}`",
-                shell::path(path)
+                resume_command::path(path)
             ),
         ));
     }

@@ -3,9 +3,9 @@
 use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
 
-use super::failure::Failure;
+use super::run_reporter::Failure;
 use super::project::Project;
-use super::{add, claim, compact, decide, diff, graph, history, list, run, show, status, transition, validate};
+use super::{add, compact, decide, diff, graph, list, run, show, transition};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -32,22 +32,22 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    Add(add::Args),
-    List(list::Args),
+    Add(add::AddArgs),
+    List(list::ListArgs),
     Show(show::Args),
-    History(history::Args),
+    History(show::HistoryArgs),
     Diff(diff::Args),
     Transition(transition::Args),
-    Claim(claim::Args),
+    Claim(transition::ClaimArgs),
     /// Approve a contract whose check passed, or another attempt of a failed contract
     Approve(decide::Args),
     /// Reject a contract: fail its check, or cancel it
     Reject(decide::Args),
     Run(Box<run::Args>),
     Graph(graph::Args),
-    Status(status::Args),
+    Status(list::StatusArgs),
     Compact(compact::Args),
-    Validate(validate::Args),
+    Validate(add::ValidateArgs),
 }
 
 /// Runs the command.
@@ -59,19 +59,19 @@ pub(crate) fn run_contract(args: &Args, streams: &mut Streams) -> Result<Exit, C
 
 fn dispatch(command: &Command, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
     match command {
-        Command::Add(args) => add::run(args, project, streams),
-        Command::List(args) => list::run(args, project, streams),
+        Command::Add(args) => add::add(args, project, streams),
+        Command::List(args) => list::list(args, project, streams),
         Command::Show(args) => show::run(args, project, streams),
-        Command::History(args) => history::run(args, project, streams),
+        Command::History(args) => show::run_history(args, project, streams),
         Command::Diff(args) => diff::run(args, project, streams),
         Command::Transition(args) => transition::run(args, project, streams),
-        Command::Claim(args) => claim::run(args, project, streams),
+        Command::Claim(args) => transition::run_claim(args, project, streams),
         Command::Approve(args) => decide::run(args, decide::Decision::Approve, project, streams),
         Command::Reject(args) => decide::run(args, decide::Decision::Reject, project, streams),
         Command::Run(args) => run::run(args, project, streams),
         Command::Graph(args) => graph::run(args, project, streams),
-        Command::Status(args) => status::run(args, project, streams),
+        Command::Status(args) => list::run_status(args, project, streams),
         Command::Compact(args) => compact::run(args, project, streams),
-        Command::Validate(args) => validate::run(args, project, streams),
+        Command::Validate(args) => add::run_validate(args, project, streams),
     }
 }

@@ -4,7 +4,7 @@ use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
 use serde_json::json;
 
-use super::failure::Failure;
+use super::run_reporter::Failure;
 use super::project::{Project, edit, now};
 use crate::streams::Streams;
 

@@ -4,9 +4,9 @@ use counterproof_artifact::Exit;
 use counterproof_contracts::store::NewTransition;
 use counterproof_contracts::{Actor, ContractKey, Details, State, StoreError};
 
-use super::failure::Failure;
+use super::run_reporter::Failure;
 use super::project::{Project, edit, now, person};
-use super::text;
+use super::project;
 use crate::streams::Streams;
 
 /// Record the decision of a person about a contract.
@@ -65,6 +65,6 @@ pub(super) fn run(args: &Args, decision: Decision, project: &Project, streams: &
         details: Details::new(),
     };
     let made = editor.transition(request, now())?;
-    project.print(streams, &made, || format!("{}@{}  {}", made.id, made.version, text::transition(&made)))?;
+    project.print(streams, &made, || format!("{}@{}  {}", made.id, made.version, project::transition(&made)))?;
     Ok(Exit::Done)
 }

@@ -7,9 +7,9 @@ use counterproof_contracts::ContractKey;
 use counterproof_contracts::documents::changes;
 use serde_json::{Value, json};
 
-use super::failure::Failure;
+use super::run_reporter::Failure;
 use super::project::Project;
-use crate::json_text::to_json_line;
+use crate::streams::to_json_line;
 use crate::streams::Streams;
 
 /// Show the differences between two versions of contracts.

@@ -4,12 +4,13 @@ use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
 use counterproof_contracts::ContractId;
 use counterproof_contracts::graph::{Graph, GraphError, GraphQuery, MAX_HTML_NODES, MAX_NODES};
-use counterproof_report::contracts::write_graph;
+use counterproof_report::contracts::{GraphPageError, PageError, write_graph};
 use serde_json::json;
 
-use super::failure::Failure;
-use super::project::Project;
+use crate::report_output::WAIT_OR_CHOOSE;
 use crate::streams::Streams;
+use super::project::Project;
+use super::run_reporter::Failure;
 
 /// Print the dependencies of contracts as a graph.
 #[derive(Debug, clap::Args)]
@@ -69,6 +70,25 @@ impl From<GraphError> for Failure {
         match error {
             GraphError::Store(error) => error.into(),
             other => Failure::refused("graph", other).hint("name the contracts whose part of the graph you need"),
+        }
+    }
+}
+
+impl From<PageError> for Failure {
+    fn from(error: PageError) -> Self {
+        match error {
+            PageError::Foreign { .. } => Failure::refused("usage", error).hint("choose another folder"),
+            PageError::Busy(_) => Failure::refused("locked", error).hint(WAIT_OR_CHOOSE),
+            other => Failure::io(other),
+        }
+    }
+}
+
+impl From<GraphPageError> for Failure {
+    fn from(error: GraphPageError) -> Self {
+        match error {
+            GraphPageError::Graph(error) => error.into(),
+            GraphPageError::Page(error) => error.into(),
         }
     }
 }

@@ -1,15 +1,16 @@
 //! The store of a command, and how its result is printed.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_contracts::store::Editor;
-use counterproof_contracts::{Actor, Store};
+use counterproof_contracts::store::{Editor, Note, NoteKind};
+use counterproof_contracts::{Actor, Details, Store, Transition};
 use counterproof_store::line_log::{LockOptions, Repair};
 use counterproof_store::write;
 use jiff::{Timestamp, Unit};
 use serde::Serialize;
+use serde_json::Value;
 
-use super::failure::Failure;
 use crate::streams::Streams;
+use super::run_reporter::Failure;
 
 /// What all subcommands know.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl Project {
         text: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
         if self.is_json {
-            streams.print_document(&crate::json_text::to_json(document))?;
+            streams.print_document(&crate::streams::to_json(document))?;
         } else {
             streams.print_line(text().trim_end())?;
         }
@@ -113,4 +114,33 @@ pub(super) fn existing_folder(path: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
 /// Returns true for `-`, which means standard input.
 pub(super) fn is_standard_input(path: &Utf8Path) -> bool {
     path == "-"
+}
+
+/// Returns a transition as one line.
+pub(super) fn transition(transition: &Transition) -> String {
+    let Transition { from, to, at, actor, reason, owner, .. } = transition;
+    let owner = owner.as_ref().map_or_else(String::new, |owner| format!(" (owner {owner})"));
+    format!("{at}  {from} → {to}{owner}  by {actor}: {reason}")
+}
+
+/// Returns a note as one line.
+pub(super) fn note(note: &Note) -> String {
+    let kind = match note.kind {
+        NoteKind::ApprovalRequested => "approval requested",
+        NoteKind::NotRolledBack => "not rolled back",
+    };
+    format!("{}  {kind}  by {}: {}", note.at, note.actor, note.reason)
+}
+
+/// Returns the evidence of a transition or a note as lines.
+pub(super) fn details(details: &Details) -> Vec<String> {
+    let texts = |value: &Value| -> Vec<String> {
+        value.as_array().into_iter().flatten().filter_map(|it| it.as_str().map(str::to_owned)).collect()
+    };
+    let verification = &details.get("verification").cloned().unwrap_or_default();
+    let mut lines = texts(&verification["reasons"]);
+    lines.extend(texts(&verification["evidence"]).into_iter().map(|file| format!("evidence: {file}")));
+    let rollback = &details.get("rollback").cloned().unwrap_or_default();
+    lines.extend(rollback["way_back"].as_str().map(|way| format!("restore with: {way}")));
+    lines
 }

@@ -1,22 +1,30 @@
 //! `counterproof contract run`: executes contracts and verifies them.
 
+use std::env;
+use std::fmt::Write as _;
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, RunId, Side};
-use counterproof_contracts::execution::OutputSource;
-use counterproof_contracts::run_many::{ContractEnd, Selection, SelectionError, run_many, select};
+use counterproof_contracts::execution::{OutputSource, RollbackMode, RunSettings};
+use counterproof_contracts::git::Protected;
+use counterproof_contracts::process::Cancellation;
+use counterproof_contracts::resources::{LOCKS_FOLDER, LOCKS_VARIABLE};
+use counterproof_contracts::run_many::{preview, run_many, select, ContractEnd, Selected, Selection, SelectionError};
 use counterproof_contracts::{Actor, ContractId, State, Store};
+use counterproof_export::contracts::CASES_FILE;
+use counterproof_redaction::{Redactor, SHORTEST};
+use serde_json::{json, Value};
 
-use super::failure::Failure;
-use super::project::{Project, agent_name};
-use super::run_folder::RunFolder;
-use super::run_reporter::RunReporter;
-use super::run_settings::settings;
-use super::{run_plan, run_summary};
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::value_parsers::{duration, new_run_id};
+use super::run_reporter::Failure;
+use super::project::{agent_name, existing_folder, now, Project};
+use super::run_folder::RunFolder;
+use super::run_reporter::RunReporter;
+use super::run_reporter;
 
 /// Execute contracts: obtain the output, verify it, and undo failed work.
 ///
@@ -110,7 +118,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
         return nothing_to_run(&store, project, streams);
     }
     if args.dry_run {
-        return run_plan::print(&store, &selected, &settings, project, streams);
+        return print(&store, &selected, &settings, project, streams);
     }
     // Repairs a torn last line before the work begins, and warns about it.
     drop(super::project::edit(&store, streams)?);
@@ -129,7 +137,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
     })?;
     reporter.finish();
     // The results are printed first: they are true, whether or not the run folder could be written.
-    run_summary::print(&selected, &ends, &folder.planned(), project, streams)?;
+    run_reporter::print(&selected, &ends, &folder.planned(), project, streams)?;
     folder.finish()?;
     Ok(exit(&ends))
 }
@@ -174,4 +182,92 @@ impl From<SelectionError> for Failure {
             SelectionError::Twice(_) => Failure::refused("usage", error),
         }
     }
+}
+
+/// Returns the settings.
+pub(super) fn settings(args: &Args, store: &Utf8Path) -> Result<RunSettings, Failure> {
+    let workdir = existing_folder(&args.workdir)?;
+    let locks =
+        env::var(LOCKS_VARIABLE).ok().filter(|folder| !folder.is_empty()).unwrap_or_else(|| LOCKS_FOLDER.to_owned());
+    let mut protected = Protected::default();
+    protected.store(store);
+    for side in [Side::Baseline, Side::New] {
+        protected.folder(&args.out.join(side.as_str()));
+    }
+    protected.file(&args.out.join(CASES_FILE));
+    Ok(RunSettings {
+        workdir,
+        source: source(args),
+        owner: args.owner.name().unwrap_or_default().to_owned(),
+        wait: args.wait.unwrap_or(Duration::ZERO),
+        rollback: if args.no_rollback { RollbackMode::Never } else { RollbackMode::Automatic },
+        requires_approval: args.require_approval,
+        agent_timeout: args.agent_timeout,
+        locks: Utf8PathBuf::from(locks),
+        protected,
+        redactor: redactor(&args.redact_env)?,
+        cancellation: Cancellation::default(),
+        clock: now,
+        supervisor: None,
+    })
+}
+
+fn source(args: &Args) -> OutputSource {
+    match (&args.agent_cmd, &args.output) {
+        (Some(command), _) => OutputSource::Command(command.clone()),
+        (None, Some(path)) if path.is_dir() => OutputSource::Folder(path.clone()),
+        (None, Some(path)) => OutputSource::File(path.clone()),
+        // Only a dry run has neither.
+        (None, None) => OutputSource::File(Utf8PathBuf::new()),
+    }
+}
+
+fn redactor(names: &[String]) -> Result<Redactor, Failure> {
+    let mut values = Vec::new();
+    for name in names {
+        let refused =
+            |problem: &str| Failure::refused("usage", format!("cannot mask the value of `{name}`: {problem}"));
+        let value = env::var(name).map_err(|_| {
+            refused("the variable is not set, or is not UTF-8").hint("correct the name in `--redact-env`")
+        })?;
+        if value.len() < SHORTEST {
+            return Err(refused(&format!("it is shorter than {SHORTEST} bytes")));
+        }
+        values.push(value);
+    }
+    Redactor::new(values.iter().map(String::as_str)).map_err(|error| Failure::refused("usage", error))
+}
+
+/// Checks everything that can be checked without running a command, and prints the plan.
+pub(super) fn print(
+    store: &Store,
+    selected: &[Selected],
+    settings: &RunSettings,
+    project: &Project,
+    streams: &mut Streams,
+) -> Result<Exit, Failure> {
+    let previews: Vec<_> = selected.iter().map(|it| preview(store, it, settings)).collect::<Result<_, _>>()?;
+    let is_possible = previews.iter().all(|preview| preview.problems.is_empty());
+    let rows = selected.iter().zip(&previews).map(|(selected, preview)| {
+        json!({
+            "id": selected.contract.id, "version": selected.contract.version, "state": selected.state,
+            "after": selected.after, "steps": preview.steps, "problems": preview.problems,
+        })
+    });
+    let document = json!({ "possible": is_possible, "contracts": rows.collect::<Vec<Value>>() });
+    project.print(streams, &document, || {
+        let mut text = String::new();
+        for (number, (selected, preview)) in selected.iter().zip(&previews).enumerate() {
+            let (id, version, state) = (&selected.contract.id, selected.contract.version, selected.state);
+            let _ = writeln!(text, "{}. {id}@{version} ({state})", number + 1);
+            for step in &preview.steps {
+                let _ = writeln!(text, "   {step}");
+            }
+            for problem in &preview.problems {
+                let _ = writeln!(text, "   problem: {problem}");
+            }
+        }
+        text + if is_possible { "nothing was run or changed" } else { "the run would fail; nothing was run or changed" }
+    })?;
+    Ok(if is_possible { Exit::Done } else { Exit::Findings })
 }

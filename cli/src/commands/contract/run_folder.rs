@@ -11,9 +11,9 @@ use counterproof_export::Destination;
 use counterproof_export::contracts::{CASES_FILE, CaseRun, CaseRunError, write_cases};
 use counterproof_redaction::Redactor;
 
-use super::failure::Failure;
+use super::run_reporter::Failure;
 use super::project::now;
-use crate::writer::WRITER;
+use crate::streams::WRITER;
 
 /// A run folder under construction.
 pub(super) struct RunFolder {

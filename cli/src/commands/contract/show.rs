@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::Exit;
-use counterproof_contracts::{ContractKey, State, StateChange};
-use serde_json::{Value, json};
+use counterproof_contracts::store::Record;
+use counterproof_contracts::{ContractId, ContractKey, State, StateChange};
+use serde_json::{json, Value};
 
-use super::failure::Failure;
-use super::project::Project;
-use super::text;
-use crate::json_text::to_json;
+use crate::streams::to_json;
 use crate::streams::Streams;
+use super::project::{self, Project};
+use super::run_reporter::Failure;
 
 /// Show a contract: its state, what it waits for, and the document.
 #[derive(Debug, clap::Args)]
@@ -51,13 +51,58 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
             let _ = writeln!(text, "waits for: {id} ({state})");
         }
         if let Some(last) = last {
-            let _ = writeln!(text, "last: {}", text::transition(last));
+            let _ = writeln!(text, "last: {}", project::transition(last));
         }
         if !next.is_empty() {
             let next: Vec<&str> = next.iter().map(|state| state.as_str()).collect();
             let _ = writeln!(text, "possible next states: {}", next.join(", "));
         }
         text + "\n" + &to_json(contract)
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Show all versions of a contract and everything that happened to them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HistoryArgs {
+    /// Contract
+    #[arg(value_name = "ID")]
+    id: ContractId,
+}
+
+/// Runs the command.
+pub(super) fn run_history(args: &HistoryArgs, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
+    let history = project.open(streams)?.history(&args.id)?;
+    let event = |record: &Record| match record {
+        Record::Transition(it) => json!({ "transition": it }),
+        Record::Note(it) => json!({ "note": it }),
+        Record::Contract(_) => Value::Null,
+    };
+    let versions = history.versions.iter().map(|version| {
+        json!({
+            "version": version.contract.version, "created_at": version.contract.created_at, "state": version.state(),
+            "events": version.records.iter().map(event).collect::<Vec<_>>(),
+        })
+    });
+    let document = json!({ "id": args.id, "versions": versions.collect::<Vec<_>>() });
+    project.print(streams, &document, || {
+        let mut lines = format!("{}\n", args.id);
+        for version in &history.versions {
+            let (number, state) = (version.contract.version, version.state());
+            let _ = writeln!(lines, "version {number}, created {}: {state}", version.contract.created_at);
+            for record in &version.records {
+                let (line, details) = match record {
+                    Record::Transition(it) => (project::transition(it), &it.details),
+                    Record::Note(it) => (project::note(it), &it.details),
+                    Record::Contract(_) => continue,
+                };
+                let _ = writeln!(lines, "  {line}");
+                for detail in project::details(details) {
+                    let _ = writeln!(lines, "    {detail}");
+                }
+            }
+        }
+        lines
     })?;
     Ok(Exit::Done)
 }

@@ -4,9 +4,9 @@ use counterproof_artifact::Exit;
 use counterproof_guard::importer::{ImportError, Mode, RestoreOptions, RestoreOutcome, RestoreReport, restore};
 use serde_json::json;
 
-use super::client_config::{ClientConfig, print_servers};
+use super::import::{print_servers, ClientConfig};
 use crate::command_error::CommandError;
-use crate::json_text::to_json;
+use crate::streams::to_json;
 use crate::streams::Streams;
 
 /// Remove the guard from the MCP servers that a client has configured.

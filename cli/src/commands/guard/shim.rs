@@ -6,26 +6,28 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::builder::PossibleValuesParser;
-use counterproof_artifact::{Exit, with_causes};
-use counterproof_guard::agent_run::{LEDGER, POLICY, TERMINATION, request_termination};
+use counterproof_artifact::{with_causes, Exit};
+use counterproof_guard::agent_run::{request_termination, LEDGER, POLICY, TERMINATION};
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
 use counterproof_guard::identity::{CLIENTS, RunIdentity, process_variable};
 use counterproof_guard::secrets::{
     self, BindingsError, Keychain, MASK, ResolvedSecrets, SecretSources, SecretStore, SecretValue, load_bindings,
 };
 use counterproof_guard::session::{OpenCallsEnd, Session, SessionOptions};
-use counterproof_guard::stdio::{ReplayOptions, ShimError, ShimOptions, run_replay, run_shim};
+use counterproof_guard::stdio::{run_replay, run_shim, ReplayOptions, ShimError, ShimOptions};
 use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus, Termination, Transport};
+use counterproof_ledger::location::LedgerLocation;
 use counterproof_redaction::Redactor;
 use counterproof_safe_run::Signals;
 use counterproof_store::line_log::LogError;
 use serde_json::{Map, Value};
 
-use super::event_recording::EventsArgs;
-use super::policy_args::PolicyArgs;
-use super::warnings::{WarningSender, Warnings};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
+use crate::value_parsers::LedgerParser;
+use super::event_recording::EventsArgs;
+use super::policy_args::{self, PolicyArgs};
+use super::warnings::{WarningSender, Warnings};
 
 /// A server that is not started has no open calls.
 const NOT_STARTED: OpenCallsEnd =
@@ -283,4 +285,41 @@ fn meta(args: &Args) -> Map<String, Value> {
     meta.insert("server_name".to_owned(), args.server_name.clone().into());
     meta.insert("program".to_owned(), program.into());
     meta
+}
+
+/// The policy and the ledger of shims.
+#[derive(Debug, clap::Args)]
+pub(super) struct ShimSettings {
+    /// Policy of the shims, a JSON or YAML file. Without it, every call is allowed and recorded
+    #[arg(long, value_name = "FILE")]
+    policy: Option<Utf8PathBuf>,
+
+    /// Ledger of the shims: a SQLite file, or a `postgres://` URL [default: ledger.db in the folder for state]
+    #[arg(long, value_name = "FILE|URL", value_parser = LedgerParser)]
+    ledger: Option<LedgerLocation>,
+}
+
+impl ShimSettings {
+    /// Returns the absolute path of the policy, which is valid: with an invalid one no server would start.
+    pub(super) fn policy(&self) -> Result<Option<Utf8PathBuf>, CommandError> {
+        let Some(path) = &self.policy else { return Ok(None) };
+        policy_args::load(path)?;
+        absolute(path).map(Some)
+    }
+
+    /// Returns the ledger with an absolute path.
+    pub(super) fn ledger(&self) -> Result<Option<LedgerLocation>, CommandError> {
+        match &self.ledger {
+            Some(LedgerLocation::SqliteFile(path)) => Ok(Some(LedgerLocation::SqliteFile(absolute(path)?))),
+            ledger => Ok(ledger.clone()),
+        }
+    }
+}
+
+/// The shims run in other folders.
+fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
+    let absolute =
+        std::path::absolute(path).map_err(|error| CommandError::io(format!("cannot resolve `{path}`: {error}")))?;
+    Utf8PathBuf::from_path_buf(absolute)
+        .map_err(|_| CommandError::usage(format!("the folder of `{path}` is not valid UTF-8")))
 }

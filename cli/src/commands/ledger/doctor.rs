@@ -6,7 +6,7 @@ use counterproof_ledger::spool::replay;
 use serde_json::json;
 
 use super::opened::{Place, report};
-use super::table::table;
+use super::runs::table;
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -42,7 +42,7 @@ pub(super) fn run(_args: &Args, place: &Place, streams: &mut Streams) -> Result<
     let problems = checks.iter().filter(|check| check.remedy.is_some()).count();
     if place.is_json {
         let document = json!({ "ledger": place.location.to_string(), "problems": problems, "checks": checks });
-        streams.print_document(&crate::json_text::to_json(&document))?;
+        streams.print_document(&crate::streams::to_json(&document))?;
     } else {
         let rows = checks.iter().map(|check| {
             let state = if check.remedy.is_some() { "problem" } else { "ok" };

@@ -10,10 +10,9 @@ use counterproof_ledger::store::EventStore;
 use counterproof_store::write::{AtomicFile, Durability};
 use jiff::Timestamp;
 
-use super::opened::{Place, failed};
-use super::time_args::{Since, since};
+use super::opened::{Place, Since, failed, since};
 use crate::command_error::CommandError;
-use crate::json_text::safe_json;
+use crate::streams::safe_json;
 use crate::streams::Streams;
 
 /// Write the events as they were recorded, in the order of their arrival.
@@ -76,7 +75,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     file.commit(Durability::Cached).map_err(CommandError::io)?;
     if place.is_json {
         let document = serde_json::json!({ "events": count, "out": path });
-        streams.print_document(&crate::json_text::to_json(&document))?;
+        streams.print_document(&crate::streams::to_json(&document))?;
     } else {
         streams.print_line(format_args!("{count} events: {path}"))?;
     }

@@ -121,7 +121,7 @@ impl Ingested {
             let document = json!({
                 "added": added, "already_stored": repeated, "without_rows": lines_only, "invalid_lines": invalid,
             });
-            streams.print_document(&crate::json_text::to_json(&document))?;
+            streams.print_document(&crate::streams::to_json(&document))?;
         } else {
             streams.print_line(format_args!("{}: {added} events added, {repeated} skipped", place.location))?;
             if *lines_only > 0 {

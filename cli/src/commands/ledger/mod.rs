@@ -4,14 +4,11 @@ mod command;
 mod doctor;
 mod export;
 mod ingest;
-mod lines;
 mod opened;
 mod prune;
 mod query;
 mod runs;
-mod table;
 mod tail;
-mod time_args;
 
 pub(crate) use command::{Args, run};
 pub(crate) use opened::{Place, failed};

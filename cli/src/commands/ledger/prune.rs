@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::opened::{Place, failed};
 use super::runs::running;
-use super::table::{short_time, table};
-use super::time_args::{Since, age};
+use super::runs::{short_time, table};
+use super::opened::{age, Since};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -63,7 +63,7 @@ fn print(runs: &[Prunable], is_dry: bool, place: &Place, streams: &mut Streams) 
     if place.is_json {
         let ids: Vec<_> = runs.iter().map(|run| &run.run_id).collect();
         let document = json!({ "dry_run": is_dry, "runs": ids });
-        streams.print_document(&crate::json_text::to_json(&document))?;
+        streams.print_document(&crate::streams::to_json(&document))?;
     } else if is_dry && !runs.is_empty() {
         let rows = runs.iter().map(|run| [run.run_id.clone(), short_time(&run.last_event_at)]);
         streams.print_line(table(["run_id", "last_event_at"], rows).trim_end())?;

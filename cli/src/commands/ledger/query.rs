@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::opened::{Place, failed};
-use super::table::{cell, short_time, table};
-use super::time_args::{Since, since};
+use super::runs::{cell, short_time, table};
+use super::opened::{since, Since};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         place.find_run(run_id, store.as_mut())?;
     }
     if place.is_json {
-        streams.print_document(&crate::json_text::to_json(&json!({ "calls": found })))?;
+        streams.print_document(&crate::streams::to_json(&json!({ "calls": found })))?;
     } else if found.is_empty() {
         streams.log(format_args!("no calls in `{}` meet the conditions", place.location));
     } else if args.previews {

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use counterproof_artifact::Exit;
-use counterproof_ledger::query::{RunFilter, RunRecord, RunState, open_sources, runs};
+use counterproof_artifact::{one_line, Exit};
+use counterproof_ledger::query::{open_sources, runs, RunFilter, RunRecord, RunState};
 use counterproof_ledger::store::EventStore;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{json, Value};
 
-use super::opened::{Place, failed};
-use super::table::{UNKNOWN, cell, known, short_time, table};
-use super::time_args::{Since, since};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
+use super::opened::{failed, since, Place, Since};
 
 /// The status of a run with a running process.
 const RUNNING: &str = "RUNNING";
@@ -52,7 +50,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let status = |run: &RunRecord| status(run, &running);
     if place.is_json {
         let documents: Vec<Value> = found.iter().map(|run| document(run, &status(run))).collect();
-        streams.print_document(&crate::json_text::to_json(&json!({ "runs": documents })))?;
+        streams.print_document(&crate::streams::to_json(&json!({ "runs": documents })))?;
         return Ok(Exit::Done);
     }
     if found.is_empty() {
@@ -135,4 +133,63 @@ fn workload(run: &RunRecord) -> Option<String> {
         .or_else(|| text("job_id"))
         .or_else(|| text("namespace").map(|namespace| qualified(namespace, '/', text("pod"))))
         .or_else(|| text("user"))
+}
+
+/// The longest text of a cell in characters.
+const LONGEST: usize = 300;
+
+/// A value that is not known yet.
+pub(super) const NO_VALUE: &str = "-";
+
+/// An identity that is not set.
+pub(super) const UNKNOWN: &str = "unknown";
+
+/// Returns a table as text: a line for the names of the columns, and one for each row.
+pub(super) fn table<const N: usize>(names: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let mut lines = vec![names.map(str::to_owned)];
+    lines.extend(rows.into_iter().map(|row| row.map(|text| one_line(&text, LONGEST))));
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut text = String::new();
+    for line in lines {
+        let cells = line.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Returns the text of a value that may be missing.
+pub(super) fn cell(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| NO_VALUE.to_owned(), |value| value.to_string())
+}
+
+/// Returns the text of an identity that may be missing.
+pub(super) fn known(value: Option<&str>) -> String {
+    value.filter(|value| !value.is_empty()).unwrap_or(UNKNOWN).to_owned()
+}
+
+/// Returns a time of the ledger to the millisecond.
+pub(super) fn short_time(time: &str) -> String {
+    match time.split_once('.') {
+        Some((seconds, fraction)) => format!("{seconds}.{fraction:.3}Z"),
+        None => time.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_texts_cannot_break_a_line() {
+        let rows = [["a\nb".to_owned(), "2".to_owned()], ["\u{202e}".to_owned(), String::new()]];
+        assert_eq!(table(["name", "n"], rows), "name      n\na b       2\n\\u{202e}\n");
+    }
+
+    #[test]
+    fn times_are_shown_to_the_millisecond() {
+        assert_eq!(short_time("2026-01-31T12:00:00.123456789Z"), "2026-01-31T12:00:00.123Z");
+        assert_eq!(short_time("2026-01-31T12:00:00Z"), "2026-01-31T12:00:00Z");
+    }
 }

@@ -1,16 +1,21 @@
 //! The arguments of `counterproof run`.
 
-use std::num::NonZeroU32;
+use std::env;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::{CaseId, Side};
-use counterproof_runner::{ByteLimits, Concurrency, Rate, ResolveRule, RetryBudget, Secret};
+use counterproof_artifact::{CaseId, RunId, Side};
+use counterproof_evaluator::{Rules, Thresholds};
+use counterproof_runner::{BaseUrl, ByteLimits, Concurrency, PhaseTimeouts, Rate, ResolveRule, RetryBudget, RetryPolicy, Secret, Settings};
 
 use crate::agent_args::AgentArgs;
+use crate::command_error::CommandError;
+use crate::config::Config;
 use crate::reporter::ReporterKind;
-use crate::run_plan::PlanArgs;
+use crate::run_plan::{PlanArgs, RunPlan};
 use crate::value_parsers::{at_least_one, bytes, duration};
+use crate::environment;
 
 /// Run cases against an agent and record the answers.
 ///
@@ -144,4 +149,115 @@ pub(crate) struct Args {
     /// Print the cases that would run, without sending or writing anything
     #[arg(long)]
     pub(super) dry_run: bool,
+}
+
+/// The inputs and outputs of one invocation.
+#[derive(Debug)]
+pub(super) struct RunOptions {
+    pub(super) action: Action,
+    pub(super) plan: RunPlan,
+    /// The settings that all runs of the plan share.
+    pub(super) settings: Settings,
+    /// Cases to run; empty for all.
+    pub(super) only: Vec<CaseId>,
+    pub(super) reporter: ReporterKind,
+}
+
+/// What to do with the plan.
+#[derive(Debug)]
+pub(super) enum Action {
+    /// Print it.
+    DryRun,
+    /// Make all of its runs.
+    RunAll,
+    /// Make its only run, and run its flipped cases again.
+    RunAndConfirm(ConfirmOptions),
+}
+
+/// What flipped cases are found and confirmed with.
+#[derive(Debug)]
+pub(super) struct ConfirmOptions {
+    /// Run folders of the baseline; empty for the latest.
+    pub(super) against: Vec<Utf8PathBuf>,
+    /// The settings of the agent of the baseline; `None` if no option names it.
+    pub(super) baseline_agent: Option<Box<Settings>>,
+    pub(super) rules: Rules,
+    pub(super) thresholds: Thresholds,
+    /// Whether an earlier call may have found the flipped cases.
+    pub(super) is_resumed: bool,
+}
+
+impl RunOptions {
+    /// Runs at most this many cases at once.
+    pub(super) fn limit_concurrency(&mut self, cases: NonZeroUsize) {
+        self.settings.concurrency = self.settings.concurrency.at_most(cases);
+        if let Action::RunAndConfirm(ConfirmOptions { baseline_agent: Some(settings), .. }) = &mut self.action {
+            settings.concurrency = settings.concurrency.at_most(cases);
+        }
+    }
+
+    /// Resolves the arguments.
+    pub(super) fn new(args: &Args) -> Result<Self, CommandError> {
+        let plan = args.plan.plan(|name| env::var(name).ok())?;
+        let config = Config::load(args.agent.config.as_deref())?;
+        let settings = from_args(args, plan.id.clone(), &config)?;
+        let action = if args.dry_run {
+            Action::DryRun
+        } else if args.plan.confirm.confirm.is_some() {
+            let baseline_agent = args.plan.confirm.baseline_settings(&settings, args.agent.model.as_ref())?;
+            Action::RunAndConfirm(ConfirmOptions {
+                against: args.plan.against.clone(),
+                baseline_agent: baseline_agent.map(Box::new),
+                rules: config.rules,
+                thresholds: config.statistics,
+                is_resumed: args.plan.resume.is_some(),
+            })
+        } else {
+            Action::RunAll
+        };
+        Ok(Self { action, plan, settings, only: args.only.clone(), reporter: args.reporter })
+    }
+}
+
+/// Resolves the settings that all runs of one invocation share.
+pub(super) fn from_args(args: &Args, run_id: RunId, config: &Config) -> Result<Settings, CommandError> {
+    let base_url: BaseUrl = args
+        .base_url
+        .expose()
+        .parse()
+        .map_err(|error| CommandError::usage(error).hint("example: `--base-url http://localhost:8787`"))?;
+    let headers = environment::headers(&args.headers)
+        .map_err(|error| CommandError::usage(error).hint("example: `--header authorization:env:AGENT_TOKEN`"))?;
+    let mut settings = Settings {
+        concurrency: args.concurrency,
+        rate: args.rate,
+        timeout: args.timeout,
+        phases: PhaseTimeouts {
+            connect: args.connect_timeout,
+            first_byte: args.first_byte_timeout,
+            idle: args.idle_timeout,
+        },
+        retry: RetryPolicy {
+            retries: args.retries,
+            rate_limited: !args.no_retry_429,
+            budget: args.retry_budget,
+            ..RetryPolicy::default()
+        },
+        fail_fast: args.fail_fast,
+        limits: ByteLimits {
+            body: args.max_body_bytes,
+            answer: args.max_answer_bytes,
+            snippet: args.max_snippet_bytes,
+            payload: args.max_payload_bytes,
+        },
+        headers,
+        save_requests: !args.no_keep_requests,
+        secrets: environment::secrets(&args.secrets, &config.secrets)?,
+        resolve: args.resolve.clone(),
+        certificates: environment::trusted(args.ca_file.as_deref())?,
+        ..Settings::new(run_id, args.side, base_url, args.cases.clone(), args.out.clone())
+    };
+    args.agent.apply(config, &mut settings)?;
+    environment::check_environment(&settings.target)?;
+    Ok(settings)
 }

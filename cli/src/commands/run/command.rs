@@ -1,22 +1,22 @@
 //! Runs the command: resolves the arguments, makes the planned runs, and logs the next steps.
 
 use camino::Utf8Path;
-use counterproof_artifact::{CaseId, Exit};
+use counterproof_artifact::{escape_invisible, CaseId, Exit, RunId};
 use counterproof_cases::{CaseSpec, Suite};
 use counterproof_evaluator::text;
-use counterproof_runner::{Checkout, Interrupt};
+use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Summary, Urgency};
 
-use super::args::Args;
-use super::confirm::Confirmation;
-use super::dry_run;
-use super::options::{Action, RunOptions};
-use super::outcome::log_next_steps;
-use super::session::{RunEnd, Session};
 use crate::command_error::CommandError;
+use crate::reporter::{FailureSummary, RunReporter};
 use crate::resume_command::TypedOptions;
+use crate::run_plan::RunPlan;
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::{cases_file, open_files};
+use super::args::{Action, Args, RunOptions};
+use super::confirm::Confirmation;
+use super::outcome::{check_reached, log_next_steps, log_outcome};
+use super::outcome::run_error;
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> Result<Exit, CommandError> {
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> R
     limit_open_files(&mut options, cases.len(), streams);
     let RunOptions { plan, settings: shared, .. } = &options;
     if matches!(options.action, Action::DryRun) {
-        return dry_run::print(shared, plan, &cases, streams);
+        return print(shared, plan, &cases, streams);
     }
     let confirmation = match &options.action {
         Action::RunAndConfirm(confirm) => Confirmation::prepare(confirm, &options, &cases, streams)?,
@@ -97,4 +97,98 @@ fn select_cases(options: &RunOptions, suite: Suite) -> Result<Vec<CaseSpec>, Com
         }));
     }
     Ok(suite.cases.into_iter().filter(|case| options.only.contains(&case.id)).collect())
+}
+
+/// The state that the runs of one invocation share.
+pub(super) struct Session<'a> {
+    pub(super) options: &'a RunOptions,
+    pub(super) checkout: Option<Checkout>,
+    pub(super) interrupt: Interrupt,
+    /// The command line that resumes the runs.
+    pub(super) resume_command: String,
+    pub(super) streams: &'a mut Streams,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunEnd {
+    /// Every case was run.
+    Completed,
+    /// The run was interrupted. The command line that resumes it was logged.
+    Interrupted,
+}
+
+impl Session<'_> {
+    /// Makes one run and logs its outcome. An interrupt also ends the session if `remaining_runs` would follow.
+    pub(super) fn run(
+        &mut self,
+        settings: &Settings,
+        cases: &[CaseSpec],
+        remaining_runs: usize,
+    ) -> Result<RunEnd, CommandError> {
+        let (summary, failures) = self.execute(settings, cases)?;
+        if !summary.interrupted {
+            check_reached(settings, &summary, &failures)?;
+        }
+        Ok(self.end(&summary, remaining_runs))
+    }
+
+    /// Makes one run and logs its outcome, also if no attempt reached the agent.
+    pub(super) fn execute(
+        &mut self,
+        settings: &Settings,
+        cases: &[CaseSpec],
+    ) -> Result<(Summary, FailureSummary), CommandError> {
+        let (checkout, interrupt) = (self.checkout.clone(), self.interrupt.clone());
+        let environment = Environment { checkout, interrupt, ..Environment::from_system() };
+        let mut reporter = RunReporter::new(self.options.reporter, &mut self.streams.out);
+        let summary = counterproof_runner::run(settings, cases, environment, &mut reporter);
+        let failures = reporter.finish();
+        // An error of the run explains more than an error of the output, so it comes first.
+        let summary = summary.map_err(|error| run_error(error, &self.resume_command))?;
+        let failures = failures?;
+        log_outcome(self.options.reporter, settings, &summary, &failures, self.streams)?;
+        Ok((summary, failures))
+    }
+
+    /// Returns how a run ended. An interrupt also ends the session if `remaining_runs` would follow.
+    pub(super) fn end(&mut self, summary: &Summary, remaining_runs: usize) -> RunEnd {
+        if summary.interrupted || (self.interrupt.reached(Urgency::Finish) && remaining_runs > 0) {
+            self.streams.log(format_args!("interrupted; resume with: {}", self.resume_command));
+            return RunEnd::Interrupted;
+        }
+        RunEnd::Completed
+    }
+}
+
+/// Prints the plan.
+pub(super) fn print(
+    shared: &Settings,
+    plan: &RunPlan,
+    cases: &[CaseSpec],
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    let side = shared.side;
+    let run_shard = plan.runs.first().and_then(|run| run.shard.as_ref());
+    let in_shard = |case: &&CaseSpec| run_shard.is_none_or(|run_shard| run_shard.shard.contains(&case.id));
+    streams.print_line(format_args!(
+        "would run {} as side {side} against {}, with up to {} each",
+        text::count(cases.iter().filter(in_shard).count(), "case", "cases"),
+        shared.recorded_url(),
+        text::count(shared.retry.retries as usize + 1, "attempt", "attempts"),
+    ))?;
+    for case in cases.iter().filter(in_shard) {
+        // Titles are free text and may contain terminal escape sequences.
+        let title = case.title.as_deref().map(|title| format!("  {}", escape_invisible(title))).unwrap_or_default();
+        streams.print_line(format_args!("  {}{title}", case.id))?;
+    }
+    for run in &plan.runs {
+        let folder = shared.out.join(side.as_str()).join(run.run_id.as_str());
+        streams.print_line(format_args!("would write {folder}"))?;
+    }
+    if let (Some(first), Some(last)) = (plan.confirmations.first(), plan.confirmations.last()) {
+        let folder = |id: &RunId| shared.out.join(side.as_str()).join(id.as_str());
+        streams.print_line(format_args!("would run flipped cases again in {} to {}", folder(first), folder(last)))?;
+    }
+    Ok(Exit::Done)
 }

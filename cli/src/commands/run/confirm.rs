@@ -12,10 +12,10 @@ use counterproof_evaluator::{ComparedRun, Expectations, FlippedCase, Request, Si
 use counterproof_runner::{ConfirmationPlan, Settings, Summary};
 use counterproof_store::{ReadError, RunReader};
 
-use super::options::{ConfirmOptions, RunOptions};
-use super::session::{RunEnd, Session};
+use super::args::{ConfirmOptions, RunOptions};
+use super::command::{RunEnd, Session};
 use crate::command_error::CommandError;
-use crate::connect_error::recorded_failure;
+use crate::command_error::recorded_failure;
 use crate::named_runs::{RunSelection, read_error, side_runs};
 use crate::run_plan::RunPlan;
 use crate::streams::Streams;

@@ -3,13 +3,7 @@
 mod args;
 mod command;
 mod confirm;
-mod dry_run;
-mod failure_hints;
-mod options;
 mod outcome;
-mod run_error;
-mod session;
-mod settings;
 
 pub(crate) use args::Args;
 pub(crate) use command::run;

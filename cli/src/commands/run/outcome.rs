@@ -1,16 +1,17 @@
 //! Log output at the end of a run: counts, failures, hints and next steps.
 
+use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::text;
-use counterproof_runner::{Settings, Summary, Target};
-use counterproof_store::RunReader;
+use counterproof_runner::{Reason, ResumeError, RunError, Settings, Summary, Target};
+use counterproof_store::{CreateError, LockError, ReopenError, RunReader};
+use serde_json::Value;
 
-use super::failure_hints;
 use crate::command_error::CommandError;
-use crate::connect_error::connect_error;
+use crate::command_error::{connect_error, recorded_failure, CERTIFICATE_HINT, PROXY_HINT};
 use crate::reporter::{FailureSummary, ReporterKind};
 use crate::run_plan::RunPlan;
-use crate::shell;
+use crate::resume_command;
 use crate::streams::Streams;
 
 /// Logs the outcome of a run.
@@ -34,7 +35,7 @@ pub(super) fn log_outcome(
     if reporter == ReporterKind::Human {
         let is_program = matches!(settings.target, Target::Command(_));
         let exit = |case_id: &CaseId| {
-            if is_program { failure_hints::program_exit(&summary.folder, case_id) } else { String::new() }
+            if is_program { program_exit(&summary.folder, case_id) } else { String::new() }
         };
         for failure in failures.lines(exit) {
             streams.log(format_args!("  {failure}"));
@@ -48,7 +49,7 @@ pub(super) fn log_outcome(
     if reporter != ReporterKind::Jsonl && settings.confirmation.is_none() {
         streams.print_line(format_args!("run folder: {}", summary.folder))?;
     }
-    for hint in failure_hints::hints(&settings.target, summary, failures) {
+    for hint in hints(&settings.target, summary, failures) {
         streams.log(format_args!("hint: {hint}"));
     }
     Ok(())
@@ -116,19 +117,113 @@ pub(super) fn log_next_steps(shared: &Settings, plan: &RunPlan, streams: &mut St
     let side = shared.out.join(shared.side.as_str());
     for (number, run) in plan.runs.iter().enumerate() {
         let prefix = if number == 0 { "next: " } else { "      " };
-        streams.log(format_args!("{prefix}counterproof validate {}", shell::path(&side.join(run.run_id.as_str()))));
+        streams.log(format_args!("{prefix}counterproof validate {}", resume_command::path(&side.join(run.run_id.as_str()))));
     }
     let other = shared.side.other();
     if let Some(run_shard) = plan.runs.first().and_then(|run| run.shard.as_ref()) {
-        let merged = shell::path(&side.join(run_shard.run_id.as_str()));
+        let merged = resume_command::path(&side.join(run_shard.run_id.as_str()));
         let count = run_shard.shard.count();
         streams.log(format_args!(
             "      after all {count} shards: counterproof merge {merged}-s*of{count} --out {merged}"
         ));
     } else if RunReader::open_latest(&shared.out, other).is_ok() {
-        let (runs, cases) = (shell::path(&shared.out), shell::path(&shared.cases_path));
+        let (runs, cases) = (resume_command::path(&shared.out), resume_command::path(&shared.cases_path));
         streams.log(format_args!("      counterproof compare --runs {runs} --cases {cases}"));
     } else {
         streams.log(format_args!("      counterproof run --side {other} …, then counterproof compare"));
+    }
+}
+
+/// Maximum number of characters of a quoted pointer or message.
+const MAX_QUOTED_CHARS: usize = 160;
+
+/// Returns the exit code or signal of the failed agent program, with a leading space; an empty string if it is zero or unknown.
+pub(super) fn program_exit(folder: &Utf8Path, case_id: &CaseId) -> String {
+    let failure = recorded_failure(folder, case_id);
+    let number = failure.as_ref().and_then(|failure| {
+        let field = ["exit_code", "signal"].into_iter().find_map(|field| failure.extra.get(field));
+        field.and_then(Value::as_i64).filter(|number| *number != 0)
+    });
+    number.map(|number| format!(" {number}")).unwrap_or_default()
+}
+
+/// Returns the hints for the failures of a run.
+pub(super) fn hints(target: &Target, summary: &Summary, failures: &FailureSummary) -> Vec<String> {
+    let mut hints: Vec<_> = first_stderr(summary, failures).into_iter().collect();
+    hints.extend(first_violation(summary, failures));
+    if matches!(target, Target::Http(_)) && failures.common_status(summary.counts.selected) == Some(404) {
+        hints.push("every case failed with status 404; check that the path of `--base-url` is correct".to_owned());
+    }
+    if matches!(target, Target::Command(_)) && failures.has(Reason::NotJson) {
+        hints.push(
+            "an agent program must write only the answer to standard output, and logs to standard error".to_owned(),
+        );
+    }
+    if failures.has(Reason::Tls) {
+        hints.push(CERTIFICATE_HINT.to_owned());
+    }
+    if failures.has(Reason::ProxyFailed) {
+        hints.push(PROXY_HINT.to_owned());
+    }
+    if failures.has(Reason::BodyTooLarge) {
+        hints.push("raise the size limits with `--max-body-bytes` and `--max-answer-bytes`".to_owned());
+    }
+    hints
+}
+
+/// Points to the standard error of the first case if all cases failed for the same reason: it usually has the cause.
+fn first_stderr(summary: &Summary, failures: &FailureSummary) -> Option<String> {
+    let reason = failures.common_reason(summary.counts.selected)?;
+    let case_id = failures.first_attempted()?;
+    let failure = recorded_failure(&summary.folder, case_id)?;
+    let file = failure.extra.get("stderr_saved_to")?.as_str()?;
+    let file = summary.folder.join(file);
+    Some(format!("every case failed as `{reason}`; see the standard error of {case_id}: {file}"))
+}
+
+/// Quotes the first violation of the first case if the answers of all cases violate the contract: the others are likely the same.
+fn first_violation(summary: &Summary, failures: &FailureSummary) -> Option<String> {
+    let reason = failures.common_reason(summary.counts.selected)?;
+    if reason != Reason::ContractViolated.name() {
+        return None;
+    }
+    let case_id = failures.first_attempted()?;
+    let failure = recorded_failure(&summary.folder, case_id)?;
+    let violation = failure.extra.get("violations")?.get(0)?;
+    let pointer = violation.get("pointer")?.as_str()?;
+    // The pointer of the whole answer is empty.
+    let at =
+        if pointer.is_empty() { String::new() } else { format!(" at {}", text::one_line(pointer, MAX_QUOTED_CHARS)) };
+    let message = text::one_line(violation.get("message")?.as_str()?, MAX_QUOTED_CHARS);
+    let file = summary.folder.join(format!("{case_id}.json"));
+    Some(format!(
+        "every case failed as `{reason}`; the first violation of {case_id}{at}: {message}; see \
+         `runner_failure.violations` in {file}"
+    ))
+}
+
+/// Maps an error of a run. `resume_command` is the command line that continues it.
+pub(super) fn run_error(error: RunError, resume_command: &str) -> CommandError {
+    match error {
+        RunError::Create(CreateError::Exists(_)) => CommandError::usage(error)
+            .hint("choose another `--run-id`; runs are never overwritten")
+            .hint("to continue a stopped run, replace `--run-id` with `--resume`"),
+        RunError::Create(CreateError::Lock(LockError::Busy(_)))
+        | RunError::Resume(ResumeError::Reopen(ReopenError::Lock(LockError::Busy(_)))) => {
+            CommandError::usage(error).hint("wait until the other process ends, or stop it")
+        }
+        RunError::SecretRunId | RunError::SecretCaseId { .. } => {
+            CommandError::usage(error).hint("file names cannot be redacted: choose another id or another secret")
+        }
+        RunError::Resume(ResumeError::Changed { .. }) => CommandError::usage(error)
+            .hint("resume with the cases and settings that the run was started with, or start a new run"),
+        RunError::Resume(ResumeError::Reopen(ReopenError::Missing(_))) => {
+            CommandError::usage(error).hint("to start the run, replace `--resume` with `--run-id`")
+        }
+        // Completed cases stay on disk, so a full disk costs only the cases in flight.
+        RunError::Write(_) => {
+            CommandError::io(error).hint(format!("completed cases are saved; resume with: {resume_command}"))
+        }
+        _ => CommandError::io(error),
     }
 }

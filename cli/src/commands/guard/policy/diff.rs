@@ -7,9 +7,9 @@ use counterproof_artifact::{Exit, harmless};
 use counterproof_guard::policy::{FieldChange, PolicyDiff, RuleChange, diff};
 use serde_json::json;
 
-use super::super::policy_file;
+use crate::commands::guard::policy_args;
 use crate::command_error::CommandError;
-use crate::json_text::{to_json, to_json_line};
+use crate::streams::{to_json, to_json_line};
 use crate::streams::Streams;
 
 /// Show the differences between two policies by meaning: the mode and the defaults first, then rule by rule.
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let ((old, before), (new, after)) =
-        (policy_file::load_document(&args.old)?, policy_file::load_document(&args.new)?);
+        (policy_args::load_document(&args.old)?, policy_args::load_document(&args.new)?);
     let differences = diff(&before, &after);
     if is_json {
         let document = json!({"old": old.reference(), "new": new.reference(), "diff": differences});

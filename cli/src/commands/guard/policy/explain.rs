@@ -1,25 +1,24 @@
 //! `counterproof guard policy explain`: what each rule does with a call.
 
 use std::fmt::Write as _;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use camino::Utf8PathBuf;
-use counterproof_artifact::{Exit, harmless, one_line};
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::{harmless, one_line, Exit};
 use counterproof_guard::identity::RunIdentity;
 use counterproof_guard::mcp::read_sample;
-use counterproof_guard::policy::{
-    CallFacts, Decision, Engine, Matching, Policy, RequestFacts, RuleStep, SampleCall, Treatment, UnmetSelector,
-};
+use counterproof_guard::policy::{CallFacts, Decision, Engine, Matching, Policy, RequestFacts, RuleStep, SampleCall, Treatment, UnmetSelector};
 use counterproof_ledger::event::{Mode, PolicyRef, Transport, Workload};
+use counterproof_store::read_file;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{json, Value};
 
-use super::super::policy_file;
-use super::call_args::CallArgs;
 use crate::command_error::CommandError;
-use crate::json_text::to_json;
+use crate::streams::to_json;
 use crate::streams::Streams;
+use crate::commands::guard::policy_args;
 
 /// Show what each rule of a policy does with a call, in order, and which one decides.
 ///
@@ -89,7 +88,7 @@ struct Calls {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let policy = policy_file::load(&args.policy)?;
+    let policy = policy_args::load(&args.policy)?;
     let (policy, identity) = (Arc::new(policy), identity(args)?);
     let request = request(args)?;
     let call = CallFacts {
@@ -245,4 +244,55 @@ const fn effect_of(mode: Mode) -> (&'static str, &'static str) {
         Mode::Guardrails => ("guardrails", "the rules decide"),
         Mode::Control => ("control", "the rules decide, and REJECT_WITH_HINT replaces BLOCK"),
     }
+}
+
+/// The arguments of a call: `{…}`, or `@FILE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CallArgs {
+    /// JSON.
+    Text(String),
+    /// A file with JSON.
+    File(Utf8PathBuf),
+}
+
+impl FromStr for CallArgs {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.strip_prefix('@') {
+            Some(path) => Self::File(path.into()),
+            None => Self::Text(text.to_owned()),
+        })
+    }
+}
+
+impl CallArgs {
+    /// Reads the JSON text of the arguments, which must be an object.
+    pub(super) fn read(&self) -> Result<String, CommandError> {
+        let text = match self {
+            Self::Text(text) => text.clone(),
+            Self::File(path) => read(path)?,
+        };
+        let origin = self.origin();
+        match serde_json::from_str::<Value>(&text) {
+            Ok(value) if value.is_object() => Ok(text),
+            Ok(_) => Err(CommandError::usage(format!("{origin} is not a JSON object"))
+                .hint("the arguments of a tool are an object, such as {\"path\": \"a\"}")),
+            Err(error) => Err(CommandError::usage(format!("{origin} is not JSON: {error}"))
+                .hint("put the JSON in single quotes, or pass `--args @FILE`")),
+        }
+    }
+
+    /// Where the arguments come from, for messages.
+    pub(super) fn origin(&self) -> String {
+        match self {
+            Self::Text(_) => "`--args`".to_owned(),
+            Self::File(path) => format!("`{path}`"),
+        }
+    }
+}
+
+fn read(path: &Utf8Path) -> Result<String, CommandError> {
+    read_file::read_text_argument(path, read_file::MAX_LARGE_BYTES)
+        .map_err(|error| CommandError::io(format!("cannot read `{path}`: {error}")))
 }

@@ -7,10 +7,10 @@ use counterproof_guard::policy::lint;
 use counterproof_validation::Finding;
 use serde_json::{Value, json};
 
-use super::super::policy_file;
+use crate::commands::guard::policy_args;
 use crate::command_error::CommandError;
 use crate::findings::render_finding;
-use crate::json_text::to_json;
+use crate::streams::to_json;
 use crate::streams::Streams;
 
 /// Check policies: errors, and rules that do not do what they seem to do.
@@ -41,7 +41,7 @@ struct Listed {
 pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut listed = Vec::new();
     for path in &args.files {
-        let found = lint(&policy_file::read(path)?);
+        let found = lint(&policy_args::read(path)?);
         let errors = found.errors.into_iter().map(|finding| (true, finding.code.as_str(), finding));
         let warnings = found.warnings.into_iter().map(|warning| (false, warning.code.as_str(), warning.finding));
         let of_file = errors.chain(warnings).map(|(is_error, code, finding)| Listed { is_error, code, finding });

@@ -1,11 +1,9 @@
 //! `counterproof guard policy`: checks, explains, compares and tests policies. One file for each subcommand.
 
-mod call_args;
 mod command;
 mod diff;
 mod explain;
 mod lint;
-mod recorded;
 mod test;
 
 pub(crate) use command::{Args, run_policy as run};

@@ -1,10 +1,26 @@
-//! Source excerpts with a marked span: the one renderer for artifacts, cases files, expressions and the configuration.
+//! Recognizes a JSON document of another kind than the one that a command takes.
 
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use camino::Utf8Path;
 use counterproof_artifact::escape_invisible;
+use counterproof_store::read_file;
 use counterproof_validation::{Excerpt, Position};
+use serde_json::Value;
+
+/// Returns the schema version of a document that names another kind, such as `run.v1` where `case.` is expected. `None` if the
+/// file is not such a document: then the error of the parser explains more.
+pub(crate) fn other_kind(path: &Utf8Path, expected_prefix: &str) -> Option<String> {
+    let document: Value = serde_json::from_slice(&read_file::read(path, read_file::MAX_LARGE_BYTES).ok()?).ok()?;
+    let version = document.get("schema_version")?.as_str()?;
+    // A version without the form `kind.vN` names no kind. It may be any text, so it is not repeated.
+    let is_kind = version.split_once(".v").is_some_and(|(kind, number)| {
+        kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'_')
+            && number.parse::<u32>().is_ok()
+    });
+    (is_kind && !version.starts_with(expected_prefix)).then(|| version.to_owned())
+}
 
 /// Converts an excerpt to a snippet with a label at the marked span. Invisible and control characters are spelled out, and the span is moved accordingly.
 pub(crate) fn snippet(excerpt: &Excerpt, label: &str) -> Snippet<'static, Annotation<'static>> {

@@ -1,23 +1,75 @@
-//! Records the agent of the demo through shims, and exports its runs.
+//! `counterproof guard demo`: two versions of a built-in MCP agent, recorded through the guard, compared and reported.
 
 use std::io::{self, BufReader};
 use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{CaseId, RunId, Side};
-use counterproof_demo::{GUARD_PLANTED, Variant, run_agent};
+use counterproof_artifact::{CaseId, Exit, RunId, Side};
+use counterproof_demo::{run_agent, serve_tools, GUARD_CASES, GUARD_PLANTED, GUARD_POLICY, ServerEnd, Variant};
 use counterproof_export::Destination;
 use counterproof_export::ledger::{CASE_LABEL, SelectedRun, case_id, export_runs};
 use counterproof_guard::agent_run::RunSettings;
 use counterproof_guard::identity::workload_with_label;
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
 use counterproof_ledger::query::find_run;
-use counterproof_ledger::spool::{SpoolFolder, replay};
+use counterproof_ledger::spool::{replay, SpoolFolder};
 use counterproof_ledger::store::EventStore;
+use counterproof_store::write::{self, Durability};
 use uuid::Uuid;
 
 use crate::command_error::CommandError;
-use crate::writer::WRITER;
+use crate::commands::demo::{check_verdicts, compare_runs, prepare};
+use crate::resume_command::quoted;
+use crate::streams::Streams;
+use crate::streams::WRITER;
+
+/// Record and compare two versions of a built-in MCP agent.
+///
+/// Needs no setup and takes a few seconds. Each case is a run of the agent through `guard shim`, with a policy. The second version of
+/// the agent has planted faults: a policy refuses one of its calls, a breaker ends one of its runs, and the server crashes in another.
+///
+/// Exit code 0: every case got the expected verdict, including the planted faults. 1: a case got another verdict. 2: the output folder
+/// is in use. 3: a file could not be read or written, or the agent could not be recorded.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Folder for the policy, the ledger, the cases, the runs and the report
+    #[arg(long, value_name = "DIR", default_value = "counterproof-guard-demo")]
+    out: Utf8PathBuf,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let out = &args.out;
+    let cases_path = out.join("cases.json");
+    prepare(out, &cases_path, GUARD_CASES)?;
+    let policy = out.join("policy.yaml");
+    write::write(&policy, GUARD_POLICY.as_bytes(), Durability::Cached).map_err(CommandError::io)?;
+    let recording =
+        Recording { ledger: absolute(&out.join("ledger.db"))?, policy: absolute(&policy)?, runs: out.join("runs") };
+    let mut record = |variant: Variant| {
+        streams.log(format_args!("recording {} runs of the {variant} agent …", GUARD_PLANTED.len()));
+        recording.record(variant)
+    };
+    let [baseline, new] = [record(Variant::Baseline)?, record(Variant::New)?];
+    let evaluation = compare_runs(out, cases_path, [baseline, new], streams)?;
+    let exit = check_verdicts(out, &evaluation, &GUARD_PLANTED, streams)?;
+    if exit == Exit::Done {
+        print_next(out, streams);
+    }
+    Ok(exit)
+}
+
+/// Prints how to look at the recorded calls.
+fn print_next(out: &Utf8Path, streams: &mut Streams) {
+    let [ledger, policy] = ["ledger.db", "policy.yaml"].map(|name| quoted(out.join(name).as_str()).into_owned());
+    streams.log("next: look at the recorded calls and at the policy");
+    streams.log(format_args!("      counterproof ledger runs --ledger {ledger}"));
+    streams.log(format_args!("      counterproof ledger query --decision BLOCK --ledger {ledger}"));
+    streams.log(format_args!(
+        "      counterproof guard policy explain {policy} --server shop --tool refund_order --args '{{\"amount\": 450}}'"
+    ));
+    streams.log("      docs/guard-import.md puts the guard in front of your own servers");
+}
 
 /// The name of the server. Steps of the report are called `shop.TOOL`.
 const SERVER: &str = "shop";
@@ -30,16 +82,16 @@ const VARIABLES: [&str; 2] = ["SUB_", "COUNTERPROOF_"];
 
 /// The files of the demo, as absolute paths.
 #[derive(Debug)]
-pub(super) struct Recording {
-    pub(super) ledger: Utf8PathBuf,
-    pub(super) policy: Utf8PathBuf,
+struct Recording {
+    ledger: Utf8PathBuf,
+    policy: Utf8PathBuf,
     /// The folder of all runs.
-    pub(super) runs: Utf8PathBuf,
+    runs: Utf8PathBuf,
 }
 
 impl Recording {
     /// Records all cases with one variant of the agent, each as a run, and exports them. Returns the run folder.
-    pub(super) fn record(&self, variant: Variant) -> Result<Utf8PathBuf, CommandError> {
+    fn record(&self, variant: Variant) -> Result<Utf8PathBuf, CommandError> {
         let mut recorded = Vec::new();
         for planted in &GUARD_PLANTED {
             let run = Uuid::now_v7().to_string();
@@ -111,6 +163,20 @@ fn select(store: &mut dyn EventStore, run: &str) -> Result<SelectedRun, CommandE
 }
 
 /// Returns an absolute path: shims run with the working directory of the demo, but a server may change its own.
-pub(super) fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
+fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
     camino::absolute_utf8(path).map_err(|error| CommandError::io(format!("cannot resolve `{path}`: {error}")))
+}
+
+/// Serve the tools of the demo over standard input and output.
+///
+/// Exit code 0: the client closed its end. 1: the planted fault. 3: a message could not be read or written.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServerArgs {}
+
+/// Runs the command.
+pub(crate) fn serve() -> Result<Exit, CommandError> {
+    match serve_tools(io::stdin().lock(), io::stdout().lock()).map_err(CommandError::io)? {
+        ServerEnd::Closed => Ok(Exit::Done),
+        ServerEnd::Crashed => Ok(Exit::Findings),
+    }
 }

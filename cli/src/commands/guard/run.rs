@@ -1,0 +1,258 @@
+//! `counterproof guard run`: runs an agent as one run, and records its start and its end.
+
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use camino::Utf8Path;
+use clap::builder::PossibleValuesParser;
+use counterproof_artifact::{with_causes, CaseId, Exit};
+use counterproof_guard::agent_run::{agent_ended, agent_started, run_agent, AgentEnd, AgentRun, AgentRunError, POLICY, RunSettings, TERMINATION};
+use counterproof_guard::identity::{process_variable, workload_with_label, CLIENTS, RUN_ID, RunIdentity, WORKING_ENVIRONMENTS, WORKLOAD};
+use counterproof_guard::policy::Policy;
+use counterproof_ledger::event::EventBody;
+use counterproof_export::ledger::CASE_LABEL;
+use counterproof_ledger::location::LedgerLocation;
+use counterproof_safe_run::Signals;
+
+use crate::command_error::CommandError;
+use crate::streams::Streams;
+use crate::value_parsers::new_case_id;
+use super::event_recording::{EventRecording, RunLedger};
+use super::policy_args;
+use super::shim::ShimSettings;
+
+/// Largest grace time in seconds.
+const MAX_GRACE: u64 = 24 * 60 * 60;
+
+/// Run an agent: all tool calls of all servers below it belong to one run.
+///
+/// Every `guard shim` that the agent starts, directly or through a client, has the same run id. It also has the identity, policy and
+/// ledger of the run, unless its own options state others. The agent has the terminal. At the end, all processes that it left behind
+/// are killed. A rule that ends the run ends the agent. The ledger has the start and the end of the agent next to its calls.
+///
+/// Exit code: that of the agent, or 128 plus the number of the signal that ended it. 1: a rule ended the run. 2: invalid arguments or
+/// policy, or an id that the ledger already has; the agent was not started. 3: the policy cannot be read, or the agent cannot be
+/// started.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Id of the run, which the ledger does not have yet [default: that of `SUB_RUN_ID`, or a new id]
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+
+    /// Name of the agent
+    #[arg(long, env = "SUB_AGENT_ID", value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Kind of program that the agent runs in
+    #[arg(long, value_name = "CLIENT", default_value = "custom", value_parser = PossibleValuesParser::new(CLIENTS.map(|it| it.0)))]
+    client: String,
+
+    /// Environment that the agent works in
+    #[arg(long, value_name = "ENV", default_value = "dev", value_parser = PossibleValuesParser::new(WORKING_ENVIRONMENTS.map(|it| it.0)))]
+    env: String,
+
+    /// Person or service on whose behalf the agent works
+    #[arg(long, env = "SUB_PRINCIPAL", value_name = "NAME")]
+    principal: Option<String>,
+
+    /// Case ID of the run: adds the label `case_id` to the workload, by which `export-run --ledger` names the case
+    #[arg(long, value_name = "ID", value_parser = new_case_id)]
+    case: Option<CaseId>,
+
+    #[command(flatten)]
+    settings: ShimSettings,
+
+    /// Print the id of the run to standard error before the agent starts
+    #[arg(long)]
+    print_run_id: bool,
+
+    /// Seconds that the agent may run after it was asked to end, before it is killed
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=MAX_GRACE))]
+    grace: u64,
+
+    /// Command of the agent
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    // First, while this process has a single thread.
+    let (signals, received) = Signals::pipe().map_err(CommandError::io)?;
+    let taken = signals.take_from_process().map_err(CommandError::io)?;
+    let settings = settings(args)?;
+    let ledger = RunLedger::new(args.settings.ledger()?)
+        .inspect_err(|error| streams.warn(format_args!("the run is not recorded: {}", error.message())))
+        .ok();
+    if let Some(ledger) = &ledger {
+        reject_known(args, &settings.run_id, ledger, streams)?;
+    }
+    if args.print_run_id {
+        streams.log(format_args!("run: {}", settings.run_id));
+    }
+    let run_id = settings.run_id.clone();
+    let recording = ledger.as_ref().and_then(|ledger| AgentRecording::start(&args.command, &settings, ledger, streams));
+    let started = Instant::now();
+    let end = run_agent(AgentRun {
+        command: args.command.clone(),
+        settings,
+        has_terminal: std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
+        grace: Duration::from_secs(args.grace),
+        signals: (signals, received, taken),
+        supervisor: None,
+    });
+    if let Some(recording) = recording {
+        recording.finish(&end, started.elapsed(), streams);
+    }
+    let end = end.map_err(|error| not_started(error, args.run.as_deref()))?;
+    report(&end, streams);
+    if let Some(ledger) = &ledger {
+        ledger.summarize(&run_id, streams);
+    }
+    Ok(match end.termination {
+        Some(_) => Exit::Findings,
+        None => Exit::Forwarded(u8::try_from(end.ending.exit_code()).unwrap_or(u8::MAX)),
+    })
+}
+
+/// Converts an error of the start. The ledger has it as the end of the run, whose id cannot be given again.
+fn not_started(error: AgentRunError, run: Option<&str>) -> CommandError {
+    match error {
+        AgentRunError::Start(error) => {
+            let other_id = run.map(|_| ", and choose another id with `--run`").unwrap_or_default();
+            CommandError::io(error).hint(format!("check the command after `--`{other_id}"))
+        }
+        error @ AgentRunError::Pipe(_) => CommandError::io(error),
+    }
+}
+
+fn report(end: &AgentEnd, streams: &mut Streams) {
+    if end.left_behind > 0 {
+        streams.log(format_args!("processes that the agent left behind were killed: {}", end.left_behind));
+    }
+    if let Some(termination) = &end.termination {
+        let (code, message) = (&termination.terminate_code, &termination.terminate_message);
+        streams.log(format_args!("a rule ended the run: {message} ({code})"));
+    }
+}
+
+/// Returns the settings of the run. Creates an id if none is stated.
+fn settings(args: &Args) -> Result<RunSettings, CommandError> {
+    // Validates the ids as the shims do.
+    let lookup = |name: &str| match name {
+        RUN_ID => args.run.clone().or_else(|| process_variable(RUN_ID)),
+        "SUB_AGENT_ID" => args.agent.clone(),
+        "SUB_PRINCIPAL" => args.principal.clone(),
+        _ => None,
+    };
+    let (identity, warnings) = RunIdentity::from_environment(lookup);
+    if let Some(warning) = warnings.first() {
+        return Err(CommandError::usage(warning.to_string()));
+    }
+    let ledger = args.settings.ledger()?.map(|ledger| match ledger {
+        LedgerLocation::SqliteFile(path) => path.into_string(),
+        LedgerLocation::PostgreSql(url) => url.expose().to_owned(),
+    });
+    let label = |case: &CaseId| {
+        workload_with_label(
+            process_variable(WORKLOAD).filter(|text| !text.is_empty()).as_deref(),
+            CASE_LABEL,
+            case.as_str(),
+        )
+    };
+    let workload = args.case.as_ref().map(label).transpose();
+    let workload = workload.map_err(|error| CommandError::usage(error).hint("correct or unset the variable"))?;
+    Ok(RunSettings {
+        run_id: identity.run_id,
+        agent_id: args.agent.clone(),
+        client: args.client.clone(),
+        env: args.env.clone(),
+        principal: args.principal.clone(),
+        workload,
+        policy: args.settings.policy()?.map(camino::Utf8PathBuf::into_string),
+        ledger,
+    })
+}
+
+/// The recording of an agent that runs.
+struct AgentRecording(EventRecording);
+
+impl AgentRecording {
+    /// Records the start of the agent. A failure is a warning, because the agent runs all the same.
+    fn start(
+        command: &[OsString],
+        settings: &RunSettings,
+        ledger: &RunLedger,
+        streams: &mut Streams,
+    ) -> Option<Self> {
+        let recording = EventRecording::start(Some(ledger.location().clone()), None, &identity(settings));
+        let recording = recording
+            .inspect_err(|error| streams.warn(format_args!("the agent is not recorded: {}", error.message())))
+            .ok()?;
+        let program = command.first().map(OsString::as_os_str).unwrap_or_default();
+        record(&recording, agent_started(program, &policy(settings)), streams).then_some(Self(recording))
+    }
+
+    /// Records the end of the agent, and moves both events to the ledger.
+    fn finish(self, end: &Result<AgentEnd, AgentRunError>, elapsed: Duration, streams: &mut Streams) {
+        record(&self.0, agent_ended(end, elapsed), streams);
+        self.0.finish(streams);
+    }
+}
+
+fn record(recording: &EventRecording, event: EventBody, streams: &mut Streams) -> bool {
+    recording.sink().record(event).inspect_err(|error| streams.warn(error)).is_ok()
+}
+
+/// Returns the identity that the shims have: the settings, and the variables that they leave as they are.
+fn identity(settings: &RunSettings) -> RunIdentity {
+    let changes = settings.environment();
+    let lookup = |name: &str| match changes.get(OsStr::new(name)) {
+        Some(value) => value.as_ref()?.to_str().map(str::to_owned),
+        None => process_variable(name),
+    };
+    // The shims warn about values that cannot be used.
+    RunIdentity::from_environment(lookup).0
+}
+
+/// Returns the policy of the shims. Without a valid one, they do not start.
+fn policy(settings: &RunSettings) -> Policy {
+    let path = settings.policy.clone().or_else(|| process_variable(POLICY));
+    let policy = path.and_then(|path| policy_args::load(Utf8Path::new(&path)).ok());
+    policy.unwrap_or_else(Policy::observe_only)
+}
+
+/// Rejects an id of the option `--run` that the ledger already has: both runs would become one.
+///
+/// An id in the variable joins the run, because an outer program states it for several agents. This is logged, except below another
+/// `guard run`. A ledger that cannot be read is a warning.
+fn reject_known(
+    args: &Args,
+    run_id: &str,
+    ledger: &RunLedger,
+    streams: &mut Streams,
+) -> Result<(), CommandError> {
+    let is_new = args.run.is_none() && process_variable(RUN_ID).is_none();
+    let is_nested = args.run.is_none() && process_variable(TERMINATION).is_some();
+    if is_new || is_nested {
+        return Ok(());
+    }
+    match ledger.find(run_id) {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) if args.run.is_some() => {
+            let error = format!("the ledger `{}` already has the run `{run_id}`", ledger.location());
+            Err(CommandError::usage(error)
+                .hint("choose another id with `--run`, or omit the option for a new id; the agent was not started"))
+        }
+        Ok(Some(_)) => {
+            streams.log(format_args!("the agent joins the run `{run_id}` of `{RUN_ID}`, which the ledger already has"));
+            Ok(())
+        }
+        Err(error) => {
+            let reason = with_causes(&error);
+            streams.warn(format_args!("cannot check whether the run `{run_id}` is new: {reason}"));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! `counterproof replay`: sends a recorded request again and compares the answer with the recorded one.
+
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::{escape_invisible, Case, CaseId, Exit, Href, REQUEST_ASSET_HREF};
+use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
+use counterproof_evaluator::{follow_evidence, messages, Artifact, ComparedRun, Differences, Rules, WithEvidence};
+use counterproof_runner::{AgentCommand, BaseUrl, Environment, Header, ResolveRule, SavedRequest, Secret, Settings, Silent, TrustedCertificates};
+use counterproof_store::{confined_path, read_file, ASSETS_FOLDER, RunReader};
+
+use crate::agent_args::agent_options;
+use crate::command_error::CommandError;
+use crate::config::Config;
+use crate::command_error::connect_error;
+use crate::streams::Streams;
+use crate::value_parsers::duration;
+use crate::{agent_args, document_errors, environment, resume_command};
+
+/// Send the recorded request of a case again and show how the answer differs.
+///
+/// Takes an artifact with a saved request, sends the request once, and writes nothing. In the output, baseline is the recorded
+/// answer and new is the current one.
+///
+/// Exit code 0: the answers are equivalent. 1: they differ, or there is no answer. 2: the artifact has no request that can be sent.
+/// 3: a file could not be read, or the agent could not be reached.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Artifact of the case, in its run folder
+    #[arg(value_name = "CASE.json")]
+    case: Utf8PathBuf,
+
+    /// Base URL of the agent [default: the base URL of the run]
+    // Not parsed by clap, whose messages quote what was typed.
+    #[arg(long, value_name = "URL")]
+    base_url: Option<Secret>,
+
+    /// Run this program instead of calling a server. Required if the run used a program, because its arguments are not recorded
+    #[arg(long, value_name = "CMD", conflicts_with = "base_url")]
+    agent_cmd: Option<Secret>,
+
+    /// Send this header with the request; can be repeated
+    ///
+    /// A value of `env:VARIABLE` is read from the environment. Pass the headers of the run again, because their values are not stored.
+    #[arg(long = "header", value_name = "NAME:VALUE")]
+    headers: Vec<Secret>,
+
+    /// Redact the value of this environment variable; can be repeated. Pass the secrets of the run again
+    ///
+    /// The recorded answer is redacted. Without the same secrets, a repeated secret would show as a difference.
+    #[arg(long = "secret", value_name = "env:VARIABLE")]
+    secrets: Vec<Secret>,
+
+    /// Also trust the certificates in this PEM file, such as that of your own authority
+    #[arg(long, value_name = "FILE", conflicts_with = "agent_cmd")]
+    ca_file: Option<Utf8PathBuf>,
+
+    /// Connect to ADDRESS:PORT for requests to HOST; HOST is the host of the base URL
+    #[arg(long, value_name = "HOST:ADDRESS:PORT", conflicts_with = "agent_cmd")]
+    resolve: Vec<ResolveRule>,
+
+    /// Configuration file with `[agent]`, `[risk]`, `[secrets]` and the comparison rules [default: counterproof.toml, if it exists]
+    #[arg(long, value_name = "FILE")]
+    config: Option<Utf8PathBuf>,
+
+    /// Timeout of the request, such as 15s or 500ms
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = duration)]
+    timeout: Duration,
+
+    /// Print a shell command that sends the request, and send nothing
+    ///
+    /// The command is a `curl` call with `$NAME` in place of each header value; with --agent-cmd, a pipeline to the program.
+    #[arg(long)]
+    curl: bool,
+}
+
+/// The inputs of a replay.
+#[derive(Debug)]
+struct ReplayOptions {
+    /// The artifact of the case.
+    case: Utf8PathBuf,
+    action: Action,
+    target: TargetChoice,
+}
+
+/// What to do with the saved request.
+#[derive(Debug)]
+enum Action {
+    PrintCommand,
+    Send(Box<SendOptions>),
+}
+
+/// The agent that gets the request.
+#[derive(Debug)]
+enum TargetChoice {
+    /// The agent of the recorded run.
+    Recorded,
+    BaseUrl(Secret),
+    /// A program, as a command line.
+    Program(Secret),
+}
+
+/// How the request is sent.
+#[derive(Debug)]
+struct SendOptions {
+    config: Config,
+    headers: Vec<Header>,
+    secrets: Vec<Secret>,
+    certificates: TrustedCertificates,
+    resolve: Vec<ResolveRule>,
+    timeout: Duration,
+}
+
+impl ReplayOptions {
+    /// Resolves the arguments.
+    fn new(args: &Args) -> Result<Self, CommandError> {
+        let target = match (&args.base_url, &args.agent_cmd) {
+            (Some(base), _) => TargetChoice::BaseUrl(base.clone()),
+            (None, Some(program)) => TargetChoice::Program(program.clone()),
+            (None, None) => TargetChoice::Recorded,
+        };
+        // A printed command has `$NAME` in place of each header value, so it does not need the variables to be set.
+        let action = if args.curl { Action::PrintCommand } else { Action::Send(Box::new(SendOptions::new(args)?)) };
+        Ok(Self { case: args.case.clone(), action, target })
+    }
+}
+
+impl SendOptions {
+    fn new(args: &Args) -> Result<Self, CommandError> {
+        let config = Config::load(args.config.as_deref())?;
+        let headers = environment::headers(&args.headers).map_err(CommandError::usage)?;
+        let secrets = environment::secrets(&args.secrets, &config.secrets)?;
+        let certificates = environment::trusted(args.ca_file.as_deref())?;
+        Ok(Self { config, headers, secrets, certificates, resolve: args.resolve.clone(), timeout: args.timeout })
+    }
+
+    /// Returns the settings of a run in `out` that sends the saved request once.
+    fn settings(
+        &self,
+        recorded: &RecordedCase,
+        target: &TargetChoice,
+        out: &Utf8Path,
+    ) -> Result<Settings, CommandError> {
+        let run = recorded.reader.run();
+        let base = match (target, recorded.request.program()) {
+            (TargetChoice::BaseUrl(base), _) => base.expose(),
+            // Not used: the program replaces the target below. A run against a program has no base URL to parse.
+            (TargetChoice::Program(_), _) => "http://localhost",
+            (TargetChoice::Recorded, Some(program)) => return Err(missing_program(program)),
+            (TargetChoice::Recorded, None) => run.base_url.as_str(),
+        };
+        let base: BaseUrl = base.parse().map_err(|error| {
+            CommandError::usage(error).hint("pass the address of the agent with `--base-url` or `--agent-cmd`")
+        })?;
+        let cases = recorded.folder.join(&run.cases_path);
+        let mut settings = Settings::new(run.run_id.clone(), run.version, base, cases, out.to_owned());
+        if let TargetChoice::Program(text) = target {
+            settings.target = text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?.into();
+        }
+        settings.protocol = recorded.request.protocol.parse().map_err(CommandError::usage)?;
+        settings.agent = agent_options(&self.config.agent, &self.config.risk, None)?;
+        // The recorded answer is redacted; without the same redaction, the secret would show as a difference.
+        settings.secrets.clone_from(&self.secrets);
+        settings.certificates = self.certificates.clone();
+        environment::check_environment(&settings.target)?;
+        settings.resolve.clone_from(&self.resolve);
+        settings.headers.clone_from(&self.headers);
+        settings.timeout = self.timeout;
+        // One attempt: a retried request would hide the failure that the user wants to see.
+        settings.retry.retries = 0;
+        settings.saved_request = Some(recorded.request.body.to_string().into_bytes());
+        Ok(settings)
+    }
+}
+
+impl TargetChoice {
+    /// Returns the shell command that sends the request.
+    fn shell_command(&self, request: &SavedRequest) -> Result<String, CommandError> {
+        match (self, request.program()) {
+            (Self::Program(text), _) => {
+                text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?;
+                let words = shell_words::split(text.expose()).map_err(CommandError::usage)?;
+                Ok(agent_args::pipeline(request, &words))
+            }
+            (_, Some(program)) => Err(missing_program(program)),
+            (_, None) => Ok(agent_args::curl_command(request)),
+        }
+    }
+}
+
+/// The error of a run against a program whose command line was not passed again.
+fn missing_program(program: &str) -> CommandError {
+    let program = escape_invisible(program);
+    CommandError::usage(format!("the agent is the program `{program}`, whose arguments are not stored"))
+        .hint("pass the command line of the run again with `--agent-cmd 'CMD'`")
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let ReplayOptions { case, action, target } = ReplayOptions::new(args)?;
+    let recorded = RecordedCase::read(&case)?;
+    match action {
+        Action::PrintCommand => {
+            streams.print_line(target.shell_command(&recorded.request)?)?;
+            Ok(Exit::Done)
+        }
+        Action::Send(options) => send(recorded, &target, &options, streams),
+    }
+}
+
+/// Sends the request and prints how the new answer differs from the recorded one.
+fn send(
+    recorded: RecordedCase,
+    target: &TargetChoice,
+    options: &SendOptions,
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    if recorded.request.masked {
+        streams.warn("the saved request has a redacted secret, so it differs from the request that was sent");
+    }
+    let temporary = tempfile::tempdir().map_err(CommandError::io)?;
+    let out = Utf8Path::from_path(temporary.path())
+        .ok_or_else(|| CommandError::io("the path of the temporary folder is not UTF-8"))?;
+    let settings = options.settings(&recorded, target, out)?;
+    let cases = [placeholder_case(&recorded.case_id)];
+    let summary = counterproof_runner::run(&settings, &cases, Environment::from_system(), &mut Silent)
+        .map_err(CommandError::io)?;
+    if !summary.reached {
+        return Err(connect_error(&settings.target, &summary.folder, Some(&recorded.case_id)));
+    }
+    let replayed = RunReader::open(&summary.folder).map_err(CommandError::io)?;
+    let baseline = ComparedRun::new(recorded.reader).load(&recorded.case_id);
+    let new = ComparedRun::new(replayed).load(&recorded.case_id);
+    print_differences(&baseline, &new, &options.config.rules, streams)
+}
+
+/// Returns a case with the given ID and no content: the runner resends the saved request and reads only the ID.
+fn placeholder_case(id: &CaseId) -> CaseSpec {
+    CaseSpec {
+        id: id.clone(),
+        title: None,
+        input: Input { user: String::new(), context: None, extra: counterproof_artifact::Extra::new() },
+        expected: Expected::default(),
+        metadata: Metadata::default(),
+        suite: None,
+        extra: counterproof_artifact::Extra::new(),
+    }
+}
+
+fn print_differences(
+    baseline: &Artifact,
+    new: &Artifact,
+    rules: &Rules,
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    let (Some(old), Some(other)) = (baseline.answer(), new.answer()) else {
+        let message = messages::first_divergence(baseline, new, None).map(|divergence| divergence.message);
+        streams.print_line(message.unwrap_or_else(|| "one of the two artifacts violates the contract".to_owned()))?;
+        return Ok(Exit::Findings);
+    };
+    let (old_evidence, new_evidence) = (follow_evidence(old), follow_evidence(other));
+    let differences = Differences::between(
+        WithEvidence { loaded: old, evidence: &old_evidence },
+        WithEvidence { loaded: other, evidence: &new_evidence },
+        rules,
+    );
+    if differences.is_empty() {
+        streams.print_line("the answers are equivalent")?;
+        return Ok(Exit::Done);
+    }
+    streams.print_line("the answers differ:")?;
+    if let Some(first) = messages::first_divergence(baseline, new, Some(&differences)) {
+        streams.print_line(format_args!("  first divergence: {}", first.message))?;
+    }
+    for row in differences.actions.iter().filter(|row| !row.is_same()) {
+        let sentence = messages::action(row, &old.answer.proposed_actions, &other.answer.proposed_actions);
+        streams.print_line(format_args!("  action: {sentence}"))?;
+    }
+    streams.print_line(format_args!("  {}", messages::output(&differences.output)))?;
+    Ok(Exit::Findings)
+}
+
+/// A recorded case with its saved request.
+struct RecordedCase {
+    folder: Utf8PathBuf,
+    reader: RunReader,
+    case_id: CaseId,
+    request: SavedRequest,
+}
+
+impl RecordedCase {
+    /// Reads the artifact of a case, its saved request and its run.
+    fn read(path: &Utf8Path) -> Result<Self, CommandError> {
+        let bytes = read(path).map_err(|error| {
+            let hint = "pass the artifact of a case, such as `runs/new/ID/CASE.json`";
+            if path.exists() { error } else { error.hint(hint) }
+        })?;
+        let case: Case = serde_json::from_slice(&bytes).map_err(|error| {
+            // `validate` would accept a document of another kind, so its findings would not help.
+            match document_errors::other_kind(path, "case.") {
+                Some(kind) => {
+                    CommandError::usage(format!("`{path}` is a `{kind}` document, not the artifact of a case"))
+                        .hint("pass the artifact of a case: `CASE.json` in a run folder")
+                }
+                None => CommandError::usage(format!("`{path}` is not the artifact of a case: {error}"))
+                    .hint(format!("list all violations with `counterproof validate {}`", resume_command::path(path))),
+            }
+        })?;
+        let folder = match path.parent() {
+            Some(folder) if folder != "" => folder.to_owned(),
+            _ => ".".into(),
+        };
+        let no_request = || {
+            CommandError::usage(format!("`{path}` has no saved request"))
+                .hint("run the case again without `--no-keep-requests`")
+        };
+        let href = case.extra.get(REQUEST_ASSET_HREF).and_then(|href| href.as_str()).ok_or_else(no_request)?;
+        let href: Href = href.parse().map_err(CommandError::usage)?;
+        if !href.as_str().starts_with(&format!("{ASSETS_FOLDER}/")) {
+            return Err(no_request());
+        }
+        // The artifact may come from elsewhere: its href must not lead out of the run folder.
+        let file = confined_path::resolve(&folder, href.as_str()).map_err(CommandError::io)?;
+        let request = serde_json::from_slice(&read(&file)?)
+            .map_err(|error| CommandError::usage(format!("`{file}` is not a saved request: {error}")))?;
+        let reader = RunReader::open(&folder).map_err(CommandError::io)?;
+        Ok(Self { folder, reader, case_id: case.case_id, request })
+    }
+}
+
+fn read(path: &Utf8Path) -> Result<Vec<u8>, CommandError> {
+    read_file::read(path, read_file::MAX_DOCUMENT_BYTES)
+        .map_err(|error| CommandError::io(format!("failed to read `{path}`: {error}")))
+}
