@@ -1,4 +1,4 @@
-//! Options and configuration tables that describe the agent.
+//! Options and configuration tables that describe the agent, and the command line that sends one recorded request to it.
 
 use std::collections::BTreeMap;
 

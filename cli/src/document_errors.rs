@@ -1,4 +1,4 @@
-//! Recognizes a JSON document of another kind than the one that a command takes.
+//! Errors about documents: an excerpt of the source, and a document of another kind than the one that a command takes.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Environment variables whose values are secrets or headers.
+//! Environment variables whose values are secrets or headers, and the certificates that a run trusts.
 
 use std::env::{self, VarError};
 

@@ -1,4 +1,4 @@
-//! Output formats of `counterproof validate`: one function per format, from a report to text.
+//! Findings of `counterproof validate` in all output formats: text, GitHub annotations, JSON and SARIF.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

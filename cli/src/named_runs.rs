@@ -1,4 +1,5 @@
-//! Opens the runs that a command line selects: named run folders, or the latest run of a side with its repeats.
+//! Opens the runs that a command line selects: named run folders, or the latest run of a side with its repeats and
+//! confirmations.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What the commands that write a report share: the selection of case pages, and the mapping of report errors.
+//! What the commands that write a report share: the selection of case pages, the context of the report, and its errors.
 
 use std::env;
 

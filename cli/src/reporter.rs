@@ -1,4 +1,4 @@
-//! The reporter that `--reporter` selects, and the failures that the end-of-run summary lists.
+//! The reporter that `--reporter` selects, the progress bar, and the failures that the summary of a run lists.
 
 use std::collections::BTreeMap;
 use std::fmt;

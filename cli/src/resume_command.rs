@@ -1,4 +1,4 @@
-//! The command line that resumes a run: the typed options with `--resume`, quoted for a shell and without secrets.
+//! The command line that resumes a run: the typed options with `--resume`, without secrets, and the quoting for a shell.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! The runs that one `counterproof run` makes, worked out from the options about ids, resuming, shards and repeats. Which cases
-//! a run contains is decided elsewhere.
+//! The runs that one `counterproof run` makes, worked out from the options about ids, resuming, shards, repeats and confirmation.
+//! Which cases a run contains is decided elsewhere.
 
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -180,8 +180,8 @@ pub(crate) struct ConfirmArgs {
     /// Run the flipped cases N more times, to tell regressions from chance
     ///
     /// A case is flipped if it looks worse than on the baseline: it was answered and is not, fails an expectation that was met, or
-    /// lost evidence. The runs have the IDs ID-c1 to ID-cN. `counterproof compare` judges these cases by all their runs. The baseline
-    /// is that of --against [default: the latest run in RUNS/baseline, with its repeats].
+    /// lost evidence. The runs have the IDs ID-c1 to ID-cN. `counterproof compare` judges these cases by all their runs. The
+    /// baseline is the one of --against [default: the latest run in RUNS/baseline, with its repeats].
     #[arg(
         long, value_name = "N", value_parser = at_least_one, conflicts_with_all = ["repeat", "shard"]
     )]

@@ -58,8 +58,8 @@ pub(crate) struct Args {
     /// File with the cases that the agent solved: `{"refund_001": true, "refund_002": false}`
     ///
     /// The labels are stored with the baseline as labels.json. Comparisons rank a case that the baseline did not solve below the
-    /// others, because to differ from a wrong answer is no evidence of harm. 1 and 0 are accepted for true and false. Cases without
-    /// a label are allowed. With a repeat group, a label applies to all of its runs.
+    /// others, because differing from a wrong answer is not a regression. 1 and 0 are accepted for true and false. Cases without a
+    /// label are allowed. With a repeat group, a label applies to all of its runs.
     #[arg(long, value_name = "FILE")]
     labels: Option<Utf8PathBuf>,
 

@@ -1,4 +1,5 @@
-//! Checks that the cases file belongs to the compared runs. With another file, expectations would be skipped silently.
+//! Facts that a reader of the verdicts must know first: whether the cases file belongs to the compared runs, and whether the runs
+//! are swapped, equal, unanswered or incomplete.
 
 use std::collections::HashSet;
 

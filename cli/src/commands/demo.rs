@@ -1,4 +1,4 @@
-//! `counterproof demo`: two runs and a comparison, against the built-in agent.
+//! `counterproof demo`: two runs and a comparison against the built-in agent, in a folder of its own making.
 
 use std::io;
 use std::num::NonZeroUsize;

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long = "secret", value_name = "env:VARIABLE")]
     secrets: Vec<Secret>,
 
-    /// Also trust the certificates in this PEM file, such as that of your own authority
+    /// Also trust the certificates in this PEM file, such as the certificate of your own authority
     #[arg(long, value_name = "FILE", conflicts_with = "agent_cmd")]
     ca_file: Option<Utf8PathBuf>,
 

@@ -1,4 +1,4 @@
-//! `counterproof contract add`: adds contracts, or new versions of them.
+//! `counterproof contract add` and `validate`: check contracts, and add them or new versions of them.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! `counterproof contract list`: lists the latest versions of contracts.
+//! `counterproof contract list` and `status`: the latest versions of contracts, and how many are in which state.
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::{one_line, Exit};

@@ -1,4 +1,4 @@
-//! The store of a command, and how its result is printed.
+//! The store and the project of a command, how its result is printed, and texts of several commands.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_contracts::store::{Editor, Note, NoteKind};

@@ -1,4 +1,5 @@
-//! The progress of a run of contracts: a bar on a terminal, lines elsewhere.
+//! What a run of contracts prints: its progress (a bar on a terminal, lines elsewhere), its summary, and its errors with their
+//! exit codes.
 
 use std::error::Error;
 use std::io::IsTerminal as _;

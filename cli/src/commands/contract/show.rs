@@ -1,4 +1,4 @@
-//! `counterproof contract show`: one version of a contract with its state.
+//! `counterproof contract show` and `history`: one version of a contract with its state, and all of its transitions.
 
 use std::fmt::Write as _;
 

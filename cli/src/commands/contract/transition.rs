@@ -1,4 +1,4 @@
-//! `counterproof contract transition`: changes the state of a contract.
+//! `counterproof contract transition` and `claim`: change the state of a contract, and reserve one for an agent.
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;

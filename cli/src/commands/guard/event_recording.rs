@@ -1,4 +1,4 @@
-//! Where the events of a guard go: the options, and the recorder from its start to its end.
+//! Where the events of a guard go: the options, the recorder from its start to its end, and the ledger of `guard run`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) struct EventsArgs {
     #[arg(long, value_name = "FILE")]
     events: Option<Utf8PathBuf>,
 
-    /// The ledger: a file, or the URL of a PostgreSQL database [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
+    /// Ledger: a SQLite file, or a `postgres://` URL [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
     #[arg(long, env = "COUNTERPROOF_LEDGER", hide_env_values = true, value_name = "FILE|URL", value_parser = LedgerParser)]
     ledger: Option<LedgerLocation>,
 }

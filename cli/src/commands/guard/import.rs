@@ -1,4 +1,4 @@
-//! `counterproof guard import`: puts the guard in front of the servers of a client.
+//! `counterproof guard import`: puts the guard in front of the servers of a client, whose configuration it finds and edits.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -164,7 +164,7 @@ pub(super) struct ClientConfig {
     #[arg(value_name = "CLIENT")]
     pub(super) client: Client,
 
-    /// Configuration to change [default: that of the user]
+    /// Configuration to change [default: the user's configuration]
     #[arg(long, value_name = "FILE")]
     config: Option<Utf8PathBuf>,
 }

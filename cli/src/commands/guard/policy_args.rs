@@ -1,4 +1,4 @@
-//! The option that names the policy of a guard.
+//! The option that names the policy of a guard, and the reading of policy files.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_guard::agent_run::POLICY;

@@ -27,16 +27,15 @@ const MAX_GRACE: u64 = 24 * 60 * 60;
 
 /// Run an agent: all tool calls of all servers below it belong to one run.
 ///
-/// Every `guard shim` that the agent starts, directly or through a client, has the same run id. It also has the identity, policy and
-/// ledger of the run, unless its own options state others. The agent has the terminal. At the end, all processes that it left behind
-/// are killed. A rule that ends the run ends the agent. The ledger has the start and the end of the agent next to its calls.
+/// Every `guard shim` that the agent starts, directly or through a client, has the same run id. It also has the identity, policy
+/// and ledger of the run, unless its own options state others. The agent runs in the foreground. At the end, all processes that it
+/// left behind are killed. A `TERMINATE_RUN` rule also stops the agent. The ledger records its start and end.
 ///
-/// Exit code: that of the agent, or 128 plus the number of the signal that ended it. 1: a rule ended the run. 2: invalid arguments or
-/// policy, or an id that the ledger already has; the agent was not started. 3: the policy cannot be read, or the agent cannot be
-/// started.
+/// Exit code: the agent's exit code, or 128 + N if signal N ended it. 1: a rule ended the run. 2: invalid arguments or policy, or
+/// an id that the ledger already has; the agent was not started. 3: the policy cannot be read, or the agent cannot be started.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Id of the run, which the ledger does not have yet [default: that of `SUB_RUN_ID`, or a new id]
+    /// Id of the run, which the ledger does not have yet [default: the id in `SUB_RUN_ID`, or a new one]
     #[arg(long, value_name = "ID")]
     run: Option<String>,
 

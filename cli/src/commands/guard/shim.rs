@@ -39,9 +39,9 @@ const NOT_STARTED: OpenCallsEnd =
 /// allowed and recorded. Messages are forwarded byte for byte in both directions. The exceptions are refused calls, batches with
 /// refused calls, and injected secrets, which are masked in what the server sends.
 ///
-/// Exit code: that of the server, or 128 plus the number of the signal that ended it. 1: a rule ended the run. 2: the policy or
-/// another option is invalid; the server was not started. 3: the policy or another file cannot be read, the events cannot be recorded,
-/// or the server cannot be started.
+/// Exit code: the server's exit code, or 128 + N if signal N ended it. 1: a rule ended the run. 2: the policy or another option is
+/// invalid; the server was not started. 3: the policy or another file cannot be read, the events cannot be recorded, or the server
+/// cannot be started.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Name of the server, as in the configuration of the client
@@ -294,7 +294,7 @@ pub(super) struct ShimSettings {
     #[arg(long, value_name = "FILE")]
     policy: Option<Utf8PathBuf>,
 
-    /// Ledger of the shims: a SQLite file, or a `postgres://` URL [default: ledger.db in the folder for state]
+    /// Ledger of the shims: a SQLite file, or a `postgres://` URL [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
     #[arg(long, value_name = "FILE|URL", value_parser = LedgerParser)]
     ledger: Option<LedgerLocation>,
 }

@@ -1,4 +1,4 @@
-//! The ledger of a command.
+//! The ledger of a command: its option, how it is opened, and the options about times.
 
 use counterproof_artifact::with_causes;
 use counterproof_ledger::line::sortable_time;

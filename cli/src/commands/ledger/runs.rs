@@ -1,4 +1,4 @@
-//! `counterproof ledger runs`: the runs of a ledger.
+//! `counterproof ledger runs`: the runs of a ledger, and the tables that `ledger` prints.
 
 use std::collections::BTreeSet;
 

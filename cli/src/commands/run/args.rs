@@ -1,4 +1,4 @@
-//! The arguments of `counterproof run`.
+//! The arguments of `counterproof run`, and what they mean together with the environment and the configuration.
 
 use std::env;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -111,7 +111,7 @@ pub(crate) struct Args {
     #[arg(long = "secret", value_name = "env:VARIABLE")]
     pub(super) secrets: Vec<Secret>,
 
-    /// Also trust the certificates in this PEM file, such as that of your own authority
+    /// Also trust the certificates in this PEM file, such as the certificate of your own authority
     #[arg(long, value_name = "FILE", conflicts_with = "agent_cmd")]
     pub(super) ca_file: Option<Utf8PathBuf>,
 

@@ -1,4 +1,4 @@
-//! Runs the command: resolves the arguments, makes the planned runs, and logs the next steps.
+//! Resolves the arguments, makes the planned runs in one session, and logs the next steps.
 
 use camino::Utf8Path;
 use counterproof_artifact::{escape_invisible, CaseId, Exit, RunId};

@@ -1,4 +1,4 @@
-//! `counterproof guard policy test`: runs the tests of a policy.
+//! `counterproof guard policy test`: runs the tests of a policy, or decides about recorded calls again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
