@@ -76,6 +76,7 @@ fn imp_001_the_restored_configuration_has_the_same_bytes_for_every_client() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "the files before and after are listed whole")]
 fn only_the_commands_of_programs_change() {
     let mut diffs = String::new();
     for client in Client::ALL {

@@ -114,6 +114,7 @@ fn events() -> String {
 }
 
 /// Arguments of each subcommand that make it print names from outside.
+#[expect(clippy::too_many_lines, reason = "a table of commands")]
 fn lines() -> Vec<Vec<&'static str>> {
     let new = ["--side", "new", "--run-id", "r1", "--base-url", "http://127.0.0.1:9"];
     let run = |cases: &'static str, more: &[&'static str]| [&["run", "--cases", cases], &new[..], more].concat();
