@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::{Display, Write as _};
 
 use camino::Utf8Path;
-use counterproof_artifact::{with_causes, CaseId, Exit, Outcome, RunnerFailure};
+use counterproof_artifact::{CaseId, Exit, Outcome, RunnerFailure, with_causes};
 use counterproof_runner::{Reason, Target};
 use counterproof_store::RunReader;
 

@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use annotate_snippets::{Group, Level, Renderer};
 use counterproof_artifact::{escape_invisible, without_inline_commands};
 use counterproof_report::encode_path;
-use counterproof_report::sarif::{ArtifactLocation, Configuration, Level as SarifLevel, Location, Log, LogicalLocation, PhysicalLocation, Region, Rule, Run, SarifResult, Text};
+use counterproof_report::sarif::{
+    ArtifactLocation, Configuration, Level as SarifLevel, Location, Log, LogicalLocation, PhysicalLocation, Region,
+    Rule, Run, SarifResult, Text,
+};
 use counterproof_validation::{Code, Finding, Report};
 use serde::Serialize;
 
@@ -258,7 +261,7 @@ fn uri(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{json, Value};
+    use serde_json::{Value, json};
 
     use super::{fixture, *};
 

@@ -1,13 +1,13 @@
 //! The command line of Counterproof: parses arguments, calls the crates that do the work, and turns their results into
 //! text and an exit code. It decides nothing about a case.
 
-mod document_errors;
 mod agent_args;
 mod cases_file;
 mod command_error;
 mod commands;
 mod comparison_summary;
 mod config;
+mod document_errors;
 mod environment;
 mod findings;
 mod named_runs;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Case, CaseId, Count, Run, RunId, Side, Sides};
-use counterproof_evaluator::{text, ComparedRun, SideRuns};
-use counterproof_store::{confined_path, Latest, RUN_FILE, ReadError, RunReader};
+use counterproof_evaluator::{ComparedRun, SideRuns, text};
+use counterproof_store::{Latest, RUN_FILE, ReadError, RunReader, confined_path};
 
 use crate::command_error::CommandError;
 use crate::resume_command;

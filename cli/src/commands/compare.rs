@@ -5,19 +5,22 @@ use std::env;
 use camino::Utf8PathBuf;
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{Exit, Sides};
-use counterproof_evaluator::{evaluation_text, CompareError, ComparedRun, Expectations, GateRules, Limit, Measure, Request, Rules, SignalSettings, Thresholds};
+use counterproof_evaluator::{
+    CompareError, ComparedRun, Expectations, GateRules, Limit, Measure, Request, Rules, SignalSettings, Thresholds,
+    evaluation_text,
+};
 use counterproof_report::{PageSelection, ReportError, ReportUrl, ReportWriter};
 use counterproof_store::EVALUATION_FILE;
 use counterproof_store::write::{self, Durability};
 
+use super::compare_warnings::{check_cases_file, warn_about_runs};
 use crate::command_error::CommandError;
 use crate::config::Config;
-use crate::named_runs::{open_sides, RunSelection};
+use crate::named_runs::{RunSelection, open_sides};
 use crate::report_output::report_context;
-use crate::report_output::{report_error, Pages};
+use crate::report_output::{Pages, report_error};
 use crate::streams::Streams;
 use crate::{cases_file, comparison_summary, resume_command};
-use super::compare_warnings::{check_cases_file, warn_about_runs};
 
 /// Compare a new run with a baseline, write a report, and check the gate.
 ///
@@ -179,7 +182,8 @@ fn hint_at_confirmation(options: &CompareOptions, evaluation: &Evaluation, strea
 /// Logs what to do about the regressions of one run per side, if other programs made the runs.
 fn hint_at_more_runs(options: &CompareOptions, evaluation: &Evaluation, streams: &mut Streams) {
     let Some(worse) = unconfirmed(evaluation) else { return };
-    let cases = options.cases.as_ref().map(|cases| format!("--cases {} ", resume_command::path(cases))).unwrap_or_default();
+    let cases =
+        options.cases.as_ref().map(|cases| format!("--cases {} ", resume_command::path(cases))).unwrap_or_default();
     streams.log(format_args!(
         "hint: {worse} in a single run, which may be chance; record more runs of each side, and pass all run folders with\n      \
          counterproof compare {cases}--baseline DIR... --new DIR...\n      \

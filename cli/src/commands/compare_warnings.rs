@@ -5,12 +5,12 @@ use std::collections::HashSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
-use counterproof_evaluator::{text, ComparedRun, Request, SideRuns};
+use counterproof_evaluator::{ComparedRun, Request, SideRuns, text};
 use counterproof_store::RunReader;
 
 use crate::command_error::CommandError;
-use crate::named_runs::warn_about_side;
 use crate::named_runs::RunIdentity;
+use crate::named_runs::warn_about_side;
 use crate::streams::Streams;
 
 /// Maximum number of characters of a path in a message.

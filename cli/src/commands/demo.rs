@@ -15,6 +15,7 @@ use counterproof_store::read_file;
 use counterproof_store::write::{self, Durability};
 use uuid::Uuid;
 
+use super::compare::{CompareOptions, WriteBack, compare};
 use crate::command_error::CommandError;
 use crate::config::Config;
 use crate::named_runs::RunSelection;
@@ -22,7 +23,6 @@ use crate::reporter::RunProgress;
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::{cases_file, comparison_summary};
-use super::compare::{compare, CompareOptions, WriteBack};
 
 /// Attempt timeout. One case of the demo never answers, so it takes two of these.
 const TIMEOUT: Duration = Duration::from_millis(1500);

@@ -1,8 +1,8 @@
 //! The subcommands, one file or folder each: an `Args` struct whose doc comments are the help, and a `run` function.
 
-mod compare_warnings;
 pub(crate) mod accept;
 pub(crate) mod compare;
+mod compare_warnings;
 pub(crate) mod conformance;
 pub(crate) mod contract;
 pub(crate) mod demo;

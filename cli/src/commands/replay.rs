@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{escape_invisible, Case, CaseId, Exit, Href, REQUEST_ASSET_HREF};
+use counterproof_artifact::{Case, CaseId, Exit, Href, REQUEST_ASSET_HREF, escape_invisible};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
-use counterproof_evaluator::{follow_evidence, messages, Artifact, ComparedRun, Differences, Rules, WithEvidence};
-use counterproof_runner::{AgentCommand, BaseUrl, Environment, Header, ResolveRule, SavedRequest, Secret, Settings, Silent, TrustedCertificates};
-use counterproof_store::{confined_path, read_file, ASSETS_FOLDER, RunReader};
+use counterproof_evaluator::{Artifact, ComparedRun, Differences, Rules, WithEvidence, follow_evidence, messages};
+use counterproof_runner::{
+    AgentCommand, BaseUrl, Environment, Header, ResolveRule, SavedRequest, Secret, Settings, Silent,
+    TrustedCertificates,
+};
+use counterproof_store::{ASSETS_FOLDER, RunReader, confined_path, read_file};
 
 use crate::agent_args::agent_options;
 use crate::command_error::CommandError;
-use crate::config::Config;
 use crate::command_error::connect_error;
+use crate::config::Config;
 use crate::streams::Streams;
 use crate::value_parsers::duration;
 use crate::{agent_args, document_errors, environment, resume_command};

@@ -13,8 +13,6 @@ mod compare;
 mod conformance;
 mod contract_killed;
 mod contract_kit;
-mod contract_rollback;
-mod contract_tests;
 mod contracts;
 mod contracts_docs;
 mod demo;
@@ -58,18 +56,15 @@ mod guard_secrets;
 #[cfg(unix)]
 mod guard_warnings;
 mod help;
-mod history;
 #[cfg(unix)]
 mod hostile_names;
 #[cfg(target_os = "linux")]
 mod inherited;
-mod latest_baseline;
 #[cfg(unix)]
 mod ledger;
 mod ledger_export;
 mod malformed;
 mod merge;
-mod new_ids;
 #[cfg(unix)]
 mod open_files;
 #[cfg(target_os = "linux")]
@@ -80,16 +75,12 @@ mod report;
 mod report_killed;
 mod run;
 mod run_confirm;
+mod run_connections;
 mod run_disk_full;
-mod run_failure_hints;
-mod run_killed;
-mod run_moved;
 mod run_pressed;
-mod run_proxy;
 mod run_resumed;
 mod run_resumed_otherwise;
 mod run_secrets;
-mod run_tls;
 #[cfg(target_os = "linux")]
 mod stepping;
 #[cfg(target_os = "linux")]

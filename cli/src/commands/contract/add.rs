@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_contracts::Contract;
-use counterproof_contracts::documents::{check_file, CheckedFile};
+use counterproof_contracts::documents::{CheckedFile, check_file};
 use counterproof_store::read_file;
 use counterproof_validation::Report;
 use serde_json::json;
 
+use super::project::{Project, edit, is_standard_input, now};
+use super::run_reporter::Failure;
 use crate::findings::{self, Format};
 use crate::streams::Streams;
-use super::project::{edit, is_standard_input, now, Project};
-use super::run_reporter::Failure;
 
 /// Add contracts, or new versions of contracts, to the store.
 ///

@@ -3,8 +3,8 @@
 use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
 
-use super::run_reporter::Failure;
 use super::project::Project;
+use super::run_reporter::Failure;
 use super::{add, compact, decide, diff, graph, list, run, show, transition};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
@@ -32,8 +32,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    Add(add::AddArgs),
-    List(list::ListArgs),
+    Add(add::Args),
+    List(list::Args),
     Show(show::Args),
     History(show::HistoryArgs),
     Diff(diff::Args),
@@ -59,8 +59,8 @@ pub(crate) fn run_contract(args: &Args, streams: &mut Streams) -> Result<Exit, C
 
 fn dispatch(command: &Command, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
     match command {
-        Command::Add(args) => add::add(args, project, streams),
-        Command::List(args) => list::list(args, project, streams),
+        Command::Add(args) => add::run(args, project, streams),
+        Command::List(args) => list::run(args, project, streams),
         Command::Show(args) => show::run(args, project, streams),
         Command::History(args) => show::run_history(args, project, streams),
         Command::Diff(args) => diff::run(args, project, streams),

@@ -4,8 +4,8 @@ use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
 use serde_json::json;
 
-use super::run_reporter::Failure;
 use super::project::{Project, edit, now};
+use super::run_reporter::Failure;
 use crate::streams::Streams;
 
 /// Remove the superseded versions of contracts from the store.

@@ -4,9 +4,9 @@ use counterproof_artifact::Exit;
 use counterproof_contracts::store::NewTransition;
 use counterproof_contracts::{Actor, ContractKey, Details, State, StoreError};
 
-use super::run_reporter::Failure;
-use super::project::{Project, edit, now, person};
 use super::project;
+use super::project::{Project, edit, now, person};
+use super::run_reporter::Failure;
 use crate::streams::Streams;
 
 /// Record the decision of a person about a contract.

@@ -7,10 +7,10 @@ use counterproof_contracts::ContractKey;
 use counterproof_contracts::documents::changes;
 use serde_json::{Value, json};
 
-use super::run_reporter::Failure;
 use super::project::Project;
-use crate::streams::to_json_line;
+use super::run_reporter::Failure;
 use crate::streams::Streams;
+use crate::streams::to_json_line;
 
 /// Show the differences between two versions of contracts.
 #[derive(Debug, clap::Args)]

@@ -7,10 +7,10 @@ use counterproof_contracts::graph::{Graph, GraphError, GraphQuery, MAX_HTML_NODE
 use counterproof_report::contracts::{GraphPageError, PageError, write_graph};
 use serde_json::json;
 
-use crate::report_output::WAIT_OR_CHOOSE;
-use crate::streams::Streams;
 use super::project::Project;
 use super::run_reporter::Failure;
+use crate::report_output::WAIT_OR_CHOOSE;
+use crate::streams::Streams;
 
 /// Print the dependencies of contracts as a graph.
 #[derive(Debug, clap::Args)]

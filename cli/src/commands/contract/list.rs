@@ -1,17 +1,17 @@
 //! `counterproof contract list` and `status`: the latest versions of contracts, and how many are in which state.
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::{one_line, Exit};
+use counterproof_artifact::{Exit, one_line};
 use counterproof_contracts::State;
 use counterproof_contracts::control_room::{ControlRoom, ControlRoomOptions, WorkProcess};
 use counterproof_contracts::execution::host_name;
 use counterproof_report::contracts::write_control_room;
 use serde_json::json;
 
-use crate::streams::to_json_line;
-use crate::streams::Streams;
-use super::project::{now, Project};
+use super::project::{Project, now};
 use super::run_reporter::Failure;
+use crate::streams::Streams;
+use crate::streams::to_json_line;
 
 /// The longest summary in a list, in characters.
 const SUMMARY_CHARS: usize = 160;

@@ -9,8 +9,8 @@ use jiff::{Timestamp, Unit};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::streams::Streams;
 use super::run_reporter::Failure;
+use crate::streams::Streams;
 
 /// What all subcommands know.
 #[derive(Debug)]

@@ -11,20 +11,20 @@ use counterproof_contracts::execution::{OutputSource, RollbackMode, RunSettings}
 use counterproof_contracts::git::Protected;
 use counterproof_contracts::process::Cancellation;
 use counterproof_contracts::resources::{LOCKS_FOLDER, LOCKS_VARIABLE};
-use counterproof_contracts::run_many::{preview, run_many, select, ContractEnd, Selected, Selection, SelectionError};
+use counterproof_contracts::run_many::{ContractEnd, Selected, Selection, SelectionError, preview, run_many, select};
 use counterproof_contracts::{Actor, ContractId, State, Store};
 use counterproof_export::contracts::CASES_FILE;
 use counterproof_redaction::{Redactor, SHORTEST};
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
+use super::project::{Project, agent_name, existing_folder, now};
+use super::run_folder::RunFolder;
+use super::run_reporter;
+use super::run_reporter::Failure;
+use super::run_reporter::RunReporter;
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::value_parsers::{duration, new_run_id};
-use super::run_reporter::Failure;
-use super::project::{agent_name, existing_folder, now, Project};
-use super::run_folder::RunFolder;
-use super::run_reporter::RunReporter;
-use super::run_reporter;
 
 /// Execute contracts: obtain the output, verify it, and undo failed work.
 ///

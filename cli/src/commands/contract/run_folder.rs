@@ -11,8 +11,8 @@ use counterproof_export::Destination;
 use counterproof_export::contracts::{CASES_FILE, CaseRun, CaseRunError, write_cases};
 use counterproof_redaction::Redactor;
 
-use super::run_reporter::Failure;
 use super::project::now;
+use super::run_reporter::Failure;
 use crate::streams::WRITER;
 
 /// A run folder under construction.

@@ -6,19 +6,19 @@ use std::io::IsTerminal as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use counterproof_artifact::{harmless, with_causes, Exit};
+use counterproof_artifact::{Exit, harmless, with_causes};
 use counterproof_contracts::StoreError;
 use counterproof_contracts::execution::{ExecutionError, RollbackOutcome, Verdict};
 use counterproof_contracts::run_many::{ContractEnd, RunStep, Selected};
 use counterproof_evaluator::text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
+use super::project::Project;
+use super::run_folder::WrittenRun;
 use crate::command_error::CommandError;
 use crate::resume_command;
 use crate::streams::{OutputError, Streams};
-use super::project::Project;
-use super::run_folder::WrittenRun;
 
 /// Interval at which the elapsed time is redrawn.
 const TICK: Duration = Duration::from_millis(200);

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use counterproof_artifact::Exit;
 use counterproof_contracts::store::Record;
 use counterproof_contracts::{ContractId, ContractKey, State, StateChange};
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
-use crate::streams::to_json;
-use crate::streams::Streams;
 use super::project::{self, Project};
 use super::run_reporter::Failure;
+use crate::streams::Streams;
+use crate::streams::to_json;
 
 /// Show a contract: its state, what it waits for, and the document.
 #[derive(Debug, clap::Args)]

@@ -7,9 +7,9 @@ use counterproof_contracts::git::Protected;
 use counterproof_contracts::store::NewTransition;
 use counterproof_contracts::{Actor, ContractKey, Details, State};
 
-use crate::streams::Streams;
-use super::project::{self, agent_name, edit, existing_folder, now, Project};
+use super::project::{self, Project, agent_name, edit, existing_folder, now};
 use super::run_reporter::Failure;
+use crate::streams::Streams;
 
 /// Change the state of a contract.
 ///

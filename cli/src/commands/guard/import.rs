@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
 use counterproof_guard::identity::process_variable;
-use counterproof_guard::importer::{import, Client, ImportError, ImportOptions, ImportReport, Mode, Platform, ServerChange, ServerStatus, ShimCommand};
+use counterproof_guard::importer::{
+    Client, ImportError, ImportOptions, ImportReport, Mode, Platform, ServerChange, ServerStatus, ShimCommand, import,
+};
 use counterproof_ledger::location::LedgerLocation;
 use serde_json::json;
 
+use super::shim::ShimSettings;
 use crate::command_error::CommandError;
 use crate::streams::to_json;
 use crate::streams::{OutputError, Streams};
-use super::shim::ShimSettings;
 
 /// The variable that names another program than this one.
 const SHIM_PATH: &str = "SUBLUMINAL_SHIM_PATH";
@@ -192,7 +194,8 @@ impl ClientConfig {
 
     /// Returns the words that name the client and the configuration in another command.
     pub(super) fn words(&self) -> String {
-        let config = self.config.as_ref().map(|path| format!(" --config {}", crate::resume_command::quoted(path.as_str())));
+        let config =
+            self.config.as_ref().map(|path| format!(" --config {}", crate::resume_command::quoted(path.as_str())));
         format!("{}{}", self.client, config.unwrap_or_default())
     }
 }

@@ -2,7 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_guard::agent_run::POLICY;
-use counterproof_guard::identity::{process_variable, RunIdentity};
+use counterproof_guard::identity::{RunIdentity, process_variable};
 use counterproof_guard::policy::{InvalidPolicy, LoadPolicyError, Policy, PolicyFile};
 use counterproof_validation::{Code, Finding};
 use serde_json::Value;

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use counterproof_artifact::Exit;
-use counterproof_guard::http::{serve, PeerRules, ProxyOptions, UpstreamUrl};
-use counterproof_guard::identity::{process_variable, RunIdentity};
+use counterproof_guard::http::{PeerRules, ProxyOptions, UpstreamUrl, serve};
+use counterproof_guard::identity::{RunIdentity, process_variable};
 use counterproof_guard::secrets;
 use counterproof_guard::session::{Session, SessionOptions};
 use counterproof_ledger::event::Transport;
@@ -15,12 +15,12 @@ use serde_json::Map;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-use crate::command_error::CommandError;
-use crate::signals::on_ending_signal;
-use crate::streams::Streams;
 use super::event_recording::EventsArgs;
 use super::policy_args::PolicyArgs;
 use super::warnings::Warnings;
+use crate::command_error::CommandError;
+use crate::signals::on_ending_signal;
+use crate::streams::Streams;
 
 /// Guard an MCP server over HTTP: decide about its tool calls, record them, and forward its messages.
 ///

@@ -4,10 +4,10 @@ use counterproof_artifact::Exit;
 use counterproof_guard::importer::{ImportError, Mode, RestoreOptions, RestoreOutcome, RestoreReport, restore};
 use serde_json::json;
 
-use super::import::{print_servers, ClientConfig};
+use super::import::{ClientConfig, print_servers};
 use crate::command_error::CommandError;
-use crate::streams::to_json;
 use crate::streams::Streams;
+use crate::streams::to_json;
 
 /// Remove the guard from the MCP servers that a client has configured.
 ///

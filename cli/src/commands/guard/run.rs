@@ -6,21 +6,25 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use clap::builder::PossibleValuesParser;
-use counterproof_artifact::{with_causes, CaseId, Exit};
-use counterproof_guard::agent_run::{agent_ended, agent_started, run_agent, AgentEnd, AgentRun, AgentRunError, POLICY, RunSettings, TERMINATION};
-use counterproof_guard::identity::{process_variable, workload_with_label, CLIENTS, RUN_ID, RunIdentity, WORKING_ENVIRONMENTS, WORKLOAD};
+use counterproof_artifact::{CaseId, Exit, with_causes};
+use counterproof_guard::agent_run::{
+    AgentEnd, AgentRun, AgentRunError, POLICY, RunSettings, TERMINATION, agent_ended, agent_started, run_agent,
+};
+use counterproof_guard::identity::{
+    CLIENTS, RUN_ID, RunIdentity, WORKING_ENVIRONMENTS, WORKLOAD, process_variable, workload_with_label,
+};
 use counterproof_guard::policy::Policy;
 use counterproof_ledger::event::EventBody;
 use counterproof_export::ledger::CASE_LABEL;
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_safe_run::Signals;
 
-use crate::command_error::CommandError;
-use crate::streams::Streams;
-use crate::value_parsers::new_case_id;
 use super::event_recording::{EventRecording, RunLedger};
 use super::policy_args;
 use super::shim::ShimSettings;
+use crate::command_error::CommandError;
+use crate::streams::Streams;
+use crate::value_parsers::new_case_id;
 
 /// Largest grace time in seconds.
 const MAX_GRACE: u64 = 24 * 60 * 60;
@@ -179,12 +183,7 @@ struct AgentRecording(EventRecording);
 
 impl AgentRecording {
     /// Records the start of the agent. A failure is a warning, because the agent runs all the same.
-    fn start(
-        command: &[OsString],
-        settings: &RunSettings,
-        ledger: &RunLedger,
-        streams: &mut Streams,
-    ) -> Option<Self> {
+    fn start(command: &[OsString], settings: &RunSettings, ledger: &RunLedger, streams: &mut Streams) -> Option<Self> {
         let recording = EventRecording::start(Some(ledger.location().clone()), None, &identity(settings));
         let recording = recording
             .inspect_err(|error| streams.warn(format_args!("the agent is not recorded: {}", error.message())))
@@ -226,12 +225,7 @@ fn policy(settings: &RunSettings) -> Policy {
 ///
 /// An id in the variable joins the run, because an outer program states it for several agents. This is logged, except below another
 /// `guard run`. A ledger that cannot be read is a warning.
-fn reject_known(
-    args: &Args,
-    run_id: &str,
-    ledger: &RunLedger,
-    streams: &mut Streams,
-) -> Result<(), CommandError> {
+fn reject_known(args: &Args, run_id: &str, ledger: &RunLedger, streams: &mut Streams) -> Result<(), CommandError> {
     let is_new = args.run.is_none() && process_variable(RUN_ID).is_none();
     let is_nested = args.run.is_none() && process_variable(TERMINATION).is_some();
     if is_new || is_nested {

@@ -3,15 +3,15 @@
 use std::io::{self, IsTerminal as _, Read as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{one_line, Exit};
+use counterproof_artifact::{Exit, one_line};
 use counterproof_guard::identity::process_variable;
 use counterproof_guard::secrets::{SecretRef, SecretStore, SecretStoreError, SecretValue};
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::command_error::CommandError;
-use crate::streams::to_json;
 use crate::streams::Streams;
+use crate::streams::to_json;
 
 pub(super) use run_secrets as run;
 
@@ -70,12 +70,7 @@ pub(crate) struct AddArgs {
 }
 
 /// Runs the command.
-fn add(
-    args: &AddArgs,
-    store: &SecretStore,
-    is_json: bool,
-    streams: &mut Streams,
-) -> Result<Exit, CommandError> {
+fn add(args: &AddArgs, store: &SecretStore, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let (value, source) = match &args.from_env {
         Some(variable) => (from_variable(variable)?, format!("env:{variable}")),
         None => (from_stdin(&args.name)?, "stdin".to_owned()),
@@ -136,12 +131,7 @@ const CHARS: usize = 60;
 pub(crate) struct ListArgs {}
 
 /// Runs the command.
-fn list(
-    _args: &ListArgs,
-    store: &SecretStore,
-    is_json: bool,
-    streams: &mut Streams,
-) -> Result<Exit, CommandError> {
+fn list(_args: &ListArgs, store: &SecretStore, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let secrets = store.list().map_err(store_error)?;
     if is_json {
         streams.print_document(&to_json(&json!({"store": store.path(), "secrets": secrets})))?;
@@ -167,12 +157,7 @@ pub(crate) struct RemoveArgs {
 }
 
 /// Runs the command.
-fn remove(
-    args: &RemoveArgs,
-    store: &SecretStore,
-    is_json: bool,
-    streams: &mut Streams,
-) -> Result<Exit, CommandError> {
+fn remove(args: &RemoveArgs, store: &SecretStore, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     if !store.remove(&args.name).map_err(store_error)? {
         let message = format!("no secret is named `{}` in {}", args.name, store.path());
         return Err(CommandError::usage(message).hint("`counterproof guard secrets list` lists the names"));

@@ -6,9 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::opened::{Place, failed};
+use super::opened::{Since, age};
 use super::runs::running;
 use super::runs::{short_time, table};
-use super::opened::{age, Since};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 

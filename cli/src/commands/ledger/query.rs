@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::opened::{Place, failed};
+use super::opened::{Since, since};
 use super::runs::{cell, short_time, table};
-use super::opened::{since, Since};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 

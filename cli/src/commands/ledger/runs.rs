@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use counterproof_artifact::{one_line, Exit};
-use counterproof_ledger::query::{open_sources, runs, RunFilter, RunRecord, RunState};
+use counterproof_artifact::{Exit, one_line};
+use counterproof_ledger::query::{RunFilter, RunRecord, RunState, open_sources, runs};
 use counterproof_ledger::store::EventStore;
 use jiff::Timestamp;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
+use super::opened::{Place, Since, failed, since};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
-use super::opened::{failed, since, Place, Since};
 
 /// The status of a run with a running process.
 const RUNNING: &str = "RUNNING";

@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use counterproof_artifact::{harmless, Exit};
-use counterproof_ledger::query::{events_after, last_events, EventFilter, StoredEvent};
+use counterproof_artifact::{Exit, harmless};
+use counterproof_ledger::query::{EventFilter, StoredEvent, events_after, last_events};
 use serde_json::Value;
 
+use super::opened::{Place, failed};
+use super::runs::short_time;
 use crate::command_error::CommandError;
-use crate::streams::safe_json;
 use crate::signals::on_signal;
 use crate::streams::Streams;
+use crate::streams::safe_json;
 use crate::value_parsers::duration;
-use super::opened::{failed, Place};
-use super::runs::short_time;
 
 /// Events that are read at once.
 const PAGE: u32 = 1000;

@@ -7,15 +7,17 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, RunId, Side};
 use counterproof_evaluator::{Rules, Thresholds};
-use counterproof_runner::{BaseUrl, ByteLimits, Concurrency, PhaseTimeouts, Rate, ResolveRule, RetryBudget, RetryPolicy, Secret, Settings};
+use counterproof_runner::{
+    BaseUrl, ByteLimits, Concurrency, PhaseTimeouts, Rate, ResolveRule, RetryBudget, RetryPolicy, Secret, Settings,
+};
 
 use crate::agent_args::AgentArgs;
 use crate::command_error::CommandError;
 use crate::config::Config;
+use crate::environment;
 use crate::reporter::ReporterKind;
 use crate::run_plan::{PlanArgs, RunPlan};
 use crate::value_parsers::{at_least_one, bytes, duration};
-use crate::environment;
 
 /// Run cases against an agent and record the answers.
 ///

@@ -1,11 +1,15 @@
 //! Resolves the arguments, makes the planned runs in one session, and logs the next steps.
 
 use camino::Utf8Path;
-use counterproof_artifact::{escape_invisible, CaseId, Exit, RunId};
+use counterproof_artifact::{CaseId, Exit, RunId, escape_invisible};
 use counterproof_cases::{CaseSpec, Suite};
 use counterproof_evaluator::text;
 use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Summary, Urgency};
 
+use super::args::{Action, Args, RunOptions};
+use super::confirm::Confirmation;
+use super::outcome::run_error;
+use super::outcome::{check_reached, log_next_steps, log_outcome};
 use crate::command_error::CommandError;
 use crate::reporter::{FailureSummary, RunReporter};
 use crate::resume_command::TypedOptions;
@@ -13,10 +17,6 @@ use crate::run_plan::RunPlan;
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::{cases_file, open_files};
-use super::args::{Action, Args, RunOptions};
-use super::confirm::Confirmation;
-use super::outcome::{check_reached, log_next_steps, log_outcome};
-use super::outcome::run_error;
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> Result<Exit, CommandError> {

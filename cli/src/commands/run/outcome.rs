@@ -8,10 +8,10 @@ use counterproof_store::{CreateError, LockError, ReopenError, RunReader};
 use serde_json::Value;
 
 use crate::command_error::CommandError;
-use crate::command_error::{connect_error, recorded_failure, CERTIFICATE_HINT, PROXY_HINT};
+use crate::command_error::{CERTIFICATE_HINT, PROXY_HINT, connect_error, recorded_failure};
 use crate::reporter::{FailureSummary, ReporterKind};
-use crate::run_plan::RunPlan;
 use crate::resume_command;
+use crate::run_plan::RunPlan;
 use crate::streams::Streams;
 
 /// Logs the outcome of a run.
@@ -117,7 +117,10 @@ pub(super) fn log_next_steps(shared: &Settings, plan: &RunPlan, streams: &mut St
     let side = shared.out.join(shared.side.as_str());
     for (number, run) in plan.runs.iter().enumerate() {
         let prefix = if number == 0 { "next: " } else { "      " };
-        streams.log(format_args!("{prefix}counterproof validate {}", resume_command::path(&side.join(run.run_id.as_str()))));
+        streams.log(format_args!(
+            "{prefix}counterproof validate {}",
+            resume_command::path(&side.join(run.run_id.as_str()))
+        ));
     }
     let other = shared.side.other();
     if let Some(run_shard) = plan.runs.first().and_then(|run| run.shard.as_ref()) {

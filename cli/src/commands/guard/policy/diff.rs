@@ -7,10 +7,10 @@ use counterproof_artifact::{Exit, harmless};
 use counterproof_guard::policy::{FieldChange, PolicyDiff, RuleChange, diff};
 use serde_json::json;
 
-use crate::commands::guard::policy_args;
 use crate::command_error::CommandError;
-use crate::streams::{to_json, to_json_line};
+use crate::commands::guard::policy_args;
 use crate::streams::Streams;
+use crate::streams::{to_json, to_json_line};
 
 /// Show the differences between two policies by meaning: the mode and the defaults first, then rule by rule.
 ///

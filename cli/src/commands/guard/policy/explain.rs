@@ -6,19 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{harmless, one_line, Exit};
+use counterproof_artifact::{Exit, harmless, one_line};
 use counterproof_guard::identity::RunIdentity;
 use counterproof_guard::mcp::read_sample;
-use counterproof_guard::policy::{CallFacts, Decision, Engine, Matching, Policy, RequestFacts, RuleStep, SampleCall, Treatment, UnmetSelector};
+use counterproof_guard::policy::{
+    CallFacts, Decision, Engine, Matching, Policy, RequestFacts, RuleStep, SampleCall, Treatment, UnmetSelector,
+};
 use counterproof_ledger::event::{Mode, PolicyRef, Transport, Workload};
 use counterproof_store::read_file;
 use serde::Deserialize;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 use crate::command_error::CommandError;
-use crate::streams::to_json;
-use crate::streams::Streams;
 use crate::commands::guard::policy_args;
+use crate::streams::Streams;
+use crate::streams::to_json;
 
 /// Show what each rule of a policy does with a call, in order, and which one decides.
 ///

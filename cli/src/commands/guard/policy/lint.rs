@@ -7,11 +7,11 @@ use counterproof_guard::policy::lint;
 use counterproof_validation::Finding;
 use serde_json::{Value, json};
 
-use crate::commands::guard::policy_args;
 use crate::command_error::CommandError;
+use crate::commands::guard::policy_args;
 use crate::findings::render_finding;
-use crate::streams::to_json;
 use crate::streams::Streams;
+use crate::streams::to_json;
 
 /// Check policies: errors, and rules that do not do what they seem to do.
 ///

@@ -6,17 +6,19 @@ use std::sync::Arc;
 
 use annotate_snippets::Level;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{harmless, one_line, without_inline_commands, Exit};
+use counterproof_artifact::{Exit, harmless, one_line, without_inline_commands};
 use counterproof_guard::mcp::read_sample;
-use counterproof_guard::policy::{dry_run, test, DryRun, DryRunDifference, ObservedCalls, Policy, RequestFacts, SampleCall, TestReport};
+use counterproof_guard::policy::{
+    DryRun, DryRunDifference, ObservedCalls, Policy, RequestFacts, SampleCall, TestReport, dry_run, test,
+};
 use counterproof_ledger::event::{Action, ObservedDecision};
 use counterproof_store::read_file;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 use crate::command_error::CommandError;
 use crate::commands::guard::policy_args;
 use crate::findings::render_finding;
-use crate::streams::{to_json, Streams};
+use crate::streams::{Streams, to_json};
 
 /// Check the decisions of a policy against expected ones, or against those that were recorded.
 ///
@@ -159,7 +161,10 @@ fn recorded_text(found: &DryRun, path: &Utf8Path) -> String {
     }
     if found.calls_without_arguments > 0 {
         let calls = count(found.calls_without_arguments);
-        let _ = writeln!(recorded_text, "note: the arguments of {calls} are not recorded; conditions on them are undecided");
+        let _ = writeln!(
+            recorded_text,
+            "note: the arguments of {calls} are not recorded; conditions on them are undecided"
+        );
     }
     if found.calls_compared < found.calls {
         let calls = count(found.calls - found.calls_compared);
@@ -174,8 +179,12 @@ fn recorded_text(found: &DryRun, path: &Utf8Path) -> String {
             if calls == 1 { "1 call was".to_owned() } else { format!("{calls} calls were") }
         );
     }
-    let _ =
-        writeln!(recorded_text, "{} of {} would be decided differently", found.differences.len(), count(found.calls_compared));
+    let _ = writeln!(
+        recorded_text,
+        "{} of {} would be decided differently",
+        found.differences.len(),
+        count(found.calls_compared)
+    );
     recorded_text
 }
 
