@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::builder::PossibleValuesParser;
-use counterproof_artifact::{with_causes, Exit};
-use counterproof_guard::agent_run::{request_termination, LEDGER, POLICY, TERMINATION};
+use counterproof_artifact::{Exit, with_causes};
+use counterproof_guard::agent_run::{LEDGER, POLICY, TERMINATION, request_termination};
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
 use counterproof_guard::identity::{CLIENTS, RunIdentity, process_variable};
 use counterproof_guard::secrets::{
     self, BindingsError, Keychain, MASK, ResolvedSecrets, SecretSources, SecretStore, SecretValue, load_bindings,
 };
 use counterproof_guard::session::{OpenCallsEnd, Session, SessionOptions};
-use counterproof_guard::stdio::{run_replay, run_shim, ReplayOptions, ShimError, ShimOptions};
+use counterproof_guard::stdio::{ReplayOptions, ShimError, ShimOptions, run_replay, run_shim};
 use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus, Termination, Transport};
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_redaction::Redactor;
@@ -22,12 +22,12 @@ use counterproof_safe_run::Signals;
 use counterproof_store::line_log::LogError;
 use serde_json::{Map, Value};
 
-use crate::command_error::CommandError;
-use crate::streams::Streams;
-use crate::value_parsers::LedgerParser;
 use super::event_recording::EventsArgs;
 use super::policy_args::{self, PolicyArgs};
 use super::warnings::{WarningSender, Warnings};
+use crate::command_error::CommandError;
+use crate::streams::Streams;
+use crate::value_parsers::LedgerParser;
 
 /// A server that is not started has no open calls.
 const NOT_STARTED: OpenCallsEnd =
