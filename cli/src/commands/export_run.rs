@@ -17,8 +17,8 @@ use serde_json::json;
 use super::ledger::{Place, failed};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
-use crate::value_parsers::{LedgerParser, new_case_id, new_run_id};
 use crate::streams::WRITER;
+use crate::value_parsers::{LedgerParser, new_case_id, new_run_id};
 
 /// Number of the latest runs among which one with calls or an agent is searched.
 const SEARCHED: u32 = 100;
@@ -271,7 +271,7 @@ fn print(
         });
         let cases: Vec<_> = cases.collect();
         let document = json!({"folder": exported.folder, "cases_file": cases_file, "cases": cases});
-        streams.print_document(&crate::json_text::to_json(&document))?;
+        streams.print_document(&crate::streams::to_json(&document))?;
         return Ok(Exit::Done);
     }
     for case in &exported.cases {

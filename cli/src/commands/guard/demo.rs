@@ -5,14 +5,14 @@ use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{CaseId, Exit, RunId, Side};
-use counterproof_demo::{run_agent, serve_tools, GUARD_CASES, GUARD_PLANTED, GUARD_POLICY, ServerEnd, Variant};
+use counterproof_demo::{GUARD_CASES, GUARD_PLANTED, GUARD_POLICY, ServerEnd, Variant, run_agent, serve_tools};
 use counterproof_export::Destination;
 use counterproof_export::ledger::{CASE_LABEL, SelectedRun, case_id, export_runs};
 use counterproof_guard::agent_run::RunSettings;
 use counterproof_guard::identity::workload_with_label;
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
 use counterproof_ledger::query::find_run;
-use counterproof_ledger::spool::{replay, SpoolFolder};
+use counterproof_ledger::spool::{SpoolFolder, replay};
 use counterproof_ledger::store::EventStore;
 use counterproof_store::write::{self, Durability};
 use uuid::Uuid;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use camino::Utf8Path;
 use clap::builder::PossibleValuesParser;
 use counterproof_artifact::{CaseId, Exit, with_causes};
+use counterproof_export::ledger::CASE_LABEL;
 use counterproof_guard::agent_run::{
     AgentEnd, AgentRun, AgentRunError, POLICY, RunSettings, TERMINATION, agent_ended, agent_started, run_agent,
 };
@@ -15,7 +16,6 @@ use counterproof_guard::identity::{
 };
 use counterproof_guard::policy::Policy;
 use counterproof_ledger::event::EventBody;
-use counterproof_export::ledger::CASE_LABEL;
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_safe_run::Signals;
 

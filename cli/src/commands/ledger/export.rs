@@ -12,8 +12,8 @@ use jiff::Timestamp;
 
 use super::opened::{Place, Since, failed, since};
 use crate::command_error::CommandError;
-use crate::streams::safe_json;
 use crate::streams::Streams;
+use crate::streams::safe_json;
 
 /// Write the events as they were recorded, in the order of their arrival.
 ///
