@@ -1,6 +1,6 @@
-//! The speed of the store of contracts: appends against raw synced appends, and `get` in a large store.
+//! The speed of the store of contracts: appends against raw synced appends, and reads of large stores.
 //!
-//! `contracts [FOLDER] [LINES]`: a scratch folder on the disk to measure, and the number of lines of the large store.
+//! `contracts [FOLDER] [CONTRACTS]`: a scratch folder on the disk to measure, and the size of the large store.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints its figures and may panic")]
 
@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_bench::{arguments, machine, peak_memory, target_folder};
+use counterproof_contracts::control_room::{ControlRoom, ControlRoomOptions};
+use counterproof_contracts::graph::{Graph, GraphQuery};
 use counterproof_contracts::{Contract, ContractKey, Store};
 use counterproof_store::line_log::LockOptions;
 use jiff::Timestamp;
@@ -18,19 +20,18 @@ use serde_json::json;
 /// Appends of each kind, in turns.
 const APPENDS: usize = 400;
 
-/// Reads of single contracts, each through a store that is opened for it.
-const READS: usize = 1_000;
+/// Reads of each kind. Their median counts.
+const READS: usize = 9;
 
 fn main() {
     println!("machine: {}", machine());
     let mut arguments = arguments().into_iter();
     let folder = arguments.next().map_or_else(target_folder, Utf8PathBuf::from);
-    let lines = arguments.next().map_or(1_000_000, |lines| lines.parse().unwrap());
+    let contracts = arguments.next().map_or(100_000, |contracts| contracts.parse().unwrap());
     let scratch = tempfile::Builder::new().prefix("bench-contracts-").tempdir_in(&folder).unwrap();
     let scratch = Utf8Path::from_path(scratch.path()).unwrap();
-    for lines in [10_000_usize.min(lines), lines] {
-        reads(scratch, lines);
-    }
+    reads(scratch, 10_000);
+    reads(scratch, contracts);
     // Last: its large change is not a part of the memory of the reads.
     appends(scratch);
 }
@@ -48,7 +49,7 @@ fn contract(number: usize) -> Contract {
 
 /// Appends contracts to a store and the same bytes to a plain file, in turns. Both sync each append.
 fn appends(scratch: &Utf8Path) {
-    let store = Store::open(scratch.join("appends.jsonl")).unwrap();
+    let store = Store::new(scratch.join("appends.jsonl"));
     let path = scratch.join("raw.jsonl");
     #[expect(clippy::disallowed_methods, reason = "the floor is a plain file")]
     let mut raw = OpenOptions::new().create(true).append(true).open(&path).unwrap();
@@ -81,38 +82,47 @@ fn appends(scratch: &Utf8Path) {
     println!("  10,000 contracts in one change: {:.2} s, {:.0}/s", batch.as_secs_f64(), 1e4 / batch.as_secs_f64());
 }
 
-/// Opens a store of this many lines and reads single contracts.
-fn reads(scratch: &Utf8Path, lines: usize) {
-    let path = scratch.join(format!("store-{lines}.jsonl"));
+/// Writes a store with this many contracts, each of which was executed, and reads it as the commands do.
+fn reads(scratch: &Utf8Path, contracts: usize) {
+    let path = scratch.join(format!("{contracts}.jsonl"));
     {
         #[expect(clippy::disallowed_methods, reason = "a store through the API would sync a million times")]
         let mut file = BufWriter::new(OpenOptions::new().create(true).append(true).open(&path).unwrap());
-        for number in 0..lines {
-            serde_json::to_writer(&mut file, &contract(number)).unwrap();
+        for number in 0..contracts {
+            let contract = contract(number);
+            serde_json::to_writer(&mut file, &contract).unwrap();
             file.write_all(b"\n").unwrap();
+            let states = ["pending", "ready", "claimed", "executing", "verifying", "completed"];
+            for change in states.windows(2) {
+                let line = json!({
+                    "record": "transition", "id": contract.id, "version": 1, "from": change[0], "to": change[1],
+                    "at": "2026-01-31T12:00:00Z", "actor": "agent:bench", "reason": "the step of the execution ended",
+                    "owner": "bench", "details": {"process": {"pid": 4711, "host": "bench"}, "workdir": "/work/dir"},
+                });
+                writeln!(file, "{line}").unwrap();
+            }
         }
         file.flush().unwrap();
     }
-    let bytes = path.metadata().unwrap().len();
-    let started = Instant::now();
-    assert_eq!(Store::open(path.clone()).unwrap().refresh().unwrap(), 0);
-    let built = started.elapsed();
-    let mut times = Vec::new();
-    let mut number = 1_usize;
-    for _ in 0..READS {
-        number = (number * 1_103_515_245 + 12_345) % lines;
-        let key: ContractKey = format!("bench/contract-{number:07}").parse().unwrap();
-        let started = Instant::now();
-        let found = Store::open(path.clone()).unwrap().contract(&key).unwrap();
-        times.push(started.elapsed());
-        assert_eq!(found.id, key.id);
+    println!("{contracts} contracts, {} lines, {} MB", contracts * 6, path.metadata().unwrap().len() >> 20);
+    // Each command is a new process, which reads the file anew.
+    let key: ContractKey = format!("bench/contract-{:07}", contracts / 2).parse().unwrap();
+    let options = ControlRoomOptions::new(Timestamp::UNIX_EPOCH, &|_| None);
+    type Read<'r> = (&'static str, &'r dyn Fn(&Store));
+    let reads: [Read<'_>; 4] = [
+        ("list", &|store| assert_eq!(store.statuses().unwrap().len(), contracts)),
+        ("history of one", &|store| assert_eq!(store.history(&key.id).unwrap().versions.len(), 1)),
+        ("status", &|store| assert_eq!(ControlRoom::read(store, &options).unwrap().contracts, contracts as u64)),
+        ("graph", &|store| drop(Graph::read(store, &GraphQuery { around: &[], max_nodes: contracts }).unwrap())),
+    ];
+    for (name, read) in reads {
+        let times = (0..READS).map(|_| {
+            let started = Instant::now();
+            read(&Store::new(path.clone()));
+            started.elapsed()
+        });
+        println!("  {name:<16} {:>8.1} ms", ms(median(times.collect())));
     }
-    times.sort_unstable();
-    let index = Utf8PathBuf::from(format!("{path}.index")).metadata().unwrap().len();
-    println!("store of {lines} lines, {} MB; its index {} MB", bytes >> 20, index >> 20);
-    println!("  index built in {:.2} s, {:.0} lines/s", built.as_secs_f64(), lines as f64 / built.as_secs_f64());
-    let (half, worst) = (ms(times[READS / 2]), ms(times[READS * 99 / 100]));
-    println!("  open and get, {READS} times: median {half:.3} ms, p99 {worst:.3} ms (aim 5)");
     println!("  peak memory of the process so far: {:.0} MiB", peak_memory().unwrap_or(f64::NAN));
 }
 

@@ -28,7 +28,6 @@ pub mod documents;
 pub mod execution;
 pub mod git;
 pub mod graph;
-mod index;
 mod lifecycle;
 pub mod process;
 mod record;

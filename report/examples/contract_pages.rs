@@ -48,7 +48,7 @@ fn main() {
     for (name, build) in [("demo", demo as fn(&Store)), ("hostile", hostile), ("large", large)] {
         create_folder(&folder.join(name)).unwrap();
         let path = folder.join(name).join("contracts.jsonl");
-        let store = Store::open(path).unwrap();
+        let store = Store::new(path);
         build(&store);
         write_pages(&folder.join(name), &store);
         println!("{}", folder.join(name));

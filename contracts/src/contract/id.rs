@@ -56,6 +56,11 @@ impl ContractId {
         &self.0
     }
 
+    /// Returns the first segment, which is the project unless the contract names another.
+    pub fn project(&self) -> &str {
+        self.0.split('/').next().unwrap_or_default()
+    }
+
     /// Returns a name for files of the contract: `~` replaces `/`, and no other contract has the same one.
     pub fn file_stem(&self) -> String {
         self.0.replace('/', "~")
@@ -93,6 +98,13 @@ impl FromStr for ContractId {
         let id = Self(text.to_owned());
         id.case_id().map_err(IdError::FileName)?;
         Ok(id)
+    }
+}
+
+// Maps with ids as keys find the id of a line without a copy of it.
+impl std::borrow::Borrow<str> for ContractId {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

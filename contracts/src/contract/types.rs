@@ -162,8 +162,7 @@ impl Contract {
 
     /// Returns the project, or the first segment of the id.
     pub fn project(&self) -> &str {
-        let first = || self.id.as_str().split('/').next().unwrap_or_default();
-        self.metadata.as_ref().map_or_else(first, |metadata| &metadata.project)
+        self.metadata.as_ref().map_or_else(|| self.id.project(), |metadata| &metadata.project)
     }
 
     /// Returns the summary for people, or the id.

@@ -23,8 +23,7 @@ impl Protected {
         self.rules.extend(absolute(path).map(Rule::File));
     }
 
-    /// Protects a store, and what the program writes next to it: the index, the evidence, torn lines, and copies before a
-    /// compaction.
+    /// Protects a store, and what the program writes next to it: the evidence, torn lines, and copies before a compaction.
     pub fn store(&mut self, path: &Utf8Path) {
         self.rules.extend(absolute(path).map(Rule::Store));
     }
@@ -76,6 +75,7 @@ pub(super) fn is_protected(path: &str, rules: &[Rule]) -> bool {
 
 /// True for what may follow the path of a store: nothing, or the end of the name of a file that belongs to it.
 fn is_end_of_store(rest: &str) -> bool {
+    // `.index`: an older version of the program may still be in use, or have left its index.
     let is_sibling = || [".index", ".torn-", ".before-"].iter().any(|end| rest.starts_with(end)) && !rest.contains('/');
     rest.is_empty() || rest.starts_with(".files/") || is_sibling()
 }

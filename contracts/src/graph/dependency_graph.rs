@@ -1,6 +1,5 @@
 //! The graph as a value: contracts in a topological order, and their dependencies.
 
-use std::convert::Infallible;
 use std::num::NonZeroU32;
 
 use serde::ser::SerializeStruct as _;
@@ -165,11 +164,10 @@ fn depths(count: usize, edges: &[Edge]) -> Option<Vec<usize>> {
 /// Returns the ids of a cycle. The contracts are sorted by id.
 fn cycle(contracts: &[GraphContract]) -> Vec<ContractId> {
     let ids: Vec<&ContractId> = contracts.iter().map(|it| &it.id).collect();
-    let found: Result<_, Infallible> = find_cycle(&ids, |id| {
+    let cycle = find_cycle(&ids, |id| {
         let contract = contracts.binary_search_by(|it| it.id.cmp(id));
-        Ok(contract.map_or_else(|_| Vec::new(), |index| contracts[index].dependencies.clone()))
+        contract.map_or_else(|_| Vec::new(), |index| contracts[index].dependencies.clone())
     });
-    let Ok(cycle) = found;
     cycle.unwrap_or_default()
 }
 

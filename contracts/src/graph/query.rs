@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::dependency_graph::{Contents, GraphContract};
 use super::{Graph, GraphError};
-use crate::contract::{Contract, ContractId, ContractKey};
+use crate::contract::{ContractId, ContractKey};
 use crate::store::{Status, Store, StoreError};
 
 /// The limit of graphs as text, in contracts.
@@ -42,26 +42,20 @@ impl Graph {
 }
 
 fn all(store: &Store, limit: usize) -> Result<Vec<GraphContract>, GraphError> {
-    // Counted first: the contracts of a store over the limit are not read at all.
-    let found: u64 = store.counts()?.values().sum();
-    if found > limit as u64 {
-        return Err(GraphError::TooLarge { found, limit });
+    let statuses = store.statuses()?;
+    if statuses.len() > limit {
+        return Err(GraphError::TooLarge { found: statuses.len() as u64, limit });
     }
-    let mut contracts = Vec::new();
-    store.for_each_latest(None, |status, contract| {
-        contracts.push(graph_contract(status, contract));
-        Ok(())
-    })?;
-    Ok(contracts)
+    Ok(statuses.into_iter().map(graph_contract).collect())
 }
 
-fn graph_contract(status: &Status, contract: &Contract) -> GraphContract {
+fn graph_contract(status: Status) -> GraphContract {
     GraphContract {
-        id: contract.id.clone(),
-        version: contract.version,
+        id: status.id,
+        version: status.version,
         state: status.state,
-        summary: contract.summary().chars().take(MAX_SUMMARY).collect(),
-        dependencies: contract.dependencies().to_vec(),
+        summary: status.summary.chars().take(MAX_SUMMARY).collect(),
+        dependencies: status.dependencies,
         is_selected: false,
     }
 }
@@ -104,7 +98,6 @@ impl Part<'_> {
             return Err(GraphError::TooLarge { found: self.limit as u64 + 1, limit: self.limit });
         }
         let not_found = || StoreError::NotFound(ContractKey { id: id.clone(), version: None });
-        let status = self.store.status(id)?.ok_or_else(not_found)?;
-        Ok(graph_contract(&status, &self.store.latest(&status)?))
+        Ok(graph_contract(self.store.status(id)?.ok_or_else(not_found)?))
     }
 }

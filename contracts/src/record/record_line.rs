@@ -28,10 +28,6 @@ pub enum RecordError {
     UnknownKind(String),
 }
 
-/// The kinds of records, as the field `record` names them. A contract has no such field.
-const TRANSITION: &str = "transition";
-const NOTE: &str = "note";
-
 /// The field that distinguishes the kinds.
 #[derive(Deserialize)]
 struct Tag {
@@ -48,13 +44,17 @@ struct Tagged<'a, T> {
 }
 
 impl Record {
+    /// The kinds of records, as the field `record` names them. A contract has no such field.
+    pub(crate) const TRANSITION: &str = "transition";
+    pub(crate) const NOTE: &str = "note";
+
     /// Parses a line. The line has no newline.
     pub fn parse(line: &[u8]) -> Result<Self, RecordError> {
         let tag: Tag = serde_json::from_slice(line)?;
         Ok(match tag.record.as_deref() {
             None => Record::Contract(serde_json::from_slice(line)?),
-            Some(TRANSITION) => Record::Transition(serde_json::from_slice(line)?),
-            Some(NOTE) => Record::Note(serde_json::from_slice(line)?),
+            Some(Self::TRANSITION) => Record::Transition(serde_json::from_slice(line)?),
+            Some(Self::NOTE) => Record::Note(serde_json::from_slice(line)?),
             Some(other) => return Err(RecordError::UnknownKind(other.to_owned())),
         })
     }
@@ -63,8 +63,8 @@ impl Record {
     pub fn write_to(&self, lines: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         match self {
             Record::Contract(contract) => serde_json::to_writer(&mut *lines, contract)?,
-            Record::Transition(body) => serde_json::to_writer(&mut *lines, &Tagged { record: TRANSITION, body })?,
-            Record::Note(body) => serde_json::to_writer(&mut *lines, &Tagged { record: NOTE, body })?,
+            Record::Transition(body) => serde_json::to_writer(&mut *lines, &Tagged { record: Self::TRANSITION, body })?,
+            Record::Note(body) => serde_json::to_writer(&mut *lines, &Tagged { record: Self::NOTE, body })?,
         }
         lines.push(b'\n');
         Ok(())

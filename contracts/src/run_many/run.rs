@@ -67,8 +67,8 @@ pub fn run_many(
     let queue = Queue::new(selected.iter().map(|it| (it.contract.id.clone(), it.after.iter().cloned().collect())));
     let shared = Shared { state: Mutex::new((queue, &mut ends)), changed: Condvar::new(), selected, observer };
     let workers = jobs.get().min(selected.len().max(1));
-    // A connection to the index belongs to one thread.
-    let stores: Vec<Store> = (0..workers).map(|_| Store::open(store.path())).collect::<Result<_, _>>()?;
+    // The states that a store has read belong to one thread. Each worker reads the file once.
+    let stores: Vec<Store> = (0..workers).map(|_| Store::new(store.path())).collect();
     thread::scope(|scope| {
         for store in stores {
             let shared = &shared;

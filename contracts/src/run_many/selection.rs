@@ -73,7 +73,7 @@ fn ids(store: &Store, selection: &Selection) -> Result<Vec<ContractId>, StoreErr
         Selection::All { owner } => owner,
     };
     let mut candidates = Vec::new();
-    store.for_each(None, |status| {
+    for status in store.statuses()? {
         let is_own = status.owner.as_ref() == Some(owner) && !status.awaits_approval;
         match status.state {
             State::Pending | State::Ready => candidates.push((status.id.clone(), true)),
@@ -81,8 +81,7 @@ fn ids(store: &Store, selection: &Selection) -> Result<Vec<ContractId>, StoreErr
             state if state.is_active() => candidates.extend(is_own.then(|| (status.id.clone(), true))),
             _ => {}
         }
-        Ok(())
-    })?;
+    }
     let mut ids = Vec::new();
     for (id, is_certain) in candidates {
         // A failed contract is executed again only if its execution was interrupted; otherwise a person decides.

@@ -6,10 +6,10 @@ use crate::contract::ContractId;
 
 /// Finds a cycle that can be reached from `start`: its ids in order, with the first one again at the end. `dependencies` returns
 /// the direct dependencies of a contract.
-pub(crate) fn find_cycle<E>(
+pub(crate) fn find_cycle(
     start: &[&ContractId],
-    mut dependencies: impl FnMut(&ContractId) -> Result<Vec<ContractId>, E>,
-) -> Result<Option<Vec<ContractId>>, E> {
+    mut dependencies: impl FnMut(&ContractId) -> Vec<ContractId>,
+) -> Option<Vec<ContractId>> {
     let mut finished: HashSet<ContractId> = HashSet::new();
     for &root in start {
         // A depth-first walk without recursion, because a chain of dependencies may be long. The path is on the stack.
@@ -21,11 +21,11 @@ pub(crate) fn find_cycle<E>(
                 if let Some(&from) = on_path.get(&id) {
                     let mut cycle: Vec<ContractId> = stack[from..].iter().map(|(id, _)| id.clone()).collect();
                     cycle.push(id);
-                    return Ok(Some(cycle));
+                    return Some(cycle);
                 }
                 if !finished.contains(&id) {
                     on_path.insert(id.clone(), stack.len());
-                    let below = dependencies(&id)?.into_iter();
+                    let below = dependencies(&id).into_iter();
                     stack.push((id, below));
                 }
             }
@@ -39,13 +39,11 @@ pub(crate) fn find_cycle<E>(
             }
         }
     }
-    Ok(None)
+    None
 }
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -56,11 +54,10 @@ mod tests {
 
     fn cycle_in(edges: &[Vec<usize>]) -> Option<Vec<ContractId>> {
         let ids: Vec<ContractId> = (0..edges.len()).map(id).collect();
-        let found: Result<_, Infallible> = find_cycle(&ids.iter().collect::<Vec<_>>(), |of| {
+        find_cycle(&ids.iter().collect::<Vec<_>>(), |of| {
             let index: usize = of.as_str()[1..].parse().unwrap();
-            Ok(edges[index].iter().map(|&to| id(to)).collect())
-        });
-        found.unwrap()
+            edges[index].iter().map(|&to| id(to)).collect()
+        })
     }
 
     #[test]

@@ -7,9 +7,9 @@ use counterproof_store::line_log::{LineWriter, LockOptions, Repair};
 use jiff::Timestamp;
 
 use super::cycle::find_cycle;
+use super::states::States;
 use super::{Note, NoteKind, Record, Status, Store, StoreError};
 use crate::contract::{Contract, ContractId, ContractKey};
-use crate::index::Appended;
 use crate::lifecycle::{Actor, Details, State, StateChange, Transition};
 
 /// The reason of the transition that the program makes when the last dependency is completed.
@@ -86,10 +86,10 @@ impl Then {
 }
 
 impl Store {
-    /// Locks the store for changes, repairs a torn last line, and brings the index up to date.
+    /// Locks the store for changes, and repairs a torn last line. A damaged store is not changed.
     pub fn edit(&self, options: &LockOptions) -> Result<Editor<'_>, StoreError> {
         let writer = self.log.lock(options, |line| Record::parse(line).is_ok())?;
-        self.index.catch_up()?;
+        drop(self.states()?);
         Ok(Editor { store: self, writer })
     }
 }
@@ -102,29 +102,31 @@ impl Editor<'_> {
 
     /// Adds versions of contracts, all of them or none. A contract without open dependencies becomes ready.
     pub fn add(&mut self, contracts: &[Contract], at: Timestamp) -> Result<Vec<Added>, StoreError> {
-        self.store.index.catch_up()?;
+        let states = self.store.states()?;
         let mut batch: HashMap<ContractId, &Contract> = HashMap::new();
         let mut new = Vec::new();
         let mut added = Vec::new();
         for contract in contracts {
-            let is_new = self.check_version(contract, batch.get(&contract.id).copied())?;
+            let is_new = check_version(&states, contract, batch.get(&contract.id).copied())?;
             if is_new {
                 batch.insert(contract.id.clone(), contract);
                 new.push(contract);
             }
             added.push(Added { id: contract.id.clone(), version: contract.version, state: State::Pending, is_new });
         }
-        self.check_dependencies(&new, &batch)?;
+        check_dependencies(&states, &new, &batch)?;
         let mut records: Vec<Record> =
             new.iter().map(|&contract| Record::Contract(Box::new(contract.clone()))).collect();
         let mut seen = HashSet::new();
         for contract in contracts.iter().filter(|contract| seen.insert(&contract.id)) {
-            records.extend(self.readiness(&contract.id, &batch, at)?);
+            records.extend(readiness(&states, &contract.id, &batch, at));
         }
-        self.commit(records)?;
+        drop(states);
+        self.commit(&records)?;
+        let states = self.store.states()?;
         for item in &mut added {
-            let status = self.store.status(&item.id)?;
-            item.state = status.filter(|it| it.version == item.version).map_or(State::Pending, |it| it.state);
+            let status = states.get(&item.id).filter(|it| it.version == item.version);
+            item.state = status.map_or(State::Pending, |it| it.state);
         }
         Ok(added)
     }
@@ -142,12 +144,12 @@ impl Editor<'_> {
         at: Timestamp,
     ) -> Result<Transition, StoreError> {
         let NewTransition { key, to, actor, reason, owner, details } = request;
-        let status = self.status(&key)?;
+        let states = self.store.states()?;
+        let status = latest_status(&states, &key)?.clone();
         let mut records = Vec::new();
         let mut from = status.state;
         if matches!(to, State::Ready | State::Claimed) {
-            let dependencies = self.store.index.dependencies(&status)?;
-            let open = self.open_dependency(&dependencies, &HashMap::new())?;
+            let open = open_dependency(&states, &status.dependencies, &HashMap::new());
             let is_possible = StateChange::targets(from).any(|target| target == to) || from == State::Pending;
             if let Some((dependency, state)) = open
                 && is_possible
@@ -162,7 +164,8 @@ impl Editor<'_> {
             if from == State::Pending && matches!(actor, Actor::Human(_)) {
                 // The program does at the request of a person what it could not do then.
                 let transition = ready(&status.id, status.version, at);
-                self.commit(vec![line(transition.clone())])?;
+                drop(states);
+                self.commit(&[line(transition.clone())])?;
                 return Ok(transition);
             }
         }
@@ -177,153 +180,131 @@ impl Editor<'_> {
             Transition { id: key.id, version: status.version, from, to, at, actor, reason, owner, details };
         records.push(line(transition.clone()));
         if to == State::Completed {
-            records.extend(self.freed_by(&transition.id, at)?);
+            records.extend(freed_by(&states, &transition.id, at));
         }
+        drop(states);
         if let Some(then) = then {
             records.push(then.into_record(&transition)?);
         }
-        self.commit(records)?;
+        self.commit(&records)?;
         Ok(transition)
     }
 
     /// Adds a note to the latest version of a contract.
     pub fn note(&mut self, note: Note) -> Result<(), StoreError> {
-        self.status(&ContractKey { id: note.id.clone(), version: Some(note.version) })?;
-        self.commit(vec![Record::Note(note)])
+        let key = ContractKey { id: note.id.clone(), version: Some(note.version) };
+        latest_status(&*self.store.states()?, &key)?;
+        self.commit(&[Record::Note(note)])
     }
 
-    /// Returns the status of the latest version. Fails for older ones.
-    fn status(&self, key: &ContractKey) -> Result<Status, StoreError> {
-        self.store.index.catch_up()?;
-        let status = self.store.index.status(&key.id)?.ok_or_else(|| StoreError::NotFound(key.clone()))?;
-        match key.version {
-            Some(version) if version > status.version => Err(StoreError::NotFound(key.clone())),
-            Some(version) if version < status.version => {
-                Err(StoreError::Superseded { id: key.id.clone(), version, latest: status.version })
-            }
-            _ => Ok(status),
-        }
-    }
-
-    /// Checks that a version follows the latest one. Returns false if it is in the store with the same content.
-    fn check_version(&self, contract: &Contract, in_batch: Option<&Contract>) -> Result<bool, StoreError> {
-        let status = self.store.index.status(&contract.id)?;
-        let latest = in_batch.map(|it| it.version).or_else(|| status.as_ref().map(|it| it.version));
-        let expected = latest.map_or(1, |latest| u64::from(latest.get()) + 1);
-        if u64::from(contract.version.get()) == expected {
-            return match status {
-                Some(status) if status.state.is_active() && in_batch.is_none() => {
-                    Err(StoreError::InUse { id: contract.id.clone(), state: status.state })
-                }
-                _ => Ok(true),
-            };
-        }
-        let key = ContractKey { id: contract.id.clone(), version: Some(contract.version) };
-        let stored = match in_batch.filter(|it| it.version == contract.version) {
-            Some(same) => Some(same.clone()),
-            None if status.is_some() => self.store.version(&key).ok().map(|version| version.contract),
-            None => None,
-        };
-        if stored.is_some_and(|stored| stored == *contract) {
-            return Ok(false);
-        }
-        Err(StoreError::VersionConflict { id: contract.id.clone(), found: contract.version, expected })
-    }
-
-    fn check_dependencies(&self, new: &[&Contract], batch: &HashMap<ContractId, &Contract>) -> Result<(), StoreError> {
-        for contract in new {
-            for dependency in contract.dependencies() {
-                if !batch.contains_key(dependency) && self.store.index.status(dependency)?.is_none() {
-                    let (id, dependency) = (contract.id.clone(), dependency.clone());
-                    return Err(StoreError::DependencyNotFound { id, dependency });
-                }
-            }
-        }
-        let roots: Vec<&ContractId> = new.iter().map(|contract| &contract.id).collect();
-        let cycle = find_cycle(&roots, |id| match batch.get(id) {
-            Some(contract) => Ok(contract.dependencies().to_vec()),
-            None => match self.store.index.status(id)? {
-                Some(status) => self.store.index.dependencies(&status),
-                None => Ok(Vec::new()),
-            },
-        })?;
-        cycle.map_or(Ok(()), |cycle| Err(StoreError::CircularDependency(cycle)))
-    }
-
-    /// Returns the transition that makes the latest version of a contract ready, if nothing else is missing. A stored contract can
-    /// be in this position too: a crash can tear the lines of one change apart.
-    fn readiness(
-        &self,
-        id: &ContractId,
-        batch: &HashMap<ContractId, &Contract>,
-        at: Timestamp,
-    ) -> Result<Option<Record>, StoreError> {
-        let (version, dependencies) = match (batch.get(id), self.store.index.status(id)?) {
-            (Some(contract), _) => (contract.version, contract.dependencies().to_vec()),
-            (None, Some(status)) if status.state == State::Pending => {
-                (status.version, self.store.index.dependencies(&status)?)
-            }
-            (None, _) => return Ok(None),
-        };
-        let is_ready = self.open_dependency(&dependencies, batch)?.is_none();
-        Ok(is_ready.then(|| line(ready(id, version, at))))
-    }
-
-    /// Returns the first dependency that is not completed, with its state. A contract of the batch is not completed.
-    fn open_dependency(
-        &self,
-        dependencies: &[ContractId],
-        batch: &HashMap<ContractId, &Contract>,
-    ) -> Result<Option<(ContractId, State)>, StoreError> {
-        for dependency in dependencies {
-            let state = if batch.contains_key(dependency) {
-                State::Pending
-            } else {
-                self.store.index.status(dependency)?.map_or(State::Pending, |status| status.state)
-            };
-            if state != State::Completed {
-                return Ok(Some((dependency.clone(), state)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the transitions of the contracts whose last open dependency is completed by this change.
-    fn freed_by(&self, id: &ContractId, at: Timestamp) -> Result<Vec<Record>, StoreError> {
-        let mut records = Vec::new();
-        for dependent in self.store.index.dependents(id)? {
-            if dependent.state != State::Pending {
-                continue;
-            }
-            let mut others = self.store.index.dependencies(&dependent)?;
-            others.retain(|other| other != id);
-            if self.open_dependency(&others, &HashMap::new())?.is_none() {
-                records.push(line(ready(&dependent.id, dependent.version, at)));
-            }
-        }
-        Ok(records)
-    }
-
-    /// Appends records as lines, durably, and adds them to the index.
-    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+    /// Appends records as lines, durably.
+    fn commit(&mut self, records: &[Record]) -> Result<(), StoreError> {
         let mut lines = Vec::new();
-        let mut placed = Vec::with_capacity(records.len());
         for record in records {
-            placed.push((record, self.writer.length() + lines.len() as u64));
-            if let Some((record, _)) = placed.last() {
-                record.write_to(&mut lines)?;
-            }
+            record.write_to(&mut lines)?;
         }
-        if lines.is_empty() {
-            return Ok(());
+        if !lines.is_empty() {
+            self.writer.append(&lines)?;
         }
-        self.writer.append(&lines)?;
-        let appended = Appended { records: &placed, end: self.writer.length() };
-        // The lines are durable, so the change has succeeded. An index that could not be updated is brought up to date by the
-        // next change or reader.
-        let _ = self.store.index.extend(self.writer.file(), &appended);
         Ok(())
     }
+}
+
+/// Returns the status of the latest version. Fails for older ones.
+fn latest_status<'s>(states: &'s States, key: &ContractKey) -> Result<&'s Status, StoreError> {
+    let status = states.get(&key.id).ok_or_else(|| StoreError::NotFound(key.clone()))?;
+    match key.version {
+        Some(version) if version > status.version => Err(StoreError::NotFound(key.clone())),
+        Some(version) if version < status.version => {
+            Err(StoreError::Superseded { id: key.id.clone(), version, latest: status.version })
+        }
+        _ => Ok(status),
+    }
+}
+
+/// Checks that a version follows the latest one. Returns false if it is in the store with the same content.
+fn check_version(states: &States, contract: &Contract, in_batch: Option<&Contract>) -> Result<bool, StoreError> {
+    let status = states.get(&contract.id);
+    let latest = in_batch.map(|it| it.version).or_else(|| status.map(|it| it.version));
+    let expected = latest.map_or(1, |latest| u64::from(latest.get()) + 1);
+    if u64::from(contract.version.get()) == expected {
+        return match status {
+            Some(status) if status.state.is_active() && in_batch.is_none() => {
+                Err(StoreError::InUse { id: contract.id.clone(), state: status.state })
+            }
+            _ => Ok(true),
+        };
+    }
+    let is_stored = match in_batch.filter(|it| it.version == contract.version) {
+        Some(same) => same == contract,
+        None => {
+            let history = states.history(&contract.id)?.unwrap_or_default();
+            history.version(contract.version.get()).is_some_and(|stored| stored.contract == *contract)
+        }
+    };
+    if is_stored {
+        return Ok(false);
+    }
+    Err(StoreError::VersionConflict { id: contract.id.clone(), found: contract.version, expected })
+}
+
+fn check_dependencies(
+    states: &States,
+    new: &[&Contract],
+    batch: &HashMap<ContractId, &Contract>,
+) -> Result<(), StoreError> {
+    for contract in new {
+        let is_missing = |id: &&ContractId| !batch.contains_key(*id) && states.get(id).is_none();
+        if let Some(dependency) = contract.dependencies().iter().find(is_missing) {
+            let (id, dependency) = (contract.id.clone(), dependency.clone());
+            return Err(StoreError::DependencyNotFound { id, dependency });
+        }
+    }
+    let roots: Vec<&ContractId> = new.iter().map(|contract| &contract.id).collect();
+    let cycle = find_cycle(&roots, |id| match batch.get(id) {
+        Some(contract) => contract.dependencies().to_vec(),
+        None => states.get(id).map(|status| status.dependencies.clone()).unwrap_or_default(),
+    });
+    cycle.map_or(Ok(()), |cycle| Err(StoreError::CircularDependency(cycle)))
+}
+
+/// Returns the transition that makes the latest version of a contract ready, if nothing else is missing.
+fn readiness(
+    states: &States,
+    id: &ContractId,
+    batch: &HashMap<ContractId, &Contract>,
+    at: Timestamp,
+) -> Option<Record> {
+    let (version, dependencies) = match (batch.get(id), states.get(id)) {
+        (Some(contract), _) => (contract.version, contract.dependencies()),
+        // A stored contract can be pending with nothing missing: a crash can tear the lines of one change apart.
+        (None, Some(status)) if status.state == State::Pending => (status.version, status.dependencies.as_slice()),
+        (None, _) => return None,
+    };
+    let is_ready = open_dependency(states, dependencies, batch).is_none();
+    is_ready.then(|| line(ready(id, version, at)))
+}
+
+/// Returns the first dependency that is not completed, with its state.
+fn open_dependency(
+    states: &States,
+    dependencies: &[ContractId],
+    batch: &HashMap<ContractId, &Contract>,
+) -> Option<(ContractId, State)> {
+    // A new version begins as pending, whatever the state of the one before.
+    let in_batch = |id| batch.contains_key(id).then_some(State::Pending);
+    let stored = |id| states.get(id).map_or(State::Pending, |status| status.state);
+    let mut all = dependencies.iter().map(|id| (id, in_batch(id).unwrap_or_else(|| stored(id))));
+    all.find(|(_, state)| *state != State::Completed).map(|(id, state)| (id.clone(), state))
+}
+
+/// Returns the transitions of the contracts whose last open dependency is completed by this change.
+fn freed_by(states: &States, id: &ContractId, at: Timestamp) -> Vec<Record> {
+    let is_free = |dependent: &&Status| {
+        let others: Vec<ContractId> = dependent.dependencies.iter().filter(|other| *other != id).cloned().collect();
+        dependent.state == State::Pending && open_dependency(states, &others, &HashMap::new()).is_none()
+    };
+    states.dependents(id).filter(is_free).map(|it| line(ready(&it.id, it.version, at))).collect()
 }
 
 /// Returns the transition that makes a contract ready.

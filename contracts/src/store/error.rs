@@ -2,10 +2,11 @@
 
 use std::num::NonZeroU32;
 
+use camino::Utf8PathBuf;
 use counterproof_store::line_log::LogError;
 
+use super::RecordError;
 use crate::contract::{ContractId, ContractKey};
-use crate::index::IndexError;
 use crate::lifecycle::{State, TransitionError};
 
 /// A store that cannot be read or written, or a refused change.
@@ -49,15 +50,50 @@ pub enum StoreError {
     /// The contract is an older version, whose state cannot change.
     #[error("`{id}` version {version} is superseded by version {latest}")]
     Superseded { id: ContractId, version: NonZeroU32, latest: NonZeroU32 },
-    /// The lines cannot be read, or contradict each other.
-    #[error(transparent)]
-    Index(#[from] IndexError),
+    /// A line that is not a valid record.
+    #[error("{path}:{line}: {reason}")]
+    Line {
+        path: Utf8PathBuf,
+        /// Counted from 1.
+        line: u64,
+        reason: RecordError,
+    },
+    /// A record that contradicts the lines before it.
+    #[error("{path}:{line}: {reason}")]
+    Contradiction {
+        path: Utf8PathBuf,
+        /// Counted from 1.
+        line: u64,
+        reason: Contradiction,
+    },
+    /// Another program replaced the file while it was read.
+    #[error("another program changed `{0}` while it was read")]
+    Changed(Utf8PathBuf),
     /// The file cannot be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
     /// A record cannot be written as JSON.
     #[error("failed to write a record as JSON")]
     Serialize(#[from] serde_json::Error),
+}
+
+/// How a record contradicts the lines before it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Contradiction {
+    /// A transition or a note of a contract that does not exist.
+    #[error("no contract `{0}` before this line")]
+    NoContract(ContractId),
+    /// A version that is not higher than the latest one.
+    #[error("`{id}` version {version} does not follow version {latest}")]
+    Version { id: ContractId, version: NonZeroU32, latest: NonZeroU32 },
+    /// A transition of a version that is not the latest one.
+    #[error("`{id}`: a transition of version {version}, but the latest is {latest}")]
+    OtherVersion { id: ContractId, version: NonZeroU32, latest: NonZeroU32 },
+    #[error("`{id}`: a transition from {from}, but the state is {state}")]
+    OtherState { id: ContractId, from: State, state: State },
+    /// A transition that is not in the table.
+    #[error("`{id}`: invalid transition from {from} to {to}")]
+    InvalidTransition { id: ContractId, from: State, to: State },
 }
 
 impl StoreError {
@@ -75,20 +111,24 @@ impl StoreError {
             StoreError::VersionConflict { .. } => "version_conflict",
             StoreError::InUse { .. } => "in_use",
             StoreError::Superseded { .. } => "superseded",
-            StoreError::Index(
-                IndexError::Line { .. } | IndexError::Contradiction { .. } | IndexError::Log(LogError::TooLong { .. }),
-            )
-            | StoreError::Log(LogError::TooLong { .. }) => "store_corrupt",
-            StoreError::Log(LogError::Locked { .. }) | StoreError::Index(IndexError::Log(LogError::Locked { .. })) => {
-                "locked"
+            StoreError::Line { .. } | StoreError::Contradiction { .. } | StoreError::Log(LogError::TooLong { .. }) => {
+                "store_corrupt"
             }
-            StoreError::Log(_) | StoreError::Index(_) | StoreError::Serialize(_) => "storage_error",
+            StoreError::Log(LogError::Locked { .. }) => "locked",
+            StoreError::Log(_) | StoreError::Changed(_) | StoreError::Serialize(_) => "storage_error",
         }
     }
 
     /// True if a file could not be read or written, in contrast to a refused request.
     pub const fn is_io(&self) -> bool {
-        matches!(self, StoreError::Log(_) | StoreError::Index(_) | StoreError::Serialize(_))
+        matches!(
+            self,
+            StoreError::Log(_)
+                | StoreError::Line { .. }
+                | StoreError::Contradiction { .. }
+                | StoreError::Changed(_)
+                | StoreError::Serialize(_)
+        )
     }
 
     /// Returns what to do, where the message does not say it.
@@ -98,13 +138,10 @@ impl StoreError {
             StoreError::CircularDependency(_) => "remove one of these dependencies",
             StoreError::VersionConflict { .. } => "a stored version never changes: change the version and add it again",
             StoreError::InUse { .. } => "wait until the execution ends, or cancel it",
-            StoreError::Index(
-                IndexError::Line { .. } | IndexError::Contradiction { .. } | IndexError::Log(LogError::TooLong { .. }),
-            )
-            | StoreError::Log(LogError::TooLong { .. }) => {
-                "restore the line from a backup, or remove it; the index is rebuilt automatically"
+            StoreError::Line { .. } | StoreError::Contradiction { .. } | StoreError::Log(LogError::TooLong { .. }) => {
+                "restore the line from a backup, or remove it"
             }
-            StoreError::Index(IndexError::Changed { .. }) => "try again",
+            StoreError::Changed(_) => "try again",
             StoreError::Log(LogError::NoLocks { .. }) => {
                 "keep the store on a local file system, and name it with `--store FILE`"
             }

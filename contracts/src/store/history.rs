@@ -1,5 +1,7 @@
 //! Everything that is stored about one contract.
 
+use std::num::NonZeroU32;
+
 use super::{Note, Record};
 use crate::contract::Contract;
 use crate::lifecycle::{State, Transition};
@@ -35,6 +37,15 @@ impl History {
 
     pub fn latest(&self) -> Option<&VersionHistory> {
         self.versions.last()
+    }
+
+    /// Returns a version, or the latest one.
+    pub(super) fn into_version(mut self, version: Option<NonZeroU32>) -> Option<VersionHistory> {
+        let index = match version {
+            None => self.versions.len().checked_sub(1),
+            Some(version) => self.versions.iter().position(|it| it.contract.version == version),
+        };
+        index.map(|index| self.versions.swap_remove(index))
     }
 
     /// Returns a version by its number.

@@ -1,8 +1,7 @@
-//! The store: contracts and their transitions in one append-only JSON Lines file, with an index that can always be rebuilt.
+//! The store: contracts and their transitions in one append-only JSON Lines file.
 //!
 //! Each version of a contract is one line with the fields of the contract. Every other line has a field `record`, which
-//! names its kind: a transition or a note. The file alone is the truth. The index next to it maps ids to lines; it is
-//! updated from the lines that it does not cover yet, and rebuilt if it does not match the file.
+//! names its kind: a transition or a note. A command reads the whole file once for the states, and single lines in full.
 
 mod compact;
 mod cycle;
@@ -10,6 +9,9 @@ mod editor;
 mod error;
 mod history;
 mod reading;
+mod states;
+
+use std::cell::RefCell;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::line_log::LineLog;
@@ -17,28 +19,26 @@ use counterproof_store::line_log::LineLog;
 pub(crate) use cycle::find_cycle;
 pub(crate) use error::path as path_of_ids;
 
-pub use crate::index::{Contradiction, IndexError, Status};
 pub use crate::record::{Note, NoteKind, Record, RecordError};
 pub use compact::{Compacted, CompactionPlan};
 pub use editor::{Added, Editor, NewTransition, Then};
-pub use error::StoreError;
+pub use error::{Contradiction, StoreError};
 pub use history::{History, VersionHistory};
+pub use states::Status;
 
-use crate::index::Index;
+use states::States;
 
 /// The contracts of a project.
 #[derive(Debug)]
 pub struct Store {
     log: LineLog,
-    index: Index,
+    states: RefCell<States>,
 }
 
 impl Store {
-    /// Opens the store whose lines are in this file. The file and its folder need not exist yet.
-    pub fn open(path: impl Into<Utf8PathBuf>) -> Result<Self, StoreError> {
-        let log = LineLog::new(path);
-        let index = Index::open(&log)?;
-        Ok(Self { log, index })
+    /// Names the store whose lines are in this file. The file and its folder need not exist yet.
+    pub fn new(path: impl Into<Utf8PathBuf>) -> Self {
+        Self { log: LineLog::new(path), states: RefCell::default() }
     }
 
     /// Returns the path of the file.

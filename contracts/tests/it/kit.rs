@@ -28,7 +28,7 @@ impl Sandbox {
     }
 
     pub(crate) fn store(&self) -> Store {
-        Store::open(self.path()).unwrap()
+        Store::new(self.path())
     }
 
     pub(crate) fn text(&self) -> String {

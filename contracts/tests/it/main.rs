@@ -9,4 +9,4 @@ mod graph;
 mod kit;
 mod processes;
 mod store;
-mod store_index;
+mod store_file;

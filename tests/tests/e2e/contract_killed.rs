@@ -75,7 +75,7 @@ fn wait_for_line(path: &Utf8Path, wanted: usize, run: &mut Child) -> bool {
 }
 
 fn state(path: &Utf8Path) -> State {
-    let store = Store::open(path).unwrap();
+    let store = Store::new(path);
     let key: ContractKey = "a".parse().unwrap();
     store.version(&key).unwrap().state()
 }

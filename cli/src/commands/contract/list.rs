@@ -32,35 +32,32 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
     let store = project.open(streams)?;
     let mut listed = 0_u64;
-    let mut printed = Ok(());
     if project.is_json {
         streams.print_document("{\"contracts\": [\n")?;
     }
-    // Printed one by one: a store may have millions of contracts.
-    store.for_each_latest(args.state, |status, contract| {
-        if args.project.as_ref().is_some_and(|project| project != contract.project()) || printed.is_err() {
-            return Ok(());
+    for status in store.statuses()? {
+        let is_other_state = args.state.is_some_and(|state| state != status.state);
+        if is_other_state || args.project.as_ref().is_some_and(|project| *project != status.project) {
+            continue;
         }
         listed += 1;
-        printed = if project.is_json {
+        if project.is_json {
             let row = json!({
                 "id": status.id, "version": status.version, "state": status.state, "since": status.since,
-                "owner": status.owner, "awaits_approval": status.awaits_approval, "project": contract.project(),
-                "summary": contract.summary(),
+                "owner": status.owner, "awaits_approval": status.awaits_approval, "project": status.project,
+                "summary": status.summary,
             });
-            streams.print_document(&format!("{}{}", if listed > 1 { ",\n" } else { "" }, to_json_line(&row)))
+            streams.print_document(&format!("{}{}", if listed > 1 { ",\n" } else { "" }, to_json_line(&row)))?;
         } else {
             let owner = status.owner.as_deref().map_or_else(String::new, |owner| format!("  [{owner}]"));
             let waits = if status.awaits_approval { "  (needs approval)" } else { "" };
             let (state, id, version) = (status.state.as_str(), &status.id, status.version);
             streams.print_line(format_args!(
                 "{state:<12} {id}@{version}{owner}{waits}  {}",
-                one_line(contract.summary(), SUMMARY_CHARS)
-            ))
-        };
-        Ok(())
-    })?;
-    printed?;
+                one_line(&status.summary, SUMMARY_CHARS)
+            ))?;
+        }
+    }
     if project.is_json {
         streams.print_document("\n]}\n")?;
     } else if listed == 0 {

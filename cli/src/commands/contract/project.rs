@@ -22,11 +22,11 @@ pub(super) struct Project {
 impl Project {
     /// Opens the store for reading. Warns about a torn last line.
     pub(super) fn open(&self, streams: &mut Streams) -> Result<Store, Failure> {
-        let store = Store::open(&self.store)?;
+        let store = Store::new(&self.store);
         if !self.store.exists() {
             streams.warn(format_args!("the store `{}` does not exist yet", self.store));
         }
-        let torn = store.refresh()?;
+        let torn = store.torn_bytes()?;
         if torn > 0 {
             streams.warn(format_args!(
                 "`{}` ends with {torn} bytes of an unfinished line; the next change moves them to a file of their own",
@@ -41,7 +41,7 @@ impl Project {
         if let Some(folder) = self.store.parent().filter(|folder| !folder.as_str().is_empty()) {
             write::create_folder(folder).map_err(Failure::io)?;
         }
-        Ok(Store::open(&self.store)?)
+        Ok(Store::new(&self.store))
     }
 
     /// Prints a result: as JSON, or as text.

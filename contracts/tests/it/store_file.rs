@@ -1,4 +1,4 @@
-//! The index of a store never disagrees with the lines, whatever happens to either file.
+//! The states never disagree with the lines, whatever happens to the file.
 
 use std::fs;
 
@@ -10,90 +10,20 @@ use proptest::prelude::*;
 
 use crate::kit::{Sandbox, add, agent, change, complete, contract, human, id, state};
 
-/// The size of a page of SQLite.
-const PAGE: usize = 4096;
-
-fn index(sandbox: &Sandbox) -> Utf8PathBuf {
-    format!("{}.index", sandbox.path()).into()
-}
-
 fn ids(store: &Store) -> Vec<String> {
-    let mut ids = Vec::new();
-    store
-        .for_each(None, |status| {
-            ids.push(format!("{}@{} {}", status.id, status.version, status.state));
-            Ok(())
-        })
-        .unwrap();
-    ids
+    let statuses = store.statuses().unwrap();
+    statuses.iter().map(|it| format!("{}@{} {}", it.id, it.version, it.state)).collect()
 }
 
 #[test]
-fn a_missing_damaged_or_foreign_index_is_rebuilt() {
+fn an_index_file_of_an_older_version_is_ignored() {
     let sandbox = Sandbox::new();
+    let index: Utf8PathBuf = format!("{}.index", sandbox.path()).into();
+    write(&index, b"SQLite format 3\0", Durability::Cached).unwrap();
     add(&sandbox.store(), &[contract("a", &[]), contract("b", &["a"])]).unwrap();
     complete(&sandbox.store(), "a");
-    let expected = ["a@1 completed", "b@1 ready"];
-    assert_eq!(ids(&sandbox.store()), expected);
-    let good = fs::read(index(&sandbox)).unwrap();
-    let damaged = {
-        let mut damaged = good.clone();
-        damaged[..100].fill(0);
-        damaged
-    };
-    for bytes in [b"".to_vec(), b"no database at all, but long enough to be read as one".to_vec(), damaged] {
-        for suffix in ["-wal", "-shm"] {
-            let _ = fs::remove_file(format!("{}{suffix}", index(&sandbox)));
-        }
-        write(&index(&sandbox), &bytes, Durability::Cached).unwrap();
-        assert_eq!(ids(&sandbox.store()), expected);
-    }
-    fs::remove_file(index(&sandbox)).unwrap();
-    assert_eq!(ids(&sandbox.store()), expected);
-}
-
-#[test]
-fn an_index_with_a_damaged_page_is_rebuilt_by_every_read_and_write() {
-    let sandbox = Sandbox::new();
-    let number = |it: usize| format!("project/with/a/long/name/{it:04}");
-    let first = number(0);
-    let needed = [first.as_str()];
-    let chain: Vec<_> =
-        (0..400).map(|it| contract(&number(it), if it == 0 { &[] } else { needed.as_slice() })).collect();
-    add(&sandbox.store(), &chain).unwrap();
-    let expected = ids(&sandbox.store());
-    let (good, lines) = (fs::read(index(&sandbox)).unwrap(), sandbox.text());
-    let pages = good.len() / PAGE;
-    assert!(pages > 12, "{pages}");
-    let (middle, last) = (id(&number(200)), id(&number(399)));
-    let reads: [&dyn Fn(&Store); 6] = [
-        &|store| assert_eq!(ids(store), expected),
-        &|store| assert_eq!(store.status(&middle).unwrap().unwrap().state, State::Pending),
-        &|store| assert_eq!(store.history(&last).unwrap().versions.len(), 1),
-        &|store| assert_eq!(store.dependents(&id(&first)).unwrap().len(), 399),
-        &|store| assert_eq!(store.counts().unwrap().into_values().sum::<u64>(), 400),
-        &|store| add(store, &[contract("new", &[&first])]).map(drop).unwrap(),
-    ];
-    for page in (0..pages).step_by((pages / 8).max(1)) {
-        for (number, read) in reads.iter().enumerate() {
-            // Closed first, so that the whole index is in its file.
-            write(&sandbox.path(), lines.as_bytes(), Durability::Cached).unwrap();
-            drop(sandbox.store().counts().unwrap());
-            let mut damaged = fs::read(index(&sandbox)).unwrap();
-            let start = page.min(damaged.len() / PAGE - 1) * PAGE;
-            // The first page keeps its header, so that the file can be opened.
-            damaged[start + if page == 0 { 100 } else { 0 }..start + PAGE].fill(0xa5);
-            write(&index(&sandbox), &damaged, Durability::Cached).unwrap();
-            let store = sandbox.store();
-            read(&store);
-            assert!(
-                ids(&store).iter().filter(|it| !it.starts_with("new@")).eq(&expected),
-                "page {page}, read {number}"
-            );
-            complete(&store, &first);
-            assert_eq!(state(&sandbox.store(), last.as_str()), State::Ready, "page {page}, read {number}");
-        }
-    }
+    assert_eq!(ids(&sandbox.store()), ["a@1 completed", "b@1 ready"]);
+    assert_eq!(fs::read(&index).unwrap(), b"SQLite format 3\0");
 }
 
 #[test]
@@ -163,7 +93,7 @@ fn a_file_that_is_cut_at_any_byte_keeps_every_whole_line() {
         let store = sandbox.store();
         let whole = text[..cut].matches('\n').count();
         let torn = cut - text[..cut].rfind('\n').map_or(0, |it| it + 1);
-        assert_eq!(store.refresh().unwrap(), torn as u64);
+        assert_eq!(store.torn_bytes().unwrap(), torn as u64);
         drop(store.edit(&LockOptions::default()).unwrap());
         let lines = sandbox.text();
         assert!(lines.ends_with('\n') && text.starts_with(lines.as_str()), "{cut}");
@@ -197,7 +127,7 @@ fn a_change_that_is_cut_at_any_byte_leaves_a_whole_store_and_can_be_made_again()
             write(&sandbox.path(), &text.as_bytes()[..cut], Durability::Cached).unwrap();
             let store = sandbox.store();
             let whole = text[..cut].rfind('\n').map_or(0, |it| it + 1);
-            assert_eq!(store.refresh().unwrap(), (cut - whole) as u64, "{cut}");
+            assert_eq!(store.torn_bytes().unwrap(), (cut - whole) as u64, "{cut}");
             // A torn line that lacks only its newline is completed, and then counts.
             drop(store.edit(&LockOptions::default()).unwrap());
             step(&store);
@@ -233,7 +163,7 @@ fn compaction_keeps_the_latest_versions_and_the_whole_old_store() {
     assert_eq!(ids(&sandbox.store()), states);
     assert_eq!(store.history(&id("a")).unwrap().versions.len(), 1);
     // The archive is a store as well.
-    assert_eq!(ids(&Store::open(archive.clone()).unwrap()), states);
+    assert_eq!(ids(&Store::new(archive.clone())), states);
     let again = store.edit(&LockOptions::default()).unwrap().compact(archive);
     assert!(again.is_err(), "an archive is never overwritten");
     add(&store, &[contract("a@3", &[])]).unwrap();
@@ -251,17 +181,13 @@ fn a_reader_finds_its_lines_after_another_process_has_compacted_the_store() {
         let archive = Utf8PathBuf::from(format!("{}.{name}", sandbox.path()));
         sandbox.store().edit(&LockOptions::default()).unwrap().compact(archive).unwrap();
     };
-    let mut is_first = true;
-    // More contracts than are read from the index at once.
-    store
-        .for_each_latest(None, |status, contract| {
-            if std::mem::take(&mut is_first) {
-                compact("one");
-            }
-            assert_eq!((&contract.id, contract.version), (&status.id, status.version));
-            Ok(())
-        })
-        .unwrap();
+    for (number, status) in store.statuses().unwrap().iter().enumerate() {
+        if number == 1 {
+            compact("one");
+        }
+        let contract = store.latest(status).unwrap();
+        assert_eq!((&contract.id, contract.version), (&status.id, status.version));
+    }
     add(&store, &[contract("a@3", &[])]).unwrap();
     let status = store.status(&id("c007")).unwrap().unwrap();
     let superseded = store.status(&id("b")).unwrap().unwrap();
@@ -272,35 +198,12 @@ fn a_reader_finds_its_lines_after_another_process_has_compacted_the_store() {
     assert_eq!((error.code(), error.hint()), ("storage_error", Some("try again")), "{error}");
 }
 
-#[cfg(unix)]
-#[test]
-fn the_index_has_the_mode_of_the_store() {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let sandbox = Sandbox::new();
-    add(&sandbox.store(), &[contract("a", &[])]).unwrap();
-    for mode in [0o600, 0o666, 0o640] {
-        fs::set_permissions(sandbox.path(), fs::Permissions::from_mode(mode)).unwrap();
-        for is_new in [false, true] {
-            if is_new {
-                fs::remove_file(index(&sandbox)).unwrap();
-            }
-            let store = sandbox.store();
-            add(&store, &[contract(&format!("{mode}/{is_new}"), &[])]).unwrap();
-            for suffix in ["", "-wal", "-shm"] {
-                let path = format!("{}{suffix}", index(&sandbox));
-                assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode, "{path}");
-            }
-        }
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Two stores, one that stays open and one that is opened for each step, agree with a store without an index.
+    /// A store that stays open, and one that reads the whole file for each step, agree with a copy of the file.
     #[test]
-    fn any_sequence_of_changes_gives_the_same_states_with_and_without_an_index(
+    fn any_sequence_of_changes_gives_the_same_states_to_a_store_that_stays_open_and_to_a_new_one(
         steps in proptest::collection::vec((0_usize..4, 0_usize..10, any::<bool>()), 1..30)
     ) {
         let sandbox = Sandbox::new();
@@ -310,10 +213,10 @@ proptest! {
             let actor = if is_system { Actor::System } else { agent("x") };
             let _ = change(&sandbox.store(), &format!("c{which}"), State::ALL[to], &actor);
         }
-        let indexed = ids(&open);
+        let followed = ids(&open);
         let copy = Sandbox::new();
         write(&copy.path(), sandbox.text().as_bytes(), Durability::Cached).unwrap();
-        prop_assert_eq!(ids(&copy.store()), indexed.clone());
-        prop_assert_eq!(ids(&sandbox.store()), indexed);
+        prop_assert_eq!(ids(&copy.store()), followed.clone());
+        prop_assert_eq!(ids(&sandbox.store()), followed);
     }
 }
