@@ -1,5 +1,4 @@
-//! Executable contracts: what an agent gets, what it must produce, how a command checks that, how it is undone, what must come
-//! first, and what it needs meanwhile.
+//! Executable contracts: inputs, required outputs, verification, rollback, dependencies and resources.
 //!
 //! ```text
 //! contract files ─▶ documents: validation ─▶ store: JSON Lines, append-only ◀─ lifecycle: states, who may change them
@@ -30,7 +29,6 @@ pub mod git;
 pub mod graph;
 mod lifecycle;
 pub mod process;
-mod record;
 pub mod resources;
 pub mod rollback;
 pub mod run_many;

@@ -4,14 +4,13 @@ use std::num::NonZeroU32;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
-use super::duration::{millis_between, show};
-use super::evidence::{Changes, Evidence, RollbackSummary, VerificationResult, VerificationSummary, process, shorten};
-use super::{ControlRoomOptions, Tier};
 use crate::contract::ContractId;
-use crate::lifecycle::State;
-use crate::record::{NoteKind, Record};
+use crate::lifecycle::{Details, State};
+use crate::store::record::{NoteKind, Record};
 use crate::store::{Status, VersionHistory};
+use super::{ControlRoomOptions, Tier, WorkProcess};
 
 /// A contract of a tier. Texts that other programs wrote are cut to 500 characters and may contain any character.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -181,4 +180,194 @@ fn commands(status: &Status) -> Vec<Command> {
         effect,
     };
     vec![command("approve", effects.0), command("reject", effects.1)]
+}
+
+/// Returns the milliseconds from one time to another. Zero if the second one is earlier, as after a change of the clock.
+pub fn millis_between(start: Timestamp, end: Timestamp) -> u64 {
+    u64::try_from(end.duration_since(start).as_millis()).unwrap_or(0)
+}
+
+/// Returns a duration with its two largest units.
+pub fn show(millis: u64) -> String {
+    let seconds = millis / 1000;
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    let two = |large: u64, large_unit: &str, small: u64, small_unit: &str| match small {
+        0 => format!("{large} {large_unit}"),
+        _ => format!("{large} {large_unit} {small} {small_unit}"),
+    };
+    match millis {
+        0..1000 => format!("{millis} ms"),
+        1000..60_000 => format!("{seconds}.{} s", millis % 1000 / 100),
+        _ if hours == 0 => two(minutes, "min", seconds % 60, "s"),
+        _ if days == 0 => two(hours, "h", minutes % 60, "min"),
+        _ => two(days, "d", hours % 24, "h"),
+    }
+}
+
+/// Longest text from the evidence, in characters.
+pub const MAX_TEXT: usize = 500;
+
+/// The outcome of a verification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerificationSummary {
+    /// Whether it passed.
+    pub result: VerificationResult,
+    /// The first reason why it did not pass.
+    pub reason: Option<String>,
+}
+
+/// Whether a verification passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerificationResult {
+    Passed,
+    /// It did not pass.
+    Failed,
+    /// The transition records no such evidence.
+    Unknown,
+}
+
+/// How many files and lines the work changed. A number that is not recorded is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Changes {
+    /// The number of changed files.
+    pub files: Option<u64>,
+    /// The number of added lines.
+    pub insertions: Option<u64>,
+    /// The number of removed lines.
+    pub deletions: Option<u64>,
+}
+
+/// The outcome of a rollback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RollbackSummary {
+    /// `rolled_back`, `refused`, `failed`, or what another program wrote.
+    pub outcome: Option<String>,
+    /// What was done, or why not.
+    pub message: Option<String>,
+    /// How to restore what the rollback removed.
+    pub way_back: Option<String>,
+}
+
+/// The evidence of the last execution of a version.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Evidence<'a> {
+    verification: Option<&'a Value>,
+    rollback: Option<&'a Value>,
+}
+
+impl<'a> Evidence<'a> {
+    pub(super) fn of(version: &'a VersionHistory) -> Self {
+        let records = version.records.iter().rev();
+        // A contract that is ready or claimed again has lost the evidence of its earlier execution.
+        let of_last: Vec<&Record> = records.take_while(|record| !is_before_work(record)).collect();
+        let find = |name: &str| of_last.iter().find_map(|record| details(record)?.get(name));
+        Self { verification: find("verification"), rollback: find("rollback") }
+    }
+
+    /// Returns the outcome of the verification, if there is evidence of one.
+    pub(super) fn verification(&self) -> Option<VerificationSummary> {
+        let document = self.verification?;
+        let result = match document.get("passed").and_then(Value::as_bool) {
+            Some(true) => VerificationResult::Passed,
+            Some(false) => VerificationResult::Failed,
+            None => VerificationResult::Unknown,
+        };
+        let reason = (result != VerificationResult::Passed).then(|| first_reason(document)).flatten();
+        Some(VerificationSummary { result, reason })
+    }
+
+    pub(super) fn changes(&self) -> Option<Changes> {
+        let changes = self.verification?.get("changes")?.as_object()?;
+        let number = |name: &str| changes.get(name).and_then(Value::as_u64);
+        Some(Changes { files: number("files"), insertions: number("insertions"), deletions: number("deletions") })
+    }
+
+    /// Returns the duration of the verification in milliseconds.
+    pub(super) fn duration_ms(&self) -> Option<u64> {
+        self.verification?.get("duration_ms")?.as_u64()
+    }
+
+    pub(super) fn rollback(&self) -> Option<RollbackSummary> {
+        let document = self.rollback?;
+        let field = |name: &str| document.get(name).and_then(text);
+        Some(RollbackSummary { outcome: field("outcome"), message: field("message"), way_back: field("way_back") })
+    }
+}
+
+/// Returns the process of the last execution, or of the claim before it, if it is recorded.
+pub(super) fn process(version: &VersionHistory) -> Option<WorkProcess> {
+    let start = version.transitions().rev().find(|it| matches!(it.to, State::Claimed | State::Executing))?;
+    let process = start.details.get(if start.to == State::Claimed { "process" } else { "execution" })?;
+    let pid = process.get("pid")?.as_u64().and_then(|pid| u32::try_from(pid).ok())?;
+    Some(WorkProcess { pid, host: process.get("host").and_then(text) })
+}
+
+fn is_before_work(record: &Record) -> bool {
+    matches!(record, Record::Transition(it) if matches!(it.to, State::Pending | State::Ready | State::Claimed))
+}
+
+fn details(record: &Record) -> Option<&Details> {
+    match record {
+        Record::Contract(_) => None,
+        Record::Transition(transition) => Some(&transition.details),
+        Record::Note(note) => Some(&note.details),
+    }
+}
+
+/// Returns the first reason of a verification that did not pass, also where only the single facts are recorded.
+fn first_reason(document: &Value) -> Option<String> {
+    let first = document.get("reasons").and_then(|reasons| text(reasons.get(0)?));
+    let timed_out =
+        || document.get("timed_out").and_then(Value::as_bool)?.then(|| "the time limit was exceeded".to_owned());
+    let exit_code = || {
+        let code = document.get("exit_code").and_then(Value::as_i64).filter(|code| *code != 0)?;
+        Some(format!("the command ended with exit code {code}"))
+    };
+    let assertion = || {
+        let is_unmet = |it: &&Value| it.get("outcome").and_then(Value::as_str).is_some_and(|outcome| outcome != "met");
+        let unmet = document.get("assertions")?.as_array()?.iter().find(is_unmet)?;
+        Some(format!("assertion not met: {}", text(unmet.get("expression")?)?))
+    };
+    first.or_else(timed_out).or_else(exit_code).or_else(assertion)
+}
+
+/// Returns a text, cut to its limit.
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(shorten)
+}
+
+/// Cuts a text to the limit of texts.
+pub(super) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_its_two_largest_units() {
+        for (millis, shown) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (12_345, "12.3 s"),
+            (60_000, "1 min"),
+            (90_500, "1 min 30 s"),
+            (3_600_000, "1 h"),
+            (7_261_000, "2 h 1 min"),
+            (90_000_000, "1 d 1 h"),
+        ] {
+            assert_eq!(show(millis), shown);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_gives_no_duration() {
+        let (one, two) = ("2026-01-01T00:00:00Z".parse().unwrap(), "2026-01-01T00:00:02Z".parse().unwrap());
+        assert_eq!((millis_between(one, two), millis_between(two, one)), (2000, 0));
+    }
 }

@@ -8,19 +8,13 @@
 //!
 //! The evidence was written by programs of any version, so a field that is missing or has another form is unknown and no error.
 
-mod duration;
-mod evidence;
 mod item;
-mod model;
-mod options;
 mod read;
 mod text;
-mod work_process;
 
-pub use duration::{millis_between, show as duration};
-pub use evidence::{Changes, MAX_TEXT, RollbackSummary, VerificationResult, VerificationSummary};
-pub use item::{Attention, AttentionCode, Command, Item};
-pub use model::{ControlRoom, Tier, TierList};
-pub use options::ControlRoomOptions;
+pub use item::{
+    Attention, AttentionCode, Changes, Command, Item, MAX_TEXT, RollbackSummary, VerificationResult, VerificationSummary,
+    millis_between, show as duration,
+};
+pub use read::{ControlRoom, ControlRoomOptions, Tier, TierList, WorkProcess};
 pub use text::changes;
-pub use work_process::WorkProcess;

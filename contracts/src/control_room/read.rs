@@ -1,11 +1,16 @@
 //! Reads the tiers of a store.
 
-use super::evidence::process;
-use super::item::stalled;
-use super::{ControlRoom, ControlRoomOptions, Item, Tier, TierList};
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
 use crate::contract::ContractKey;
 use crate::lifecycle::State;
 use crate::store::{Status, Store, StoreError, VersionHistory};
+use super::Item;
+use super::item::{process, stalled};
 
 impl ControlRoom {
     /// Reads the control room of a store.
@@ -67,4 +72,161 @@ fn tier_list(
     }
     let item = |status: &Status| Ok(Item::new(status, tier, &version(store, status)?, options));
     Ok(TierList { tier, count, items: sorted.iter().map(item).collect::<Result<_, StoreError>>()? })
+}
+
+/// The contracts of a store by the attention that they need.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ControlRoom {
+    /// The time at which it was read. Durations end at it.
+    pub generated_at: Timestamp,
+    /// The number of contracts in the store.
+    pub contracts: u64,
+    /// The number of cancelled contracts, which are in no tier.
+    pub cancelled: u64,
+    /// All tiers, highest first.
+    pub tiers: Vec<TierList>,
+}
+
+/// The attention that a contract needs, highest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// A person must decide.
+    NeedsDecision,
+    /// The work failed, was undone, or makes no progress.
+    Anomaly,
+    /// The check passed.
+    Completed,
+    /// Someone works on it.
+    Running,
+    /// It waits for its dependencies or for an owner.
+    Queued,
+}
+
+/// The contracts of a tier.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TierList {
+    pub tier: Tier,
+    /// The number of its contracts.
+    pub count: u64,
+    /// The oldest ones, oldest first. Of the completed contracts, the newest ones.
+    pub items: Vec<Item>,
+}
+
+impl Tier {
+    /// All tiers, highest first.
+    pub const ALL: [Tier; 5] = [Tier::NeedsDecision, Tier::Anomaly, Tier::Completed, Tier::Running, Tier::Queued];
+
+    /// Returns the heading.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Tier::NeedsDecision => "Needs a decision",
+            Tier::Anomaly => "Anomalies",
+            Tier::Completed => "Completed",
+            Tier::Running => "Running",
+            Tier::Queued => "Queued",
+        }
+    }
+}
+
+impl TierList {
+    /// Returns a note on the contracts that are not listed. Empty if all are.
+    pub fn omission(&self, listed: usize) -> String {
+        let omitted = self.count.saturating_sub(listed as u64);
+        let omitted = counterproof_artifact::group_digits(omitted);
+        match (self.count > listed as u64, self.tier) {
+            (false, _) => String::new(),
+            (true, Tier::Completed) => format!("the latest {listed}; {omitted} earlier ones are not listed"),
+            (true, _) => format!("the oldest {listed}; {omitted} more are not listed"),
+        }
+    }
+}
+
+impl ControlRoom {
+    pub fn tier(&self, tier: Tier) -> Option<&TierList> {
+        self.tiers.iter().find(|it| it.tier == tier)
+    }
+}
+
+/// The time after which a claimed contract should have been started.
+const CLAIM_LIMIT: Duration = Duration::from_mins(5);
+
+/// The time after which an execution or a verification should have ended.
+const WORK_LIMIT: Duration = Duration::from_hours(24);
+
+/// The maximum number of listed contracts of a tier.
+const LISTED: usize = 500;
+
+/// The maximum number of listed completed contracts.
+const LISTED_COMPLETED: usize = 100;
+
+/// Clock, limits and surroundings of a control room.
+pub struct ControlRoomOptions<'a> {
+    /// The time.
+    pub now: Timestamp,
+    /// A contract that is claimed for longer and was not started is an anomaly.
+    pub claim_limit: Duration,
+    /// A contract that is executed or verified for longer is an anomaly.
+    pub work_limit: Duration,
+    /// The maximum number of listed contracts of a tier.
+    pub listed: usize,
+    /// The maximum number of listed completed contracts.
+    pub listed_completed: usize,
+    /// Returns whether a process runs. `None` if that is unknown, as for a process of another machine.
+    pub is_running: &'a dyn Fn(&WorkProcess) -> Option<bool>,
+}
+
+impl<'a> ControlRoomOptions<'a> {
+    /// Options with the default limits.
+    pub fn new(now: Timestamp, is_running: &'a dyn Fn(&WorkProcess) -> Option<bool>) -> Self {
+        Self {
+            now,
+            claim_limit: CLAIM_LIMIT,
+            work_limit: WORK_LIMIT,
+            listed: LISTED,
+            listed_completed: LISTED_COMPLETED,
+            is_running,
+        }
+    }
+}
+
+impl fmt::Debug for ControlRoomOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ControlRoomOptions").field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+/// The process that executes a contract, as the transition to `executing` has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkProcess {
+    /// The number of the process.
+    pub pid: u32,
+    /// The name of its machine. `None` if it is not recorded.
+    pub host: Option<String>,
+}
+
+impl WorkProcess {
+    /// Returns whether the process runs on this machine, whose name is `host`. `None` for processes of other machines. A process
+    /// that has got the same number later counts as the same one.
+    #[cfg(unix)]
+    pub fn is_running_on(&self, host: &str) -> Option<bool> {
+        use rustix::io::Errno;
+        use rustix::process::{Pid, test_kill_process};
+
+        if host.is_empty() || self.host.as_deref() != Some(host) {
+            return None;
+        }
+        let pid = Pid::from_raw(i32::try_from(self.pid).ok()?)?;
+        match test_kill_process(pid) {
+            Ok(()) | Err(Errno::PERM) => Some(true),
+            Err(Errno::SRCH) => Some(false),
+            Err(_) => None,
+        }
+    }
+
+    /// Returns `None`: processes cannot be found on this system.
+    #[cfg(not(unix))]
+    pub fn is_running_on(&self, _host: &str) -> Option<bool> {
+        None
+    }
 }

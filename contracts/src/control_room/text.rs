@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use counterproof_artifact::{group_digits, harmless, one_line};
 
-use super::duration::{millis_between, show};
+use super::item::{millis_between, show};
 use super::{Changes, ControlRoom, Item, Tier, TierList, VerificationResult, VerificationSummary};
 
 /// Longest text of a line, in characters.

@@ -1,26 +1,28 @@
 //! One execution of one contract, from its claim to its end.
 
+use camino::Utf8Path;
 use counterproof_artifact::one_line;
 use counterproof_redaction::Applied;
+use counterproof_store::read_file;
+use counterproof_validation::DocumentText;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{json, Value};
 
-use super::began::{ExecutionStart, INTERRUPTED, ProcessName, left_repository};
-use super::evidence::Evidence;
-use super::outcome::{Execution, RollbackSummary, Verdict};
-use super::output::{Obtained, OutputOf};
-use super::recovery::{Recovered, recover};
-use super::rollback_start::begin;
-use super::steps::{FailedBy, Steps};
-use super::undo::Undo;
-use super::{Environment, ExecutionError, RollbackMode, RunSettings, details, hold};
-use crate::contract::{Contract, ContractKey};
+use crate::contract::{Contract, ContractId, ContractKey};
 use crate::lifecycle::{Details, State};
-use crate::process::{EvidenceFolder, contract_variables};
-use crate::record::NoteKind;
+use crate::process::{agent_command, agent_output, contract_variables, run, EvidenceFolder, MAX_AGENT_OUTPUT_BYTES, ShellCommand, StopReason};
 use crate::rollback::Began;
+use crate::store::record::NoteKind;
 use crate::store::{Store, VersionHistory};
 use crate::verification::{VerificationPlan, VerificationReport, Verified, VerifySettings};
+use super::start::{left_repository, ExecutionStart, INTERRUPTED, ProcessName};
+use super::outcome::{AgentRun, Execution, RollbackSummary, Verdict};
+use super::start::{recover, Recovered};
+use super::start::begin;
+use super::outcome::output_in;
+use super::transitions::{self, Evidence, FailedBy, Steps};
+use super::undo::Undo;
+use super::{hold, Environment, ExecutionError, OutputSource, RollbackMode, RunSettings};
 
 /// The field of `input.constraints` that requires the approval of a person.
 pub(crate) const REQUIRES_APPROVAL: &str = "requires_approval";
@@ -114,7 +116,7 @@ impl<'s> Run<'s> {
         let output = match self.accept(obtained, &mut evidence)? {
             Ok(output) => output,
             Err(interrupted) => {
-                let details = details::failure(&self.result.reasons, evidence.names());
+                let details = transitions::failure(&self.result.reasons, evidence.names());
                 let by = if state == State::Verifying { FailedBy::System } else { FailedBy::Owner };
                 return self.fail(by, details, interrupted, start.as_ref(), environment, &mut evidence);
             }
@@ -180,14 +182,14 @@ impl<'s> Run<'s> {
         environment: &Environment,
         evidence: &mut Evidence,
     ) -> Result<Execution, ExecutionError> {
-        // Only for people, so a failure of git is no failure of the contract.
+        // Only for people, so a failure of git does not fail the contract.
         let changes = start.and_then(|start| match &start.rollback {
             Began::GitReset(git) => git.changes(&start.workdir).ok(),
             _ => None,
         });
-        let found = details::verification(&report, changes, evidence.names());
+        let found = transitions::verification(&report, changes, evidence.names());
         let (passed, cancelled) = (report.passed, report.cancelled);
-        let mut reasons = details::reasons(&report);
+        let mut reasons = transitions::reasons(&report);
         let failed = report.attempts.last().is_some_and(|attempt| attempt.exit_code != 0 && !attempt.passed);
         if let Some(line) = self.result.streams.as_ref().filter(|_| failed).and_then(|streams| last_line(&streams[1])) {
             reasons.push(format!("last line of standard error: {line}"));
@@ -274,4 +276,92 @@ impl<'s> Run<'s> {
 fn last_line(text: &str) -> Option<String> {
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
     Some(one_line(line.trim(), REASON_CHARS))
+}
+
+/// The output of a contract, or the reasons why it is missing.
+#[derive(Debug)]
+pub(super) struct Obtained {
+    /// The output, or the reasons why the contract fails without one.
+    pub(super) output: Result<Value, Vec<String>>,
+    /// The agent command, if there was one.
+    pub(super) agent: Option<AgentRun>,
+    /// True if the agent was interrupted.
+    pub(super) interrupted: bool,
+}
+
+/// Where the output of one contract comes from.
+#[derive(Debug)]
+pub(super) enum OutputOf<'a> {
+    /// It was read from a file.
+    File(Value),
+    /// An agent command will print it.
+    Agent(&'a str),
+}
+
+impl<'a> OutputOf<'a> {
+    /// Reads the output file of a contract, unless an agent command makes the output.
+    pub(super) fn prepare(source: &'a OutputSource, id: &ContractId) -> Result<Self, ExecutionError> {
+        match source {
+            OutputSource::File(path) => Ok(OutputOf::File(read_output(path)?)),
+            OutputSource::Folder(folder) => Ok(OutputOf::File(read_output(&output_in(folder, id))?)),
+            OutputSource::Command(line) => Ok(OutputOf::Agent(line)),
+        }
+    }
+
+    /// Obtains the output. `environment` has the variables for an agent command.
+    pub(super) fn obtain(
+        self,
+        contract: &Contract,
+        settings: &RunSettings,
+        environment: &Environment,
+        evidence: &mut Evidence,
+    ) -> Result<Obtained, ExecutionError> {
+        match self {
+            OutputOf::File(output) => Ok(Obtained { output: Ok(output), agent: None, interrupted: false }),
+            OutputOf::Agent(line) => from_agent(contract, line, settings, environment, evidence),
+        }
+    }
+}
+
+/// Reads the output file of a contract.
+fn read_output(path: &Utf8Path) -> Result<Value, ExecutionError> {
+    let invalid = |problem: String| ExecutionError::Output { path: path.to_owned(), problem };
+    let bytes = read_file::read_argument(path, MAX_AGENT_OUTPUT_BYTES)
+        .map_err(|error| invalid(format!("cannot be read: {error}")))?;
+    let parsed = DocumentText { file: path, bytes: &bytes, first_line: 1 }.parse_json();
+    match (parsed.value, parsed.findings.first()) {
+        (Some(value), None) => Ok(value),
+        (_, Some(finding)) => {
+            let place = finding.position.map_or_else(String::new, |it| format!("{}:{}: ", it.line, it.column));
+            Err(invalid(format!("is not one JSON value: {place}{}", finding.message)))
+        }
+        (None, None) => Err(invalid("is not JSON".to_owned())),
+    }
+}
+
+fn from_agent(
+    contract: &Contract,
+    line: &str,
+    settings: &RunSettings,
+    environment: &Environment,
+    evidence: &mut Evidence,
+) -> Result<Obtained, ExecutionError> {
+    let mut command: ShellCommand = agent_command(contract, line, &settings.workdir)?;
+    command.environment.extend(environment.clone());
+    command.timeout = settings.agent_timeout;
+    command.supervisor.clone_from(&settings.supervisor);
+    let finished = run(&command, &settings.cancellation)?;
+    let output = agent_output(&finished).map_err(|error| vec![error.to_string()]);
+    let (exit_code, duration) = (finished.exit_code(), finished.duration);
+    let interrupted = finished.stopped == Some(StopReason::Cancelled);
+    let folder = evidence.folder();
+    let files = EvidenceFolder { path: &folder, redactor: &settings.redactor }.store("agent", finished)?;
+    evidence.add_record(&files);
+    let agent = AgentRun {
+        command: settings.redactor.text(line, &mut Applied::default()),
+        exit_code,
+        duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        evidence: files,
+    };
+    Ok(Obtained { output, agent: Some(agent), interrupted })
 }

@@ -7,32 +7,25 @@
 //!
 //! Each arrow is a durable line in the store before the next step begins. An execution that was killed continues from there.
 
-mod began;
-mod details;
-mod error;
-mod evidence;
+mod start;
+mod transitions;
 mod execute;
 mod hold;
 mod outcome;
-mod output;
-mod recovery;
-mod rollback_start;
-mod settings;
-mod steps;
 mod undo;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-pub use began::{ExecutionStart, ProcessName, host_name, was_interrupted};
-pub use error::ExecutionError;
+pub use start::{host_name, was_interrupted, ExecutionStart, ProcessName};
+pub use outcome::ExecutionError;
 pub(crate) use execute::REQUIRES_APPROVAL;
 pub use execute::execute;
 pub(crate) use hold::unavailable;
 pub use outcome::{AgentRun, Execution, RollbackOutcome, RollbackSummary, Verdict};
-pub(crate) use rollback_start::rollback_problem;
-pub use rollback_start::start_details;
-pub use settings::{OutputSource, RollbackMode, RunSettings};
+pub(crate) use start::rollback_problem;
+pub use start::start_details;
+pub use outcome::{OutputSource, RollbackMode, RunSettings};
 
 /// Variables to set or to remove for the commands of an execution.
 type Environment = BTreeMap<OsString, Option<OsString>>;

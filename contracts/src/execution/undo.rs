@@ -3,15 +3,15 @@
 use camino::Utf8Path;
 use counterproof_artifact::with_causes;
 
-use super::began::ExecutionStart;
-use super::evidence::Evidence;
+use super::start::ExecutionStart;
+use super::transitions::Evidence;
 use super::outcome::{RollbackOutcome, RollbackSummary};
-use super::steps::{FailedBy, Steps};
-use super::{Environment, ExecutionError, RunSettings, details};
+use super::transitions::{FailedBy, Steps};
+use super::{transitions, Environment, ExecutionError, RunSettings};
 use crate::contract::{Contract, RollbackStrategy};
 use crate::lifecycle::{Details, State};
 use crate::process::{EvidenceFolder, ProcessError};
-use crate::record::NoteKind;
+use crate::store::record::NoteKind;
 use crate::rollback::{Began, RollbackEnd, RollbackPlan, RollbackSettings};
 use crate::store::{Store, Then, VersionHistory};
 
@@ -67,7 +67,7 @@ impl Undo<'_> {
     /// Performs the rollback of a contract in the state `rolling_back`.
     fn finish(mut self) -> Result<(State, RollbackSummary), ExecutionError> {
         let summary = self.perform();
-        let found = details::rollback(&summary);
+        let found = transitions::rollback(&summary);
         if summary.outcome == RollbackOutcome::RolledBack {
             self.steps.by_system(State::RolledBack, &summary.message, found)?;
             return Ok((State::RolledBack, summary));
@@ -145,7 +145,7 @@ impl Undo<'_> {
 /// Returns the note that a person must decide.
 fn not_rolled_back(summary: &RollbackSummary) -> Then {
     let (kind, reason) = (NoteKind::NotRolledBack, sentence_of(summary));
-    Then::Note { kind, reason, details: details::rollback(summary) }
+    Then::Note { kind, reason, details: transitions::rollback(summary) }
 }
 
 /// Returns the outcome of a rollback with its reason.

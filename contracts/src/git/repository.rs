@@ -1,9 +1,13 @@
 //! A repository: its folder and what is checked out.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use std::io::{Seek as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
-use super::GitError;
-use super::command::Git;
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
 
 /// Files and folders in the git folder that exist while an operation is in progress.
 const OPERATIONS: [(&str, &str); 6] = [
@@ -80,5 +84,244 @@ impl Repository {
     pub(super) fn is_sparse(&self) -> Result<bool, GitError> {
         let value = self.git(&["config", "--bool", "--default", "false", "--get", "core.sparseCheckout"]).text()?;
         Ok(value == "true")
+    }
+}
+
+/// Variables that would make git work on another repository, or behave in another way.
+const REMOVED: [&str; 9] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_LITERAL_PATHSPECS",
+];
+
+/// Settings that keep programs of the repository from running, and the output as it is documented.
+const SETTINGS: [&str; 5] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.quotePath=false",
+    "status.relativePaths=false",
+    "commit.gpgSign=false",
+];
+
+/// How often a command is tried while another git process holds the lock of the index, and the pause between.
+const ATTEMPTS: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Longest quoted standard error, in characters.
+const MAX_MESSAGE_CHARS: usize = 400;
+
+/// A git command for a folder.
+#[derive(Debug)]
+pub(super) struct Git {
+    command: Command,
+    text: String,
+    /// What the command reads from standard input.
+    input: Option<Vec<u8>>,
+}
+
+impl Git {
+    pub(super) fn new(folder: &Utf8Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(folder);
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command.args(arguments).stdin(Stdio::null());
+        for name in REMOVED {
+            command.env_remove(name);
+        }
+        command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_PAGER", "cat").env("LC_ALL", "C");
+        Self { command, text: arguments.join(" "), input: None }
+    }
+
+    /// Uses another index file.
+    pub(super) fn with_index(mut self, index: &Path) -> Self {
+        self.command.env("GIT_INDEX_FILE", index);
+        self
+    }
+
+    /// Sets the author and the committer of commits. People find them next to their own commits.
+    pub(super) fn with_author(mut self) -> Self {
+        for role in ["AUTHOR", "COMMITTER"] {
+            self.command.env(format!("GIT_{role}_NAME"), "Counterproof");
+            self.command.env(format!("GIT_{role}_EMAIL"), "counterproof@localhost");
+        }
+        self
+    }
+
+    /// Takes paths as they are, without patterns.
+    pub(super) fn literal(mut self) -> Self {
+        self.command.env("GIT_LITERAL_PATHSPECS", "1");
+        self
+    }
+
+    /// Passes paths on standard input, each ended by a NUL. The command must have the options for that.
+    pub(super) fn with_paths(mut self, paths: &[String]) -> Self {
+        let input = paths.iter().flat_map(|path| path.bytes().chain([0])).collect();
+        self.input = Some(input);
+        self
+    }
+
+    fn run(&mut self) -> Result<Output, GitError> {
+        let Some(input) = &self.input else { return self.command.output().map_err(GitError::Start) };
+        // A file and not a pipe: a pipe would have to be written while the output is read.
+        let mut file = tempfile::tempfile().map_err(GitError::Start)?;
+        file.write_all(input).and_then(|()| file.rewind()).map_err(GitError::Start)?;
+        self.command.stdin(file).output().map_err(GitError::Start)
+    }
+
+    /// Runs the command. Returns its standard output.
+    pub(super) fn output(mut self) -> Result<Vec<u8>, GitError> {
+        let mut attempt = 1;
+        loop {
+            let output = self.run()?;
+            if output.status.success() {
+                return Ok(output.stdout);
+            }
+            let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            // A git process of an execution that was killed may still run.
+            if message.contains("index.lock") && attempt < ATTEMPTS {
+                attempt += 1;
+                sleep(PAUSE);
+                continue;
+            }
+            let message = message.chars().take(MAX_MESSAGE_CHARS).collect();
+            return Err(GitError::Failed { command: self.text, message });
+        }
+    }
+
+    /// Runs the command. Returns its standard output as text without the newline at its end.
+    pub(super) fn text(self) -> Result<String, GitError> {
+        let text = self.text.clone();
+        let output = String::from_utf8(self.output()?).map_err(|_| GitError::Output(text))?;
+        Ok(output.trim_end_matches('\n').to_owned())
+    }
+
+    /// Runs the command. Returns true for exit code 0 and false for 1, which some commands use as an answer.
+    pub(super) fn answer(mut self) -> Result<bool, GitError> {
+        let output = self.command.output().map_err(GitError::Start)?;
+        match output.status.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => {
+                let message = String::from_utf8_lossy(&output.stderr).trim().chars().take(MAX_MESSAGE_CHARS).collect();
+                Err(GitError::Failed { command: self.text, message })
+            }
+        }
+    }
+
+    /// Runs the command. Returns the paths that it prints, each ended by a NUL.
+    pub(super) fn paths(self) -> Result<Vec<String>, GitError> {
+        split(&self.output()?)
+    }
+}
+
+/// Splits output at its NULs.
+pub(super) fn split(output: &[u8]) -> Result<Vec<String>, GitError> {
+    let parts = output.split(|byte| *byte == 0).filter(|part| !part.is_empty());
+    let text = |part: &[u8]| {
+        String::from_utf8(part.to_vec())
+            .map_err(|error| GitError::PathNotUtf8(String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    };
+    parts.map(text).collect()
+}
+
+/// A git command that failed, or output that is not understood.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// The program could not be started.
+    #[error("cannot start `git`")]
+    Start(#[source] std::io::Error),
+    #[error("`git {command}` failed: {message}")]
+    Failed {
+        /// The arguments.
+        command: String,
+        /// The first lines of its standard error.
+        message: String,
+    },
+    /// A path in the repository is not UTF-8.
+    #[error("a path in the repository is not UTF-8: {0:?}")]
+    PathNotUtf8(String),
+    /// A file could not be removed or read.
+    #[error("cannot change `{path}`")]
+    File {
+        /// The file.
+        path: Utf8PathBuf,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
+    /// The output of git has an unexpected form.
+    #[error("unexpected output of `git {0}`")]
+    Output(String),
+}
+
+/// The paths of a work tree that are not as they are in the checked out commit. Paths are relative to the repository.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Status {
+    /// Tracked files with changes, in the index or in the work tree.
+    pub(super) changed: Vec<String>,
+    /// Files that are neither tracked nor ignored. A nested repository ends with a slash.
+    pub(super) untracked: Vec<String>,
+    pub(super) submodules: Vec<String>,
+}
+
+/// How much a work tree differs from a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Changes {
+    /// Files that differ, new ones included.
+    pub files: u64,
+    /// Added lines. The lines of untracked and binary files are not counted.
+    pub insertions: u64,
+    /// Removed lines.
+    pub deletions: u64,
+}
+
+impl Status {
+    /// Reads the status: `git status --porcelain=v2`, whose format is stable.
+    pub(super) fn read(repository: &Repository) -> Result<Self, GitError> {
+        let arguments =
+            ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=none", "--no-renames"];
+        let mut status = Self::default();
+        for entry in split(&repository.git(&arguments).output()?)? {
+            let (kind, rest) = entry.split_once(' ').ok_or_else(|| GitError::Output("status".to_owned()))?;
+            match kind {
+                "?" => status.untracked.push(rest.to_owned()),
+                // `1 XY sub mH mI mW hH hI path`, and `u XY sub m1 m2 m3 mW h1 h2 h3 path` for conflicts.
+                "1" | "u" => {
+                    let fields = if kind == "1" { 8 } else { 10 };
+                    let mut fields = rest.splitn(fields, ' ');
+                    let submodule = fields.nth(1).unwrap_or_default().starts_with('S');
+                    let path = fields.last().unwrap_or_default().to_owned();
+                    let list = if submodule { &mut status.submodules } else { &mut status.changed };
+                    list.push(path);
+                }
+                _ => {}
+            }
+        }
+        Ok(status)
+    }
+}
+
+impl Changes {
+    /// Counts the differences between a commit and the work tree. `untracked` has the new files that are not tracked.
+    pub(super) fn count(repository: &Repository, commit: &str, untracked: usize) -> Result<Self, GitError> {
+        let output =
+            repository.git(&["diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", commit, "--"]).output()?;
+        let mut changes = Self { files: untracked as u64, ..Self::default() };
+        for line in split(&output)? {
+            // A binary file has `-` for both numbers.
+            let mut fields = line.split('\t');
+            let mut number = || fields.next().and_then(|it| it.parse::<u64>().ok()).unwrap_or_default();
+            changes.insertions += number();
+            changes.deletions += number();
+            changes.files += 1;
+        }
+        Ok(changes)
     }
 }

@@ -1,15 +1,12 @@
 //! Resets a repository to the start of an execution, after saving everything that the reset discards.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io;
+use std::{fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::protected::{Rule, is_protected};
-use super::repository::Repository;
-use super::save::{branch_name, save};
-use super::status::Status;
+use super::repository::{Repository, Status};
+use super::start::{is_protected, Rule};
 use super::{GitError, GitStart, Protected, Refusal};
 
 /// The name of files with ignore rules.
@@ -110,7 +107,7 @@ pub fn plan(
     }
     let commit = start.commit.as_str();
     let is_descendant = |head: &String| {
-        // A commit that no longer exists is no ancestor either.
+        // A commit that no longer exists is not an ancestor either.
         matches!(repository.git(&["merge-base", "--is-ancestor", commit, head]).answer(), Ok(true))
     };
     let Some(head) = repository.head()?.filter(is_descendant) else {
@@ -230,4 +227,58 @@ fn remove(root: &Utf8Path, path: &str) -> Result<(), GitError> {
         parent = folder.parent().map(Utf8Path::to_owned);
     }
     Ok(())
+}
+
+/// Where the discarded work is saved.
+const REFS: &str = "refs/counterproof/rollback";
+
+/// The largest number of saved states of one name.
+const MAX_SAVED: u32 = 100_000;
+
+/// Saves the commit `head` and these paths of the work tree on top of it as a commit. Returns its reference.
+pub(super) fn save(repository: &Repository, head: &str, paths: &[String], name: &str) -> Result<String, GitError> {
+    let folder = tempfile::Builder::new().prefix("counterproof-index-").tempdir().map_err(GitError::Start)?;
+    let index = folder.path().join("index");
+    let git = |arguments: &[&str]| repository.git(arguments).with_index(&index).with_author();
+    git(&["read-tree", head]).output()?;
+    git(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]).with_paths(paths).output()?;
+    let tree = git(&["write-tree"]).text()?;
+    let message = format!("Work of `{name}` before its rollback");
+    let commit = git(&["commit-tree", &tree, "-p", head, "-m", &message]).text()?;
+    let encoded = encode(name);
+    for number in 1..=MAX_SAVED {
+        let reference = format!("{REFS}/{encoded}/{number}");
+        if repository.git(&["show-ref", "--verify", "--quiet", &reference]).answer()? {
+            continue;
+        }
+        // The empty old value: the reference must not exist.
+        repository.git(&["update-ref", &reference, &commit, ""]).output()?;
+        return Ok(reference);
+    }
+    Err(GitError::Output(format!("show-ref {REFS}/{name}")))
+}
+
+/// Encodes a name as one segment of a reference: letters, digits, `_` and `-`, and everything else as `%` and its byte.
+fn encode(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let part = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    name.bytes().map(part).collect()
+}
+
+/// Returns the name of a branch for a reference under which work was saved, such as `rolled-back-shop-refund-1`.
+pub(super) fn branch_name(reference: &str) -> String {
+    let (mut name, encoded) = ("rolled-back-".to_owned(), reference.strip_prefix(REFS).unwrap_or(reference));
+    let mut characters = encoded.trim_start_matches('/').chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '%' => {
+                name.push('-');
+                // The two digits of the byte.
+                let _ = characters.nth(1);
+            }
+            '/' => name.push('-'),
+            other => name.push(other),
+        }
+    }
+    name
 }

@@ -1,12 +1,12 @@
 //! A repository when an execution begins.
 
+use std::fmt;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use super::protected::{Protected, is_protected};
-use super::repository::Repository;
-use super::status::Status;
-use super::{Changes, GitError, Refusal};
+use super::repository::{Repository, Status};
+use super::{Changes, GitError};
 
 /// A repository when an execution began: what a reset returns to, and what it must not touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,5 +57,220 @@ impl GitStart {
         let untracked = Status::read(&repository)?.untracked;
         let new = untracked.iter().filter(|path| !self.untracked.contains(path)).count();
         Changes::count(&repository, &self.commit, new)
+    }
+}
+
+/// Paths that a reset neither changes nor removes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Protected {
+    /// Rules with absolute paths.
+    rules: Vec<Rule>,
+}
+
+/// What one rule protects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Rule {
+    File(Utf8PathBuf),
+    /// A store and the files that the program writes next to it.
+    Store(Utf8PathBuf),
+    Folder(Utf8PathBuf),
+}
+
+impl Protected {
+    pub fn file(&mut self, path: &Utf8Path) {
+        self.rules.extend(absolute(path).map(Rule::File));
+    }
+
+    /// Protects a store, and what the program writes next to it: the evidence, torn lines, and copies before a compaction.
+    pub fn store(&mut self, path: &Utf8Path) {
+        self.rules.extend(absolute(path).map(Rule::Store));
+    }
+
+    /// Protects everything in a folder.
+    pub fn folder(&mut self, path: &Utf8Path) {
+        self.rules.extend(absolute(path).map(Rule::Folder));
+    }
+
+    /// Returns a protected folder that contains a whole repository, in which a reset could restore nothing.
+    pub(super) fn folder_around(&self, root: &Utf8Path) -> Option<&Utf8Path> {
+        self.rules.iter().find_map(|rule| match rule {
+            Rule::Folder(folder) if root.starts_with(folder) => Some(folder.as_path()),
+            _ => None,
+        })
+    }
+
+    /// Returns the rules for paths within a repository, relative to it.
+    pub(super) fn within(&self, root: &Utf8Path) -> Vec<Rule> {
+        self.rules.iter().filter_map(|rule| rule.within(root)).collect()
+    }
+}
+
+impl Rule {
+    fn within(&self, root: &Utf8Path) -> Option<Self> {
+        let relative = |path: &Utf8PathBuf| {
+            path.strip_prefix(root).ok().filter(|path| !path.as_str().is_empty()).map(Utf8Path::to_owned)
+        };
+        match self {
+            Rule::File(path) => relative(path).map(Rule::File),
+            Rule::Store(path) => relative(path).map(Rule::Store),
+            Rule::Folder(path) => relative(path).map(Rule::Folder),
+        }
+    }
+
+    fn includes(&self, path: &str) -> bool {
+        match self {
+            Rule::File(file) => path == file.as_str(),
+            Rule::Store(store) => path.strip_prefix(store.as_str()).is_some_and(is_end_of_store),
+            Rule::Folder(folder) => path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/')),
+        }
+    }
+}
+
+/// True if a path of a repository is protected by one of the rules.
+pub(super) fn is_protected(path: &str, rules: &[Rule]) -> bool {
+    rules.iter().any(|rule| rule.includes(path))
+}
+
+/// True for what may follow the path of a store: nothing, or the end of the name of a file that belongs to it.
+fn is_end_of_store(rest: &str) -> bool {
+    // `.index`: an older version of the program may still be in use, or have left its index.
+    let is_sibling = || [".index", ".torn-", ".before-"].iter().any(|end| rest.starts_with(end)) && !rest.contains('/');
+    rest.is_empty() || rest.starts_with(".files/") || is_sibling()
+}
+
+/// Returns the absolute path without symbolic links. Its last part need not exist.
+fn absolute(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    if let Ok(path) = path.canonicalize_utf8() {
+        return Some(path);
+    }
+    let name = path.file_name()?;
+    let parent = path.parent().filter(|parent| !parent.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
+    // A folder that does not exist contains nothing to protect yet; its parent may be a link.
+    absolute(parent).map(|parent| parent.join(name))
+}
+
+/// Number of paths that a reason lists.
+const LISTED: usize = 5;
+
+/// Why a reset is refused. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The working directory is in no repository.
+    NoRepository,
+    /// The repository has no commit to return to.
+    NoCommit,
+    /// The repository is another one than at the start.
+    OtherRepository,
+    /// Files had changes before the execution began.
+    ChangedBefore(Vec<String>),
+    /// Files were not tracked before the execution began, and are tracked now.
+    TrackedSince(Vec<String>),
+    /// Another branch is checked out.
+    OtherBranch {
+        /// The branch at the start.
+        before: Option<String>,
+        now: Option<String>,
+    },
+    /// The history was rewritten: the commit of the start is not an ancestor.
+    NotADescendant {
+        /// The commit of the start.
+        commit: String,
+    },
+    /// An operation such as a merge is in progress.
+    InProgress(&'static str),
+    /// Files outside of the working directory have changed.
+    OutsideChanges(Vec<String>),
+    /// Submodules have changes, which a reset does not restore.
+    Submodules(Vec<String>),
+    /// New folders are repositories of their own, which cannot be saved.
+    NestedRepositories(Vec<String>),
+    /// Files with ignore rules have changed: new files cannot be distinguished from files that were ignored at the start.
+    IgnoreRulesChanged(Vec<String>),
+    /// A protected folder contains the whole repository.
+    AllProtected(Utf8PathBuf),
+    /// Another process made a commit or switched the branch during the reset.
+    ChangedMeanwhile,
+    /// Only a part of the files is checked out.
+    Sparse,
+}
+
+impl Refusal {
+    /// Returns the stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Refusal::NoRepository => "no_repository",
+            Refusal::NoCommit => "no_commit",
+            Refusal::OtherRepository => "other_repository",
+            Refusal::ChangedBefore(_) => "changed_before",
+            Refusal::TrackedSince(_) => "tracked_since",
+            Refusal::OtherBranch { .. } => "other_branch",
+            Refusal::NotADescendant { .. } => "not_a_descendant",
+            Refusal::InProgress(_) => "in_progress",
+            Refusal::OutsideChanges(_) => "outside_changes",
+            Refusal::Submodules(_) => "submodules",
+            Refusal::NestedRepositories(_) => "nested_repositories",
+            Refusal::IgnoreRulesChanged(_) => "ignore_rules_changed",
+            Refusal::AllProtected(_) => "all_protected",
+            Refusal::ChangedMeanwhile => "changed_meanwhile",
+            Refusal::Sparse => "sparse_checkout",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NoRepository => f.write_str("the working directory is in no git repository"),
+            Refusal::NoCommit => f.write_str("the repository has no commit to return to"),
+            Refusal::OtherRepository => f.write_str("the working directory is in another repository than at the start"),
+            Refusal::ChangedBefore(paths) => {
+                write!(f, "these files had changes that were not committed before the execution began: {}", list(paths))
+            }
+            Refusal::TrackedSince(paths) => {
+                write!(f, "these files existed before the execution began and were committed since: {}", list(paths))
+            }
+            Refusal::OtherBranch { before, now } => {
+                let name = |branch: &Option<String>| match branch {
+                    Some(branch) => format!("`{}`", branch.strip_prefix("refs/heads/").unwrap_or(branch)),
+                    None => "no branch".to_owned(),
+                };
+                write!(f, "{} was checked out at the start, and {} is now", name(before), name(now))
+            }
+            Refusal::NotADescendant { commit } => {
+                write!(
+                    f,
+                    "history was rewritten: start commit {commit} is not an ancestor of HEAD"
+                )
+            }
+            Refusal::InProgress(operation) => write!(f, "{operation} is in progress"),
+            Refusal::OutsideChanges(paths) => {
+                write!(f, "files outside of the working directory have changed: {}", list(paths))
+            }
+            Refusal::Submodules(paths) => write!(f, "submodules have changes: {}", list(paths)),
+            Refusal::NestedRepositories(paths) => {
+                write!(f, "new folders are repositories of their own: {}", list(paths))
+            }
+            Refusal::IgnoreRulesChanged(paths) => write!(
+                f,
+                "the ignore rules have changed, and new files cannot be distinguished from ignored ones; review the \
+                 changes and undo them by hand: {}",
+                list(paths)
+            ),
+            Refusal::AllProtected(folder) => {
+                write!(f, "the folder `{folder}` is protected and contains the whole repository; use another folder")
+            }
+            Refusal::ChangedMeanwhile => {
+                f.write_str("another process made a commit or switched the branch during the reset; try again")
+            }
+            Refusal::Sparse => f.write_str("the repository has a sparse checkout"),
+        }
+    }
+}
+
+fn list(paths: &[String]) -> String {
+    let listed = paths.iter().take(LISTED).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(LISTED) {
+        0 => listed,
+        more => format!("{listed} and {more} more"),
     }
 }

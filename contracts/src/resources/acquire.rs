@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::io;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::lock_registry::{RecordLock, RegistryError, RegistryLock};
+use counterproof_store::lock_registry::{LockRegistry, RecordLock, RegistryError, RegistryLock};
 use jiff::Timestamp;
 
-use super::{Claim, Conflict, Holder, LivingHolder, Registry, ResourceRequest, conflict, holder, path_lock, port};
 use crate::contract::ContractId;
 use crate::process::Cancellation;
+use super::{claim, path_pattern, Claim, Conflict, Holder, LivingHolder, ResourceRequest};
 
 /// The time between two attempts, which grows from the first to the second.
 const POLL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
@@ -174,7 +176,7 @@ impl<'a> Wanted<'a> {
             match resource {
                 ResourceRequest::Port { first, last, variable } => wanted.ports.push((*first, *last, variable)),
                 ResourceRequest::FileLock { patterns } => {
-                    let patterns = patterns.iter().map(|pattern| path_lock::absolute(&folder, pattern)).collect();
+                    let patterns = patterns.iter().map(|pattern| path_pattern::absolute(&folder, pattern)).collect();
                     wanted.claims.push(Claim::FileLock { patterns });
                 }
                 ResourceRequest::Session { name, variable } => {
@@ -211,7 +213,7 @@ impl<'a> Wanted<'a> {
         };
         let encoding =
             |error: serde_json::Error| RegistryError::Io { path: request.folder.to_owned(), source: error.into() };
-        let content = holder::content(holder, claims.clone()).map_err(encoding)?;
+        let content = claim::content(holder, claims.clone()).map_err(encoding)?;
         let record = locked.add(&content)?;
         Ok(Ok(Acquired { environment, claims, record }))
     }
@@ -219,18 +221,93 @@ impl<'a> Wanted<'a> {
     /// Chooses a free port for each range, or returns what others have.
     fn choose(&self, holders: &[LivingHolder]) -> Result<Chosen, Vec<Conflict>> {
         let mut conflicts: Vec<Conflict> =
-            holders.iter().flat_map(|holder| conflict::with_holder(&self.claims, holder)).collect();
+            holders.iter().flat_map(|holder| claim::with_holder(&self.claims, holder)).collect();
         let (mut claims, mut environment) = (self.claims.clone(), self.environment.clone());
         let mut taken: BTreeSet<u16> = holders.iter().flat_map(LivingHolder::ports).collect();
         for &(first, last, variable) in &self.ports {
-            if let Some(port) = port::first_free(first..=last, &taken) {
+            if let Some(port) = first_free(first..=last, &taken) {
                 taken.insert(port);
                 claims.push(Claim::Port { port });
                 environment.insert(variable.to_owned(), port.to_string());
             } else {
-                conflicts.push(conflict::no_port(first..=last, holders));
+                conflicts.push(claim::no_port(first..=last, holders));
             }
         }
         if conflicts.is_empty() { Ok(Chosen { claims, environment }) } else { Err(conflicts) }
+    }
+}
+
+/// The addresses on which a server may listen.
+const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::UNSPECIFIED, Ipv4Addr::LOCALHOST];
+
+/// Returns the first port of a range that is not taken and on which a server can listen now.
+pub(super) fn first_free(range: RangeInclusive<u16>, taken: &BTreeSet<u16>) -> Option<u16> {
+    range.into_iter().find(|port| !taken.contains(port) && is_free(*port))
+}
+
+/// True if a server can listen on the port on all addresses, and on loopback alone.
+fn is_free(port: u16) -> bool {
+    ADDRESSES.into_iter().all(|address| TcpListener::bind((IpAddr::V4(address), port)).is_ok())
+}
+
+/// The folder of the registry, unless the caller names another one.
+pub const LOCKS_FOLDER: &str = "/tmp/counterproof-locks";
+
+/// The variable that names another folder.
+pub const LOCKS_VARIABLE: &str = "COUNTERPROOF_LOCKS";
+
+/// How long to wait for the lock of the registry, which others hold for milliseconds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time between two attempts to lock the registry.
+const LOCK_POLL: Duration = Duration::from_millis(2);
+
+/// The registry in a folder.
+#[derive(Debug, Clone)]
+pub struct Registry(LockRegistry);
+
+impl Registry {
+    /// Opens the registry in a folder, which is created if it does not exist.
+    pub fn open(folder: &Utf8Path) -> Result<Self, RegistryError> {
+        LockRegistry::open(folder).map(Self)
+    }
+
+    /// Returns all living holders. Returns `None` if another process keeps the registry locked.
+    pub fn holders(&self) -> Result<Option<Vec<LivingHolder>>, RegistryError> {
+        let Some(locked) = self.lock()? else { return Ok(None) };
+        let records = locked.living()?;
+        Ok(Some(records.into_iter().map(LivingHolder::new).collect()))
+    }
+
+    pub fn folder(&self) -> &Utf8Path {
+        self.0.folder()
+    }
+
+    pub(super) fn lock(&self) -> Result<Option<RegistryLock<'_>>, RegistryError> {
+        let end = Instant::now() + LOCK_TIMEOUT;
+        loop {
+            let locked = self.0.try_lock()?;
+            if locked.is_some() || Instant::now() >= end {
+                return Ok(locked);
+            }
+            thread::sleep(LOCK_POLL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_with_a_server_are_not_free() {
+        for address in ADDRESSES {
+            let server = TcpListener::bind((address, 0)).unwrap();
+            let port = server.local_addr().unwrap().port();
+            assert_eq!(first_free(port..=port, &BTreeSet::new()), None);
+            drop(server);
+            assert_eq!(first_free(port..=port, &BTreeSet::new()), Some(port));
+            assert_eq!(first_free(port..=port, &[port].into()), None);
+        }
     }
 }

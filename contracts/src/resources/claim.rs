@@ -1,12 +1,15 @@
 //! What a holder has: one claim for each resource that excludes others.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use camino::Utf8PathBuf;
+use counterproof_store::lock_registry::Record;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::glob::PathPattern;
 use crate::contract::ContractId;
+use super::path_pattern::PathPattern;
 
 /// Whether others may use a working directory at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,13 +79,12 @@ impl Claim {
     }
 }
 
-/// True if some path matches a pattern of each list. A pattern that another version wrote and this one cannot read may match
-/// every path.
 fn patterns_overlap(a: &[String], b: &[String]) -> bool {
     let parse =
         |patterns: &[String]| patterns.iter().map(|text| PathPattern::parse(text)).collect::<Result<Vec<_>, _>>();
+    // A pattern that another version wrote and this one cannot read may match every path.
     let (Ok(a), Ok(b)) = (parse(a), parse(b)) else { return true };
-    a.iter().any(|a| b.iter().any(|b| a.intersects(b)))
+    a.iter().any(|a| b.iter().any(|b| a.may_overlap(b)))
 }
 
 impl fmt::Display for Claim {
@@ -98,6 +100,114 @@ impl fmt::Display for Claim {
             Claim::Contract { store, id } => write!(f, "contract `{id}` in `{store}`"),
         }
     }
+}
+
+/// A resource that others have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Conflict {
+    /// The resource that was asked for.
+    pub resource: String,
+    /// Who has it; `None` if that is unknown.
+    pub holder: Option<Holder>,
+    /// The details.
+    pub message: String,
+}
+
+/// Returns the conflicts of claims with those of a holder. A holder whose claims are unknown conflicts with everything.
+pub(super) fn with_holder(wanted: &[Claim], other: &LivingHolder) -> Vec<Conflict> {
+    let Some((holder, claims)) = &other.known else {
+        let message = format!("the holder of `{}` is unknown: its record cannot be read", other.record);
+        return vec![Conflict { resource: "all resources".to_owned(), holder: None, message }];
+    };
+    let conflict = |wanted: &Claim| {
+        let held = claims.iter().find(|held| wanted.conflicts_with(held))?;
+        let Holder { contract, owner, pid, since } = holder;
+        let by = format!("contract `{contract}` (owner `{owner}`, process {pid}, since {since})");
+        let message = if wanted == held {
+            format!("{wanted} is held by {by}")
+        } else {
+            format!("{wanted} overlaps with {held}, held by {by}")
+        };
+        Some(Conflict { resource: wanted.to_string(), holder: Some(holder.clone()), message })
+    };
+    wanted.iter().filter_map(conflict).collect()
+}
+
+/// Returns the conflict of a range without a free port. It names the first holder of a port in it.
+pub(super) fn no_port(range: RangeInclusive<u16>, holders: &[LivingHolder]) -> Conflict {
+    let (first, last) = (*range.start(), *range.end());
+    let held_by = |holder: &LivingHolder| holder.ports().filter(|port| range.contains(port)).count();
+    let held: usize = holders.iter().map(held_by).sum();
+    let holder = holders.iter().find(|holder| held_by(holder) > 0).and_then(LivingHolder::holder).cloned();
+    let by = holder.as_ref().map_or_else(String::new, |holder| format!(" (the first of them `{}`)", holder.contract));
+    let others = range.len().saturating_sub(held);
+    let message =
+        format!("no free port in {first}-{last}: {held} held by contracts{by}, {others} in use by other programs");
+    Conflict { resource: format!("port {first}-{last}"), holder, message }
+}
+
+/// The version of the format of records.
+const FORMAT: u32 = 1;
+
+/// Who holds resources.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The contract that is executed.
+    pub contract: String,
+    /// Who executes it.
+    pub owner: String,
+    /// The process. In another container, the number means another process.
+    pub pid: u32,
+    pub since: Timestamp,
+}
+
+/// The content of a record.
+#[derive(Debug, Serialize, Deserialize)]
+struct Content {
+    format: u32,
+    holder: Holder,
+    claims: Vec<Claim>,
+}
+
+/// A holder that lives, as its record says. The record is text of another user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LivingHolder {
+    pub record: Utf8PathBuf,
+    /// The holder and its claims; `None` if the record cannot be read, for example because another version wrote it.
+    pub known: Option<(Holder, Vec<Claim>)>,
+}
+
+impl LivingHolder {
+    /// Reads a record.
+    pub(super) fn new(record: Record) -> Self {
+        let content = record.content.ok().and_then(|bytes| serde_json::from_slice::<Content>(&bytes).ok());
+        let known = content.filter(|content| content.format == FORMAT);
+        Self { record: record.path, known: known.map(|content| (content.holder, content.claims)) }
+    }
+
+    /// The claims. A holder whose record cannot be read has unknown ones.
+    pub fn claims(&self) -> Option<&[Claim]> {
+        self.known.as_ref().map(|(_, claims)| claims.as_slice())
+    }
+
+    /// The ports among the claims.
+    pub(super) fn ports(&self) -> impl Iterator<Item = u16> + '_ {
+        self.claims().unwrap_or_default().iter().filter_map(|claim| match claim {
+            Claim::Port { port } => Some(*port),
+            _ => None,
+        })
+    }
+
+    pub fn holder(&self) -> Option<&Holder> {
+        self.known.as_ref().map(|(holder, _)| holder)
+    }
+}
+
+/// Returns the bytes of a record.
+pub(super) fn content(holder: Holder, claims: Vec<Claim>) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = serde_json::to_vec_pretty(&Content { format: FORMAT, holder, claims })?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 #[cfg(test)]

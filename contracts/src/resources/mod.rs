@@ -12,17 +12,12 @@
 
 mod acquire;
 mod claim;
-mod conflict;
-mod glob;
-mod holder;
-mod path_lock;
-mod port;
-mod registry;
+mod path_pattern;
 mod request;
 
 pub use acquire::{AcquireError, AcquireRequest, Acquired};
 pub use claim::{Access, Claim};
-pub use conflict::Conflict;
-pub use holder::{Holder, LivingHolder};
-pub use registry::{LOCKS_FOLDER, LOCKS_VARIABLE, Registry};
+pub use claim::Conflict;
+pub use claim::{Holder, LivingHolder};
+pub use acquire::{LOCKS_FOLDER, LOCKS_VARIABLE, Registry};
 pub use request::{DEFAULT_PORT_VARIABLE, ResourceRequest, SpecError};

@@ -6,8 +6,7 @@ use counterproof_artifact::pointer::child;
 use counterproof_validation::nearest;
 use serde_json::{Map, Value};
 
-use super::glob::{PathPattern, escape};
-use super::path_lock::literal_start;
+use super::path_pattern::{PathPattern, escape, literal_start};
 use crate::contract::{Resource, ResourceType};
 
 /// The variable that exports a port without an `env` of its own.
@@ -16,10 +15,10 @@ pub const DEFAULT_PORT_VARIABLE: &str = "PORT";
 /// Longest name or value, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
 
-/// Longest pattern of a file lock, in bytes. The time to compare two patterns grows with the product of their lengths.
+/// Longest pattern of a file lock, in bytes.
 const MAX_PATTERN_BYTES: usize = 512;
 
-/// Maximum number of patterns of a file lock, with braces written out.
+/// Maximum number of patterns of a file lock.
 const MAX_PATTERNS: usize = 64;
 
 /// A resource that an execution needs.
@@ -120,7 +119,7 @@ impl<'s> Spec<'s> {
     fn new(spec: &'s Value, pointer: String) -> Self {
         let mut spec = Self { fields: spec.as_object(), pointer, errors: Vec::new() };
         if spec.fields.is_none() {
-            spec.error("", "the spec is no object", "write an object");
+            spec.error("", "expected an object", "write an object");
         }
         spec
     }
@@ -177,7 +176,7 @@ impl<'s> Spec<'s> {
         match value.as_str() {
             Some(text) if text.len() <= MAX_TEXT_BYTES && !text.contains('\0') => return Some(text.to_owned()),
             Some(_) => self.error(name, "the text is too long or contains NUL", "shorten it"),
-            None => self.error(name, "this is no text", "write a text in quotes"),
+            None => self.error(name, "expected a string", "put the value in quotes"),
         }
         None
     }
@@ -200,7 +199,7 @@ impl<'s> Spec<'s> {
         let name = self.text(field)?;
         let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
         if !name.starts_with(is_start) || !name.chars().all(|c| is_start(c) || c.is_ascii_digit()) {
-            let message = format!("`{}` is no name of a variable", name.escape_debug());
+            let message = format!("invalid variable name `{}`", name.escape_debug());
             self.error(field, message, "write ASCII letters, digits and `_`, and no digit at the start");
             return None;
         }
@@ -226,24 +225,21 @@ impl<'s> Spec<'s> {
     fn patterns(&mut self) -> Option<Vec<String>> {
         let listed = self.field("paths").and_then(Value::as_array).filter(|paths| !paths.is_empty());
         let Some(listed) = listed else {
-            self.error("", "`paths` is missing, empty or no list", "add `paths`, such as [\"src/memory/*\"]");
+            self.error("", "`paths` is missing, empty or not a list", "add `paths`, such as [\"src/memory/*\"]");
             return None;
         };
-        let (errors, mut total) = (self.errors.len(), 0);
+        let errors = self.errors.len();
         for (index, path) in listed.iter().enumerate() {
-            match path.as_str().map_or_else(|| Err("this is no text".to_owned()), alternatives) {
-                Ok(count) => total += count,
-                Err(message) => {
-                    let remedy = "write a pattern relative to the working directory, such as src/**/*.rs";
-                    let pointer = child(&child(&self.pointer, "paths"), &index.to_string());
-                    self.errors.push(SpecError { pointer, message, remedy: remedy.to_owned() });
-                }
+            if let Err(message) = path.as_str().map_or_else(|| Err("expected a string".to_owned()), check_pattern) {
+                let remedy = "write a pattern relative to the working directory, such as src/**/*.rs";
+                let pointer = child(&child(&self.pointer, "paths"), &index.to_string());
+                self.errors.push(SpecError { pointer, message, remedy: remedy.to_owned() });
             }
         }
-        if total > MAX_PATTERNS {
+        if listed.len() > MAX_PATTERNS {
             self.error(
                 "paths",
-                format!("these are {total} patterns; at most {MAX_PATTERNS} are allowed"),
+                format!("these are {} patterns; at most {MAX_PATTERNS} are allowed", listed.len()),
                 "use `*` or `**`",
             );
         }
@@ -252,15 +248,14 @@ impl<'s> Spec<'s> {
     }
 }
 
-/// Checks a pattern, and returns how many patterns it is with its braces written out.
-fn alternatives(pattern: &str) -> Result<usize, String> {
+fn check_pattern(pattern: &str) -> Result<(), String> {
     if pattern.starts_with('/') {
         return Err("the pattern is absolute".to_owned());
     }
     if pattern.len() > MAX_PATTERN_BYTES {
         return Err(format!("the pattern has {} bytes; at most {MAX_PATTERN_BYTES} are allowed", pattern.len()));
     }
-    PathPattern::parse(pattern).map(|pattern| pattern.alternatives()).map_err(|error| error.to_string())
+    PathPattern::parse(pattern).map(drop).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -315,25 +310,25 @@ mod tests {
                 json!({"range": [0, 1]}),
                 "/0/spec/range: the range is not two ports from 1 to 65535 in ascending order",
             ),
-            ("port", json!({"range": [1, 2], "env": "A-B"}), "/0/spec/env: `A-B` is no name of a variable"),
+            ("port", json!({"range": [1, 2], "env": "A-B"}), "/0/spec/env: invalid variable name `A-B`"),
             (
                 "port",
                 json!({"range": [1, 2], "evn": "A"}),
                 "/0/spec/evn: the field `evn` is unknown; did you mean `env`?",
             ),
-            ("port", json!([]), "/0/spec: the spec is no object"),
-            ("file_lock", json!({"paths": []}), "/0/spec: `paths` is missing, empty or no list"),
+            ("port", json!([]), "/0/spec: expected an object"),
+            ("file_lock", json!({"paths": []}), "/0/spec: `paths` is missing, empty or not a list"),
             (
                 "file_lock",
                 json!({"paths": ["a", "../b"]}),
                 "/0/spec/paths/1: the pattern has the name `..`; write the path without it",
             ),
             ("file_lock", json!({"paths": ["/a"]}), "/0/spec/paths/0: the pattern is absolute"),
-            ("file_lock", json!({"paths": [1]}), "/0/spec/paths/0: this is no text"),
+            ("file_lock", json!({"paths": [1]}), "/0/spec/paths/0: expected a string"),
             ("session", json!({"name": " "}), "/0/spec/name: the name is empty or contains control characters"),
             ("env", json!({"value": "x"}), "/0/spec: the field `name` is missing"),
-            ("env", json!({"name": "1A"}), "/0/spec/name: `1A` is no name of a variable"),
-            ("env", json!({"name": "A", "value": 1}), "/0/spec/value: this is no text"),
+            ("env", json!({"name": "1A"}), "/0/spec/name: invalid variable name `1A`"),
+            ("env", json!({"name": "A", "value": 1}), "/0/spec/value: expected a string"),
         ] {
             assert_eq!(parse(json!([{"type": kind, "spec": spec}])), Err(vec![expected.to_owned()]));
         }

@@ -8,12 +8,9 @@
 //! [`Began`] is stored with the start of an execution, so that another process can roll back later. A rollback keeps what it
 //! replaces, and refuses to start where it would change something else.
 
-mod began;
-mod custom;
-mod declared;
-mod outcome;
+mod strategy;
 pub mod snapshot;
 
-pub use began::{Began, RollbackError, RollbackSettings};
-pub use declared::declared_paths;
-pub use outcome::{RollbackEnd, RollbackPlan, RollbackRefusal};
+pub use strategy::{Began, RollbackError, RollbackSettings};
+pub use strategy::declared_paths;
+pub use strategy::{RollbackEnd, RollbackPlan, RollbackRefusal};

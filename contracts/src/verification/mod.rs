@@ -7,15 +7,12 @@
 //! The parts are functions of values, apart from the command and the artifacts. Nothing that cannot be evaluated counts as
 //! met: an assertion with an error, an undecided schema, or a command that was stopped.
 
-mod artifacts;
 mod assertion;
 mod output_schema;
 mod plan;
-mod report;
-mod short_form;
 
-pub use artifacts::{ArtifactCheck, ArtifactProblem, FoundArtifact, MAX_ARTIFACT_BYTES, check_artifacts};
+pub use assertion::{check_artifacts, ArtifactCheck, ArtifactProblem, FoundArtifact, MAX_ARTIFACT_BYTES};
 pub use assertion::{Assertion, AssertionInputs, AssertionOutcome, AssertionResult, VARIABLES};
 pub use output_schema::{OutputCheck, OutputSchema, OutputSchemaError, OutputViolation};
 pub use plan::{PlanError, VerificationPlan, VerifyError, VerifySettings};
-pub use report::{Attempt, ExitCodeRule, VerificationReport, Verified};
+pub use plan::{Attempt, ExitCodeRule, VerificationReport, Verified};

@@ -10,16 +10,11 @@
 //! and hard links are not restored. Names may be any bytes. Restoring again after an interruption ends in the same state,
 //! because only differences are changed.
 
-mod difference;
-mod error;
-mod manifest;
-mod raw_path;
 mod restore;
-mod scan;
 mod take;
 
-pub use error::{SnapshotError, SnapshotRefusal};
-pub use manifest::SnapshotStart;
+pub use take::{SnapshotError, SnapshotRefusal};
+pub use take::SnapshotStart;
 pub use restore::{Restored, plan, restore};
-pub use scan::SnapshotLimits;
+pub use restore::SnapshotLimits;
 pub use take::take;

@@ -1,22 +1,18 @@
 //! Restores a snapshot.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::read_file;
-use counterproof_store::write;
+use counterproof_artifact::Sha256Digest;
+use counterproof_store::{read_file, write};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT};
 use serde::{Deserialize, Serialize};
 
-use super::difference::{Differences, digest};
-use super::manifest::{Entry, FILES, Manifest, Modified};
-use super::raw_path::RawPath;
-use super::scan::{self, Found, SnapshotLimits, scan};
-use super::take::{replaced_parent, store};
+use super::take::{replaced_parent, store, Entry, FILES, Manifest, Modified, RawPath};
 use super::{SnapshotError, SnapshotRefusal, SnapshotStart};
 
 /// The start of the names of the copies that are made before a rollback.
@@ -147,7 +143,7 @@ fn remove_leftovers(root: &Path, declared: &[RawPath]) {
 fn make_accessible(root: &Path, declared: &[RawPath], opened: &mut Vec<(RawPath, u32)>) -> Result<(), SnapshotError> {
     let mut open = declared.to_vec();
     while let Some(path) = open.pop() {
-        let found = scan::at(root, &path)?;
+        let found = at(root, &path)?;
         let (mode, needed) = match found {
             Some(Found::Folder { mode, .. }) => (mode, ACCESS.0),
             Some(Found::File { mode, .. }) => (mode, ACCESS.1),
@@ -158,7 +154,7 @@ fn make_accessible(root: &Path, declared: &[RawPath], opened: &mut Vec<(RawPath,
             opened.push((path.clone(), mode));
         }
         if needed == ACCESS.0 {
-            open.extend(scan::children(root, &path)?);
+            open.extend(children(root, &path)?);
         }
     }
     Ok(())
@@ -253,4 +249,182 @@ fn set_modified(path: &Path, modified: Modified) -> io::Result<()> {
     let last_modification = Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanoseconds };
     let times = Timestamps { last_access, last_modification };
     Ok(rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// The bits of a mode that are restored.
+const MODE_BITS: u32 = 0o7777;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotLimits {
+    /// The most bytes of all files.
+    pub bytes: u64,
+    /// The most files, folders and links.
+    pub entries: u64,
+}
+
+impl Default for SnapshotLimits {
+    fn default() -> Self {
+        Self { bytes: 1 << 30, entries: 100_000 }
+    }
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    File {
+        mode: u32,
+        modified: Modified,
+        bytes: u64,
+    },
+    Folder {
+        mode: u32,
+        modified: Modified,
+    },
+    Link {
+        target: RawPath,
+        modified: Modified,
+    },
+    /// A pipe, a socket or a device.
+    Special,
+}
+
+/// Returns everything at and below the declared paths, parents before their children.
+pub(super) fn scan(
+    root: &Path,
+    declared: &[RawPath],
+    limits: SnapshotLimits,
+) -> Result<BTreeMap<RawPath, Found>, SnapshotError> {
+    let (mut found, mut open, mut bytes) = (BTreeMap::new(), declared.to_vec(), 0);
+    while let Some(path) = open.pop() {
+        let Some(entry) = at(root, &path)? else { continue };
+        match &entry {
+            Found::Folder { .. } => {
+                let children = children(root, &path)?;
+                open.extend(children);
+            }
+            Found::File { bytes: length, .. } => bytes += length,
+            Found::Link { .. } | Found::Special => {}
+        }
+        found.insert(path, entry);
+        if (found.len() + open.len()) as u64 > limits.entries {
+            return Err(SnapshotError::TooLarge { limit: format!("{} files and folders", limits.entries) });
+        }
+        if bytes > limits.bytes {
+            return Err(SnapshotError::TooLarge { limit: format!("{} bytes", limits.bytes) });
+        }
+    }
+    Ok(found)
+}
+
+/// Returns what is at a path, if anything.
+pub(super) fn at(root: &Path, path: &RawPath) -> Result<Option<Found>, SnapshotError> {
+    let absolute = path.below(root);
+    let metadata = match fs::symlink_metadata(&absolute) {
+        Ok(metadata) => metadata,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(SnapshotError::io("read", path)(error)),
+    };
+    let (mode, modified) = (mode(&metadata), modified(&metadata));
+    Ok(Some(if metadata.is_symlink() {
+        let target = fs::read_link(&absolute).map_err(SnapshotError::io("read the link", path))?;
+        Found::Link { target: RawPath::new(target.as_os_str()), modified }
+    } else if metadata.is_dir() {
+        Found::Folder { mode, modified }
+    } else if metadata.is_file() {
+        Found::File { mode, modified, bytes: metadata.len() }
+    } else {
+        Found::Special
+    }))
+}
+
+/// Returns the entries of a folder.
+pub(super) fn children(root: &Path, folder: &RawPath) -> Result<Vec<RawPath>, SnapshotError> {
+    let failed = |source| SnapshotError::io("list the folder", folder)(source);
+    let entries = fs::read_dir(folder.below(root)).map_err(failed)?;
+    entries.map(|entry| Ok(folder.child(&entry.map_err(failed)?.file_name()))).collect()
+}
+
+pub(super) fn mode(metadata: &Metadata) -> u32 {
+    metadata.mode() & MODE_BITS
+}
+
+pub(super) fn modified(metadata: &Metadata) -> Modified {
+    Modified { seconds: metadata.mtime(), nanoseconds: metadata.mtime_nsec() }
+}
+
+/// The differences, each list with parents before their children.
+#[derive(Debug, Default)]
+pub(super) struct Differences {
+    /// Paths to remove: they did not exist, or were of another kind.
+    pub(super) removed: Vec<RawPath>,
+    /// Paths whose content is restored or that are created.
+    pub(super) restored: Vec<RawPath>,
+    /// Files and links of which only the mode or the time differs.
+    pub(super) attributes: Vec<RawPath>,
+}
+
+impl Differences {
+    /// Compares the present state with a manifest. Reads files of the same size.
+    pub(super) fn new(root: &Path, manifest: &Manifest, now: &BTreeMap<RawPath, Found>) -> Result<Self, SnapshotError> {
+        let mut differences = Self::default();
+        for (path, found) in now {
+            match manifest.entries.get(path) {
+                Some(entry) if is_same_kind(entry, found) => {}
+                _ => differences.removed.push(path.clone()),
+            }
+        }
+        for (path, entry) in &manifest.entries {
+            match now.get(path).filter(|found| is_same_kind(entry, found)) {
+                None => differences.restored.push(path.clone()),
+                Some(found) if !has_same_content(root, path, entry, found)? => differences.restored.push(path.clone()),
+                Some(found) if !has_same_attributes(entry, found) => differences.attributes.push(path.clone()),
+                Some(_) => {}
+            }
+        }
+        Ok(differences)
+    }
+
+    /// True if no content differs.
+    pub(super) fn has_content(&self) -> bool {
+        !self.removed.is_empty() || !self.restored.is_empty()
+    }
+}
+
+fn is_same_kind(entry: &Entry, found: &Found) -> bool {
+    matches!(
+        (entry, found),
+        (Entry::File { .. }, Found::File { .. })
+            | (Entry::Folder { .. }, Found::Folder { .. })
+            | (Entry::Link { .. }, Found::Link { .. })
+    )
+}
+
+fn has_same_content(root: &Path, path: &RawPath, entry: &Entry, found: &Found) -> Result<bool, SnapshotError> {
+    match (entry, found) {
+        (Entry::Link { target, .. }, Found::Link { target: now, .. }) => Ok(target == now),
+        (Entry::File { bytes, sha256, .. }, Found::File { bytes: now, .. }) if bytes == now => {
+            Ok(digest(&path.below(root), path)? == *sha256)
+        }
+        (Entry::Folder { .. }, _) => Ok(true),
+        _ => Ok(false),
+    }
+}
+
+fn has_same_attributes(entry: &Entry, found: &Found) -> bool {
+    match (entry, found) {
+        (Entry::File { mode, modified, .. }, Found::File { mode: now, modified: at, .. })
+        | (Entry::Folder { mode, modified }, Found::Folder { mode: now, modified: at }) => {
+            (mode, modified) == (now, at)
+        }
+        (Entry::Link { modified, .. }, Found::Link { modified: at, .. }) => modified == at,
+        _ => false,
+    }
+}
+
+/// Returns the digest of a file.
+pub(super) fn digest(absolute: &Path, path: &RawPath) -> Result<Sha256Digest, SnapshotError> {
+    let read = || Sha256Digest::from_reader(read_file::open_exact(absolute)?.0);
+    read().map(|(digest, _)| digest).map_err(SnapshotError::io("read", path))
 }

@@ -1,21 +1,22 @@
 //! Takes a snapshot.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::{self, Permissions};
 use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::canonical::Sha256Hasher;
 use counterproof_artifact::{Href, Sha256Digest};
-use counterproof_store::read_file;
-use counterproof_store::write::{self, StagedFolder};
+use counterproof_store::write::{self, StagedFolder, WriteError};
+use counterproof_store::{confined_path, read_file};
+use serde::{Deserialize, Serialize};
 
-use super::manifest::{Entry, FILES, MANIFEST, Manifest};
-use super::raw_path::RawPath;
-use super::scan::{self, Found, SnapshotLimits, mode, modified, scan};
-use super::{SnapshotError, SnapshotStart};
+use super::restore::{self, mode, modified, scan, Found, SnapshotLimits};
 
 /// Only the owner may look at copies: the files may be private.
 const PRIVATE_MODE: u32 = 0o700;
@@ -54,10 +55,10 @@ fn declared_below(declared: &[RawPath], parent: &RawPath) -> String {
     declared.iter().find(|path| path.is_in(parent)).map(ToString::to_string).unwrap_or_default()
 }
 
-/// Returns the first folder above a declared path that exists and is no folder.
+/// Returns the first folder above a declared path that exists and is not a folder.
 pub(super) fn replaced_parent(root: &Path, declared: &[RawPath]) -> Result<Option<RawPath>, SnapshotError> {
     for parent in declared.iter().flat_map(RawPath::ancestors) {
-        if !matches!(scan::at(root, &parent)?, None | Some(Found::Folder { .. })) {
+        if !matches!(restore::at(root, &parent)?, None | Some(Found::Folder { .. })) {
             return Ok(Some(parent));
         }
     }
@@ -104,7 +105,7 @@ pub(super) fn store(
 fn missing_parents(root: &Path, declared: &[RawPath]) -> Result<Vec<RawPath>, SnapshotError> {
     let mut missing = Vec::new();
     for parent in declared.iter().flat_map(RawPath::ancestors) {
-        if scan::at(root, &parent)?.is_none() && !missing.contains(&parent) {
+        if restore::at(root, &parent)?.is_none() && !missing.contains(&parent) {
             missing.push(parent);
         }
     }
@@ -180,4 +181,280 @@ fn declared_paths(declared: &[String]) -> Result<Vec<RawPath>, SnapshotError> {
     let all = paths.clone();
     paths.retain(|path| !all.iter().any(|other| other != path && path.is_in(other)));
     Ok(paths)
+}
+
+/// A snapshot that could not be taken or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// A declared path is not one of a file or folder in the working directory.
+    #[error("the declared path `{path}` {reason}")]
+    Path { path: String, reason: String },
+    /// A pipe, a socket or a device.
+    #[error("`{0}` is a pipe, a socket or a device, which has no copy; remove it, or do not declare it")]
+    Special(String),
+    /// The declared paths have too many bytes or entries.
+    #[error("the declared paths have more than {limit}; declare fewer paths")]
+    TooLarge {
+        /// The limit, with its unit.
+        limit: String,
+    },
+    /// A file or folder could not be read or changed.
+    #[error("cannot {action} `{path}`")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        path: String,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// The snapshot could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The snapshot was changed or removed.
+    #[error("the snapshot `{folder}` cannot be used: {reason}")]
+    Damaged { folder: Utf8PathBuf, reason: String },
+}
+
+impl SnapshotError {
+    pub(super) fn io(action: &'static str, path: &impl ToString) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_string();
+        move |source| SnapshotError::Io { action, path, source }
+    }
+
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            SnapshotError::Path { .. } => "invalid_path",
+            SnapshotError::Special(_) => "special_file",
+            SnapshotError::TooLarge { .. } => "snapshot_too_large",
+            SnapshotError::Damaged { .. } => "snapshot_damaged",
+            SnapshotError::Io { .. } | SnapshotError::Write(_) => "storage_error",
+        }
+    }
+}
+
+/// Why a snapshot is not restored. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SnapshotRefusal {
+    /// A folder above a declared path is something else now: restoring would write elsewhere.
+    ParentReplaced(String),
+    /// The files as they are now exceed a limit, so they cannot be saved before they are replaced.
+    TooLarge(String),
+}
+
+impl SnapshotRefusal {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            SnapshotRefusal::ParentReplaced(_) => "parent_replaced",
+            SnapshotRefusal::TooLarge(_) => "snapshot_too_large",
+        }
+    }
+}
+
+impl fmt::Display for SnapshotRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SnapshotRefusal::ParentReplaced(path) => {
+                write!(f, "`{path}` is no longer a folder; move it away, then retry the rollback")
+            }
+            SnapshotRefusal::TooLarge(limit) => {
+                write!(f, "the files as they are now have more than {limit}, too many to save them before the rollback")
+            }
+        }
+    }
+}
+
+/// The name of the manifest in the folder of a snapshot.
+pub(super) const MANIFEST: &str = "manifest.json";
+
+/// The folder of the copies.
+pub(super) const FILES: &str = "files";
+
+/// The version of the format.
+const FORMAT: u32 = 1;
+
+/// A snapshot, as the start of an execution records it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotStart {
+    pub folder: Utf8PathBuf,
+    /// The working directory.
+    pub root: Utf8PathBuf,
+    /// The digest of the manifest, which has those of the files.
+    pub digest: Sha256Digest,
+    /// The number of files, folders and links.
+    pub entries: u64,
+    /// The bytes of the files.
+    pub bytes: u64,
+}
+
+/// A time of modification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Modified {
+    pub(super) seconds: i64,
+    pub(super) nanoseconds: i64,
+}
+
+/// An entry of a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(super) enum Entry {
+    File { mode: u32, modified: Modified, bytes: u64, sha256: Sha256Digest },
+    Folder { mode: u32, modified: Modified },
+    Link { target: RawPath, modified: Modified },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    format: u32,
+    /// The declared paths, none below another one.
+    pub(super) declared: Vec<RawPath>,
+    /// Folders above declared paths that did not exist.
+    pub(super) missing_parents: Vec<RawPath>,
+    /// Everything that existed, parents before their children.
+    #[serde(with = "as_list")]
+    pub(super) entries: BTreeMap<RawPath, Entry>,
+}
+
+impl Manifest {
+    pub(super) fn new(
+        declared: Vec<RawPath>,
+        missing_parents: Vec<RawPath>,
+        entries: BTreeMap<RawPath, Entry>,
+    ) -> Self {
+        Self { format: FORMAT, declared, missing_parents, entries }
+    }
+
+    /// Reads the manifest of a snapshot, and checks its digest.
+    pub(super) fn read(start: &SnapshotStart) -> Result<Self, SnapshotError> {
+        let damaged = |reason: String| SnapshotError::Damaged { folder: start.folder.clone(), reason };
+        let bytes = confined_path::read_up_to(&start.folder, MANIFEST, read_file::MAX_DOCUMENT_BYTES);
+        let bytes = bytes.map_err(|error| damaged(format!("{MANIFEST}: {error}")))?;
+        if Sha256Digest::from_bytes(&bytes) != start.digest {
+            return Err(damaged(format!("{MANIFEST} was changed")));
+        }
+        let manifest: Self = serde_json::from_slice(&bytes).map_err(|error| damaged(format!("{MANIFEST}: {error}")))?;
+        if manifest.format == FORMAT { Ok(manifest) } else { Err(damaged("its format is unknown".to_owned())) }
+    }
+}
+
+/// Paths are not text, so they cannot be the keys of an object.
+mod as_list {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Entry, RawPath};
+
+    #[derive(Serialize)]
+    struct Listed<'a> {
+        path: &'a RawPath,
+        #[serde(flatten)]
+        entry: &'a Entry,
+    }
+
+    #[derive(Deserialize)]
+    struct Owned {
+        path: RawPath,
+        #[serde(flatten)]
+        entry: Entry,
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        entries: &BTreeMap<RawPath, Entry>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(entries.iter().map(|(path, entry)| Listed { path, entry }))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<RawPath, Entry>, D::Error> {
+        let list = Vec::<Owned>::deserialize(deserializer)?;
+        Ok(list.into_iter().map(|Owned { path, entry }| (path, entry)).collect())
+    }
+}
+
+/// A path relative to the working directory, or the target of a link.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "Encoded", into = "Encoded")]
+pub(super) struct RawPath(Vec<u8>);
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Encoded {
+    Text(String),
+    Bytes { bytes: Vec<u8> },
+}
+
+impl RawPath {
+    pub(super) fn new(path: &OsStr) -> Self {
+        Self(path.as_bytes().to_vec())
+    }
+
+    /// Returns the path of an entry of this folder. The empty path is the working directory.
+    pub(super) fn child(&self, name: &OsStr) -> Self {
+        let mut bytes = self.0.clone();
+        if !bytes.is_empty() {
+            bytes.push(b'/');
+        }
+        bytes.extend_from_slice(name.as_bytes());
+        Self(bytes)
+    }
+
+    /// Returns the folders above the path, outermost first, without the working directory.
+    pub(super) fn ancestors(&self) -> impl Iterator<Item = Self> + '_ {
+        let slashes = self.0.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        slashes.map(|(at, _)| Self(self.0[..at].to_vec()))
+    }
+
+    /// True for the path itself and everything below it.
+    pub(super) fn is_in(&self, folder: &Self) -> bool {
+        let rest = self.0.strip_prefix(&*folder.0);
+        rest.is_some_and(|rest| folder.0.is_empty() || rest.is_empty() || rest[0] == b'/')
+    }
+
+    pub(super) fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn as_os_str(&self) -> &OsStr {
+        OsStr::from_bytes(&self.0)
+    }
+
+    /// Returns the absolute path.
+    pub(super) fn below(&self, root: &Path) -> PathBuf {
+        if self.is_root() { root.to_owned() } else { root.join(self.as_os_str()) }
+    }
+}
+
+impl fmt::Display for RawPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_root() {
+            return f.write_str(".");
+        }
+        for chunk in self.0.utf8_chunks() {
+            f.write_str(&counterproof_artifact::escape_invisible(chunk.valid()))?;
+            write!(f, "{}", chunk.invalid().escape_ascii())?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Encoded> for RawPath {
+    fn from(encoded: Encoded) -> Self {
+        match encoded {
+            Encoded::Text(text) => Self(text.into_bytes()),
+            Encoded::Bytes { bytes } => Self(bytes),
+        }
+    }
+}
+
+impl From<RawPath> for Encoded {
+    fn from(path: RawPath) -> Self {
+        match OsString::from_vec(path.0).into_string() {
+            Ok(text) => Encoded::Text(text),
+            Err(bytes) => Encoded::Bytes { bytes: bytes.into_vec() },
+        }
+    }
 }

@@ -8,10 +8,11 @@ use std::time::Duration;
 use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::{self, SnapshotError, SnapshotLimits, SnapshotStart};
-use super::{RollbackEnd, RollbackPlan, RollbackRefusal, custom};
-use crate::git::{self, GitError, GitStart, Protected};
-use crate::process::{Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceError, EvidenceFolder, ProcessError};
+use crate::contract::Contract;
+use crate::git::{self, GitError, GitStart, Protected, Reset};
+use crate::process::{run, Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceError, EvidenceFiles, EvidenceFolder, ProcessError, ShellCommand};
+use crate::resources::ResourceRequest;
+use super::snapshot::{self, Restored, SnapshotError, SnapshotLimits, SnapshotRefusal, SnapshotStart};
 
 /// What the start of an execution records for a rollback, one variant for each strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +123,7 @@ impl Began {
 
     /// Checks that there is a command.
     pub fn custom(command: Option<&str>) -> Result<Self, RollbackError> {
-        custom::command(command).map(|_| Began::Custom)
+        command(command).map(|_| Began::Custom)
     }
 
     /// Returns what a rollback would do. Changes nothing.
@@ -141,7 +142,7 @@ impl Began {
                 Err(refusal) => RollbackPlan::Refused(refusal.into()),
             },
             Began::Unavailable { reason } => RollbackPlan::Refused(RollbackRefusal::unavailable(reason)),
-            Began::Custom => RollbackPlan::Steps(vec![format!("run `{}`", custom::command(settings.command)?)]),
+            Began::Custom => RollbackPlan::Steps(vec![format!("run `{}`", command(settings.command)?)]),
         })
     }
 
@@ -165,7 +166,148 @@ impl Began {
                 })
             }
             Began::Unavailable { reason } => Ok(RollbackEnd::Refused(RollbackRefusal::unavailable(reason))),
-            Began::Custom => custom::roll_back(settings, cancellation),
+            Began::Custom => roll_back(settings, cancellation),
         }
+    }
+}
+
+/// Returns the command, which must not be blank.
+pub(super) fn command(command: Option<&str>) -> Result<&str, RollbackError> {
+    command.filter(|command| !command.trim().is_empty()).ok_or(RollbackError::NoCommand)
+}
+
+/// Runs the command. Only exit code 0 means that the work is undone.
+pub(super) fn roll_back(
+    settings: &RollbackSettings<'_>,
+    cancellation: &Cancellation,
+) -> Result<RollbackEnd, RollbackError> {
+    let line = command(settings.command)?;
+    let command = ShellCommand {
+        environment: settings.environment.clone(),
+        timeout: settings.timeout,
+        grace: settings.grace,
+        supervisor: settings.supervisor.clone(),
+        ..ShellCommand::new(line, settings.folder)
+    };
+    let finished = run(&command, cancellation)?;
+    let failure = match (finished.stopped, finished.ending) {
+        (Some(reason), _) => Some(reason.to_string()),
+        (None, ending) if !ending.is_success() => Some(format!("the command ended with {ending}")),
+        _ => None,
+    };
+    let evidence = settings.evidence.store(settings.evidence_name, finished)?;
+    if let Some(reason) = failure {
+        return Ok(RollbackEnd::Failed { reason, evidence });
+    }
+    let done = vec![format!("ran `{}`", settings.evidence.redact(line))];
+    Ok(RollbackEnd::RolledBack { done, way_back: None, evidence: Some(evidence) })
+}
+
+/// Returns the artifacts of a contract, and the files and folders that its file locks cover: each pattern up to its first name with
+/// a special character. `.` is the whole working directory.
+pub fn declared_paths(contract: &Contract, resources: &[ResourceRequest]) -> Vec<String> {
+    let locked = resources.iter().flat_map(ResourceRequest::locked_paths);
+    contract.artifacts().iter().cloned().chain(locked).collect()
+}
+
+/// What a rollback would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RollbackPlan {
+    /// These steps, in words. None if nothing differs.
+    Steps(Vec<String>),
+    Refused(RollbackRefusal),
+}
+
+/// A rollback that is refused. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RollbackRefusal {
+    /// The stable code of the reason.
+    pub code: String,
+    /// The reason, and what to do.
+    pub reason: String,
+}
+
+/// How a rollback ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum RollbackEnd {
+    /// The work is undone.
+    RolledBack {
+        /// What was done, in words.
+        done: Vec<String>,
+        /// How to get back what was undone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        way_back: Option<String>,
+        /// The record of the command, for a custom rollback.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        evidence: Option<EvidenceFiles>,
+    },
+    /// Nothing was changed.
+    Refused(RollbackRefusal),
+    /// The command of a custom rollback failed, or was stopped.
+    Failed {
+        reason: String,
+        /// The record of the command.
+        evidence: EvidenceFiles,
+    },
+}
+
+impl RollbackRefusal {
+    /// Returns the refusal for an execution that recorded nothing to return to.
+    pub(super) fn unavailable(reason: &str) -> Self {
+        Self { code: "unavailable".to_owned(), reason: reason.to_owned() }
+    }
+}
+
+impl RollbackEnd {
+    /// Returns the end for a repository that was reset. `root` is its top folder.
+    pub(super) fn from_reset(reset: &Reset, root: &Utf8Path) -> Self {
+        RollbackEnd::RolledBack {
+            done: vec![format!("discarded {}", reset.discarded.summary())],
+            way_back: reset.way_back(root),
+            evidence: None,
+        }
+    }
+}
+
+impl From<git::Refusal> for RollbackRefusal {
+    fn from(refusal: git::Refusal) -> Self {
+        Self { code: refusal.code().to_owned(), reason: refusal.to_string() }
+    }
+}
+
+impl From<SnapshotRefusal> for RollbackRefusal {
+    fn from(refusal: SnapshotRefusal) -> Self {
+        Self { code: refusal.code().to_owned(), reason: refusal.to_string() }
+    }
+}
+
+impl Restored {
+    /// Returns what is done, in words, with `verbs` for putting back and for removing.
+    fn steps(&self, verbs: (&str, &str)) -> Vec<String> {
+        let named =
+            |verb: &str, paths: &[String]| paths.iter().map(|path| format!("{verb} `{path}`")).collect::<Vec<_>>();
+        let mut steps = named(verbs.1, &self.removed);
+        steps.extend(named(verbs.0, &self.restored));
+        steps
+    }
+}
+
+impl From<Restored> for RollbackPlan {
+    fn from(planned: Restored) -> Self {
+        RollbackPlan::Steps(planned.steps(("restore", "remove")))
+    }
+}
+
+impl From<Restored> for RollbackEnd {
+    fn from(restored: Restored) -> Self {
+        let done = restored.steps(("restored", "removed"));
+        let not_saved = restored.not_saved.join("`, `");
+        let except =
+            if not_saved.is_empty() { String::new() } else { format!(", except for the special files `{not_saved}`") };
+        let way_back = restored.saved.map(|folder| {
+            format!("the files as they were before the rollback are in `{folder}/files`{except}; copy them back with `cp -a`")
+        });
+        RollbackEnd::RolledBack { done, way_back, evidence: None }
     }
 }

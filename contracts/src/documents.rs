@@ -1,23 +1,97 @@
-//! The rules of a contract that its schema cannot express.
+//! Contract files: one contract as JSON, or many as JSON Lines. Every problem is reported with its place and its remedy.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
+use camino::Utf8Path;
+use counterproof_artifact::pointer;
 use counterproof_expression::Expression;
-use counterproof_validation::{Code, RuleFinding};
+use counterproof_validation::{Code, DocumentSchema, DocumentText, Finding, RuleFinding};
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::Value;
 
-use crate::contract::{ContractId, Resource};
+use crate::contract::{CONTRACT_SCHEMA_SOURCE, Contract, ContractId, Resource};
 use crate::execution::REQUIRES_APPROVAL;
+use crate::store::record::Record;
 use crate::resources::ResourceRequest;
 use crate::verification::{ArtifactCheck, OutputSchema, VARIABLES};
+
+/// The contracts of a file, and what is wrong with it.
+#[derive(Debug, Default)]
+pub struct CheckedFile {
+    /// The valid contracts, in the order of the file.
+    pub contracts: Vec<Contract>,
+    /// The number of other records, which only the file of a store has.
+    pub other_records: usize,
+    /// All findings, in the order of the text. Empty if the file is valid.
+    pub findings: Vec<Finding>,
+}
+
+static CONTRACT: LazyLock<DocumentSchema> = LazyLock::new(|| compile("contract.v1", CONTRACT_SCHEMA_SOURCE));
+
+/// The schema of the other lines, which are checked by their types.
+static RECORD: LazyLock<DocumentSchema> = LazyLock::new(|| compile("record", "true"));
+
+#[expect(clippy::expect_used, reason = "the schemas are part of the program, and the tests compile them")]
+fn compile(name: &str, source: &str) -> DocumentSchema {
+    let source: Value = serde_json::from_str(source).expect("an embedded schema is JSON");
+    DocumentSchema::compile(name, &source).expect("an embedded schema is valid")
+}
+
+/// Checks the content of a contract file. A file named `*.jsonl` or `*.ndjson` has one document per line; it may be the file of a store.
+pub fn check_file(path: &Utf8Path, bytes: &[u8]) -> CheckedFile {
+    let mut checked = CheckedFile::default();
+    if !matches!(path.extension(), Some("jsonl" | "ndjson")) {
+        check_document(DocumentText { file: path, bytes, first_line: 1 }, &mut checked);
+        return checked;
+    }
+    for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        if !line.trim_ascii().is_empty() {
+            check_document(DocumentText { file: path, bytes: line, first_line: index + 1 }, &mut checked);
+        }
+    }
+    checked
+}
+
+fn check_document(text: DocumentText<'_>, checked: &mut CheckedFile) {
+    let is_record = serde_json::from_slice::<Value>(text.bytes).is_ok_and(|value| value.get("record").is_some());
+    if is_record {
+        match Record::parse(text.bytes) {
+            Ok(_) => checked.other_records += 1,
+            Err(error) => {
+                let rule = |_: &Value| {
+                    let expected = "a transition or a note, as the store writes it";
+                    vec![RuleFinding::new(Code::WrongValue, "", error.to_string(), expected)]
+                };
+                checked.findings.extend(RECORD.check(text, rule).findings);
+            }
+        }
+        return;
+    }
+    let document = CONTRACT.check(text, rules);
+    let mut findings = document.findings;
+    if findings.is_empty()
+        && let Some(value) = document.value
+    {
+        match serde_json::from_value::<Contract>(value) {
+            Ok(contract) => checked.contracts.push(contract),
+            // The schema and the rules check everything that the types check; this is for what they could miss.
+            Err(error) => {
+                let rule = |_: &Value| vec![RuleFinding::new(Code::WrongValue, "", error.to_string(), "a contract")];
+                findings = RECORD.check(text, rule).findings;
+            }
+        }
+    }
+    checked.findings.extend(findings);
+}
 
 /// Letters of names that were meant as [`REQUIRES_APPROVAL`].
 const MISSPELT_APPROVAL: [&str; 5] =
     ["requiresapproval", "requireapproval", "requiredapproval", "requirsapproval", "needsapproval"];
 
 /// Checks a document that is JSON. Values of a wrong type are left to the schema.
-pub(super) fn rules(document: &Value) -> Vec<RuleFinding> {
+fn rules(document: &Value) -> Vec<RuleFinding> {
     let mut findings = Vec::new();
     check_id(document, &mut findings);
     check_time(document, &mut findings);
@@ -151,5 +225,75 @@ fn check_artifacts(document: &Value, findings: &mut Vec<RuleFinding>) {
         let Some(problem) = ArtifactCheck::path_problem(text) else { continue };
         let expected = "a path relative to the working directory, such as `src/pool.rs`";
         findings.push(RuleFinding::new(Code::WrongValue, pointer, problem, expected));
+    }
+}
+
+/// A place at which two documents differ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// A JSON Pointer.
+    pub pointer: String,
+    /// The value in the first document. `None` if it has none there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// The value in the second document. `None` if it has none there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Value>,
+}
+
+/// Compares two documents. Elements of lists are compared from both ends, thus one insertion is one change.
+pub fn changes(before: &Value, after: &Value) -> Vec<Change> {
+    let mut changes = Vec::new();
+    compare(String::new(), Some(before), Some(after), &mut changes);
+    changes
+}
+
+fn compare(place: String, before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<Change>) {
+    match (before, after) {
+        (Some(before), Some(after)) if before == after => {}
+        (Some(Value::Object(before)), Some(Value::Object(after))) => {
+            let added = after.keys().filter(|key| !before.contains_key(*key));
+            for key in before.keys().chain(added) {
+                compare(pointer::child(&place, key), before.get(key), after.get(key), changes);
+            }
+        }
+        (Some(Value::Array(before)), Some(Value::Array(after))) => compare_lists(&place, before, after, changes),
+        (before, after) => {
+            changes.push(Change { pointer: place, before: before.cloned(), after: after.cloned() });
+        }
+    }
+}
+
+fn compare_lists(place: &str, before: &[Value], after: &[Value], changes: &mut Vec<Change>) {
+    let equal = |pair: &(&Value, &Value)| pair.0 == pair.1;
+    let start = before.iter().zip(after).take_while(equal).count();
+    let (before, after) = (&before[start..], &after[start..]);
+    let end = before.iter().rev().zip(after.iter().rev()).take_while(equal).count();
+    let (before, after) = (&before[..before.len() - end], &after[..after.len() - end]);
+    for index in 0..before.len().max(after.len()) {
+        let place = format!("{place}/{}", start + index);
+        compare(place, before.get(index), after.get(index), changes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn changes_name_the_smallest_part_that_differs() {
+        let before = json!({"a": 1, "b": {"c/d": [1, 2, 3]}, "e": "x"});
+        let after = json!({"a": 1, "b": {"c/d": [0, 1, 2, 3]}, "f": null});
+        let found: Vec<(String, Option<Value>, Option<Value>)> =
+            changes(&before, &after).into_iter().map(|it| (it.pointer, it.before, it.after)).collect();
+        let expected = [
+            ("/b/c~1d/0".to_owned(), None, Some(json!(0))),
+            ("/e".to_owned(), Some(json!("x")), None),
+            ("/f".to_owned(), None, Some(Value::Null)),
+        ];
+        assert_eq!(found, expected);
+        assert!(changes(&before, &before).is_empty());
     }
 }

@@ -1,0 +1,353 @@
+//! How an execution began: what a rollback and a later execution must know.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::contract::{Contract, ContractKey, RollbackStrategy};
+use crate::git::{GitStart, Protected, Refusal};
+use crate::lifecycle::{Details, State, Transition};
+use crate::resources::ResourceRequest;
+use crate::rollback::snapshot::SnapshotLimits;
+use crate::rollback::{declared_paths, Began};
+use crate::store::record::NoteKind;
+use crate::store::{Store, VersionHistory};
+use super::transitions::{EXECUTION, Evidence, Steps};
+use super::undo::resume_rollback;
+use super::{Environment, ExecutionError, OutputSource, RollbackMode, RollbackSummary, RunSettings};
+
+/// The field of the evidence of a transition that an interruption or a dead process caused.
+pub(super) const INTERRUPTED: &str = "interrupted";
+
+/// The field of the evidence of an interruption that describes the repository at that time.
+pub(super) const LEFT: &str = "left";
+
+/// The field of the evidence of a claim that names the process which made it.
+pub(super) const PROCESS: &str = "process";
+
+/// Longest name of a machine, in bytes.
+const MAX_HOST_BYTES: u64 = 4096;
+
+/// How an execution began, as the transition to [`State::Executing`] has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExecutionStart {
+    /// The working directory.
+    pub workdir: Utf8PathBuf,
+    /// The process that executes the contract. `None` if an agent does so on its own.
+    #[serde(flatten)]
+    pub process: Option<ProcessName>,
+    /// The time of the start.
+    pub started_at: Timestamp,
+    /// What a rollback returns to.
+    pub rollback: Began,
+}
+
+/// A process on a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessName {
+    /// The number of the process.
+    pub pid: u32,
+    /// The name of the machine.
+    pub host: String,
+}
+
+impl ProcessName {
+    pub(super) fn of_this() -> Self {
+        Self { pid: std::process::id(), host: host_name() }
+    }
+
+    /// Returns the evidence of a claim.
+    pub(super) fn into_details(self) -> Result<Details, serde_json::Error> {
+        Ok(Map::from_iter([(PROCESS.to_owned(), serde_json::to_value(self)?)]))
+    }
+}
+
+/// Returns the name of this machine; empty if the system does not say.
+pub fn host_name() -> String {
+    read_file::read_text(Utf8Path::new("/proc/sys/kernel/hostname"), MAX_HOST_BYTES)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+/// Returns the evidence of an interruption.
+pub(super) fn interruption() -> Details {
+    Map::from_iter([(INTERRUPTED.to_owned(), true.into())])
+}
+
+/// Returns the evidence of an interruption: the repository as it is now.
+pub(super) fn left_repository(start: Option<&ExecutionStart>) -> Option<(String, Value)> {
+    let start = start?;
+    let Began::GitReset(_) = &start.rollback else { return None };
+    let now = GitStart::record(&start.workdir).ok()?.ok()?;
+    Some((LEFT.to_owned(), serde_json::to_value(now).ok()?))
+}
+
+/// True if the last execution of a version was interrupted or killed, and nothing has undone its work.
+pub fn was_interrupted(version: &VersionHistory) -> bool {
+    let mut since = version.transitions().rev().take_while(|it| it.to != State::Executing);
+    let is_refused = version.open_notes().any(|note| note.kind == NoteKind::NotRolledBack);
+    !is_refused && since.any(|it| it.details.get(INTERRUPTED).is_some_and(|value| value == true))
+}
+
+impl ExecutionStart {
+    /// Returns the evidence of the transition.
+    pub(super) fn into_details(self) -> Result<Details, serde_json::Error> {
+        Ok(Map::from_iter([(EXECUTION.to_owned(), serde_json::to_value(self)?)]))
+    }
+
+    fn of(transition: &Transition) -> Option<Self> {
+        serde_json::from_value(transition.details.get(EXECUTION)?.clone()).ok()
+    }
+
+    /// Returns the repository as the last interruption of a version left it. `None` if the execution was killed.
+    pub(super) fn left(version: &VersionHistory) -> Option<GitStart> {
+        let mut since = version.transitions().rev().take_while(|it| it.to != State::Executing);
+        since.find_map(|it| serde_json::from_value(it.details.get(LEFT)?.clone()).ok())
+    }
+
+    /// Returns the start of the last execution of a version, if it recorded one.
+    pub fn last(version: &VersionHistory) -> Option<Self> {
+        version.transitions().rev().find(|it| it.to == State::Executing).and_then(Self::of)
+    }
+}
+
+/// Why work whose start was not recorded is not rolled back.
+const DONE_BEFORE: &str = "the work was done before the run began; record its start with \
+                           `contract transition ID --to executing --workdir DIR`";
+
+/// The name of the folder of a snapshot, in that of the evidence.
+const SNAPSHOT: &str = "snapshot";
+
+/// Where an execution begins, and what its rollback may rely on.
+#[derive(Debug, Clone, Copy)]
+struct StartRequest<'a> {
+    /// The working directory.
+    folder: &'a Utf8Path,
+    /// Paths that a rollback leaves as they are.
+    protected: &'a Protected,
+    /// Whether the work begins now. If it was done before, its changes are there already.
+    is_work_ahead: bool,
+    /// Whether the execution must not begin without a rollback.
+    mode: RollbackMode,
+}
+
+/// Records how an execution begins. After an interruption, it begins where the interrupted one did.
+pub(super) fn begin(
+    contract: &Contract,
+    version: &VersionHistory,
+    settings: &RunSettings,
+    evidence: &Evidence,
+) -> Result<ExecutionStart, ExecutionError> {
+    let process = Some(ProcessName::of_this());
+    let started_at = (settings.clock)();
+    if let Some(before) = ExecutionStart::last(version).filter(|_| was_interrupted(version)) {
+        check_untouched(contract, &before, version, settings)?;
+        return Ok(ExecutionStart { process, started_at, ..before });
+    }
+    let rollback = StartRequest::new(settings).record(contract, &evidence.folder().join(SNAPSHOT))?;
+    Ok(ExecutionStart { workdir: settings.workdir.clone(), process, started_at, rollback })
+}
+
+/// Returns the evidence of the start of an agent that works on its own, for its transition to [`State::Executing`](crate::State::Executing).
+pub fn start_details(
+    store: &Store,
+    contract: &Contract,
+    workdir: &Utf8Path,
+    protected: &Protected,
+    now: Timestamp,
+) -> Result<Details, ExecutionError> {
+    let evidence = Evidence::create(&store.files_folder(), contract)?;
+    let request = StartRequest { folder: workdir, protected, is_work_ahead: true, mode: RollbackMode::Automatic };
+    let rollback = request.record(contract, &evidence.folder().join(SNAPSHOT))?;
+    let start = ExecutionStart { workdir: workdir.to_owned(), process: None, started_at: now, rollback };
+    Ok(start.into_details()?)
+}
+
+/// Returns why an execution could not be rolled back. Changes nothing.
+pub(crate) fn rollback_problem(contract: &Contract, settings: &RunSettings) -> Result<Option<String>, ExecutionError> {
+    StartRequest::new(settings).problem(contract)
+}
+
+/// Checks that the repository has not changed since the interruption: a rollback would discard those changes too.
+fn check_untouched(
+    contract: &Contract,
+    before: &ExecutionStart,
+    version: &VersionHistory,
+    settings: &RunSettings,
+) -> Result<(), ExecutionError> {
+    let Began::GitReset(start) = &before.rollback else { return Ok(()) };
+    if settings.rollback == RollbackMode::Never {
+        return Ok(());
+    }
+    let untouched = match (GitStart::record(&before.workdir)?, ExecutionStart::left(version)) {
+        (Ok(now), Some(left)) => now.is_same_state(&left, &settings.protected),
+        // A kill leaves no record. Commits may be of others; other changes are taken for those of the killed execution.
+        (Ok(now), None) => now.commit == start.commit && now.branch == start.branch,
+        (Err(_), _) => false,
+    };
+    if untouched {
+        return Ok(());
+    }
+    let reason = format!(
+        "the repository has changed since the interrupted execution, which began at {}; pass `--no-rollback`, or reset it",
+        start.commit
+    );
+    Err(ExecutionError::RollbackImpossible { id: contract.id.clone(), reason })
+}
+
+impl<'a> StartRequest<'a> {
+    fn new(settings: &'a RunSettings) -> Self {
+        Self {
+            folder: &settings.workdir,
+            protected: &settings.protected,
+            is_work_ahead: matches!(settings.source, OutputSource::Command(_)),
+            mode: settings.rollback,
+        }
+    }
+
+    /// Records what a rollback returns to. `snapshot` is the folder for a snapshot, and does not exist.
+    fn record(self, contract: &Contract, snapshot: &Utf8Path) -> Result<Began, ExecutionError> {
+        if !self.is_work_ahead && contract.rollback.strategy != RollbackStrategy::Custom {
+            // The changes of the work cannot be distinguished from earlier ones. A rollback is refused, and a person decides.
+            return Ok(Began::Unavailable { reason: DONE_BEFORE.to_owned() });
+        }
+        let recorded = match contract.rollback.strategy {
+            RollbackStrategy::Custom => Ok(Began::Custom),
+            RollbackStrategy::GitReset => self.git_start()?.map(Began::GitReset),
+            RollbackStrategy::RestoreSnapshot => snapshot_paths(contract)?.and_then(|paths| {
+                let taken = Began::snapshot(self.folder, &paths, snapshot, SnapshotLimits::default());
+                taken.map_err(|error| error.to_string())
+            }),
+        };
+        recorded.or_else(|reason| match self.mode {
+            RollbackMode::Automatic => Err(ExecutionError::RollbackImpossible { id: contract.id.clone(), reason }),
+            RollbackMode::Never => Ok(Began::Unavailable { reason }),
+        })
+    }
+
+    /// Returns why the execution could not be rolled back. Changes nothing, and takes no snapshot.
+    fn problem(self, contract: &Contract) -> Result<Option<String>, ExecutionError> {
+        Ok(match (self.mode, contract.rollback.strategy) {
+            (RollbackMode::Never, _) | (_, RollbackStrategy::Custom) => None,
+            _ if !self.is_work_ahead => None,
+            (_, RollbackStrategy::GitReset) => self.git_start()?.err(),
+            (_, RollbackStrategy::RestoreSnapshot) => snapshot_paths(contract)?.err(),
+        })
+    }
+
+    fn git_start(self) -> Result<Result<GitStart, String>, ExecutionError> {
+        let start = match GitStart::record(self.folder)? {
+            Ok(start) => start,
+            Err(refusal) => return Ok(Err(refusal.to_string())),
+        };
+        let changed = start.changed_without(self.protected);
+        if !changed.is_empty() {
+            return Ok(Err(format!("{}; commit or stash them", Refusal::ChangedBefore(changed))));
+        }
+        Ok(Ok(start))
+    }
+}
+
+/// Returns the paths that a snapshot copies.
+fn snapshot_paths(contract: &Contract) -> Result<Result<Vec<String>, String>, ExecutionError> {
+    let resources = ResourceRequest::parse_all(contract.resources())
+        .map_err(|errors| ExecutionError::Resources { id: contract.id.clone(), errors })?;
+    let paths = declared_paths(contract, &resources);
+    if paths.is_empty() {
+        return Ok(Err("a snapshot would be empty: the contract has neither artifacts nor file locks".to_owned()));
+    }
+    // It would contain the repository, the store and its evidence.
+    if paths.iter().any(|path| path == ".") {
+        return Ok(Err("a snapshot would be of the whole working directory: begin each path with a folder".to_owned()));
+    }
+    Ok(Ok(paths))
+}
+
+/// The reason of the transitions after the death of a process.
+const DIED: &str = "the process that executed the contract died";
+
+/// What an execution begins with.
+#[derive(Debug)]
+pub(super) enum Recovered {
+    /// The contract can be executed.
+    Executable(Box<VersionHistory>),
+    /// Another execution has completed it in the meantime.
+    Completed,
+    /// The rollback of a killed execution was completed.
+    RolledBack(State, RollbackSummary),
+}
+
+/// Brings a contract into a state from which it can be executed.
+///
+/// The caller holds the contract. So a step that another process of this machine began and did not finish was killed.
+pub(super) fn recover(
+    store: &Store,
+    steps: &Steps<'_>,
+    key: &ContractKey,
+    settings: &RunSettings,
+    environment: &Environment,
+) -> Result<Recovered, ExecutionError> {
+    loop {
+        let version = store.version(key)?;
+        let state = version.state();
+        check_claim(&version, key, settings)?;
+        let by_program = is_by_program(&version);
+        match state {
+            State::Completed => return Ok(Recovered::Completed),
+            State::RolledBack | State::Cancelled => {
+                return Err(ExecutionError::Ended { id: key.id.clone(), state });
+            }
+            State::Claimed if by_program => steps.by_system(State::Ready, DIED, interruption())?,
+            State::Executing if by_program => steps.by_system(State::Failed, DIED, interruption())?,
+            State::Verifying if by_program && !awaits_approval(&version) => {
+                steps.by_system(State::Failed, DIED, interruption())?;
+            }
+            State::RollingBack => {
+                let (state, summary) = resume_rollback(&version, settings, steps, store, environment)?;
+                return Ok(Recovered::RolledBack(state, summary));
+            }
+            State::Failed if version.open_notes().any(|note| note.kind == NoteKind::NotRolledBack) => {
+                return Err(ExecutionError::NeedsDecision { id: key.id.clone() });
+            }
+            State::Failed => steps.by_owner(State::Ready, "another attempt", Details::new())?,
+            State::Pending | State::Ready | State::Claimed | State::Executing | State::Verifying => {
+                return Ok(Recovered::Executable(Box::new(version)));
+            }
+        }
+    }
+}
+
+/// Checks that the owner, the machine and the working directory of a begun execution are those of this one.
+fn check_claim(version: &VersionHistory, key: &ContractKey, settings: &RunSettings) -> Result<(), ExecutionError> {
+    let (id, state) = (key.id.clone(), version.state());
+    if matches!(state, State::Pending | State::Ready) || state.is_terminal() {
+        return Ok(());
+    }
+    if let Some(owner) = version.owner().filter(|owner| *owner != settings.owner) {
+        return Err(ExecutionError::Foreign { id, state, owner: owner.to_owned() });
+    }
+    let Some(start) = ExecutionStart::last(version).filter(|_| state != State::Claimed) else { return Ok(()) };
+    let is_active = state != State::Failed;
+    if let Some(process) = start.process.filter(|process| is_active && process.host != host_name()) {
+        return Err(ExecutionError::OtherMachine { id, state, host: process.host });
+    }
+    if start.workdir != settings.workdir && (is_active || was_interrupted(version)) {
+        return Err(ExecutionError::OtherWorkdir { id, workdir: start.workdir });
+    }
+    Ok(())
+}
+
+/// True if a program executed the contract, in contrast to an agent that works on its own.
+fn is_by_program(version: &VersionHistory) -> bool {
+    match version.state() {
+        State::Claimed => version.transitions().next_back().is_some_and(|claim| claim.details.contains_key(PROCESS)),
+        _ => ExecutionStart::last(version).is_some_and(|start| start.process.is_some()),
+    }
+}
+
+fn awaits_approval(version: &VersionHistory) -> bool {
+    version.open_notes().any(|note| note.kind == NoteKind::ApprovalRequested)
+}

@@ -1,0 +1,290 @@
+//! The transitions of one execution.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_redaction::Applied;
+use counterproof_store::line_log::LockOptions;
+use counterproof_store::write::{self, Durability, WriteError};
+use jiff::Timestamp;
+use serde_json::{json, Map, Value};
+
+use crate::contract::{Contract, ContractKey};
+use crate::git::Changes;
+use crate::lifecycle::{Actor, Details, State};
+use crate::process::EvidenceFiles;
+use crate::store::record::{Note, NoteKind};
+use crate::store::{NewTransition, Store, StoreError, Then};
+use crate::verification::{ArtifactCheck, AssertionOutcome, AssertionResult, FoundArtifact, OutputCheck, VerificationReport};
+use super::start::LEFT;
+use super::outcome::RollbackSummary;
+use super::{ExecutionError, RunSettings};
+
+/// The field of the evidence that describes how an execution began.
+pub(super) const EXECUTION: &str = "execution";
+
+/// Who finds that a contract has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailedBy {
+    /// The owner: the work itself failed.
+    Owner,
+    /// The program: the check failed.
+    System,
+}
+
+/// Records the transitions of one version of a contract.
+#[derive(Debug)]
+pub(super) struct Steps<'s> {
+    store: &'s Store,
+    settings: &'s RunSettings,
+    key: ContractKey,
+}
+
+impl<'s> Steps<'s> {
+    pub(super) fn new(store: &'s Store, settings: &'s RunSettings, contract: &Contract) -> Self {
+        let key = ContractKey { id: contract.id.clone(), version: Some(contract.version) };
+        Self { store, settings, key }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        (self.settings.clock)()
+    }
+
+    /// Makes a transition as the owner.
+    pub(super) fn by_owner(&self, to: State, reason: &str, details: Details) -> Result<(), StoreError> {
+        self.make(to, Actor::Agent(self.settings.owner.clone()), reason, details)
+    }
+
+    /// Makes a transition as the program.
+    pub(super) fn by_system(&self, to: State, reason: &str, details: Details) -> Result<(), StoreError> {
+        self.make(to, Actor::System, reason, details)
+    }
+
+    fn make(&self, to: State, actor: Actor, reason: &str, details: Details) -> Result<(), StoreError> {
+        self.make_then(to, actor, reason, details, None)
+    }
+
+    /// Fails the contract, as the owner or as the program, and adds what follows in the same change.
+    pub(super) fn fail(
+        &self,
+        by: FailedBy,
+        reason: &str,
+        details: Details,
+        then: Option<Then>,
+    ) -> Result<(), StoreError> {
+        let actor = match by {
+            FailedBy::Owner => Actor::Agent(self.settings.owner.clone()),
+            FailedBy::System => Actor::System,
+        };
+        let then = then.map(|then| match then {
+            Then::Note { kind, reason, details } => {
+                Then::Note { kind, reason: self.redacted(&reason), details: self.redacted_details(details) }
+            }
+            other @ Then::Transition { .. } => other,
+        });
+        self.make_then(State::Failed, actor, reason, details, then)
+    }
+
+    fn make_then(
+        &self,
+        to: State,
+        actor: Actor,
+        reason: &str,
+        details: Details,
+        then: Option<Then>,
+    ) -> Result<(), StoreError> {
+        let request = NewTransition {
+            key: self.key.clone(),
+            to,
+            actor,
+            reason: self.redacted(reason),
+            owner: None,
+            details: self.redacted_details(details),
+        };
+        self.store.edit(&LockOptions::default())?.transition_then(request, then, self.now()).map(drop)
+    }
+
+    /// Adds a note.
+    pub(super) fn note(&self, kind: NoteKind, reason: &str, details: Details) -> Result<(), ExecutionError> {
+        let Some(version) = self.key.version else { return Ok(()) };
+        let note = Note {
+            id: self.key.id.clone(),
+            version,
+            at: self.now(),
+            actor: Actor::System,
+            kind,
+            reason: self.redacted(reason),
+            details: self.redacted_details(details),
+        };
+        Ok(self.store.edit(&LockOptions::default())?.note(note)?)
+    }
+
+    fn redacted(&self, text: &str) -> String {
+        self.settings.redactor.text(text, &mut Applied::default())
+    }
+
+    /// Masks secrets in evidence. What a rollback reads later stays as it is.
+    fn redacted_details(&self, mut details: Details) -> Details {
+        let kept = [EXECUTION, LEFT].map(|name| details.remove(name).map(|value| (name.to_owned(), value)));
+        self.settings.redactor.object(&mut details, &mut Applied::default());
+        details.extend(kept.into_iter().flatten());
+        details
+    }
+}
+
+/// Longest list of reasons.
+const MAX_REASONS: usize = 50;
+
+/// Returns the evidence of a verification. `evidence` has the names of the files, relative to the files of the store.
+pub(super) fn verification(report: &VerificationReport, changes: Option<Changes>, evidence: &[String]) -> Details {
+    let last = report.attempts.last();
+    let artifact = |it: &ArtifactCheck| match &it.found {
+        FoundArtifact::Found { sha256, bytes } => json!({"path": it.path, "sha256": sha256, "bytes": bytes}),
+        FoundArtifact::Problem { message, .. } => json!({"path": it.path, "problem": message}),
+    };
+    let mut document = json!({
+        "passed": report.passed,
+        "exit_code": last.map(|attempt| attempt.exit_code),
+        "timed_out": last.is_some_and(|attempt| attempt.stopped == Some(crate::process::StopReason::TimedOut)),
+        "duration_ms": report.attempts.iter().map(|attempt| attempt.duration_ms).sum::<u64>(),
+        "attempts": report.attempts.len(),
+        "reasons": reasons(report),
+        "assertions": report.assertions.iter().map(assertion).collect::<Vec<Value>>(),
+        "artifacts": report.artifacts.iter().map(artifact).collect::<Vec<Value>>(),
+        "evidence": evidence,
+    });
+    if let Some(changes) = changes {
+        document["changes"] = json!(changes);
+    }
+    Map::from_iter([("verification".to_owned(), document)])
+}
+
+/// Returns the evidence of a failure before the verification.
+pub(super) fn failure(reasons: &[String], evidence: &[String]) -> Details {
+    let document = json!({"passed": false, "exit_code": null, "reasons": reasons, "evidence": evidence});
+    Map::from_iter([("verification".to_owned(), document)])
+}
+
+/// Returns the evidence of a rollback.
+pub(super) fn rollback(summary: &RollbackSummary) -> Details {
+    let mut document = json!({
+        "strategy": summary.strategy, "outcome": summary.outcome.as_str(), "message": summary.message,
+    });
+    if let Some(way_back) = &summary.way_back {
+        document["way_back"] = json!(way_back);
+    }
+    Map::from_iter([("rollback".to_owned(), document)])
+}
+
+fn assertion(result: &AssertionResult) -> Value {
+    match &result.outcome {
+        AssertionOutcome::Met => json!({"expression": result.assertion, "outcome": "met"}),
+        AssertionOutcome::NotMet => json!({"expression": result.assertion, "outcome": "not_met"}),
+        AssertionOutcome::Error { message, span } => {
+            json!({"expression": result.assertion, "outcome": "error", "message": message, "start": span.start, "end": span.end})
+        }
+    }
+}
+
+/// Returns why a verification did not pass, one sentence each. Empty if it passed.
+pub(super) fn reasons(report: &VerificationReport) -> Vec<String> {
+    let mut reasons = Vec::new();
+    match &report.output {
+        OutputCheck::Valid => {}
+        OutputCheck::Invalid { violations, more } => {
+            reasons.extend(violations.iter().map(|it| match it.pointer.as_str() {
+                "" => format!("output: {}", it.message),
+                pointer => format!("output at {pointer}: {}", it.message),
+            }));
+            let more = more.filter(|more| *more > 0);
+            reasons.extend(more.map(|more| format!("output: {more} more violations of its schema")));
+        }
+        OutputCheck::Undecided { reason } => reasons.push(format!("output: its schema cannot be checked: {reason}")),
+    }
+    if let Some(attempt) = report.attempts.last()
+        && !attempt.passed
+    {
+        let attempts = report.attempts.len();
+        let after = if attempts > 1 { format!(" in the last of {attempts} attempts") } else { String::new() };
+        match (attempt.stopped, attempt.exit_code) {
+            (Some(reason), _) => reasons.push(format!("verification: {reason}{after}")),
+            (None, 0) => {}
+            (None, code) => match attempt.signal {
+                Some(signal) => reasons.push(format!("verification: the command was killed by signal {signal}{after}")),
+                None if report.exit_code_rule == crate::verification::ExitCodeRule::Zero => {
+                    reasons.push(format!("verification: the command ended with exit code {code}{after}"));
+                }
+                None => {}
+            },
+        }
+    }
+    if !report.attempts.is_empty() && report.attempts.iter().all(|attempt| attempt.stopped.is_none()) {
+        reasons.extend(report.assertions.iter().filter_map(|it| match &it.outcome {
+            AssertionOutcome::Met => None,
+            AssertionOutcome::NotMet => Some(format!("assertion not met: {}", it.assertion)),
+            AssertionOutcome::Error { message, .. } => Some(format!("assertion failed: {}: {message}", it.assertion)),
+        }));
+    }
+    reasons.extend(report.artifacts.iter().filter_map(|it| match &it.found {
+        FoundArtifact::Found { .. } => None,
+        FoundArtifact::Problem { message, .. } => Some(format!("artifact: {message}")),
+    }));
+    reasons.truncate(MAX_REASONS);
+    reasons
+}
+
+/// The largest number of executions of one version.
+const MAX_EXECUTIONS: u32 = 100_000;
+
+/// The folder with the evidence of one execution: `<case id>/v<version>/<number>` in the files of the store.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    /// The files of the store.
+    root: Utf8PathBuf,
+    /// The folder, relative to `root`.
+    relative: Utf8PathBuf,
+    /// The names of the files so far, relative to `root`.
+    names: Vec<String>,
+}
+
+impl Evidence {
+    /// Creates the next folder.
+    pub(super) fn create(root: &Utf8Path, contract: &Contract) -> Result<Self, ExecutionError> {
+        let version = Utf8PathBuf::from(format!("{}/v{}", contract.id.file_stem(), contract.version));
+        write::create_folder(&root.join(&version))?;
+        for number in 1..=MAX_EXECUTIONS {
+            let relative = version.join(number.to_string());
+            match write::create_new_folder(&root.join(&relative)) {
+                Ok(()) => return Ok(Self { root: root.to_owned(), relative, names: Vec::new() }),
+                Err(error) if error.source.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let source = std::io::Error::other(format!("{MAX_EXECUTIONS} executions have evidence there"));
+        Err(ExecutionError::Write(WriteError { path: root.join(version), source }))
+    }
+
+    pub(super) fn folder(&self) -> Utf8PathBuf {
+        self.root.join(&self.relative)
+    }
+
+    /// Stores a document as JSON.
+    pub(super) fn store_json(&mut self, name: &str, document: &Value) -> Result<(), ExecutionError> {
+        write::write_json(&self.folder().join(name), document, Durability::Synced)?;
+        self.add(name);
+        Ok(())
+    }
+
+    /// Adds the files of a record to the names.
+    pub(super) fn add_record(&mut self, files: &EvidenceFiles) {
+        self.add(&files.log);
+        self.add(&files.events);
+    }
+
+    fn add(&mut self, name: &str) {
+        self.names.push(self.relative.join(name).into_string());
+    }
+
+    /// Returns the names of all files, relative to the files of the store.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+}

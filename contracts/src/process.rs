@@ -1,0 +1,368 @@
+//! Runs one command of a contract under safe-run: in a working directory, with an environment, a time limit and a cancellation.
+//! No process of the command is left when it has ended.
+//!
+//! ```text
+//! ShellCommand ─▶ run ─▶ FinishedCommand: how it ended, the start of both streams, and the record ─▶ evidence: log, JSON Lines
+//! ```
+//!
+//! The module does not judge an exit code and does not retry.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_redaction::{Applied, Redactor};
+use counterproof_safe_run::{Cancellation, Command, Ending, Input, LogView, Options, OutputHead, Record, StartError, StopReason, Stream};
+use counterproof_store::write::{create_folder, AtomicFile, Durability, WriteError};
+use counterproof_validation::{DocumentText, Finding};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::contract::Contract;
+
+pub use counterproof_safe_run::{Cancellation, StopReason};
+
+/// Maximum size of an agent's output.
+pub const MAX_AGENT_OUTPUT_BYTES: u64 = 16 << 20;
+
+/// The name of the standard output in findings.
+const STDOUT: &str = "stdout of the agent";
+
+/// An agent without a valid output.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    #[error("the agent has no output: {0}")]
+    Stopped(StopReason),
+    #[error("the agent failed: {0}")]
+    Failed(Ending),
+    /// The output is too large.
+    #[error("the output of the agent is larger than the limit of {MAX_AGENT_OUTPUT_BYTES} bytes")]
+    TooLarge,
+    /// The output is not JSON.
+    #[error("the output of the agent is not one JSON value: {}", first(.0))]
+    NotJson(Vec<Finding>),
+}
+
+impl AgentError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            AgentError::Stopped(StopReason::TimedOut) => "agent_timed_out",
+            AgentError::Stopped(StopReason::Cancelled) => "cancelled",
+            AgentError::Stopped(StopReason::OutputTooLarge) | AgentError::TooLarge => "agent_output_too_large",
+            AgentError::Failed(_) => "agent_failed",
+            AgentError::NotJson(_) => "agent_output_not_json",
+        }
+    }
+}
+
+fn first(findings: &[Finding]) -> String {
+    let Some(finding) = findings.first() else { return "it is empty".to_owned() };
+    match finding.position {
+        Some(position) => format!("line {}, column {}: {}", position.line, position.column, finding.message),
+        None => finding.message.clone(),
+    }
+}
+
+/// Creates the command of an agent. It reads the contract's `input` as one line of JSON, and knows the contract by the
+/// variables `COUNTERPROOF_CONTRACT_ID` and `COUNTERPROOF_CONTRACT_VERSION`.
+pub fn agent_command(contract: &Contract, line: &str, folder: &Utf8Path) -> Result<ShellCommand, serde_json::Error> {
+    let mut input = serde_json::to_vec(&contract.input)?;
+    input.push(b'\n');
+    let mut command = ShellCommand::new(line, folder);
+    command.input = input;
+    command.stdout_limit = MAX_AGENT_OUTPUT_BYTES;
+    command.environment.extend(contract_variables(contract));
+    Ok(command)
+}
+
+/// Returns the variables by which the commands of a contract know it.
+pub fn contract_variables(contract: &Contract) -> [(OsString, Option<OsString>); 2] {
+    [
+        ("COUNTERPROOF_CONTRACT_ID".into(), Some(contract.id.as_str().into())),
+        ("COUNTERPROOF_CONTRACT_VERSION".into(), Some(contract.version.to_string().into())),
+    ]
+}
+
+/// Reads the output of an agent that has ended.
+pub fn agent_output(agent: &FinishedCommand) -> Result<Value, AgentError> {
+    if let Some(reason) = agent.stopped {
+        return Err(AgentError::Stopped(reason));
+    }
+    if !agent.ending.is_success() {
+        return Err(AgentError::Failed(agent.ending));
+    }
+    if agent.stdout.is_cut {
+        return Err(AgentError::TooLarge);
+    }
+    parse(&agent.stdout.bytes)
+}
+
+/// Parses JSON strictly: a key that occurs twice has no agreed value.
+fn parse(bytes: &[u8]) -> Result<Value, AgentError> {
+    let checked = DocumentText { file: Utf8Path::new(STDOUT), bytes, first_line: 1 }.parse_json();
+    match checked.value {
+        Some(value) if checked.findings.is_empty() => Ok(value),
+        _ => Err(AgentError::NotJson(checked.findings)),
+    }
+}
+
+/// The time limit of a command that has none of its own.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// How long a command may run after it was asked to end, before it is killed.
+pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
+
+/// Maximum bytes of both streams of a command together. A command that prints more is killed: its record would fill the disk.
+pub const MAX_OUTPUT_BYTES: u64 = 256 << 20;
+
+/// Maximum bytes of a stream that are returned as text.
+pub const MAX_TEXT_BYTES: u64 = 1 << 20;
+
+/// A command line for `sh -c`, with everything that its execution needs.
+#[derive(Debug, Clone)]
+pub struct ShellCommand {
+    pub line: String,
+    /// The working directory.
+    pub folder: Utf8PathBuf,
+    /// Variables to set or to remove (`None`); the rest of the environment is that of this process.
+    pub environment: BTreeMap<OsString, Option<OsString>>,
+    /// The bytes of the standard input.
+    pub input: Vec<u8>,
+    /// The time limit. At its end, the command's process group gets TERM, and KILL after the grace time.
+    pub timeout: Duration,
+    pub grace: Duration,
+    /// Maximum bytes of standard output that are returned.
+    pub stdout_limit: u64,
+    /// Maximum bytes of standard error that are returned.
+    pub stderr_limit: u64,
+    /// Maximum bytes of both streams together; the command is killed beyond it.
+    pub output_limit: u64,
+    /// The program that supervises the command, as in safe-run's options. `None` means this program, which then must call
+    /// [`counterproof_safe_run::enter`] first in `main`.
+    pub supervisor: Option<PathBuf>,
+}
+
+impl ShellCommand {
+    /// Creates a command with the default limits, this environment, and an empty input.
+    pub fn new(line: impl Into<String>, folder: impl Into<Utf8PathBuf>) -> Self {
+        Self {
+            line: line.into(),
+            folder: folder.into(),
+            environment: BTreeMap::new(),
+            input: Vec::new(),
+            timeout: DEFAULT_TIMEOUT,
+            grace: DEFAULT_GRACE,
+            stdout_limit: MAX_TEXT_BYTES,
+            stderr_limit: MAX_TEXT_BYTES,
+            output_limit: MAX_OUTPUT_BYTES,
+            supervisor: None,
+        }
+    }
+
+    /// Sets a variable of the command's environment.
+    pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        self.environment.insert(name.into(), Some(value.into()));
+    }
+}
+
+/// The folder for the records of commands, and the secrets that must not be in them.
+#[derive(Debug, Clone, Copy)]
+pub struct EvidenceFolder<'a> {
+    /// The folder. It is created if it does not exist.
+    pub path: &'a Utf8Path,
+    /// What is masked.
+    pub redactor: &'a Redactor,
+}
+
+/// The names of the files of one record, in their folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidenceFiles {
+    /// The log: both streams, and the ledger.
+    pub log: String,
+    /// The events as JSON Lines.
+    pub events: String,
+}
+
+/// A record that could not be stored.
+#[derive(Debug, thiserror::Error)]
+pub enum EvidenceError {
+    /// A file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The record could not be read or redacted.
+    #[error("cannot store the record of a command in `{folder}`")]
+    Record {
+        folder: Utf8PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// Evidence is never overwritten.
+    #[error("`{0}` already exists; evidence is not overwritten")]
+    Exists(Utf8PathBuf),
+}
+
+impl EvidenceError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        "storage_error"
+    }
+}
+
+impl EvidenceFolder<'_> {
+    /// Stores the record of a command as `<name>.log` and `<name>.jsonl`. Both are on disk when this returns.
+    pub fn store(&self, name: &str, command: FinishedCommand) -> Result<EvidenceFiles, EvidenceError> {
+        create_folder(self.path)?;
+        let record_error = |source| EvidenceError::Record { folder: self.path.to_owned(), source };
+        let record = command.record.redacted(self.redactor).map_err(record_error)?;
+        let log =
+            self.write(&format!("{name}.log"), &record, |record, file| record.write_log(LogView::Ledger, file))?;
+        let events = self.write(&format!("{name}.jsonl"), &record, Record::write_json_lines)?;
+        Ok(EvidenceFiles { log, events })
+    }
+
+    /// Masks the secrets in a text.
+    pub fn redact(&self, text: &str) -> String {
+        self.redactor.text(text, &mut Applied::default())
+    }
+
+    fn write(
+        &self,
+        name: &str,
+        record: &Record,
+        write: impl FnOnce(&Record, &mut AtomicFile) -> io::Result<()>,
+    ) -> Result<String, EvidenceError> {
+        let path = self.path.join(name);
+        let mut file = AtomicFile::create(&path)?;
+        write(record, &mut file).map_err(|source| EvidenceError::Record { folder: self.path.to_owned(), source })?;
+        let written = file.commit_new([path.clone()], Durability::Synced)?;
+        written.map(|_| name.to_owned()).ok_or(EvidenceError::Exists(path))
+    }
+}
+
+/// A command that has ended, with its output. The output is not redacted: it is for checks, and only the
+/// [evidence](EvidenceFolder) may be stored.
+#[derive(Debug)]
+pub struct FinishedCommand {
+    /// The time of the start.
+    pub started_at: Timestamp,
+    /// The time from the start until both streams were closed.
+    pub duration: Duration,
+    pub ending: Ending,
+    /// Why it was stopped; `None` if it ended by itself.
+    pub stopped: Option<StopReason>,
+    /// The start of standard output.
+    pub stdout: OutputHead,
+    /// The start of standard error.
+    pub stderr: OutputHead,
+    record: Record,
+}
+
+impl FinishedCommand {
+    /// Returns the exit code as a shell reports it: the command's own, or 128 plus the number of the signal.
+    pub fn exit_code(&self) -> i32 {
+        self.ending.exit_code()
+    }
+
+    /// True if the command ended by itself with exit code 0.
+    pub fn is_success(&self) -> bool {
+        self.stopped.is_none() && self.ending.is_success()
+    }
+}
+
+/// A command that could not be run, or whose record is not complete.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// It was cancelled before the start.
+    #[error("cancelled before the command was started")]
+    Cancelled,
+    /// The command could not be started.
+    #[error("cannot run the command `{line}`")]
+    Start {
+        line: String,
+        /// The error of safe-run.
+        source: StartError,
+    },
+    /// The input could not be prepared, or the output could not be captured.
+    #[error("cannot store the input or the output of the command `{line}`")]
+    Storage {
+        line: String,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+}
+
+impl ProcessError {
+    /// The stable code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            ProcessError::Cancelled => "cancelled",
+            ProcessError::Start { .. } => "command_not_started",
+            ProcessError::Storage { .. } => "storage_error",
+        }
+    }
+}
+
+/// Runs a command until it ends, its limits are exceeded, or it is cancelled. No process of it is left then.
+pub fn run(command: &ShellCommand, cancellation: &Cancellation) -> Result<FinishedCommand, ProcessError> {
+    let storage = |source| ProcessError::Storage { line: command.line.clone(), source };
+    let supervised = Command {
+        options: Options {
+            grace: command.grace,
+            supervisor: command.supervisor.clone(),
+            working_directory: Some(command.folder.clone().into_std_path_buf()),
+            environment: command.environment.clone(),
+            ..Options::default()
+        },
+        input: Input::bytes(&command.input).map_err(storage)?,
+        timeout: Some(command.timeout),
+        output_limit: Some(command.output_limit),
+        cancel: cancellation.clone(),
+        ..Command::new(["sh", "-c", &command.line])
+    };
+    match supervised.run(&mut |_, _, _| {}) {
+        Ok(record) => finish(record, command).map_err(storage),
+        Err(StartError::Cancelled) => Err(ProcessError::Cancelled),
+        Err(source) => Err(ProcessError::Start { line: command.line.clone(), source }),
+    }
+}
+
+fn finish(mut record: Record, command: &ShellCommand) -> io::Result<FinishedCommand> {
+    // A check must not judge output that is incomplete because the disk was full.
+    if let Some(error) = record.capture_error.take() {
+        return Err(error);
+    }
+    Ok(FinishedCommand {
+        started_at: record.started_at,
+        duration: record.elapsed,
+        ending: record.ending,
+        stopped: record.stopped,
+        stdout: record.head(Stream::Stdout, command.stdout_limit)?,
+        stderr: record.head(Stream::Stderr, command.stderr_limit)?,
+        record,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_is_one_json_value_without_duplicate_keys() {
+        assert_eq!(parse(b" {\"a\": [1]}\n").unwrap(), serde_json::json!({"a": [1]}));
+        for (text, expected) in [
+            ("", "the file is empty"),
+            ("{\"a\": 1,\n x}", "line 2, column 2: key must be a string"),
+            ("{} {}", "line 1, column 4: trailing characters"),
+            ("{\"a\": 1, \"a\": 2}", "line 1, column 10: the key `a` appears twice in its object"),
+        ] {
+            let error = parse(text.as_bytes()).unwrap_err();
+            assert_eq!(error.to_string(), format!("the output of the agent is not one JSON value: {expected}"));
+            assert_eq!(error.code(), "agent_output_not_json");
+        }
+    }
+}
