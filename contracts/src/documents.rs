@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::contract::{CONTRACT_SCHEMA_SOURCE, Contract, ContractId, Resource};
 use crate::execution::REQUIRES_APPROVAL;
-use crate::store::record::Record;
 use crate::resources::ResourceRequest;
+use crate::store::Record;
 use crate::verification::{ArtifactCheck, OutputSchema, VARIABLES};
 
 /// The contracts of a file, and what is wrong with it.

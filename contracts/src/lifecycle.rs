@@ -290,6 +290,7 @@ impl StateChange {
         let StateChange { from, to } = self;
         let Some(permission) = self.permission() else { return Err(TransitionError::Invalid { from, to }) };
         let owns = matches!(actor, Actor::Agent(name) if owner == Some(name));
+        // A person may do everything that an owner may: an agent that hangs must not keep its contract.
         let is_allowed = match permission {
             Permission::System => *actor == Actor::System,
             Permission::Human => matches!(actor, Actor::Human(_)),

@@ -15,16 +15,15 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_redaction::{Applied, Redactor};
-use counterproof_safe_run::{Cancellation, Command, Ending, Input, LogView, Options, OutputHead, Record, StartError, StopReason, Stream};
-use counterproof_store::write::{create_folder, AtomicFile, Durability, WriteError};
+pub use counterproof_safe_run::{Cancellation, StopReason};
+use counterproof_safe_run::{Command, Ending, Input, LogView, Options, OutputHead, Record, StartError, Stream};
+use counterproof_store::write::{AtomicFile, Durability, WriteError, create_folder};
 use counterproof_validation::{DocumentText, Finding};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::contract::Contract;
-
-pub use counterproof_safe_run::{Cancellation, StopReason};
 
 /// Maximum size of an agent's output.
 pub const MAX_AGENT_OUTPUT_BYTES: u64 = 16 << 20;
@@ -216,6 +215,7 @@ impl EvidenceError {
 impl EvidenceFolder<'_> {
     /// Stores the record of a command as `<name>.log` and `<name>.jsonl`. Both are on disk when this returns.
     pub fn store(&self, name: &str, command: FinishedCommand) -> Result<EvidenceFiles, EvidenceError> {
+        // Both files are synced before the transition that names them, so the evidence of a recorded step exists.
         create_folder(self.path)?;
         let record_error = |source| EvidenceError::Record { folder: self.path.to_owned(), source };
         let record = command.record.redacted(self.redactor).map_err(record_error)?;
@@ -239,6 +239,7 @@ impl EvidenceFolder<'_> {
         let path = self.path.join(name);
         let mut file = AtomicFile::create(&path)?;
         write(record, &mut file).map_err(|source| EvidenceError::Record { folder: self.path.to_owned(), source })?;
+        // Evidence is never replaced: a second record with the name would hide what the first attempt did.
         let written = file.commit_new([path.clone()], Durability::Synced)?;
         written.map(|_| name.to_owned()).ok_or(EvidenceError::Exists(path))
     }

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::{ControlRoomOptions, Tier, WorkProcess};
 use crate::contract::ContractId;
 use crate::lifecycle::{Details, State};
-use crate::store::record::{NoteKind, Record};
+use crate::store::{NoteKind, Record};
 use crate::store::{Status, VersionHistory};
-use super::{ControlRoomOptions, Tier, WorkProcess};
 
 /// A contract of a tier. Texts that other programs wrote are cut to 500 characters and may contain any character.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -116,6 +116,7 @@ pub(super) fn stalled(
         };
         return Ok(Some(Attention { code: AttentionCode::NoProgress, message }));
     }
+    // Last, because it reads the history of the contract.
     let Some(process) = process_of()? else { return Ok(None) };
     Ok(((options.is_running)(&process) == Some(false)).then(|| Attention {
         code: AttentionCode::ProcessEnded,

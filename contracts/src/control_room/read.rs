@@ -6,11 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::Item;
+use super::item::{process, stalled};
 use crate::contract::ContractKey;
 use crate::lifecycle::State;
 use crate::store::{Status, Store, StoreError, VersionHistory};
-use super::Item;
-use super::item::{process, stalled};
 
 impl ControlRoom {
     /// Reads the control room of a store.

@@ -6,23 +6,26 @@ use counterproof_redaction::Applied;
 use counterproof_store::read_file;
 use counterproof_validation::DocumentText;
 use jiff::Timestamp;
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
-use crate::contract::{Contract, ContractId, ContractKey};
-use crate::lifecycle::{Details, State};
-use crate::process::{agent_command, agent_output, contract_variables, run, EvidenceFolder, MAX_AGENT_OUTPUT_BYTES, ShellCommand, StopReason};
-use crate::rollback::Began;
-use crate::store::record::NoteKind;
-use crate::store::{Store, VersionHistory};
-use crate::verification::{VerificationPlan, VerificationReport, Verified, VerifySettings};
-use super::start::{left_repository, ExecutionStart, INTERRUPTED, ProcessName};
-use super::outcome::{AgentRun, Execution, RollbackSummary, Verdict};
-use super::start::{recover, Recovered};
-use super::start::begin;
 use super::outcome::output_in;
+use super::outcome::{AgentRun, Execution, RollbackSummary, Verdict};
+use super::start::begin;
+use super::start::{ExecutionStart, INTERRUPTED, ProcessName, left_repository};
+use super::start::{Recovered, recover};
 use super::transitions::{self, Evidence, FailedBy, Steps};
 use super::undo::Undo;
-use super::{hold, Environment, ExecutionError, OutputSource, RollbackMode, RunSettings};
+use super::{Environment, ExecutionError, OutputSource, RollbackMode, RunSettings, locks};
+use crate::contract::{Contract, ContractId, ContractKey};
+use crate::lifecycle::{Details, State};
+use crate::process::{
+    EvidenceFolder, MAX_AGENT_OUTPUT_BYTES, ShellCommand, StopReason, agent_command, agent_output, contract_variables,
+    run,
+};
+use crate::rollback::RollbackStart;
+use crate::store::NoteKind;
+use crate::store::{Store, VersionHistory};
+use crate::verification::{VerificationPlan, VerificationReport, Verified, VerifySettings};
 
 /// The field of `input.constraints` that requires the approval of a person.
 pub(crate) const REQUIRES_APPROVAL: &str = "requires_approval";
@@ -47,8 +50,8 @@ pub fn execute(store: &Store, key: &ContractKey, settings: &RunSettings) -> Resu
     // Before anything begins: a misspelt name must not fail the contract and undo its work.
     let output = OutputOf::prepare(&settings.source, &contract.id)?;
     // Held until the end. What a dead process did not finish belongs to this execution then.
-    let held = hold::acquire(&contract, store, settings)?;
-    let mut environment = held.environment();
+    let locks = locks::acquire(&contract, store, settings)?;
+    let mut environment = locks.environment();
     environment.extend(contract_variables(&contract));
     match recover(store, &run.steps, key, settings, &environment)? {
         Recovered::Executable(version) => run.execute(&version, &plan, output, &environment),
@@ -64,12 +67,12 @@ struct Run<'s> {
     contract: &'s Contract,
     steps: Steps<'s>,
     started_at: Timestamp,
-    result: Collected,
+    result: Progress,
 }
 
 /// What an execution has collected so far.
 #[derive(Default)]
-struct Collected {
+struct Progress {
     reasons: Vec<String>,
     agent: Option<super::AgentRun>,
     output: Option<Value>,
@@ -82,7 +85,7 @@ struct Collected {
 impl<'s> Run<'s> {
     fn new(store: &'s Store, settings: &'s RunSettings, contract: &'s Contract, started_at: Timestamp) -> Self {
         let steps = Steps::new(store, settings, contract);
-        Self { store, settings, contract, steps, started_at, result: Collected::default() }
+        Self { store, settings, contract, steps, started_at, result: Progress::default() }
     }
 
     fn execute(
@@ -129,7 +132,11 @@ impl<'s> Run<'s> {
     }
 
     /// Takes the output of the agent. Without one, returns whether the agent was interrupted.
-    fn accept(&mut self, obtained: Obtained, evidence: &mut Evidence) -> Result<Result<Value, bool>, ExecutionError> {
+    fn accept(
+        &mut self,
+        obtained: AgentOutput,
+        evidence: &mut Evidence,
+    ) -> Result<Result<Value, bool>, ExecutionError> {
         self.result.agent = obtained.agent;
         let output = match obtained.output {
             Ok(output) => output,
@@ -138,6 +145,7 @@ impl<'s> Run<'s> {
                 return Ok(Err(obtained.interrupted));
             }
         };
+        // The verification reads the output as the agent gave it; only what is stored is redacted.
         let mut stored = output.clone();
         self.settings.redactor.json(&mut stored, &mut Applied::default());
         evidence.store_json("output.json", &stored)?;
@@ -184,7 +192,7 @@ impl<'s> Run<'s> {
     ) -> Result<Execution, ExecutionError> {
         // Only for people, so a failure of git does not fail the contract.
         let changes = start.and_then(|start| match &start.rollback {
-            Began::GitReset(git) => git.changes(&start.workdir).ok(),
+            RollbackStart::GitReset(git) => git.changes(&start.workdir).ok(),
             _ => None,
         });
         let found = transitions::verification(&report, changes, evidence.names());
@@ -254,7 +262,7 @@ impl<'s> Run<'s> {
     }
 
     fn finish(self, verdict: Verdict, state: State) -> Execution {
-        let Collected { reasons, agent, output, verification, streams, rollback, evidence } = self.result;
+        let Progress { reasons, agent, output, verification, streams, rollback, evidence } = self.result;
         Execution {
             contract: self.contract.clone(),
             verdict,
@@ -280,7 +288,7 @@ fn last_line(text: &str) -> Option<String> {
 
 /// The output of a contract, or the reasons why it is missing.
 #[derive(Debug)]
-pub(super) struct Obtained {
+pub(super) struct AgentOutput {
     /// The output, or the reasons why the contract fails without one.
     pub(super) output: Result<Value, Vec<String>>,
     /// The agent command, if there was one.
@@ -315,9 +323,9 @@ impl<'a> OutputOf<'a> {
         settings: &RunSettings,
         environment: &Environment,
         evidence: &mut Evidence,
-    ) -> Result<Obtained, ExecutionError> {
+    ) -> Result<AgentOutput, ExecutionError> {
         match self {
-            OutputOf::File(output) => Ok(Obtained { output: Ok(output), agent: None, interrupted: false }),
+            OutputOf::File(output) => Ok(AgentOutput { output: Ok(output), agent: None, interrupted: false }),
             OutputOf::Agent(line) => from_agent(contract, line, settings, environment, evidence),
         }
     }
@@ -345,7 +353,7 @@ fn from_agent(
     settings: &RunSettings,
     environment: &Environment,
     evidence: &mut Evidence,
-) -> Result<Obtained, ExecutionError> {
+) -> Result<AgentOutput, ExecutionError> {
     let mut command: ShellCommand = agent_command(contract, line, &settings.workdir)?;
     command.environment.extend(environment.clone());
     command.timeout = settings.agent_timeout;
@@ -363,5 +371,5 @@ fn from_agent(
         duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         evidence: files,
     };
-    Ok(Obtained { output, agent: Some(agent), interrupted })
+    Ok(AgentOutput { output, agent: Some(agent), interrupted })
 }

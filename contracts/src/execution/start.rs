@@ -6,17 +6,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::transitions::{EXECUTION, Evidence, Steps};
+use super::undo::resume_rollback;
+use super::{Environment, ExecutionError, OutputSource, RollbackMode, RollbackSummary, RunSettings};
 use crate::contract::{Contract, ContractKey, RollbackStrategy};
 use crate::git::{GitStart, Protected, Refusal};
 use crate::lifecycle::{Details, State, Transition};
 use crate::resources::ResourceRequest;
 use crate::rollback::snapshot::SnapshotLimits;
-use crate::rollback::{declared_paths, Began};
-use crate::store::record::NoteKind;
+use crate::rollback::{RollbackStart, declared_paths};
+use crate::store::NoteKind;
 use crate::store::{Store, VersionHistory};
-use super::transitions::{EXECUTION, Evidence, Steps};
-use super::undo::resume_rollback;
-use super::{Environment, ExecutionError, OutputSource, RollbackMode, RollbackSummary, RunSettings};
 
 /// The field of the evidence of a transition that an interruption or a dead process caused.
 pub(super) const INTERRUPTED: &str = "interrupted";
@@ -41,7 +41,7 @@ pub struct ExecutionStart {
     /// The time of the start.
     pub started_at: Timestamp,
     /// What a rollback returns to.
-    pub rollback: Began,
+    pub rollback: RollbackStart,
 }
 
 /// A process on a machine.
@@ -80,7 +80,7 @@ pub(super) fn interruption() -> Details {
 /// Returns the evidence of an interruption: the repository as it is now.
 pub(super) fn left_repository(start: Option<&ExecutionStart>) -> Option<(String, Value)> {
     let start = start?;
-    let Began::GitReset(_) = &start.rollback else { return None };
+    let RollbackStart::GitReset(_) = &start.rollback else { return None };
     let now = GitStart::record(&start.workdir).ok()?.ok()?;
     Some((LEFT.to_owned(), serde_json::to_value(now).ok()?))
 }
@@ -178,7 +178,7 @@ fn check_untouched(
     version: &VersionHistory,
     settings: &RunSettings,
 ) -> Result<(), ExecutionError> {
-    let Began::GitReset(start) = &before.rollback else { return Ok(()) };
+    let RollbackStart::GitReset(start) = &before.rollback else { return Ok(()) };
     if settings.rollback == RollbackMode::Never {
         return Ok(());
     }
@@ -209,22 +209,23 @@ impl<'a> StartRequest<'a> {
     }
 
     /// Records what a rollback returns to. `snapshot` is the folder for a snapshot, and does not exist.
-    fn record(self, contract: &Contract, snapshot: &Utf8Path) -> Result<Began, ExecutionError> {
+    fn record(self, contract: &Contract, snapshot: &Utf8Path) -> Result<RollbackStart, ExecutionError> {
+        // A custom command undoes the work by itself, whenever that was done.
         if !self.is_work_ahead && contract.rollback.strategy != RollbackStrategy::Custom {
             // The changes of the work cannot be distinguished from earlier ones. A rollback is refused, and a person decides.
-            return Ok(Began::Unavailable { reason: DONE_BEFORE.to_owned() });
+            return Ok(RollbackStart::Unavailable { reason: DONE_BEFORE.to_owned() });
         }
         let recorded = match contract.rollback.strategy {
-            RollbackStrategy::Custom => Ok(Began::Custom),
-            RollbackStrategy::GitReset => self.git_start()?.map(Began::GitReset),
+            RollbackStrategy::Custom => Ok(RollbackStart::Custom),
+            RollbackStrategy::GitReset => self.git_start()?.map(RollbackStart::GitReset),
             RollbackStrategy::RestoreSnapshot => snapshot_paths(contract)?.and_then(|paths| {
-                let taken = Began::snapshot(self.folder, &paths, snapshot, SnapshotLimits::default());
+                let taken = RollbackStart::snapshot(self.folder, &paths, snapshot, SnapshotLimits::default());
                 taken.map_err(|error| error.to_string())
             }),
         };
         recorded.or_else(|reason| match self.mode {
             RollbackMode::Automatic => Err(ExecutionError::RollbackImpossible { id: contract.id.clone(), reason }),
-            RollbackMode::Never => Ok(Began::Unavailable { reason }),
+            RollbackMode::Never => Ok(RollbackStart::Unavailable { reason }),
         })
     }
 

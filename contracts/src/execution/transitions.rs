@@ -5,18 +5,20 @@ use counterproof_redaction::Applied;
 use counterproof_store::line_log::LockOptions;
 use counterproof_store::write::{self, Durability, WriteError};
 use jiff::Timestamp;
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::outcome::RollbackSummary;
+use super::start::LEFT;
+use super::{ExecutionError, RunSettings};
 use crate::contract::{Contract, ContractKey};
 use crate::git::Changes;
 use crate::lifecycle::{Actor, Details, State};
 use crate::process::EvidenceFiles;
-use crate::store::record::{Note, NoteKind};
 use crate::store::{NewTransition, Store, StoreError, Then};
-use crate::verification::{ArtifactCheck, AssertionOutcome, AssertionResult, FoundArtifact, OutputCheck, VerificationReport};
-use super::start::LEFT;
-use super::outcome::RollbackSummary;
-use super::{ExecutionError, RunSettings};
+use crate::store::{Note, NoteKind};
+use crate::verification::{
+    ArtifactCheck, AssertionOutcome, AssertionResult, FoundArtifact, OutputCheck, VerificationReport,
+};
 
 /// The field of the evidence that describes how an execution began.
 pub(super) const EXECUTION: &str = "execution";
@@ -74,6 +76,7 @@ impl<'s> Steps<'s> {
             FailedBy::Owner => Actor::Agent(self.settings.owner.clone()),
             FailedBy::System => Actor::System,
         };
+        // What follows is redacted here, because the store writes it as it is.
         let then = then.map(|then| match then {
             Then::Note { kind, reason, details } => {
                 Then::Note { kind, reason: self.redacted(&reason), details: self.redacted_details(details) }
@@ -123,6 +126,7 @@ impl<'s> Steps<'s> {
 
     /// Masks secrets in evidence. What a rollback reads later stays as it is.
     fn redacted_details(&self, mut details: Details) -> Details {
+        // A rollback compares these paths and commits with the repository: a masked one would match nothing.
         let kept = [EXECUTION, LEFT].map(|name| details.remove(name).map(|value| (name.to_owned(), value)));
         self.settings.redactor.object(&mut details, &mut Applied::default());
         details.extend(kept.into_iter().flatten());

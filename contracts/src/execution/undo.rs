@@ -3,16 +3,16 @@
 use camino::Utf8Path;
 use counterproof_artifact::with_causes;
 
+use super::outcome::{RollbackOutcome, RollbackSummary};
 use super::start::ExecutionStart;
 use super::transitions::Evidence;
-use super::outcome::{RollbackOutcome, RollbackSummary};
 use super::transitions::{FailedBy, Steps};
-use super::{transitions, Environment, ExecutionError, RunSettings};
+use super::{Environment, ExecutionError, RunSettings, transitions};
 use crate::contract::{Contract, RollbackStrategy};
 use crate::lifecycle::{Details, State};
 use crate::process::{EvidenceFolder, ProcessError};
-use crate::store::record::NoteKind;
-use crate::rollback::{Began, RollbackEnd, RollbackPlan, RollbackSettings};
+use crate::rollback::{RollbackEnd, RollbackPlan, RollbackSettings, RollbackStart};
+use crate::store::NoteKind;
 use crate::store::{Store, Then, VersionHistory};
 
 /// Number of steps of a rollback that a message lists.
@@ -95,10 +95,10 @@ impl Undo<'_> {
     }
 
     /// Returns what the rollback returns to. Without a record of the start, only a command can undo the work.
-    fn began(&self) -> Result<Began, String> {
+    fn began(&self) -> Result<RollbackStart, String> {
         match (self.start, self.contract.rollback.strategy) {
             (Some(start), _) => Ok(start.rollback.clone()),
-            (None, RollbackStrategy::Custom) => Ok(Began::Custom),
+            (None, RollbackStrategy::Custom) => Ok(RollbackStart::Custom),
             (None, _) => Err("it is not recorded how the execution began".to_owned()),
         }
     }

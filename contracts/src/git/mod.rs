@@ -7,9 +7,6 @@ mod repository;
 mod reset;
 mod start;
 
-pub use repository::GitError;
-pub use start::Protected;
-pub use start::Refusal;
+pub use repository::{Changes, GitError};
 pub use reset::{Discarded, Reset, ResetPlan, plan, reset};
-pub use start::GitStart;
-pub use repository::Changes;
+pub use start::{GitStart, Protected, Refusal};

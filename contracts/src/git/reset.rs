@@ -6,7 +6,7 @@ use std::{fs, io};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::repository::{Repository, Status};
-use super::start::{is_protected, Rule};
+use super::start::{Rule, is_protected};
 use super::{GitError, GitStart, Protected, Refusal};
 
 /// The name of files with ignore rules.
@@ -190,6 +190,7 @@ pub fn reset(
     if discarded.is_empty() {
         return Ok(Ok(Reset { discarded, saved: None }));
     }
+    // Saved before anything is discarded. The reference keeps the commit from being collected as garbage.
     let saved = save(&repository, &head, &uncommitted, name)?;
     // Other commits are not in what was saved.
     if repository.head()?.as_ref() != Some(&head) || repository.branch()? != start.branch {
@@ -221,6 +222,7 @@ fn remove(root: &Utf8Path, path: &str) -> Result<(), GitError> {
     }
     let mut parent: Option<Utf8PathBuf> = Utf8Path::new(path).parent().map(Utf8Path::to_owned);
     while let Some(folder) = parent.filter(|folder| !folder.as_str().is_empty()) {
+        // A folder that is not empty has files that are ignored or protected.
         if fs::remove_dir(root.join(&folder)).is_err() {
             break;
         }
@@ -237,6 +239,7 @@ const MAX_SAVED: u32 = 100_000;
 
 /// Saves the commit `head` and these paths of the work tree on top of it as a commit. Returns its reference.
 pub(super) fn save(repository: &Repository, head: &str, paths: &[String], name: &str) -> Result<String, GitError> {
+    // An index file of its own: what the user has staged stays as it is, also if this is killed.
     let folder = tempfile::Builder::new().prefix("counterproof-index-").tempdir().map_err(GitError::Start)?;
     let index = folder.path().join("index");
     let git = |arguments: &[&str]| repository.git(arguments).with_index(&index).with_author();
@@ -260,6 +263,7 @@ pub(super) fn save(repository: &Repository, head: &str, paths: &[String], name: 
 
 /// Encodes a name as one segment of a reference: letters, digits, `_` and `-`, and everything else as `%` and its byte.
 fn encode(name: &str) -> String {
+    // Not `/` or `~`, so that different names never have the same reference, and none is a folder of another.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let part = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     name.bytes().map(part).collect()

@@ -237,10 +237,7 @@ impl fmt::Display for Refusal {
                 write!(f, "{} was checked out at the start, and {} is now", name(before), name(now))
             }
             Refusal::NotADescendant { commit } => {
-                write!(
-                    f,
-                    "history was rewritten: start commit {commit} is not an ancestor of HEAD"
-                )
+                write!(f, "history was rewritten: start commit {commit} is not an ancestor of HEAD")
             }
             Refusal::InProgress(operation) => write!(f, "{operation} is in progress"),
             Refusal::OutsideChanges(paths) => {

@@ -11,9 +11,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::lock_registry::{LockRegistry, RecordLock, RegistryError, RegistryLock};
 use jiff::Timestamp;
 
+use super::{Claim, Conflict, Holder, LivingHolder, ResourceRequest, claim, path_pattern};
 use crate::contract::ContractId;
 use crate::process::Cancellation;
-use super::{claim, path_pattern, Claim, Conflict, Holder, LivingHolder, ResourceRequest};
 
 /// The time between two attempts, which grows from the first to the second.
 const POLL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
@@ -132,10 +132,12 @@ impl Registry {
                 return Err(AcquireError::Cancelled);
             }
             let locked = self.lock()?.ok_or_else(|| AcquireError::Busy(self.folder().to_owned()))?;
+            // All or nothing under one lock: an execution that held a part while it waits could deadlock with another.
             let conflicts = match wanted.acquire(&locked, request)? {
                 Ok(acquired) => return Ok(acquired),
                 Err(conflicts) => conflicts,
             };
+            // Before the pause: other holders must be able to give back and to acquire meanwhile.
             drop(locked);
             let left = end.map_or(POLL.1, |end| end.saturating_duration_since(Instant::now()));
             if left.is_zero() {
@@ -144,6 +146,7 @@ impl Registry {
             if !cancellation.wait(poll.min(left)) {
                 return Err(AcquireError::Cancelled);
             }
+            // Short at first for conflicts that end soon; longer later, because each poll reads all records.
             poll = (poll * 2).min(POLL.1);
         }
     }
@@ -290,6 +293,7 @@ impl Registry {
             if locked.is_some() || Instant::now() >= end {
                 return Ok(locked);
             }
+            // A lock of the system without a time limit could block for good behind a stopped process.
             thread::sleep(LOCK_POLL);
         }
     }

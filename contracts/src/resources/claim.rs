@@ -8,8 +8,8 @@ use counterproof_store::lock_registry::Record;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::contract::ContractId;
 use super::path_pattern::PathPattern;
+use crate::contract::ContractId;
 
 /// Whether others may use a working directory at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +116,7 @@ pub struct Conflict {
 /// Returns the conflicts of claims with those of a holder. A holder whose claims are unknown conflicts with everything.
 pub(super) fn with_holder(wanted: &[Claim], other: &LivingHolder) -> Vec<Conflict> {
     let Some((holder, claims)) = &other.known else {
+        // It lives, so it holds something: taking what it may hold would break its exclusion.
         let message = format!("the holder of `{}` is unknown: its record cannot be read", other.record);
         return vec![Conflict { resource: "all resources".to_owned(), holder: None, message }];
     };

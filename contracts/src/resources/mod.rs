@@ -15,9 +15,6 @@ mod claim;
 mod path_pattern;
 mod request;
 
-pub use acquire::{AcquireError, AcquireRequest, Acquired};
-pub use claim::{Access, Claim};
-pub use claim::Conflict;
-pub use claim::{Holder, LivingHolder};
-pub use acquire::{LOCKS_FOLDER, LOCKS_VARIABLE, Registry};
+pub use acquire::{AcquireError, AcquireRequest, Acquired, LOCKS_FOLDER, LOCKS_VARIABLE, Registry};
+pub use claim::{Access, Claim, Conflict, Holder, LivingHolder};
 pub use request::{DEFAULT_PORT_VARIABLE, ResourceRequest, SpecError};

@@ -69,6 +69,7 @@ impl ResourceRequest {
         for (index, resource) in resources.iter().enumerate() {
             let mut spec = Spec::new(&resource.spec, format!("/{index}/spec"));
             let request = spec.request(resource.resource_type);
+            // Two resources with one variable: the second would hide the first from the command.
             if let Some((variable, first)) = request
                 .as_ref()
                 .and_then(Self::exported)

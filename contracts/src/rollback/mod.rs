@@ -1,16 +1,16 @@
 //! Undoes the work of a contract.
 //!
 //! ```text
-//! start of the execution ─▶ Began ─▶ plan: what would be done, in words
+//! start of the execution ─▶ RollbackStart ─▶ plan: what would be done, in words
 //!                                └─▶ roll_back ─▶ rolled back, refused, or failed
 //! ```
 //!
-//! [`Began`] is stored with the start of an execution, so that another process can roll back later. A rollback keeps what it
+//! [`RollbackStart`] is stored with the start of an execution, so that another process can roll back later. A rollback keeps what it
 //! replaces, and refuses to start where it would change something else.
 
-mod strategy;
 pub mod snapshot;
+mod strategy;
 
-pub use strategy::{Began, RollbackError, RollbackSettings};
-pub use strategy::declared_paths;
-pub use strategy::{RollbackEnd, RollbackPlan, RollbackRefusal};
+pub use strategy::{
+    RollbackEnd, RollbackError, RollbackPlan, RollbackRefusal, RollbackSettings, RollbackStart, declared_paths,
+};

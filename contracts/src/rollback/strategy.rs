@@ -8,16 +8,19 @@ use std::time::Duration;
 use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
+use super::snapshot::{self, Restored, SnapshotError, SnapshotLimits, SnapshotRefusal, SnapshotStart};
 use crate::contract::Contract;
 use crate::git::{self, GitError, GitStart, Protected, Reset};
-use crate::process::{run, Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceError, EvidenceFiles, EvidenceFolder, ProcessError, ShellCommand};
+use crate::process::{
+    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceError, EvidenceFiles, EvidenceFolder, ProcessError,
+    ShellCommand, run,
+};
 use crate::resources::ResourceRequest;
-use super::snapshot::{self, Restored, SnapshotError, SnapshotLimits, SnapshotRefusal, SnapshotStart};
 
 /// What the start of an execution records for a rollback, one variant for each strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "strategy", rename_all = "snake_case")]
-pub enum Began {
+pub enum RollbackStart {
     /// The repository was at this commit.
     GitReset(GitStart),
     /// The declared paths were copied.
@@ -110,7 +113,7 @@ impl<'a> RollbackSettings<'a> {
     }
 }
 
-impl Began {
+impl RollbackStart {
     /// Copies the declared paths of a working directory into a new folder.
     pub fn snapshot(
         root: &Utf8Path,
@@ -118,22 +121,22 @@ impl Began {
         folder: &Utf8Path,
         limits: SnapshotLimits,
     ) -> Result<Self, RollbackError> {
-        Ok(Began::RestoreSnapshot(snapshot::take(root, declared, folder, limits)?))
+        Ok(RollbackStart::RestoreSnapshot(snapshot::take(root, declared, folder, limits)?))
     }
 
     /// Checks that there is a command.
     pub fn custom(command: Option<&str>) -> Result<Self, RollbackError> {
-        command(command).map(|_| Began::Custom)
+        custom_command(command).map(|_| RollbackStart::Custom)
     }
 
     /// Returns what a rollback would do. Changes nothing.
     pub fn plan(&self, settings: &RollbackSettings<'_>) -> Result<RollbackPlan, RollbackError> {
         Ok(match self {
-            Began::RestoreSnapshot(start) => match snapshot::plan(start, settings.limits)? {
+            RollbackStart::RestoreSnapshot(start) => match snapshot::plan(start, settings.limits)? {
                 Ok(planned) => planned.into(),
                 Err(refusal) => RollbackPlan::Refused(refusal.into()),
             },
-            Began::GitReset(start) => match git::plan(start, settings.folder, &settings.protected)? {
+            RollbackStart::GitReset(start) => match git::plan(start, settings.folder, &settings.protected)? {
                 Ok(plan) if plan.discarded.is_empty() => RollbackPlan::Steps(Vec::new()),
                 Ok(plan) => {
                     let (commit, discarded) = (&start.commit, plan.discarded.summary());
@@ -141,8 +144,8 @@ impl Began {
                 }
                 Err(refusal) => RollbackPlan::Refused(refusal.into()),
             },
-            Began::Unavailable { reason } => RollbackPlan::Refused(RollbackRefusal::unavailable(reason)),
-            Began::Custom => RollbackPlan::Steps(vec![format!("run `{}`", command(settings.command)?)]),
+            RollbackStart::Unavailable { reason } => RollbackPlan::Refused(RollbackRefusal::unavailable(reason)),
+            RollbackStart::Custom => RollbackPlan::Steps(vec![format!("run `{}`", custom_command(settings.command)?)]),
         })
     }
 
@@ -155,24 +158,24 @@ impl Began {
     ) -> Result<RollbackEnd, RollbackError> {
         match self {
             // Not cancelled on the way: a part of a tree helps no one, and the rest takes no longer than a copy.
-            Began::RestoreSnapshot(start) => Ok(match snapshot::restore(start, settings.limits)? {
+            RollbackStart::RestoreSnapshot(start) => Ok(match snapshot::restore(start, settings.limits)? {
                 Ok(restored) => restored.into(),
                 Err(refusal) => RollbackEnd::Refused(refusal.into()),
             }),
-            Began::GitReset(start) => {
+            RollbackStart::GitReset(start) => {
                 Ok(match git::reset(start, settings.folder, &settings.protected, settings.name)? {
                     Ok(reset) => RollbackEnd::from_reset(&reset, &start.root),
                     Err(refusal) => RollbackEnd::Refused(refusal.into()),
                 })
             }
-            Began::Unavailable { reason } => Ok(RollbackEnd::Refused(RollbackRefusal::unavailable(reason))),
-            Began::Custom => roll_back(settings, cancellation),
+            RollbackStart::Unavailable { reason } => Ok(RollbackEnd::Refused(RollbackRefusal::unavailable(reason))),
+            RollbackStart::Custom => roll_back(settings, cancellation),
         }
     }
 }
 
 /// Returns the command, which must not be blank.
-pub(super) fn command(command: Option<&str>) -> Result<&str, RollbackError> {
+fn custom_command(command: Option<&str>) -> Result<&str, RollbackError> {
     command.filter(|command| !command.trim().is_empty()).ok_or(RollbackError::NoCommand)
 }
 
@@ -181,7 +184,7 @@ pub(super) fn roll_back(
     settings: &RollbackSettings<'_>,
     cancellation: &Cancellation,
 ) -> Result<RollbackEnd, RollbackError> {
-    let line = command(settings.command)?;
+    let line = custom_command(settings.command)?;
     let command = ShellCommand {
         environment: settings.environment.clone(),
         timeout: settings.timeout,

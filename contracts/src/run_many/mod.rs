@@ -3,6 +3,5 @@
 mod run;
 mod selection;
 
-pub use selection::{preview, Preview};
 pub use run::{ContractEnd, RunObserver, RunStep, run_many};
-pub use selection::{Selected, Selection, SelectionError, select};
+pub use selection::{Preview, Selected, Selection, SelectionError, preview, select};

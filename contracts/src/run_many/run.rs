@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
-use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use super::Selected;
 use crate::contract::{ContractId, ContractKey};
-use crate::execution::{execute, Execution, ExecutionError, RunSettings, Verdict};
+use crate::execution::{Execution, ExecutionError, RunSettings, Verdict, execute};
 use crate::lifecycle::State;
 use crate::store::{Store, StoreError};
-use super::Selected;
 
 /// How a contract of a run ended.
 #[derive(Debug)]
@@ -98,6 +98,7 @@ impl<'a> Shared<'a> {
     fn next(&self, settings: &RunSettings) -> Option<usize> {
         let mut state = self.lock();
         loop {
+            // Looked at under the lock, so that no contract begins after the others were ended.
             if settings.cancellation.is_cancelled() {
                 for index in state.0.clear() {
                     self.end(&mut state, index, ContractEnd::NotBegun);

@@ -8,7 +8,7 @@ use counterproof_store::read_file;
 use serde_json::Value;
 
 use crate::contract::{Contract, ContractId, ContractKey, RollbackStrategy};
-use crate::execution::{rollback_problem, unavailable, was_interrupted, OutputSource, RollbackMode, RunSettings};
+use crate::execution::{OutputSource, RollbackMode, RunSettings, rollback_problem, unavailable, was_interrupted};
 use crate::lifecycle::State;
 use crate::process::MAX_AGENT_OUTPUT_BYTES;
 use crate::store::{Store, StoreError, VersionHistory};
@@ -53,6 +53,7 @@ pub fn select(store: &Store, selection: &Selection) -> Result<Vec<Selected>, Sel
     let mut found: BTreeMap<ContractId, VersionHistory> = BTreeMap::new();
     for id in ids(store, selection)? {
         let version = store.version(&ContractKey { id: id.clone(), version: None })?;
+        // The second execution would only wait for the first, which holds the contract.
         if found.insert(id.clone(), version).is_some() {
             return Err(SelectionError::Twice(id));
         }

@@ -6,10 +6,10 @@ use std::num::NonZeroU32;
 use counterproof_store::line_log::{LineWriter, LockOptions, Repair};
 use jiff::Timestamp;
 
-use crate::contract::{Contract, ContractId, ContractKey};
-use crate::lifecycle::{Actor, Details, State, StateChange, Transition};
 use super::states::States;
 use super::{Note, NoteKind, Record, Status, Store, StoreError};
+use crate::contract::{Contract, ContractId, ContractKey};
+use crate::lifecycle::{Actor, Details, State, StateChange, Transition};
 
 /// The reason of the transition that the program makes when the last dependency is completed.
 const DEPENDENCIES_MET: &str = "all dependencies are completed";
@@ -113,6 +113,7 @@ impl Editor<'_> {
             }
             added.push(Added { id: contract.id.clone(), version: contract.version, state: State::Pending, is_new });
         }
+        // Against the batch as well: a file may name a dependency before the contract itself.
         check_dependencies(&states, &new, &batch)?;
         let mut records: Vec<Record> =
             new.iter().map(|&contract| Record::Contract(Box::new(contract.clone()))).collect();
@@ -179,6 +180,7 @@ impl Editor<'_> {
             Transition { id: key.id, version: status.version, from, to, at, actor, reason, owner, details };
         records.push(line(transition.clone()));
         if to == State::Completed {
+            // In the same write as the completion, so that a crash between two writes cannot leave these contracts pending.
             records.extend(freed_by(&states, &transition.id, at));
         }
         drop(states);
@@ -203,6 +205,7 @@ impl Editor<'_> {
             record.write_to(&mut lines)?;
         }
         if !lines.is_empty() {
+            // One write and one sync for the whole change. The states follow from the file, so a failure here changes neither.
             self.writer.append(&lines)?;
         }
         Ok(())

@@ -21,15 +21,10 @@ pub use error::{Contradiction, StoreError};
 pub use record::{History, Note, NoteKind, Record, RecordError, VersionHistory};
 pub use states::Status;
 
-mod record;
 mod editor;
 mod error;
+mod record;
 mod states;
-
-
-
-
-
 
 /// The contracts of a project.
 #[derive(Debug)]
@@ -151,6 +146,7 @@ pub struct Compacted {
 impl Store {
     /// Returns what a compaction would remove now.
     pub fn compaction_plan(&self) -> Result<CompactionPlan, StoreError> {
+        // A damaged store is refused here: removing lines could hide the damage.
         let superseded = self.states()?.superseded();
         Ok(self.each_kept_line(&superseded, |_| Ok(()))?)
     }

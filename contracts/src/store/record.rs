@@ -81,6 +81,7 @@ impl Record {
 
     /// Parses a line. The line has no newline.
     pub fn parse(line: &[u8]) -> Result<Self, RecordError> {
+        // Two passes instead of an untagged enum, whose errors do not name the field that is wrong.
         let tag: Tag = serde_json::from_slice(line)?;
         Ok(match tag.record.as_deref() {
             None => Record::Contract(serde_json::from_slice(line)?),

@@ -98,6 +98,7 @@ impl States {
     /// Replays the lines that were added since the last call; all of them if the file was changed in another way.
     pub(super) fn catch_up(&mut self, log: &LineLog) -> Result<(), StoreError> {
         let now = std::fs::metadata(log.path()).ok().map(|metadata| FileStamp::new(&metadata));
+        // The usual case in a run of many contracts: nothing was added since the last look.
         if now.is_some() && now == self.stamp {
             return Ok(());
         }
@@ -241,6 +242,7 @@ impl States {
 
     /// Reads the latest version of a contract.
     pub(super) fn latest(&self, id: &ContractId) -> Result<Option<Contract>, StoreError> {
+        // Read again in full: the states keep only what lists need, so that they fit into memory.
         let Some(lines) = self.contracts.get(id) else { return Ok(None) };
         match self.record(lines.all[lines.latest])? {
             Record::Contract(contract) => Ok(Some(*contract)),

@@ -8,7 +8,7 @@ use counterproof_artifact::{Href, Sha256Digest};
 use counterproof_expression::{CompileError, Expression, NoValue, Outcome};
 use counterproof_store::confined_path::{self, ResolveError};
 use serde::{Deserialize, Serialize};
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 use crate::contract::ContractInput;
 use crate::process::FinishedCommand;
@@ -239,7 +239,7 @@ fn read(folder: &Utf8Path, path: &str) -> Result<(Sha256Digest, u64), (ArtifactP
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use counterproof_store::write::{write, Durability};
+    use counterproof_store::write::{Durability, write};
 
     use super::*;
 

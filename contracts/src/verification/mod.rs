@@ -11,8 +11,11 @@ mod assertion;
 mod output_schema;
 mod plan;
 
-pub use assertion::{check_artifacts, ArtifactCheck, ArtifactProblem, FoundArtifact, MAX_ARTIFACT_BYTES};
-pub use assertion::{Assertion, AssertionInputs, AssertionOutcome, AssertionResult, VARIABLES};
+pub use assertion::{
+    ArtifactCheck, ArtifactProblem, Assertion, AssertionInputs, AssertionOutcome, AssertionResult, FoundArtifact,
+    MAX_ARTIFACT_BYTES, VARIABLES, check_artifacts,
+};
 pub use output_schema::{OutputCheck, OutputSchema, OutputSchemaError, OutputViolation};
-pub use plan::{PlanError, VerificationPlan, VerifyError, VerifySettings};
-pub use plan::{Attempt, ExitCodeRule, VerificationReport, Verified};
+pub use plan::{
+    Attempt, ExitCodeRule, PlanError, VerificationPlan, VerificationReport, Verified, VerifyError, VerifySettings,
+};

@@ -4,7 +4,7 @@ use counterproof_artifact::pointer::child;
 use counterproof_validation::json_schema::{JsonSchema, More, SchemaOutcome, Violation};
 use counterproof_validation::nearest;
 use serde::{Deserialize, Serialize};
-use serde_json::{json, Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Maximum number of violations in a check.
 const MAX_VIOLATIONS: usize = 20;
@@ -223,8 +223,7 @@ fn is_json_schema(fields: &Map<String, Value>) -> bool {
 fn check_json_schema(schema: &Value, fields: &Map<String, Value>, pointer: &str, errors: &mut Vec<OutputSchemaError>) {
     if !fields.keys().any(|key| key.starts_with('$')) {
         for key in fields.keys().filter(|key| !KEYWORDS.contains(&key.as_str())) {
-            let message =
-                format!("unknown JSON Schema keyword `{key}` (the other fields make this object a schema)");
+            let message = format!("unknown JSON Schema keyword `{key}` (the other fields make this object a schema)");
             let remedy = "remove it; to describe a field named `type` or like another keyword, write the whole schema as \
                           JSON Schema with `properties`";
             errors.push(OutputSchemaError::new(&child(pointer, key), message, remedy));

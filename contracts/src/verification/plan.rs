@@ -12,12 +12,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::contract::Contract;
-use crate::process::{run, Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceError, EvidenceFiles, EvidenceFolder, FinishedCommand, ProcessError, ShellCommand, StopReason};
-use super::assertion::{check_artifacts, ArtifactCheck};
+use super::assertion::{ArtifactCheck, check_artifacts};
 use super::assertion::{Assertion, AssertionInputs, AssertionResult};
 use super::output_schema::{OutputCheck, OutputSchema, OutputSchemaError};
-use super::{ArtifactCheck, AssertionResult, OutputCheck};
+use crate::contract::Contract;
+use crate::process::{
+    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceError, EvidenceFiles, EvidenceFolder, FinishedCommand,
+    ProcessError, ShellCommand, StopReason, run,
+};
 
 /// A contract whose verification cannot be planned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

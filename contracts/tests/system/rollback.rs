@@ -7,7 +7,7 @@ use counterproof_contracts::Contract;
 use counterproof_contracts::process::{Cancellation, EvidenceFolder};
 use counterproof_contracts::resources::ResourceRequest;
 use counterproof_contracts::rollback::snapshot::SnapshotLimits;
-use counterproof_contracts::rollback::{Began, RollbackEnd, RollbackPlan, RollbackSettings, declared_paths};
+use counterproof_contracts::rollback::{RollbackEnd, RollbackPlan, RollbackSettings, RollbackStart, declared_paths};
 use counterproof_redaction::Redactor;
 use serde_json::json;
 
@@ -39,7 +39,7 @@ impl Kit {
     }
 
     fn roll_back(&self, command: &str) -> RollbackEnd {
-        let began = Began::custom(Some(command)).unwrap();
+        let began = RollbackStart::custom(Some(command)).unwrap();
         self.with(Some(command), |settings| began.roll_back(settings, &Cancellation::default()).unwrap())
     }
 }
@@ -72,13 +72,13 @@ fn a_command_that_fails_or_hangs_has_not_undone_the_work() {
 #[test]
 fn a_custom_rollback_needs_a_command() {
     for command in [None, Some(" ")] {
-        let error = Began::custom(command).unwrap_err();
+        let error = RollbackStart::custom(command).unwrap_err();
         assert_eq!(error.code(), "no_rollback_command");
         let kit = Kit::new();
-        let error = kit.with(command, |settings| Began::Custom.roll_back(settings, &Cancellation::default()));
+        let error = kit.with(command, |settings| RollbackStart::Custom.roll_back(settings, &Cancellation::default()));
         assert_eq!(error.unwrap_err().code(), "no_rollback_command");
     }
-    let plan = Kit::new().with(Some("make undo"), |settings| Began::Custom.plan(settings).unwrap());
+    let plan = Kit::new().with(Some("make undo"), |settings| RollbackStart::Custom.plan(settings).unwrap());
     assert_eq!(plan, RollbackPlan::Steps(vec!["run `make undo`".to_owned()]));
 }
 
@@ -87,10 +87,11 @@ fn a_snapshot_survives_as_json_and_says_what_is_done_and_how_to_get_it_back() {
     let kit = Kit::new();
     let folder = kit.state.path().join("snapshot");
     fs::create_dir(kit.work.path().join("d")).unwrap();
-    let began = Began::snapshot(&kit.work.path(), &["d".to_owned()], &folder, SnapshotLimits::default()).unwrap();
+    let began =
+        RollbackStart::snapshot(&kit.work.path(), &["d".to_owned()], &folder, SnapshotLimits::default()).unwrap();
     let stored = serde_json::to_value(&began).unwrap();
     assert_eq!((&stored["strategy"], &stored["entries"]), (&json!("restore_snapshot"), &json!(1)));
-    let began: Began = serde_json::from_value(stored).unwrap();
+    let began: RollbackStart = serde_json::from_value(stored).unwrap();
     fs::create_dir(kit.work.path().join("d/new")).unwrap();
     let plan = kit.with(None, |settings| began.plan(settings).unwrap());
     assert_eq!(plan, RollbackPlan::Steps(vec!["remove `d/new`".to_owned()]));

@@ -13,8 +13,5 @@
 mod restore;
 mod take;
 
-pub use take::{SnapshotError, SnapshotRefusal};
-pub use take::SnapshotStart;
-pub use restore::{Restored, plan, restore};
-pub use restore::SnapshotLimits;
-pub use take::take;
+pub use restore::{Restored, SnapshotLimits, plan, restore};
+pub use take::{SnapshotError, SnapshotRefusal, SnapshotStart, take};

@@ -12,7 +12,7 @@ use counterproof_store::{read_file, write};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT};
 use serde::{Deserialize, Serialize};
 
-use super::take::{replaced_parent, store, Entry, FILES, Manifest, Modified, RawPath};
+use super::take::{Entry, FILES, Manifest, Modified, RawPath, replaced_parent, store};
 use super::{SnapshotError, SnapshotRefusal, SnapshotStart};
 
 /// The start of the names of the copies that are made before a rollback.
@@ -58,16 +58,19 @@ pub fn restore(
     if let Some(parent) = replaced_parent(root, &manifest.declared)? {
         return Ok(Err(SnapshotRefusal::ParentReplaced(parent.to_string())));
     }
+    // They would count as new files, and be copied and listed as work of the execution.
     remove_leftovers(root, &manifest.declared);
     let mut opened = Vec::new();
     let Prepared { now, differences, restored } = match prepare(start, &manifest, limits, &mut opened) {
         Ok(Ok(prepared)) => prepared,
         not_possible => {
+            // A refused restore leaves the tree as it was, also its modes.
             close(root, &opened);
             return not_possible.map(|refusal| refusal.map(|prepared| prepared.restored));
         }
     };
     apply(start, &manifest, &differences, &now)?;
+    // Once for the whole tree: a restore that a crash interrupts is repeated.
     write::sync_tree(&start.root)?;
     Ok(Ok(restored))
 }
@@ -87,6 +90,7 @@ fn prepare(
     opened: &mut Vec<(RawPath, u32)>,
 ) -> Result<Result<Prepared, SnapshotRefusal>, SnapshotError> {
     let root = start.root.as_std_path();
+    // The work may have removed its own access, for example with `chmod 000`.
     make_accessible(root, &manifest.declared, opened)?;
     let now = match present(start, manifest, limits)? {
         Ok(now) => now,
@@ -162,6 +166,7 @@ fn make_accessible(root: &Path, declared: &[RawPath], opened: &mut Vec<(RawPath,
 
 /// Gives paths their earlier modes back after a restore that is not possible. The reason for that is the error to report.
 fn close(root: &Path, opened: &[(RawPath, u32)]) {
+    // Children first: a folder without access hides what is below it.
     for (path, mode) in opened.iter().rev() {
         let _ = set_mode(&path.below(root), *mode);
     }

@@ -16,7 +16,7 @@ use counterproof_store::write::{self, StagedFolder, WriteError};
 use counterproof_store::{confined_path, read_file};
 use serde::{Deserialize, Serialize};
 
-use super::restore::{self, mode, modified, scan, Found, SnapshotLimits};
+use super::restore::{self, Found, SnapshotLimits, mode, modified, scan};
 
 /// Only the owner may look at copies: the files may be private.
 const PRIVATE_MODE: u32 = 0o700;

@@ -16,12 +16,12 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// The resources of an execution. Dropping it gives them back.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct ExecutionLocks {
     acquired: Acquired,
     _own: OwnHolder,
 }
 
-impl Held {
+impl ExecutionLocks {
     /// Returns the variables for the commands of the execution.
     pub(super) fn environment(&self) -> Environment {
         let mut environment = Environment::new();
@@ -31,7 +31,11 @@ impl Held {
 }
 
 /// Acquires the resources of a contract, the contract itself and its working directory: all or none.
-pub(super) fn acquire(contract: &Contract, store: &Store, settings: &RunSettings) -> Result<Held, ExecutionError> {
+pub(super) fn acquire(
+    contract: &Contract,
+    store: &Store,
+    settings: &RunSettings,
+) -> Result<ExecutionLocks, ExecutionError> {
     let resources = parse(contract, settings)?;
     let registry = Registry::open(&settings.locks).map_err(AcquireError::from)?;
     let request = request(contract, &resources, store, settings);
@@ -39,7 +43,7 @@ pub(super) fn acquire(contract: &Contract, store: &Store, settings: &RunSettings
     let mut waiting_since = None;
     loop {
         let conflicts = match registry.acquire(&request, |name| std::env::var_os(name), &settings.cancellation) {
-            Ok(acquired) => return Ok(Held { acquired, _own: own }),
+            Ok(acquired) => return Ok(ExecutionLocks { acquired, _own: own }),
             Err(AcquireError::Conflict(conflicts)) => conflicts,
             Err(error) => return Err(error.into()),
         };
