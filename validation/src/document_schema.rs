@@ -104,7 +104,7 @@ impl DocumentSchema {
     /// });
     /// let lines: Vec<_> = checked.findings.iter().map(|finding| (finding.position.unwrap().line, &*finding.message)).collect();
     /// assert_eq!(lines, [(7, "nothing to run"), (7, "the field `comand` is unknown; did you mean `command`?")]);
-    /// # Ok::<(), crate::InvalidSchema>(())
+    /// # Ok::<(), counterproof_validation::InvalidSchema>(())
     /// ```
     pub fn check(&self, text: DocumentText<'_>, rules: impl FnOnce(&Value) -> Vec<RuleFinding>) -> CheckedDocument {
         self.check_as(DocumentFormat::Json, text, rules)
