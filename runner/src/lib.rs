@@ -39,8 +39,10 @@
 mod agent;
 mod attempt;
 mod body_sink;
+mod digest;
 mod environment;
 mod event;
+mod exchange;
 mod failure;
 mod folder;
 mod http;

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use super::native::Native;
 use super::openai_chat::OpenaiChat;
 use super::openai_responses::OpenaiResponses;
+use crate::digest::value_digest;
 use crate::failure::Fault;
-use crate::record::value_digest;
 
 /// The protocol of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -14,7 +14,7 @@ use super::changes::{Changes, differing_settings};
 use super::changes::{absolute, rebase_path};
 use super::salvage;
 use super::salvage::was_skipped;
-use crate::record::cases_digest;
+use crate::digest::cases_digest;
 
 /// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]

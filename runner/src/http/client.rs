@@ -13,8 +13,8 @@ use super::client_setup::SendFailure;
 use super::client_setup::{ClientSetup, ConnectionReuse};
 use super::connect_error::request_fault;
 use super::read_body::BodyReader;
-use crate::attempt::{AgentResponse, Exchange};
 use crate::body_sink::{BodyDestination, SinkLimits, is_file_shortage};
+use crate::exchange::{AgentResponse, Exchange};
 use crate::failure::{Fault, Reason};
 use crate::settings::{AttemptLimits, BaseUrl, ResolveRule, Secret, Settings};
 

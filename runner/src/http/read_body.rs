@@ -10,8 +10,8 @@ use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderName};
 use tokio::time::{Instant, timeout_at};
 
 use super::connect_error::body_fault;
-use crate::attempt::ReceivedBody;
 use crate::body_sink::{BodyDestination, BodySink, Extent, SinkFull, SinkLimits};
+use crate::exchange::ReceivedBody;
 use crate::failure::{Fault, Reason};
 
 /// The limits and the destination of a body.

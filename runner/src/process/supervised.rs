@@ -9,7 +9,7 @@ use counterproof_safe_run::{Ending, Input, Io, Options, OutputMode, Signals, Sta
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
-use super::{AgentProgram, ProcessEvent};
+use super::run_program::{AgentProgram, ProcessEvent};
 
 /// The signal number of SIGKILL.
 const KILL: u8 = 9;

@@ -9,7 +9,7 @@ use tokio::process::{ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{AgentProgram, ProcessEvent};
+use super::run_program::{AgentProgram, ProcessEvent};
 
 /// Kills the program when it is dropped: aborting the task drops the child process.
 pub(super) struct KillGuard(JoinHandle<()>);

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::attempt_recorder::{AttemptRecorder, latency_ms};
 use super::saved_body::{AttemptRef, REDACTIONS_APPLIED};
 use crate::attempt::FinishedAttempt;
-use crate::attempt::ProgramEnd;
 use crate::body_sink::{BodyBytes, Extent};
 use crate::event::FailureNote;
+use crate::exchange::ProgramEnd;
 use crate::failure::Fault;
 use crate::policy::{FailedAttempt, retry_after};
 

@@ -8,6 +8,6 @@ mod saved_body;
 pub(crate) use attempt_recorder::{AttemptRecorder, RecordedAttempt, artifact};
 pub(crate) use attempt_recorder::{SKIPPED, skipped_case};
 pub(crate) use failure_document::RecordedFailure;
+pub(crate) use run_document::Selection;
 pub(crate) use run_document::{NewRun, RunEnd, finished, resumed};
-pub(crate) use run_document::{Selection, cases_digest, value_digest};
 pub use saved_body::SavedRequest;

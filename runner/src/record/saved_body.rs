@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::attempt_recorder::AttemptRecorder;
-use crate::attempt::AgentResponse;
 use crate::body_sink::{BodyBytes, Extent};
+use crate::exchange::AgentResponse;
 use crate::failure::Reason;
 use crate::settings::strip_secrets;
 

@@ -7,23 +7,18 @@ use std::pin::pin;
 use counterproof_safe_run::Ending;
 use counterproof_store::write::WriteError;
 use reqwest::header::HeaderMap;
-#[cfg(unix)]
-use supervised::{KillGuard, start};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
-#[cfg(not(unix))]
-use unsupervised::{KillGuard, start};
-
-use crate::attempt::{AgentResponse, Exchange, ProgramEnd, ReceivedBody};
-use crate::body_sink::{BodyDestination, BodySink, Extent, SinkLimits, is_file_shortage};
-use crate::failure::{Fault, Reason};
-use crate::settings::{AgentCommand, AttemptLimits};
 
 #[cfg(unix)]
-mod supervised;
+use super::supervised::{KillGuard, start};
 #[cfg(not(unix))]
-mod unsupervised;
+use super::unsupervised::{KillGuard, start};
+use crate::body_sink::{BodyDestination, BodySink, Extent, SinkLimits, is_file_shortage};
+use crate::exchange::{AgentResponse, Exchange, ProgramEnd, ReceivedBody};
+use crate::failure::{Fault, Reason};
+use crate::settings::{AgentCommand, AttemptLimits};
 
 /// An agent program and its supervisor.
 #[derive(Debug, Clone)]
@@ -36,7 +31,7 @@ pub(crate) struct AgentProgram {
 
 /// An event of a running program.
 #[derive(Debug)]
-enum ProcessEvent {
+pub(super) enum ProcessEvent {
     /// A piece of standard output.
     Stdout(Vec<u8>),
     /// A piece of standard error.
