@@ -319,7 +319,7 @@ fn short_escape(character: char) -> Option<String> {
     }
 }
 
-/// Returns a pattern for hexadecimal_candidates digits in either case.
+/// Returns a pattern for hexadecimal digits in either case.
 fn hexadecimal_candidates(digits: &str) -> String {
     let class = |digit: char| {
         if digit.is_ascii_alphabetic() { format!("[{digit}{}]", digit.to_ascii_uppercase()) } else { digit.to_string() }

@@ -170,7 +170,7 @@ fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement) -
         // A fall takes precedence; a rise only counts if it is significant, because improvements need no early warning.
         (Tier::Regression, _) => Tier::Regression,
         (_, Tier::Regression) => Tier::Improvement,
-        (fell, _) => fell,
+        (unchanged, _) => unchanged,
     };
     CaseMeasure {
         code,

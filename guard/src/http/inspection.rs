@@ -77,7 +77,7 @@ impl MessageHandler for Calls<'_> {
 }
 
 impl Inspection<'_> {
-    /// Decides about a request. ForwardedRequest calls are open from now on.
+    /// Decides about a request. Forwarded calls are open from now on.
     pub(super) fn inspect(&self, body: RequestBody) -> RequestDecision {
         if body.is_empty() {
             return forward(body);

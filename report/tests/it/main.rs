@@ -1,5 +1,7 @@
 //! The crate as another crate uses it.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod cards;
 #[cfg(unix)]
 #[path = "../../../contracts/tests/it/kit.rs"]

@@ -22,8 +22,8 @@ fn folder(rules: &str) -> GuardFolder {
 
 /// The forms in which a secret leaves a program: as it is, and encoded once or twice.
 fn forms() -> [String; 6] {
-    let hex = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let percent = SECRET.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let written = |form: fn(u8) -> String| SECRET.bytes().map(form).collect::<Vec<_>>().concat();
+    let (hex, percent) = (written(|byte| format!("{byte:02x}")), written(|byte| format!("%{byte:02X}")));
     let in_json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
     let json = in_json(SECRET);
     [SECRET.to_owned(), hex, percent, in_json(&json), json, STANDARD.encode(SECRET)]

@@ -250,10 +250,10 @@ fn decoded(fragment: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Extra pattern_steps of a pattern that backtracks. With [`BACKTRACK_LIMIT`], a step then is at most some microseconds.
+/// Extra steps of a pattern that backtracks. With [`BACKTRACK_LIMIT`], a step then is at most some microseconds.
 const BACKTRACKING_STEPS: u64 = 64;
 
-/// Maximum number of backtracking pattern_steps for one match. A match that needs more is undecided.
+/// Maximum number of backtracking steps for one match. A match that needs more is undecided.
 pub(super) const BACKTRACK_LIMIT: usize = 10_000;
 
 /// Maximum bytes of all compiled patterns of a schema.
@@ -275,7 +275,7 @@ pub(super) fn pattern_size_limit(schema: &Value) -> usize {
     (MAX_COMPILED_BYTES / patterns.max(1)).clamp(COMPILED_BYTES.0, COMPILED_BYTES.1)
 }
 
-/// Returns the pattern_steps that a match against 64 bytes of text can take.
+/// Returns the steps that a match against 64 bytes of text can take.
 pub(super) fn pattern_steps(pattern: &str) -> u64 {
     if may_have_comments(pattern) {
         // A comment can hide the parenthesis or bracket that gives a repetition its meaning.
