@@ -17,6 +17,9 @@ use counterproof_store::line_log::LockOptions;
 use jiff::Timestamp;
 use serde_json::json;
 
+/// The name of a command and what it reads.
+type Read<'r> = (&'static str, &'r dyn Fn(&Store));
+
 /// Appends of each kind, in turns.
 const APPENDS: usize = 400;
 
@@ -108,7 +111,6 @@ fn reads(scratch: &Utf8Path, contracts: usize) {
     // Each command is a new process, which reads the file anew.
     let key: ContractKey = format!("bench/contract-{:07}", contracts / 2).parse().unwrap();
     let options = ControlRoomOptions::new(Timestamp::UNIX_EPOCH, &|_| None);
-    type Read<'r> = (&'static str, &'r dyn Fn(&Store));
     let reads: [Read<'_>; 4] = [
         ("list", &|store| assert_eq!(store.statuses().unwrap().len(), contracts)),
         ("history of one", &|store| assert_eq!(store.history(&key.id).unwrap().versions.len(), 1)),

@@ -82,18 +82,14 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    match &args.ledger {
-        Some(location) => {
-            reject_with_ledger(args)?;
-            let location = location.clone().map_or_else(ledger_of_environment, |location| Ok(Some(location)))?;
-            let place = Place { is_json: args.json, ..Place::new(location.as_ref())? };
-            export_ledger(args, &place, streams)
-        }
-        None => {
-            reject_without_ledger(args)?;
-            export_records(args, streams)
-        }
-    }
+    let Some(location) = &args.ledger else {
+        reject_without_ledger(args)?;
+        return export_records(args, streams);
+    };
+    reject_with_ledger(args)?;
+    let location = location.clone().map_or_else(ledger_of_environment, |location| Ok(Some(location)))?;
+    let place = Place { is_json: args.json, ..Place::new(location.as_ref())? };
+    export_ledger(args, &place, streams)
 }
 
 fn reject_without_ledger(args: &Args) -> Result<(), CommandError> {

@@ -237,12 +237,11 @@ fn check_version(states: &States, contract: &Contract, in_batch: Option<&Contrac
             _ => Ok(true),
         };
     }
-    let is_stored = match in_batch.filter(|it| it.version == contract.version) {
-        Some(same) => same == contract,
-        None => {
-            let history = states.history(&contract.id)?.unwrap_or_default();
-            history.version(contract.version.get()).is_some_and(|stored| stored.contract == *contract)
-        }
+    let is_stored = if let Some(same) = in_batch.filter(|it| it.version == contract.version) {
+        same == contract
+    } else {
+        let history = states.history(&contract.id)?.unwrap_or_default();
+        history.version(contract.version.get()).is_some_and(|stored| stored.contract == *contract)
     };
     if is_stored {
         return Ok(false);

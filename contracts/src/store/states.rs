@@ -148,8 +148,8 @@ impl States {
         let position = Position { offset: line.offset, bytes: line.bytes.len(), number };
         let contradiction = match fields.record {
             None => self.add_version(fields, position).map_err(|error| self.invalid(number, error.into()))?,
-            Some(kind) => match self.contracts.get_mut(&*fields.id) {
-                Some(lines) => {
+            Some(kind) => {
+                if let Some(lines) = self.contracts.get_mut(&*fields.id) {
                     lines.all.push(position);
                     let added = match kind {
                         Record::TRANSITION => lines.status.apply_transition(fields),
@@ -157,12 +157,11 @@ impl States {
                         _ => Err(RecordError::UnknownKind(kind.to_owned())),
                     };
                     added.map_err(|error| self.invalid(number, error))?
-                }
-                None => {
+                } else {
                     let id = fields.id().map_err(|error| self.invalid(number, error.into()))?;
                     Some(Contradiction::NoContract(id))
                 }
-            },
+            }
         };
         match contradiction {
             None => Ok(()),

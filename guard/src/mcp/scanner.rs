@@ -164,11 +164,8 @@ impl Scanner {
             self.take(&rest[..length]);
             match token {
                 Token::Content if self.is_in_key => self.push_key(&rest[..length]),
-                Token::End(Kind::Key) => {
-                    if std::mem::take(&mut self.is_in_key) {
-                        self.end_key(depth);
-                    }
-                }
+                Token::End(Kind::Key) if std::mem::take(&mut self.is_in_key) => self.end_key(depth),
+                Token::End(Kind::Key) => {}
                 Token::End(_) => self.end_value(depth),
                 _ => {}
             }
@@ -337,4 +334,5 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 }
 
 #[cfg(test)]
+#[path = "scanner_tests.rs"]
 mod tests;

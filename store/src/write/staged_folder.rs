@@ -93,15 +93,15 @@ impl StagedFolder {
             Some(Err(_)) | None => false,
         };
         let own = own.iter().map(|name| (*name).to_owned()).collect();
-        let (names, publication) = match next_to_target.filter(|_| is_parent_writable && can_be_renamed(&target)) {
-            Some(names) => (names, Publication::Exchange { own }),
-            None => {
-                create_folder(&target)?;
-                let names = Names::within(&target);
-                let lock = FileLock::try_lock(&names.lock).map_err(WriteError::at(&names.lock))?;
-                locks.push(lock.ok_or_else(busy)?);
-                (names, Publication::ExchangeEntries { own })
-            }
+        let next_to_target = next_to_target.filter(|_| is_parent_writable && can_be_renamed(&target));
+        let (names, publication) = if let Some(names) = next_to_target {
+            (names, Publication::Exchange { own })
+        } else {
+            create_folder(&target)?;
+            let names = Names::within(&target);
+            let lock = FileLock::try_lock(&names.lock).map_err(WriteError::at(&names.lock))?;
+            locks.push(lock.ok_or_else(busy)?);
+            (names, Publication::ExchangeEntries { own })
         };
         let staged = Self { target, path: names.staging, publication, _locks: locks };
         staged.recover(&names.aside)?;
@@ -351,4 +351,5 @@ fn exchange_at_once(_new: &Utf8Path, _old: &Utf8Path) -> io::Result<bool> {
 }
 
 #[cfg(test)]
+#[path = "staged_folder_tests.rs"]
 mod tests;
