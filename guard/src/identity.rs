@@ -48,7 +48,7 @@ pub struct RunIdentity {
 }
 
 impl RunIdentity {
-    /// Reads the identity from the [`VARIABLES`](VARIABLES). An unset or empty variable gives the default: a new run id, and
+    /// Reads the identity from the [`VARIABLES`]. An unset or empty variable gives the default: a new run id, and
     /// `unknown`. A value that cannot be used gives the default and a warning.
     pub fn from_environment(lookup: impl Fn(&str) -> Option<String>) -> (Self, Vec<IdentityWarning>) {
         let mut warnings = Vec::new();
