@@ -146,8 +146,8 @@ fn recorded_text(found: &DryRun, path: &Utf8Path) -> String {
         let _ = writeln!(recorded_text, "{}: recorded {before}; this policy {after}", count(calls.len() as u64));
         for call in calls.iter().take(MAX_LISTED) {
             let tool = one_line(&format!("{}/{}", call.server_name, call.tool_name), 60);
-            let (run_recorded, id) = (one_line(&call.run_id, 40), one_line(call.call_id.as_str(), 40));
-            let _ = writeln!(recorded_text, "  {}  {tool}  run_recorded {run_recorded}  call {id}", call.ts);
+            let (run, id) = (one_line(&call.run_id, 40), one_line(call.call_id.as_str(), 40));
+            let _ = writeln!(recorded_text, "  {}  {tool}  run {run}  call {id}", call.ts);
         }
         if calls.len() > MAX_LISTED {
             let _ = writeln!(recorded_text, "  and {} more", calls.len() - MAX_LISTED);
