@@ -100,7 +100,7 @@ fn reads(scratch: &Utf8Path, contracts: usize) {
                 let line = json!({
                     "record": "transition", "id": contract.id, "version": 1, "from": change[0], "to": change[1],
                     "at": "2026-01-31T12:00:00Z", "actor": "agent:bench", "reason": "the step of the execution ended",
-                    "owner": "bench", "details": {"process": {"pid": 4711, "host": "bench"}, "workdir": "/work/dir"},
+                    "owner": "bench", "details": {"process": {"pid": 4711, "host": "bench"}, "workdir": "/srv/project"},
                 });
                 writeln!(file, "{line}").unwrap();
             }

@@ -1,3 +1,5 @@
+//! Tests of staged folders: publication, leftovers of killed processes, and concurrent writers.
+
 use super::*;
 use crate::write::{Durability, write, write_new};
 
