@@ -254,7 +254,7 @@ pub struct FinishedCommand {
     /// The time from the start until both streams were closed.
     pub duration: Duration,
     pub ending: Ending,
-    /// Why it was stopped; `None` if it ended by itself.
+    /// Why it was stopped; `None` if nothing stopped it.
     pub stopped: Option<StopReason>,
     /// The start of standard output.
     pub stdout: OutputHead,
@@ -269,7 +269,7 @@ impl FinishedCommand {
         self.ending.exit_code()
     }
 
-    /// True if the command ended by itself with exit code 0.
+    /// True if nothing stopped the command and its exit code is 0.
     pub fn is_success(&self) -> bool {
         self.stopped.is_none() && self.ending.is_success()
     }

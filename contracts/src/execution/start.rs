@@ -210,7 +210,7 @@ impl<'a> StartRequest<'a> {
 
     /// Records what a rollback returns to. `snapshot` is the folder for a snapshot, and does not exist.
     fn record(self, contract: &Contract, snapshot: &Utf8Path) -> Result<RollbackStart, ExecutionError> {
-        // A custom command undoes the work by itself, whenever that was done.
+        // A custom command undoes the work on its own, whenever that was done.
         if !self.is_work_ahead && contract.rollback.strategy != RollbackStrategy::Custom {
             // The changes of the work cannot be distinguished from earlier ones. A rollback is refused, and a person decides.
             return Ok(RollbackStart::Unavailable { reason: DONE_BEFORE.to_owned() });

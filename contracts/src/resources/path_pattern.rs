@@ -89,7 +89,7 @@ impl PathPattern {
     }
 }
 
-/// Returns the name that a part of a pattern stands for. `None` if it has special characters.
+/// Returns the name that a part of a pattern matches. `None` if it has special characters.
 fn literal(name: &str) -> Option<String> {
     let (mut text, mut chars) = (String::new(), name.chars());
     while let Some(char) = chars.next() {

@@ -76,7 +76,7 @@ pub(super) struct CaseRepeats<'a> {
 pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     let pair = LoadedPair::load(context);
     let examination = pair.examine(context);
-    // A hard expectation fails the gate by itself, so that it has to be the first reason whatever decided the verdict.
+    // A hard expectation alone fails the gate, so it is the first reason, whatever decided the verdict.
     let decision = with_must_first(decide(context, &pair, &examination), &examination.expectations);
     let row = evaluation(context, &pair, &examination, decision);
     let review = review(context, &row, &examination);

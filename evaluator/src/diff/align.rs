@@ -553,7 +553,7 @@ mod tests {
         rest(0, a, b, &mut Vec::new())
     }
 
-    /// True if every element stands in at most one pair, no two pairs stand crosswise, and the cost is theirs.
+    /// True if every element is in at most one pair, no two pairs cross, and the cost is the sum of theirs.
     fn holds(found: &Alignment, a: &Given, b: &Given) -> bool {
         let crosswise = found.pairs.iter().any(|(i, j)| {
             found

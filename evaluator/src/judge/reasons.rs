@@ -215,7 +215,7 @@ pub(super) fn refused_actions(compared: AnswerPair<'_>, steps: Vec<Reason>) -> (
     (refused, others)
 }
 
-/// Returns how the call of a failed result failed: a policy refused it, or it failed by itself.
+/// Returns how the call of a failed result failed: a policy refused it, or the tool failed.
 fn how_failed(loaded: &LoadedAnswer, index: usize) -> String {
     refusal(loaded, index).unwrap_or_else(|| "failed".to_owned())
 }

@@ -45,7 +45,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Why a command was stopped instead of ending by itself.
+/// Why a command was stopped before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -78,7 +78,7 @@ pub struct Record {
     pub ending: Ending,
     /// The first signal that was forwarded to the command.
     pub aborted_by: Option<i32>,
-    /// The limit of a [`Command`](crate::Command) that ended it; `None` if it ended by itself.
+    /// The limit of a [`Command`](crate::Command) that ended it; `None` if no limit ended it.
     pub stopped: Option<StopReason>,
     /// Number of processes that the command left behind and that were killed.
     pub left_behind: u32,
