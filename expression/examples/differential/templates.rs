@@ -152,7 +152,7 @@ pub(crate) static TEMPLATES: &[Template] = &[
     form("{}.s", String, &[Object]),
     form("({} ? {} : {})", String, &[Bool, String, String]),
     form("'%s|%d'.format([{}, {}])", String, &[String, Int]),
-    form("'%.2f|%.3e'.format([{}, {}])", String, &[Double, Double]),
+    form("'%.2f|%.3f'.format([{}, {}])", String, &[Double, Double]),
     form("'%s'.format([{}])", String, &[Ints]),
     form("base64.encode({})", String, &[Bytes]),
     form("string({})", String, &[Bytes]),

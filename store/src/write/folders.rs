@@ -7,7 +7,7 @@ use std::{fs, io};
 use camino::Utf8Path;
 
 #[cfg(unix)]
-use super::atomic_file::OWN_PREFIX;
+use super::atomic_file::{OWN_PREFIX, create_new};
 use super::atomic_file::{sync_file, sync_file_system};
 use super::{AtomicFile, Durability, WriteError};
 
@@ -39,8 +39,11 @@ pub fn create_public_folder(path: &Utf8Path) -> Result<(), WriteError> {
     let new = tempfile::Builder::new().prefix(OWN_PREFIX).tempdir_in(parent_of(path)).map_err(WriteError::at(path))?;
     fs::set_permissions(new.path(), fs::Permissions::from_mode(0o1777)).map_err(WriteError::at(path))?;
     let from = Utf8Path::from_path(new.path()).unwrap_or(path);
+    // A rename replaces an empty folder, also one that another process has just created and locked. With a file in it from
+    // the start, the folder of the first process stays.
+    create_new(&from.join(".keep"))?;
     match rename_folder(from, path) {
-        // Another process was first. The rename replaces nothing but an empty folder.
+        // Another process was first.
         Err(error) if !path.is_dir() => Err(error),
         _ => Ok(()),
     }
@@ -140,5 +143,19 @@ mod tests {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         create_private_file(&file).unwrap();
         assert_eq!((mode(&file), fs::read(&file).unwrap()), (0o640, b"1".to_vec()));
+    }
+
+    #[test]
+    fn a_public_folder_that_another_process_has_created_is_not_replaced() {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("registry");
+        create_public_folder(&path).unwrap();
+        let created = path.metadata().unwrap();
+        assert_eq!(created.permissions().mode() & 0o7777, 0o1777);
+        create_public_folder(&path).unwrap();
+        assert_eq!(path.metadata().unwrap().ino(), created.ino());
+        assert_eq!(path.parent().unwrap().read_dir_utf8().unwrap().count(), 1, "nothing temporary is left");
     }
 }
