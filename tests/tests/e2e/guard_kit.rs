@@ -90,7 +90,8 @@ impl GuardFolder {
         arguments.extend(self.options.iter().map(String::as_str));
         arguments.push("--");
         arguments.extend(server.iter().map(AsRef::as_ref));
-        self.sandbox.command(arguments)
+        // The test may run where interrupts are ignored, and a shim then ignores them, too.
+        self.sandbox.command_in(&["env", "--default-signal"], arguments)
     }
 
     /// Returns the command of a proxy in front of a server, on a free port.

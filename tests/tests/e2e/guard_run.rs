@@ -152,7 +152,9 @@ fn a_rule_ends_the_run_of_a_shim_that_replays_a_cassette() {
 
 /// Runs a script on a terminal, and types keys when a file exists. Returns the exit code and what the terminal shows.
 pub(crate) fn on_terminal(sandbox: &Sandbox, script: &str, typed: &[(&str, &[u8])]) -> (Option<i32>, String) {
-    let mut command = std::process::Command::new(counterproof_tests::safe_run());
+    // The test may run where interrupts are ignored, and a shell cannot handle a signal that it inherits as ignored.
+    let mut command = std::process::Command::new("env");
+    command.arg("--default-signal").arg(counterproof_tests::safe_run());
     command.args(["--pty", "--", "sh", "-c", script]).current_dir(sandbox.root());
     command.env("HOME", sandbox.root()).env("PROGRAM", counterproof_tests::program());
     for name in ["XDG_STATE_HOME", "SUB_RUN_ID", "COUNTERPROOF_LEDGER", "COUNTERPROOF_POLICY"] {

@@ -141,7 +141,9 @@ fn the_status_of_a_run_is_how_its_agent_ended() {
 /// Starts a run whose agent is ready.
 fn start(sandbox: &Sandbox, run: &str) -> Child {
     let agent = "touch ready; while :; do sleep 0.05; done";
-    let mut command = sandbox.command(["guard", "run", "--run", run, "--", "sh", "-c", agent]);
+    // The test may run where interrupts are ignored.
+    let args = ["guard", "run", "--run", run, "--", "sh", "-c", agent];
+    let mut command = sandbox.command_in(&["env", "--default-signal"], args);
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let end = Instant::now() + LIMIT;
     while !sandbox.path("ready").exists() && Instant::now() < end {
