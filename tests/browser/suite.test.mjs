@@ -22,7 +22,7 @@ after(() => browser?.close());
 const inside = (root, options, body) => insideOf(browser, root, options, body);
 
 for (const root of REPORTS) {
-  describe(root, () => {
+  describe(root, { concurrency: 2 }, () => {
     const evaluation = evaluationOf(root);
     const kinds = kindsOf(root);
 
@@ -342,7 +342,7 @@ for (const root of REPORTS) {
 }
 
 for (const root of HISTORIES) {
-  describe(root, () => {
+  describe(root, { concurrency: 2 }, () => {
     test("a history leads to reports that are there, and says all without scripts", async () => {
       const read = (options) => inside(root, options, async (page) => {
         await page.goto(addressOf(root, "index.html"));
