@@ -12,23 +12,18 @@ use crate::subject::{Subject, SubjectKind};
 use crate::trial::{Trial, TrialError, TrialOutcome};
 use crate::vectors::{Equivalence, GroupedVector, Vector, VectorCommand, Vectors};
 
-/// A run of all vectors with all programs.
 #[derive(Debug)]
 pub struct ConformanceRun<'a> {
     pub vectors: &'a Vectors,
-    /// The folder of the golden outputs.
     pub golden_folder: &'a Utf8Path,
     /// The programs. Wrappers find the first tool and are compared with it.
     pub subjects: &'a [Subject],
     /// Environment variables for every trial. Variables of a vector take precedence.
     pub environment: BTreeMap<String, String>,
-    /// What happens with the golden outputs.
     pub golden_mode: GoldenMode,
-    /// Stops the run.
     pub cancellation: Cancellation,
 }
 
-/// What happens with the golden outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GoldenMode {
     /// The output of each tool is compared with the golden output.
@@ -38,16 +33,12 @@ pub enum GoldenMode {
     Write,
 }
 
-/// A run that could not be completed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// There is no tool to compare wrappers with.
     #[error("no tool is given; wrappers are compared with a tool")]
     NoTool,
-    /// There are no vectors to run.
     #[error("no vector is in scope")]
     NoVectors,
-    /// The run was cancelled.
     #[error("interrupted")]
     Interrupted,
     /// A golden output could not be written.
@@ -111,7 +102,6 @@ impl<'a> ConformanceRun<'a> {
         Ok(VectorResult { subject: index, id: vector.id.clone(), name: vector.name.clone(), status })
     }
 
-    /// Checks that the header of a wrapper names the contract.
     fn check_declared_contract(&self, index: usize, wrapper: &Subject) -> VectorResult {
         let contract = format!("M0-{}", self.vectors.contract.trim_start_matches("M0-"));
         let problems = match wrapper.declares(&contract) {
@@ -124,7 +114,6 @@ impl<'a> ConformanceRun<'a> {
         VectorResult { subject: index, id, name, status: VectorStatus::from_problems(problems) }
     }
 
-    /// Runs each command of a vector and returns all problems.
     fn problems(&self, tool: &Subject, subject: &Subject, grouped: &GroupedVector) -> Result<Vec<String>, RunError> {
         let vector = &grouped.vector;
         let mut problems = Vec::new();
@@ -223,7 +212,6 @@ fn compare_wrapper(vector: &Vector, tool: Golden, wrapper: Golden) -> Vec<String
     compare(&tool, &wrapper).into_iter().map(|text| format!("differs from the tool: {text}")).collect()
 }
 
-/// The result of one vector with one program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorResult {
     /// The index of the program among the subjects.
@@ -231,7 +219,6 @@ pub struct VectorResult {
     /// The id of the vector, or of a check that applies to the program as a whole.
     pub id: String,
     pub name: String,
-    /// The status, with the reasons.
     pub status: VectorStatus,
 }
 
@@ -245,14 +232,12 @@ pub enum VectorStatus {
 }
 
 impl VectorStatus {
-    /// Returns `Passed` if there are no problems, otherwise `Failed`.
     pub(crate) fn from_problems(problems: Vec<String>) -> Self {
         if problems.is_empty() { VectorStatus::Passed } else { VectorStatus::Failed(problems) }
     }
 }
 
 impl VectorResult {
-    /// Returns the problems; empty unless the status is `Failed`.
     pub fn problems(&self) -> &[String] {
         match &self.status {
             VectorStatus::Failed(problems) => problems,
@@ -260,12 +245,10 @@ impl VectorResult {
         }
     }
 
-    /// Returns true if a check has failed.
     pub fn is_failed(&self) -> bool {
         matches!(self.status, VectorStatus::Failed(_))
     }
 
-    /// Returns true if the vector was not run.
     pub fn is_skipped(&self) -> bool {
         matches!(self.status, VectorStatus::Skipped(_))
     }

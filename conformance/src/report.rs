@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::{Subject, SubjectKind, VectorResult, VectorStatus, Vectors};
 
-/// Returns the report as one document.
 pub fn json(report: &Report<'_>) -> Value {
     let subjects: Vec<Value> = report.by_subject().map(|(subject, results)| subject_json(subject, &results)).collect();
     let Counts { passed, failed, skipped } = report.counts();
@@ -39,12 +38,10 @@ fn result_json(result: &VectorResult) -> Value {
     json!({ "id": result.id, "name": result.name, "status": status, "reason": reason, "wrong": result.problems() })
 }
 
-/// A report that could not be serialized.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to write the JUnit report")]
 pub struct JunitError(#[from] quick_junit::SerializeError);
 
-/// Returns the whole file.
 pub fn junit(report: &Report<'_>) -> Result<String, JunitError> {
     let mut document = quick_junit::Report::new("conformance");
     for (subject, results) in report.by_subject() {
@@ -90,18 +87,14 @@ fn test_case(suite: &str, result: &VectorResult) -> TestCase {
     case
 }
 
-/// The data of a report.
 #[derive(Debug)]
 pub struct Report<'a> {
     pub vectors: &'a Vectors,
-    /// The programs.
     pub subjects: &'a [Subject],
-    /// The result of each vector with each program.
     pub results: &'a [VectorResult],
 }
 
 impl Report<'_> {
-    /// Returns true if no check has failed.
     pub fn passes(&self) -> bool {
         !self.results.iter().any(VectorResult::is_failed)
     }
@@ -120,7 +113,6 @@ impl Report<'_> {
     }
 }
 
-/// Number of vectors by status.
 struct Counts {
     passed: usize,
     failed: usize,

@@ -12,19 +12,15 @@ use crate::vectors::Group;
 /// Number of lines in the header of a wrapper.
 const HEADER_LINES: usize = 40;
 
-/// The kind of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubjectKind {
-    /// An implementation of safe-run.
     Tool,
     /// A script that finds the tool and executes it.
     Wrapper,
 }
 
-/// A program to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// The kind of the program.
     pub kind: SubjectKind,
     /// The absolute path of the program.
     pub path: Utf8PathBuf,
@@ -37,7 +33,6 @@ impl Subject {
         Ok(Self { kind, path })
     }
 
-    /// Returns a command without arguments.
     fn program(&self) -> Command {
         if self.path.extension() == Some("ps1") {
             let mut command = Command::new("pwsh");

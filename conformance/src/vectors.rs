@@ -7,44 +7,22 @@ use counterproof_store::read_file;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The vectors of a file.
 #[derive(Debug, Clone)]
 pub struct Vectors {
-    /// The version of the contract.
     pub contract: String,
     pub(crate) in_scope: Vec<GroupedVector>,
     /// The group and the id of each vector that is for another tool.
     pub out_of_scope: Vec<(String, String)>,
 }
 
-/// A file of vectors that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum VectorsError {
-    /// The file could not be read.
     #[error("failed to read `{path}`")]
-    Read {
-        /// The file.
-        path: Utf8PathBuf,
-        /// The operating system's error.
-        source: std::io::Error,
-    },
-    /// The file is not a document of vectors.
+    Read { path: Utf8PathBuf, source: std::io::Error },
     #[error("`{path}` is not a file of vectors")]
-    Format {
-        /// The file.
-        path: Utf8PathBuf,
-        /// The JSON error.
-        source: serde_json::Error,
-    },
-    /// A vector is invalid or has an unknown field.
+    Format { path: Utf8PathBuf, source: serde_json::Error },
     #[error("invalid vector `{id}` in `{path}`")]
-    Vector {
-        id: String,
-        /// The file.
-        path: Utf8PathBuf,
-        /// The JSON error.
-        source: serde_json::Error,
-    },
+    Vector { id: String, path: Utf8PathBuf, source: serde_json::Error },
 }
 
 #[derive(Deserialize)]
@@ -54,7 +32,6 @@ struct Document {
 }
 
 impl Vectors {
-    /// Keeps only the vectors with these ids.
     #[must_use]
     pub fn only(mut self, ids: &[&str]) -> Self {
         self.in_scope.retain(|GroupedVector { vector, .. }| ids.contains(&vector.id.as_str()));
@@ -62,7 +39,6 @@ impl Vectors {
         self
     }
 
-    /// Reads a file of vectors.
     pub fn read(path: &Utf8Path) -> Result<Self, VectorsError> {
         let bytes = read_file::read_argument(path, read_file::MAX_DOCUMENT_BYTES)
             .map_err(|source| VectorsError::Read { path: path.to_owned(), source })?;
@@ -90,12 +66,9 @@ impl Vectors {
     }
 }
 
-/// The part of the tool that a vector checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// The vector runs a command.
     Run,
-    /// The vector packs a folder.
     Archive,
     /// The vector passes its arguments without a subcommand.
     Check,
@@ -113,7 +86,6 @@ impl Group {
     }
 }
 
-/// A vector and its group in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupedVector {
     pub(crate) group: Group,
@@ -135,7 +107,6 @@ pub(crate) struct Vector {
     #[serde(default)]
     pub(crate) command_variants: Vec<Variant>,
     pub(crate) expected: Expected,
-    /// The name of the golden output.
     pub(crate) golden: Option<String>,
     /// Differences from the tool that a wrapper may have.
     #[serde(default)]
@@ -150,7 +121,6 @@ pub(crate) enum Equivalence {
     LineEndings,
 }
 
-/// The files that exist before the command.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Setup {
@@ -177,7 +147,6 @@ pub(crate) struct VectorCommand {
     pub(crate) stdin: Option<String>,
 }
 
-/// The operating systems that a vector is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Platform {
@@ -193,7 +162,6 @@ impl Platform {
         }
     }
 
-    /// The name in the file.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Platform::Unix => "unix",
@@ -202,7 +170,6 @@ impl Platform {
     }
 }
 
-/// A signal that a trial can send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum Signal {
@@ -220,7 +187,6 @@ pub(crate) struct Variant {
     pub(crate) expected_file: Utf8PathBuf,
 }
 
-/// The expectations of a vector.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expected {

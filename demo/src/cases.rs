@@ -3,14 +3,12 @@
 /// The cases file, as JSON.
 pub const CASES: &str = include_str!("../data/cases.json");
 
-/// The planted fault of one case, and its expected verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Planted {
     /// The ID of the case.
     pub case_id: &'static str,
     /// The expected verdict of a comparison.
     pub verdict: &'static str,
-    /// A description of the difference, for display.
     pub story: &'static str,
 }
 

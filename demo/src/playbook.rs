@@ -6,7 +6,6 @@ use crate::Variant::{self, Baseline, New};
 use crate::shop::{self, text};
 use crate::trace::{Action, Trace};
 
-/// The server's reaction to a request.
 pub(crate) enum Reply {
     Answer(Value),
     /// An HTTP error with this status and body.

@@ -37,7 +37,6 @@ pub async fn start(variant: Variant) -> io::Result<Agent> {
     Ok(Agent { address, task })
 }
 
-/// A running agent. It stops when dropped.
 #[derive(Debug)]
 pub struct Agent {
     address: SocketAddr,

@@ -15,7 +15,6 @@ pub(crate) struct ToolAnswer {
     pub(crate) latency_ms: u64,
 }
 
-/// A document found by a search.
 pub(crate) struct Document {
     pub(crate) id: &'static str,
     pub(crate) text: &'static str,
@@ -39,7 +38,6 @@ pub(crate) fn run(tool: &str, args: &Value) -> ToolAnswer {
     ToolAnswer { result, latency_ms }
 }
 
-/// Returns the result of a tool that does not exist.
 pub(crate) fn unknown(tool: &str) -> Result<Value, Value> {
     Err(json!({ "code": "no_such_tool", "message": format!("there is no tool called {tool}") }))
 }

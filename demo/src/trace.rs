@@ -12,7 +12,6 @@ const START_MS: u64 = 1_772_442_000_000;
 /// Simulated delay before each step.
 const THINKING_MS: u64 = 150;
 
-/// The recorded steps of one case.
 pub(crate) struct Trace {
     now: u64,
     calls: usize,
@@ -20,10 +19,8 @@ pub(crate) struct Trace {
     actions: Vec<Value>,
 }
 
-/// A completed tool call.
 pub(crate) struct Called {
     call_id: String,
-    /// The result or the error of the tool.
     pub(crate) answer: Value,
 }
 
@@ -34,7 +31,6 @@ impl Called {
     }
 }
 
-/// An action to propose, with its evidence.
 pub(crate) struct Action {
     pub(crate) kind: &'static str,
     pub(crate) tool: &'static str,
@@ -49,13 +45,11 @@ impl Trace {
         Self { now: START_MS, calls: 0, events: Vec::new(), actions: Vec::new() }
     }
 
-    /// Calls a tool outside of an action.
     pub(crate) fn call(&mut self, tool: &str, args: &Value) -> Called {
         let answer = shop::run(tool, args);
         self.record(tool, args, answer, None)
     }
 
-    /// Searches the policies. Returns evidence refs to the documents found.
     pub(crate) fn search(&mut self, query: &str) -> Vec<Value> {
         self.now += THINKING_MS;
         let found = shop::search_policies(query);
@@ -67,7 +61,6 @@ impl Trace {
         evidence
     }
 
-    /// Proposes an action without executing it.
     pub(crate) fn propose(&mut self, action: &Action) -> String {
         let action_id = format!("a{}", self.actions.len() + 1);
         self.actions.push(json!({
@@ -94,12 +87,10 @@ impl Trace {
         self.record(action.tool, &action.params, answer, Some(&action_id))
     }
 
-    /// Ends the trace with a text as the final output.
     pub(crate) fn finish_text(self, text: &str) -> Value {
         self.finish("text", &json!(text))
     }
 
-    /// Ends the trace with JSON as the final output.
     pub(crate) fn finish_json(self, content: &Value) -> Value {
         self.finish("json", content)
     }

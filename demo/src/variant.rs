@@ -3,19 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A variant of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
-    /// The correct agent, with one simulated outage.
     Baseline,
-    /// The agent with planted faults.
     New,
 }
 
 impl Variant {
     pub const BOTH: [Variant; 2] = [Variant::Baseline, Variant::New];
 
-    /// Returns the name on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Variant::Baseline => "baseline",
@@ -30,7 +26,6 @@ impl fmt::Display for Variant {
     }
 }
 
-/// An unknown name of a variant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a variant: expected `baseline` or `new`")]
 pub struct UnknownVariant(String);

@@ -89,7 +89,6 @@ impl fmt::Debug for Cancellation {
     }
 }
 
-/// A registered callback, see [`Cancellation::on_cancel`].
 #[derive(Debug)]
 #[must_use = "dropping it removes the callback"]
 pub struct CancelCallback {
@@ -105,7 +104,6 @@ impl Drop for CancelCallback {
     }
 }
 
-/// See [`Cancellation::cancelled`].
 #[derive(Debug)]
 pub struct Cancelled {
     cancellation: Cancellation,

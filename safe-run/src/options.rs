@@ -33,7 +33,6 @@ pub struct Options {
 pub enum OutputMode {
     /// The output is forwarded to the streams of this process and captured for the record.
     Forward,
-    /// The output is captured for the record.
     Capture,
     /// The output is neither forwarded nor captured: the record has no output and uses no disk space.
     ObserveOnly,

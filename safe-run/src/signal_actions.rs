@@ -46,7 +46,6 @@ pub(crate) fn ignored() -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Returns true if a mask of signals has the signal.
 #[cfg(unix)]
 pub(crate) const fn contains(mask: u64, signal: Signal) -> bool {
     mask & (1 << (signal as i32 - 1)) != 0

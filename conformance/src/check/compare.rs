@@ -9,7 +9,6 @@ use super::golden::{Golden, GoldenFile, GoldenText};
 /// The most changed lines to include in a message.
 const MAX_LINES: usize = 12;
 
-/// Returns all differences.
 pub(crate) fn compare(expected: &Golden, found: &Golden) -> Vec<String> {
     let mut differences = Vec::new();
     if expected.exit_code != found.exit_code {
@@ -65,7 +64,6 @@ fn compare_files(path: &str, expected: &GoldenFile, found: &GoldenFile) -> Vec<S
     differences
 }
 
-/// Compares the events of two ledgers.
 fn compare_events(expected: &[LedgerEvent], found: &[LedgerEvent]) -> Vec<String> {
     let mut differences = Vec::new();
     if expected.len() != found.len() {

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::trial::{FileContents, TrialOutcome};
 
-/// The normalized outcome of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Golden {
@@ -47,7 +46,6 @@ pub(crate) enum GoldenFile {
     Contents(GoldenText),
 }
 
-/// A golden output that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GoldenError {
     #[error("{0}")]
@@ -57,12 +55,10 @@ pub(crate) enum GoldenError {
 }
 
 impl Golden {
-    /// Reads a golden output.
     pub(crate) fn read(path: &Utf8Path) -> Result<Self, GoldenError> {
         Ok(serde_json::from_slice(&read_file::read(path, read_file::MAX_DOCUMENT_BYTES)?)?)
     }
 
-    /// Replaces CRLF by LF in all texts.
     pub(crate) fn with_lf_line_ends(self) -> Self {
         let file = |file: GoldenFile| match file {
             GoldenFile::Contents(text) => GoldenFile::Contents(text.with_lf_line_ends()),
@@ -76,7 +72,6 @@ impl Golden {
         }
     }
 
-    /// Normalizes an outcome.
     pub(crate) fn from_outcome(outcome: &TrialOutcome) -> Self {
         let file = |contents: &FileContents| match contents {
             FileContents::Bytes(bytes) => GoldenFile::Contents(GoldenText::from_bytes(bytes)),
@@ -114,7 +109,6 @@ impl GoldenText {
         }
     }
 
-    /// Returns the text, unless the bytes are not UTF-8.
     pub(super) fn text(&self) -> Option<String> {
         match self {
             GoldenText::Lines(lines) => Some(lines.concat()),
@@ -122,7 +116,6 @@ impl GoldenText {
         }
     }
 
-    /// Replaces CRLF by LF.
     fn with_lf_line_ends(self) -> Self {
         match self {
             GoldenText::Lines(lines) => {
@@ -152,7 +145,6 @@ fn normalize_bytes(bytes: &[u8]) -> Vec<u8> {
     NAMES.iter().fold(bytes.to_owned(), |bytes, (name, plain)| name.replace_all(&bytes, *plain).into_owned())
 }
 
-/// One line of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LedgerEvent {
     pub(super) seq: u64,
@@ -160,7 +152,6 @@ pub(super) struct LedgerEvent {
     pub(super) text: String,
 }
 
-/// A malformed ledger.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LedgerError {
     #[error("the ledger has no end")]
@@ -202,7 +193,6 @@ pub(crate) fn check_ledgers(outcome: &TrialOutcome) -> Vec<String> {
     problems
 }
 
-/// Checks the rules of the contract for a ledger.
 fn check_rules(events: &[LedgerEvent]) -> Vec<String> {
     let mut problems = Vec::new();
     for (expected, event) in (1..).zip(events) {

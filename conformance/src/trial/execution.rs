@@ -19,7 +19,6 @@ use super::snapshot::{self, Snapshot};
 use crate::subject::{Subject, SubjectKind};
 use crate::vectors::{Group, Setup, VectorCommand};
 
-/// The time limit of a program.
 const TIME_LIMIT: Duration = Duration::from_mins(1);
 
 /// Variables with this prefix change what safe-run does, so those of the caller are removed.
@@ -28,22 +27,18 @@ const REMOVED_PREFIX: &[u8] = b"SAFE_";
 /// The log folder of a program if no variable sets it.
 const DEFAULT_LOG_FOLDER: &str = ".agent/FAIL-LOGS";
 
-/// What a program did in a trial.
 #[derive(Debug)]
 pub(crate) struct TrialOutcome {
     /// The exit code; `None` if a signal killed the program.
     pub(crate) exit_code: Option<i32>,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
-    /// The folder before the execution.
     pub(crate) before: Snapshot,
-    /// The folder after the execution.
     pub(crate) after: Snapshot,
     /// The log folder, relative to the folder of the trial.
     pub(crate) log_folder: Utf8PathBuf,
 }
 
-/// A program, a command, and their environment.
 pub(crate) struct Trial<'a> {
     pub(crate) subject: &'a Subject,
     /// The tool that a wrapper finds.
@@ -192,7 +187,6 @@ fn print(text: &str, redirection: &str) -> String {
     format!("printf '%s\\n' '{}'{redirection}; ", text.replace('\'', r"'\''"))
 }
 
-/// Access to the fields that a template requires.
 struct FieldOf {
     template: &'static str,
 }
@@ -203,7 +197,6 @@ impl FieldOf {
     }
 }
 
-/// A trial that could not be completed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrialError {
     #[error("failed to create a temporary folder: {0}")]
@@ -223,7 +216,6 @@ pub(crate) enum TrialError {
     Process(#[from] ProcessError),
 }
 
-/// A command of a vector that cannot be expanded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TemplateError {
     #[error("unknown template `{0}`")]
@@ -236,7 +228,6 @@ pub(crate) enum TemplateError {
     MissingField { template: &'static str, field: &'static str },
 }
 
-/// A folder whose content could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SnapshotError {
     #[error("failed to list the folder: {0}")]

@@ -15,10 +15,8 @@ use super::execution::ProcessError;
 use crate::vectors::Signal;
 use counterproof_safe_run::Cancellation;
 
-/// The polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How a process is run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcessOptions<'a> {
     /// The text for standard input; `None` leaves the input of the command unchanged.
@@ -26,18 +24,15 @@ pub(super) struct ProcessOptions<'a> {
     /// The signal to send, and the file whose existence means that the process is ready for it.
     pub(super) signal: Option<(Signal, &'a Utf8Path)>,
     pub(super) time_limit: Duration,
-    /// Kills the process when it is cancelled.
     pub(super) cancellation: &'a Cancellation,
 }
 
-/// The cancellation and the deadline of a running process.
 struct Limits<'a> {
     options: &'a ProcessOptions<'a>,
     deadline: Instant,
 }
 
 impl Limits<'_> {
-    /// Fails if the process must not continue.
     fn check(&self) -> Result<(), ProcessError> {
         if self.options.cancellation.is_cancelled() {
             return Err(ProcessError::Interrupted);
@@ -49,7 +44,6 @@ impl Limits<'_> {
     }
 }
 
-/// Runs a program to its end and returns its output.
 pub(super) fn run(mut command: Command, options: &ProcessOptions<'_>) -> Result<Output, ProcessError> {
     if options.stdin.is_some() {
         command.stdin(Stdio::piped());
@@ -101,7 +95,6 @@ fn wait(child: &mut Child, options: &ProcessOptions<'_>) -> Result<Output, Proce
     }
 }
 
-/// Reads a stream in its own thread.
 fn read(stream: Option<impl Read + Send + 'static>) -> Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

@@ -29,7 +29,6 @@ pub(crate) enum FileContents {
     Archive(Vec<String>),
     /// The target of a symbolic link.
     Link(String),
-    /// The kind of a special file.
     Special(&'static str),
 }
 
@@ -46,7 +45,6 @@ impl Snapshot {
     }
 }
 
-/// Takes a snapshot of a folder.
 pub(super) fn take(root: &Utf8Path) -> Result<Snapshot, SnapshotError> {
     let mut snapshot = Snapshot::default();
     for entry in WalkDir::new(root).min_depth(1).sort_by_file_name() {

@@ -8,7 +8,6 @@ use super::guarded_cases::calls;
 use super::protocol::{REVISION, read, write};
 use crate::variant::Variant;
 
-/// How the agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentEnd {
     /// It made all its calls.

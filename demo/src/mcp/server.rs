@@ -16,16 +16,12 @@ const TOOLS: [(&str, &str, &[&str]); 5] = [
     ("send_email", "Sends an e-mail to a customer", &["to", "text"]),
 ];
 
-/// How the server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerEnd {
-    /// The client closed its end.
     Closed,
-    /// The planted fault.
     Crashed,
 }
 
-/// Answers requests until the input ends.
 pub fn serve_tools(mut input: impl BufRead, mut output: impl Write) -> io::Result<ServerEnd> {
     while let Some(message) = read(&mut input)? {
         // A notification has no id, and needs no answer.

@@ -8,19 +8,16 @@ use std::time::Duration;
 
 use counterproof_store::spill_buffer::{SpillBuffer, SpillReader};
 
-/// One of the two streams of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// Standard output; with a terminal, all of the output.
     Stdout,
-    /// Standard error.
     Stderr,
 }
 
 impl Stream {
     pub const ALL: [Stream; 2] = [Stream::Stdout, Stream::Stderr];
 
-    /// The name in the ledger.
     pub const fn name(self) -> &'static str {
         match self {
             Stream::Stdout => "STDOUT",
@@ -28,7 +25,6 @@ impl Stream {
         }
     }
 
-    /// The name in messages.
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Stream::Stdout => "standard output",
@@ -46,7 +42,6 @@ pub(crate) struct Chunk {
     pub(crate) at: Duration,
 }
 
-/// The captured output of a command.
 #[derive(Debug, Default)]
 pub(crate) struct Capture {
     bytes: [SpillBuffer; 2],
@@ -58,7 +53,6 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Appends the bytes of one read.
     pub(crate) fn push(&mut self, stream: Stream, at: Duration, bytes: &[u8]) -> io::Result<()> {
         // The bytes come first: an order entry without its bytes would make every reader run past the end of the stream.
         self.bytes[stream as usize].write_all(bytes)?;
@@ -80,7 +74,6 @@ impl Capture {
         &self.bytes[stream as usize]
     }
 
-    /// The bytes of a stream, for appending.
     pub(crate) fn bytes_mut(&mut self, stream: Stream) -> &mut SpillBuffer {
         &mut self.bytes[stream as usize]
     }
@@ -103,14 +96,12 @@ fn encode(mut value: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// See [`Capture::chunks`].
 pub(crate) struct Chunks<'a> {
     order: BufReader<SpillReader<'a>>,
     at: u64,
 }
 
 impl Chunks<'_> {
-    /// Decodes the next integer; `None` at the end.
     fn decode(&mut self) -> io::Result<Option<u64>> {
         let (mut value, mut shift) = (0, 0);
         loop {

@@ -17,7 +17,6 @@ use counterproof_store::spill_buffer::SpillBuffer;
 /// The longest line that is held in memory, in bytes.
 const MEMORY_LIMIT: usize = 1024 * 1024;
 
-/// How a line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnd {
     /// With a newline.
@@ -27,7 +26,6 @@ pub enum LineEnd {
     EndOfStream,
 }
 
-/// A line without its line end.
 #[derive(Debug)]
 pub struct Line<'a> {
     pub end: LineEnd,
@@ -54,7 +52,6 @@ impl Line<'_> {
         }
     }
 
-    /// Writes the bytes unchanged.
     pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
         match &self.text {
             Text::InMemory(bytes) => out.write_all(bytes),
@@ -62,7 +59,6 @@ impl Line<'_> {
         }
     }
 
-    /// Writes the bytes in base64.
     pub fn write_base64(&self, out: &mut impl Write) -> io::Result<()> {
         match &self.text {
             Text::InMemory(bytes) => out.write_all(STANDARD.encode(bytes).as_bytes()),
@@ -74,7 +70,6 @@ impl Line<'_> {
         }
     }
 
-    /// Returns true if the bytes are valid UTF-8.
     pub fn is_utf8(&self) -> io::Result<bool> {
         match &self.text {
             Text::InMemory(bytes) => Ok(std::str::from_utf8(bytes).is_ok()),
@@ -82,7 +77,6 @@ impl Line<'_> {
         }
     }
 
-    /// Returns true if the line begins with `prefix`.
     pub fn starts_with(&self, prefix: &[u8]) -> io::Result<bool> {
         if let Text::InMemory(bytes) = &self.text {
             return Ok(bytes.starts_with(prefix));
@@ -148,7 +142,6 @@ pub(crate) fn for_each_line<E: From<io::Error>>(
     Ok(())
 }
 
-/// Splits the bytes of one stream into lines.
 struct LineSplitter<'a> {
     bytes: &'a SpillBuffer,
     /// Offset at which the incomplete line begins.
@@ -165,7 +158,6 @@ impl<'a> LineSplitter<'a> {
         Self { bytes, line_start: 0, position: 0, partial: Some(Vec::new()), last_at: Duration::ZERO }
     }
 
-    /// Splits the next block of the stream.
     fn push<E: From<io::Error>>(
         &mut self,
         block: &[u8],

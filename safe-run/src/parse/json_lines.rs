@@ -13,7 +13,6 @@ use super::error::{ErrorAtLine, LineError};
 use super::record_file::{EXIT_PREFIX, EndDetails, Origin, ParsedEvent, START_PREFIX};
 use crate::record::{EVENT_SCHEMA, ledger_text, quote_bytes};
 
-/// Parses every event of the file.
 pub(super) fn parse(bytes: &[u8]) -> Result<Vec<ParsedEvent>, ErrorAtLine> {
     let lines = bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|byte| *byte == b'\n');
     (1..).zip(lines).map(|(line, json)| parse_event(line, json).map_err(|error| (line, error))).collect()
@@ -161,13 +160,11 @@ enum LineEndName {
     None,
 }
 
-/// Decodes an optional field.
 pub(super) fn optional<T: DeserializeOwned>(name: &'static str, value: Option<Value>) -> Result<Option<T>, LineError> {
     let decoded = value.map(serde_json::from_value).transpose();
     decoded.map_err(|error| LineError::InvalidField { field: name, reason: error.to_string() })
 }
 
-/// Decodes a field that every event has.
 pub(super) fn required<T: DeserializeOwned>(name: &'static str, value: Option<Value>) -> Result<T, LineError> {
     optional(name, value)?.ok_or(LineError::MissingField { event: "event", field: name })
 }
@@ -202,7 +199,6 @@ impl EventFields {
         ]
     }
 
-    /// Fails if a field of the start is missing.
     pub(super) fn require_start_fields(&self) -> Result<(), LineError> {
         let missing = self.start_fields().into_iter().find(|(_, is_present)| !is_present);
         missing.map_or(Ok(()), |(field, _)| Err(LineError::MissingField { event: "start of the command", field }))
@@ -213,12 +209,10 @@ impl EventFields {
         self.exit_code.ok_or(LineError::MissingField { event: "exit of the command", field: "exit_code" })
     }
 
-    /// Fails if a field of the start is present.
     pub(super) fn forbid_start_fields(&self) -> Result<(), LineError> {
         forbid(&self.start_fields())
     }
 
-    /// Fails if a field of the exit is present.
     pub(super) fn forbid_exit_fields(&self) -> Result<(), LineError> {
         forbid(&self.exit_fields())
     }

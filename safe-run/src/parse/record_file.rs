@@ -17,7 +17,6 @@ use crate::record::{BASE64_PREFIX, LEDGER_BEGIN, LEDGER_END, ledger_text, sectio
 /// The content of a log or of a file of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedRecord {
-    /// The format of the file.
     pub format: RecordFormat,
     /// The command as one line for `sh`.
     pub command: String,
@@ -35,12 +34,9 @@ pub struct ParsedRecord {
     pub notes: Vec<String>,
 }
 
-/// The format of a record file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordFormat {
-    /// A log with a ledger.
     Log,
-    /// The events as JSON lines.
     JsonLines,
 }
 
@@ -69,7 +65,6 @@ impl ParsedRecord {
     }
 }
 
-/// Parses a whole log.
 pub(super) fn parse(log: &[u8]) -> Result<ParsedRecord, ErrorAtLine> {
     // The command's output has a prefix on each line of the ledger, so it cannot imitate the last marker.
     let begin = memmem::rfind(log, LEDGER_BEGIN).ok_or_else(|| (lines(log).count().max(1), LineError::NoLedger))?;
@@ -182,7 +177,6 @@ pub(super) const EXIT_PREFIX: &str = "safe-run exit: code=";
 /// What the last event of a file of events states besides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndDetails {
-    /// The signal that killed the command.
     pub signal: Option<i32>,
     /// The signal that safe-run received and forwarded.
     pub aborted_by: Option<i32>,
@@ -203,7 +197,6 @@ pub(super) struct ParsedEvent {
     pub(super) end: EndDetails,
 }
 
-/// Where the text of an event comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     Stdout,

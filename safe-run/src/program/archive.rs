@@ -22,13 +22,10 @@ const DESTINATION_EXISTS: i32 = 40;
 /// The exit code if a file could not be read or written.
 const FILE_SYSTEM: i32 = 41;
 
-/// The exit code for an unsupported archive format.
 const UNSUPPORTED_FORMAT: i32 = 1;
 
-/// Number of numbered names to try.
 const MAX_NUMBER: u32 = 10_000;
 
-/// An archive that could not be written.
 #[derive(Debug, thiserror::Error)]
 enum ArchiveError {
     #[error("the destination is not valid UTF-8")]

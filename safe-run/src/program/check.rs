@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use super::dispatch::report;
 
-/// The exit code if the command does not exist.
 const NOT_FOUND: i32 = 2;
 
 /// The exit code if the command exists and is not executable.

@@ -12,7 +12,6 @@ use super::parse_arguments::{self, Invocation};
 use super::{archive, check};
 use crate::{CONTRACT, report_file_size_limit};
 
-/// Runs the program. The first argument is the program name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // If this fails, a write beyond the limit ends the program, which is all that the limit requires.
     let _ = report_file_size_limit();
@@ -45,17 +44,14 @@ fn to_exit_code(code: i32) -> ExitCode {
     u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// The arguments are invalid.
 pub(super) const USAGE: i32 = 2;
 
 /// The command could not be prepared, or its output could not be written.
 pub(super) const SETUP: i32 = 125;
 
-/// The command exists and cannot be executed.
 #[cfg(unix)]
 pub(super) const NOT_EXECUTABLE: i32 = 126;
 
-/// The command does not exist.
 #[cfg(unix)]
 pub(super) const NOT_FOUND: i32 = 127;
 

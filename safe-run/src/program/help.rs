@@ -30,7 +30,6 @@ const COMMANDS: [(&str, &str); 3] = [
     ("archive", "Pack a folder into a .tar.gz, .tar.bz2 or .zip file"),
 ];
 
-/// The options of `run`.
 pub(super) const RUN_OPTIONS: [OptionHelp; 4] = [
     OptionHelp::new("events", Some("FILE"), "Write the events as JSON lines to a new file, also after success"),
     OptionHelp::new("pty", None, "Give the command a terminal, which merges its two output streams"),
@@ -38,11 +37,9 @@ pub(super) const RUN_OPTIONS: [OptionHelp; 4] = [
     OptionHelp::new("drain", Some("SECONDS"), "Time to wait for open output streams after the exit [default: 2]"),
 ];
 
-/// The options of `archive`.
 pub(super) const ARCHIVE_OPTIONS: [OptionHelp; 1] =
     [OptionHelp::new("no-clobber", None, "Fail if the destination exists, instead of choosing a numbered name")];
 
-/// The options of every subcommand.
 pub(super) const COMMON_OPTIONS: [OptionHelp; 2] = [
     OptionHelp { name: "help", short: Some('h'), value: None, help: "Print help" },
     OptionHelp { name: "version", short: Some('V'), value: None, help: "Print the version and the contract" },
@@ -63,7 +60,6 @@ const EXIT_CODES: [(&str, &str); 4] = [
     ("127", "The command does not exist"),
 ];
 
-/// Returns the help of the program.
 pub(super) fn help() -> String {
     let options = |options: &[OptionHelp]| section(options.iter().map(|option| (option.usage(), option.help)));
     let named = |rows: &[(&str, &'static str)]| section(rows.iter().map(|(name, help)| ((*name).to_owned(), *help)));
@@ -96,7 +92,6 @@ Exit codes:
     )
 }
 
-/// Formats rows as two aligned columns.
 fn section(rows: impl Iterator<Item = (String, &'static str)>) -> String {
     let rows: Vec<_> = rows.collect();
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or_default();

@@ -11,7 +11,6 @@ use super::help::{ARCHIVE_OPTIONS, COMMON_OPTIONS, OptionHelp, RUN_OPTIONS};
 /// The longest time that an option accepts. A longer one could overflow when it is added to the clock.
 const MAX_DURATION: Duration = Duration::from_hours(366 * 24);
 
-/// Parses the arguments without the program name.
 pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocation, UsageError> {
     let arguments: Vec<OsString> = arguments.collect();
     match arguments.split_first() {
@@ -88,7 +87,6 @@ fn next_is_separator(parser: &mut Parser) -> bool {
     parser.try_raw_args().is_some_and(|arguments| arguments.peek() == Some(OsStr::new("--")))
 }
 
-/// Returns an option as it was written.
 fn name(option: &Arg<'_>) -> String {
     match option {
         Arg::Short(letter) => format!("-{letter}"),
@@ -116,7 +114,6 @@ pub(super) enum Invocation {
     Archive(Archive),
 }
 
-/// The arguments of `run`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) command: Vec<OsString>,
@@ -126,7 +123,6 @@ pub(super) struct Run {
     pub(super) drain: Option<Duration>,
 }
 
-/// The arguments of `archive`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Archive {
     pub(super) no_clobber: bool,
@@ -140,13 +136,10 @@ const MIN_SIMILARITY: f64 = 0.7;
 /// Invalid arguments. Conformance vectors pin the three `usage:` lines.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UsageError {
-    /// `run` without a command.
     #[error("usage: safe-run run <command> [args...]")]
     Run,
-    /// `check` without a command, or with more than one.
     #[error("usage: safe-run check <command>")]
     Check,
-    /// `archive` without exactly two paths.
     #[error("usage: safe-run archive [--no-clobber] <source> <destination>")]
     Archive,
     #[error("safe-run: unknown option `{option}`\n  hint: {hint}")]
@@ -172,12 +165,10 @@ impl UsageError {
         UsageError::UnknownOption { option, hint }
     }
 
-    /// An unknown option of `run`.
     pub(super) fn unknown_run_option(option: String) -> Self {
         Self::unknown_option(option, &RUN_OPTIONS)
     }
 
-    /// An unknown option of `archive`.
     pub(super) fn unknown_archive_option(option: String) -> Self {
         Self::unknown_option(option, &ARCHIVE_OPTIONS)
     }

@@ -26,7 +26,6 @@ enum RedactionError {
     Record(#[from] io::Error),
 }
 
-/// Runs the command and returns the exit code.
 pub(super) fn run(run: &Run) -> i32 {
     // The events file is opened before the start, so that a wrong path costs no execution.
     let settings = Settings::read(|name| std::env::var_os(name));
@@ -153,7 +152,6 @@ fn outcome(record: &Record) -> String {
     }
 }
 
-/// Prints the last lines of both streams to standard error.
 fn print_tail(record: &Record, lines: usize) {
     let mut text = format!("--- safe-run failure tail ({lines} lines) ---\n").into_bytes();
     for stream in Stream::ALL {
@@ -166,10 +164,8 @@ fn print_tail(record: &Record, lines: usize) {
     let _ = io::stderr().write_all(&text);
 }
 
-/// Number of names to try.
 const MAX_ATTEMPTS: u32 = 16;
 
-/// A log that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LogFileError {
     #[error("the path of the log folder is not valid UTF-8")]
@@ -208,9 +204,7 @@ pub(super) fn save_log(
 /// How a failed command ended, as the names of older logs report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailureKind {
-    /// The command failed without a signal from the user.
     Failed,
-    /// `safe-run` forwarded a signal to the command.
     Aborted,
 }
 
@@ -255,15 +249,12 @@ pub(super) enum EventsFileError {
          hint: remove it or choose another name"
     )]
     ExistsEmpty(Utf8PathBuf),
-    /// A pipe or a device could not be written.
     #[error("failed to write the events: {0}")]
     Write(io::Error),
-    /// A file could not be written, and is now incomplete.
     #[error("failed to write the events: {source}\n  hint: `{path}` is incomplete; remove it before the next run")]
     Incomplete { path: Utf8PathBuf, source: io::Error },
 }
 
-/// An open file of events.
 #[derive(Debug)]
 pub(super) struct EventsFile {
     out: BufWriter<File>,

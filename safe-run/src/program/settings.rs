@@ -6,10 +6,8 @@ use counterproof_redaction::{RedactError, Redactor, SHORTEST};
 
 use crate::LogView;
 
-/// The default folder for logs.
 const LOG_FOLDER: &str = ".agent/FAIL-LOGS";
 
-/// The style of log names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameStyle {
     /// `safe-run-YYYYMMDD-HHMMSS-<random>.log`
@@ -33,7 +31,6 @@ pub(super) enum SecretError {
     Redactor(#[from] RedactError),
 }
 
-/// The redaction that `SAFE_REDACT` requests.
 #[derive(Debug)]
 pub(super) struct Redaction {
     pub(super) redactor: Redactor,
@@ -41,7 +38,6 @@ pub(super) struct Redaction {
     pub(super) unset: Vec<String>,
 }
 
-/// The settings of the program.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) log_folder: OsString,
@@ -71,7 +67,6 @@ impl Settings {
         }
     }
 
-    /// Returns the requested redaction, or `None` if redaction is off.
     pub(super) fn redaction(
         &self,
         environment: impl Fn(&str) -> Option<OsString>,

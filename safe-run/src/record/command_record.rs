@@ -12,16 +12,21 @@ use serde::{Deserialize, Serialize};
 use super::log;
 use crate::capture::{Capture, Line, Stream, for_each_line};
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The command exited with this code.
     Exited(i32),
-    /// A signal with this number killed the command.
     Killed(i32),
 }
 
 impl Ending {
+    /// Returns the number of the signal that killed the command.
+    pub const fn signal(self) -> Option<i32> {
+        match self {
+            Ending::Exited(_) => None,
+            Ending::Killed(signal) => Some(signal),
+        }
+    }
+
     /// Returns the exit code as a shell reports it: the command's own, or 128 plus the signal number.
     pub fn exit_code(self) -> i32 {
         match self {
@@ -30,7 +35,6 @@ impl Ending {
         }
     }
 
-    /// Returns true for exit code 0 only.
     pub fn is_success(self) -> bool {
         self == Ending::Exited(0)
     }
@@ -45,14 +49,11 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Why a command was stopped before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// The time limit was over.
     TimedOut,
     Cancelled,
-    /// It printed more than the limit.
     OutputTooLarge,
 }
 
@@ -66,10 +67,8 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// A command that has run, with its output.
 #[derive(Debug)]
 pub struct Record {
-    /// The program and its arguments.
     pub command: Vec<OsString>,
     pub started_at: Timestamp,
     /// Time from the start until the command had ended and both of its streams were closed.
@@ -90,28 +89,17 @@ pub struct Record {
     pub(crate) capture: Capture,
 }
 
-/// A command that was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("the command is empty")]
     NoCommand,
     #[error("cancelled before the command was started")]
     Cancelled,
-    /// The operating system refused to start the program.
     #[error("failed to start `{program}`")]
-    Command {
-        program: String,
-        /// The operating system's error.
-        source: io::Error,
-    },
+    Command { program: String, source: io::Error },
     /// The working directory of the command does not exist or cannot be entered.
     #[error("cannot run a command in the folder `{folder}`", folder = folder.display())]
-    WorkingDirectory {
-        folder: PathBuf,
-        /// The operating system's error.
-        source: io::Error,
-    },
-    /// The program has no entry point for the supervisor.
+    WorkingDirectory { folder: PathBuf, source: io::Error },
     #[error("this program cannot supervise a command: it does not call `counterproof_safe_run::enter` first in `main`")]
     NotEntered,
     /// The system has no `/proc`, without which the supervisor can neither be started nor find what a command leaves behind.
@@ -125,7 +113,6 @@ pub enum StartError {
 /// The most that [`Record::tail`] returns of one stream, in bytes.
 const LIMIT: u64 = 64 * 1024;
 
-/// The start of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputHead {
     /// The bytes, at most as many as requested.
@@ -156,24 +143,19 @@ impl Record {
     }
 }
 
-/// One event of a record.
 #[derive(Debug)]
 pub struct Event<'a> {
     /// The sequence number, counted from 1.
     pub seq: u64,
     /// Time since the start of the command.
     pub at: Duration,
-    /// What happened.
     pub kind: EventKind<'a>,
 }
 
-/// What happened in an [`Event`].
 #[derive(Debug)]
 pub enum EventKind<'a> {
     Started,
-    /// The command printed a line.
     Line(Stream, Line<'a>),
-    /// Part of the output could not be captured.
     Incomplete(&'a io::Error),
     /// The command ended; the value is the exit code of safe-run.
     Exited(i32),

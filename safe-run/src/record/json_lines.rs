@@ -6,14 +6,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
+use super::Record;
 use super::command_record::{Event, EventKind};
-use super::{Ending, Record};
 use crate::capture::{Line, LineEnd};
 
-/// The `schema_version` of every event.
 pub const EVENT_SCHEMA: &str = "safe-run-event.v1";
 
-/// The text of the published JSON schema.
 pub const EVENT_SCHEMA_SOURCE: &str = include_str!("../../../schemas/safe-run-event.v1.schema.json");
 
 #[derive(Serialize)]
@@ -87,11 +85,7 @@ impl Record {
     }
 
     fn end(&self, exit_code: i32) -> End {
-        let signal = match self.ending {
-            Ending::Killed(signal) => Some(signal),
-            Ending::Exited(_) => None,
-        };
-        End { exit_code, signal, aborted_by: self.aborted_by, left_behind: self.left_behind }
+        End { exit_code, signal: self.ending.signal(), aborted_by: self.aborted_by, left_behind: self.left_behind }
     }
 }
 

@@ -20,10 +20,8 @@ pub(crate) const BASE64_PREFIX: &str = "base64:";
 /// start of a line.
 pub(crate) const LEDGER_BEGIN: &[u8] = b"\n--- BEGIN EVENTS ---\n";
 
-/// The last line of the log, after the ledger.
 pub(crate) const LEDGER_END: &[u8] = b"--- END EVENTS ---\n";
 
-/// The line before the section of a stream.
 pub(crate) const fn section_header(stream: Stream) -> &'static [u8] {
     match stream {
         Stream::Stdout => b"=== STDOUT ===\n",
@@ -31,7 +29,6 @@ pub(crate) const fn section_header(stream: Stream) -> &'static [u8] {
     }
 }
 
-/// What a log contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogView {
     /// One section per stream, then the ledger of events.
@@ -93,7 +90,6 @@ impl Record {
         out.write_all(b"\n")
     }
 
-    /// Returns the text of an event other than a line.
     pub(crate) fn meta(&self, kind: &EventKind<'_>) -> String {
         match kind {
             EventKind::Started => format!("safe-run start: cmd=\"{}\"", self.command_line()),

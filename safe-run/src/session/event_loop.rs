@@ -187,7 +187,6 @@ impl Session<'_> {
     }
 }
 
-/// The phase of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
@@ -195,15 +194,12 @@ pub(super) enum Phase {
     Finishing,
 }
 
-/// The limits of a command.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Limits {
     pub(super) timeout: Option<Duration>,
-    /// Maximum bytes of both streams together.
     pub(super) output: Option<u64>,
 }
 
-/// A command while it runs.
 pub(super) struct Session<'a> {
     pub(super) options: &'a Options,
     pub(super) observer: &'a mut Observer<'a>,
@@ -218,7 +214,6 @@ pub(super) struct Session<'a> {
     /// Number of bytes still to read from each stream after the deadline for the streams.
     pub(super) remaining: [Option<u64>; 2],
     pub(super) outputs: [OutputPipe; 2],
-    /// The buffer for all reads.
     pub(super) buffer: Vec<u8>,
     pub(super) capture: Capture,
     pub(super) capture_error: Option<io::Error>,
@@ -271,7 +266,6 @@ pub(super) fn after(time: Duration) -> Option<Instant> {
 }
 
 impl Session<'_> {
-    /// Tells the supervisor to kill every remaining process.
     pub(super) fn finish(&mut self) {
         self.phase = Phase::Finishing;
         self.deadline = Some(Instant::now() + KILL_TIMEOUT);
@@ -360,17 +354,14 @@ impl Session<'_> {
     }
 }
 
-/// A source or sink of a session that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ready {
     /// An output stream of the command can be read.
     Source(Stream),
     /// A stream of this process has room for pending output.
     Output(Stream),
-    /// The supervisor has sent a status.
     Supervisor,
     Signals,
-    /// Input for the terminal of the command can be read.
     Input,
     /// The terminal of the command has room for input.
     InputRoom,

@@ -18,7 +18,6 @@ use crate::supervision::{ENDING, NOTIFYING};
 /// Receives the output of a command while it runs: the stream, the time since the start, and the bytes of one read.
 pub type Observer<'a> = dyn FnMut(Stream, Duration, &[u8]) + 'a;
 
-/// The standard input of a command.
 #[derive(Debug)]
 pub enum Input {
     /// The standard input of this process.
@@ -47,11 +46,9 @@ impl AsFd for Input {
     }
 }
 
-/// The input and the signals of a command.
 #[derive(Debug)]
 pub struct Io {
     pub input: Input,
-    /// The sender of signals to the command.
     pub signals: Signals,
     /// The receiver of the signals; both come from [`Signals::pipe`].
     pub received: PipeReader,
@@ -60,12 +57,10 @@ pub struct Io {
 /// Job control and window size signals.
 const TERMINAL: [Signal; 3] = [Signal::SIGTSTP, Signal::SIGCONT, Signal::SIGWINCH];
 
-/// The sender of signals to a command.
 #[derive(Debug, Clone)]
 pub struct Signals(Arc<PipeWriter>);
 
 impl Signals {
-    /// Creates a pipe for signals: its sender and its receiver.
     pub fn pipe() -> io::Result<(Self, PipeReader)> {
         let (reader, writer) = io::pipe()?;
         Ok((Self(Arc::new(writer)), reader))

@@ -50,10 +50,8 @@ pub fn record_after_taking(
     run_session(command, options, SessionInput { input, received, taken, limits: Limits::default() }, observer)
 }
 
-/// What a session receives and when it stops.
 pub(super) struct SessionInput {
     pub(super) input: Input,
-    /// The receiver of signals.
     pub(super) received: PipeReader,
     pub(super) taken: TakenSignals,
     pub(super) limits: Limits,
@@ -123,7 +121,6 @@ pub(super) fn setup_error(options: &Options, error: io::Error) -> StartError {
     }
 }
 
-/// Reaps the supervisor, unless it hangs.
 fn reap(mut supervisor: Child, session: &Session<'_>) {
     if session.is_finishing() && session.supervisor.is_some() {
         // It waits for a process that even KILL does not end. Waiting here too could last forever.
@@ -184,12 +181,10 @@ fn start(command: &[OsString], options: &Options, input: Input, taken: TakenSign
 /// to end. At the output limit it is killed.
 #[derive(Debug)]
 pub struct Command {
-    /// The program and its arguments.
     pub words: Vec<OsString>,
     pub options: Options,
     pub input: Input,
     pub timeout: Option<Duration>,
-    /// Maximum bytes of both streams together.
     pub output_limit: Option<u64>,
     pub cancel: Cancellation,
 }

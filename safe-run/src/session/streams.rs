@@ -14,7 +14,6 @@ use super::event_loop::{Ready, Session};
 use crate::capture::Stream;
 use crate::options::OutputMode;
 
-/// The largest read, in bytes.
 pub(super) const READ_BYTES: usize = 256 * 1024;
 
 /// A read of at least this many bytes makes the pipe of the stream larger.
@@ -61,7 +60,6 @@ impl Session<'_> {
         }
     }
 
-    /// Forwards pending output.
     pub(super) fn write_pending(&mut self, stream: Stream) {
         if let Err(error) = self.outputs[stream as usize].write_pending() {
             self.on_output_closed(stream, error);
@@ -77,7 +75,6 @@ impl Session<'_> {
         }
     }
 
-    /// Moves input to the terminal of the command.
     pub(super) fn relay_input(&mut self, ready: Ready) {
         if let Some(relay) = &mut self.relay {
             if ready == Ready::Input {
@@ -111,7 +108,6 @@ enum Sink {
 }
 
 impl OutputPipe {
-    /// Opens a stream of this process.
     pub(super) fn open(stream: Stream) -> Self {
         let kind = rustix::fs::fstat(standard(stream)).map(|stat| FileType::from_raw_mode(stat.st_mode));
         let sink = match kind {
@@ -123,7 +119,6 @@ impl OutputPipe {
         Self { stream, sink, pending: Vec::new(), written: 0 }
     }
 
-    /// Creates a pipe that discards all bytes.
     pub(super) fn closed(stream: Stream) -> Self {
         Self { stream, sink: Sink::Closed, pending: Vec::new(), written: 0 }
     }
@@ -146,7 +141,6 @@ impl OutputPipe {
         Ok(())
     }
 
-    /// Writes pending bytes until there is no more room.
     pub(super) fn write_pending(&mut self) -> io::Result<()> {
         while self.is_pending() {
             match self.write(&self.pending[self.written..]) {
@@ -165,7 +159,6 @@ impl OutputPipe {
         self.written < self.pending.len()
     }
 
-    /// Discards the pending bytes and all further ones.
     pub(super) fn discard(&mut self) {
         self.pending.clear();
         self.written = 0;

@@ -35,7 +35,6 @@ impl CommandSignals {
         let _ = self.0.send_signal(signal);
     }
 
-    /// Kills every process of the command.
     pub fn kill(&self) {
         self.0.finish();
     }
@@ -78,7 +77,6 @@ impl SupervisedCommand {
         }
     }
 
-    /// Returns the sender of signals to the command.
     pub fn signals(&self) -> CommandSignals {
         CommandSignals(self.connection.clone())
     }

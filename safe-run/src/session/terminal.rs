@@ -22,7 +22,6 @@ use rustix::termios::{
 use super::event_loop::Ready;
 use super::io::Input;
 
-/// The controlling terminal and whether the command has it.
 #[derive(Debug, Default)]
 pub(super) struct Terminal {
     /// Opened when the command first requests the terminal.
@@ -50,22 +49,18 @@ impl Terminal {
         std::mem::take(&mut self.is_given)
     }
 
-    /// Returns true if the command has ever requested the terminal.
     pub(super) fn was_requested(&self) -> bool {
         self.device.is_some()
     }
 }
 
-/// Stops this process until it receives CONT.
 pub(super) fn stop_this_process() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
 }
 
-/// The two ends of a pseudo-terminal.
 pub(super) struct Pty {
     /// Our end.
     pub(super) master: OwnedFd,
-    /// The end of the command.
     pub(super) slave: File,
 }
 
@@ -125,7 +120,6 @@ impl Drop for RawMode {
 /// The character that ends the input of a terminal (Ctrl-D).
 const END_OF_INPUT: u8 = 4;
 
-/// Input on its way to the terminal of the command.
 pub(super) struct InputRelay {
     pub(super) master: OwnedFd,
     source: Input,

@@ -15,7 +15,6 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-/// One end of the connection.
 #[derive(Debug)]
 pub(crate) struct Connection(UnixStream);
 
@@ -34,7 +33,6 @@ impl Connection {
         self.0.try_clone().map(Self)
     }
 
-    /// Sends a file descriptor.
     pub(crate) fn send_descriptor(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -45,7 +43,6 @@ impl Connection {
         Ok(())
     }
 
-    /// Receives the file descriptor that the other end sends.
     pub(crate) fn receive_descriptor(&self) -> io::Result<OwnedFd> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -70,7 +67,6 @@ impl Connection {
         (&self.0).read_exact(&mut byte).ok().map(|()| i32::from(byte[0]))
     }
 
-    /// Asks the other end to kill every remaining process.
     pub(crate) fn finish(&self) {
         // This fails only if the other end is gone, and then it has finished.
         let _ = self.0.shutdown(std::net::Shutdown::Write);
@@ -134,7 +130,6 @@ impl Status {
         [tag, a, b, c, d]
     }
 
-    /// Decodes a frame; `None` for an unknown tag.
     pub(super) fn from_frame([tag, value @ ..]: [u8; 5]) -> Option<Self> {
         let value = i32::from_le_bytes(value);
         Some(match tag {
@@ -167,7 +162,6 @@ pub(crate) struct ProcessSetup {
 }
 
 impl ProcessSetup {
-    /// Encodes the settings as one argument.
     pub(super) fn to_argument(self) -> String {
         let signals: Vec<_> = self.blocked.iter().map(|signal| (signal as i32).to_string()).collect();
         let placement = match self.placement {

@@ -32,7 +32,6 @@ pub(crate) fn kill_descendants(known: Option<Pid>) -> i32 {
     i32::try_from(killed.len()).unwrap_or(i32::MAX)
 }
 
-/// Returns the children of all threads of this process.
 #[cfg(target_os = "linux")]
 fn children() -> Vec<Pid> {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
@@ -46,7 +45,6 @@ fn children() -> Vec<Pid> {
     children
 }
 
-/// Finds the children among all processes.
 #[cfg(target_os = "linux")]
 fn children_by_parent() -> Vec<Pid> {
     let this = std::process::id().to_string();

@@ -48,7 +48,6 @@ pub(super) fn launch(
     }
 }
 
-/// Runs the launcher: becomes the command, or reports the error.
 pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let Ok(connection) = Connection::from_stdin() else { return ExitCode::FAILURE };
     let setup = ProcessSetup::from_argument(arguments.next().as_deref());

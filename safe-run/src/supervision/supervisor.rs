@@ -20,14 +20,12 @@ use super::launcher;
 use super::launcher::{SUPERVISOR, this_program};
 use crate::options::Options;
 
-/// A running supervisor.
 #[derive(Debug)]
 pub(crate) struct Supervised {
     pub(crate) connection: Connection,
     pub(crate) process: Child,
 }
 
-/// The standard streams of a command.
 #[derive(Debug)]
 pub struct CommandStreams<'a> {
     /// Standard input. The command receives a duplicate, so the caller should close its own.
@@ -66,7 +64,6 @@ pub(crate) fn supervise(
     Ok(Supervised { connection, process: supervisor.spawn()? })
 }
 
-/// Runs the supervisor.
 pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let Ok(connection) = Connection::from_stdin() else { return ExitCode::FAILURE };
     let setup = ProcessSetup::from_argument(arguments.next().as_deref());
