@@ -8,7 +8,6 @@ use counterproof_artifact::{CaseId, NameError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The JSON Schema of a contract.
 pub const CONTRACT_SCHEMA_SOURCE: &str = include_str!("../../schemas/contract.v1.schema.json");
 
 /// Longest id in bytes. As a case id, it is also a file name.
@@ -17,12 +16,10 @@ const MAX_BYTES: usize = 120;
 /// Characters of a segment other than ASCII letters and digits.
 const PUNCTUATION: &str = "._-";
 
-/// An invalid contract id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     #[error("the contract id is empty")]
     Empty,
-    /// The id is too long for a file name.
     #[error("the contract id has {0} bytes; at most {MAX_BYTES} are allowed")]
     TooLong(usize),
     /// A character that is neither in a segment nor the separator.
@@ -30,7 +27,6 @@ pub enum IdError {
         "the contract id contains {found:?} at byte {index}; use ASCII letters, digits, `.`, `_` and `-`, and `/` between segments"
     )]
     Character {
-        /// The character.
         found: char,
         /// Its byte offset.
         index: usize,
@@ -41,7 +37,6 @@ pub enum IdError {
     /// A segment that starts with a character other than a letter or a digit.
     #[error("the segment `{0}` of the contract id does not start with a letter or a digit")]
     Start(String),
-    /// The id cannot be a file name on every system.
     #[error("the contract id cannot name files: {0}")]
     FileName(NameError),
     /// A segment that ends with a dot, which some systems drop.
@@ -55,7 +50,6 @@ pub enum IdError {
 pub struct ContractId(String);
 
 impl ContractId {
-    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -140,12 +134,10 @@ pub struct ContractKey {
     pub version: Option<NonZeroU32>,
 }
 
-/// An invalid [`ContractKey`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     #[error(transparent)]
     Id(#[from] IdError),
-    /// The text after `@` is not a version.
     #[error("`{0}` is not a version; write a number from 1, such as `shop/refund/001@2`")]
     Version(String),
 }
@@ -180,21 +172,15 @@ pub struct Contract {
     pub version: NonZeroU32,
     /// The time of creation, in ISO 8601.
     pub created_at: String,
-    /// What the agent receives.
     pub input: ContractInput,
-    /// What the agent must produce.
     pub output: ContractOutput,
-    /// The executable check.
     pub verification: Verification,
-    /// How to undo the work if the check fails.
     pub rollback: Rollback,
     /// Contracts that must be completed first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dependencies: Option<Vec<ContractId>>,
-    /// What the execution needs for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Vec<Resource>>,
-    /// The project, the agent and a summary for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<ContractMetadata>,
 }
@@ -205,7 +191,6 @@ pub struct ContractInput {
     /// A name for the kind of input, such as `codebase_context`.
     #[serde(rename = "type")]
     pub input_type: String,
-    /// The data for the agent.
     pub data: Value,
     /// Limits that the agent must respect. Assertions read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -236,7 +221,6 @@ pub struct Verification {
     /// CEL expressions that must all be true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assertions: Option<Vec<String>>,
-    /// Further attempts if the check fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryConfig>,
 }
@@ -246,11 +230,9 @@ pub struct Verification {
 pub struct RetryConfig {
     /// The number of attempts after the first one.
     pub max: u32,
-    /// The time between two attempts.
     pub delay_ms: u64,
 }
 
-/// How to undo the work of a contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RollbackStrategy {
@@ -258,59 +240,46 @@ pub enum RollbackStrategy {
     GitReset,
     /// Restores the declared paths as they were when the execution began.
     RestoreSnapshot,
-    /// Runs a command.
     Custom,
 }
 
-/// The undo procedure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rollback {
-    /// The procedure.
     pub strategy: RollbackStrategy,
     /// A command line for `sh -c`, for [`RollbackStrategy::Custom`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom: Option<String>,
 }
 
-/// The kind of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceType {
-    /// A TCP port.
     Port,
     /// A name that one execution at a time may hold.
     Session,
     /// Paths that one execution at a time may change.
     FileLock,
-    /// An environment variable.
     Env,
 }
 
-/// Something that an execution needs for itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resource {
-    /// The kind.
     #[serde(rename = "type")]
     pub resource_type: ResourceType,
-    /// The details, whose form depends on the kind.
     pub spec: Value,
 }
 
 /// Data for people and other tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractMetadata {
-    /// The project that the contract belongs to.
     pub project: String,
-    /// The agent that should do the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// One line for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human_summary: Option<String>,
 }
 
 impl Contract {
-    /// Returns the ids of the dependencies.
     pub fn dependencies(&self) -> &[ContractId] {
         self.dependencies.as_deref().unwrap_or_default()
     }
@@ -319,7 +288,6 @@ impl Contract {
         self.resources.as_deref().unwrap_or_default()
     }
 
-    /// Returns the declared artifacts.
     pub fn artifacts(&self) -> &[String] {
         self.output.artifacts.as_deref().unwrap_or_default()
     }

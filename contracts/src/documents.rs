@@ -20,7 +20,6 @@ use crate::verification::{ArtifactCheck, OutputSchema, VARIABLES};
 /// The contracts of a file, and what is wrong with it.
 #[derive(Debug, Default)]
 pub struct CheckedFile {
-    /// The valid contracts, in the order of the file.
     pub contracts: Vec<Contract>,
     /// The number of other records, which only the file of a store has.
     pub other_records: usize,

@@ -17,15 +17,12 @@ const MAX_BYTES: usize = 128;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Actor {
-    /// The program itself, after it has checked something.
     System,
     /// A program that works on contracts.
     Agent(String),
-    /// A person.
     Human(String),
 }
 
-/// A text that names no actor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an actor; write `agent:NAME` or `human:NAME`")]
 pub struct ActorError(String);
@@ -82,7 +79,6 @@ impl From<Actor> for String {
     }
 }
 
-/// The state of the latest version of a contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -92,20 +88,14 @@ pub enum State {
     Ready,
     /// An owner has taken the contract.
     Claimed,
-    /// The owner works on it.
     #[serde(alias = "running")]
     Executing,
-    /// The work is being checked.
     Verifying,
-    /// The check passed.
     #[serde(alias = "passed")]
     Completed,
-    /// The work or its check failed.
     Failed,
-    /// The work is being undone.
     #[serde(alias = "rollingback")]
     RollingBack,
-    /// The work is undone.
     #[serde(alias = "rolledback")]
     RolledBack,
     /// A person decided against the contract.
@@ -113,7 +103,6 @@ pub enum State {
 }
 
 impl State {
-    /// All states, in the order of a contract's life.
     pub const ALL: [State; 10] = [
         State::Pending,
         State::Ready,
@@ -127,7 +116,6 @@ impl State {
         State::Cancelled,
     ];
 
-    /// The word in files and arguments.
     pub const fn as_str(self) -> &'static str {
         match self {
             State::Pending => "pending",
@@ -159,7 +147,6 @@ impl State {
         }
     }
 
-    /// The words for people.
     pub const fn words(self) -> &'static str {
         match self {
             State::RollingBack => "rolling back",
@@ -217,16 +204,12 @@ pub struct Transition {
     pub version: NonZeroU32,
     pub from: State,
     pub to: State,
-    /// The time.
     pub at: Timestamp,
-    /// Who made it.
     pub actor: Actor,
-    /// Why it was made.
     pub reason: String,
     /// The new owner, for transitions to [`State::Claimed`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// The evidence.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub details: Details,
 }
@@ -237,50 +220,27 @@ pub struct StateChange {
     pub to: State,
 }
 
-/// Who may make a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Permission {
-    /// The program, after it has checked the condition.
     System,
-    /// A person.
     Human,
-    /// Any agent, or a person.
     Anyone,
-    /// The owner, or a person.
     Owner,
-    /// The owner, a person, or the program.
     OwnerOrSystem,
-    /// A person, or the program.
     HumanOrSystem,
 }
 
-/// A refused transition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransitionError {
-    /// The table has no such transition.
     #[error("invalid transition from {from} to {to}")]
     Invalid { from: State, to: State },
-    /// An agent that does not own the contract.
     #[error("`{actor}` does not own the contract; its owner is `{owner}`")]
-    NotOwner {
-        /// Who asked.
-        actor: Actor,
-        owner: String,
-    },
-    /// A kind of actor that may not make this transition.
+    NotOwner { actor: Actor, owner: String },
     #[error("`{actor}` may not move a contract from {from} to {to}: {allowed}")]
-    NotAllowed {
-        /// Who asked.
-        actor: Actor,
-        from: State,
-        to: State,
-        /// Who may.
-        allowed: &'static str,
-    },
+    NotAllowed { actor: Actor, from: State, to: State, allowed: &'static str },
 }
 
 impl StateChange {
-    /// Returns the states that can follow a state.
     pub fn targets(from: State) -> impl Iterator<Item = State> {
         State::ALL.into_iter().filter(move |&to| StateChange { from, to }.permission().is_some())
     }

@@ -25,29 +25,24 @@ use serde_json::Value;
 
 use crate::contract::Contract;
 
-/// Maximum size of an agent's output.
 pub const MAX_AGENT_OUTPUT_BYTES: u64 = 16 << 20;
 
 /// The name of the standard output in findings.
 const STDOUT: &str = "stdout of the agent";
 
-/// An agent without a valid output.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     #[error("the agent has no output: {0}")]
     Stopped(StopReason),
     #[error("the agent failed: {0}")]
     Failed(Ending),
-    /// The output is too large.
     #[error("the output of the agent is larger than the limit of {MAX_AGENT_OUTPUT_BYTES} bytes")]
     TooLarge,
-    /// The output is not JSON.
     #[error("the output of the agent is not one JSON value: {}", first(.0))]
     NotJson(Vec<Finding>),
 }
 
 impl AgentError {
-    /// The stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             AgentError::Stopped(StopReason::TimedOut) => "agent_timed_out",
@@ -87,7 +82,6 @@ pub fn contract_variables(contract: &Contract) -> [(OsString, Option<OsString>);
     ]
 }
 
-/// Reads the output of an agent that has ended.
 pub fn agent_output(agent: &FinishedCommand) -> Result<Value, AgentError> {
     if let Some(reason) = agent.stopped {
         return Err(AgentError::Stopped(reason));
@@ -126,18 +120,15 @@ pub const MAX_TEXT_BYTES: u64 = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct ShellCommand {
     pub line: String,
-    /// The working directory.
     pub folder: Utf8PathBuf,
     /// Variables to set or to remove (`None`); the rest of the environment is that of this process.
     pub environment: BTreeMap<OsString, Option<OsString>>,
-    /// The bytes of the standard input.
     pub input: Vec<u8>,
     /// The time limit. At its end, the command's process group gets TERM, and KILL after the grace time.
     pub timeout: Duration,
     pub grace: Duration,
     /// Maximum bytes of standard output that are returned.
     pub stdout_limit: u64,
-    /// Maximum bytes of standard error that are returned.
     pub stderr_limit: u64,
     /// Maximum bytes of both streams together; the command is killed beyond it.
     pub output_limit: u64,
@@ -163,7 +154,6 @@ impl ShellCommand {
         }
     }
 
-    /// Sets a variable of the command's environment.
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         self.environment.insert(name.into(), Some(value.into()));
     }
@@ -174,7 +164,6 @@ impl ShellCommand {
 pub struct EvidenceFolder<'a> {
     /// The folder. It is created if it does not exist.
     pub path: &'a Utf8Path,
-    /// What is masked.
     pub redactor: &'a Redactor,
 }
 
@@ -183,41 +172,15 @@ pub struct EvidenceFolder<'a> {
 pub struct EvidenceFiles {
     /// The log: both streams, and the ledger.
     pub log: String,
-    /// The events as JSON Lines.
     pub events: String,
-}
-
-/// A record that could not be stored.
-#[derive(Debug, thiserror::Error)]
-pub enum EvidenceError {
-    /// A file could not be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// The record could not be read or redacted.
-    #[error("cannot store the record of a command in `{folder}`")]
-    Record {
-        folder: Utf8PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// Evidence is never overwritten.
-    #[error("`{0}` already exists; evidence is not overwritten")]
-    Exists(Utf8PathBuf),
-}
-
-impl EvidenceError {
-    /// The stable code.
-    pub const fn code(&self) -> &'static str {
-        "storage_error"
-    }
 }
 
 impl EvidenceFolder<'_> {
     /// Stores the record of a command as `<name>.log` and `<name>.jsonl`. Both are on disk when this returns.
-    pub fn store(&self, name: &str, command: FinishedCommand) -> Result<EvidenceFiles, EvidenceError> {
+    pub fn store(&self, name: &str, command: FinishedCommand) -> Result<EvidenceFiles, ProcessError> {
         // Both files are synced before the transition that names them, so the evidence of a recorded step exists.
         create_folder(self.path)?;
-        let record_error = |source| EvidenceError::Record { folder: self.path.to_owned(), source };
+        let record_error = |source| ProcessError::Record { folder: self.path.to_owned(), source };
         let record = command.record.redacted(self.redactor).map_err(record_error)?;
         let log =
             self.write(&format!("{name}.log"), &record, |record, file| record.write_log(LogView::Ledger, file))?;
@@ -225,7 +188,6 @@ impl EvidenceFolder<'_> {
         Ok(EvidenceFiles { log, events })
     }
 
-    /// Masks the secrets in a text.
     pub fn redact(&self, text: &str) -> String {
         self.redactor.text(text, &mut Applied::default())
     }
@@ -235,13 +197,13 @@ impl EvidenceFolder<'_> {
         name: &str,
         record: &Record,
         write: impl FnOnce(&Record, &mut AtomicFile) -> io::Result<()>,
-    ) -> Result<String, EvidenceError> {
+    ) -> Result<String, ProcessError> {
         let path = self.path.join(name);
         let mut file = AtomicFile::create(&path)?;
-        write(record, &mut file).map_err(|source| EvidenceError::Record { folder: self.path.to_owned(), source })?;
+        write(record, &mut file).map_err(|source| ProcessError::Record { folder: self.path.to_owned(), source })?;
         // Evidence is never replaced: a second record with the name would hide what the first attempt did.
         let written = file.commit_new([path.clone()], Durability::Synced)?;
-        written.map(|_| name.to_owned()).ok_or(EvidenceError::Exists(path))
+        written.map(|_| name.to_owned()).ok_or(ProcessError::Exists(path))
     }
 }
 
@@ -249,16 +211,12 @@ impl EvidenceFolder<'_> {
 /// [evidence](EvidenceFolder) may be stored.
 #[derive(Debug)]
 pub struct FinishedCommand {
-    /// The time of the start.
     pub started_at: Timestamp,
     /// The time from the start until both streams were closed.
     pub duration: Duration,
     pub ending: Ending,
-    /// Why it was stopped; `None` if nothing stopped it.
     pub stopped: Option<StopReason>,
-    /// The start of standard output.
     pub stdout: OutputHead,
-    /// The start of standard error.
     pub stderr: OutputHead,
     record: Record,
 }
@@ -278,32 +236,26 @@ impl FinishedCommand {
 /// A command that could not be run, or whose record is not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// It was cancelled before the start.
     #[error("cancelled before the command was started")]
     Cancelled,
-    /// The command could not be started.
     #[error("cannot run the command `{line}`")]
-    Start {
-        line: String,
-        /// The error of safe-run.
-        source: StartError,
-    },
-    /// The input could not be prepared, or the output could not be captured.
+    Start { line: String, source: StartError },
     #[error("cannot store the input or the output of the command `{line}`")]
-    Storage {
-        line: String,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Storage { line: String, source: io::Error },
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("cannot store the record of a command in `{folder}`")]
+    Record { folder: Utf8PathBuf, source: io::Error },
+    #[error("`{0}` already exists; evidence is not overwritten")]
+    Exists(Utf8PathBuf),
 }
 
 impl ProcessError {
-    /// The stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             ProcessError::Cancelled => "cancelled",
             ProcessError::Start { .. } => "command_not_started",
-            ProcessError::Storage { .. } => "storage_error",
+            _ => "storage_error",
         }
     }
 }

@@ -6,12 +6,10 @@ use counterproof_store::write::{self, WriteError};
 use counterproof_store::{CaseList, CaseListError};
 use serde_json::Value;
 
-/// A cases file that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum CasesFileError {
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The file cannot be read or locked.
     #[error(transparent)]
     List(#[from] CaseListError),
     /// The id of a contract is not a case id.
@@ -19,7 +17,6 @@ pub enum CasesFileError {
     Name(#[from] NameError),
 }
 
-/// What happens to a case that the file has already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Existing {
     /// It stays as it is, because people may have added expectations to it.

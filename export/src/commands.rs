@@ -25,7 +25,6 @@ use crate::run_builder::{Destination, RunBuilder, RunFacts, answer, attempt, mil
 /// Length of a case title, in characters.
 const TITLE_CHARS: usize = 200;
 
-/// The id of the only tool call of a case.
 const CALL_ID: &str = "command";
 
 /// The name of the tool and of the workflow in every case.
@@ -34,35 +33,23 @@ const TOOL: &str = "safe-run";
 /// Records that could not be exported. No run folder is left, and the records are unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// A record could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A log and a file of events are not records of the same execution.
     #[error("`{record}` and `{events}` are not records of the same execution: {difference}")]
-    Mismatch {
-        /// The log.
-        record: Utf8PathBuf,
-        events: Utf8PathBuf,
-        difference: &'static str,
-    },
-    /// Two cases have the same id.
+    Mismatch { record: Utf8PathBuf, events: Utf8PathBuf, difference: &'static str },
     #[error("duplicate case id `{0}`")]
     DuplicateCaseId(CaseId),
-    /// A generated case id is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The run folder could not be created.
     #[error(transparent)]
     Create(#[from] CreateError),
-    /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-/// The record files of one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The log, or the file of events.
     pub record: Utf8PathBuf,
     /// The file of events that belongs to a log.
     pub events: Option<Utf8PathBuf>,
@@ -155,7 +142,6 @@ fn derive_case_id(ids: &mut CaseIds, command: &str) -> Result<CaseId, NameError>
     ids.reserve_numbered(&derived_id("cmd", program, command))
 }
 
-/// A finished export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
     pub folder: Utf8PathBuf,

@@ -9,7 +9,8 @@ use counterproof_artifact::{
     RunnerFailure, Side, ToolStatus,
 };
 use counterproof_contracts::contract::Contract;
-use counterproof_contracts::execution::{Execution, RollbackOutcome};
+use counterproof_contracts::execution::Execution;
+use counterproof_contracts::rollback::RollbackOutcome;
 use counterproof_contracts::verification::{AssertionOutcome, FoundArtifact};
 use counterproof_redaction::{Applied, Redactor};
 use counterproof_store::write::WriteError;
@@ -26,7 +27,6 @@ pub const CASES_FILE: &str = "contracts.cases.json";
 /// The expectation of every contract, as a CEL expression over the artifact of its case.
 const EXPECTATION: &str = "final_output.content.met";
 
-/// The name of the workflow in every case.
 const WORKFLOW: &str = "contract";
 
 /// The longest text of a stream in a case, in characters. The whole stream is in the record.
@@ -55,24 +55,14 @@ pub fn write_cases<'c>(
     )
 }
 
-/// A run folder that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum CaseRunError {
-    /// The folder could not be created.
     #[error(transparent)]
     Create(#[from] CreateError),
-    /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A record could not be read.
     #[error("cannot read `{path}`")]
-    Read {
-        /// The file.
-        path: Utf8PathBuf,
-        /// The error of the operating system.
-        source: std::io::Error,
-    },
-    /// The id of a contract is not a case id.
+    Read { path: Utf8PathBuf, source: std::io::Error },
     #[error(transparent)]
     Name(#[from] NameError),
 }
@@ -186,7 +176,6 @@ impl CaseRun {
         }
     }
 
-    /// Returns the fields of an object, without secrets.
     fn object(&self, value: Value) -> Map<String, Value> {
         let mut fields = object(value);
         self.redactor.object(&mut fields, &mut Applied::default());

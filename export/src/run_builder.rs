@@ -15,12 +15,9 @@ use serde_json::{Map, Value};
 /// The longest payload inside a case, as compact JSON in bytes. A longer payload becomes an asset.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 
-/// Where a run is written, and its name.
 #[derive(Debug, Clone)]
 pub struct Destination<'a> {
-    /// The folder of all runs.
     pub out: &'a Utf8Path,
-    /// The side of the comparison.
     pub side: Side,
     pub run_id: &'a RunId,
     /// The name and version of the program that exports.
@@ -48,7 +45,6 @@ struct Cases {
     failed: u64,
 }
 
-/// What the run document states besides the cases.
 #[derive(Debug)]
 pub(crate) struct RunFacts {
     /// What recorded the run, instead of the URL of an agent.
@@ -96,7 +92,6 @@ impl RunBuilder {
         Ok(())
     }
 
-    /// Completes the folder. Returns its path.
     pub(crate) fn finish(self, facts: RunFacts) -> Result<Utf8PathBuf, CreateError> {
         let Cases { mut ids, failed } = std::mem::take(&mut *self.cases.lock().unwrap_or_else(PoisonError::into_inner));
         if matches!(self.folder, Folder::InPlace(_)) {
@@ -199,7 +194,6 @@ pub(crate) fn millis(time: Timestamp) -> u64 {
     u64::try_from(time.as_millisecond()).unwrap_or_default()
 }
 
-/// Returns the fields of a JSON object.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,

@@ -21,7 +21,6 @@ pub struct Item {
     pub state: State,
     /// One line for people, or the id.
     pub summary: String,
-    /// The time since which it is in its state.
     pub since: Option<Timestamp>,
     pub owner: Option<String>,
     /// Why it needs attention, in the two highest tiers.
@@ -32,22 +31,16 @@ pub struct Item {
     pub changes: Option<Changes>,
     /// The duration of the work and its verification, until now if it is not finished.
     pub duration_ms: Option<u64>,
-    /// The outcome of the rollback, if there was one.
     pub rollback: Option<RollbackSummary>,
-    /// The commands with which a person decides.
     pub commands: Vec<Command>,
 }
 
-/// Why a contract needs attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Attention {
-    /// The kind.
     pub code: AttentionCode,
-    /// The reason, in one sentence.
     pub message: String,
 }
 
-/// A kind of attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttentionCode {
@@ -55,11 +48,8 @@ pub enum AttentionCode {
     ApprovalRequested,
     /// The work could not be undone without losing other work.
     RollbackRefused,
-    /// The work or its check failed.
     Failed,
-    /// The work is being undone.
     RollingBack,
-    /// The work is undone.
     RolledBack,
     /// The process that executed the contract does not run.
     ProcessEnded,
@@ -67,16 +57,13 @@ pub enum AttentionCode {
     NoProgress,
 }
 
-/// A command with which a person decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Command {
     pub command: String,
-    /// What it does.
     pub effect: &'static str,
 }
 
 impl Item {
-    /// Builds the item of a contract in a tier.
     pub(super) fn new(status: &Status, tier: Tier, version: &VersionHistory, options: &ControlRoomOptions<'_>) -> Self {
         let evidence = Evidence::of(version);
         let is_ended = matches!(tier, Tier::NeedsDecision | Tier::Completed)
@@ -208,21 +195,17 @@ pub fn show(millis: u64) -> String {
 /// Longest text from the evidence, in characters.
 pub const MAX_TEXT: usize = 500;
 
-/// The outcome of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerificationSummary {
-    /// Whether it passed.
     pub result: VerificationResult,
     /// The first reason why it did not pass.
     pub reason: Option<String>,
 }
 
-/// Whether a verification passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerificationResult {
     Passed,
-    /// It did not pass.
     Failed,
     /// The transition records no such evidence.
     Unknown,
@@ -231,20 +214,15 @@ pub enum VerificationResult {
 /// How many files and lines the work changed. A number that is not recorded is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Changes {
-    /// The number of changed files.
     pub files: Option<u64>,
-    /// The number of added lines.
     pub insertions: Option<u64>,
-    /// The number of removed lines.
     pub deletions: Option<u64>,
 }
 
-/// The outcome of a rollback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RollbackSummary {
     /// `rolled_back`, `refused`, `failed`, or what another program wrote.
     pub outcome: Option<String>,
-    /// What was done, or why not.
     pub message: Option<String>,
     /// How to restore what the rollback removed.
     pub way_back: Option<String>,
@@ -284,7 +262,6 @@ impl<'a> Evidence<'a> {
         Some(Changes { files: number("files"), insertions: number("insertions"), deletions: number("deletions") })
     }
 
-    /// Returns the duration of the verification in milliseconds.
     pub(super) fn duration_ms(&self) -> Option<u64> {
         self.verification?.get("duration_ms")?.as_u64()
     }
@@ -333,12 +310,10 @@ fn first_reason(document: &Value) -> Option<String> {
     first.or_else(timed_out).or_else(exit_code).or_else(assertion)
 }
 
-/// Returns a text, cut to its limit.
 fn text(value: &Value) -> Option<String> {
     value.as_str().map(shorten)
 }
 
-/// Cuts a text to the limit of texts.
 pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -13,7 +13,6 @@ use crate::lifecycle::State;
 use crate::store::{Status, Store, StoreError, VersionHistory};
 
 impl ControlRoom {
-    /// Reads the control room of a store.
     pub fn read(store: &Store, options: &ControlRoomOptions<'_>) -> Result<Self, StoreError> {
         let mut statuses = store.statuses()?;
         let contracts = statuses.len() as u64;
@@ -79,7 +78,6 @@ fn tier_list(
 pub struct ControlRoom {
     /// The time at which it was read. Durations end at it.
     pub generated_at: Timestamp,
-    /// The number of contracts in the store.
     pub contracts: u64,
     /// The number of cancelled contracts, which are in no tier.
     pub cancelled: u64,
@@ -91,19 +89,15 @@ pub struct ControlRoom {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// A person must decide.
     NeedsDecision,
     /// The work failed, was undone, or makes no progress.
     Anomaly,
-    /// The check passed.
     Completed,
-    /// Someone works on it.
     Running,
     /// It waits for its dependencies or for an owner.
     Queued,
 }
 
-/// The contracts of a tier.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TierList {
     pub tier: Tier,
@@ -114,10 +108,8 @@ pub struct TierList {
 }
 
 impl Tier {
-    /// All tiers, highest first.
     pub const ALL: [Tier; 5] = [Tier::NeedsDecision, Tier::Anomaly, Tier::Completed, Tier::Running, Tier::Queued];
 
-    /// Returns the heading.
     pub const fn title(self) -> &'static str {
         match self {
             Tier::NeedsDecision => "Needs a decision",
@@ -154,15 +146,11 @@ const CLAIM_LIMIT: Duration = Duration::from_mins(5);
 /// The time after which an execution or a verification should have ended.
 const WORK_LIMIT: Duration = Duration::from_hours(24);
 
-/// The maximum number of listed contracts of a tier.
 const LISTED: usize = 500;
 
-/// The maximum number of listed completed contracts.
 const LISTED_COMPLETED: usize = 100;
 
-/// Clock, limits and surroundings of a control room.
 pub struct ControlRoomOptions<'a> {
-    /// The time.
     pub now: Timestamp,
     /// A contract that is claimed for longer and was not started is an anomaly.
     pub claim_limit: Duration,
@@ -170,14 +158,12 @@ pub struct ControlRoomOptions<'a> {
     pub work_limit: Duration,
     /// The maximum number of listed contracts of a tier.
     pub listed: usize,
-    /// The maximum number of listed completed contracts.
     pub listed_completed: usize,
     /// Returns whether a process runs. `None` if that is unknown, as for a process of another machine.
     pub is_running: &'a dyn Fn(&WorkProcess) -> Option<bool>,
 }
 
 impl<'a> ControlRoomOptions<'a> {
-    /// Options with the default limits.
     pub fn new(now: Timestamp, is_running: &'a dyn Fn(&WorkProcess) -> Option<bool>) -> Self {
         Self {
             now,
@@ -199,7 +185,6 @@ impl fmt::Debug for ControlRoomOptions<'_> {
 /// The process that executes a contract, as the transition to `executing` has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkProcess {
-    /// The number of the process.
     pub pid: u32,
     /// The name of its machine. `None` if it is not recorded.
     pub host: Option<String>,
@@ -208,7 +193,6 @@ pub struct WorkProcess {
 impl WorkProcess {
     /// Returns whether the process runs on this machine, whose name is `host`. `None` for processes of other machines. A process
     /// that has got the same number later counts as the same one.
-    #[cfg(unix)]
     pub fn is_running_on(&self, host: &str) -> Option<bool> {
         use rustix::io::Errno;
         use rustix::process::{Pid, test_kill_process};
@@ -222,11 +206,5 @@ impl WorkProcess {
             Err(Errno::SRCH) => Some(false),
             Err(_) => None,
         }
-    }
-
-    /// Returns `None`: processes cannot be found on this system.
-    #[cfg(not(unix))]
-    pub fn is_running_on(&self, _host: &str) -> Option<bool> {
-        None
     }
 }

@@ -51,7 +51,6 @@ impl ControlRoom {
         }
     }
 
-    /// Returns how long a contract has been in its state.
     fn age(&self, item: &Item) -> String {
         item.since.map_or_else(String::new, |since| format!(" for {}", show(millis_between(since, self.generated_at))))
     }

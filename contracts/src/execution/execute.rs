@@ -1,6 +1,6 @@
 //! One execution of one contract, from its claim to its end.
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::one_line;
 use counterproof_redaction::Applied;
 use counterproof_store::read_file;
@@ -8,21 +8,17 @@ use counterproof_validation::DocumentText;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::outcome::output_in;
-use super::outcome::{AgentRun, Execution, RollbackSummary, Verdict};
-use super::start::begin;
-use super::start::{ExecutionStart, INTERRUPTED, ProcessName, left_repository};
-use super::start::{Recovered, recover};
+use super::outcome::{AgentRun, Execution, VerificationStatus};
+use super::start::{ExecutionStart, INTERRUPTED, ProcessName, Recovered, begin, left_repository, recover};
 use super::transitions::{self, Evidence, FailedBy, Steps};
-use super::undo::Undo;
 use super::{Environment, ExecutionError, OutputSource, RollbackMode, RunSettings, locks};
-use crate::contract::{Contract, ContractId, ContractKey};
+use crate::contract::{Contract, ContractKey};
 use crate::lifecycle::{Details, State};
 use crate::process::{
     EvidenceFolder, MAX_AGENT_OUTPUT_BYTES, ShellCommand, StopReason, agent_command, agent_output, contract_variables,
     run,
 };
-use crate::rollback::RollbackStart;
+use crate::rollback::{RollbackStart, RollbackSummary, Undo, resume_rollback};
 use crate::store::NoteKind;
 use crate::store::{Store, VersionHistory};
 use crate::verification::{VerificationPlan, VerificationReport, Verified, VerifySettings};
@@ -45,22 +41,24 @@ pub fn execute(store: &Store, key: &ContractKey, settings: &RunSettings) -> Resu
         .map_err(|errors| ExecutionError::Invalid { id: contract.id.clone(), errors })?;
     let run = Run::new(store, settings, &contract, (settings.clock)());
     if state == State::Completed {
-        return Ok(run.finish(Verdict::AlreadyMet, State::Completed));
+        return Ok(run.finish(VerificationStatus::AlreadyMet, State::Completed));
     }
     // Before anything begins: a misspelt name must not fail the contract and undo its work.
-    let output = OutputOf::prepare(&settings.source, &contract.id)?;
+    let output = settings.source.file(&contract.id).map(|path| read_output(&path)).transpose()?;
     // Held until the end. What a dead process did not finish belongs to this execution then.
     let locks = locks::acquire(&contract, store, settings)?;
     let mut environment = locks.environment();
     environment.extend(contract_variables(&contract));
-    match recover(store, &run.steps, key, settings, &environment)? {
+    match recover(store, &run.steps, key, settings)? {
         Recovered::Executable(version) => run.execute(&version, &plan, output, &environment),
-        Recovered::Completed => Ok(run.finish(Verdict::AlreadyMet, State::Completed)),
-        Recovered::RolledBack(state, summary) => Ok(run.rolled_back(state, summary)),
+        Recovered::Completed => Ok(run.finish(VerificationStatus::AlreadyMet, State::Completed)),
+        Recovered::RollingBack(version) => {
+            let (state, summary) = resume_rollback(&version, settings, &run.steps, store, &environment)?;
+            Ok(run.rolled_back(state, summary))
+        }
     }
 }
 
-/// One execution in progress.
 struct Run<'s> {
     store: &'s Store,
     settings: &'s RunSettings,
@@ -70,16 +68,15 @@ struct Run<'s> {
     result: Progress,
 }
 
-/// What an execution has collected so far.
 #[derive(Default)]
 struct Progress {
     reasons: Vec<String>,
-    agent: Option<super::AgentRun>,
+    agent: Option<AgentRun>,
     output: Option<Value>,
     verification: Option<VerificationReport>,
     streams: Option<[String; 2]>,
     rollback: Option<RollbackSummary>,
-    evidence: Option<camino::Utf8PathBuf>,
+    evidence: Option<Utf8PathBuf>,
 }
 
 impl<'s> Run<'s> {
@@ -92,12 +89,12 @@ impl<'s> Run<'s> {
         mut self,
         version: &VersionHistory,
         plan: &VerificationPlan<'_>,
-        output: OutputOf<'_>,
+        output: Option<Value>,
         environment: &Environment,
     ) -> Result<Execution, ExecutionError> {
         let state = version.state();
         if state == State::Verifying && version.open_notes().any(|note| note.kind == NoteKind::ApprovalRequested) {
-            return Ok(self.finish(Verdict::AwaitsApproval, State::Verifying));
+            return Ok(self.finish(VerificationStatus::AwaitsApproval, State::Verifying));
         }
         let mut evidence = Evidence::create(&self.store.files_folder(), self.contract)?;
         self.result.evidence = Some(evidence.folder());
@@ -115,7 +112,12 @@ impl<'s> Run<'s> {
                 Some(start)
             }
         };
-        let obtained = output.obtain(self.contract, self.settings, environment, &mut evidence)?;
+        let obtained = match (output, &self.settings.source) {
+            (None, OutputSource::Command(line)) => {
+                from_agent(self.contract, line, self.settings, environment, &mut evidence)?
+            }
+            (output, _) => AgentOutput { output: output.ok_or_else(Vec::new), agent: None, interrupted: false },
+        };
         let output = match self.accept(obtained, &mut evidence)? {
             Ok(output) => output,
             Err(interrupted) => {
@@ -206,11 +208,11 @@ impl<'s> Run<'s> {
         self.result.verification = Some(report);
         if passed && self.requires_approval() {
             self.steps.note(NoteKind::ApprovalRequested, "the check passed; a person must approve the work", found)?;
-            return Ok(self.finish(Verdict::AwaitsApproval, State::Verifying));
+            return Ok(self.finish(VerificationStatus::AwaitsApproval, State::Verifying));
         }
         if passed {
             self.steps.by_system(State::Completed, "the check passed", found)?;
-            return Ok(self.finish(Verdict::Met, State::Completed));
+            return Ok(self.finish(VerificationStatus::Met, State::Completed));
         }
         self.fail(FailedBy::System, found, cancelled, start, environment, evidence)
     }
@@ -231,24 +233,23 @@ impl<'s> Run<'s> {
             details.insert(INTERRUPTED.to_owned(), true.into());
             details.extend(left_repository(start));
             self.steps.fail(by, &reason, details, None)?;
-            return Ok(self.finish(Verdict::Interrupted, State::Failed));
+            return Ok(self.finish(VerificationStatus::Interrupted, State::Failed));
         }
         if self.settings.rollback == RollbackMode::Never {
             self.steps.fail(by, &reason, details, None)?;
-            return Ok(self.finish(Verdict::NotMet, State::Failed));
+            return Ok(self.finish(VerificationStatus::NotMet, State::Failed));
         }
         let (contract, settings, steps) = (self.contract, self.settings, &self.steps);
         let undo = Undo { contract, start, settings, steps, environment, evidence };
         let (state, summary) = undo.fail_and_undo(by, &reason, details)?;
         self.result.rollback = Some(summary);
-        Ok(self.finish(Verdict::NotMet, state))
+        Ok(self.finish(VerificationStatus::NotMet, state))
     }
 
-    /// Ends with the rollback of an earlier execution.
     fn rolled_back(mut self, state: State, summary: RollbackSummary) -> Execution {
         self.result.reasons = vec!["an earlier execution failed and was interrupted during its rollback".to_owned()];
         self.result.rollback = Some(summary);
-        self.finish(Verdict::NotMet, state)
+        self.finish(VerificationStatus::NotMet, state)
     }
 
     fn requires_approval(&self) -> bool {
@@ -261,7 +262,7 @@ impl<'s> Run<'s> {
         texts.iter().map(|text| self.settings.redactor.text(text, &mut Applied::default())).collect()
     }
 
-    fn finish(self, verdict: Verdict, state: State) -> Execution {
+    fn finish(self, verdict: VerificationStatus, state: State) -> Execution {
         let Progress { reasons, agent, output, verification, streams, rollback, evidence } = self.result;
         Execution {
             contract: self.contract.clone(),
@@ -288,50 +289,13 @@ fn last_line(text: &str) -> Option<String> {
 
 /// The output of a contract, or the reasons why it is missing.
 #[derive(Debug)]
-pub(super) struct AgentOutput {
+struct AgentOutput {
     /// The output, or the reasons why the contract fails without one.
-    pub(super) output: Result<Value, Vec<String>>,
-    /// The agent command, if there was one.
-    pub(super) agent: Option<AgentRun>,
-    /// True if the agent was interrupted.
-    pub(super) interrupted: bool,
+    output: Result<Value, Vec<String>>,
+    agent: Option<AgentRun>,
+    interrupted: bool,
 }
 
-/// Where the output of one contract comes from.
-#[derive(Debug)]
-pub(super) enum OutputOf<'a> {
-    /// It was read from a file.
-    File(Value),
-    /// An agent command will print it.
-    Agent(&'a str),
-}
-
-impl<'a> OutputOf<'a> {
-    /// Reads the output file of a contract, unless an agent command makes the output.
-    pub(super) fn prepare(source: &'a OutputSource, id: &ContractId) -> Result<Self, ExecutionError> {
-        match source {
-            OutputSource::File(path) => Ok(OutputOf::File(read_output(path)?)),
-            OutputSource::Folder(folder) => Ok(OutputOf::File(read_output(&output_in(folder, id))?)),
-            OutputSource::Command(line) => Ok(OutputOf::Agent(line)),
-        }
-    }
-
-    /// Obtains the output. `environment` has the variables for an agent command.
-    pub(super) fn obtain(
-        self,
-        contract: &Contract,
-        settings: &RunSettings,
-        environment: &Environment,
-        evidence: &mut Evidence,
-    ) -> Result<AgentOutput, ExecutionError> {
-        match self {
-            OutputOf::File(output) => Ok(AgentOutput { output: Ok(output), agent: None, interrupted: false }),
-            OutputOf::Agent(line) => from_agent(contract, line, settings, environment, evidence),
-        }
-    }
-}
-
-/// Reads the output file of a contract.
 fn read_output(path: &Utf8Path) -> Result<Value, ExecutionError> {
     let invalid = |problem: String| ExecutionError::Output { path: path.to_owned(), problem };
     let bytes = read_file::read_argument(path, MAX_AGENT_OUTPUT_BYTES)

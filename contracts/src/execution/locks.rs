@@ -11,7 +11,6 @@ use crate::resources::{Access, AcquireError, AcquireRequest, Acquired, Claim, Co
 use crate::rollback::declared_paths;
 use crate::store::Store;
 
-/// How long to wait before looking again.
 const POLL: Duration = Duration::from_millis(100);
 
 /// The resources of an execution. Dropping it gives them back.
@@ -22,7 +21,6 @@ pub(super) struct ExecutionLocks {
 }
 
 impl ExecutionLocks {
-    /// Returns the variables for the commands of the execution.
     pub(super) fn environment(&self) -> Environment {
         let mut environment = Environment::new();
         self.acquired.export_to(&mut environment);
@@ -75,7 +73,6 @@ impl OwnHolder {
         Self(key)
     }
 
-    /// True if this process holds the resource.
     fn has(conflict: &Conflict) -> bool {
         let holder = conflict.holder.as_ref();
         holder.is_some_and(|holder| {

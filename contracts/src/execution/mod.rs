@@ -12,7 +12,6 @@ mod locks;
 mod outcome;
 mod start;
 mod transitions;
-mod undo;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,12 +19,10 @@ use std::ffi::OsString;
 pub(crate) use execute::REQUIRES_APPROVAL;
 pub use execute::execute;
 pub(crate) use locks::unavailable;
-pub use outcome::{
-    AgentRun, Execution, ExecutionError, OutputSource, RollbackMode, RollbackOutcome, RollbackSummary, RunSettings,
-    Verdict,
-};
+pub use outcome::{AgentRun, Execution, ExecutionError, OutputSource, RollbackMode, RunSettings, VerificationStatus};
 pub(crate) use start::rollback_problem;
 pub use start::{ExecutionStart, ProcessName, host_name, start_details, was_interrupted};
+pub(crate) use transitions::{Evidence, FailedBy, Steps, rollback as rollback_details};
 
 /// Variables to set or to remove for the commands of an execution.
-type Environment = BTreeMap<OsString, Option<OsString>>;
+pub(crate) type Environment = BTreeMap<OsString, Option<OsString>>;

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::transitions::{EXECUTION, Evidence, Steps};
-use super::undo::resume_rollback;
-use super::{Environment, ExecutionError, OutputSource, RollbackMode, RollbackSummary, RunSettings};
+use super::{ExecutionError, OutputSource, RollbackMode, RunSettings};
 use crate::contract::{Contract, ContractKey, RollbackStrategy};
 use crate::git::{GitStart, Protected, Refusal};
 use crate::lifecycle::{Details, State, Transition};
@@ -33,23 +32,18 @@ const MAX_HOST_BYTES: u64 = 4096;
 /// How an execution began, as the transition to [`State::Executing`] has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionStart {
-    /// The working directory.
     pub workdir: Utf8PathBuf,
     /// The process that executes the contract. `None` if an agent does so on its own.
     #[serde(flatten)]
     pub process: Option<ProcessName>,
-    /// The time of the start.
     pub started_at: Timestamp,
     /// What a rollback returns to.
     pub rollback: RollbackStart,
 }
 
-/// A process on a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessName {
-    /// The number of the process.
     pub pid: u32,
-    /// The name of the machine.
     pub host: String,
 }
 
@@ -58,7 +52,6 @@ impl ProcessName {
         Self { pid: std::process::id(), host: host_name() }
     }
 
-    /// Returns the evidence of a claim.
     pub(super) fn into_details(self) -> Result<Details, serde_json::Error> {
         Ok(Map::from_iter([(PROCESS.to_owned(), serde_json::to_value(self)?)]))
     }
@@ -72,7 +65,6 @@ pub fn host_name() -> String {
         .to_owned()
 }
 
-/// Returns the evidence of an interruption.
 pub(super) fn interruption() -> Details {
     Map::from_iter([(INTERRUPTED.to_owned(), true.into())])
 }
@@ -93,7 +85,6 @@ pub fn was_interrupted(version: &VersionHistory) -> bool {
 }
 
 impl ExecutionStart {
-    /// Returns the evidence of the transition.
     pub(super) fn into_details(self) -> Result<Details, serde_json::Error> {
         Ok(Map::from_iter([(EXECUTION.to_owned(), serde_json::to_value(self)?)]))
     }
@@ -124,9 +115,7 @@ const SNAPSHOT: &str = "snapshot";
 /// Where an execution begins, and what its rollback may rely on.
 #[derive(Debug, Clone, Copy)]
 struct StartRequest<'a> {
-    /// The working directory.
     folder: &'a Utf8Path,
-    /// Paths that a rollback leaves as they are.
     protected: &'a Protected,
     /// Whether the work begins now. If it was done before, its changes are there already.
     is_work_ahead: bool,
@@ -252,7 +241,6 @@ impl<'a> StartRequest<'a> {
     }
 }
 
-/// Returns the paths that a snapshot copies.
 fn snapshot_paths(contract: &Contract) -> Result<Result<Vec<String>, String>, ExecutionError> {
     let resources = ResourceRequest::parse_all(contract.resources())
         .map_err(|errors| ExecutionError::Resources { id: contract.id.clone(), errors })?;
@@ -270,15 +258,13 @@ fn snapshot_paths(contract: &Contract) -> Result<Result<Vec<String>, String>, Ex
 /// The reason of the transitions after the death of a process.
 const DIED: &str = "the process that executed the contract died";
 
-/// What an execution begins with.
 #[derive(Debug)]
 pub(super) enum Recovered {
-    /// The contract can be executed.
     Executable(Box<VersionHistory>),
     /// Another execution has completed it in the meantime.
     Completed,
-    /// The rollback of a killed execution was completed.
-    RolledBack(State, RollbackSummary),
+    /// A killed execution has begun a rollback, which must be completed first.
+    RollingBack(Box<VersionHistory>),
 }
 
 /// Brings a contract into a state from which it can be executed.
@@ -289,7 +275,6 @@ pub(super) fn recover(
     steps: &Steps<'_>,
     key: &ContractKey,
     settings: &RunSettings,
-    environment: &Environment,
 ) -> Result<Recovered, ExecutionError> {
     loop {
         let version = store.version(key)?;
@@ -307,8 +292,7 @@ pub(super) fn recover(
                 steps.by_system(State::Failed, DIED, interruption())?;
             }
             State::RollingBack => {
-                let (state, summary) = resume_rollback(&version, settings, steps, store, environment)?;
-                return Ok(Recovered::RolledBack(state, summary));
+                return Ok(Recovered::RollingBack(Box::new(version)));
             }
             State::Failed if version.open_notes().any(|note| note.kind == NoteKind::NotRolledBack) => {
                 return Err(ExecutionError::NeedsDecision { id: key.id.clone() });

@@ -7,13 +7,13 @@ use counterproof_store::write::{self, Durability, WriteError};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::outcome::RollbackSummary;
 use super::start::LEFT;
 use super::{ExecutionError, RunSettings};
 use crate::contract::{Contract, ContractKey};
 use crate::git::Changes;
 use crate::lifecycle::{Actor, Details, State};
 use crate::process::EvidenceFiles;
+use crate::rollback::RollbackSummary;
 use crate::store::{NewTransition, Store, StoreError, Then};
 use crate::store::{Note, NoteKind};
 use crate::verification::{
@@ -23,40 +23,36 @@ use crate::verification::{
 /// The field of the evidence that describes how an execution began.
 pub(super) const EXECUTION: &str = "execution";
 
-/// Who finds that a contract has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FailedBy {
+pub(crate) enum FailedBy {
     /// The owner: the work itself failed.
     Owner,
     /// The program: the check failed.
     System,
 }
 
-/// Records the transitions of one version of a contract.
 #[derive(Debug)]
-pub(super) struct Steps<'s> {
+pub(crate) struct Steps<'s> {
     store: &'s Store,
     settings: &'s RunSettings,
     key: ContractKey,
 }
 
 impl<'s> Steps<'s> {
-    pub(super) fn new(store: &'s Store, settings: &'s RunSettings, contract: &Contract) -> Self {
+    pub(crate) fn new(store: &'s Store, settings: &'s RunSettings, contract: &Contract) -> Self {
         let key = ContractKey { id: contract.id.clone(), version: Some(contract.version) };
         Self { store, settings, key }
     }
 
-    pub(super) fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         (self.settings.clock)()
     }
 
-    /// Makes a transition as the owner.
-    pub(super) fn by_owner(&self, to: State, reason: &str, details: Details) -> Result<(), StoreError> {
+    pub(crate) fn by_owner(&self, to: State, reason: &str, details: Details) -> Result<(), StoreError> {
         self.make(to, Actor::Agent(self.settings.owner.clone()), reason, details)
     }
 
-    /// Makes a transition as the program.
-    pub(super) fn by_system(&self, to: State, reason: &str, details: Details) -> Result<(), StoreError> {
+    pub(crate) fn by_system(&self, to: State, reason: &str, details: Details) -> Result<(), StoreError> {
         self.make(to, Actor::System, reason, details)
     }
 
@@ -65,7 +61,7 @@ impl<'s> Steps<'s> {
     }
 
     /// Fails the contract, as the owner or as the program, and adds what follows in the same change.
-    pub(super) fn fail(
+    pub(crate) fn fail(
         &self,
         by: FailedBy,
         reason: &str,
@@ -105,8 +101,7 @@ impl<'s> Steps<'s> {
         self.store.edit(&LockOptions::default())?.transition_then(request, then, self.now()).map(drop)
     }
 
-    /// Adds a note.
-    pub(super) fn note(&self, kind: NoteKind, reason: &str, details: Details) -> Result<(), ExecutionError> {
+    pub(crate) fn note(&self, kind: NoteKind, reason: &str, details: Details) -> Result<(), ExecutionError> {
         let Some(version) = self.key.version else { return Ok(()) };
         let note = Note {
             id: self.key.id.clone(),
@@ -134,7 +129,6 @@ impl<'s> Steps<'s> {
     }
 }
 
-/// Longest list of reasons.
 const MAX_REASONS: usize = 50;
 
 /// Returns the evidence of a verification. `evidence` has the names of the files, relative to the files of the store.
@@ -167,8 +161,7 @@ pub(super) fn failure(reasons: &[String], evidence: &[String]) -> Details {
     Map::from_iter([("verification".to_owned(), document)])
 }
 
-/// Returns the evidence of a rollback.
-pub(super) fn rollback(summary: &RollbackSummary) -> Details {
+pub(crate) fn rollback(summary: &RollbackSummary) -> Details {
     let mut document = json!({
         "strategy": summary.strategy, "outcome": summary.outcome.as_str(), "message": summary.message,
     });
@@ -235,13 +228,11 @@ pub(super) fn reasons(report: &VerificationReport) -> Vec<String> {
     reasons
 }
 
-/// The largest number of executions of one version.
 const MAX_EXECUTIONS: u32 = 100_000;
 
 /// The folder with the evidence of one execution: `<case id>/v<version>/<number>` in the files of the store.
 #[derive(Debug)]
-pub(super) struct Evidence {
-    /// The files of the store.
+pub(crate) struct Evidence {
     root: Utf8PathBuf,
     /// The folder, relative to `root`.
     relative: Utf8PathBuf,
@@ -250,8 +241,7 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// Creates the next folder.
-    pub(super) fn create(root: &Utf8Path, contract: &Contract) -> Result<Self, ExecutionError> {
+    pub(crate) fn create(root: &Utf8Path, contract: &Contract) -> Result<Self, ExecutionError> {
         let version = Utf8PathBuf::from(format!("{}/v{}", contract.id.file_stem(), contract.version));
         write::create_folder(&root.join(&version))?;
         for number in 1..=MAX_EXECUTIONS {
@@ -266,19 +256,17 @@ impl Evidence {
         Err(ExecutionError::Write(WriteError { path: root.join(version), source }))
     }
 
-    pub(super) fn folder(&self) -> Utf8PathBuf {
+    pub(crate) fn folder(&self) -> Utf8PathBuf {
         self.root.join(&self.relative)
     }
 
-    /// Stores a document as JSON.
-    pub(super) fn store_json(&mut self, name: &str, document: &Value) -> Result<(), ExecutionError> {
+    pub(crate) fn store_json(&mut self, name: &str, document: &Value) -> Result<(), ExecutionError> {
         write::write_json(&self.folder().join(name), document, Durability::Synced)?;
         self.add(name);
         Ok(())
     }
 
-    /// Adds the files of a record to the names.
-    pub(super) fn add_record(&mut self, files: &EvidenceFiles) {
+    pub(crate) fn add_record(&mut self, files: &EvidenceFiles) {
         self.add(&files.log);
         self.add(&files.events);
     }
@@ -288,7 +276,7 @@ impl Evidence {
     }
 
     /// Returns the names of all files, relative to the files of the store.
-    pub(super) fn names(&self) -> &[String] {
+    pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 }

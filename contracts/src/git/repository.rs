@@ -19,10 +19,8 @@ const OPERATIONS: [(&str, &str); 6] = [
     ("BISECT_LOG", "a bisection"),
 ];
 
-/// A repository with a work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Repository {
-    /// The top folder of the work tree.
     pub(super) root: Utf8PathBuf,
     /// The working directory relative to `root`, with a slash at its end; empty for `root` itself.
     pub(super) prefix: String,
@@ -116,12 +114,10 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Longest quoted standard error, in characters.
 const MAX_MESSAGE_CHARS: usize = 400;
 
-/// A git command for a folder.
 #[derive(Debug)]
 pub(super) struct Git {
     command: Command,
     text: String,
-    /// What the command reads from standard input.
     input: Option<Vec<u8>>,
 }
 
@@ -140,7 +136,6 @@ impl Git {
         Self { command, text: arguments.join(" "), input: None }
     }
 
-    /// Uses another index file.
     pub(super) fn with_index(mut self, index: &Path) -> Self {
         self.command.env("GIT_INDEX_FILE", index);
         self
@@ -176,7 +171,6 @@ impl Git {
         self.command.stdin(file).output().map_err(GitError::Start)
     }
 
-    /// Runs the command. Returns its standard output.
     pub(super) fn output(mut self) -> Result<Vec<u8>, GitError> {
         let mut attempt = 1;
         loop {
@@ -235,28 +229,14 @@ pub(super) fn split(output: &[u8]) -> Result<Vec<String>, GitError> {
 /// A git command that failed, or output that is not understood.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// The program could not be started.
     #[error("cannot start `git`")]
     Start(#[source] std::io::Error),
     #[error("`git {command}` failed: {message}")]
-    Failed {
-        /// The arguments.
-        command: String,
-        /// The first lines of its standard error.
-        message: String,
-    },
-    /// A path in the repository is not UTF-8.
+    Failed { command: String, message: String },
     #[error("a path in the repository is not UTF-8: {0:?}")]
     PathNotUtf8(String),
-    /// A file could not be removed or read.
     #[error("cannot change `{path}`")]
-    File {
-        /// The file.
-        path: Utf8PathBuf,
-        /// The error of the operating system.
-        source: std::io::Error,
-    },
-    /// The output of git has an unexpected form.
+    File { path: Utf8PathBuf, source: std::io::Error },
     #[error("unexpected output of `git {0}`")]
     Output(String),
 }
@@ -271,14 +251,12 @@ pub(super) struct Status {
     pub(super) submodules: Vec<String>,
 }
 
-/// How much a work tree differs from a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Changes {
     /// Files that differ, new ones included.
     pub files: u64,
     /// Added lines. The lines of untracked and binary files are not counted.
     pub insertions: u64,
-    /// Removed lines.
     pub deletions: u64,
 }
 

@@ -9,36 +9,27 @@ use super::repository::{Repository, Status};
 use super::start::{Rule, is_protected};
 use super::{GitError, GitStart, Protected, Refusal};
 
-/// The name of files with ignore rules.
 const IGNORE_RULES: &str = ".gitignore";
 
-/// Number of commits that a plan lists.
 const LISTED_COMMITS: &str = "20";
 
-/// What a reset would discard.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Discarded {
     /// The commits since the start, newest first: a short hash and the subject. At most 20.
     pub commits: Vec<String>,
-    /// The files that would be changed back.
     pub changed: Vec<String>,
-    /// The new files that would be removed.
     pub removed: Vec<String>,
 }
 
-/// A reset that is possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResetPlan {
     repository: Repository,
-    /// The commit that is checked out.
     head: String,
     /// The paths that differ from that commit, without protected ones and those that were not tracked at the start.
     uncommitted: Vec<String>,
-    /// What it would discard.
     pub discarded: Discarded,
 }
 
-/// A finished reset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reset {
     pub discarded: Discarded,
@@ -55,7 +46,6 @@ impl Reset {
 }
 
 impl Discarded {
-    /// True if there is nothing to discard.
     pub fn is_empty(&self) -> bool {
         self.commits.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }
@@ -231,10 +221,8 @@ fn remove(root: &Utf8Path, path: &str) -> Result<(), GitError> {
     Ok(())
 }
 
-/// Where the discarded work is saved.
 const REFS: &str = "refs/counterproof/rollback";
 
-/// The largest number of saved states of one name.
 const MAX_SAVED: u32 = 100_000;
 
 /// Saves the commit `head` and these paths of the work tree on top of it as a commit. Returns its reference.

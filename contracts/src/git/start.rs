@@ -1,7 +1,5 @@
 //! A repository when an execution begins.
 
-use std::fmt;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
@@ -13,18 +11,15 @@ use super::{Changes, GitError};
 pub struct GitStart {
     /// The top folder of the work tree.
     pub root: Utf8PathBuf,
-    /// The commit that was checked out.
     pub commit: String,
     /// The full name of the branch that was checked out. `None` if there was none.
     pub branch: Option<String>,
-    /// The tracked files that had changes.
     pub changed: Vec<String>,
     /// The files that were not tracked, without ignored ones.
     pub untracked: Vec<String>,
 }
 
 impl GitStart {
-    /// Records the repository of a folder.
     pub fn record(folder: &Utf8Path) -> Result<Result<Self, Refusal>, GitError> {
         let Some(repository) = Repository::of(folder)? else { return Ok(Err(Refusal::NoRepository)) };
         let Some(commit) = repository.head()? else { return Ok(Err(Refusal::NoCommit)) };
@@ -34,7 +29,6 @@ impl GitStart {
         Ok(Ok(Self { root: repository.root, commit, branch, changed, untracked }))
     }
 
-    /// Returns the tracked files that had changes, without protected ones.
     pub fn changed_without(&self, protected: &Protected) -> Vec<String> {
         let protected = protected.within(&self.root);
         self.changed.iter().filter(|path| !is_protected(path, &protected)).cloned().collect()
@@ -63,11 +57,9 @@ impl GitStart {
 /// Paths that a reset neither changes nor removes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Protected {
-    /// Rules with absolute paths.
     rules: Vec<Rule>,
 }
 
-/// What one rule protects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Rule {
     File(Utf8PathBuf),
@@ -86,7 +78,6 @@ impl Protected {
         self.rules.extend(absolute(path).map(Rule::Store));
     }
 
-    /// Protects everything in a folder.
     pub fn folder(&mut self, path: &Utf8Path) {
         self.rules.extend(absolute(path).map(Rule::Folder));
     }
@@ -153,49 +144,48 @@ fn absolute(path: &Utf8Path) -> Option<Utf8PathBuf> {
 const LISTED: usize = 5;
 
 /// Why a reset is refused. Nothing was changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The working directory is in no repository.
+    #[error("the working directory is not in a git repository")]
     NoRepository,
-    /// The repository has no commit to return to.
+    #[error("the repository has no commit to return to")]
     NoCommit,
-    /// The repository is another one than at the start.
+    #[error("the working directory is in another repository than at the start")]
     OtherRepository,
-    /// Files had changes before the execution began.
+    #[error("these files had changes that were not committed before the execution began: {}", list(.0))]
     ChangedBefore(Vec<String>),
-    /// Files were not tracked before the execution began, and are tracked now.
+    #[error("these files existed before the execution began and were committed since: {}", list(.0))]
     TrackedSince(Vec<String>),
-    /// Another branch is checked out.
-    OtherBranch {
-        /// The branch at the start.
-        before: Option<String>,
-        now: Option<String>,
-    },
-    /// The history was rewritten: the commit of the start is not an ancestor.
-    NotADescendant {
-        /// The commit of the start.
-        commit: String,
-    },
-    /// An operation such as a merge is in progress.
+    #[error("{} was checked out at the start, and {} is now", branch_title(.before), branch_title(.now))]
+    OtherBranch { before: Option<String>, now: Option<String> },
+    #[error("history was rewritten: start commit {commit} is not an ancestor of HEAD")]
+    NotADescendant { commit: String },
+    /// An operation such as a merge.
+    #[error("{0} is in progress")]
     InProgress(&'static str),
-    /// Files outside of the working directory have changed.
+    #[error("files outside of the working directory have changed: {}", list(.0))]
     OutsideChanges(Vec<String>),
-    /// Submodules have changes, which a reset does not restore.
+    /// A reset does not restore the changes of submodules.
+    #[error("submodules have changes: {}", list(.0))]
     Submodules(Vec<String>),
-    /// New folders are repositories of their own, which cannot be saved.
+    /// A commit of the outer repository cannot save the files of an inner one.
+    #[error("new folders are repositories of their own: {}", list(.0))]
     NestedRepositories(Vec<String>),
-    /// Files with ignore rules have changed: new files cannot be distinguished from files that were ignored at the start.
+    #[error(
+        "the ignore rules have changed, and new files cannot be distinguished from ignored ones; review the changes \
+         and undo them by hand: {}",
+        list(.0)
+    )]
     IgnoreRulesChanged(Vec<String>),
-    /// A protected folder contains the whole repository.
+    #[error("the folder `{0}` is protected and contains the whole repository; use another folder")]
     AllProtected(Utf8PathBuf),
-    /// Another process made a commit or switched the branch during the reset.
+    #[error("another process made a commit or switched the branch during the reset; try again")]
     ChangedMeanwhile,
-    /// Only a part of the files is checked out.
+    #[error("the repository has a sparse checkout")]
     Sparse,
 }
 
 impl Refusal {
-    /// Returns the stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             Refusal::NoRepository => "no_repository",
@@ -217,50 +207,10 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::NoRepository => f.write_str("the working directory is in no git repository"),
-            Refusal::NoCommit => f.write_str("the repository has no commit to return to"),
-            Refusal::OtherRepository => f.write_str("the working directory is in another repository than at the start"),
-            Refusal::ChangedBefore(paths) => {
-                write!(f, "these files had changes that were not committed before the execution began: {}", list(paths))
-            }
-            Refusal::TrackedSince(paths) => {
-                write!(f, "these files existed before the execution began and were committed since: {}", list(paths))
-            }
-            Refusal::OtherBranch { before, now } => {
-                let name = |branch: &Option<String>| match branch {
-                    Some(branch) => format!("`{}`", branch.strip_prefix("refs/heads/").unwrap_or(branch)),
-                    None => "no branch".to_owned(),
-                };
-                write!(f, "{} was checked out at the start, and {} is now", name(before), name(now))
-            }
-            Refusal::NotADescendant { commit } => {
-                write!(f, "history was rewritten: start commit {commit} is not an ancestor of HEAD")
-            }
-            Refusal::InProgress(operation) => write!(f, "{operation} is in progress"),
-            Refusal::OutsideChanges(paths) => {
-                write!(f, "files outside of the working directory have changed: {}", list(paths))
-            }
-            Refusal::Submodules(paths) => write!(f, "submodules have changes: {}", list(paths)),
-            Refusal::NestedRepositories(paths) => {
-                write!(f, "new folders are repositories of their own: {}", list(paths))
-            }
-            Refusal::IgnoreRulesChanged(paths) => write!(
-                f,
-                "the ignore rules have changed, and new files cannot be distinguished from ignored ones; review the \
-                 changes and undo them by hand: {}",
-                list(paths)
-            ),
-            Refusal::AllProtected(folder) => {
-                write!(f, "the folder `{folder}` is protected and contains the whole repository; use another folder")
-            }
-            Refusal::ChangedMeanwhile => {
-                f.write_str("another process made a commit or switched the branch during the reset; try again")
-            }
-            Refusal::Sparse => f.write_str("the repository has a sparse checkout"),
-        }
+fn branch_title(branch: &Option<String>) -> String {
+    match branch {
+        Some(branch) => format!("`{}`", branch.strip_prefix("refs/heads/").unwrap_or(branch)),
+        None => "no branch".to_owned(),
     }
 }
 

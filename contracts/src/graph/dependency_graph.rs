@@ -17,7 +17,6 @@ pub struct Graph {
     edges: Vec<Edge>,
 }
 
-/// A contract of the graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Node {
     pub id: ContractId,
@@ -38,11 +37,9 @@ pub struct Node {
 pub struct Edge {
     /// The contract that must be completed first.
     pub dependency: usize,
-    /// The contract that depends on it.
     pub dependent: usize,
 }
 
-/// A contract as a graph needs it.
 #[derive(Debug, Clone)]
 pub struct GraphContract {
     pub id: ContractId,
@@ -53,7 +50,6 @@ pub struct GraphContract {
     pub is_selected: bool,
 }
 
-/// Whether a graph has all contracts of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
     All,
@@ -108,19 +104,16 @@ impl Graph {
         &self.nodes
     }
 
-    /// Returns the dependencies, in the order of the contracts.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    /// Returns the contracts of each depth, from those without dependencies.
     pub fn layers(&self) -> impl Iterator<Item = &[Node]> {
         self.nodes.chunk_by(|a, b| a.depth == b.depth)
     }
 }
 
 impl Serialize for Graph {
-    /// Serialises the edges with ids.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct NamedEdge<'a> {

@@ -3,10 +3,8 @@
 use crate::contract::ContractId;
 use crate::store::{StoreError, path_of_ids};
 
-/// A graph that cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum GraphError {
-    /// The graph has more contracts than this form may have.
     #[error("the graph has {found} contracts; at most {limit} are possible here")]
     TooLarge {
         /// The number of contracts, or the first number over the limit.
@@ -25,7 +23,6 @@ pub enum GraphError {
 }
 
 impl GraphError {
-    /// Returns the stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             GraphError::TooLarge { .. } => "graph_too_large",

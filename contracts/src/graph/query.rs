@@ -13,12 +13,10 @@ pub const MAX_NODES: usize = 100_000;
 /// The limit of graphs as pages, in contracts.
 pub const MAX_HTML_NODES: usize = 5_000;
 
-/// Which part of the graph to read.
 #[derive(Debug, Clone, Copy)]
 pub struct GraphQuery<'a> {
     /// These contracts, everything that they depend on, and everything that depends on them. Empty means all contracts.
     pub around: &'a [ContractId],
-    /// The limit, in contracts.
     pub max_nodes: usize,
 }
 
@@ -63,7 +61,6 @@ fn graph_contract(status: Status) -> GraphContract {
 /// Longest summary in a graph, in characters.
 const MAX_SUMMARY: usize = 200;
 
-/// The part of the graph that is read so far.
 struct Part<'s> {
     store: &'s Store,
     limit: usize,

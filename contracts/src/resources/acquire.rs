@@ -18,59 +18,38 @@ use crate::process::Cancellation;
 /// The time between two attempts, which grows from the first to the second.
 const POLL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 
-/// What an execution needs, and who it is for.
 #[derive(Debug, Clone)]
 pub struct AcquireRequest<'a> {
-    /// The contract, which others see.
     pub contract: &'a ContractId,
-    /// Who executes the contract, which others see.
     pub owner: &'a str,
-    /// The current time, which others see.
     pub now: Timestamp,
-    /// The working directory.
     pub folder: &'a Utf8Path,
-    /// The resources of the contract.
     pub resources: &'a [ResourceRequest],
     /// Claims that the contract does not declare: the working directory and the contract itself.
     pub claims: Vec<Claim>,
-    /// How long to wait for others.
     pub wait: Duration,
 }
 
 /// The resources of an execution. Dropping it gives them back.
 #[derive(Debug)]
 pub struct Acquired {
-    /// The variables to export to the commands of the execution.
     pub environment: BTreeMap<String, String>,
-    /// What others cannot have meanwhile.
     pub claims: Vec<Claim>,
     record: RecordLock,
 }
 
-/// Resources that were not acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum AcquireError {
-    /// Others have some of them.
     #[error("{}", messages(.0))]
     Conflict(Vec<Conflict>),
-    /// A variable that the contract needs is not set.
     #[error("the variable `{0}` is not set; the contract needs it")]
     NotSet(String),
-    /// It was cancelled while it waited.
     #[error("cancelled while waiting for resources")]
     Cancelled,
-    /// Another process keeps the registry locked.
     #[error("the registry `{0}` stays locked by another process")]
     Busy(Utf8PathBuf),
-    /// The working directory does not exist.
     #[error("cannot resolve the working directory `{path}`")]
-    Folder {
-        /// The folder.
-        path: Utf8PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// The registry cannot be used.
+    Folder { path: Utf8PathBuf, source: io::Error },
     #[error(transparent)]
     Registry(#[from] RegistryError),
 }
@@ -80,7 +59,6 @@ fn messages(conflicts: &[Conflict]) -> String {
 }
 
 impl AcquireError {
-    /// The stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             AcquireError::Conflict(_) => "conflict",
@@ -92,13 +70,11 @@ impl AcquireError {
 }
 
 impl Acquired {
-    /// Adds the variables to the environment of a command.
     pub fn export_to(&self, environment: &mut BTreeMap<OsString, Option<OsString>>) {
         let variables = self.environment.iter().map(|(name, value)| (name.into(), Some(value.into())));
         environment.extend(variables);
     }
 
-    /// The record that others see.
     pub fn record(&self) -> &Utf8Path {
         self.record.path()
     }
@@ -152,7 +128,6 @@ impl Registry {
     }
 }
 
-/// What an acquisition takes.
 struct Chosen {
     claims: Vec<Claim>,
     environment: BTreeMap<String, String>,
@@ -256,16 +231,13 @@ fn is_free(port: u16) -> bool {
 /// The folder of the registry, unless the caller names another one.
 pub const LOCKS_FOLDER: &str = "/tmp/counterproof-locks";
 
-/// The variable that names another folder.
 pub const LOCKS_VARIABLE: &str = "COUNTERPROOF_LOCKS";
 
 /// How long to wait for the lock of the registry, which others hold for milliseconds.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The time between two attempts to lock the registry.
 const LOCK_POLL: Duration = Duration::from_millis(2);
 
-/// The registry in a folder.
 #[derive(Debug, Clone)]
 pub struct Registry(LockRegistry);
 

@@ -17,7 +17,6 @@ use crate::contract::ContractId;
 pub enum Access {
     /// Others may use it, if all share it.
     Shared,
-    /// No one else may use it.
     Exclusive,
 }
 
@@ -25,25 +24,22 @@ pub enum Access {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Claim {
-    /// A TCP port.
-    Port { port: u16 },
-    /// The files that match a pattern.
+    Port {
+        port: u16,
+    },
     FileLock {
         /// Patterns of absolute paths.
         patterns: Vec<String>,
     },
-    /// A name.
-    Session { name: String },
+    Session {
+        name: String,
+    },
     /// A folder and all below it.
     WorkingDirectory {
-        /// The folder.
         path: Utf8PathBuf,
-        /// Whether it is shared.
         access: Access,
     },
-    /// A contract in its store.
     Contract {
-        /// The folder of the store.
         store: Utf8PathBuf,
         id: ContractId,
     },
@@ -102,14 +98,11 @@ impl fmt::Display for Claim {
     }
 }
 
-/// A resource that others have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Conflict {
-    /// The resource that was asked for.
     pub resource: String,
     /// Who has it; `None` if that is unknown.
     pub holder: Option<Holder>,
-    /// The details.
     pub message: String,
 }
 
@@ -147,22 +140,17 @@ pub(super) fn no_port(range: RangeInclusive<u16>, holders: &[LivingHolder]) -> C
     Conflict { resource: format!("port {first}-{last}"), holder, message }
 }
 
-/// The version of the format of records.
 const FORMAT: u32 = 1;
 
-/// Who holds resources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The contract that is executed.
     pub contract: String,
-    /// Who executes it.
     pub owner: String,
     /// The process. In another container, the number means another process.
     pub pid: u32,
     pub since: Timestamp,
 }
 
-/// The content of a record.
 #[derive(Debug, Serialize, Deserialize)]
 struct Content {
     format: u32,
@@ -179,7 +167,6 @@ pub struct LivingHolder {
 }
 
 impl LivingHolder {
-    /// Reads a record.
     pub(super) fn new(record: Record) -> Self {
         let content = record.content.ok().and_then(|bytes| serde_json::from_slice::<Content>(&bytes).ok());
         let known = content.filter(|content| content.format == FORMAT);
@@ -191,7 +178,6 @@ impl LivingHolder {
         self.known.as_ref().map(|(_, claims)| claims.as_slice())
     }
 
-    /// The ports among the claims.
     pub(super) fn ports(&self) -> impl Iterator<Item = u16> + '_ {
         self.claims().unwrap_or_default().iter().filter_map(|claim| match claim {
             Claim::Port { port } => Some(*port),
@@ -204,7 +190,6 @@ impl LivingHolder {
     }
 }
 
-/// Returns the bytes of a record.
 pub(super) fn content(holder: Holder, claims: Vec<Claim>) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = serde_json::to_vec_pretty(&Content { format: FORMAT, holder, claims })?;
     bytes.push(b'\n');

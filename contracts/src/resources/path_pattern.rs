@@ -10,7 +10,6 @@ use globset::GlobBuilder;
 /// Longest pattern of an absolute path, in bytes.
 const MAX_BYTES: usize = 8192;
 
-/// A text that is not a pattern of paths.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PatternError {
     #[error("the pattern is empty")]

@@ -18,31 +18,19 @@ const MAX_TEXT_BYTES: usize = 4096;
 /// Longest pattern of a file lock, in bytes.
 const MAX_PATTERN_BYTES: usize = 512;
 
-/// Maximum number of patterns of a file lock.
 const MAX_PATTERNS: usize = 64;
 
-/// A resource that an execution needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceRequest {
     /// A free TCP port of a range.
-    Port {
-        first: u16,
-        last: u16,
-        /// The variable that exports the port.
-        variable: String,
-    },
+    Port { first: u16, last: u16, variable: String },
     /// Files that no one else may change.
     FileLock {
         /// Patterns relative to the working directory.
         patterns: Vec<String>,
     },
     /// A name that one execution at a time may hold.
-    Session {
-        name: String,
-        /// The variable that exports the name.
-        variable: Option<String>,
-    },
-    /// A variable of the environment.
+    Session { name: String, variable: Option<String> },
     Variable {
         name: String,
         /// The value to set. `None` if it must be set already.
@@ -50,14 +38,12 @@ pub enum ResourceRequest {
     },
 }
 
-/// An error of the `spec` of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SpecError {
     /// A JSON Pointer into the list of resources.
     pub pointer: String,
     pub message: String,
-    /// How to fix it.
     pub remedy: String,
 }
 
@@ -84,7 +70,6 @@ impl ResourceRequest {
         if errors.is_empty() { Ok(requests) } else { Err(errors) }
     }
 
-    /// Returns the files and folders that a file lock covers.
     pub(crate) fn locked_paths(&self) -> Vec<String> {
         match self {
             ResourceRequest::FileLock { patterns } => patterns.iter().map(|text| literal_start(text)).collect(),
@@ -98,7 +83,6 @@ impl ResourceRequest {
         ResourceRequest::FileLock { patterns: patterns.flat_map(|path| [format!("{path}/**"), path]).collect() }
     }
 
-    /// The variable that the resource sets.
     fn exported(&self) -> Option<&str> {
         match self {
             ResourceRequest::Port { variable, .. } => Some(variable),
@@ -109,7 +93,6 @@ impl ResourceRequest {
     }
 }
 
-/// A `spec` that is being read, with its errors.
 struct Spec<'s> {
     fields: Option<&'s Map<String, Value>>,
     pointer: String,
@@ -195,7 +178,6 @@ impl<'s> Spec<'s> {
         Some(text)
     }
 
-    /// Reads the name of a variable.
     fn variable(&mut self, field: &str) -> Option<String> {
         let name = self.text(field)?;
         let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';

@@ -12,8 +12,7 @@ use super::snapshot::{self, Restored, SnapshotError, SnapshotLimits, SnapshotRef
 use crate::contract::Contract;
 use crate::git::{self, GitError, GitStart, Protected, Reset};
 use crate::process::{
-    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceError, EvidenceFiles, EvidenceFolder, ProcessError,
-    ShellCommand, run,
+    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceFiles, EvidenceFolder, ProcessError, ShellCommand, run,
 };
 use crate::resources::ResourceRequest;
 
@@ -21,70 +20,51 @@ use crate::resources::ResourceRequest;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "strategy", rename_all = "snake_case")]
 pub enum RollbackStart {
-    /// The repository was at this commit.
     GitReset(GitStart),
-    /// The declared paths were copied.
     RestoreSnapshot(SnapshotStart),
-    /// The command of the contract undoes the work.
     Custom,
     /// Nothing was recorded, because the execution is not rolled back.
     Unavailable {
-        /// Why it could not be.
         reason: String,
     },
 }
 
-/// A rollback that could not be prepared or executed.
 #[derive(Debug, thiserror::Error)]
 pub enum RollbackError {
-    /// The contract has the strategy `custom`, and no command.
     #[error("the rollback strategy is `custom`, but `rollback.custom` has no command")]
     NoCommand,
-    /// The snapshot could not be taken or restored.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// A git command failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The command could not be run.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// The record of the command could not be stored.
-    #[error(transparent)]
-    Evidence(#[from] EvidenceError),
 }
 
 impl RollbackError {
-    /// The stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             RollbackError::NoCommand => "no_rollback_command",
             RollbackError::Git(_) => "storage_error",
             RollbackError::Snapshot(error) => error.code(),
             RollbackError::Process(error) => error.code(),
-            RollbackError::Evidence(error) => error.code(),
         }
     }
 }
 
-/// Where and how a rollback is executed.
 #[derive(Debug, Clone)]
 pub struct RollbackSettings<'a> {
     /// The command of the contract, for the strategy `custom`.
     pub command: Option<&'a str>,
-    /// The working directory.
     pub folder: &'a Utf8Path,
     /// Paths that a reset of a repository leaves as they are.
     pub protected: Protected,
     /// The name under which a reset of a repository saves what it discards.
     pub name: &'a str,
-    /// Variables to set or to remove for the command.
     pub environment: BTreeMap<OsString, Option<OsString>>,
-    /// The folder for the record of the command.
     pub evidence: EvidenceFolder<'a>,
     /// The name of the record, which does not exist yet.
     pub evidence_name: &'a str,
-    /// The time limit of the command.
     pub timeout: Duration,
     /// How long the command may run after its time limit.
     pub grace: Duration,
@@ -124,7 +104,6 @@ impl RollbackStart {
         Ok(RollbackStart::RestoreSnapshot(snapshot::take(root, declared, folder, limits)?))
     }
 
-    /// Checks that there is a command.
     pub fn custom(command: Option<&str>) -> Result<Self, RollbackError> {
         custom_command(command).map(|_| RollbackStart::Custom)
     }
@@ -174,7 +153,6 @@ impl RollbackStart {
     }
 }
 
-/// Returns the command, which must not be blank.
 fn custom_command(command: Option<&str>) -> Result<&str, RollbackError> {
     command.filter(|command| !command.trim().is_empty()).ok_or(RollbackError::NoCommand)
 }
@@ -213,7 +191,6 @@ pub fn declared_paths(contract: &Contract, resources: &[ResourceRequest]) -> Vec
     contract.artifacts().iter().cloned().chain(locked).collect()
 }
 
-/// What a rollback would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RollbackPlan {
     /// These steps, in words. None if nothing differs.
@@ -224,33 +201,25 @@ pub enum RollbackPlan {
 /// A rollback that is refused. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollbackRefusal {
-    /// The stable code of the reason.
     pub code: String,
     /// The reason, and what to do.
     pub reason: String,
 }
 
-/// How a rollback ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum RollbackEnd {
-    /// The work is undone.
     RolledBack {
-        /// What was done, in words.
         done: Vec<String>,
         /// How to get back what was undone.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         way_back: Option<String>,
-        /// The record of the command, for a custom rollback.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         evidence: Option<EvidenceFiles>,
     },
-    /// Nothing was changed.
     Refused(RollbackRefusal),
-    /// The command of a custom rollback failed, or was stopped.
     Failed {
         reason: String,
-        /// The record of the command.
         evidence: EvidenceFiles,
     },
 }

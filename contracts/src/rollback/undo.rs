@@ -3,36 +3,58 @@
 use camino::Utf8Path;
 use counterproof_artifact::with_causes;
 
-use super::outcome::{RollbackOutcome, RollbackSummary};
-use super::start::ExecutionStart;
-use super::transitions::Evidence;
-use super::transitions::{FailedBy, Steps};
-use super::{Environment, ExecutionError, RunSettings, transitions};
+use super::{RollbackEnd, RollbackPlan, RollbackSettings, RollbackStart};
 use crate::contract::{Contract, RollbackStrategy};
+use crate::execution::{
+    Environment, Evidence, ExecutionError, ExecutionStart, FailedBy, RunSettings, Steps, rollback_details,
+};
 use crate::lifecycle::{Details, State};
 use crate::process::{EvidenceFolder, ProcessError};
-use crate::rollback::{RollbackEnd, RollbackPlan, RollbackSettings, RollbackStart};
 use crate::store::NoteKind;
 use crate::store::{Store, Then, VersionHistory};
 
 /// Number of steps of a rollback that a message lists.
 const LISTED_STEPS: usize = 3;
 
-/// The rollback of one execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RollbackSummary {
+    pub strategy: RollbackStrategy,
+    pub outcome: RollbackOutcome,
+    pub message: String,
+    pub way_back: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RollbackOutcome {
+    RolledBack,
+    /// It would throw away work of others, so nothing was changed.
+    Refused,
+    Failed,
+}
+
+impl RollbackOutcome {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RollbackOutcome::RolledBack => "rolled_back",
+            RollbackOutcome::Refused => "refused",
+            RollbackOutcome::Failed => "failed",
+        }
+    }
+}
+
 #[derive(Debug)]
-pub(super) struct Undo<'a> {
-    pub(super) contract: &'a Contract,
+pub(crate) struct Undo<'a> {
+    pub(crate) contract: &'a Contract,
     /// How the execution began, if that is recorded.
-    pub(super) start: Option<&'a ExecutionStart>,
-    pub(super) settings: &'a RunSettings,
-    pub(super) steps: &'a Steps<'a>,
-    /// The variables for the command of a custom rollback.
-    pub(super) environment: &'a Environment,
-    pub(super) evidence: &'a mut Evidence,
+    pub(crate) start: Option<&'a ExecutionStart>,
+    pub(crate) settings: &'a RunSettings,
+    pub(crate) steps: &'a Steps<'a>,
+    pub(crate) environment: &'a Environment,
+    pub(crate) evidence: &'a mut Evidence,
 }
 
 /// Completes a rollback that a killed process began.
-pub(super) fn resume_rollback(
+pub(crate) fn resume_rollback(
     version: &VersionHistory,
     settings: &RunSettings,
     steps: &Steps<'_>,
@@ -47,7 +69,7 @@ pub(super) fn resume_rollback(
 
 impl Undo<'_> {
     /// Fails the contract and undoes its work. Returns its state afterwards.
-    pub(super) fn fail_and_undo(
+    pub(crate) fn fail_and_undo(
         self,
         by: FailedBy,
         reason: &str,
@@ -64,10 +86,9 @@ impl Undo<'_> {
         self.finish()
     }
 
-    /// Performs the rollback of a contract in the state `rolling_back`.
     fn finish(mut self) -> Result<(State, RollbackSummary), ExecutionError> {
         let summary = self.perform();
-        let found = transitions::rollback(&summary);
+        let found = rollback_details(&summary);
         if summary.outcome == RollbackOutcome::RolledBack {
             self.steps.by_system(State::RolledBack, &summary.message, found)?;
             return Ok((State::RolledBack, summary));
@@ -80,7 +101,6 @@ impl Undo<'_> {
         Ok((State::Failed, summary))
     }
 
-    /// Returns why the rollback is refused, without changing anything.
     fn refusal(&self) -> Option<String> {
         let folder = self.evidence.folder();
         let rollback = match self.began() {
@@ -142,18 +162,15 @@ impl Undo<'_> {
     }
 }
 
-/// Returns the note that a person must decide.
 fn not_rolled_back(summary: &RollbackSummary) -> Then {
     let (kind, reason) = (NoteKind::NotRolledBack, sentence_of(summary));
-    Then::Note { kind, reason, details: transitions::rollback(summary) }
+    Then::Note { kind, reason, details: rollback_details(summary) }
 }
 
-/// Returns the outcome of a rollback with its reason.
 fn sentence_of(summary: &RollbackSummary) -> String {
     format!("rollback {}: {}", summary.outcome.as_str(), summary.message)
 }
 
-/// Joins what was done. A long list is shortened.
 fn sentence(done: &[String]) -> String {
     match done {
         [] => "nothing had changed".to_owned(),

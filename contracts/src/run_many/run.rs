@@ -8,17 +8,14 @@ use std::thread;
 
 use super::Selected;
 use crate::contract::{ContractId, ContractKey};
-use crate::execution::{Execution, ExecutionError, RunSettings, Verdict, execute};
+use crate::execution::{Execution, ExecutionError, RunSettings, VerificationStatus, execute};
 use crate::lifecycle::State;
 use crate::store::{Store, StoreError};
 
-/// How a contract of a run ended.
 #[derive(Debug)]
 pub enum ContractEnd {
     Executed(Box<Execution>),
-    /// It could not be executed.
     Refused(ExecutionError),
-    /// A contract that it depends on is not met.
     Blocked {
         by: ContractId,
         /// Its state before the run, if it is not a part of the run.
@@ -32,7 +29,6 @@ pub enum ContractEnd {
 
 #[derive(Debug)]
 pub enum RunStep<'a> {
-    /// A contract begins.
     Began(&'a Selected),
     Ended(&'a Selected, &'a ContractEnd),
 }
@@ -43,7 +39,7 @@ pub type RunObserver<'o> = dyn Fn(&RunStep<'_>) + Sync + 'o;
 impl ContractEnd {
     fn is_interrupted(&self) -> bool {
         match self {
-            ContractEnd::Executed(execution) => execution.verdict == Verdict::Interrupted,
+            ContractEnd::Executed(execution) => execution.verdict == VerificationStatus::Interrupted,
             ContractEnd::Interrupted => true,
             ContractEnd::Refused(_) | ContractEnd::Blocked { .. } | ContractEnd::NotBegun => false,
         }
@@ -79,7 +75,6 @@ pub fn run_many(
     Ok(ends.into_iter().map(|end| end.unwrap_or(ContractEnd::NotBegun)).collect())
 }
 
-/// What the workers share.
 struct Shared<'a> {
     state: Mutex<(Queue, &'a mut Vec<Option<ContractEnd>>)>,
     changed: Condvar,
@@ -167,23 +162,17 @@ fn execute_selected(
     }
 }
 
-/// The contracts of a run that have not ended.
 #[derive(Debug)]
 pub(super) struct Queue {
     /// The contracts that have not begun, in order, each with the dependencies that it waits for.
     waiting: Vec<(usize, ContractId, BTreeSet<ContractId>)>,
-    /// How many are being executed.
     running: usize,
 }
 
-/// What a worker does next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Executes the contract with this index.
     Execute(usize),
-    /// Waits until another contract has ended.
     Wait,
-    /// Ends: nothing is left.
     End,
 }
 
@@ -194,7 +183,6 @@ impl Queue {
         Self { waiting, running: 0 }
     }
 
-    /// Takes the next contract that can begin.
     pub(super) fn next(&mut self) -> Next {
         match self.waiting.iter().position(|(_, _, after)| after.is_empty()) {
             Some(at) => {

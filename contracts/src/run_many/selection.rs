@@ -14,18 +14,15 @@ use crate::process::MAX_AGENT_OUTPUT_BYTES;
 use crate::store::{Store, StoreError, VersionHistory};
 use crate::verification::{OutputCheck, OutputSchema, VerificationPlan};
 
-/// What a run is asked to execute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
     Ids(Vec<ContractId>),
     /// Every contract that is pending or ready, and those of this owner whose execution was interrupted.
     All {
-        /// The name of the agent.
         owner: String,
     },
 }
 
-/// A selected contract.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selected {
     /// Its latest version.
@@ -37,13 +34,10 @@ pub struct Selected {
     pub open: Vec<(ContractId, State)>,
 }
 
-/// A selection that cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectionError {
-    /// The store refused a request, or failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A contract is named twice.
     #[error("`{0}` is named twice")]
     Twice(ContractId),
 }
@@ -128,12 +122,9 @@ const BUILTINS: [&str; 26] = [
     "printf", "read", "set", "shift", "test", "trap", "true", "ulimit", "umask", "until", "while",
 ];
 
-/// What a run would do with a contract.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Preview {
-    /// The steps, one sentence each.
     pub steps: Vec<String>,
-    /// What would prevent the execution.
     pub problems: Vec<String>,
 }
 
@@ -211,7 +202,6 @@ fn preview_output(contract: &Contract, settings: &RunSettings, preview: &mut Pre
     }
 }
 
-/// Checks an output file against the schema of its contract.
 fn output_problem(contract: &Contract, path: &Utf8Path) -> Option<String> {
     let bytes = match read_file::read(path, MAX_AGENT_OUTPUT_BYTES) {
         Ok(bytes) => bytes,

@@ -31,38 +31,23 @@ pub struct Added {
     pub is_new: bool,
 }
 
-/// A requested transition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewTransition {
     /// The contract. Its version, if given, must be the latest one.
     pub key: ContractKey,
     pub to: State,
-    /// Who makes it.
     pub actor: Actor,
-    /// Why it is made.
     pub reason: String,
     /// The new owner, for [`State::Claimed`]. `None` means the actor.
     pub owner: Option<String>,
-    /// The evidence.
     pub details: Details,
 }
 
 /// What the program adds to a transition in the same change.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Then {
-    Transition {
-        to: State,
-        /// Why it is made.
-        reason: String,
-    },
-    Note {
-        /// What happened.
-        kind: NoteKind,
-        /// The details, in one sentence.
-        reason: String,
-        /// The evidence.
-        details: Details,
-    },
+    Transition { to: State, reason: String },
+    Note { kind: NoteKind, reason: String, details: Details },
 }
 
 impl Then {
@@ -94,7 +79,6 @@ impl Store {
 }
 
 impl Editor<'_> {
-    /// Returns what was done about a torn last line.
     pub fn repair(&self) -> Option<&Repair> {
         self.writer.repair()
     }
@@ -191,14 +175,12 @@ impl Editor<'_> {
         Ok(transition)
     }
 
-    /// Adds a note to the latest version of a contract.
     pub fn note(&mut self, note: Note) -> Result<(), StoreError> {
         let key = ContractKey { id: note.id.clone(), version: Some(note.version) };
         latest_status(&*self.store.states()?, &key)?;
         self.commit(&[Record::Note(note)])
     }
 
-    /// Appends records as lines, durably.
     fn commit(&mut self, records: &[Record]) -> Result<(), StoreError> {
         let mut lines = Vec::new();
         for record in records {
@@ -308,7 +290,6 @@ fn freed_by(states: &States, id: &ContractId, at: Timestamp) -> Vec<Record> {
     states.dependents(id).filter(is_free).map(|it| line(ready(&it.id, it.version, at))).collect()
 }
 
-/// Returns the transition that makes a contract ready.
 fn ready(id: &ContractId, version: NonZeroU32, at: Timestamp) -> Transition {
     Transition {
         id: id.clone(),

@@ -12,13 +12,10 @@ use crate::lifecycle::{State, TransitionError};
 /// A store that cannot be read or written, or a refused change.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The contract or its version does not exist.
     #[error("contract `{0}` not found")]
     NotFound(ContractKey),
-    /// A dependency does not exist.
     #[error("`{id}` depends on `{dependency}`, which is not in the store")]
     DependencyNotFound { id: ContractId, dependency: ContractId },
-    /// Contracts that depend on each other.
     #[error("circular dependency: {}", path(.0))]
     CircularDependency(Vec<ContractId>),
     /// The transition is not in the table, or the actor may not make it.
@@ -26,31 +23,16 @@ pub enum StoreError {
     Transition { id: ContractId, reason: TransitionError },
     /// A contract cannot become ready or be claimed while a dependency is not completed.
     #[error("`{id}` is not ready: its dependency `{dependency}` is {state}, not completed")]
-    DependencyNotMet {
-        id: ContractId,
-        dependency: ContractId,
-        /// The state of the dependency.
-        state: State,
-    },
+    DependencyNotMet { id: ContractId, dependency: ContractId, state: State },
     /// A person cannot complete a contract that does not wait for an approval.
     #[error("`{id}` does not wait for an approval: only its verification completes it")]
     NoApprovalRequested { id: ContractId },
-    /// A version that does not follow the latest one.
     #[error("`{id}` version {found} cannot be added: the next version is {expected}")]
-    VersionConflict {
-        id: ContractId,
-        /// The version that was to be added.
-        found: NonZeroU32,
-        /// The version that can be added.
-        expected: u64,
-    },
-    /// A new version of a contract on which someone works.
+    VersionConflict { id: ContractId, found: NonZeroU32, expected: u64 },
     #[error("a new version of `{id}` cannot be added while its state is {state}")]
     InUse { id: ContractId, state: State },
-    /// The contract is an older version, whose state cannot change.
     #[error("`{id}` version {version} is superseded by version {latest}")]
     Superseded { id: ContractId, version: NonZeroU32, latest: NonZeroU32 },
-    /// A line that is not a valid record.
     #[error("{path}:{line}: {reason}")]
     Line {
         path: Utf8PathBuf,
@@ -58,7 +40,6 @@ pub enum StoreError {
         line: u64,
         reason: RecordError,
     },
-    /// A record that contradicts the lines before it.
     #[error("{path}:{line}: {reason}")]
     Contradiction {
         path: Utf8PathBuf,
@@ -66,24 +47,19 @@ pub enum StoreError {
         line: u64,
         reason: Contradiction,
     },
-    /// Another program replaced the file while it was read.
     #[error("another program changed `{0}` while it was read")]
     Changed(Utf8PathBuf),
-    /// The file cannot be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// A record cannot be written as JSON.
     #[error("failed to write a record as JSON")]
     Serialize(#[from] serde_json::Error),
 }
 
-/// How a record contradicts the lines before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Contradiction {
     /// A transition or a note of a contract that does not exist.
     #[error("no contract `{0}` before this line")]
     NoContract(ContractId),
-    /// A version that is not higher than the latest one.
     #[error("`{id}` version {version} does not follow version {latest}")]
     Version { id: ContractId, version: NonZeroU32, latest: NonZeroU32 },
     /// A transition of a version that is not the latest one.
@@ -91,13 +67,11 @@ pub enum Contradiction {
     OtherVersion { id: ContractId, version: NonZeroU32, latest: NonZeroU32 },
     #[error("`{id}`: a transition from {from}, but the state is {state}")]
     OtherState { id: ContractId, from: State, state: State },
-    /// A transition that is not in the table.
     #[error("`{id}`: invalid transition from {from} to {to}")]
     InvalidTransition { id: ContractId, from: State, to: State },
 }
 
 impl StoreError {
-    /// Returns the stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             StoreError::NotFound(_) => "not_found",

@@ -14,20 +14,14 @@ use crate::lifecycle::{Actor, Details, State, Transition};
 pub struct Note {
     pub id: ContractId,
     pub version: NonZeroU32,
-    /// The time.
     pub at: Timestamp,
-    /// Who reports it.
     pub actor: Actor,
-    /// What happened.
     pub kind: NoteKind,
-    /// The details, in one sentence.
     pub reason: String,
-    /// The evidence.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub details: Details,
 }
 
-/// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
@@ -37,18 +31,13 @@ pub enum NoteKind {
     NotRolledBack,
 }
 
-/// One line of a store.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
-    /// A version of a contract.
     Contract(Box<Contract>),
-    /// A change of its state.
     Transition(Box<Transition>),
-    /// Something else that happened to it.
     Note(Note),
 }
 
-/// A line that is not a record.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The line is not JSON, or has not the fields of its kind.
@@ -102,7 +91,6 @@ impl Record {
         Ok(())
     }
 
-    /// Returns the contract that the record belongs to.
     pub fn id(&self) -> &ContractId {
         match self {
             Record::Contract(contract) => &contract.id,
@@ -118,7 +106,6 @@ pub struct History {
     pub versions: Vec<VersionHistory>,
 }
 
-/// One version of a contract and what happened to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VersionHistory {
     pub contract: Contract,
@@ -145,7 +132,6 @@ impl History {
         self.versions.last()
     }
 
-    /// Returns a version, or the latest one.
     pub(super) fn into_version(mut self, version: Option<NonZeroU32>) -> Option<VersionHistory> {
         let index = match version {
             None => self.versions.len().checked_sub(1),
@@ -154,7 +140,6 @@ impl History {
         index.map(|index| self.versions.swap_remove(index))
     }
 
-    /// Returns a version by its number.
     pub fn version(&self, version: u32) -> Option<&VersionHistory> {
         self.versions.iter().find(|it| it.contract.version.get() == version)
     }

@@ -25,7 +25,6 @@ pub struct Status {
     pub state: State,
     /// The time of the last transition. `None` if there was none.
     pub since: Option<Timestamp>,
-    /// The owner, while there is one.
     pub owner: Option<String>,
     /// True if the check passed and a person must approve the work.
     pub awaits_approval: bool,
@@ -47,7 +46,6 @@ impl Status {
     }
 }
 
-/// The states of the contracts in one file.
 #[derive(Debug, Default)]
 pub(super) struct States {
     path: Utf8PathBuf,
@@ -61,7 +59,6 @@ pub(super) struct States {
     count: u64,
 }
 
-/// A contract and where its lines are.
 #[derive(Debug)]
 struct Lines {
     status: Status,
@@ -234,12 +231,10 @@ impl States {
         self.dependents.get(id).into_iter().flatten().filter_map(|id| self.get(id))
     }
 
-    /// Returns the offsets of the lines of superseded versions.
     pub(super) fn superseded(&self) -> BTreeSet<u64> {
         self.contracts.values().flat_map(|lines| &lines.all[..lines.latest]).map(|it| it.offset).collect()
     }
 
-    /// Reads the latest version of a contract.
     pub(super) fn latest(&self, id: &ContractId) -> Result<Option<Contract>, StoreError> {
         // Read again in full: the states keep only what lists need, so that they fit into memory.
         let Some(lines) = self.contracts.get(id) else { return Ok(None) };
@@ -249,7 +244,6 @@ impl States {
         }
     }
 
-    /// Reads everything about a contract.
     pub(super) fn history(&self, id: &ContractId) -> Result<Option<History>, StoreError> {
         let Some(lines) = self.contracts.get(id) else { return Ok(None) };
         let mut history = History::default();

@@ -13,10 +13,8 @@ use serde_json::{Value, json};
 use crate::contract::ContractInput;
 use crate::process::FinishedCommand;
 
-/// The variables of an assertion.
 pub const VARIABLES: [&str; 5] = ["output", "input", "exit_code", "stdout", "stderr"];
 
-/// A compiled assertion.
 #[derive(Debug, Clone)]
 pub struct Assertion {
     expression: Expression,
@@ -30,7 +28,6 @@ pub enum AssertionOutcome {
     NotMet,
     /// It has no value, so it is not met.
     Error {
-        /// The reason.
         message: String,
         /// The bytes of the assertion that the reason is about.
         span: Range<usize>,
@@ -39,7 +36,6 @@ pub enum AssertionOutcome {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssertionResult {
-    /// The text of the assertion.
     pub assertion: String,
     #[serde(flatten)]
     pub outcome: AssertionOutcome,
@@ -83,7 +79,6 @@ impl Assertion {
         Ok(Self { expression, reads })
     }
 
-    /// Returns the text.
     pub fn source(&self) -> &str {
         self.expression.source()
     }
@@ -93,7 +88,6 @@ impl Assertion {
         self.reads.contains(&variable)
     }
 
-    /// Evaluates the assertion.
     pub fn check(&self, inputs: &AssertionInputs) -> AssertionResult {
         let whole = 0..self.source().len();
         let cut = inputs.cut.iter().find(|stream| self.reads(stream));
@@ -108,7 +102,6 @@ impl Assertion {
         AssertionResult { assertion: self.source().to_owned(), outcome }
     }
 
-    /// Returns the result of an assertion that cannot be evaluated.
     pub fn not_evaluated(&self, reason: &impl ToString) -> AssertionResult {
         let outcome = AssertionOutcome::Error { message: reason.to_string(), span: 0..self.source().len() };
         AssertionResult { assertion: self.source().to_owned(), outcome }
@@ -116,7 +109,6 @@ impl Assertion {
 }
 
 impl AssertionResult {
-    /// True only if the assertion is met.
     pub fn is_met(&self) -> bool {
         self.outcome == AssertionOutcome::Met
     }
@@ -128,7 +120,6 @@ fn reads(text: &str, variable: &str) -> bool {
     text.contains(variable) && Expression::compile(text, &others).is_err()
 }
 
-/// Converts the outcome of an expression. Only true is met.
 fn outcome(outcome: Outcome, whole: Range<usize>) -> AssertionOutcome {
     match outcome {
         Outcome::True => AssertionOutcome::Met,
@@ -138,59 +129,40 @@ fn outcome(outcome: Outcome, whole: Range<usize>) -> AssertionOutcome {
     }
 }
 
-/// Maximum size of an artifact.
 pub const MAX_ARTIFACT_BYTES: u64 = 16 << 30;
 
 /// Characters that would make a path a pattern. Brackets and braces occur in file names.
 const PATTERN: [char; 2] = ['*', '?'];
 
-/// An artifact and what was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArtifactCheck {
-    /// The path, as the contract has it.
     pub path: String,
-    /// The file, or the problem with it.
     #[serde(flatten)]
     pub found: FoundArtifact,
 }
 
-/// What was found at the path of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum FoundArtifact {
-    /// A file.
-    Found {
-        sha256: Sha256Digest,
-        /// Its size.
-        bytes: u64,
-    },
-    Problem {
-        code: ArtifactProblem,
-        /// The details.
-        message: String,
-    },
+    Found { sha256: Sha256Digest, bytes: u64 },
+    Problem { code: ArtifactProblem, message: String },
 }
 
-/// The kinds of problems with an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactProblem {
     /// The path is not a relative path of one file.
     InvalidPath,
-    /// The file does not exist.
     Missing,
     /// The path leaves the working directory through a symbolic link.
     LeavesFolder,
     /// The path names a folder, a pipe or a device.
     NotAFile,
-    /// The file is larger than the limit.
     TooLarge,
-    /// The file cannot be read.
     Unreadable,
 }
 
 impl ArtifactCheck {
-    /// True if the file exists.
     pub const fn is_found(&self) -> bool {
         matches!(self.found, FoundArtifact::Found { .. })
     }

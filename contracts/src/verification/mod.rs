@@ -16,6 +16,4 @@ pub use assertion::{
     MAX_ARTIFACT_BYTES, VARIABLES, check_artifacts,
 };
 pub use output_schema::{OutputCheck, OutputSchema, OutputSchemaError, OutputViolation};
-pub use plan::{
-    Attempt, ExitCodeRule, PlanError, VerificationPlan, VerificationReport, Verified, VerifyError, VerifySettings,
-};
+pub use plan::{Attempt, ExitCodeRule, PlanError, VerificationPlan, VerificationReport, Verified, VerifySettings};

@@ -6,7 +6,6 @@ use counterproof_validation::nearest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Maximum number of violations in a check.
 const MAX_VIOLATIONS: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +14,6 @@ pub struct OutputSchemaError {
     /// A JSON Pointer into the schema as the contract has it.
     pub pointer: String,
     pub message: String,
-    /// How to fix it.
     pub remedy: String,
 }
 
@@ -25,20 +23,16 @@ impl OutputSchemaError {
     }
 }
 
-/// A compiled output schema.
 #[derive(Debug)]
 pub struct OutputSchema {
     json_schema: Value,
     compiled: JsonSchema,
 }
 
-/// The outcome of checking an output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum OutputCheck {
-    /// The output has the shape.
     Valid,
-    /// The output does not have the shape.
     Invalid {
         violations: Vec<OutputViolation>,
         /// How many more there are, if that is known.
@@ -46,10 +40,11 @@ pub enum OutputCheck {
         more: Option<usize>,
     },
     /// The check takes too much work, so the output does not count as valid.
-    Undecided { reason: String },
+    Undecided {
+        reason: String,
+    },
 }
 
-/// A violation of an output schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputViolation {
     /// A JSON Pointer into the output.
@@ -93,7 +88,6 @@ impl OutputSchema {
         Ok(Self { json_schema, compiled })
     }
 
-    /// Returns the schema as JSON Schema.
     pub fn json_schema(&self) -> &Value {
         &self.json_schema
     }
@@ -128,63 +122,19 @@ impl From<Violation> for OutputViolation {
 /// The names of the JSON types in JSON Schema, and in the short form.
 const TYPES: [&str; 7] = ["string", "boolean", "number", "integer", "object", "array", "null"];
 
-/// The name of the type of every value.
 const ANY: &str = "any";
 
 /// The keywords of JSON Schema next to `type`.
-const KEYWORDS: [&str; 51] = [
-    "additionalItems",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "const",
-    "contains",
-    "contentEncoding",
-    "contentMediaType",
-    "contentSchema",
-    "default",
-    "definitions",
-    "dependencies",
-    "dependentRequired",
-    "dependentSchemas",
-    "deprecated",
-    "description",
-    "else",
-    "enum",
-    "examples",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "if",
-    "items",
-    "maxContains",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minContains",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "oneOf",
-    "pattern",
-    "patternProperties",
-    "prefixItems",
-    "properties",
-    "propertyNames",
-    "readOnly",
-    "required",
-    "then",
-    "title",
-    "type",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "uniqueItems",
-    "writeOnly",
-];
+const KEYWORDS: &str = "additionalItems additionalProperties allOf anyOf const contains contentEncoding contentMediaType \
+    contentSchema default definitions dependencies dependentRequired dependentSchemas deprecated description \
+    else enum examples exclusiveMaximum exclusiveMinimum format if items maxContains maxItems maxLength \
+    maxProperties maximum minContains minItems minLength minProperties minimum multipleOf not oneOf pattern \
+    patternProperties prefixItems properties propertyNames readOnly required then title type unevaluatedItems \
+    unevaluatedProperties uniqueItems writeOnly";
+
+fn is_keyword(key: &str) -> bool {
+    KEYWORDS.split(' ').any(|keyword| keyword == key)
+}
 
 /// Converts an output schema to JSON Schema, and adds what is wrong to `errors`.
 pub(super) fn to_json_schema(schema: &Value, pointer: &str, errors: &mut Vec<OutputSchemaError>) -> Value {
@@ -215,14 +165,14 @@ fn is_json_schema(fields: &Map<String, Value>) -> bool {
         key if key.starts_with('$') => true,
         "type" => is_type(value) || value.as_array().is_some_and(|types| types.iter().all(is_type)),
         "properties" => value.as_object().is_some_and(|parts| parts.values().all(|part| !part.is_string())),
-        key => KEYWORDS.contains(&key) && !matches!(value, Value::String(_) | Value::Object(_)),
+        key => is_keyword(key) && !matches!(value, Value::String(_) | Value::Object(_)),
     })
 }
 
 /// Compiles a JSON Schema for its errors, and refuses fields that are not keywords: JSON Schema would ignore them.
 fn check_json_schema(schema: &Value, fields: &Map<String, Value>, pointer: &str, errors: &mut Vec<OutputSchemaError>) {
     if !fields.keys().any(|key| key.starts_with('$')) {
-        for key in fields.keys().filter(|key| !KEYWORDS.contains(&key.as_str())) {
+        for key in fields.keys().filter(|key| !is_keyword(key)) {
             let message = format!("unknown JSON Schema keyword `{key}` (the other fields make this object a schema)");
             let remedy = "remove it; to describe a field named `type` or like another keyword, write the whole schema as \
                           JSON Schema with `properties`";

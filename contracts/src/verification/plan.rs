@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use counterproof_expression::CompileError;
-use counterproof_safe_run::{Ending, OutputHead};
+use counterproof_safe_run::OutputHead;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,32 +17,27 @@ use super::assertion::{Assertion, AssertionInputs, AssertionResult};
 use super::output_schema::{OutputCheck, OutputSchema, OutputSchemaError};
 use crate::contract::Contract;
 use crate::process::{
-    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceError, EvidenceFiles, EvidenceFolder, FinishedCommand,
-    ProcessError, ShellCommand, StopReason, run,
+    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceFiles, EvidenceFolder, FinishedCommand, ProcessError,
+    ShellCommand, StopReason, run,
 };
 
-/// A contract whose verification cannot be planned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// An assertion is not an expression.
     #[error("assertion {}: {source}", index + 1)]
     Assertion {
         /// Its index in `verification.assertions`.
         index: usize,
         source: CompileError,
     },
-    /// The output schema is invalid.
     #[error("output schema at `{}`: {}", .0.pointer, .0.message)]
     OutputSchema(OutputSchemaError),
 }
 
 impl PlanError {
-    /// The stable code.
     pub const fn code(&self) -> &'static str {
         "invalid_contract"
     }
 
-    /// Returns the JSON Pointer into the contract.
     pub fn pointer(&self) -> String {
         match self {
             PlanError::Assertion { index, .. } => format!("/verification/assertions/{index}"),
@@ -51,31 +46,8 @@ impl PlanError {
     }
 }
 
-/// A verification that could not be executed.
-#[derive(Debug, thiserror::Error)]
-pub enum VerifyError {
-    /// The command could not be run.
-    #[error(transparent)]
-    Process(#[from] ProcessError),
-    /// The evidence could not be stored.
-    #[error(transparent)]
-    Evidence(#[from] EvidenceError),
-}
-
-impl VerifyError {
-    /// The stable code.
-    pub const fn code(&self) -> &'static str {
-        match self {
-            VerifyError::Process(error) => error.code(),
-            VerifyError::Evidence(error) => error.code(),
-        }
-    }
-}
-
-/// Where and how a verification is executed.
 #[derive(Debug, Clone)]
 pub struct VerifySettings<'a> {
-    /// The working directory.
     pub folder: &'a Utf8Path,
     /// Variables to set or to remove, such as those of the resources.
     pub environment: BTreeMap<OsString, Option<OsString>>,
@@ -88,13 +60,11 @@ pub struct VerifySettings<'a> {
 }
 
 impl<'a> VerifySettings<'a> {
-    /// Creates settings with this environment and the default grace time.
     pub fn new(folder: &'a Utf8Path, evidence: EvidenceFolder<'a>) -> Self {
         Self { folder, environment: BTreeMap::new(), evidence, grace: DEFAULT_GRACE, supervisor: None }
     }
 }
 
-/// The verification of one contract, compiled.
 #[derive(Debug)]
 pub struct VerificationPlan<'a> {
     contract: &'a Contract,
@@ -120,7 +90,6 @@ impl<'a> VerificationPlan<'a> {
         Err(errors)
     }
 
-    /// Returns which exit codes of the command pass.
     pub fn exit_code_rule(&self) -> ExitCodeRule {
         let is_read = self.assertions.iter().any(|assertion| assertion.reads("exit_code"));
         if is_read { ExitCodeRule::Assertions } else { ExitCodeRule::Zero }
@@ -132,7 +101,7 @@ impl<'a> VerificationPlan<'a> {
         output: &Value,
         settings: &VerifySettings<'_>,
         cancellation: &Cancellation,
-    ) -> Result<Verified, VerifyError> {
+    ) -> Result<Verified, ProcessError> {
         let schema_check = self.schema.check(output);
         if schema_check != OutputCheck::Valid {
             return Ok(self.without_command(schema_check));
@@ -172,7 +141,7 @@ impl<'a> VerificationPlan<'a> {
         output: &Value,
         settings: &VerifySettings<'_>,
         cancellation: &Cancellation,
-    ) -> Result<(Vec<Attempt>, LastAttempt), VerifyError> {
+    ) -> Result<(Vec<Attempt>, LastAttempt), ProcessError> {
         let retry = self.contract.verification.retry;
         let further = retry.map_or(0, |retry| u64::from(retry.max));
         let delay = Duration::from_millis(retry.map_or(0, |retry| retry.delay_ms));
@@ -212,7 +181,6 @@ impl<'a> VerificationPlan<'a> {
     }
 }
 
-/// What remains of the last attempt besides its evidence.
 struct LastAttempt {
     passed: bool,
     assertions: Vec<AssertionResult>,
@@ -225,7 +193,7 @@ fn stored_attempt(
     passed: bool,
     command: FinishedCommand,
     evidence: &EvidenceFolder<'_>,
-) -> Result<Attempt, EvidenceError> {
+) -> Result<Attempt, ProcessError> {
     let (started_at, duration, ending, stopped) =
         (command.started_at, command.duration, command.ending, command.stopped);
     Ok(Attempt {
@@ -233,14 +201,13 @@ fn stored_attempt(
         started_at,
         duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         exit_code: ending.exit_code(),
-        signal: Attempt::signal(ending),
+        signal: ending.signal(),
         stopped,
         passed,
         evidence: evidence.store(&format!("attempt-{number}"), command)?,
     })
 }
 
-/// Which exit codes of the command count as success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitCodeRule {
@@ -250,18 +217,14 @@ pub enum ExitCodeRule {
     Assertions,
 }
 
-/// One attempt of the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Counted from 1.
     pub number: u64,
-    /// The time of the start.
     pub started_at: Timestamp,
-    /// The time from the start until the end.
     pub duration_ms: u64,
     /// The exit code as a shell reports it: 128 plus the number of the signal for a command that a signal killed.
     pub exit_code: i32,
-    /// The signal that killed the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     /// Why the command was stopped. An attempt that was stopped never passes.
@@ -269,17 +232,7 @@ pub struct Attempt {
     pub stopped: Option<StopReason>,
     /// True if the exit code and the assertions pass.
     pub passed: bool,
-    /// The record.
     pub evidence: EvidenceFiles,
-}
-
-impl Attempt {
-    pub(super) const fn signal(ending: Ending) -> Option<i32> {
-        match ending {
-            Ending::Exited(_) => None,
-            Ending::Killed(signal) => Some(signal),
-        }
-    }
 }
 
 /// The outcome of a verification, without the output of its command.
@@ -288,21 +241,17 @@ pub struct VerificationReport {
     /// True if the output, an attempt of the command, all assertions and all artifacts pass.
     pub passed: bool,
     pub cancelled: bool,
-    /// The shape of the agent's output.
     pub output: OutputCheck,
     pub exit_code_rule: ExitCodeRule,
     /// The attempts of the command. Empty if the output is not valid: the command does not run then.
     pub attempts: Vec<Attempt>,
-    /// The assertions, after the last attempt.
     pub assertions: Vec<AssertionResult>,
     /// The artifacts, after the last attempt. Empty if the command did not run.
     pub artifacts: Vec<ArtifactCheck>,
 }
 
-/// A verification that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// The outcome.
     pub report: VerificationReport,
     /// The start of standard output of the last attempt, not redacted. `None` without an attempt.
     pub stdout: Option<OutputHead>,

@@ -4,8 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use counterproof_contracts::process::{
-    AgentError, Cancellation, EvidenceError, EvidenceFolder, FinishedCommand, ProcessError, ShellCommand, StopReason,
-    agent_command, agent_output, run,
+    AgentError, Cancellation, EvidenceFolder, FinishedCommand, ProcessError, ShellCommand, StopReason, agent_command,
+    agent_output, run,
 };
 use counterproof_redaction::Redactor;
 use counterproof_safe_run::Ending;
@@ -117,7 +117,7 @@ fn evidence_is_redacted_and_never_overwritten() {
         assert!(text.contains("password=[redacted]") && !text.contains("hunter2"), "{text}");
     }
     let error = evidence.store("attempt-1", finished(&command)).unwrap_err();
-    assert!(matches!(&error, EvidenceError::Exists(existing) if existing.ends_with("attempt-1.log")), "{error}");
+    assert!(matches!(&error, ProcessError::Exists(existing) if existing.ends_with("attempt-1.log")), "{error}");
     assert_eq!(std::fs::read_dir(&path).unwrap().count(), 2, "nothing else is left");
 }
 

@@ -33,11 +33,9 @@ impl RecordedRun {
     }
 }
 
-/// The calls so far.
 #[derive(Default)]
 struct Builder {
     run: RecordedRun,
-    /// The position of each call with an id.
     positions: HashMap<String, usize>,
 }
 
@@ -112,7 +110,6 @@ pub(super) struct RecordedCall {
 }
 
 impl RecordedCall {
-    /// Returns true if events of this type belong to calls.
     pub(super) fn has_kind(kind: &str) -> bool {
         matches!(kind, "tool_call_start" | "tool_call_decision" | "tool_call_end")
     }
@@ -151,12 +148,10 @@ impl RecordedCall {
         self.field(name)?.as_str().filter(|text| !text.is_empty())
     }
 
-    /// Returns the decision, unless the event of it is missing.
     pub(super) fn decision(&self) -> Option<&Value> {
         self.decision.as_ref().map(|event| &event.event["decision"]).filter(|decision| decision.is_object())
     }
 
-    /// Returns the event of the end.
     pub(super) fn end(&self) -> Option<&Value> {
         self.end.as_ref().map(|event| &event.event)
     }
@@ -165,11 +160,9 @@ impl RecordedCall {
 /// Bytes of the hash of a policy in a text. They are enough to tell policies apart.
 const HASH_BYTES: usize = 12;
 
-/// The processes that recorded a run, by their ids.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RecordedSources(BTreeMap<String, RecordedSource>);
 
-/// A process that recorded a part of a run.
 #[derive(Debug, Clone, Default)]
 struct RecordedSource {
     is_agent: bool,
@@ -178,7 +171,6 @@ struct RecordedSource {
     mode: Option<String>,
     policy: BTreeMap<&'static str, String>,
     status: Option<String>,
-    /// How the process of an agent ended.
     exit: Value,
 }
 
@@ -233,7 +225,6 @@ impl RecordedSources {
         self.0.values().any(|source| !source.is_agent)
     }
 
-    /// Returns the policies by which calls were decided.
     pub(super) fn policies(&self) -> BTreeSet<String> {
         self.0.values().filter(|source| !source.is_agent).filter_map(RecordedSource::policy_text).collect()
     }
@@ -285,7 +276,6 @@ impl RecordedSources {
 /// The status of a run that ended as it should.
 pub(super) const SUCCEEDED: &str = "SUCCEEDED";
 
-/// The status of a run that failed.
 pub(super) const FAILED: &str = "FAILED";
 
 /// How a run or a process of it ended: as the events state it, or `LOST` or `NOT_ENDED` without an end. A worse status is greater.
@@ -296,7 +286,6 @@ pub(super) struct RecordedStatus {
 }
 
 impl RecordedStatus {
-    /// Reads a status that an event states.
     pub(super) fn new(text: &str) -> Self {
         let severity = match text {
             SUCCEEDED => 0,

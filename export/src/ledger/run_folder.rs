@@ -34,22 +34,12 @@ const UNNAMED_CASE: &str = "session";
 /// Runs that could not be exported. No run folder is left.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The ledger could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Two runs are the same case.
     #[error("the runs `{first}` and `{second}` have the same case id `{case_id}`")]
-    DuplicateCaseId {
-        case_id: CaseId,
-        /// The run that has it.
-        first: String,
-        /// The other run.
-        second: String,
-    },
-    /// The run folder could not be created.
+    DuplicateCaseId { case_id: CaseId, first: String, second: String },
     #[error(transparent)]
     Create(#[from] CreateError),
-    /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -61,7 +51,6 @@ pub struct SelectedRun {
     pub case_id: CaseId,
 }
 
-/// A finished export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedRuns {
     pub folder: Utf8PathBuf,
@@ -75,13 +64,9 @@ pub struct ExportedCase {
     pub run_id: String,
     /// How the run ended, such as `SUCCEEDED`, `LOST` or `NOT_ENDED`.
     pub status: String,
-    /// The number of its calls.
     pub calls: usize,
-    /// The number of its calls that were not allowed.
     pub refused: u64,
-    /// True if a guard recorded the calls of a server.
     pub has_guard: bool,
-    /// The policies of these guards.
     pub policies: BTreeSet<String>,
 }
 
@@ -189,12 +174,10 @@ pub fn run_id(run: &RunRecord) -> Result<RunId, NameError> {
     }
 }
 
-/// Returns the name of the agent, if it is known.
 fn agent(run: &RunRecord) -> Option<&str> {
     run.agent_id.as_deref().filter(|agent| !agent.is_empty() && *agent != "unknown")
 }
 
-/// Builds the case of a run.
 fn case(run: &RunRecord, recorded: &RecordedRun, case_id: CaseId, side: Side) -> Case {
     let events = steps(recorded);
     let ended = run.last_event_at.as_deref().and_then(time).map(millis).unwrap_or_default();
@@ -265,7 +248,6 @@ fn facts(run: &RunRecord, recorded: &RecordedRun) -> Value {
     })
 }
 
-/// Returns what the case is about, in a few words.
 fn title(run: &RunRecord) -> String {
     agent(run).map_or_else(|| "Recorded run".to_owned(), |agent| format!("Recorded run of {agent}"))
 }

@@ -12,12 +12,9 @@ const TRUNCATED: &str = "[TRUNCATED]";
 /// Nesting of a value that is taken over. A document may have 127 levels, and the artifact adds some around the value.
 const MAX_DEPTH: usize = 100;
 
-/// A preview of an event.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Preview {
-    /// The text, if there is one.
     pub(super) text: Option<String>,
-    /// True if the text is not whole.
     pub(super) is_truncated: bool,
 }
 
@@ -61,7 +58,6 @@ const UNNAMED: &str = "unknown";
 /// Longest name of a server or a tool, in bytes.
 const MAX_NAME_BYTES: usize = 512;
 
-/// Builds the step of a call.
 pub(super) fn tool_call(call: &RecordedCall, call_id: String) -> ToolCall {
     let mut step = run_builder::tool_call(call_id, tool(call), args(call));
     step.annotations = Some(annotations(call)).filter(|notes| !notes.is_empty());
@@ -136,10 +132,8 @@ fn text_field(fields: &Map<String, Value>, name: &str) -> Option<(String, Value)
     Some((name.to_owned(), json!(text)))
 }
 
-/// The class of the error of a refused call.
 const POLICY_BLOCK: &str = "policy_block";
 
-/// Builds the result of a call that has ended.
 pub(super) fn tool_result(call: &RecordedCall, end: &Value, call_id: String) -> ToolResult {
     let status = match end["status"].as_str() {
         Some("OK") => ToolStatus::Ok,

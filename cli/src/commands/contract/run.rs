@@ -159,13 +159,13 @@ fn nothing_to_run(store: &Store, project: &Project, streams: &mut Streams) -> Re
 
 /// Returns the exit code: the most severe of all contracts.
 fn exit(ends: &[ContractEnd]) -> Exit {
-    use counterproof_contracts::execution::Verdict;
+    use counterproof_contracts::execution::VerificationStatus;
 
     let code = |end: &ContractEnd| match end {
         ContractEnd::Executed(execution) => match execution.verdict {
-            Verdict::Met | Verdict::AlreadyMet => Exit::Done,
-            Verdict::NotMet | Verdict::AwaitsApproval => Exit::Findings,
-            Verdict::Interrupted => Exit::Interrupted,
+            VerificationStatus::Met | VerificationStatus::AlreadyMet => Exit::Done,
+            VerificationStatus::NotMet | VerificationStatus::AwaitsApproval => Exit::Findings,
+            VerificationStatus::Interrupted => Exit::Interrupted,
         },
         ContractEnd::Blocked { .. } => Exit::Findings,
         ContractEnd::Refused(error) if error.is_io() => Exit::Io,

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{RunId, Side, with_causes};
 use counterproof_contracts::Contract;
-use counterproof_contracts::execution::Verdict;
+use counterproof_contracts::execution::VerificationStatus;
 use counterproof_contracts::run_many::{ContractEnd, RunStep};
 use counterproof_export::Destination;
 use counterproof_export::contracts::{CASES_FILE, CaseRun, CaseRunError, write_cases};
@@ -63,7 +63,7 @@ impl RunFolder {
         let not_executed = |code: &str, reason: &str| self.run.add_not_executed(&selected.contract, code, reason);
         let added = match end {
             // A contract that was met before was not executed: there is nothing new to compare.
-            ContractEnd::Executed(execution) if execution.verdict == Verdict::AlreadyMet => Ok(()),
+            ContractEnd::Executed(execution) if execution.verdict == VerificationStatus::AlreadyMet => Ok(()),
             ContractEnd::Executed(execution) => self.run.add(execution),
             ContractEnd::Refused(error) => not_executed(error.code(), &with_causes(error)),
             ContractEnd::Blocked { by, .. } => not_executed("blocked", &format!("its dependency `{by}` is not met")),

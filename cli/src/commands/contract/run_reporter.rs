@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use counterproof_artifact::{Exit, harmless, with_causes};
 use counterproof_contracts::StoreError;
-use counterproof_contracts::execution::{ExecutionError, RollbackOutcome, Verdict};
+use counterproof_contracts::execution::{ExecutionError, VerificationStatus};
+use counterproof_contracts::rollback::RollbackOutcome;
 use counterproof_contracts::run_many::{ContractEnd, RunStep, Selected};
 use counterproof_evaluator::text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -85,11 +86,11 @@ impl RunReporter {
 pub(super) fn end_word(end: &ContractEnd) -> &'static str {
     match end {
         ContractEnd::Executed(execution) => match execution.verdict {
-            Verdict::Met => "met",
-            Verdict::AlreadyMet => "met before",
-            Verdict::AwaitsApproval => "needs approval",
-            Verdict::NotMet => "not met",
-            Verdict::Interrupted => "interrupted",
+            VerificationStatus::Met => "met",
+            VerificationStatus::AlreadyMet => "met before",
+            VerificationStatus::AwaitsApproval => "needs approval",
+            VerificationStatus::NotMet => "not met",
+            VerificationStatus::Interrupted => "interrupted",
         },
         ContractEnd::Refused(_) => "not run",
         ContractEnd::Blocked { .. } => "blocked",
@@ -112,7 +113,7 @@ pub(super) fn reasons(end: &ContractEnd) -> Vec<String> {
                 lines.push(format!("{word}: {}", rollback.message));
                 lines.extend(rollback.way_back.as_ref().map(|way| format!("restore with: {way}")));
             }
-            if execution.verdict == Verdict::AwaitsApproval {
+            if execution.verdict == VerificationStatus::AwaitsApproval {
                 let id = &execution.contract.id;
                 lines.push(format!("decide with `counterproof contract approve {id} --reason …`, or `reject`"));
             }

@@ -21,10 +21,8 @@ const BEFORE: &str = "before-rollback-";
 /// The mode bits that this process needs for a folder, and for a file.
 const ACCESS: (u32, u32) = (0o700, 0o400);
 
-/// What a restore changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
-    /// Files, folders and links that are put back.
     pub restored: Vec<String>,
     /// Files, folders and links that did not exist and are removed.
     pub removed: Vec<String>,
@@ -75,7 +73,6 @@ pub fn restore(
     Ok(Ok(restored))
 }
 
-/// A restore that is possible.
 struct Prepared {
     now: BTreeMap<RawPath, Found>,
     differences: Differences,
@@ -261,9 +258,7 @@ const MODE_BITS: u32 = 0o7777;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotLimits {
-    /// The most bytes of all files.
     pub bytes: u64,
-    /// The most files, folders and links.
     pub entries: u64,
 }
 
@@ -273,7 +268,6 @@ impl Default for SnapshotLimits {
     }
 }
 
-/// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     File {
@@ -321,7 +315,6 @@ pub(super) fn scan(
     Ok(found)
 }
 
-/// Returns what is at a path, if anything.
 pub(super) fn at(root: &Path, path: &RawPath) -> Result<Option<Found>, SnapshotError> {
     let absolute = path.below(root);
     let metadata = match fs::symlink_metadata(&absolute) {
@@ -344,7 +337,6 @@ pub(super) fn at(root: &Path, path: &RawPath) -> Result<Option<Found>, SnapshotE
     }))
 }
 
-/// Returns the entries of a folder.
 pub(super) fn children(root: &Path, folder: &RawPath) -> Result<Vec<RawPath>, SnapshotError> {
     let failed = |source| SnapshotError::io("list the folder", folder)(source);
     let entries = fs::read_dir(folder.below(root)).map_err(failed)?;
@@ -391,7 +383,6 @@ impl Differences {
         Ok(differences)
     }
 
-    /// True if no content differs.
     pub(super) fn has_content(&self) -> bool {
         !self.removed.is_empty() || !self.restored.is_empty()
     }
@@ -428,7 +419,6 @@ fn has_same_attributes(entry: &Entry, found: &Found) -> bool {
     }
 }
 
-/// Returns the digest of a file.
 pub(super) fn digest(absolute: &Path, path: &RawPath) -> Result<Sha256Digest, SnapshotError> {
     let read = || Sha256Digest::from_reader(read_file::open_exact(absolute)?.0);
     read().map(|(digest, _)| digest).map_err(SnapshotError::io("read", path))

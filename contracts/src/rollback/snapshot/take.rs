@@ -145,7 +145,6 @@ fn copied(source: impl Read, to: &Path, mode: u32) -> io::Result<(Sha256Digest, 
     Ok(hashing.hasher.finish())
 }
 
-/// A reader that computes the digest of what it reads.
 struct Hashing<R> {
     source: R,
     hasher: Sha256Hasher,
@@ -183,34 +182,22 @@ fn declared_paths(declared: &[String]) -> Result<Vec<RawPath>, SnapshotError> {
     Ok(paths)
 }
 
-/// A snapshot that could not be taken or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// A declared path is not one of a file or folder in the working directory.
     #[error("the declared path `{path}` {reason}")]
     Path { path: String, reason: String },
-    /// A pipe, a socket or a device.
     #[error("`{0}` is a pipe, a socket or a device, which has no copy; remove it, or do not declare it")]
     Special(String),
-    /// The declared paths have too many bytes or entries.
     #[error("the declared paths have more than {limit}; declare fewer paths")]
     TooLarge {
         /// The limit, with its unit.
         limit: String,
     },
-    /// A file or folder could not be read or changed.
     #[error("cannot {action} `{path}`")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        path: String,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// The snapshot could not be written.
+    Io { action: &'static str, path: String, source: io::Error },
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The snapshot was changed or removed.
     #[error("the snapshot `{folder}` cannot be used: {reason}")]
     Damaged { folder: Utf8PathBuf, reason: String },
 }
@@ -221,7 +208,6 @@ impl SnapshotError {
         move |source| SnapshotError::Io { action, path, source }
     }
 
-    /// The stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             SnapshotError::Path { .. } => "invalid_path",
@@ -234,16 +220,17 @@ impl SnapshotError {
 }
 
 /// Why a snapshot is not restored. Nothing was changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotRefusal {
-    /// A folder above a declared path is something else now: restoring would write elsewhere.
+    // Restoring below what replaced the folder would write elsewhere.
+    #[error("`{0}` is no longer a folder; move it away, then retry the rollback")]
     ParentReplaced(String),
-    /// The files as they are now exceed a limit, so they cannot be saved before they are replaced.
+    // Files that cannot be saved must not be replaced.
+    #[error("the files as they are now have more than {0}, too many to save them before the rollback")]
     TooLarge(String),
 }
 
 impl SnapshotRefusal {
-    /// The stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             SnapshotRefusal::ParentReplaced(_) => "parent_replaced",
@@ -252,50 +239,30 @@ impl SnapshotRefusal {
     }
 }
 
-impl fmt::Display for SnapshotRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SnapshotRefusal::ParentReplaced(path) => {
-                write!(f, "`{path}` is no longer a folder; move it away, then retry the rollback")
-            }
-            SnapshotRefusal::TooLarge(limit) => {
-                write!(f, "the files as they are now have more than {limit}, too many to save them before the rollback")
-            }
-        }
-    }
-}
-
 /// The name of the manifest in the folder of a snapshot.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// The folder of the copies.
 pub(super) const FILES: &str = "files";
 
-/// The version of the format.
 const FORMAT: u32 = 1;
 
 /// A snapshot, as the start of an execution records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotStart {
     pub folder: Utf8PathBuf,
-    /// The working directory.
     pub root: Utf8PathBuf,
     /// The digest of the manifest, which has those of the files.
     pub digest: Sha256Digest,
-    /// The number of files, folders and links.
     pub entries: u64,
-    /// The bytes of the files.
     pub bytes: u64,
 }
 
-/// A time of modification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Modified {
     pub(super) seconds: i64,
     pub(super) nanoseconds: i64,
 }
 
-/// An entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum Entry {
@@ -422,7 +389,6 @@ impl RawPath {
         OsStr::from_bytes(&self.0)
     }
 
-    /// Returns the absolute path.
     pub(super) fn below(&self, root: &Path) -> PathBuf {
         if self.is_root() { root.to_owned() } else { root.join(self.as_os_str()) }
     }
