@@ -1,17 +1,12 @@
 //! Findings of `counterproof validate` in all output formats: text, GitHub annotations, JSON and SARIF.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use annotate_snippets::{Group, Level, Renderer};
 use counterproof_artifact::{escape_invisible, without_inline_commands};
-use counterproof_report::encode_path;
-use counterproof_report::sarif::{
-    ArtifactLocation, Configuration, Level as SarifLevel, Location, Log, LogicalLocation, PhysicalLocation, Region,
-    Rule, Run, SarifResult, Text,
-};
-use counterproof_validation::{Code, Finding, Report};
-use serde::Serialize;
+use counterproof_report::{encode_path, sarif};
+use counterproof_validation::{Code, Finding, Position, Report};
+use serde_json::{Map, Value, json};
 
 use crate::document_errors::snippet;
 
@@ -161,88 +156,56 @@ fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema_version: &'static str,
-    summary: Summary,
-    findings: Vec<JsonFinding<'a>>,
-}
-
-#[derive(Serialize)]
-struct Summary {
-    findings: usize,
-    files: usize,
-    run_folders: usize,
-    skipped: usize,
-}
-
-#[derive(Serialize)]
-struct JsonFinding<'a> {
-    code: &'static str,
-    file: &'a str,
-    pointer: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<usize>,
-    message: &'a str,
-    expected: &'a str,
-    remedy: &'a str,
-}
-
 fn render_json(report: &Report) -> String {
-    let findings = report.findings.iter().map(|finding| JsonFinding {
-        code: finding.code.as_str(),
-        file: finding.file.as_str(),
-        pointer: &finding.pointer,
-        line: finding.position.map(|position| position.line),
-        column: finding.position.map(|position| position.column),
-        message: &finding.message,
-        expected: &finding.expected,
-        remedy: &finding.remedy,
-    });
-    crate::streams::to_json(&Document {
-        schema_version: "validation.v1",
-        summary: Summary {
-            findings: report.findings.len(),
-            files: report.files,
-            run_folders: report.runs,
-            skipped: report.skipped,
+    let finding = |finding: &Finding| {
+        let mut fields = json!({"code": finding.code.as_str(), "file": finding.file, "pointer": finding.pointer});
+        // Left out and not null for a finding about a whole file: the fields have one type.
+        if let Some(Position { line, column }) = finding.position {
+            (fields["line"], fields["column"]) = (json!(line), json!(column));
+        }
+        fields["message"] = json!(finding.message);
+        fields["expected"] = json!(finding.expected);
+        fields["remedy"] = json!(finding.remedy);
+        fields
+    };
+    crate::streams::to_json(&json!({
+        "schema_version": "validation.v1",
+        "summary": {
+            "findings": report.findings.len(),
+            "files": report.files,
+            "run_folders": report.runs,
+            "skipped": report.skipped,
         },
-        findings: findings.collect(),
-    })
+        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+    }))
 }
 
 fn render_sarif(report: &Report) -> String {
-    let rules = Code::ALL.iter().map(|code| Rule {
-        id: Cow::Borrowed(code.as_str()),
-        short_description: Text::plain(code.meaning()),
-        full_description: None,
-        help: Text::plain(code.remedy()),
-        default_configuration: Some(Configuration { level: SarifLevel::Error }),
+    let rules = Code::ALL.iter().map(|code| {
+        json!({
+            "id": code.as_str(),
+            "shortDescription": {"text": code.meaning()},
+            "help": {"text": code.remedy()},
+            "defaultConfiguration": {"level": sarif::ERROR},
+        })
     });
-    let results = report.findings.iter().map(result).collect();
-    crate::streams::to_json(&Log::new(Run::new(rules.collect(), results)))
+    let results = report.findings.iter().map(sarif_result).collect();
+    crate::streams::to_json(&sarif::log(rules.collect(), Map::new(), results))
 }
 
-fn result(finding: &Finding) -> SarifResult<'_> {
-    let region =
-        finding.position.map(|position| Region { start_line: position.line, start_column: Some(position.column) });
-    let logical = LogicalLocation { name: None, fully_qualified_name: Cow::Borrowed(&finding.pointer), kind: "value" };
-    SarifResult {
-        rule_id: finding.code.as_str(),
-        rule_index: Code::ALL.iter().position(|code| *code == finding.code).unwrap_or_default(),
-        level: SarifLevel::Error,
-        message: Text::plain(format!("{}; expected {}", finding.message, finding.expected)),
-        locations: [Location {
-            physical_location: PhysicalLocation {
-                artifact_location: ArtifactLocation { uri: uri(finding.file.as_str()) },
-                region,
-            },
-            logical_locations: (!finding.pointer.is_empty()).then_some([logical]),
-        }],
-        partial_fingerprints: None,
+fn sarif_result(finding: &Finding) -> Value {
+    let region = finding.position.map(|at| json!({"startLine": at.line, "startColumn": at.column}));
+    let mut location = sarif::location(&uri(finding.file.as_str()), region);
+    if !finding.pointer.is_empty() {
+        location["logicalLocations"] = json!([{"fullyQualifiedName": finding.pointer, "kind": "value"}]);
     }
+    json!({
+        "ruleId": finding.code.as_str(),
+        "ruleIndex": Code::ALL.iter().position(|code| *code == finding.code).unwrap_or_default(),
+        "level": sarif::ERROR,
+        "message": {"text": format!("{}; expected {}", finding.message, finding.expected)},
+        "locations": [location],
+    })
 }
 
 /// A path as a URI reference: an absolute path becomes a `file` URI, and a relative path stays relative.
@@ -261,8 +224,6 @@ fn uri(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::{fixture, *};
 
     #[test]

@@ -32,16 +32,14 @@ impl From<Pages> for PageSelection {
 /// What to do if another process is writing to the output folder.
 pub(crate) const WAIT_OR_CHOOSE: &str = "wait until it ends, or choose another folder with `--out`";
 
-/// Maps an error of the report to an exit code and a hint.
+/// Maps an error of a report or a history to an exit code and a hint.
 pub(crate) fn report_error(error: ReportError) -> CommandError {
     match error {
-        ReportError::NotAReport(_) | ReportError::RunInside { .. } => {
+        ReportError::Foreign { .. } | ReportError::RunInside { .. } => {
             CommandError::usage(error).hint("choose another folder with `--out`")
         }
-        ReportError::Busy(_) => CommandError::usage(error).hint(WAIT_OR_CHOOSE),
-        ReportError::Read(_) | ReportError::Folder { .. } | ReportError::Write(_) | ReportError::Render { .. } => {
-            CommandError::io(error)
-        }
+        ReportError::Busy { .. } => CommandError::usage(error).hint(WAIT_OR_CHOOSE),
+        _ => CommandError::io(error),
     }
 }
 

@@ -1,8 +1,9 @@
-//! The output folder of a report: its entries, the paths of its pages, and what can go wrong. A new report is written next to it
-//! and replaces it as a whole; a folder with other content is never changed.
+//! The output folders of this crate, the entries of a report and the paths of its pages, and what can go wrong. A new version is
+//! written next to the folder and replaces it as a whole; a folder with other content is never changed.
 
 use std::io;
 
+use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Verdict;
 use counterproof_store::write::{self, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, StagedFolder, WriteError};
@@ -35,17 +36,59 @@ const ENTRIES: [&str; 9] = [
     STATIC_FOLDER,
 ];
 
-/// The kind of the folder.
-const KIND: SiteKind<'_> = SiteKind { marker: MARKER, entries: &ENTRIES, files: &FILES };
+/// A kind of folder that this crate writes as a whole.
+pub(crate) struct FolderKind {
+    /// The name in messages, with its article.
+    pub(crate) name: &'static str,
+    pub(crate) site: SiteKind<'static>,
+}
+
+const REPORT: FolderKind =
+    FolderKind { name: "a report", site: SiteKind { marker: MARKER, entries: &ENTRIES, files: &FILES } };
+
+impl FolderKind {
+    /// Starts a new version that will replace the one in `out`: its static files, and no page.
+    pub(crate) fn begin(&self, out: &Utf8Path) -> Result<StagedFolder, ReportError> {
+        self.site.begin(out).map_err(|error| match error {
+            SiteError::Foreign(out) => ReportError::Foreign { out, kind: self.name },
+            SiteError::Read { path, source } => ReportError::Folder { path, source },
+            SiteError::Busy(out) => ReportError::Busy { out, kind: self.name },
+            SiteError::Write(error) => ReportError::Write(error),
+        })
+    }
+}
 
 /// Starts a new report that will replace the one in `out`: its folders and static files, and no page.
 pub(crate) fn begin(out: &Utf8Path) -> Result<StagedFolder, ReportError> {
-    let replacement = KIND.begin(out)?;
+    let replacement = REPORT.begin(out)?;
     for name in [CASES_FOLDER, LISTS_FOLDER, SEARCH_FOLDER] {
         write::create_folder(&replacement.path().join(name))?;
     }
     Ok(replacement)
 }
+
+/// Renders a page into the folder that is under construction.
+pub(crate) fn write_page(folder: &Utf8Path, path: &str, page: &impl Template) -> Result<(), ReportError> {
+    // Growing a text to the size of a page copies it several times.
+    let mut html = String::with_capacity(PAGE_BYTES);
+    page.render_into(&mut html).map_err(|source| ReportError::Render { page: path.to_owned(), source })?;
+    Ok(write::write_new(&folder.join(path), html.as_bytes())?)
+}
+
+/// Finishes a folder with only one page. Returns the path of the page.
+pub(crate) fn publish_page(
+    replacement: StagedFolder,
+    out: &Utf8Path,
+    page: &impl Template,
+) -> Result<Utf8PathBuf, ReportError> {
+    write_page(replacement.path(), INDEX_FILE, page)?;
+    replacement.publish()?;
+    // The path as the caller named it, and not the one without symbolic links that the folder was replaced at.
+    Ok(out.join(INDEX_FILE))
+}
+
+/// Most pages are smaller.
+const PAGE_BYTES: usize = 32 * 1024;
 
 /// The folder of the case pages.
 pub(crate) const CASES_FOLDER: &str = "cases";
@@ -82,54 +125,34 @@ pub(crate) fn root_cause_list(index: usize, page: usize) -> String {
     format!("{LISTS_FOLDER}/cause-{}-{page}.html", index + 1)
 }
 
-/// Why a report could not be written.
+/// Why a folder of pages could not be written: a report, a history, or a page of contracts.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// A run folder could not be listed.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The output folder holds files that this program did not write.
-    #[error("`{0}` exists and is not a report; nothing was written")]
-    NotAReport(Utf8PathBuf),
+    #[error("`{out}` exists and is not {kind}; nothing was written")]
+    Foreign {
+        out: Utf8PathBuf,
+        /// What the folder should be, such as `a report`.
+        kind: &'static str,
+    },
     /// A compared run is inside the output folder, which the report replaces.
     #[error("the run `{run}` is inside the report folder `{out}`, which would be replaced")]
-    RunInside {
-        /// The run folder.
-        run: Utf8PathBuf,
-        /// The report folder.
-        out: Utf8PathBuf,
-    },
+    RunInside { run: Utf8PathBuf, out: Utf8PathBuf },
     /// The output folder could not be read.
     #[error("failed to read `{path}`")]
-    Folder {
-        /// The file or folder.
-        path: Utf8PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// Another process writes a report into the folder.
-    #[error("another process is writing a report to `{0}`")]
-    Busy(Utf8PathBuf),
-    /// A file could not be written.
+    Folder { path: Utf8PathBuf, source: io::Error },
+    /// Another process writes into the folder.
+    #[error("another process is writing {kind} to `{out}`")]
+    Busy { out: Utf8PathBuf, kind: &'static str },
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A page could not be rendered.
     #[error("failed to render `{page}`")]
     Render {
-        /// The path of the page within the report.
+        /// The path of the page within its folder.
         page: String,
-        /// The error of the template engine.
         source: askama::Error,
     },
-}
-
-impl From<SiteError> for ReportError {
-    fn from(error: SiteError) -> Self {
-        match error {
-            SiteError::Foreign(out) => Self::NotAReport(out),
-            SiteError::Read { path, source } => Self::Folder { path, source },
-            SiteError::Busy(out) => Self::Busy(out),
-            SiteError::Write(error) => Self::Write(error),
-        }
-    }
 }

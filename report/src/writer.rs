@@ -20,9 +20,6 @@ use super::page_queue::{PageQueue, ReadyPage};
 use super::site::encode_path;
 use super::site::{PageSelection, Site};
 
-/// Most pages are smaller.
-const PAGE_BYTES: usize = 32 * 1024;
-
 /// A report under construction. Threads can share it. Until it is finished, the report that is in its folder stays unchanged.
 #[derive(Debug)]
 pub struct ReportWriter<'a> {
@@ -156,24 +153,27 @@ impl<'a> ReportWriter<'a> {
             let rest = queue.lock().unwrap_or_else(PoisonError::into_inner).drain();
             rest.into_iter().try_for_each(|ready| self.write_ready(ready))?;
         }
-        exports::write(self.replacement.path(), evaluation, context, self.site.selection)?;
+        let put = |name: &str, text: &str| write::write_new(&self.path(name), text.as_bytes());
+        // The limit is far longer than the first line, so the summary is never `None`.
+        let summary = exports::summary(evaluation, context, self.site.selection, exports::SUMMARY_UP_TO_BYTES);
+        put(folder::SUMMARY_FILE, &summary.unwrap_or_default())?;
+        put(folder::JUNIT_FILE, &exports::junit::render(evaluation))?;
+        put(folder::SARIF_FILE, &exports::sarif::render(evaluation, &context.case_locations))?;
         let groups = index::groups(evaluation);
         for (path, page) in index::list_pages(&self.site, evaluation, &groups) {
             self.write_page(&path, &page)?;
         }
         for (path, script) in index::search_scripts(&self.site, evaluation) {
-            write::write_new(&self.path(&path), script.as_bytes())?;
+            put(&path, &script)?;
         }
+        // Last, because it links to all others.
         self.write_page(INDEX_FILE, &IndexPage::new(&self.site, evaluation, &groups))?;
         self.replacement.publish()?;
         Ok(self.out.join(INDEX_FILE))
     }
 
     fn write_page(&self, path: &str, page: &impl Template) -> Result<(), ReportError> {
-        // Growing a text to the size of a page copies it several times.
-        let mut html = String::with_capacity(PAGE_BYTES);
-        page.render_into(&mut html).map_err(|source| ReportError::Render { page: path.to_owned(), source })?;
-        Ok(write::write_new(&self.path(path), html.as_bytes())?)
+        folder::write_page(self.replacement.path(), path, page)
     }
 
     /// The path of a file while the report is written.

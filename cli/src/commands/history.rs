@@ -3,11 +3,11 @@
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_evaluator::text;
-use counterproof_report::history::{self, EvaluationSource, History, HistoryError, HistoryFolder, SkippedPath};
+use counterproof_report::history::{self, EvaluationSource, History, HistoryFolder, SkippedPath};
 use counterproof_store::{ReadError, read_evaluation};
 
 use crate::command_error::CommandError;
-use crate::report_output::WAIT_OR_CHOOSE;
+use crate::report_output::report_error;
 use crate::streams::Streams;
 
 /// Render the history of many comparisons: verdicts over time, flaky cases, and when each case started to fail.
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         return Err(CommandError::usage("no evaluation.json in any of the folders or directly below them")
             .hint("pass reports or run folders: `counterproof compare` writes an evaluation.json into each"));
     }
-    let out = HistoryFolder::begin(&args.out).map_err(history_error)?;
+    let out = HistoryFolder::begin(&args.out).map_err(report_error)?;
     let mut history = History::default();
     for file in &files {
         let added = read_evaluation(file).map_err(|error| reason(&error)).and_then(|(evaluation, _)| {
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     if history.is_empty() {
         return Err(CommandError::io("no evaluation could be read"));
     }
-    let page = out.write(&history, &left_out).map_err(history_error)?;
+    let page = out.write(&history, &left_out).map_err(report_error)?;
     streams
         .print_line(format_args!("history of {}: {page}", text::count(history.len(), "evaluation", "evaluations")))?;
     Ok(Exit::Done)
@@ -67,14 +67,6 @@ fn reason(error: &ReadError) -> String {
         ReadError::Io { source, .. } => format!("cannot be read: {source}"),
         ReadError::Document { source, .. } => format!("not a valid document: {source}"),
         ReadError::NoRun { .. } | ReadError::OnlyShards { .. } => error.to_string(),
-    }
-}
-
-fn history_error(error: HistoryError) -> CommandError {
-    match error {
-        HistoryError::NotAHistory(_) => CommandError::usage(error).hint("choose another folder with `--out`"),
-        HistoryError::Busy(_) => CommandError::usage(error).hint(WAIT_OR_CHOOSE),
-        HistoryError::Read { .. } | HistoryError::Write(_) | HistoryError::Render(_) => CommandError::io(error),
     }
 }
 

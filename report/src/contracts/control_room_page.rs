@@ -3,18 +3,44 @@
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{group_digits, one_line};
+use counterproof_contracts::State;
 use counterproof_contracts::control_room::{
     Command, ControlRoom, Item, MAX_TEXT, RollbackSummary, Tier, TierList, VerificationResult, VerificationSummary,
     changes, duration, millis_between,
 };
+use counterproof_store::write::{INDEX_FILE, STATIC_FOLDER, SiteKind};
 use jiff::Timestamp;
 
-use super::page::{PageError, PageFolder, StateView};
+use crate::folder::{COMMON_FILES, FolderKind, ReportError, publish_page};
 
-const FOLDER: PageFolder = PageFolder {
-    kind: "a control room",
-    marker: "A control room of Counterproof. The next control room that is written here replaces it. Open index.html.\n",
-};
+const FOLDER: FolderKind = contract_folder(
+    "a control room",
+    "A control room of Counterproof. The next control room that is written here replaces it. Open index.html.\n",
+);
+
+/// The static files of a page of contracts.
+const FILES: [(&str, &str); 3] =
+    [COMMON_FILES[0], ("contracts.css", include_str!("../../../templates/static/contracts.css")), COMMON_FILES[1]];
+
+/// A folder with one page about contracts.
+pub(super) const fn contract_folder(name: &'static str, marker: &'static str) -> FolderKind {
+    FolderKind { name, site: SiteKind { marker, entries: &[INDEX_FILE, STATIC_FOLDER], files: &FILES } }
+}
+
+/// A state for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StateView {
+    /// The class in the style sheet, in Mermaid and in Graphviz.
+    pub(super) class: &'static str,
+    pub(super) sign: &'static str,
+    pub(super) word: &'static str,
+}
+
+impl From<State> for StateView {
+    fn from(state: State) -> Self {
+        Self { class: state.as_str(), sign: state.sign(), word: state.words() }
+    }
+}
 
 /// Longest summary or reason, and longest name, in characters.
 const MAX_SENTENCE: usize = 240;
@@ -97,8 +123,8 @@ struct VerificationView {
 
 /// Writes a control room as a page without scripts into the folder `out`, which must be missing, empty or an earlier control
 /// room. Returns the path of the page.
-pub fn write_control_room(room: &ControlRoom, out: &Utf8Path) -> Result<Utf8PathBuf, PageError> {
-    FOLDER.write(out, &ControlRoomPage::new(room))
+pub fn write_control_room(room: &ControlRoom, out: &Utf8Path) -> Result<Utf8PathBuf, ReportError> {
+    publish_page(FOLDER.begin(out)?, out, &ControlRoomPage::new(room))
 }
 
 impl ControlRoomPage {

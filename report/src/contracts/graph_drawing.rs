@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use counterproof_contracts::graph::{Edge, Graph};
 
-use super::page::StateView;
+use super::control_room_page::StateView;
 
 /// The largest graph that is drawn, in contracts. A larger one is hard to read.
 const MAX_NODES: usize = 300;

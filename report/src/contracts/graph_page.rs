@@ -6,8 +6,9 @@ use counterproof_artifact::{group_digits, one_line};
 use counterproof_contracts::State;
 use counterproof_contracts::graph::{Edge, Graph, GraphError, MAX_HTML_NODES, Node};
 
+use super::control_room_page::{StateView, contract_folder};
 use super::graph_drawing::{Drawing, draw};
-use super::page::{PageError, PageFolder, StateView};
+use crate::folder::{FolderKind, ReportError, publish_page};
 
 /// Longest summary on the page, in characters.
 const MAX_SUMMARY: usize = 200;
@@ -15,10 +16,10 @@ const MAX_SUMMARY: usize = 200;
 /// The maximum number of links of a cell.
 const MAX_LINKS: usize = 10;
 
-const FOLDER: PageFolder = PageFolder {
-    kind: "a graph of contracts",
-    marker: "A graph of contracts of Counterproof. The next graph that is written here replaces it. Open index.html.\n",
-};
+const FOLDER: FolderKind = contract_folder(
+    "a graph of contracts",
+    "A graph of contracts of Counterproof. The next graph that is written here replaces it. Open index.html.\n",
+);
 
 /// The view of the page.
 #[derive(Debug, Template)]
@@ -60,12 +61,10 @@ struct LinksView {
 /// A page of a graph that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum GraphPageError {
-    /// The graph is too large.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The page could not be written.
     #[error(transparent)]
-    Page(#[from] PageError),
+    Page(#[from] ReportError),
 }
 
 /// Writes a graph as a page without scripts into the folder `out`, which must be missing, empty or an earlier graph. Returns the
@@ -75,7 +74,7 @@ pub fn write_graph(graph: &Graph, out: &Utf8Path) -> Result<Utf8PathBuf, GraphPa
     if graph.nodes().len() > limit {
         return Err(GraphPageError::Graph(GraphError::TooLarge { found, limit }));
     }
-    Ok(FOLDER.write(out, &GraphPage::new(graph))?)
+    Ok(publish_page(FOLDER.begin(out)?, out, &GraphPage::new(graph))?)
 }
 
 impl GraphPage {

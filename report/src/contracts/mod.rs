@@ -3,10 +3,8 @@
 mod control_room_page;
 mod graph_drawing;
 mod graph_page;
-mod page;
 #[cfg(test)]
 mod test_graphs;
 
 pub use control_room_page::write_control_room;
 pub use graph_page::{GraphPageError, write_graph};
-pub use page::PageError;

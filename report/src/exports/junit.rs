@@ -36,26 +36,23 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
 
 /// A skipped test for a gate that has nothing to judge by, so that the results do not look like a pass.
 fn not_judged_test(evaluation: &Evaluation) -> Option<TestCase> {
-    (evaluation.gate.outcome == GateOutcome::NotJudged).then(|| {
-        let message = evaluation_text::outcome(evaluation);
-        test("counterproof.gate", "not judged", &Outcome::Skipped(message), "")
-    })
+    (evaluation.gate.outcome == GateOutcome::NotJudged)
+        .then(|| test("counterproof.gate", "not judged", skipped(&evaluation_text::outcome(evaluation)), ""))
 }
 
 fn rule_test(rule: &GateRule) -> TestCase {
     let name = evaluation_text::rule(rule);
     let result = format!("{}, {}", rule.actual, evaluation_text::limit(rule));
-    let outcome = if rule.passed {
-        Outcome::Passed
+    let status = if rule.passed {
+        TestCaseStatus::success()
     } else {
-        Outcome::Failed(Problem { code: rule.code.clone(), message: format!("{name}: {result}") })
+        problem(NonSuccessKind::Failure, &rule.code, &format!("{name}: {result}"))
     };
-    test("counterproof.gate", &name, &outcome, &result)
+    test("counterproof.gate", &name, status, &result)
 }
 
 fn case_test(case: &CaseEvaluation, violated: Option<&GateRule>) -> TestCase {
-    let outcome = outcome(case, violated);
-    let mut test = test("counterproof.cases", case.case_id.as_str(), &outcome, &description(case));
+    let mut test = test("counterproof.cases", case.case_id.as_str(), status(case, violated), &description(case));
     test.add_properties(properties(case));
     let duration = case.usage.as_ref().and_then(|usage| usage.new.as_ref()?.get(UsageCode::Duration));
     if let Some(duration) = duration.and_then(|millis| Duration::try_from_secs_f64(millis / 1000.0).ok()) {
@@ -64,49 +61,29 @@ fn case_test(case: &CaseEvaluation, violated: Option<&GateRule>) -> TestCase {
     test
 }
 
-/// The outcome of a test.
-enum Outcome {
-    Passed,
-    /// A reason for the gate to fail.
-    Failed(Problem),
-    /// A runner error that is a reason for the gate to fail.
-    Error(Problem),
-    /// A case that cannot be compared, or a regression within the limits of the gate.
-    Skipped(String),
-}
-
-struct Problem {
-    code: String,
-    message: String,
-}
-
-fn test(class: &str, name: &str, outcome: &Outcome, description: &str) -> TestCase {
-    let mut test = TestCase::new(visible(name), status(outcome, description));
+fn test(class: &str, name: &str, mut status: TestCaseStatus, description: &str) -> TestCase {
+    let is_problem = matches!(&status, TestCaseStatus::NonSuccess { .. });
+    if is_problem {
+        status.set_description(visible(description));
+    }
+    let mut test = TestCase::new(visible(name), status);
     test.set_classname(class);
-    let is_described = matches!(outcome, Outcome::Failed(_) | Outcome::Error(_));
-    if !description.is_empty() && !is_described {
+    if !description.is_empty() && !is_problem {
         test.set_system_out(visible(description));
     }
     test
 }
 
-fn status(outcome: &Outcome, description: &str) -> TestCaseStatus {
-    let problem = |kind, problem: &Problem| {
-        let mut status = TestCaseStatus::non_success(kind);
-        status.set_type(visible(&problem.code)).set_message(visible(&problem.message));
-        status.set_description(visible(description));
-        status
-    };
-    match outcome {
-        Outcome::Passed => TestCaseStatus::success(),
-        Outcome::Failed(failure) => problem(NonSuccessKind::Failure, failure),
-        Outcome::Error(error) => problem(NonSuccessKind::Error, error),
-        Outcome::Skipped(message) => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message(visible(message));
-            status
-        }
-    }
+fn problem(kind: NonSuccessKind, code: &str, message: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_type(visible(code)).set_message(visible(message));
+    status
+}
+
+fn skipped(message: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(visible(message));
+    status
 }
 
 fn property(name: &str, value: &str) -> Property {
@@ -123,27 +100,28 @@ fn visible(text: &str) -> String {
     visible
 }
 
-/// The outcome of a case with regard to the gate.
-fn outcome(case: &CaseEvaluation, violated: Option<&GateRule>) -> Outcome {
+/// The result of a case. It fails only if a violated rule counts the case: a regression within the limits of the gate is skipped.
+fn status(case: &CaseEvaluation, violated: Option<&GateRule>) -> TestCaseStatus {
     let word = verdict::of_case(case).word;
     let reason = case.reasons.first();
     let message = reason.map(|reason| text::one_line(&reason.message, LONGEST_MESSAGE)).or_else(|| unmet(case));
     if let Some(rule) = violated {
-        let code = reason.map_or(&rule.code, |reason| &reason.code).clone();
+        let code = reason.map_or(&rule.code, |reason| &reason.code);
         let message = message.map_or_else(|| word.to_owned(), |message| format!("{word}: {message}"));
-        let problem = Problem { code, message };
-        return match case.verdict {
-            Verdict::Broken | Verdict::StillBroken => Outcome::Error(problem),
-            _ => Outcome::Failed(problem),
+        // An error is a test that could not be run, as a case without an answer.
+        let kind = match case.verdict {
+            Verdict::Broken | Verdict::StillBroken => NonSuccessKind::Error,
+            _ => NonSuccessKind::Failure,
         };
+        return problem(kind, code, &message);
     }
     match case.verdict {
-        Verdict::Missing | Verdict::Added => Outcome::Skipped(format!("{word}: nothing to compare with")),
+        Verdict::Missing | Verdict::Added => skipped(&format!("{word}: nothing to compare with")),
         Verdict::Regressed | Verdict::Broken | Verdict::StillBroken | Verdict::Invalid => {
             let message = message.map(|message| format!("; {message}")).unwrap_or_default();
-            Outcome::Skipped(format!("{word}, within the limits of the gate{message}"))
+            skipped(&format!("{word}, within the limits of the gate{message}"))
         }
-        _ => Outcome::Passed,
+        _ => TestCaseStatus::success(),
     }
 }
 

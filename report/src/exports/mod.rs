@@ -3,12 +3,9 @@
 //! Each export is a function from the evaluation to a text. Nothing about a case is decided here.
 
 mod context;
-mod junit;
-mod markdown;
+pub(crate) mod junit;
 pub mod sarif;
 mod summary;
-mod write;
 
 pub use context::{CaseLocation, ReportContext, ReportUrl, ReportUrlError};
 pub use summary::{SUMMARY_UP_TO_BYTES, summary};
-pub(crate) use write::write;

@@ -2,12 +2,12 @@
 //! first, and counted.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, SeverityLevel, Verdict};
 use counterproof_evaluator::{ReviewLine, evaluation_text, gate_headline, gate_qualifications, review_lines, text};
 
 use super::context::{ReportContext, ReportUrl};
-use super::markdown;
 use crate::files::PageNames;
 use crate::folder;
 use crate::site::PageSelection;
@@ -59,8 +59,8 @@ impl<'a> Links<'a> {
         let folder = self.url.filter(|url| url.is_folder() && self.selection.includes(case.verdict));
         let id = &case.case_id;
         match folder {
-            Some(url) => markdown::link(id.as_str(), &url.page(&folder::case_page(self.pages.stem(id)))),
-            None => markdown::code(id.as_str()),
+            Some(url) => link(id.as_str(), &url.page(&folder::case_page(self.pages.stem(id)))),
+            None => code(id.as_str()),
         }
     }
 }
@@ -88,7 +88,7 @@ fn add_rules(page: &mut Page, evaluation: &Evaluation) {
         format!("\n{} not shown.\n", text::count(omitted, "more rule is", "more rules are"))
     });
     for unused in evaluation.rules.iter().filter(|rule| rule.matched == 0) {
-        let rule = markdown::code(&text::one_line(&unused.rule, LONGEST_SENTENCE));
+        let rule = code(&text::one_line(&unused.rule, LONGEST_SENTENCE));
         page.add(&format!("\nComparison rule without matches: {rule}\n"));
     }
 }
@@ -102,11 +102,7 @@ fn add_review(page: &mut Page, evaluation: &Evaluation, links: &Links<'_>) {
     let ids: HashMap<_, _> = evaluation.cases.iter().map(|case| (&case.case_id, case)).collect();
     let row = |item: &ReviewLine| {
         let case = item.case_id.as_ref().and_then(|id| ids.get(id)).map(|case| links.case(case)).unwrap_or_default();
-        format!(
-            "| {case} | {} | {} |\n",
-            markdown::text(&item.kind, LONGEST_NAME),
-            markdown::text(&item.message, LONGEST_SENTENCE)
-        )
+        format!("| {case} | {} | {} |\n", escaped(&item.kind, LONGEST_NAME), escaped(&item.message, LONGEST_SENTENCE))
     };
     let half = page.most - page.room() / 2;
     page.add_table(
@@ -197,7 +193,7 @@ fn headline(evaluation: &Evaluation) -> String {
     };
     let violated: Vec<_> = result.rules.iter().filter(|rule| !rule.passed).collect();
     let name = |rule: &&&GateRule| {
-        let name = markdown::text(&evaluation_text::rule(rule), LONGEST_NAME);
+        let name = escaped(&evaluation_text::rule(rule), LONGEST_NAME);
         format!("{name} {}, {}", rule.actual, limit(rule))
     };
     let mut named: Vec<_> = violated.iter().take(RULES_NAMED).map(|rule| name(&rule)).collect();
@@ -211,16 +207,16 @@ fn headline(evaluation: &Evaluation) -> String {
 }
 
 fn limit(rule: &GateRule) -> String {
-    markdown::text(&evaluation_text::limit(rule), LONGEST_NAME)
+    escaped(&evaluation_text::limit(rule), LONGEST_NAME)
 }
 
 fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
-    let [baseline, new] = [&evaluation.baseline, &evaluation.new].map(|run| markdown::code(run.run_id.as_str()));
+    let [baseline, new] = [&evaluation.baseline, &evaluation.new].map(|run| code(run.run_id.as_str()));
     let report = links.url.map(|url| format!(" · [full report]({})", url.index_page())).unwrap_or_default();
     let mut notes = vec![evaluation_text::case_summary(evaluation), evaluation_text::repeats(evaluation)];
     notes.extend(evaluation_text::suite(evaluation));
     notes.extend(evaluation_text::usage(evaluation));
-    let notes: Vec<_> = notes.iter().map(|note| markdown::text(note, LONGEST_SENTENCE)).collect();
+    let notes: Vec<_> = notes.iter().map(|note| escaped(note, LONGEST_SENTENCE)).collect();
     format!("\nBaseline {baseline}, new {new}{report}\n\nSummary: {}.\n", notes.join("; "))
 }
 
@@ -241,7 +237,7 @@ fn rule_row(rule: &GateRule) -> String {
         (true, false) => "",
         (true, true) => "✓ met",
     };
-    let name = markdown::text(&evaluation_text::rule(rule), LONGEST_NAME);
+    let name = escaped(&evaluation_text::rule(rule), LONGEST_NAME);
     format!("| {result} | {name} | {} | {} |\n", rule.actual, limit(rule))
 }
 
@@ -259,13 +255,13 @@ fn change_row(row: &RootCauseRow<'_>, links: &Links<'_>) -> String {
     if row.cases.len() > CASES_NAMED {
         cases.push(format!("{} more", row.cases.len() - CASES_NAMED));
     }
-    let name = |text: &str| markdown::text(text, LONGEST_NAME);
+    let name = |text: &str| escaped(text, LONGEST_NAME);
     let cause = row.cases[0].cause.as_ref().map(|cause| format!("{}: {}", name(&cause.code), name(&cause.place)));
     format!(
         "| {} | {} | {} | {} | {} |\n",
         verdict.join(", "),
         row.severity(),
-        markdown::text(row.message(), LONGEST_SENTENCE),
+        escaped(row.message(), LONGEST_SENTENCE),
         cause.unwrap_or_default(),
         text::list(&cases)
     )
@@ -318,4 +314,139 @@ pub(crate) fn root_cause_rows(evaluation: &Evaluation) -> Vec<RootCauseRow<'_>> 
         }
     }
     rows
+}
+
+/// A zero-width space.
+const BREAK: &str = "&#8203;";
+
+/// A text of at most `longest` characters as plain text, for a sentence or a table cell. The caller must not put it at the start of
+/// a line.
+///
+/// Two parsers must not find markup in it: the Markdown parser, and the code host, which searches the rendered page for names
+/// after `@`, numbers after `#`, `!` and `&`, words between colons, and addresses.
+fn escaped(text: &str, longest: usize) -> String {
+    let short = text::one_line(text, longest);
+    let mut safe = String::with_capacity(short.len() + short.len() / 4);
+    let characters: Vec<char> = short.chars().collect();
+    // Characters that are special in Markdown become character references. The code host decodes those before it searches, so what it
+    // would recognize is also broken by a zero-width space.
+    for (index, c) in characters.iter().copied().enumerate() {
+        let before = &characters[..index];
+        let next = characters.get(index + 1).copied();
+        let is_followed = next.is_some_and(|next| !next.is_whitespace());
+        match c {
+            '&' | '@' | '#' | '!' | '$' | '~' | '^' if is_followed => {
+                refer(&mut safe, c);
+                safe.push_str(BREAK);
+            }
+            // An underscore within a word is not emphasis. Leaving it keeps tool names readable.
+            '_' if before.last().is_some_and(|c| c.is_alphanumeric()) && next.is_some_and(char::is_alphanumeric) => {
+                safe.push(c);
+            }
+            '@' | '<' | '>' | '|' | '\\' | '`' | '*' | '[' | ']' | '{' | '}' | '_' => refer(&mut safe, c),
+            ':' | '%' if is_followed => {
+                safe.push(c);
+                safe.push_str(BREAK);
+            }
+            // GitHub makes links of addresses without a scheme, too, and of `gh-7`.
+            '.' if ends_with(before, "www") => {
+                refer(&mut safe, c);
+                safe.push_str(BREAK);
+            }
+            '-' if ends_with(before, "gh") => {
+                safe.push(c);
+                safe.push_str(BREAK);
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// An id as code. Ids contain neither backticks nor pipes.
+fn code(id: &str) -> String {
+    format!("`{id}`")
+}
+
+/// A link with an id as code.
+fn link(id: &str, target: &str) -> String {
+    format!("[{}]({target})", code(id))
+}
+
+fn refer(safe: &mut String, c: char) {
+    let _ = write!(safe, "&#{};", u32::from(c));
+}
+
+fn ends_with(before: &[char], word: &str) -> bool {
+    let start = before.len().checked_sub(word.len());
+    start.is_some_and(|start| before[start..].iter().map(char::to_ascii_lowercase).eq(word.chars()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The text that a reader of the page sees.
+    fn read(markdown: &str) -> String {
+        let mut seen = String::new();
+        let mut rest = markdown;
+        while let Some(start) = rest.find("&#") {
+            seen.push_str(&rest[..start]);
+            let end = start + rest[start..].find(';').unwrap();
+            let c = char::from_u32(rest[start + 2..end].parse().unwrap()).unwrap();
+            if c != '\u{200b}' {
+                seen.push(c);
+            }
+            rest = &rest[end + 1..];
+        }
+        seen + rest
+    }
+
+    #[test]
+    fn plain_sentences_stay_readable() {
+        for plain in
+            ["cancel_order: risk low → high without evidence", "output: “50 EUR” → “500 EUR”; 1 line gone", "a - b"]
+        {
+            assert_eq!(escaped(plain, 200), plain);
+        }
+    }
+
+    #[test]
+    fn patterns_that_a_code_host_recognizes_are_broken() {
+        for (input, safe) in [
+            ("@octocat", "&#64;&#8203;octocat"),
+            ("o/r#12", "o/r&#35;&#8203;12"),
+            ("https://x.y/z", "https:&#8203;//x.y/z"),
+            ("WWW.x.y", "WWW&#46;&#8203;x.y"),
+            (":tada:", ":&#8203;tada:"),
+            ("GH-7", "GH-&#8203;7"),
+            ("![a](b)", "&#33;&#8203;&#91;a&#93;(b)"),
+            ("<img src=x>", "&#60;img src=x&#62;"),
+            ("Stop! ~ a", "Stop! ~ a"),
+            ("~~a~~", "&#126;&#8203;&#126;&#8203;a&#126;&#8203;~"),
+            ("__init__", "&#95;&#95;init&#95;&#95;"),
+            ("a|b\n|c`d`", "a&#124;b &#124;c&#96;d&#96;"),
+            ("\u{202e}a", "&#92;u&#123;202e&#125;a"),
+        ] {
+            assert_eq!(escaped(input, 200), safe);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_one_cell_with_the_same_text(input in any::<String>(), longest in 0_usize..200) {
+            let safe = escaped(&input, longest);
+            prop_assert!(!safe.contains(['\n', '\r', '|', '`', '<', '>', '\\', '*', '[', ']', '@']), "{safe}");
+            prop_assert_eq!(read(&safe), text::one_line(&input, longest));
+        }
+
+        #[test]
+        fn all_markdown_characters_are_plain_text(input in "[-!\"#$%&'()*+,./:;<=>?@\\[\\]^_`{|}~a1 \n\\\\]{0,60}") {
+            let safe = escaped(&input, 200);
+            prop_assert!(!safe.contains(['\n', '|', '`', '<', '>', '\\', '*', '[', ']', '@', '{', '}']), "{safe}");
+            prop_assert_eq!(read(&safe), text::one_line(&input, 200));
+        }
+    }
 }

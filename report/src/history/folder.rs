@@ -1,51 +1,27 @@
 //! The folders of a history: where evaluations are found, and where the page is written. A new history is written next to the
 //! earlier one and replaces it as a whole; a folder with other content is never changed.
 
-use std::{fmt, io};
+use std::fmt;
 
-use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{self, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, StagedFolder, WriteError};
+use counterproof_store::write::{INDEX_FILE, STATIC_FOLDER, SiteKind, StagedFolder};
 use counterproof_store::{EVALUATION_FILE, RunReader};
 
 use super::evaluations::History;
 use super::page::HistoryPage;
-use crate::folder::COMMON_FILES;
+use crate::folder::{COMMON_FILES, FolderKind, ReportError, publish_page};
 
 /// The content of the marker file, which identifies a history.
 const MARKER: &str = "A history of Counterproof. The next history that is written here replaces it. Open index.html.\n";
 
-/// The kind of the folder.
-const KIND: SiteKind<'_> = SiteKind { marker: MARKER, entries: &[INDEX_FILE, STATIC_FOLDER], files: &FILES };
+const HISTORY: FolderKind = FolderKind {
+    name: "a history",
+    site: SiteKind { marker: MARKER, entries: &[INDEX_FILE, STATIC_FOLDER], files: &FILES },
+};
 
 /// The static files of the page.
 const FILES: [(&str, &str); 3] =
     [COMMON_FILES[0], COMMON_FILES[1], ("history.css", include_str!("../../../templates/static/history.css"))];
-
-/// Why a history could not be written.
-#[derive(Debug, thiserror::Error)]
-pub enum HistoryError {
-    /// The folder holds files that this program did not write.
-    #[error("`{0}` exists and is not a history; nothing was written")]
-    NotAHistory(Utf8PathBuf),
-    /// The folder could not be read.
-    #[error("failed to read `{path}`")]
-    Read {
-        /// The folder.
-        path: Utf8PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// Another process writes a history into the folder.
-    #[error("another process is writing a history to `{0}`")]
-    Busy(Utf8PathBuf),
-    /// A file could not be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// The page could not be rendered.
-    #[error("failed to render the history")]
-    Render(#[from] askama::Error),
-}
 
 /// A history under construction. Until it is written, the history that is in its folder stays unchanged.
 #[derive(Debug)]
@@ -57,9 +33,8 @@ pub struct HistoryFolder {
 
 impl HistoryFolder {
     /// Starts a history that will be in the folder `out`.
-    pub fn begin(out: &Utf8Path) -> Result<Self, HistoryError> {
-        let replacement = KIND.begin(out)?;
-        Ok(Self { out: out.to_owned(), replacement })
+    pub fn begin(out: &Utf8Path) -> Result<Self, ReportError> {
+        Ok(Self { out: out.to_owned(), replacement: HISTORY.begin(out)? })
     }
 
     /// The folder that the history will be in, without symbolic links: for links that start there.
@@ -68,22 +43,8 @@ impl HistoryFolder {
     }
 
     /// Writes the history, puts it in its place, and returns the path of its page.
-    pub fn write(self, history: &History, skipped: &[SkippedPath]) -> Result<Utf8PathBuf, HistoryError> {
-        let html = HistoryPage::new(history, skipped).render()?;
-        write::write_new(&self.replacement.path().join(INDEX_FILE), html.as_bytes())?;
-        self.replacement.publish()?;
-        Ok(self.out.join(INDEX_FILE))
-    }
-}
-
-impl From<SiteError> for HistoryError {
-    fn from(error: SiteError) -> Self {
-        match error {
-            SiteError::Foreign(out) => Self::NotAHistory(out),
-            SiteError::Read { path, source } => Self::Read { path, source },
-            SiteError::Busy(out) => Self::Busy(out),
-            SiteError::Write(error) => Self::Write(error),
-        }
+    pub fn write(self, history: &History, skipped: &[SkippedPath]) -> Result<Utf8PathBuf, ReportError> {
+        publish_page(self.replacement, &self.out, &HistoryPage::new(history, skipped))
     }
 }
 
@@ -119,6 +80,7 @@ pub fn find(folders: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<SkippedPath>) {
                     let file = folder.join(EVALUATION_FILE);
                     if file.is_file() {
                         found.push(file);
+                    // A confirmation run has no evaluation: the one of the run that it confirms includes it.
                     } else if !is_confirmation(&folder) {
                         skipped.push(without_evaluation(&folder));
                     }
@@ -130,7 +92,6 @@ pub fn find(folders: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<SkippedPath>) {
     (found, skipped)
 }
 
-/// A confirmation run has no evaluation: that of the run that it confirms counts it.
 fn is_confirmation(folder: &Utf8Path) -> bool {
     RunReader::open(folder).is_ok_and(|run| run.run().confirmation.is_some())
 }

@@ -13,4 +13,4 @@ mod folder;
 mod page;
 
 pub use evaluations::{EvaluationSource, History};
-pub use folder::{HistoryError, HistoryFolder, SkippedPath, find};
+pub use folder::{HistoryFolder, SkippedPath, find};

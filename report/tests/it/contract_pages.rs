@@ -2,7 +2,8 @@
 
 use counterproof_contracts::control_room::{ControlRoom, ControlRoomOptions};
 use counterproof_contracts::graph::{Graph, GraphError, GraphQuery, MAX_HTML_NODES, MAX_NODES};
-use counterproof_report::contracts::{GraphPageError, PageError, write_control_room, write_graph};
+use counterproof_report::ReportError;
+use counterproof_report::contracts::{GraphPageError, write_control_room, write_graph};
 use counterproof_store::write::{Durability, create_folder, write};
 
 use crate::contract_kit::{Sandbox, add, contract, now};
@@ -29,8 +30,8 @@ fn a_page_replaces_its_own_kind_only() {
     let mine = sandbox.path().with_file_name("mine");
     create_folder(&mine).unwrap();
     write(&mine.join("index.html"), b"mine", Durability::Cached).unwrap();
-    assert!(matches!(write_control_room(&room, &mine), Err(PageError::Foreign { .. })));
-    assert!(matches!(write_graph(&graph, &mine), Err(GraphPageError::Page(PageError::Foreign { .. }))));
+    assert!(matches!(write_control_room(&room, &mine), Err(ReportError::Foreign { .. })));
+    assert!(matches!(write_graph(&graph, &mine), Err(GraphPageError::Page(ReportError::Foreign { .. }))));
     assert_eq!(std::fs::read_to_string(mine.join("index.html")).unwrap(), "mine");
 }
 

@@ -61,7 +61,7 @@ fn a_folder_that_is_no_report_is_not_touched() {
     write::create_folder(&out.join("cases")).unwrap();
     write::write(&out.join("cases/thesis.txt"), b"years of work", Durability::Cached).unwrap();
     write::write(&out.join("evaluation.json"), b"{}", Durability::Cached).unwrap();
-    assert!(matches!(pair.report_into(&out), Err(ReportError::NotAReport(_))));
+    assert!(matches!(pair.report_into(&out), Err(ReportError::Foreign { .. })));
     assert_eq!(files(&out).len(), 2);
 }
 

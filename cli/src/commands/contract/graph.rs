@@ -4,7 +4,8 @@ use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
 use counterproof_contracts::ContractId;
 use counterproof_contracts::graph::{Graph, GraphError, GraphQuery, MAX_HTML_NODES, MAX_NODES};
-use counterproof_report::contracts::{GraphPageError, PageError, write_graph};
+use counterproof_report::ReportError;
+use counterproof_report::contracts::{GraphPageError, write_graph};
 use serde_json::json;
 
 use super::project::Project;
@@ -74,11 +75,11 @@ impl From<GraphError> for Failure {
     }
 }
 
-impl From<PageError> for Failure {
-    fn from(error: PageError) -> Self {
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Self {
         match error {
-            PageError::Foreign { .. } => Failure::refused("usage", error).hint("choose another folder"),
-            PageError::Busy(_) => Failure::refused("locked", error).hint(WAIT_OR_CHOOSE),
+            ReportError::Foreign { .. } => Failure::refused("usage", error).hint("choose another folder"),
+            ReportError::Busy { .. } => Failure::refused("locked", error).hint(WAIT_OR_CHOOSE),
             other => Failure::io(other),
         }
     }
