@@ -1,4 +1,4 @@
-//! The error type of the program: a kind that decides the exit code, an error with its causes, and hints.
+//! The error type of the program: an error with its causes, its exit code, and hints.
 
 use std::error::Error;
 use std::fmt::{Display, Write as _};
@@ -10,49 +10,33 @@ use counterproof_store::RunReader;
 
 use crate::streams::{OutputError, Streams};
 
-/// The class of an error; it decides the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// The arguments, the configuration or the named files are wrong: exit code 2.
-    Usage,
-    /// Input or output could not be read or written: exit code 3.
-    Io,
-    /// The command did its work and rejects what it found: exit code 1.
-    Findings,
-}
-
-impl Kind {
-    const fn exit(self) -> Exit {
-        match self {
-            Self::Usage => Exit::Usage,
-            Self::Io => Exit::Io,
-            Self::Findings => Exit::Findings,
-        }
-    }
-}
-
 /// A failed command.
 #[derive(Debug)]
 pub(crate) struct CommandError {
-    kind: Kind,
+    /// Decided where the error is made: the same cause can be a wrong argument for one command and a failed read for another.
+    exit: Exit,
     error: Box<dyn Error + Send + Sync>,
     hints: Vec<String>,
 }
 
 impl CommandError {
+    pub(crate) fn new(exit: Exit, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { exit, error: error.into(), hints: Vec::new() }
+    }
+
     /// Creates an error with exit code 2: wrong arguments, configuration or input documents.
     pub(crate) fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { kind: Kind::Usage, error: error.into(), hints: Vec::new() }
+        Self::new(Exit::Usage, error)
     }
 
     /// Creates an error with exit code 3: failed input or output.
     pub(crate) fn io(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { kind: Kind::Io, error: error.into(), hints: Vec::new() }
+        Self::new(Exit::Io, error)
     }
 
     /// Creates an error with exit code 1: the input was read and does not meet the requirements.
     pub(crate) fn findings(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { kind: Kind::Findings, error: error.into(), hints: Vec::new() }
+        Self::new(Exit::Findings, error)
     }
 
     /// Adds a remedy.
@@ -67,14 +51,12 @@ impl CommandError {
         with_causes(&*self.error)
     }
 
-    /// Returns the remedies.
     pub(crate) fn hints(&self) -> &[String] {
         &self.hints
     }
 
-    /// Returns the exit code.
     pub(crate) fn exit(&self) -> Exit {
-        self.kind.exit()
+        self.exit
     }
 
     /// Logs the error with its causes and hints. Returns the exit code.
@@ -89,7 +71,7 @@ impl CommandError {
             let _ = write!(text, "\nhint: {hint}");
         }
         streams.log(text);
-        self.kind.exit()
+        self.exit
     }
 }
 
@@ -99,11 +81,12 @@ impl From<OutputError> for CommandError {
     }
 }
 
-/// What to do if the agent's certificate is not trusted.
+/// What to do if another process uses the run folder. There is no other folder to choose.
+pub(crate) const WAIT_OR_STOP: &str = "wait until the other process ends, or stop it";
+
 pub(crate) const CERTIFICATE_HINT: &str = "for a certificate of your own authority, pass `--ca-file FILE`; for an agent without TLS, \
                                            use `http://` in the base URL";
 
-/// What to do if the proxy fails.
 pub(crate) const PROXY_HINT: &str =
     "check the proxy that `HTTP_PROXY`, `HTTPS_PROXY` or `ALL_PROXY` names, or add the agent's host to `NO_PROXY`";
 
@@ -115,9 +98,9 @@ pub(crate) fn recorded_failure(folder: &Utf8Path, case_id: &CaseId) -> Option<Ru
     }
 }
 
-/// Builds the error of a run that never reached its agent. The cause is taken from the artifact of `case_id`, a case that
-/// was attempted.
+/// Builds the error of a run that never reached its agent.
 pub(crate) fn connect_error(target: &Target, folder: &Utf8Path, case_id: Option<&CaseId>) -> CommandError {
+    // The runner returns counts only. The cause is in the artifact of any case that was attempted.
     let failure = case_id.and_then(|case_id| recorded_failure(folder, case_id));
     let (cause, name) = failure.map(|failure| (failure.error_message, failure.error_name)).unwrap_or_default();
     let is = |reason: Reason| name.as_deref() == Some(reason.name());

@@ -9,7 +9,7 @@ use counterproof_runner::{
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{LockError, ReadError, RunReader};
 
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, WAIT_OR_STOP};
 use crate::named_runs;
 use crate::resume_command;
 use crate::streams::Streams;
@@ -160,67 +160,56 @@ fn write_drafts(file: &Utf8Path, runs: &Utf8Path, streams: &mut Streams) -> Resu
 
 /// Maps a rejected run to an error. A defect of the run is a finding; a wrong name is a usage error.
 fn accept_error(error: AcceptError) -> CommandError {
-    let hint = hint(&error);
-    let error = match error {
-        // A run that does not exist is a wrong argument; one that exists but cannot be read is a failed read.
-        AcceptError::Read(ref read) if read.is_missing() && hint.is_some() => CommandError::usage(error),
-        AcceptError::Read(_)
-        | AcceptError::Path(_)
-        | AcceptError::Lock(LockError::Io { .. })
-        | AcceptError::Write(_)
-        | AcceptError::Labels(LabelsError::Read { .. }) => CommandError::io(error),
+    let run_id = |folder: &Utf8Path| resume_command::quoted(folder.file_name().unwrap_or("ID")).into_owned();
+    let (usage, findings) = (Exit::Usage, Exit::Findings);
+    let (exit, hint) = match &error {
+        AcceptError::Name { .. } | AcceptError::Exists(_) => {
+            (usage, Some("choose another ID with `--run-id`".to_owned()))
+        }
+        AcceptError::IsBaseline(_) => {
+            (usage, Some("`counterproof compare` uses the latest baseline without `accept`".to_owned()))
+        }
         // A second process is a mistake of the caller, as for `run`.
-        AcceptError::Lock(LockError::Busy(_))
-        | AcceptError::Labels(_)
-        | AcceptError::Name { .. }
-        | AcceptError::IsBaseline(_)
-        | AcceptError::Exists(_) => CommandError::usage(error),
-        AcceptError::IsShard(_)
-        | AcceptError::IsConfirmation { .. }
-        | AcceptError::Incomplete { .. }
-        | AcceptError::Invalid { .. }
-        | AcceptError::Failures { .. }
-        | AcceptError::Repeats { .. } => CommandError::findings(error),
+        AcceptError::Lock(LockError::Busy(_)) => (usage, Some(WAIT_OR_STOP.to_owned())),
+        AcceptError::Labels(LabelsError::NameTaken) => (usage, Some("rename the case".to_owned())),
+        AcceptError::Labels(LabelsError::Read { .. }) => (Exit::Io, None),
+        AcceptError::Labels(_) => (usage, None),
+        AcceptError::IsShard(_) => {
+            (findings, Some("merge the shards with `counterproof merge SHARD… --out RUN`".to_owned()))
+        }
+        AcceptError::IsConfirmation { folder, of } => {
+            let of = folder.parent().unwrap_or(Utf8Path::new(".")).join(of.as_str());
+            let of = resume_command::path(&of);
+            (findings, Some(format!("accept the run that it confirms: `counterproof accept {of} …`")))
+        }
+        AcceptError::Incomplete { folder, .. } => {
+            let id = run_id(folder);
+            (findings, Some(format!("run the missing cases with `counterproof run --resume {id} …`")))
+        }
+        AcceptError::Invalid { folder, .. } => {
+            let folder = resume_command::path(folder);
+            (findings, Some(format!("list all violations with `counterproof validate {folder}`")))
+        }
+        AcceptError::Failures { folder, .. } => {
+            let id = run_id(folder);
+            let retry = format!("retry the failed cases with `counterproof run --resume {id} --retry-errors …`");
+            (findings, Some(format!("{retry}, or pass `--allow-failures`")))
+        }
+        AcceptError::Repeats { group, of, .. } => (
+            findings,
+            Some(format!("make the missing repeats with `counterproof run --resume {group} --repeat {of} …`")),
+        ),
+        // A run that does not exist is a wrong argument; one that exists but cannot be read is a failed read.
+        AcceptError::Read(read @ ReadError::Io { path, .. }) => {
+            let hint = named_runs::missing_run_hint(path);
+            (if read.is_missing() && hint.is_some() { usage } else { Exit::Io }, hint)
+        }
+        AcceptError::Read(_) | AcceptError::Path(_) | AcceptError::Lock(_) | AcceptError::Write(_) => (Exit::Io, None),
     };
+    let error = CommandError::new(exit, error);
     match hint {
         Some(hint) => error.hint(hint),
         None => error,
-    }
-}
-
-fn hint(error: &AcceptError) -> Option<String> {
-    let run_id = |folder: &Utf8Path| resume_command::quoted(folder.file_name().unwrap_or("ID")).into_owned();
-    match error {
-        AcceptError::Name { .. } | AcceptError::Exists(_) => Some("choose another ID with `--run-id`".to_owned()),
-        AcceptError::IsBaseline(_) => {
-            Some("`counterproof compare` uses the latest baseline without `accept`".to_owned())
-        }
-        AcceptError::IsShard(_) => Some("merge the shards with `counterproof merge SHARD… --out RUN`".to_owned()),
-        AcceptError::IsConfirmation { folder, of } => {
-            let of = folder.parent().unwrap_or(Utf8Path::new(".")).join(of.as_str());
-            Some(format!("accept the run that it confirms: `counterproof accept {} …`", resume_command::path(&of)))
-        }
-        AcceptError::Incomplete { folder, .. } => {
-            Some(format!("run the missing cases with `counterproof run --resume {} …`", run_id(folder)))
-        }
-        AcceptError::Invalid { folder, .. } => {
-            Some(format!("list all violations with `counterproof validate {}`", resume_command::path(folder)))
-        }
-        AcceptError::Failures { folder, .. } => Some(format!(
-            "retry the failed cases with `counterproof run --resume {} --retry-errors …`, or pass `--allow-failures`",
-            run_id(folder)
-        )),
-        AcceptError::Repeats { group, of, .. } => {
-            Some(format!("make the missing repeats with `counterproof run --resume {group} --repeat {of} …`"))
-        }
-        AcceptError::Lock(LockError::Busy(_)) => Some("wait until the other process ends, or stop it".to_owned()),
-        AcceptError::Labels(LabelsError::NameTaken) => Some("rename the case".to_owned()),
-        AcceptError::Read(ReadError::Io { path, .. }) => named_runs::missing_run_hint(path),
-        AcceptError::Read(_)
-        | AcceptError::Path(_)
-        | AcceptError::Lock(_)
-        | AcceptError::Write(_)
-        | AcceptError::Labels(_) => None,
     }
 }
 

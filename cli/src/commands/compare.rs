@@ -1,24 +1,22 @@
 //! `counterproof compare`: compares two run folders and writes a report.
 
+use std::collections::HashSet;
 use std::env;
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
-use counterproof_artifact::{Exit, Sides};
+use counterproof_artifact::{Exit, Side, Sides};
 use counterproof_evaluator::{
-    CompareError, ComparedRun, Expectations, GateRules, Limit, Measure, Request, Rules, SignalSettings, Thresholds,
-    evaluation_text,
+    CompareError, ComparedRun, Expectations, Limit, Measure, Request, SideRuns, evaluation_text, text,
 };
-use counterproof_report::{PageSelection, ReportError, ReportUrl, ReportWriter};
-use counterproof_store::EVALUATION_FILE;
+use counterproof_report::{PageSelection, ReportUrl, ReportWriter};
 use counterproof_store::write::{self, Durability};
+use counterproof_store::{EVALUATION_FILE, RunReader};
 
-use super::compare_warnings::{check_cases_file, warn_about_runs};
 use crate::command_error::CommandError;
 use crate::config::Config;
-use crate::named_runs::{RunSelection, open_sides};
-use crate::report_output::report_context;
-use crate::report_output::{Pages, report_error};
+use crate::named_runs::{RunIdentity, RunSelection, open_sides, warn_about_side};
+use crate::report_output::{Pages, report_context, report_error};
 use crate::streams::Streams;
 use crate::{cases_file, comparison_summary, resume_command};
 
@@ -92,34 +90,24 @@ pub(crate) struct CompareOptions {
     pub(crate) new: RunSelection,
     /// The cases of the runs. Without them, expectations are not checked.
     pub(crate) cases: Option<Utf8PathBuf>,
-    pub(crate) limits: GateRules,
-    pub(crate) rules: Rules,
-    pub(crate) thresholds: Thresholds,
-    /// Whether the configuration declares the agent deterministic.
-    pub(crate) is_deterministic: bool,
-    pub(crate) signals: SignalSettings,
+    /// The rules of the gate and of the comparison, the thresholds and the signals.
+    pub(crate) config: Config,
     /// The report folder.
     pub(crate) out: Utf8PathBuf,
     pub(crate) pages: PageSelection,
     pub(crate) report_url: Option<ReportUrl>,
-    pub(crate) write_back: WriteBack,
-}
-
-/// Whether evaluation.json is also written into the run folders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WriteBack {
-    Enabled,
-    Disabled,
+    /// Whether evaluation.json is also written into the run folders.
+    pub(crate) write_back: bool,
 }
 
 impl CompareOptions {
     /// Resolves the arguments. Rejects gate rules that need the cases if none are given.
-    fn new(args: &Args, config: Config) -> Result<Self, CommandError> {
-        let mut limits = config.gate;
+    fn new(args: &Args, mut config: Config) -> Result<Self, CommandError> {
         if args.allow_unpaired {
-            limits = limits.with(Measure::Unpaired, Limit::None);
+            config.gate = config.gate.with(Measure::Unpaired, Limit::None);
         }
-        if let (Some(scope), None) = (limits.needs_cases(), &args.cases) {
+        // Without cases, such a rule would count nothing and always be met.
+        if let (Some(scope), None) = (config.gate.needs_cases(), &args.cases) {
             return Err(CommandError::usage(format!("the gate has rules for the {scope}, which require the cases"))
                 .hint("pass the cases of the runs with `--cases`"));
         }
@@ -135,15 +123,11 @@ impl CompareOptions {
             baseline: selection(&args.baseline, &args.baseline_runs),
             new: selection(&args.new, &args.new_runs),
             cases: args.cases.clone(),
-            limits,
-            rules: config.rules,
-            thresholds: config.statistics,
-            is_deterministic: config.agent.deterministic,
-            signals: config.signals,
+            config,
             out: args.out.clone(),
             pages: args.pages.into(),
             report_url: args.report_url.clone(),
-            write_back: if args.no_write_back { WriteBack::Disabled } else { WriteBack::Enabled },
+            write_back: !args.no_write_back,
         })
     }
 }
@@ -231,11 +215,11 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
         new: sides.new,
         cases: &cases,
         expectations: Expectations::compile(&cases).map_err(CommandError::usage)?,
-        rules: options.rules.clone(),
-        limits: options.limits.clone(),
-        thresholds: options.thresholds.clone(),
-        is_deterministic: options.is_deterministic,
-        signals: options.signals.clone(),
+        rules: options.config.rules.clone(),
+        limits: options.config.gate.clone(),
+        thresholds: options.config.statistics.clone(),
+        is_deterministic: options.config.agent.deterministic,
+        signals: options.config.signals.clone(),
     };
     warn_about_runs(&request, streams);
     check_cases_file(options.cases.as_deref(), &request, streams)?;
@@ -243,7 +227,7 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
     for unknown in counterproof_evaluator::unknown_scopes(&request.limits, &cases, &evaluation.cases) {
         streams.warn(evaluation_text::unknown_scope(&unknown));
     }
-    if options.write_back == WriteBack::Enabled {
+    if options.write_back {
         write_back(&request, &evaluation, streams);
     }
     // Runs of other programs, such as exports of a ledger, have no digests of their cases.
@@ -253,17 +237,14 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
 
 fn write_report(request: &Request<'_>, options: &CompareOptions) -> Result<Evaluation, CommandError> {
     let report = ReportWriter::create(&options.out, request).map_err(report_error)?.with_pages(options.pages);
-    let evaluation = counterproof_evaluator::compare(request, |case| report.write_case(case)).map_err(compare_error)?;
+    let evaluation = counterproof_evaluator::compare(request, |case| report.write_case(case));
+    let evaluation = evaluation.map_err(|error| match error {
+        CompareError::Read(error) => CommandError::io(error),
+        CompareError::Sink(error) => report_error(error),
+    })?;
     let context = report_context(&evaluation, options.cases.as_deref(), options.report_url.as_ref());
     report.finish_with(&evaluation, &context).map_err(report_error)?;
     Ok(evaluation)
-}
-
-fn compare_error(error: CompareError<ReportError>) -> CommandError {
-    match error {
-        CompareError::Read(error) => CommandError::io(error),
-        CompareError::Sink(error) => report_error(error),
-    }
 }
 
 /// Writes evaluation.json into each run folder. A failure is a warning: the report contains the evaluation as well, and a
@@ -277,5 +258,116 @@ fn write_back(request: &Request<'_>, evaluation: &Evaluation, streams: &mut Stre
         if let Err(error) = write::write_json(&path, evaluation, Durability::Synced) {
             streams.warn(format_args!("{error}; pass `--no-write-back` to leave the run folders unchanged"));
         }
+    }
+}
+
+/// Maximum number of characters of a path in a message.
+const MAX_PATH_CHARS: usize = 200;
+
+/// Checks the cases file. Rejects one that contains none of the compared cases, and warns about one that lacks some.
+fn check_cases_file(
+    cases: Option<&Utf8Path>,
+    request: &Request<'_>,
+    streams: &mut Streams,
+) -> Result<(), CommandError> {
+    let Some(path) = cases else {
+        if let Some(cases) = recorded_cases_file(&request.new) {
+            let cases = text::one_line(cases.as_str(), MAX_PATH_CHARS);
+            streams.log(format_args!("note: expectations are not checked; to check them, pass `--cases {cases}`"));
+        }
+        return Ok(());
+    };
+    let entries = request.cases.iter().flat_map(|case| case.expected.expect.iter().flatten());
+    let drafts = entries.filter(|expect| expect.draft).count();
+    if drafts > 0 {
+        let drafts = text::count(drafts, "draft expectation", "draft expectations");
+        streams.log(format_args!(
+            "note: {drafts} in `{path}` not checked: read each one, then remove its `draft` or the expectation"
+        ));
+    }
+    let ids = counterproof_evaluator::pair(&request.baseline, &request.new).map_err(CommandError::io)?;
+    let known: HashSet<_> = request.cases.iter().map(|case| &case.id).collect();
+    let unknown = ids.iter().filter(|id| !known.contains(id)).count();
+    let compared = text::count(ids.len(), "compared case", "compared cases");
+    if unknown > 0 && unknown == ids.len() {
+        return Err(CommandError::usage(format!("`{path}` contains none of the {compared}"))
+            .hint("pass the cases of the runs with `--cases`"));
+    }
+    if unknown > 0 {
+        streams.warn(format_args!("`{path}` lacks {unknown} of {compared}; their expectations are not checked"));
+    }
+    Ok(())
+}
+
+/// Returns the cases file that is recorded in the first run, if it still exists below the working folder. It is only named and
+/// never read: a run folder may come from anywhere and must not decide which files are opened.
+fn recorded_cases_file(runs: &SideRuns) -> Option<Utf8PathBuf> {
+    let run = runs.iter().next()?.reader();
+    let path = run.folder().join(&run.run().cases_path).canonicalize_utf8().ok()?;
+    let here = Utf8Path::new(".").canonicalize_utf8().ok()?;
+    Some(path.strip_prefix(&here).map_or_else(|_| path.clone(), Utf8Path::to_owned))
+}
+
+/// Logs all warnings about the runs of a comparison.
+fn warn_about_runs(request: &Request<'_>, streams: &mut Streams) {
+    warn_if_swapped(request, streams);
+    for (runs, side) in [(&request.baseline, Side::Baseline), (&request.new, Side::New)] {
+        for error in runs.iter().filter_map(ComparedRun::labels_error) {
+            streams.warn(format_args!(
+                "{error}, so the labels of its run are not used; `counterproof validate` has the reason"
+            ));
+        }
+        for run in runs.iter().map(ComparedRun::reader) {
+            warn_about_side(run, side, streams);
+            warn_if_unanswered_or_stopped(run, streams);
+        }
+    }
+    for new in request.new.iter().map(ComparedRun::reader) {
+        for baseline in request.baseline.iter().map(ComparedRun::reader) {
+            warn_if_same_run(baseline, new, streams);
+        }
+    }
+}
+
+fn warn_if_same_run(baseline: &RunReader, new: &RunReader, streams: &mut Streams) {
+    let id = &new.run().run_id;
+    match RunIdentity::compare(baseline, new) {
+        RunIdentity::SameFolder => streams.warn(format_args!("`{}` is compared with itself", new.folder())),
+        RunIdentity::Copy => {
+            let (folder, other) = (new.folder(), baseline.folder());
+            streams.warn(format_args!("`{folder}` is compared with itself: `{other}` is a copy of the same run"));
+        }
+        // Confirmation runs of both sides have the id of the run that they confirm, and their numbers.
+        RunIdentity::Different if baseline.run().run_id == *id && baseline.run().confirmation.is_none() => {
+            let (folder, other) = (new.folder(), baseline.folder());
+            streams.log(format_args!("note: `{other}` and `{folder}` are different runs with the same id, `{id}`"));
+        }
+        RunIdentity::Different => {}
+    }
+}
+
+fn warn_if_swapped(request: &Request<'_>, streams: &mut Streams) {
+    let all = |runs: &SideRuns, side: Side| runs.iter().all(|run| run.reader().run().version == side);
+    if all(&request.baseline, Side::New) && all(&request.new, Side::Baseline) {
+        streams.warn(
+            "the runs look swapped: the first is a `new` run and the second a `baseline` run, so improvements will be reported \
+             as regressions",
+        );
+    }
+}
+
+fn warn_if_unanswered_or_stopped(run: &RunReader, streams: &mut Streams) {
+    let (folder, document) = (run.folder(), run.run());
+    if document.confirmation.is_some() {
+        // It runs cases that look worse, so failures are expected, and stopped ones are reported when they are found.
+        return;
+    }
+    if let Some(stats) = &document.stats
+        && stats.cases_failed.is_some_and(|failed| failed.get() > 0 && Some(failed) == stats.cases_total)
+    {
+        streams.warn(format_args!("every case of the run `{folder}` failed"));
+    }
+    if document.stats.is_none() || document.extra.get("interrupted").is_some_and(|value| value == true) {
+        streams.warn(format_args!("the run `{folder}` is incomplete: it was stopped"));
     }
 }

@@ -15,7 +15,7 @@ use counterproof_store::read_file;
 use counterproof_store::write::{self, Durability};
 use uuid::Uuid;
 
-use super::compare::{CompareOptions, WriteBack, compare};
+use super::compare::{CompareOptions, compare};
 use crate::command_error::CommandError;
 use crate::config::Config;
 use crate::named_runs::RunSelection;
@@ -132,20 +132,17 @@ pub(crate) fn compare_runs(
     [baseline, new]: [Utf8PathBuf; 2],
     streams: &mut Streams,
 ) -> Result<Evaluation, CommandError> {
-    let config = Config::default();
+    let mut config = Config::default();
+    config.agent.deterministic = true;
     let options = CompareOptions {
         baseline: RunSelection::Folders(vec![baseline]),
         new: RunSelection::Folders(vec![new]),
         cases: Some(cases_path),
-        limits: config.gate,
-        rules: config.rules,
-        thresholds: config.statistics,
-        is_deterministic: true,
-        signals: config.signals,
+        config,
         out: out.join("report"),
         pages: PageSelection::All,
         report_url: None,
-        write_back: WriteBack::Enabled,
+        write_back: true,
     };
     let evaluation = compare(&options, streams)?.evaluation;
     streams.print_line(comparison_summary::render(&evaluation))?;

@@ -5,7 +5,7 @@ use counterproof_artifact::Exit;
 use counterproof_runner::MergeError;
 use counterproof_store::{CreateError, LockError};
 
-use crate::command_error::CommandError;
+use crate::command_error::{CommandError, WAIT_OR_STOP};
 use crate::resume_command;
 use crate::streams::Streams;
 
@@ -33,9 +33,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         MergeError::Create(CreateError::Exists(_)) => {
             CommandError::usage(error).hint("choose another folder with `--out`")
         }
-        MergeError::Create(CreateError::Lock(LockError::Busy(_))) => {
-            CommandError::usage(error).hint("wait until the other process ends, or stop it")
-        }
+        MergeError::Create(CreateError::Lock(LockError::Busy(_))) => CommandError::usage(error).hint(WAIT_OR_STOP),
         MergeError::Read(_) | MergeError::Create(_) | MergeError::Write(_) => CommandError::io(error),
     })?;
     streams.log(format_args!("{} shards, {} cases: {} failed", merged.shards, merged.cases, merged.failed));

@@ -2,7 +2,6 @@
 
 pub(crate) mod accept;
 pub(crate) mod compare;
-mod compare_warnings;
 pub(crate) mod conformance;
 pub(crate) mod contract;
 pub(crate) mod demo;

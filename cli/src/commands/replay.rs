@@ -6,15 +6,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Case, CaseId, Exit, Href, REQUEST_ASSET_HREF, escape_invisible};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
 use counterproof_evaluator::{Artifact, ComparedRun, Differences, Rules, WithEvidence, follow_evidence, messages};
-use counterproof_runner::{
-    AgentCommand, BaseUrl, Environment, Header, ResolveRule, SavedRequest, Secret, Settings, Silent,
-    TrustedCertificates,
-};
+use counterproof_runner::{AgentCommand, BaseUrl, Environment, ResolveRule, SavedRequest, Secret, Settings, Silent};
 use counterproof_store::{ASSETS_FOLDER, RunReader, confined_path, read_file};
 
 use crate::agent_args::agent_options;
-use crate::command_error::CommandError;
-use crate::command_error::connect_error;
+use crate::command_error::{CommandError, connect_error};
 use crate::config::Config;
 use crate::streams::Streams;
 use crate::value_parsers::duration;
@@ -77,117 +73,52 @@ pub(crate) struct Args {
     curl: bool,
 }
 
-/// The inputs of a replay.
-#[derive(Debug)]
-struct ReplayOptions {
-    /// The artifact of the case.
-    case: Utf8PathBuf,
-    action: Action,
-    target: TargetChoice,
-}
-
-/// What to do with the saved request.
-#[derive(Debug)]
-enum Action {
-    PrintCommand,
-    Send(Box<SendOptions>),
-}
-
-/// The agent that gets the request.
-#[derive(Debug)]
-enum TargetChoice {
-    /// The agent of the recorded run.
-    Recorded,
-    BaseUrl(Secret),
-    /// A program, as a command line.
-    Program(Secret),
-}
-
-/// How the request is sent.
-#[derive(Debug)]
-struct SendOptions {
-    config: Config,
-    headers: Vec<Header>,
-    secrets: Vec<Secret>,
-    certificates: TrustedCertificates,
-    resolve: Vec<ResolveRule>,
-    timeout: Duration,
-}
-
-impl ReplayOptions {
-    /// Resolves the arguments.
-    fn new(args: &Args) -> Result<Self, CommandError> {
-        let target = match (&args.base_url, &args.agent_cmd) {
-            (Some(base), _) => TargetChoice::BaseUrl(base.clone()),
-            (None, Some(program)) => TargetChoice::Program(program.clone()),
-            (None, None) => TargetChoice::Recorded,
-        };
-        // A printed command has `$NAME` in place of each header value, so it does not need the variables to be set.
-        let action = if args.curl { Action::PrintCommand } else { Action::Send(Box::new(SendOptions::new(args)?)) };
-        Ok(Self { case: args.case.clone(), action, target })
-    }
-}
-
-impl SendOptions {
-    fn new(args: &Args) -> Result<Self, CommandError> {
-        let config = Config::load(args.config.as_deref())?;
-        let headers = environment::headers(&args.headers).map_err(CommandError::usage)?;
-        let secrets = environment::secrets(&args.secrets, &config.secrets)?;
-        let certificates = environment::trusted(args.ca_file.as_deref())?;
-        Ok(Self { config, headers, secrets, certificates, resolve: args.resolve.clone(), timeout: args.timeout })
-    }
-
-    /// Returns the settings of a run in `out` that sends the saved request once.
-    fn settings(
-        &self,
-        recorded: &RecordedCase,
-        target: &TargetChoice,
-        out: &Utf8Path,
-    ) -> Result<Settings, CommandError> {
-        let run = recorded.reader.run();
-        let base = match (target, recorded.request.program()) {
-            (TargetChoice::BaseUrl(base), _) => base.expose(),
-            // Not used: the program replaces the target below. A run against a program has no base URL to parse.
-            (TargetChoice::Program(_), _) => "http://localhost",
-            (TargetChoice::Recorded, Some(program)) => return Err(missing_program(program)),
-            (TargetChoice::Recorded, None) => run.base_url.as_str(),
-        };
-        let base: BaseUrl = base.parse().map_err(|error| {
-            CommandError::usage(error).hint("pass the address of the agent with `--base-url` or `--agent-cmd`")
-        })?;
-        let cases = recorded.folder.join(&run.cases_path);
-        let mut settings = Settings::new(run.run_id.clone(), run.version, base, cases, out.to_owned());
-        if let TargetChoice::Program(text) = target {
-            settings.target = text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?.into();
-        }
-        settings.protocol = recorded.request.protocol.parse().map_err(CommandError::usage)?;
-        settings.agent = agent_options(&self.config.agent, &self.config.risk, None)?;
+/// Returns the settings of a run in `out` that sends the saved request once.
+fn settings(args: &Args, config: &Config, recorded: &RecordedCase, out: &Utf8Path) -> Result<Settings, CommandError> {
+    let run = recorded.reader.run();
+    let base = match (&args.base_url, &args.agent_cmd, recorded.request.program()) {
+        (Some(base), ..) => base.expose(),
+        // Not used: the program replaces the target below. A run against a program has no base URL to parse.
+        (None, Some(_), _) => "http://localhost",
+        (None, None, Some(program)) => return Err(missing_program(program)),
+        (None, None, None) => run.base_url.as_str(),
+    };
+    let base: BaseUrl = base.parse().map_err(|error| {
+        CommandError::usage(error).hint("pass the address of the agent with `--base-url` or `--agent-cmd`")
+    })?;
+    let cases = recorded.folder.join(&run.cases_path);
+    let mut settings = Settings {
+        protocol: recorded.request.protocol.parse().map_err(CommandError::usage)?,
+        agent: agent_options(&config.agent, &config.risk, None)?,
+        headers: environment::headers(&args.headers).map_err(CommandError::usage)?,
         // The recorded answer is redacted; without the same redaction, the secret would show as a difference.
-        settings.secrets.clone_from(&self.secrets);
-        settings.certificates = self.certificates.clone();
-        environment::check_environment(&settings.target)?;
-        settings.resolve.clone_from(&self.resolve);
-        settings.headers.clone_from(&self.headers);
-        settings.timeout = self.timeout;
-        // One attempt: a retried request would hide the failure that the user wants to see.
-        settings.retry.retries = 0;
-        settings.saved_request = Some(recorded.request.body.to_string().into_bytes());
-        Ok(settings)
+        secrets: environment::secrets(&args.secrets, &config.secrets)?,
+        certificates: environment::trusted(args.ca_file.as_deref())?,
+        resolve: args.resolve.clone(),
+        timeout: args.timeout,
+        saved_request: Some(recorded.request.body.to_string().into_bytes()),
+        ..Settings::new(run.run_id.clone(), run.version, base, cases, out.to_owned())
+    };
+    // One attempt: a retried request would hide the failure that the user wants to see.
+    settings.retry.retries = 0;
+    if let Some(text) = &args.agent_cmd {
+        settings.target = text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?.into();
     }
+    environment::check_environment(&settings.target)?;
+    Ok(settings)
 }
 
-impl TargetChoice {
-    /// Returns the shell command that sends the request.
-    fn shell_command(&self, request: &SavedRequest) -> Result<String, CommandError> {
-        match (self, request.program()) {
-            (Self::Program(text), _) => {
-                text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?;
-                let words = shell_words::split(text.expose()).map_err(CommandError::usage)?;
-                Ok(agent_args::pipeline(request, &words))
-            }
-            (_, Some(program)) => Err(missing_program(program)),
-            (_, None) => Ok(agent_args::curl_command(request)),
+/// Returns the shell command that sends the request.
+fn shell_command(args: &Args, request: &SavedRequest) -> Result<String, CommandError> {
+    match (&args.agent_cmd, request.program()) {
+        (Some(text), _) => {
+            // Parsed for its errors, which are those of a replay that sends.
+            text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?;
+            let words = shell_words::split(text.expose()).map_err(CommandError::usage)?;
+            Ok(agent_args::pipeline(request, &words))
         }
+        (None, Some(program)) => Err(missing_program(program)),
+        (None, None) => Ok(agent_args::curl_command(request)),
     }
 }
 
@@ -200,31 +131,22 @@ fn missing_program(program: &str) -> CommandError {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let ReplayOptions { case, action, target } = ReplayOptions::new(args)?;
-    let recorded = RecordedCase::read(&case)?;
-    match action {
-        Action::PrintCommand => {
-            streams.print_line(target.shell_command(&recorded.request)?)?;
-            Ok(Exit::Done)
-        }
-        Action::Send(options) => send(recorded, &target, &options, streams),
+    let recorded = RecordedCase::read(&args.case)?;
+    if args.curl {
+        // Before the configuration and the headers are read: a printed command has `$NAME` in place of each header value, so it does
+        // not need the variables to be set.
+        streams.print_line(shell_command(args, &recorded.request)?)?;
+        return Ok(Exit::Done);
     }
-}
-
-/// Sends the request and prints how the new answer differs from the recorded one.
-fn send(
-    recorded: RecordedCase,
-    target: &TargetChoice,
-    options: &SendOptions,
-    streams: &mut Streams,
-) -> Result<Exit, CommandError> {
+    let config = Config::load(args.config.as_deref())?;
     if recorded.request.masked {
         streams.warn("the saved request has a redacted secret, so it differs from the request that was sent");
     }
+    // The runner writes a run folder; a replay leaves nothing behind.
     let temporary = tempfile::tempdir().map_err(CommandError::io)?;
     let out = Utf8Path::from_path(temporary.path())
         .ok_or_else(|| CommandError::io("the path of the temporary folder is not UTF-8"))?;
-    let settings = options.settings(&recorded, target, out)?;
+    let settings = settings(args, &config, &recorded, out)?;
     let cases = [placeholder_case(&recorded.case_id)];
     let summary = counterproof_runner::run(&settings, &cases, Environment::from_system(), &mut Silent)
         .map_err(CommandError::io)?;
@@ -234,7 +156,7 @@ fn send(
     let replayed = RunReader::open(&summary.folder).map_err(CommandError::io)?;
     let baseline = ComparedRun::new(recorded.reader).load(&recorded.case_id);
     let new = ComparedRun::new(replayed).load(&recorded.case_id);
-    print_differences(&baseline, &new, &options.config.rules, streams)
+    print_differences(&baseline, &new, &config.rules, streams)
 }
 
 /// Returns a case with the given ID and no content: the runner resends the saved request and reads only the ID.

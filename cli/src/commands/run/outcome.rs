@@ -7,8 +7,7 @@ use counterproof_runner::{Reason, ResumeError, RunError, Settings, Summary, Targ
 use counterproof_store::{CreateError, LockError, ReopenError, RunReader};
 use serde_json::Value;
 
-use crate::command_error::CommandError;
-use crate::command_error::{CERTIFICATE_HINT, PROXY_HINT, connect_error, recorded_failure};
+use crate::command_error::{CERTIFICATE_HINT, CommandError, PROXY_HINT, WAIT_OR_STOP, connect_error, recorded_failure};
 use crate::reporter::{FailureSummary, ReporterKind};
 use crate::resume_command;
 use crate::run_plan::RunPlan;
@@ -213,7 +212,7 @@ pub(super) fn run_error(error: RunError, resume_command: &str) -> CommandError {
             .hint("to continue a stopped run, replace `--run-id` with `--resume`"),
         RunError::Create(CreateError::Lock(LockError::Busy(_)))
         | RunError::Resume(ResumeError::Reopen(ReopenError::Lock(LockError::Busy(_)))) => {
-            CommandError::usage(error).hint("wait until the other process ends, or stop it")
+            CommandError::usage(error).hint(WAIT_OR_STOP)
         }
         RunError::SecretRunId | RunError::SecretCaseId { .. } => {
             CommandError::usage(error).hint("file names cannot be redacted: choose another id or another secret")
