@@ -1,7 +1,7 @@
 //! The arguments of `counterproof run`, and what they mean together with the environment and the configuration.
 
 use std::env;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
@@ -153,27 +153,14 @@ pub(crate) struct Args {
     pub(super) dry_run: bool,
 }
 
-/// The inputs and outputs of one invocation.
+/// What the arguments mean together with the environment and the configuration.
 #[derive(Debug)]
 pub(super) struct RunOptions {
-    pub(super) action: Action,
     pub(super) plan: RunPlan,
     /// The settings that all runs of the plan share.
     pub(super) settings: Settings,
-    /// Cases to run; empty for all.
-    pub(super) only: Vec<CaseId>,
-    pub(super) reporter: ReporterKind,
-}
-
-/// What to do with the plan.
-#[derive(Debug)]
-pub(super) enum Action {
-    /// Print it.
-    DryRun,
-    /// Make all of its runs.
-    RunAll,
-    /// Make its only run, and run its flipped cases again.
-    RunAndConfirm(ConfirmOptions),
+    /// `None` without `--confirm`.
+    pub(super) confirm: Option<ConfirmOptions>,
 }
 
 /// What flipped cases are found and confirmed with.
@@ -182,7 +169,7 @@ pub(super) struct ConfirmOptions {
     /// Run folders of the baseline; empty for the latest.
     pub(super) against: Vec<Utf8PathBuf>,
     /// The settings of the agent of the baseline; `None` if no option names it.
-    pub(super) baseline_agent: Option<Box<Settings>>,
+    pub(super) baseline_agent: Option<Settings>,
     pub(super) rules: Rules,
     pub(super) thresholds: Thresholds,
     /// Whether an earlier call may have found the flipped cases.
@@ -190,39 +177,27 @@ pub(super) struct ConfirmOptions {
 }
 
 impl RunOptions {
-    /// Runs at most this many cases at once.
-    pub(super) fn limit_concurrency(&mut self, cases: NonZeroUsize) {
-        self.settings.concurrency = self.settings.concurrency.at_most(cases);
-        if let Action::RunAndConfirm(ConfirmOptions { baseline_agent: Some(settings), .. }) = &mut self.action {
-            settings.concurrency = settings.concurrency.at_most(cases);
-        }
-    }
-
     /// Resolves the arguments.
     pub(super) fn new(args: &Args) -> Result<Self, CommandError> {
         let plan = args.plan.plan(|name| env::var(name).ok())?;
         let config = Config::load(args.agent.config.as_deref())?;
         let settings = from_args(args, plan.id.clone(), &config)?;
-        let action = if args.dry_run {
-            Action::DryRun
-        } else if args.plan.confirm.confirm.is_some() {
-            let baseline_agent = args.plan.confirm.baseline_settings(&settings, args.agent.model.as_ref())?;
-            Action::RunAndConfirm(ConfirmOptions {
+        let confirm = match args.plan.confirm.confirm {
+            Some(_) if !args.dry_run => Some(ConfirmOptions {
                 against: args.plan.against.clone(),
-                baseline_agent: baseline_agent.map(Box::new),
+                baseline_agent: args.plan.confirm.baseline_settings(&settings, args.agent.model.as_ref())?,
                 rules: config.rules,
                 thresholds: config.statistics,
                 is_resumed: args.plan.resume.is_some(),
-            })
-        } else {
-            Action::RunAll
+            }),
+            _ => None,
         };
-        Ok(Self { action, plan, settings, only: args.only.clone(), reporter: args.reporter })
+        Ok(Self { plan, settings, confirm })
     }
 }
 
 /// Resolves the settings that all runs of one invocation share.
-pub(super) fn from_args(args: &Args, run_id: RunId, config: &Config) -> Result<Settings, CommandError> {
+fn from_args(args: &Args, run_id: RunId, config: &Config) -> Result<Settings, CommandError> {
     let base_url: BaseUrl = args
         .base_url
         .expose()

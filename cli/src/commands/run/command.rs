@@ -6,12 +6,11 @@ use counterproof_cases::{CaseSpec, Suite};
 use counterproof_evaluator::text;
 use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Summary, Urgency};
 
-use super::args::{Action, Args, RunOptions};
+use super::args::{Args, RunOptions};
 use super::confirm::Confirmation;
-use super::outcome::run_error;
-use super::outcome::{check_reached, log_next_steps, log_outcome};
+use super::outcome::{check_reached, log_next_steps, log_outcome, run_error};
 use crate::command_error::CommandError;
-use crate::reporter::{FailureSummary, RunReporter};
+use crate::reporter::{FailureSummary, ReporterKind, RunReporter};
 use crate::resume_command::TypedOptions;
 use crate::run_plan::RunPlan;
 use crate::signals::on_signal;
@@ -21,24 +20,24 @@ use crate::{cases_file, open_files};
 /// Runs the command.
 pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut options = RunOptions::new(args)?;
-    let cases = select_cases(&options, cases_file::load(&options.settings.cases_path, streams)?)?;
+    let cases = select_cases(args, cases_file::load(&args.cases, streams)?)?;
     if args.plan.resume.is_none() {
-        check_new_ids(&cases, &options.settings.cases_path)?;
+        check_new_ids(&cases, &args.cases)?;
     }
     limit_open_files(&mut options, cases.len(), streams);
-    let RunOptions { plan, settings: shared, .. } = &options;
-    if matches!(options.action, Action::DryRun) {
+    let RunOptions { plan, settings: shared, confirm } = &options;
+    if args.dry_run {
         return print(shared, plan, &cases, streams);
     }
-    let confirmation = match &options.action {
-        Action::RunAndConfirm(confirm) => Confirmation::prepare(confirm, &options, &cases, streams)?,
-        _ => None,
+    let confirmation = match confirm {
+        Some(confirm) => Confirmation::prepare(confirm, &options, &cases, streams)?,
+        None => None,
     };
     let interrupt = Interrupt::default();
     let stop = interrupt.clone();
     on_signal(move || stop.trigger()).map_err(CommandError::io)?;
     let mut session = Session {
-        options: &options,
+        reporter: args.reporter,
         checkout: Checkout::discover(Utf8Path::new(".")),
         interrupt,
         resume_command: typed.resume_command(plan.id.as_str()),
@@ -72,7 +71,10 @@ fn check_new_ids(cases: &[CaseSpec], cases_path: &Utf8Path) -> Result<(), Comman
 fn limit_open_files(options: &mut RunOptions, cases: usize, streams: &mut Streams) {
     let in_flight = options.settings.concurrency.max().get().min(cases);
     if let Some(low) = open_files::raise_limit(&options.settings.target, in_flight) {
-        options.limit_concurrency(low.cases);
+        let baseline = options.confirm.as_mut().and_then(|confirm| confirm.baseline_agent.as_mut());
+        for settings in std::iter::once(&mut options.settings).chain(baseline) {
+            settings.concurrency = settings.concurrency.at_most(low.cases);
+        }
         let allowed = text::count(low.cases.get(), "case", "cases");
         streams.warn(format_args!(
             "the limit of {} open files allows {allowed} in flight instead of {in_flight}\n  hint: raise it with `ulimit -n {}`",
@@ -82,26 +84,26 @@ fn limit_open_files(options: &mut RunOptions, cases: usize, streams: &mut Stream
 }
 
 /// Returns the cases that `--only` names, in the order of the suite; all cases without `--only`.
-fn select_cases(options: &RunOptions, suite: Suite) -> Result<Vec<CaseSpec>, CommandError> {
-    if options.only.is_empty() {
+fn select_cases(args: &Args, suite: Suite) -> Result<Vec<CaseSpec>, CommandError> {
+    if args.only.is_empty() {
         return Ok(suite.cases);
     }
     let is_known = |id: &CaseId| suite.cases.iter().any(|case| case.id == *id);
-    let unknown: Vec<_> = options.only.iter().filter(|id| !is_known(id)).collect();
+    let unknown: Vec<_> = args.only.iter().filter(|id| !is_known(id)).collect();
     if let Some(first) = unknown.first() {
         let listed: Vec<_> = unknown.iter().map(|id| format!("`{id}`")).collect();
-        let message = format!("`{}` has no case {}", options.settings.cases_path, listed.join(", "));
+        let message = format!("`{}` has no case {}", args.cases, listed.join(", "));
         return Err(CommandError::usage(message).hint(match suite.nearest(first) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "list the cases with `--dry-run` and without `--only`".to_owned(),
         }));
     }
-    Ok(suite.cases.into_iter().filter(|case| options.only.contains(&case.id)).collect())
+    Ok(suite.cases.into_iter().filter(|case| args.only.contains(&case.id)).collect())
 }
 
 /// The state that the runs of one invocation share.
 pub(super) struct Session<'a> {
-    pub(super) options: &'a RunOptions,
+    pub(super) reporter: ReporterKind,
     pub(super) checkout: Option<Checkout>,
     pub(super) interrupt: Interrupt,
     /// The command line that resumes the runs.
@@ -141,13 +143,13 @@ impl Session<'_> {
     ) -> Result<(Summary, FailureSummary), CommandError> {
         let (checkout, interrupt) = (self.checkout.clone(), self.interrupt.clone());
         let environment = Environment { checkout, interrupt, ..Environment::from_system() };
-        let mut reporter = RunReporter::new(self.options.reporter, &mut self.streams.out);
+        let mut reporter = RunReporter::new(self.reporter, &mut self.streams.out);
         let summary = counterproof_runner::run(settings, cases, environment, &mut reporter);
         let failures = reporter.finish();
         // An error of the run explains more than an error of the output, so it comes first.
         let summary = summary.map_err(|error| run_error(error, &self.resume_command))?;
         let failures = failures?;
-        log_outcome(self.options.reporter, settings, &summary, &failures, self.streams)?;
+        log_outcome(self.reporter, settings, &summary, &failures, self.streams)?;
         Ok((summary, failures))
     }
 

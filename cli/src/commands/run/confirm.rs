@@ -14,8 +14,7 @@ use counterproof_store::{ReadError, RunReader};
 
 use super::args::{ConfirmOptions, RunOptions};
 use super::command::{RunEnd, Session};
-use crate::command_error::CommandError;
-use crate::command_error::recorded_failure;
+use crate::command_error::{CommandError, recorded_failure};
 use crate::named_runs::{RunSelection, read_error, side_runs};
 use crate::run_plan::RunPlan;
 use crate::streams::Streams;
@@ -59,7 +58,7 @@ impl<'a> Confirmation<'a> {
             return Ok(None);
         }
         let Some(baseline) = open_baseline(&confirm.against, shared, streams)? else { return Ok(None) };
-        let baseline_agent = confirm.baseline_agent.as_deref();
+        let baseline_agent = confirm.baseline_agent.as_ref();
         Ok(Some(Self { confirm, plan, shared, cases, expectations, baseline, baseline_agent }))
     }
 
