@@ -38,7 +38,6 @@ pub(crate) struct AgentArgs {
 }
 
 impl AgentArgs {
-    /// Sets the agent's protocol, program and options from the arguments and the configuration.
     pub(crate) fn apply(&self, config: &Config, settings: &mut Settings) -> Result<(), CommandError> {
         settings.protocol = self.protocol;
         settings.deterministic = config.agent.deterministic;

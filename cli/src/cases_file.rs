@@ -13,10 +13,8 @@ use crate::streams::Streams;
 /// Maximum number of listed problems. More rarely help to understand a file that is wrong throughout.
 const MAX_PROBLEMS_LISTED: usize = 20;
 
-/// What to do if the cases do not exist.
 const MISSING_HINT: &str = "pass an existing cases file, or a folder of them; docs/cases.md describes the format";
 
-/// Loads the cases and logs the warnings about them.
 pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, CommandError> {
     if path.join(RUN_FILE).is_file() {
         let message = format!("`{path}` is a run folder, not a cases file");

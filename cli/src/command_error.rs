@@ -10,7 +10,6 @@ use counterproof_store::RunReader;
 
 use crate::streams::{OutputError, Streams};
 
-/// A failed command.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     /// Decided where the error is made: the same cause can be a wrong argument for one command and a failed read for another.
@@ -39,7 +38,6 @@ impl CommandError {
         Self::new(Exit::Findings, error)
     }
 
-    /// Adds a remedy.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Display) -> Self {
         self.hints.push(hint.to_string());

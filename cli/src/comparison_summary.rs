@@ -12,10 +12,8 @@ use counterproof_store::write;
 /// Maximum number of listed cases. The report lists all.
 const MAX_CASES_LISTED: usize = 10;
 
-/// Maximum number of listed review items.
 const MAX_REVIEW_LISTED: usize = 10;
 
-/// Maximum number of characters of a reason.
 const MAX_REASON_CHARS: usize = 180;
 
 /// Minimum width of the column of rule names, in characters.
@@ -24,7 +22,6 @@ const MIN_RULE_WIDTH: usize = 13;
 /// Minimum width of the column of verdicts, in characters.
 const MIN_VERDICT_WIDTH: usize = 12;
 
-/// Renders the summary.
 pub(crate) fn render(evaluation: &Evaluation) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", gate_headline(&evaluation.gate));
@@ -79,7 +76,6 @@ fn write_rules(text: &mut String, evaluation: &Evaluation) {
     }
 }
 
-/// Writes the number of cases per verdict.
 fn write_counts(text: &mut String, evaluation: &Evaluation) {
     let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
         let count = evaluation.counts.get(&verdict).copied().filter(|count| *count > 0)?;
@@ -120,13 +116,11 @@ fn level(case: &CaseEvaluation) -> &'static str {
     case.severity_level().map_or("", SeverityLevel::as_str)
 }
 
-/// Returns the verdict of a case for display.
 fn case_verdict(case: &CaseEvaluation) -> String {
     let name = name(case.verdict);
     if case.unconfirmed { format!("{name} (unconfirmed)") } else { name }
 }
 
-/// Returns the name of a verdict for display.
 fn name(verdict: Verdict) -> String {
     verdict.as_str().replace('_', " ")
 }

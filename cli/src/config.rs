@@ -28,28 +28,21 @@ pub(crate) struct Config {
     pub(crate) statistics: Thresholds,
     /// Request fields that are the same for all cases.
     pub(crate) agent: AgentConfig,
-    /// Risk levels by tool name or pattern.
     pub(crate) risk: BTreeMap<String, RiskLevel>,
-    /// Settings of the signals.
     pub(crate) signals: SignalSettings,
-    /// Secrets to redact from every file.
     pub(crate) secrets: Secrets,
-    /// Settings of the comparison.
     compare: CompareConfig,
     /// The compiled rules of comparison.
     #[serde(skip)]
     pub(crate) rules: Rules,
 }
 
-/// The table `[compare]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct CompareConfig {
-    /// The rules of comparison, as written.
     rule: RuleTables,
 }
 
-/// The table `[secrets]`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Secrets {
@@ -63,9 +56,7 @@ pub(crate) struct Secrets {
 pub(crate) struct AgentConfig {
     /// Whether the agent does the same whenever it is asked the same.
     pub(crate) deterministic: bool,
-    /// The model's name.
     pub(crate) model: Option<String>,
-    /// The system prompt.
     pub(crate) system_prompt: Option<String>,
     /// The tools that the agent may call, in the form that the protocol defines.
     pub(crate) tools: Option<Vec<Value>>,
@@ -74,7 +65,6 @@ pub(crate) struct AgentConfig {
 }
 
 impl Secrets {
-    /// Returns the names of the variables.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
         self.env.iter().map(String::as_str)
     }
@@ -107,7 +97,6 @@ impl Config {
     }
 }
 
-/// An error in a configuration.
 #[derive(Debug)]
 struct InvalidConfig {
     message: String,

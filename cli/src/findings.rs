@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 
 use crate::document_errors::snippet;
 
-/// Values of `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
     /// Source excerpts with the finding, the expected value and a remedy
@@ -23,7 +22,6 @@ pub(crate) enum Format {
     Github,
 }
 
-/// Renders a report.
 pub(crate) fn render(report: &Report, format: Format) -> String {
     match format {
         Format::Human => render_human(report),
@@ -181,16 +179,17 @@ fn render_json(report: &Report) -> String {
 }
 
 fn render_sarif(report: &Report) -> String {
-    let rules = Code::ALL.iter().map(|code| {
+    let rule = |code: &Code| {
         json!({
             "id": code.as_str(),
             "shortDescription": {"text": code.meaning()},
             "help": {"text": code.remedy()},
             "defaultConfiguration": {"level": sarif::ERROR},
         })
-    });
+    };
+    let rules: Vec<_> = Code::ALL.iter().map(rule).collect();
     let results = report.findings.iter().map(sarif_result).collect();
-    crate::streams::to_json(&sarif::log(rules.collect(), Map::new(), results))
+    crate::streams::to_json(&sarif::log(&rules, Map::new(), results))
 }
 
 fn sarif_result(finding: &Finding) -> Value {

@@ -56,7 +56,6 @@ pub(crate) fn open_named(folders: &[Utf8PathBuf], side: Side) -> Result<Vec<Comp
     Ok(open_folders(folders, side)?.into_iter().map(ComparedRun::new).collect())
 }
 
-/// Makes opened runs the runs of a side.
 pub(crate) fn side_runs(runs: Vec<ComparedRun>, side: Side) -> Result<SideRuns, CommandError> {
     SideRuns::new(runs).ok_or_else(|| CommandError::usage(format!("no run of side {side} was named")))
 }
@@ -166,7 +165,6 @@ pub(crate) fn warn_about_side(run: &RunReader, side: Side, streams: &mut Streams
     }
 }
 
-/// Warns if only some repeats of a group are selected.
 fn warn_about_missing_repeats(runs: &[RunReader], side: Side, streams: &mut Streams) {
     let mut groups: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for run in runs.iter().map(RunReader::run) {
@@ -230,7 +228,6 @@ pub(crate) enum RunIdentity {
     SameFolder,
     /// Two folders with the same contents.
     Copy,
-    /// Different runs.
     Different,
 }
 

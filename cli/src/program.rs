@@ -46,7 +46,6 @@ enum Command {
     DemoAgent(demo_agent::Args),
 }
 
-/// Runs the program. `arguments` starts with the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     // If this fails, a write beyond the limit ends the program, which is all that the limit requires.
     let _ = report_file_size_limit();
@@ -112,7 +111,6 @@ fn harmless_argument(argument: &str) -> String {
     harmless(&escape_invisible(argument))
 }
 
-/// Returns the options that were typed for the subcommand.
 fn typed_options(matches: &clap::ArgMatches) -> TypedOptions {
     let (name, matches) = matches.subcommand().unwrap_or(("", matches));
     let command = Cli::command();

@@ -8,7 +8,6 @@ use counterproof_report::{CaseLocation, PageSelection, ReportContext, ReportErro
 
 use crate::command_error::CommandError;
 
-/// Values of `--pages`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Pages {
     /// Every case

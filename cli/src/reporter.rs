@@ -11,10 +11,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::streams::{HarmlessLines, OutputError};
 
-/// Maximum number of failed cases that the summary lists.
 const MAX_LISTED: usize = 10;
 
-/// Values of `--reporter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ReporterKind {
     /// A progress bar on a terminal
@@ -140,7 +138,6 @@ impl fmt::Display for FailureSummary {
     }
 }
 
-/// Interval at which the elapsed time is redrawn.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Reports a run as a progress bar on standard error.

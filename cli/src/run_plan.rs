@@ -50,7 +50,6 @@ pub(crate) struct PlanArgs {
     pub(crate) confirm: ConfirmArgs,
 }
 
-/// The value of `--shard`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ShardChoice {
     Explicit(Shard),
@@ -72,7 +71,6 @@ impl FromStr for ShardChoice {
     }
 }
 
-/// One run to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlannedRun {
     pub(crate) run_id: RunId,
@@ -82,7 +80,6 @@ pub(crate) struct PlannedRun {
 }
 
 impl PlannedRun {
-    /// Returns the settings of this run.
     pub(crate) fn settings(&self, shared: &Settings) -> Settings {
         Settings {
             run_id: self.run_id.clone(),
@@ -94,7 +91,6 @@ impl PlannedRun {
     }
 }
 
-/// The runs to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunPlan {
     /// The ID that `--resume` takes to resume all of the runs.

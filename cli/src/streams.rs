@@ -29,12 +29,10 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// Returns the streams of this process.
     pub(crate) fn of_process() -> Self {
         Self { out: Box::new(anstream::stdout()), err: Box::new(anstream::stderr()) }
     }
 
-    /// Prints a message to standard output.
     pub(crate) fn print_line(&mut self, message: impl Display) -> Result<(), OutputError> {
         self.print_document(&harmless(&format!("{message}\n")))
     }
@@ -81,7 +79,6 @@ pub(crate) struct HarmlessLines<W> {
 }
 
 impl<W: Write> HarmlessLines<W> {
-    /// Wraps a writer.
     pub(crate) const fn new(out: W) -> Self {
         Self { out, line: Vec::new() }
     }
@@ -130,7 +127,6 @@ pub(crate) fn safe_json(json: &str) -> String {
     safe.replace("##[", "#\\u0023[")
 }
 
-/// The program and its version.
 pub(crate) const WRITER: &str = concat!("counterproof ", env!("CARGO_PKG_VERSION"));
 
 #[cfg(test)]

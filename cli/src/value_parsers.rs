@@ -10,13 +10,11 @@ use counterproof_artifact::{CaseId, NameError, RunId};
 use counterproof_ledger::location::{LedgerLocation, LocationError};
 use jiff::SignedDuration;
 
-/// Parses the id of a new run.
 pub(crate) fn new_run_id(text: &str) -> Result<RunId, NameError> {
     let id: RunId = text.parse()?;
     id.check_new().map(|()| id)
 }
 
-/// Parses the id of a case in a new run.
 pub(crate) fn new_case_id(text: &str) -> Result<CaseId, NameError> {
     let id: CaseId = text.parse()?;
     id.check_new().map(|()| id)
@@ -59,7 +57,6 @@ impl TypedValueParser for LedgerParser {
     }
 }
 
-/// Parses a number of bytes.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "expected a number of bytes without a unit, such as 2097152 for 2 MiB".to_owned())
 }

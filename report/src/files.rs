@@ -16,7 +16,6 @@ use crate::view::display;
 /// A link to a copied file, or the name of a missing one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileLink {
-    /// The name of the file in the run.
     pub(crate) name: String,
     /// The copy, relative to the report folder and percent-encoded; `None` for a missing file.
     pub(crate) href: Option<String>,
@@ -24,10 +23,8 @@ pub(crate) struct FileLink {
     pub(crate) missing: String,
 }
 
-/// A file to copy into the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileCopy {
-    /// The file in the run folder.
     pub(crate) source: Utf8PathBuf,
     /// The path of the copy within the report.
     pub(crate) target: String,
@@ -103,7 +100,6 @@ impl<'a> RunFiles<'a> {
         format!("{ARTIFACTS_FOLDER}/{}/{stem}.json", self.folder)
     }
 
-    /// The run document.
     pub(crate) const fn run(&self) -> &FileRef {
         &self.run
     }
@@ -140,7 +136,6 @@ impl CopyFailures {
         self.reasons.is_empty()
     }
 
-    /// Both lists in one.
     pub(crate) fn merged_with(&self, other: Self) -> Self {
         let mut reasons = self.reasons.clone();
         reasons.extend(other.reasons);
@@ -232,7 +227,6 @@ pub(crate) struct PageNames {
 }
 
 impl PageNames {
-    /// The names of the pages of these cases.
     pub(crate) fn new(ids: Vec<CaseId>) -> Self {
         let mut taken: HashSet<String> = ids.iter().map(CaseId::collision_key).collect();
         let mut seen = HashSet::new();
@@ -251,12 +245,10 @@ impl PageNames {
         self.renamed.get(id).map_or(id.as_str(), String::as_str)
     }
 
-    /// The number of cases.
     pub(crate) const fn count(&self) -> usize {
         self.ids.len()
     }
 
-    /// The case at an index of the case order.
     pub(crate) fn id(&self, index: usize) -> Option<&CaseId> {
         self.ids.get(index)
     }

@@ -14,7 +14,6 @@ use super::view::verdict;
 /// The content of the marker file, which identifies a report.
 const MARKER: &str = "A report of Counterproof. The next report that is written here replaces it. Open index.html.\n";
 
-/// The static files of the report pages.
 const FILES: [(&str, &str); 5] = [
     COMMON_FILES[0],
     COMMON_FILES[1],
@@ -90,17 +89,12 @@ pub(crate) fn publish_page(
 /// Most pages are smaller.
 const PAGE_BYTES: usize = 32 * 1024;
 
-/// The folder of the case pages.
 pub(crate) const CASES_FOLDER: &str = "cases";
-/// The folder of the case lists.
 pub(crate) const LISTS_FOLDER: &str = "lists";
-/// The folder of the copied run files.
 pub(crate) const ARTIFACTS_FOLDER: &str = "artifacts";
 /// The folder of the case data for the search.
 pub(crate) const SEARCH_FOLDER: &str = "static/search";
-/// The Markdown summary.
 pub(crate) const SUMMARY_FILE: &str = "summary.md";
-/// The JUnit test results.
 pub(crate) const JUNIT_FILE: &str = "junit.xml";
 pub(crate) const SARIF_FILE: &str = "results.sarif";
 

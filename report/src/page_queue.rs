@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pages that wait, by the index of their case.
 #[derive(Debug)]
 pub(crate) struct PageQueue<P> {
     undecided: BTreeSet<usize>,
@@ -15,10 +14,8 @@ pub(crate) struct PageQueue<P> {
     waiting: BTreeMap<usize, P>,
 }
 
-/// A page whose neighbours are known.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ReadyPage<P> {
-    /// The index of its case.
     pub(crate) index: usize,
     /// The nearest case with a page before it.
     pub(crate) previous: Option<usize>,
@@ -28,7 +25,6 @@ pub(crate) struct ReadyPage<P> {
 }
 
 impl<P> PageQueue<P> {
-    /// A queue for a number of undecided cases.
     pub(crate) fn new(cases: usize) -> Self {
         Self { undecided: (0..cases).collect(), paged: BTreeSet::new(), waiting: BTreeMap::new() }
     }
@@ -69,7 +65,6 @@ impl<P> PageQueue<P> {
     }
 }
 
-/// The nearest members before and after an index.
 fn nearest(set: &BTreeSet<usize>, index: usize) -> (Option<usize>, Option<usize>) {
     (set.range(..index).next_back().copied(), set.range(index + 1..).next().copied())
 }

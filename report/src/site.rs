@@ -12,22 +12,16 @@ use super::view::verdict;
 /// What views know about the report. It is read-only and shared between threads.
 #[derive(Debug)]
 pub(crate) struct Site<'a> {
-    /// The names of the case pages.
     pub(crate) pages: PageNames,
-    /// The cases that have a page.
     pub(crate) selection: PageSelection,
-    /// The run documents that could not be read.
     pub(crate) failures: CopyFailures,
     /// The runs of both sides; `None` where the report is made from the evaluation alone.
     runs: Option<Sides<SideFiles<'a>>>,
 }
 
-/// The run document and the files of one side.
 #[derive(Debug)]
 struct SideFiles<'a> {
-    /// The document of the first run.
     document: &'a Run,
-    /// The files of each run.
     files: Vec<RunFiles<'a>>,
 }
 
@@ -61,14 +55,12 @@ impl<'a> Site<'a> {
         self.runs.as_ref().map(|runs| runs.as_ref().map(|side| side.document))
     }
 
-    /// The run document of every run with its side.
     pub(crate) fn run_files(&self) -> Vec<(Side, FileRef)> {
         let of_side =
             |side: Side| self.files(side).iter().map(move |files| (side, self.failures.apply(files.run().clone())));
         Side::BOTH.into_iter().flat_map(of_side).collect()
     }
 
-    /// The path of the page of a case within the report.
     pub(crate) fn case_page(&self, id: &CaseId) -> String {
         folder::case_page(self.pages.stem(id))
     }
@@ -82,17 +74,14 @@ impl<'a> Site<'a> {
 /// Which cases get a page of their own. The index lists every case and links to the pages that exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PageSelection {
-    /// Every case.
     #[default]
     All,
     /// All cases except those that are unchanged or noisy.
     Changed,
-    /// No case.
     None,
 }
 
 impl PageSelection {
-    /// Returns whether a case with this verdict gets a page.
     pub const fn includes(self, verdict: Verdict) -> bool {
         match self {
             PageSelection::All => true,

@@ -101,7 +101,6 @@ impl<'a> ReportWriter<'a> {
         self.write_ready(ReadyPage { index: case.index, previous, next, page })
     }
 
-    /// Builds the page of a case and copies the files it links to.
     fn case_page(&self, case: &CaseComparison<'_>) -> Result<CasePage, ReportError> {
         let (page, copies) = CasePage::new(&self.site, case, &self.site.failures);
         let failures = copy_files(self.replacement.path(), copies)?;
@@ -176,7 +175,6 @@ impl<'a> ReportWriter<'a> {
         folder::write_page(self.replacement.path(), path, page)
     }
 
-    /// The path of a file while the report is written.
     fn path(&self, name: &str) -> Utf8PathBuf {
         self.replacement.path().join(name)
     }

@@ -79,7 +79,6 @@ pub(crate) struct Args {
     drafts: Option<Utf8PathBuf>,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let folder = match &args.new {
         Some(folder) => folder.clone(),

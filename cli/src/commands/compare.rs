@@ -92,7 +92,6 @@ pub(crate) struct CompareOptions {
     pub(crate) cases: Option<Utf8PathBuf>,
     /// The rules of the gate and of the comparison, the thresholds and the signals.
     pub(crate) config: Config,
-    /// The report folder.
     pub(crate) out: Utf8PathBuf,
     pub(crate) pages: PageSelection,
     pub(crate) report_url: Option<ReportUrl>,
@@ -132,7 +131,6 @@ impl CompareOptions {
     }
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let options = CompareOptions::new(args, Config::load(args.config.as_deref())?)?;
     let Compared { evaluation, can_repeat_new } = compare(&options, streams)?;
@@ -261,7 +259,6 @@ fn write_back(request: &Request<'_>, evaluation: &Evaluation, streams: &mut Stre
     }
 }
 
-/// Maximum number of characters of a path in a message.
 const MAX_PATH_CHARS: usize = 200;
 
 /// Checks the cases file. Rejects one that contains none of the compared cases, and warns about one that lacks some.
@@ -308,7 +305,6 @@ fn recorded_cases_file(runs: &SideRuns) -> Option<Utf8PathBuf> {
     Some(path.strip_prefix(&here).map_or_else(|_| path.clone(), Utf8Path::to_owned))
 }
 
-/// Logs all warnings about the runs of a comparison.
 fn warn_about_runs(request: &Request<'_>, streams: &mut Streams) {
     warn_if_swapped(request, streams);
     for (runs, side) in [(&request.baseline, Side::Baseline), (&request.new, Side::New)] {

@@ -66,7 +66,6 @@ fn variable(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let vectors = Vectors::read(&args.vectors).map_err(|error| match error {
         VectorsError::Read { .. } => CommandError::io(error),

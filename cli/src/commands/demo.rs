@@ -40,7 +40,6 @@ pub(crate) struct Args {
     out: Utf8PathBuf,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let cases_path = args.out.join("cases.json");
     prepare(&args.out, &cases_path, CASES)?;
@@ -66,7 +65,6 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     Ok(exit)
 }
 
-/// What the runs of both variants share.
 struct Demo<'a> {
     out: &'a Utf8Path,
     cases_path: &'a Utf8Path,
@@ -125,7 +123,6 @@ fn reject_foreign_folder(out: &Utf8Path, cases_path: &Utf8Path, cases: &str) -> 
     Err(CommandError::usage(message).hint("choose another folder with `--out`"))
 }
 
-/// Compares two runs, writes the report, and prints the summary.
 pub(crate) fn compare_runs(
     out: &Utf8Path,
     cases_path: Utf8PathBuf,

@@ -29,7 +29,6 @@ pub(crate) struct Args {
     variant: Variant,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let interrupted = Arc::new(Notify::new());
     let notify = interrupted.clone();

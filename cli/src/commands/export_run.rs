@@ -23,7 +23,6 @@ use crate::value_parsers::{LedgerParser, new_case_id, new_run_id};
 /// Number of the latest runs among which one with calls or an agent is searched.
 const SEARCHED: u32 = 100;
 
-/// The variable that names the ledger.
 const LEDGER_VARIABLE: &str = "COUNTERPROOF_LEDGER";
 
 /// Convert commands recorded by safe-run, or runs of a ledger, to a run folder, which can be compared and reported.
@@ -80,7 +79,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let Some(location) = &args.ledger else {
         reject_without_ledger(args)?;
@@ -178,7 +176,6 @@ fn records_failed(error: commands::ExportError) -> CommandError {
     }
 }
 
-/// Exports the named runs, or the latest one, to a folder of all runs.
 fn export_ledger(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut store = place.open(streams)?;
     let selected = selected(args, place, store.as_mut(), streams)?;

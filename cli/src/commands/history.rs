@@ -27,7 +27,6 @@ pub(crate) struct Args {
     out: Utf8PathBuf,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let (files, mut left_out) = history::find(&args.folders);
     if files.is_empty() {

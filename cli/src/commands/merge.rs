@@ -26,7 +26,6 @@ pub(crate) struct Args {
     out: Utf8PathBuf,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let merged = counterproof_runner::merge(&args.shards, &args.out).map_err(|error| match error {
         MergeError::Shards(_) => CommandError::usage(error),

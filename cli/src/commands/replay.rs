@@ -122,14 +122,12 @@ fn shell_command(args: &Args, request: &SavedRequest) -> Result<String, CommandE
     }
 }
 
-/// The error of a run against a program whose command line was not passed again.
 fn missing_program(program: &str) -> CommandError {
     let program = escape_invisible(program);
     CommandError::usage(format!("the agent is the program `{program}`, whose arguments are not stored"))
         .hint("pass the command line of the run again with `--agent-cmd 'CMD'`")
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let recorded = RecordedCase::read(&args.case)?;
     if args.curl {

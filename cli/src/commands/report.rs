@@ -60,7 +60,6 @@ pub(crate) struct Args {
     config: Option<Utf8PathBuf>,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let config = Config::load(args.config.as_deref())?;
     let (evaluation, bytes) =

@@ -46,7 +46,6 @@ fn kind_parser() -> impl clap::builder::TypedValueParser<Value = Schema> {
     })
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     if let Some(schema) = args.kind {
         streams.print_document(schema.source)?;

@@ -32,7 +32,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let (mut report, mut errors) = (Report::default(), Vec::new());
     for path in &args.paths {

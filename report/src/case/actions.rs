@@ -13,10 +13,8 @@ use super::context::{self, CaseContext};
 use crate::view::changes::{self, ChangesView};
 use crate::view::display;
 
-/// The maximum number of rows on a page.
 const MOST_ROWS: usize = 500;
 
-/// The proposed actions of a case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ActionsView {
     pub(crate) rows: Vec<RowView>,
@@ -128,12 +126,10 @@ fn shared_evidence(context: &CaseContext<'_>, old: Vec<EvidenceView>, new: Vec<E
     old.into_iter().map(of_side(Side::Baseline)).chain(new.into_iter().map(of_side(Side::New))).collect()
 }
 
-/// An action of one side with its highlights.
 struct ActionInput<'a, 'h> {
     side: Side,
     index: usize,
     highlights: &'a Highlights<'h>,
-    /// The outcomes of all actions.
     outcomes: &'a CallOutcomes,
 }
 
@@ -214,7 +210,6 @@ pub(crate) struct CallOutcomes {
 }
 
 impl CallOutcomes {
-    /// The call outcomes of both sides.
     pub(crate) fn new(context: &CaseContext<'_>) -> Self {
         let has_failures = |side| context.answer(side).is_some_and(any_failed);
         // Without a failed tool call, no outcome is shown.
@@ -225,7 +220,6 @@ impl CallOutcomes {
         Self { sides: Sides::from_fn(of_side) }
     }
 
-    /// The outcome of the calls of an action.
     pub(crate) fn of_action(&self, side: Side, index: usize) -> CallOutcome {
         self.sides.get(side).get(index).copied().unwrap_or_default()
     }

@@ -16,16 +16,13 @@ use crate::view::display::{self, Budget, DisplayText};
 /// Longer values are folded.
 const OPEN_UP_TO_BYTES: usize = 240;
 
-/// The size limit of a folded value.
 const LONGEST_VALUE: usize = 64 * 1024;
 
 /// A text of an object with more lines than this is folded.
 const LINES_OPEN: usize = 6;
 
-/// The number of multi-line texts of one object that are shown separately.
 const MOST_TEXTS: usize = 8;
 
-/// The note on a difference that is noise.
 pub(crate) const NOISE: &str = "Noise: baseline runs also differ from each other here, or in other cases.";
 
 /// A row of two aligned lists.
@@ -36,16 +33,13 @@ pub(crate) struct RowView {
     pub(crate) class: &'static str,
     /// One shared cell, or the cells of baseline and new.
     pub(crate) cells: Vec<Option<CellView>>,
-    /// The differences within a pair.
     pub(crate) changes: ChangesView,
     /// A note on evidence, position or noise; may be empty.
     pub(crate) note: String,
-    /// Whether this is the first divergence.
     pub(crate) is_first: bool,
 }
 
 impl RowView {
-    /// Returns whether the two sides differ.
     pub(crate) fn differs(&self) -> bool {
         !matches!(self.class, "same" | "plain")
     }
@@ -65,10 +59,8 @@ pub(crate) struct CellView {
     pub(crate) side: String,
     /// The position in the list, counted from 1.
     pub(crate) number: String,
-    /// The kind of the element.
     pub(crate) kind: String,
     pub(crate) name: String,
-    /// The risk stated by the agent.
     pub(crate) risk: Option<&'static str>,
     /// Whether the tool failed, or every call of the action failed.
     pub(crate) failed: bool,
@@ -76,9 +68,7 @@ pub(crate) struct CellView {
     pub(crate) facts: Vec<String>,
     /// Parameters, arguments or results.
     pub(crate) values: Vec<ValueView>,
-    /// The evidence of an action.
     pub(crate) evidence: Vec<EvidenceView>,
-    /// Whether the element can have evidence.
     pub(crate) has_evidence: bool,
     pub(crate) files: Vec<FileLink>,
     /// Whether the content is shown in the output section instead.
@@ -102,19 +92,14 @@ pub(crate) struct ValueView {
 pub(crate) struct EvidenceView {
     /// The side, where a cell shows the evidence of both sides.
     pub(crate) side: Option<&'static str>,
-    /// The kind of the reference.
     pub(crate) kind: &'static str,
-    /// The identifier of the reference.
     pub(crate) id: String,
     /// The link to the target: an anchor of the page, or a file.
     pub(crate) href: Option<String>,
-    /// A description of the target.
     pub(crate) target: String,
-    /// Whether the target exists.
     pub(crate) resolved: bool,
 }
 
-/// The CSS class of a row.
 pub(crate) const fn class(operation: Operation) -> &'static str {
     match operation {
         Operation::Same => "same",
@@ -233,14 +218,12 @@ const MOST_HIGHLIGHTS: usize = 8;
 /// Longer texts get a difference by words instead of a highlight of the whole text.
 const WHOLE_UP_TO_BYTES: usize = 80;
 
-/// The highlights of both sides of a pair.
 #[derive(Debug)]
 pub(crate) struct PairHighlights<'a> {
     sides: Sides<Highlights<'a>>,
 }
 
 impl<'a> PairHighlights<'a> {
-    /// The highlights of a pair with these changes.
     pub(crate) fn new(changes: &'a JsonChanges) -> Self {
         Self { sides: Sides::from_fn(|side| Highlights::new(changes, side)) }
     }
@@ -255,7 +238,6 @@ impl<'a> PairHighlights<'a> {
     }
 }
 
-/// The changes of one side of a pair.
 #[derive(Debug, Default)]
 pub(crate) struct Highlights<'a> {
     /// The pointers of the changed values, and whether the field name is highlighted too.
@@ -264,16 +246,13 @@ pub(crate) struct Highlights<'a> {
     highlighted: RefCell<HashSet<&'a str>>,
 }
 
-/// A part of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HighlightedPart {
     pub(crate) text: String,
-    /// Whether the part changed.
     pub(crate) marked: bool,
 }
 
 impl<'a> Highlights<'a> {
-    /// The changes of one side of a pair.
     fn new(changes: &'a JsonChanges, side: Side) -> Self {
         let mut highlights = Self::default();
         if changes.count() > MOST_HIGHLIGHTS {
@@ -296,7 +275,6 @@ impl<'a> Highlights<'a> {
         highlights
     }
 
-    /// Returns whether nothing is highlighted in any value.
     pub(crate) fn is_empty(&self) -> bool {
         self.changed.is_empty()
     }
@@ -329,7 +307,6 @@ enum Inherited {
     No,
 }
 
-/// A line under construction.
 struct Line<'h, 'a> {
     highlights: &'h Highlights<'a>,
     parts: Vec<HighlightedPart>,

@@ -12,24 +12,17 @@ use crate::files::{CopyFailures, FileCopy, FileLink, FileRef, RunFiles};
 use crate::site::Site;
 use crate::view::display::{self, Budget};
 
-/// The input of the sections of a case page.
 #[derive(Debug)]
 pub(crate) struct CaseContext<'a> {
-    /// The report that the page belongs to.
     pub(crate) site: &'a Site<'a>,
     pub(crate) case: &'a CaseComparison<'a>,
-    /// The bytes that the page may still display.
     pub(crate) budget: Budget,
-    /// The element ids of the page.
     pub(crate) anchors: Anchors,
-    /// The run files that are known to be unreadable.
     failures: &'a CopyFailures,
-    /// The files that the page links to.
     copies: RefCell<Vec<FileCopy>>,
 }
 
 impl<'a> CaseContext<'a> {
-    /// The context of a page without any section yet.
     pub(crate) fn new(site: &'a Site<'a>, case: &'a CaseComparison<'a>, failures: &'a CopyFailures) -> Self {
         let (budget, anchors) = (Budget::for_page(), Anchors::default());
         Self { site, case, budget, anchors, failures, copies: RefCell::default() }
@@ -47,7 +40,6 @@ impl<'a> CaseContext<'a> {
         &self.site.files(side)[*self.case.shown.get(side)]
     }
 
-    /// The link to the artifact of a side.
     pub(crate) fn artifact_file(&self, side: Side) -> FileLink {
         let (id, files) = (&self.case.row.case_id, self.files(side));
         let stem = self.site.pages.stem(id);
@@ -56,13 +48,11 @@ impl<'a> CaseContext<'a> {
         self.collect(if is_loaded { files.loaded_artifact(id, stem) } else { files.artifact(id, stem) })
     }
 
-    /// The link to the run document of a side.
     pub(crate) fn run_file(&self, side: Side) -> FileLink {
         // The report has its copy before the first page is made.
         self.failures.apply(self.files(side).run().clone()).link
     }
 
-    /// The link to a file that a document of a side names.
     pub(crate) fn asset(&self, side: Side, name: &str) -> FileLink {
         self.collect(self.files(side).asset(name))
     }
@@ -73,7 +63,6 @@ impl<'a> CaseContext<'a> {
         reference.link
     }
 
-    /// The files that the sections linked to.
     pub(crate) fn into_copies(self) -> Vec<FileCopy> {
         self.copies.into_inner()
     }
@@ -88,7 +77,6 @@ impl<'a> CaseContext<'a> {
         self.artifact(side).answer()
     }
 
-    /// The answer of the only side that has one.
     pub(crate) fn only_answer(&self) -> Option<(Side, &LoadedAnswer)> {
         match (self.answer(Side::Baseline), self.answer(Side::New)) {
             (Some(loaded), None) => Some((Side::Baseline, loaded)),
@@ -106,16 +94,13 @@ pub(crate) struct Anchors {
     baseline_by_new: RefCell<HashMap<String, String>>,
 }
 
-/// A link within the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AnchorLink {
     pub(crate) text: String,
-    /// The fragment.
     pub(crate) href: String,
 }
 
 impl Anchors {
-    /// Registers an id and returns it.
     pub(crate) fn add(&self, id: String) -> String {
         self.known.borrow_mut().insert(id.clone());
         id
@@ -139,7 +124,6 @@ impl Anchors {
         baseline == new || shared.is_some_and(|shared| baseline.strip_prefix('#') == Some(shared))
     }
 
-    /// The link to the element with this id, if the page has it.
     pub(crate) fn href(&self, id: &str) -> Option<String> {
         self.known.borrow().contains(id).then(|| format!("#{id}"))
     }
@@ -179,27 +163,22 @@ impl Anchors {
     }
 }
 
-/// The id of an event.
 pub(crate) fn event(side: Side, index: usize) -> String {
     format!("{side}-event-{index}")
 }
 
-/// The id of a proposed action.
 pub(crate) fn action(side: Side, index: usize) -> String {
     format!("{side}-action-{index}")
 }
 
-/// The id of the section of a runner error.
 pub(crate) fn failure(side: Side) -> String {
     format!("{side}-failure")
 }
 
-/// The id of the section of contract violations.
 pub(crate) fn violations(side: Side) -> String {
     format!("{side}-violations")
 }
 
-/// The id of the list item of an artifact.
 pub(crate) fn artifact(side: Side) -> String {
     format!("{side}-artifact")
 }

@@ -13,14 +13,11 @@ use crate::view::display::{self, DisplayText};
 /// The size limit of a displayed snippet. The contract limits snippets to far less.
 const LONGEST_SNIPPET: usize = 16 * 1024;
 
-/// A runner error.
 #[derive(Debug, Clone)]
 pub(crate) struct FailureView {
     pub(crate) side: &'static str,
-    /// The id of the section.
     pub(crate) anchor: String,
     pub(crate) facts: Vec<(&'static str, String)>,
-    /// Contract violations of the response.
     pub(crate) violations: Vec<String>,
     /// The start of the response body.
     pub(crate) snippet: Option<DisplayText>,
@@ -31,17 +28,14 @@ pub(crate) struct FailureView {
 #[derive(Debug, Clone)]
 pub(crate) struct AttemptView {
     pub(crate) side: &'static str,
-    /// The number, counted from 1.
     pub(crate) number: u64,
     pub(crate) started_at: String,
-    /// The duration.
     pub(crate) took: String,
     /// Whether the attempt returned an answer, and a recorded run succeeded.
     pub(crate) ok: bool,
     pub(crate) outcome: String,
 }
 
-/// The runner errors of the case.
 pub(crate) fn failures(context: &CaseContext<'_>) -> Vec<FailureView> {
     let of_side = |side: Side| {
         let failure = &context.artifact(side).failure()?.failure;
@@ -86,7 +80,6 @@ fn files(context: &CaseContext<'_>, side: Side, failure: &RunnerFailure) -> Vec<
     files.into_iter().filter_map(|(name, href)| Some((name, context.asset(side, href?.as_str())))).collect()
 }
 
-/// The attempts of both sides.
 pub(crate) fn attempts(context: &CaseContext<'_>) -> Vec<AttemptView> {
     let of_side = |side: Side| {
         let case = context.artifact(side).envelope();
@@ -116,14 +109,12 @@ fn attempt_view(side: Side, case: &CaseEnvelope, attempt: &Attempt) -> AttemptVi
     }
 }
 
-/// The maximum number of listed violations per artifact.
 const MOST_VIOLATIONS: usize = 200;
 
 /// An artifact that violates the contract.
 #[derive(Debug, Clone)]
 pub(crate) struct InvalidArtifactView {
     pub(crate) side: &'static str,
-    /// The id of the section.
     pub(crate) anchor: String,
     pub(crate) violations: Vec<ViolationView>,
     /// What is not listed; empty where everything is.
@@ -132,28 +123,23 @@ pub(crate) struct InvalidArtifactView {
 
 #[derive(Debug, Clone)]
 pub(crate) struct ViolationView {
-    /// The stable code of the rule.
     pub(crate) code: String,
     /// File, line and column, and the pointer.
     pub(crate) location: String,
     pub(crate) message: String,
     pub(crate) expected: String,
     pub(crate) remedy: String,
-    /// The lines around the violation.
     pub(crate) excerpt: Option<ExcerptView>,
 }
 
 /// Lines of a file with the invalid part marked.
 #[derive(Debug, Clone)]
 pub(crate) struct ExcerptView {
-    /// Before the marked part.
     pub(crate) before: String,
     pub(crate) marked: String,
-    /// After the marked part.
     pub(crate) after: String,
 }
 
-/// The artifacts of the case that violate the contract.
 pub(crate) fn violations(context: &CaseContext<'_>) -> Vec<InvalidArtifactView> {
     let invalid = Side::BOTH.into_iter().filter_map(|side| match context.artifact(side) {
         Artifact::Invalid(findings) => Some((side, findings)),

@@ -9,7 +9,6 @@ use crate::files::FileLink;
 use crate::view::changes::{self, ChangesView, TextDiffView};
 use crate::view::display::DisplayText;
 
-/// The size limit of a displayed output.
 const LONGEST_OUTPUT: usize = 64 * 1024;
 
 /// Longer identical outputs are folded.
@@ -18,14 +17,11 @@ const SHORT_OUTPUT: usize = 600;
 /// For longer outputs, the page shows the start of each side in addition to the difference.
 const LONG_OUTPUT: usize = 16 * 1024;
 
-/// The final outputs of a case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OutputView {
     /// An introductory sentence; may be empty.
     pub(crate) summary: &'static str,
-    /// The difference of two texts.
     pub(crate) text: Option<TextDiffView>,
-    /// The changes between two objects.
     pub(crate) changes: ChangesView,
     pub(crate) contents: Vec<SideOutputView>,
     /// Whether the outputs are folded, because the difference shows what matters.

@@ -20,7 +20,6 @@ use crate::view::verdict::{self, VerdictView};
 /// Reasons that are visible at once; the others are folded.
 const REASONS_OPEN: usize = 6;
 
-/// The view of the page.
 #[derive(Debug, Template)]
 #[template(path = "case/page.html")]
 pub(crate) struct CasePage {
@@ -31,9 +30,7 @@ pub(crate) struct CasePage {
     risk: Option<&'static str>,
     facts: Vec<(&'static str, String)>,
     input: Vec<ValueView>,
-    /// The link to the nearest page before this one.
     previous: Option<String>,
-    /// The link to the nearest page after this one.
     next: Option<String>,
     reasons: Vec<ReasonView>,
     more_reasons: Vec<ReasonView>,
@@ -54,7 +51,6 @@ pub(crate) struct CasePage {
     repeats: Option<RepeatsView>,
     usage: Option<UsageView>,
     steps: StepsView,
-    /// Whether the alignment of the steps is exact.
     exact: bool,
     attempts: Vec<AttemptView>,
     artifacts: Vec<ArtifactView>,
@@ -62,7 +58,6 @@ pub(crate) struct CasePage {
     replay: String,
 }
 
-/// The files of a side.
 #[derive(Debug, Clone)]
 struct ArtifactView {
     side: &'static str,

@@ -16,11 +16,9 @@ pub(crate) struct ReasonView {
     pub(crate) code: String,
     pub(crate) message: String,
     pub(crate) links: Vec<AnchorLink>,
-    /// Whether this is the first divergence.
     pub(crate) is_first: bool,
 }
 
-/// The reasons for the verdict.
 pub(crate) fn reasons(context: &CaseContext<'_>) -> Vec<ReasonView> {
     context.case.row.reasons.iter().map(|reason| reason_view(context, reason)).collect()
 }
@@ -58,7 +56,6 @@ pub(crate) fn mark_first(reasons: &mut [ReasonView], first: Option<ReasonView>) 
     }
 }
 
-/// Links to the elements that pointers name.
 pub(crate) fn links(context: &CaseContext<'_>, pointers: &[SidePointer]) -> Vec<AnchorLink> {
     let link = |at: &SidePointer| match context.artifact(at.side) {
         Artifact::Invalid(_) | Artifact::Absent => context.anchors.link_to_file(at),
@@ -76,11 +73,9 @@ pub(crate) fn absence(side: Side, artifact: &Artifact) -> Option<String> {
     }
 }
 
-/// The root cause of a case.
 #[derive(Debug, Clone)]
 pub(crate) struct RootCauseView {
     pub(crate) code: String,
-    /// The location of the difference.
     pub(crate) place: String,
     /// The message; empty where a reason has the same message.
     pub(crate) message: String,
@@ -103,13 +98,11 @@ pub(crate) struct FindingView {
 pub(crate) struct SeverityView {
     /// `high`, `medium` or `low`.
     pub(crate) level: &'static str,
-    /// The score, with two digits.
     pub(crate) score: String,
     /// The parts, each with its name and its share.
     pub(crate) parts: Vec<(String, String)>,
 }
 
-/// The root cause, if it is known.
 pub(crate) fn root_cause(context: &CaseContext<'_>) -> Option<RootCauseView> {
     let cause = context.case.row.cause.as_ref()?;
     Some(RootCauseView {
@@ -155,7 +148,6 @@ pub(crate) fn severity(severity: Option<&Severity>) -> Option<SeverityView> {
     Some(SeverityView { level, score: display::score(severity.score), parts: parts.collect() })
 }
 
-/// An expectation with the result of each side.
 #[derive(Debug, Clone)]
 pub(crate) struct ExpectationView {
     /// The key in the cases file.
@@ -165,17 +157,13 @@ pub(crate) struct ExpectationView {
     pub(crate) new: Option<JudgementView>,
 }
 
-/// The result of one side.
 #[derive(Debug, Clone)]
 pub(crate) struct JudgementView {
-    /// Whether the expectation is met.
     pub(crate) passed: bool,
-    /// Whether the result is undecided.
     pub(crate) undecided: bool,
     pub(crate) found: String,
 }
 
-/// The expectations of a case.
 pub(crate) fn expectations(results: &[ExpectationResult]) -> Vec<ExpectationView> {
     let judgement = |judgement: &Option<Judgement>| {
         judgement.as_ref().map(|judgement| JudgementView {

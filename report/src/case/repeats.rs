@@ -9,20 +9,16 @@ use counterproof_evaluator::messages::{self, usage};
 use super::context::CaseContext;
 use crate::view::display;
 
-/// The section.
 #[derive(Debug, Clone)]
 pub(crate) struct RepeatsView {
     /// The runs that the rest of the page shows.
     pub(crate) runs: String,
-    /// The pass rates.
     pub(crate) measures: Vec<MeasureView>,
-    /// The locations at which runs differ.
     pub(crate) locations: Vec<LocationView>,
     /// What is not listed; empty where everything is.
     pub(crate) more: String,
 }
 
-/// The pass rate of a measure on both sides.
 #[derive(Debug, Clone)]
 pub(crate) struct MeasureView {
     pub(crate) name: &'static str,
@@ -33,7 +29,6 @@ pub(crate) struct MeasureView {
     pub(crate) conclusion: String,
 }
 
-/// A location at which runs differ.
 #[derive(Debug, Clone)]
 pub(crate) struct LocationView {
     pub(crate) name: String,
@@ -41,7 +36,6 @@ pub(crate) struct LocationView {
     pub(crate) baseline: String,
     /// The pairs of a baseline run and a new run that differ here.
     pub(crate) new: String,
-    /// Whether the difference is noise.
     pub(crate) noise: bool,
     /// The basis of that decision.
     pub(crate) basis: &'static str,
@@ -125,7 +119,6 @@ const fn basis(basis: NoiseBasis) -> &'static str {
     }
 }
 
-/// The section.
 #[derive(Debug, Clone)]
 pub(crate) struct UsageView {
     /// A row for each quantity that a side has; at least one.
@@ -134,7 +127,6 @@ pub(crate) struct UsageView {
     pub(crate) is_median: bool,
 }
 
-/// A quantity on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsageRow {
     pub(crate) name: &'static str,

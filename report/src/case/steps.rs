@@ -13,13 +13,11 @@ use crate::view::changes::{self, ChangesView};
 use crate::view::display;
 use crate::view::verdict;
 
-/// The maximum number of rows on a page.
 const MOST_ROWS: usize = 2_000;
 
 /// Shorter stretches of identical steps are not folded.
 const FOLD_FROM: usize = 3;
 
-/// The steps of a case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StepsView {
     pub(crate) stretches: Vec<StepStretch>,
@@ -184,7 +182,6 @@ fn is_output_pair(context: &CaseContext<'_>, row: Row) -> bool {
     is_output(Side::Baseline, baseline) && is_output(Side::New, new)
 }
 
-/// Returns whether an event repeats the final output of the answer.
 fn is_output(loaded: &LoadedAnswer, index: usize) -> bool {
     match loaded.answer.events.get(index).map(|event| &event.body) {
         Some(EventBody::FinalOutput(output)) => output.content == loaded.answer.final_output.content,

@@ -50,7 +50,6 @@ const MAX_NAME: usize = 60;
 const BAR: u64 = 1000;
 const LEAST: u64 = 8;
 
-/// The view of the page.
 #[derive(Debug, Template)]
 #[template(path = "contracts/control_room.html")]
 struct ControlRoomPage {
@@ -63,7 +62,6 @@ struct ControlRoomPage {
     tiers: Vec<TierView>,
 }
 
-/// What needs attention, in one sentence.
 #[derive(Debug)]
 struct HeadlineView {
     class: &'static str,
@@ -71,7 +69,6 @@ struct HeadlineView {
     sentence: String,
 }
 
-/// A part of the bar.
 #[derive(Debug)]
 struct PartView {
     class: &'static str,
@@ -79,7 +76,6 @@ struct PartView {
     width: u64,
 }
 
-/// A tier with at least one contract.
 #[derive(Debug)]
 struct TierView {
     class: &'static str,
@@ -93,7 +89,6 @@ struct TierView {
     items: Vec<ItemView>,
 }
 
-/// A contract.
 #[derive(Debug)]
 struct ItemView {
     key: String,

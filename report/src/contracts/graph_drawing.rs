@@ -46,10 +46,8 @@ pub(super) struct Drawing {
     pub(super) curves: Vec<String>,
 }
 
-/// A contract in a drawing.
 #[derive(Debug)]
 pub(super) struct BoxView {
-    /// Its index in the graph.
     pub(super) index: usize,
     pub(super) x: i64,
     pub(super) y: i64,
@@ -155,7 +153,6 @@ fn shorten(id: &str) -> String {
     format!("{}…{}", &id[..start], &id[id.len() - (MAX_ID - 1 - start)..])
 }
 
-/// Sweeps over the layers, alternately in both directions.
 const SWEEPS: usize = 12;
 
 /// A place in a layer.
@@ -174,7 +171,6 @@ pub(super) struct Placed {
     pub(super) middle: f64,
 }
 
-/// The heights of slots.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Heights {
     pub(super) node: f64,
@@ -182,7 +178,6 @@ pub(super) struct Heights {
     pub(super) gap: f64,
 }
 
-/// The layers of a drawing.
 #[derive(Debug)]
 pub(super) struct Layout {
     /// The slots of each layer, from top to bottom.

@@ -10,10 +10,8 @@ use super::control_room_page::{StateView, contract_folder};
 use super::graph_drawing::{Drawing, draw};
 use crate::folder::{FolderKind, ReportError, publish_page};
 
-/// Longest summary on the page, in characters.
 const MAX_SUMMARY: usize = 200;
 
-/// The maximum number of links of a cell.
 const MAX_LINKS: usize = 10;
 
 const FOLDER: FolderKind = contract_folder(
@@ -21,7 +19,6 @@ const FOLDER: FolderKind = contract_folder(
     "A graph of contracts of Counterproof. The next graph that is written here replaces it. Open index.html.\n",
 );
 
-/// The view of the page.
 #[derive(Debug, Template)]
 #[template(path = "contracts/graph.html")]
 struct GraphPage {
@@ -35,7 +32,6 @@ struct GraphPage {
     rows: Vec<RowView>,
 }
 
-/// A contract in the table.
 #[derive(Debug)]
 struct RowView {
     index: usize,

@@ -11,7 +11,6 @@ use crate::site::encode_path;
 /// Locations outside of the report that the exports may refer to.
 #[derive(Debug, Clone, Default)]
 pub struct ReportContext {
-    /// The address at which the report is published.
     pub report_url: Option<ReportUrl>,
     /// The location of each case in the cases files.
     pub case_locations: HashMap<CaseId, CaseLocation>,
@@ -26,7 +25,6 @@ pub struct CaseLocation {
     pub line: usize,
 }
 
-/// The maximum length in bytes.
 const LONGEST: usize = 2048;
 
 /// An `http` or `https` address. An address that ends with `/` is the report folder, so the exports link to its pages. Any other
@@ -34,16 +32,13 @@ const LONGEST: usize = 2048;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportUrl(String);
 
-/// Why a text is not a valid report address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReportUrlError {
-    /// Another scheme, or no host.
     #[error("expected an address that starts with `https://` or `http://`")]
     Scheme,
     /// A character that is invalid in an address, such as a space.
     #[error("invalid character `{0}` in an address")]
     Character(char),
-    /// The address is too long.
     #[error("longer than {LONGEST} bytes")]
     TooLong,
 }

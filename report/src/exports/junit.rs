@@ -9,13 +9,10 @@ use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, Te
 
 use crate::view::{display, verdict};
 
-/// The maximum number of characters of a message.
 const LONGEST_MESSAGE: usize = 400;
 
-/// The maximum number of reasons of a case.
 const REASONS_LISTED: usize = 20;
 
-/// The JUnit document.
 pub(crate) fn render(evaluation: &Evaluation) -> String {
     let mut suite = TestSuite::new("counterproof");
     suite.add_properties([

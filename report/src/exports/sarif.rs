@@ -20,7 +20,7 @@ const WARNING: &str = "warning";
 const NOTE: &str = "note";
 
 /// Returns a log (3.13) with one run of this program (3.14). `about` has further properties of the run.
-pub fn log(rules: Vec<Value>, about: Map<String, Value>, results: Vec<Value>) -> Value {
+pub fn log(rules: &[Value], about: Map<String, Value>, results: Vec<Value>) -> Value {
     let driver = json!({"name": "counterproof", "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": rules});
     let mut run = Map::new();
     run.insert("tool".to_owned(), json!({"driver": driver}));
@@ -56,10 +56,8 @@ const MOST_RESULTS: usize = 25_000;
 /// The size limit of all results. GitHub accepts 10 MB of compressed data, and compression never makes them much longer.
 const RESULTS_UP_TO_BYTES: usize = 9_500_000;
 
-/// The maximum number of characters of a message.
 const LONGEST_MESSAGE: usize = 300;
 
-/// The number of hexadecimal digits of a fingerprint.
 const FINGERPRINT_DIGITS: usize = 32;
 
 /// The SARIF log of an evaluation.
@@ -96,7 +94,7 @@ pub(crate) fn render(evaluation: &Evaluation, locations: &HashMap<CaseId, CaseLo
     // Results of one identity replace each other on GitHub, so these need one that results of `validate` do not have.
     about.insert("automationDetails".to_owned(), json!({"id": "counterproof/"}));
     about.insert("invocations".to_owned(), json!([invocation]));
-    log(rules, about, results.into_iter().map(|(_, result)| result).collect()).to_string() + "\n"
+    log(&rules, about, results.into_iter().map(|(_, result)| result).collect()).to_string() + "\n"
 }
 
 /// A result with the code of its rule.
@@ -144,7 +142,6 @@ const fn level(verdict: Verdict) -> Option<&'static str> {
     }
 }
 
-/// A reason or a finding to report.
 struct Problem<'a> {
     code: &'a str,
     level: &'static str,

@@ -16,19 +16,14 @@ use crate::view::{display, verdict};
 /// The size limit of a summary in bytes: GitHub truncates the summary of a check here.
 pub const SUMMARY_UP_TO_BYTES: usize = 65_535;
 
-/// The maximum number of characters of a sentence.
 const LONGEST_SENTENCE: usize = 240;
 
-/// The maximum number of characters of the name of a rule or a location.
 const LONGEST_NAME: usize = 90;
 
-/// The maximum number of rules in the first line.
 const RULES_NAMED: usize = 3;
 
-/// The maximum number of review items.
 const REVIEW_LISTED: usize = 20;
 
-/// The maximum number of cases in a row.
 const CASES_NAMED: usize = 6;
 
 /// Returns the Markdown summary of at most `most_bytes` bytes; `None` if its first line is longer.
@@ -42,7 +37,6 @@ pub fn summary(
     render(evaluation, &links, most_bytes)
 }
 
-/// The links of a summary into the published report.
 struct Links<'a> {
     url: Option<&'a ReportUrl>,
     pages: PageNames,
@@ -134,7 +128,6 @@ fn add_changes(page: &mut Page, evaluation: &Evaluation, links: &Links<'_>) {
     });
 }
 
-/// A text with a size limit.
 struct Page {
     text: String,
     most: usize,
@@ -316,7 +309,6 @@ pub(crate) fn root_cause_rows(evaluation: &Evaluation) -> Vec<RootCauseRow<'_>> 
     rows
 }
 
-/// A zero-width space.
 const BREAK: &str = "&#8203;";
 
 /// A text of at most `longest` characters as plain text, for a sentence or a table cell. The caller must not put it at the start of
@@ -363,12 +355,10 @@ fn escaped(text: &str, longest: usize) -> String {
     safe
 }
 
-/// An id as code. Ids contain neither backticks nor pipes.
 fn code(id: &str) -> String {
     format!("`{id}`")
 }
 
-/// A link with an id as code.
 fn link(id: &str, target: &str) -> String {
     format!("[{}]({target})", code(id))
 }

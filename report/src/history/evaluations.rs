@@ -6,7 +6,6 @@ use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
 use counterproof_evaluator::{evaluation_text, text};
 
-/// The maximum number of characters of a reason.
 const LONGEST_REASON: usize = 160;
 
 /// The source of an evaluation.
@@ -26,7 +25,6 @@ pub struct History {
     indexes: HashMap<CaseId, usize>,
 }
 
-/// An evaluation of the history.
 #[derive(Debug)]
 pub(crate) struct HistoryEntry {
     /// The start of the new run. Texts that are no time sort before all times.
@@ -47,7 +45,6 @@ pub(crate) struct HistoryEntry {
 /// The status of a case in an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CaseStatus {
-    /// The case does not fail.
     Passing,
     /// New is worse than baseline, has no valid answer, or does not meet its expectations.
     Failing,
@@ -143,17 +140,14 @@ impl History {
         u32::try_from(index).unwrap_or(u32::MAX)
     }
 
-    /// The number of evaluations.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns whether there is no evaluation.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The evaluations, oldest first.
     pub(crate) fn entries(&self) -> &[HistoryEntry] {
         &self.entries
     }
@@ -195,7 +189,6 @@ pub(crate) struct CaseOverTime<'a> {
     pub(crate) statuses: Vec<Option<CaseStatus>>,
     /// The number of changes between passing and failing.
     pub(crate) flips: usize,
-    /// The number of evaluations in which it failed.
     pub(crate) failed: usize,
     /// The number of evaluations that include it.
     pub(crate) known: usize,

@@ -19,7 +19,6 @@ const HISTORY: FolderKind = FolderKind {
     site: SiteKind { marker: MARKER, entries: &[INDEX_FILE, STATIC_FOLDER], files: &FILES },
 };
 
-/// The static files of the page.
 const FILES: [(&str, &str); 3] =
     [COMMON_FILES[0], COMMON_FILES[1], ("history.css", include_str!("../../../templates/static/history.css"))];
 

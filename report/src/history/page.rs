@@ -11,16 +11,12 @@ use super::folder::SkippedPath;
 use crate::view::display;
 use crate::view::verdict::{self, VerdictView};
 
-/// The number of cases whose evaluations are drawn.
 const CASES_DRAWN: usize = 200;
 
-/// The maximum number of cases of a table.
 const CASES_LISTED: usize = 1000;
 
-/// The maximum number of skipped folders that are named.
 const SKIPPED_NAMED: usize = 50;
 
-/// The view of the page.
 #[derive(Debug, Template)]
 #[template(path = "history/page.html")]
 pub(crate) struct HistoryPage {
@@ -44,7 +40,6 @@ pub(crate) struct HistoryPage {
     width: usize,
 }
 
-/// A row of the table of evaluations.
 #[derive(Debug)]
 struct EvaluationView {
     time: String,
@@ -70,12 +65,10 @@ struct CountView {
     is_zero: bool,
 }
 
-/// A case of one of the tables.
 #[derive(Debug)]
 struct CaseView {
     id: String,
     flips: String,
-    /// The number of evaluations in which it failed.
     failed: String,
     /// The outline of the evaluations in which it failed; empty if it is not drawn.
     failing_path: String,
@@ -226,7 +219,6 @@ fn paths(case: &CaseOverTime<'_>) -> (String, String) {
     (failing, outline(&case.statuses, CaseStatus::Passing, &Block { top: 6, height: 2 }))
 }
 
-/// The vertical extent of an outline in chart units.
 struct Block {
     top: usize,
     height: usize,
@@ -252,7 +244,6 @@ fn outline(statuses: &[Option<CaseStatus>], wanted: CaseStatus, block: &Block) -
     path
 }
 
-/// The width of an evaluation in chart units.
 const COLUMN: usize = 10;
 
 /// The height of the tallest bar before minimum heights are applied.
@@ -261,7 +252,6 @@ const TALLEST: u64 = 1000;
 /// The minimum height of a part, so that a single case is visible.
 const LEAST: u64 = 24;
 
-/// The height of the gate marks.
 const MARK: u64 = 24;
 
 #[derive(Debug)]
@@ -274,7 +264,6 @@ pub(crate) struct Chart {
     pub(crate) mark_height: u64,
 }
 
-/// The bar of an evaluation.
 #[derive(Debug)]
 pub(crate) struct Bar {
     /// The text alternative of the bar and the mark.
@@ -283,7 +272,6 @@ pub(crate) struct Bar {
     pub(crate) mark: Part,
 }
 
-/// A rectangle.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) class: &'static str,

@@ -12,10 +12,8 @@ use crate::site::Site;
 use crate::view::display;
 use crate::view::verdict::{self, VerdictView};
 
-/// The maximum number of review items.
 const REVIEW_LISTED: usize = 10;
 
-/// The width of the bar in its own units.
 const BAR_WIDTH: u64 = 1000;
 
 /// The minimum width of a part, so that a single case is visible.
@@ -23,9 +21,7 @@ const BAR_LEAST: u64 = 6;
 
 #[derive(Debug, Clone)]
 pub(crate) struct GateHeadlineView {
-    /// The CSS class.
     pub(crate) class: &'static str,
-    /// The sign before the sentence.
     pub(crate) sign: &'static str,
     /// The outcome with the number of rules.
     pub(crate) sentence: String,
@@ -35,12 +31,9 @@ pub(crate) struct GateHeadlineView {
 
 #[derive(Debug, Clone)]
 pub(crate) struct GateRuleView {
-    /// What the rule counts.
     pub(crate) name: String,
-    /// The count.
     pub(crate) actual: String,
     pub(crate) limit: String,
-    /// Whether the rule is met.
     pub(crate) passed: bool,
     /// `met` or `violated`; empty for a rule without a limit.
     pub(crate) result: &'static str,
@@ -50,17 +43,13 @@ pub(crate) struct GateRuleView {
 pub(crate) struct ComparisonRuleView {
     pub(crate) rule: String,
     pub(crate) matches: String,
-    /// Whether the rule has no match.
     pub(crate) is_unused: bool,
 }
 
-/// The part of the bar for a verdict.
 #[derive(Debug, Clone)]
 pub(crate) struct BarPart {
     pub(crate) verdict: VerdictView,
-    /// The number of cases.
     pub(crate) count: String,
-    /// The start.
     pub(crate) x: u64,
     pub(crate) width: u64,
     /// The first page of the list of these cases.
@@ -81,7 +70,6 @@ pub(crate) fn headline(evaluation: &Evaluation) -> GateHeadlineView {
     }
 }
 
-/// A review item.
 #[derive(Debug, Clone)]
 pub(crate) struct ReviewView {
     /// The case; empty for an item about the whole comparison.
@@ -185,16 +173,12 @@ pub(crate) enum Section {
     Noise,
 }
 
-/// A group on the index page.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupView {
     pub(crate) verdict: VerdictView,
     pub(crate) severity: &'static str,
-    /// The message of the root cause.
     pub(crate) message: String,
-    /// The stable code of the root cause.
     pub(crate) code: String,
-    /// The location that the cases share.
     pub(crate) location: String,
     /// The only case of the group, which needs no unfolding.
     pub(crate) only: Option<CaseRow>,
@@ -207,10 +191,8 @@ pub(crate) struct GroupView {
     pub(crate) list: String,
 }
 
-/// The groups of a section.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GroupsView {
-    /// The groups, worst first.
     pub(crate) rows: Vec<GroupView>,
     /// What is not shown; empty where everything is.
     pub(crate) more: String,

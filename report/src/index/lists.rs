@@ -15,7 +15,6 @@ use crate::site::Site;
 use crate::view::display;
 use crate::view::verdict::{self, VerdictView};
 
-/// The number of cases per page.
 const CASES_PER_PAGE: usize = 500;
 
 /// The view of a page of a list.
@@ -32,7 +31,6 @@ pub(crate) struct ListPage {
     next: Option<String>,
 }
 
-/// A link to a page of the same list.
 #[derive(Debug, Clone)]
 struct PageLink {
     number: String,
@@ -107,7 +105,6 @@ impl ListPage {
     }
 }
 
-/// A case in a list.
 #[derive(Debug, Clone)]
 pub(crate) struct CaseRow {
     /// The link to the case page, relative to the report folder; `None` for a case without a page.
@@ -146,7 +143,6 @@ impl CaseRow {
 
 #[derive(Debug, Clone)]
 pub(crate) struct CaseTable {
-    /// The names of the columns about time, size and cost.
     pub(crate) columns: Vec<&'static str>,
     /// The cases, each with a cell for each of these columns.
     pub(crate) rows: Vec<(CaseRow, Vec<UsageCell>)>,
@@ -168,7 +164,6 @@ pub(crate) fn severity(case: &CaseEvaluation) -> &'static str {
     case.severity_level().map_or("", SeverityLevel::as_str)
 }
 
-/// The reason that decided the verdict of a case.
 pub(crate) fn first_reason(case: &CaseEvaluation) -> String {
     case.reasons.first().map(|reason| display::visible(&reason.message)).unwrap_or_default()
 }
@@ -179,12 +174,10 @@ const CASES_PER_SHARD: usize = 3_000;
 /// The maximum number of choices of a filter. The choices with the most cases are kept.
 const MOST_CHOICES: usize = 200;
 
-/// A choice of a filter.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
     /// The value in the data and in the address.
     pub(crate) value: String,
-    /// The visible text.
     pub(crate) label: String,
 }
 
@@ -237,7 +230,6 @@ fn filter<'a>(
     Filter { name, label, choices: counted.into_iter().map(choice).collect() }
 }
 
-/// The distinct reason codes of a case.
 fn reason_codes(case: &CaseEvaluation) -> Vec<&str> {
     let mut codes: Vec<_> = case.reasons.iter().map(|reason| reason.code.as_str()).collect();
     codes.sort_unstable();
@@ -245,7 +237,6 @@ fn reason_codes(case: &CaseEvaluation) -> Vec<&str> {
     codes
 }
 
-/// The number of scripts.
 pub(crate) fn shard_count(evaluation: &Evaluation) -> usize {
     evaluation.cases.len().div_ceil(CASES_PER_SHARD)
 }

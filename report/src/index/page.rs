@@ -19,7 +19,6 @@ use crate::site::Site;
 use crate::view::changes::{self, ChangesView};
 use crate::view::display::{self, Budget};
 
-/// The view of the page.
 #[derive(Debug, Template)]
 #[template(path = "index/page.html")]
 pub(crate) struct IndexPage {
@@ -37,14 +36,11 @@ pub(crate) struct IndexPage {
     review: Vec<ReviewView>,
     rules: Vec<GateRuleView>,
     bar: Vec<BarPart>,
-    /// The text alternative of the bar.
     bar_text: String,
     /// The sentences below the gate.
     notes: Vec<String>,
     filters: Vec<Filter>,
-    /// The number of scripts with case data.
     shards: usize,
-    /// The names of the columns about time, size and cost.
     columns: Vec<&'static str>,
     changes: GroupsView,
     noise: GroupsView,
@@ -55,7 +51,6 @@ pub(crate) struct IndexPage {
 }
 
 impl IndexPage {
-    /// The index page of a finished comparison.
     pub(crate) fn new(site: &Site<'_>, evaluation: &Evaluation, groups: &[Group<'_>]) -> Self {
         let documents = site.documents();
         let settings = documents.map(different_settings);
@@ -137,7 +132,6 @@ const NOT_SETTINGS: [&str; 13] = [
     "accepted",
 ];
 
-/// A fact of both runs.
 #[derive(Debug, Clone)]
 pub(crate) struct FactView {
     pub(crate) name: &'static str,
@@ -202,7 +196,6 @@ fn statuses(stats: &Stats) -> Option<BTreeMap<String, Count>> {
     serde_json::from_value(stats.extra.get(STATUSES)?.clone()).ok()
 }
 
-/// The settings in which the runs differ.
 pub(crate) fn different_settings(documents: Sides<&Run>) -> ChangesView {
     let settings = |run: &Run| {
         let mut value = serde_json::to_value(run).unwrap_or_default();
@@ -224,7 +217,6 @@ pub(crate) struct UsageColumns {
     codes: Vec<UsageCode>,
 }
 
-/// A quantity of a case on new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsageCell {
     /// The name of the quantity, for lists without columns.
@@ -244,12 +236,10 @@ impl UsageColumns {
         Self { codes: LISTED.into_iter().filter(is_shown).collect() }
     }
 
-    /// The heading of each column.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         self.codes.iter().map(|code| usage::quantity(*code)).collect()
     }
 
-    /// The cells of a case, one for each column.
     pub(crate) fn cells(&self, case: &CaseEvaluation) -> Vec<UsageCell> {
         self.codes.iter().map(|code| usage_cell(*code, case)).collect()
     }

@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use super::display::{self, Budget, DisplayText};
 
-/// The maximum number of listed changes of a pair.
 const MOST_CHANGES: usize = 100;
 
 /// Longer texts are shown once, with the changed words marked.
@@ -18,10 +17,8 @@ const SIDE_BY_SIDE_UP_TO: usize = 80;
 /// Longer values are indented.
 const ONE_LINE_UP_TO: usize = 160;
 
-/// The size limit of a displayed value.
 const LONGEST_VALUE: usize = 4_000;
 
-/// The changes of a pair.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChangesView {
     pub(crate) list: Vec<ChangeView>,
@@ -31,7 +28,6 @@ pub(crate) struct ChangesView {
 
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeView {
-    /// The location within the pair.
     pub(crate) location: String,
     pub(crate) kind: String,
     pub(crate) baseline: Option<DisplayText>,
@@ -40,7 +36,6 @@ pub(crate) struct ChangeView {
     pub(crate) text: Option<TextDiffView>,
 }
 
-/// The changes of a pair in order.
 pub(crate) fn changes_view(changes: &JsonChanges, budget: &Budget) -> ChangesView {
     let list = changes.iter().take(MOST_CHANGES).map(|change| change_view(change, budget)).collect();
     let hidden = changes.count().saturating_sub(MOST_CHANGES.min(changes.len()));
@@ -93,16 +88,12 @@ const CONTEXT: usize = 3;
 /// Shorter stretches of equal lines are not folded.
 const FOLD_FROM: usize = 4;
 
-/// The maximum number of open lines.
 const MOST_LINES: usize = 600;
 
-/// The maximum number of lines in a fold.
 const MOST_FOLDED: usize = 60;
 
-/// The size limit of a part of a line.
 const LONGEST_PART: usize = 20_000;
 
-/// A stretch of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretch {
     /// The summary of a folded stretch; empty for an open one.
@@ -116,9 +107,7 @@ pub(crate) struct Stretch {
 pub(crate) struct LineView {
     /// The CSS class: `same`, `removed`, `added` or `changed`.
     pub(crate) class: &'static str,
-    /// The sign in its margin.
     pub(crate) sign: &'static str,
-    /// The alternative text of the sign.
     pub(crate) word: &'static str,
     pub(crate) parts: Vec<PartView>,
 }
@@ -132,10 +121,8 @@ pub(crate) struct PartView {
     pub(crate) added: bool,
 }
 
-/// The difference of two texts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct TextDiffView {
-    /// The stretches, in reading order.
     pub(crate) stretches: Vec<Stretch>,
     /// What is not shown; empty where everything is.
     pub(crate) more: String,
@@ -174,14 +161,12 @@ pub(crate) fn text_diff(changes: &TextChanges, name: &str, budget: &Budget) -> T
     TextDiffView { stretches: hunks.stretches, more: notes.join("; ") }
 }
 
-/// A difference under construction.
 struct Hunks<'a> {
     name: &'a str,
     stretches: Vec<Stretch>,
     open: Vec<LineView>,
     /// The number of lines that may still be open.
     left: usize,
-    /// The number of lines that are not shown.
     hidden: usize,
 }
 
@@ -228,7 +213,6 @@ impl Hunks<'_> {
         });
     }
 
-    /// Ends the open stretch.
     fn close(&mut self) {
         if self.open.is_empty() {
             return;

@@ -18,20 +18,17 @@ const PAGE_UP_TO_BYTES: usize = 1_500_000;
 /// A text, or the start of a long one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DisplayText {
-    /// The text, or its start.
     pub(crate) text: String,
     /// A note on the omitted rest; empty for a whole text.
     pub(crate) more: String,
 }
 
 impl DisplayText {
-    /// The number of lines of the text.
     pub(crate) fn lines(&self) -> usize {
         self.text.lines().count()
     }
 }
 
-/// The number of bytes that a page may still display.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: Cell<usize>,
@@ -42,7 +39,6 @@ impl Budget {
         Self { left: Cell::new(PAGE_UP_TO_BYTES) }
     }
 
-    /// A text of at most `most` bytes.
     pub(crate) fn text(&self, text: &str, most: usize) -> DisplayText {
         let most = most.min(self.left.get());
         let head = head(text, most);
@@ -120,7 +116,6 @@ fn compact(indented: &str) -> String {
     text
 }
 
-/// The lines of one list or object, joined.
 fn joined(lines: &str) -> String {
     let mut joined = String::with_capacity(LINE_UP_TO);
     let mut lines = lines.lines().enumerate().peekable();
@@ -193,7 +188,6 @@ fn head(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-/// A duration in milliseconds or seconds.
 pub(crate) fn duration(millis: f64) -> String {
     if millis < 1000.0 { format!("{millis:.0} ms") } else { format!("{:.1} s", millis / 1000.0) }
 }

@@ -7,7 +7,6 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
 pub(crate) struct VerdictView {
     /// The CSS class, also used in file names and filters.
     pub(crate) class: &'static str,
-    /// The sign next to the word.
     pub(crate) sign: &'static str,
     pub(crate) word: &'static str,
 }
@@ -40,7 +39,6 @@ pub(crate) fn of_case(case: &CaseEvaluation) -> VerdictView {
     }
 }
 
-/// Returns whether a case with this verdict is unchanged or noisy.
 pub(crate) const fn is_quiet(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Noisy | Verdict::Unchanged)
 }

@@ -177,7 +177,6 @@ pub(super) struct ConfirmOptions {
 }
 
 impl RunOptions {
-    /// Resolves the arguments.
     pub(super) fn new(args: &Args) -> Result<Self, CommandError> {
         let plan = args.plan.plan(|name| env::var(name).ok())?;
         let config = Config::load(args.agent.config.as_deref())?;

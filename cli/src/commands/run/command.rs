@@ -17,7 +17,6 @@ use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::{cases_file, open_files};
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut options = RunOptions::new(args)?;
     let cases = select_cases(args, cases_file::load(&args.cases, streams)?)?;
@@ -163,7 +162,6 @@ impl Session<'_> {
     }
 }
 
-/// Prints the plan.
 pub(super) fn print(
     shared: &Settings,
     plan: &RunPlan,

@@ -19,10 +19,8 @@ use crate::named_runs::{RunSelection, read_error, side_runs};
 use crate::run_plan::RunPlan;
 use crate::streams::Streams;
 
-/// Maximum number of flipped cases that are listed.
 const MAX_CASES_LISTED: usize = 10;
 
-/// Maximum number of characters of the reason of a flipped case.
 const MAX_REASON_CHARS: usize = 160;
 
 /// The confirmation of a run. It is prepared before the run, so that wrong options are reported before the first request.
@@ -31,7 +29,6 @@ pub(super) struct Confirmation<'a> {
     plan: &'a RunPlan,
     /// The settings of the agent of new.
     shared: &'a Settings,
-    /// The selected cases.
     cases: &'a [CaseSpec],
     expectations: Expectations,
     baseline: SideRuns,
@@ -62,7 +59,6 @@ impl<'a> Confirmation<'a> {
         Ok(Some(Self { confirm, plan, shared, cases, expectations, baseline, baseline_agent }))
     }
 
-    /// Runs the flipped cases again, if there are any.
     pub(super) fn run(mut self, session: &mut Session<'_>) -> Result<RunEnd, CommandError> {
         let cases = match self.recorded_cases() {
             Some(cases) => cases,

@@ -13,7 +13,6 @@ use crate::resume_command;
 use crate::run_plan::RunPlan;
 use crate::streams::Streams;
 
-/// Logs the outcome of a run.
 pub(super) fn log_outcome(
     reporter: ReporterKind,
     settings: &Settings,
@@ -111,7 +110,6 @@ pub(super) fn check_reached(
     Ok(())
 }
 
-/// Logs the commands that usually follow.
 pub(super) fn log_next_steps(shared: &Settings, plan: &RunPlan, streams: &mut Streams) {
     let side = shared.out.join(shared.side.as_str());
     for (number, run) in plan.runs.iter().enumerate() {
@@ -136,7 +134,6 @@ pub(super) fn log_next_steps(shared: &Settings, plan: &RunPlan, streams: &mut St
     }
 }
 
-/// Maximum number of characters of a quoted pointer or message.
 const MAX_QUOTED_CHARS: usize = 160;
 
 /// Returns the exit code or signal of the failed agent program, with a leading space; an empty string if it is zero or unknown.
@@ -149,7 +146,6 @@ pub(super) fn program_exit(folder: &Utf8Path, case_id: &CaseId) -> String {
     number.map(|number| format!(" {number}")).unwrap_or_default()
 }
 
-/// Returns the hints for the failures of a run.
 pub(super) fn hints(target: &Target, summary: &Summary, failures: &FailureSummary) -> Vec<String> {
     let mut hints: Vec<_> = first_stderr(summary, failures).into_iter().collect();
     hints.extend(first_violation(summary, failures));
