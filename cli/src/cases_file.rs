@@ -16,11 +16,13 @@ const MAX_PROBLEMS_LISTED: usize = 20;
 const MISSING_HINT: &str = "pass an existing cases file, or a folder of them; docs/cases.md describes the format";
 
 pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, CommandError> {
+    // Checked first, because the loader would read the documents of the run as cases.
     if path.join(RUN_FILE).is_file() {
         let message = format!("`{path}` is a run folder, not a cases file");
         return Err(CommandError::usage(message).hint("pass the cases file that the run was made with"));
     }
     let loaded = counterproof_cases::load(path);
+    // Logged even if loading fails, because a warning may explain the error.
     let warnings = match &loaded {
         Ok(suite) => &suite.warnings,
         Err(error) => error.warnings(),
@@ -33,6 +35,7 @@ pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, Comm
 
 fn load_error(path: &Utf8Path, error: LoadError) -> CommandError {
     if let LoadError::Read { source, .. } = &error {
+        // A missing file in an existing folder needs another remedy.
         let is_missing = source.kind() == io::ErrorKind::NotFound && !path.exists();
         let error = CommandError::io(error);
         return if is_missing { error.hint(MISSING_HINT) } else { error };

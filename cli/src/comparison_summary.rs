@@ -63,6 +63,7 @@ fn write_rules(text: &mut String, evaluation: &Evaluation) {
     for (rule, name) in evaluation.gate.rules.iter().zip(&names) {
         let sign = match (rule.passed, rule.limit) {
             (false, _) => "✗",
+            // A rule without a limit only counts, so it is neither met nor violated.
             (true, None) if rule.test.is_none() => " ",
             (true, _) => "✓",
         };

@@ -64,12 +64,6 @@ pub(crate) struct AgentConfig {
     pub(crate) request: Map<String, Value>,
 }
 
-impl Secrets {
-    pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
-        self.env.iter().map(String::as_str)
-    }
-}
-
 impl Config {
     /// Reads the named file, or the default file if it exists.
     pub(crate) fn load(named: Option<&Utf8Path>) -> Result<Self, CommandError> {
@@ -89,6 +83,7 @@ impl Config {
     fn parse(text: &str) -> Result<Self, InvalidConfig> {
         let mut config: Self = toml::from_str(text)
             .map_err(|error| InvalidConfig { message: error.message().to_owned(), span: error.span() })?;
+        // The rules know the line of an error, but not its bytes.
         config.rules = std::mem::take(&mut config.compare.rule).compile(text).map_err(|error| InvalidConfig {
             span: Some(line_span(text, error.line)),
             message: error.problem.to_string(),
@@ -110,6 +105,7 @@ impl InvalidConfig {
         let Some(span) = self.span else { return format!("{path}: {}", self.message) };
         let before = text.get(..span.start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
+        // In characters, as editors count.
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
         let excerpt = render_excerpt(text, span, Position { line, column });
         format!("{path}:{line}:{column}: {}\n{excerpt}", self.message)

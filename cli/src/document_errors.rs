@@ -25,6 +25,7 @@ pub(crate) fn other_kind(path: &Utf8Path, expected_prefix: &str) -> Option<Strin
 /// Converts an excerpt to a snippet with a label at the marked span. Invisible and control characters are spelled out, and the span is moved accordingly.
 pub(crate) fn snippet(excerpt: &Excerpt, label: &str) -> Snippet<'static, Annotation<'static>> {
     let lines = |text: &str| {
+        // A tab has no fixed width, and would move the marks below it.
         let lines: Vec<String> = text.replace('\t', "    ").split('\n').map(escape_invisible).collect();
         lines.join("\n")
     };

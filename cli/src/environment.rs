@@ -10,8 +10,7 @@ use counterproof_store::read_file;
 use crate::command_error::CommandError;
 use crate::config::Secrets;
 
-/// Returns the values of the variables that `--secret` and the configuration name. Unset variables are an error for `--secret`
-/// and are ignored in the configuration, which one project shares between machines.
+/// Returns the values of the variables that `--secret` and the configuration name.
 pub(crate) fn secrets(named: &[Secret], configured: &Secrets) -> Result<Vec<Secret>, CommandError> {
     let mut secrets = Vec::new();
     for text in named {
@@ -26,7 +25,8 @@ pub(crate) fn secrets(named: &[Secret], configured: &Secrets) -> Result<Vec<Secr
         })?;
         secrets.push(long_enough(name, value)?);
     }
-    for name in configured.variables() {
+    for name in &configured.env {
+        // Ignored if it is not set, unlike for `--secret`: a project shares its configuration between machines.
         if let Some(value) = variable(name)? {
             secrets.push(long_enough(name, value)?);
         }
@@ -73,9 +73,9 @@ pub(crate) fn trusted(file: Option<&Utf8Path>) -> Result<TrustedCertificates, Co
     })
 }
 
-/// Checks the file that `SSL_CERT_FILE` names, if requests to the agent need it. The TLS library would ignore an unreadable file,
-/// and the agent's certificate would then look wrong.
+/// Checks the file that `SSL_CERT_FILE` names, if requests to the agent need it.
 pub(crate) fn check_environment(target: &Target) -> Result<(), CommandError> {
+    // The TLS library would ignore an unreadable file, and the agent's certificate would then look wrong.
     let needs_certificates = matches!(target, Target::Http(base) if !base.is_plain());
     let is_used = cfg!(all(unix, not(target_vendor = "apple")));
     let Some(path) = env::var_os(REPLACEMENT).filter(|_| needs_certificates && is_used) else { return Ok(()) };

@@ -67,12 +67,14 @@ fn open_folders(folders: &[Utf8PathBuf], side: Side) -> Result<Vec<RunReader>, C
     Ok(runs)
 }
 
-/// Rejects a run that is named twice, by folder or as a copy: counted twice, one observation would look like two.
+/// Rejects a run that is named twice, by folder or as a copy.
 fn reject_duplicates(runs: &[RunReader], side: Side) -> Result<(), CommandError> {
+    // Counted twice, one observation would look like two.
     let mut folders = HashSet::new();
     let mut ids = HashMap::new();
     for run in runs {
         let folder = run.folder();
+        // Two paths may lead to one folder.
         if !folders.insert(folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned())) {
             let message = format!("`{folder}` is named twice as a run of side {side}");
             return Err(CommandError::usage(message).hint("name each run folder once: a run counts once"));
@@ -91,16 +93,16 @@ fn same_id(run: &RunReader, other: &RunReader) -> CommandError {
         return CommandError::usage(format!(
             "`{folder}` and `{other_folder}` are different runs with the same id, `{id}`"
         ))
-        .hint("name one of them; to compare both, run the cases again with an id of their own (`--run-id`)");
+        .hint("name one of them; to compare both, run the cases again under another ID (`--run-id`)");
     }
     CommandError::usage(format!("`{folder}` and `{other_folder}` are copies of the same run, `{id}`"))
         .hint("name one of the copies: a run counts once")
 }
 
-/// Finds the latest run of a side. Warns about run folders that could not be read, since one of them may be later, and names
-/// baselines without answers.
+/// Finds the latest run of a side. Warns about run folders that could not be read, and names baselines without answers.
 pub(crate) fn latest(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Result<Latest, CommandError> {
     let latest = RunReader::latest(runs, side).map_err(|error| read_error(error, side))?;
+    // A folder that could not be read may be the latest run.
     for error in &latest.skipped {
         streams.warn(format_args!("{error}; `{}` may not be the latest run", latest.run.folder()));
     }
@@ -268,6 +270,7 @@ fn is_same_document(one: &Run, other: &Run) -> bool {
 fn is_same_artifact(one: &RunReader, other: &RunReader, case: &CaseId) -> bool {
     let read = |run: &RunReader| confined_path::read(run.folder(), &format!("{case}.json")).ok();
     match (read(one), read(other)) {
+        // Most copies have the same bytes, which needs no parsing.
         (Some(one), Some(other)) => one == other || is_same_but_for_side(&one, &other),
         (None, None) => true,
         _ => false,
@@ -288,6 +291,7 @@ pub(crate) fn add_confirmations(runs: &mut Sides<Vec<RunReader>>, streams: &mut 
         return;
     }
     let compared: Vec<RunId> = runs.baseline.iter().map(|run| run.run().run_id.clone()).collect();
+    // Only new runs are confirmed. One of the baseline may be compared as new.
     let confirmed: Vec<RunReader> = runs.new.iter().filter(|run| run.run().version == Side::New).cloned().collect();
     for run in confirmed {
         let id = &run.run().run_id;
@@ -320,8 +324,9 @@ fn baseline_folder(run: &RunReader) -> Option<Utf8PathBuf> {
     (side.file_name() == Some(Side::New.as_str())).then(|| side.with_file_name(Side::Baseline.as_str()))
 }
 
-/// Drops runs that were stopped: their missing cases are not missing answers.
+/// Drops runs that were stopped.
 fn complete(mut runs: Vec<RunReader>, streams: &mut Streams) -> Vec<RunReader> {
+    // Their missing cases would count as missing answers.
     runs.retain(|run| {
         let document = run.run();
         let is_complete =

@@ -62,6 +62,7 @@ impl Usage {
 
     /// Returns the usage of a run that starts now.
     fn now(target: &Target) -> Self {
+        // Without this folder, a guess: the standard streams and a few more.
         let open = std::fs::read_dir("/dev/fd").map_or(8, |entries| entries.count() as u64);
         let per_case = match target {
             Target::Http(_) => Self::OF_REQUEST,

@@ -77,6 +77,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 }
 
 fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches), clap::Error> {
+    // The matches are kept: only they know which options were typed, for the command that resumes a run.
     let typed = without_empty_variables(Cli::command()).try_get_matches_from(arguments)?;
     Ok((Cli::from_arg_matches(&typed)?, typed))
 }
@@ -85,6 +86,7 @@ fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches), clap::Error> {
 fn without_empty_variables(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|argument| {
         let value = argument.get_env().and_then(std::env::var_os);
+        // An empty text would be an invalid value of the option.
         if value.is_some_and(|value| value.is_empty()) { argument.env(Resettable::Reset) } else { argument }
     });
     command.mut_subcommands(without_empty_variables)

@@ -45,12 +45,13 @@ pub(crate) fn report_error(error: ReportError) -> CommandError {
 /// Size limit of a cases file whose case lines are looked up.
 const MAX_CASES_BYTES: usize = 16 * 1024 * 1024;
 
-/// Collects the context of a report. Case lines are looked up only if an export names a case.
+/// Collects the context of a report.
 pub(crate) fn report_context(
     evaluation: &Evaluation,
     cases: Option<&Utf8Path>,
     report_url: Option<&ReportUrl>,
 ) -> ReportContext {
+    // Lines of cases are looked up only if an export names a case: the lookup reads the cases file again.
     let is_exported = |verdict| !matches!(verdict, Verdict::Unchanged | Verdict::Noisy);
     let any_exported = evaluation.cases.iter().any(|case| is_exported(case.verdict) || !case.findings.is_empty());
     let places = cases.filter(|_| any_exported).and_then(|path| {

@@ -85,6 +85,7 @@ pub(crate) struct FailureSummary {
 
 impl FailureSummary {
     fn add(&mut self, case_id: &CaseId, attempts: u32, failure: &FailureNote) {
+        // A case without an attempt has no cause to show.
         if attempts > 0 && self.first_attempted.is_none() {
             self.first_attempted = Some(case_id.clone());
         }
@@ -94,6 +95,7 @@ impl FailureSummary {
             *self.by_status.entry(status).or_default() += 1;
         }
         let status = failure.status.map(|status| format!(" {status}")).unwrap_or_default();
+        // Cases end in any order. By id, two runs list the same ones.
         self.first.insert(case_id.clone(), format!("{}{status}", failure.name));
         if self.first.len() > MAX_LISTED {
             self.first.pop_last();

@@ -25,6 +25,7 @@ impl TypedOptions {
         for argument in command.get_arguments() {
             let id = argument.get_id().as_str();
             let (Some(name), Ok(Some(_))) = (argument.get_long(), matches.try_get_raw(id)) else { continue };
+            // Variables of the environment apply to the next command as well.
             if matches.value_source(id) != Some(ValueSource::CommandLine) {
                 continue;
             }

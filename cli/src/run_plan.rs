@@ -64,6 +64,7 @@ impl FromStr for ShardChoice {
             Some("") => Ok(Self::FromEnvironment { count: None }),
             Some(rest) => {
                 let count = rest.strip_prefix('/').and_then(|count| count.parse().ok()).ok_or(ShardError::Form)?;
+                // Checks the number of shards. The index comes from the environment.
                 Shard::new(1, count).map(|_| Self::FromEnvironment { count: Some(count) })
             }
             None => text.parse().map(Self::Explicit),
@@ -224,6 +225,7 @@ impl ConfirmArgs {
         }
         if let Some(path) = &self.confirm_baseline_config {
             let config = Config::load(Some(path))?;
+            // The model of the baseline first: the versions may differ in nothing else.
             let model = config.agent.model.as_ref().or(model);
             settings.agent = agent_options(&config.agent, &config.risk, model)?;
         }

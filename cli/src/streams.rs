@@ -1,5 +1,5 @@
-//! Standard output and standard error: the one place for messages to people. Colours are dropped where a stream is not a
-//! terminal or `NO_COLOR` is set.
+//! Standard output and standard error: the one place for messages to people. Colours are dropped if a stream is not a terminal or
+//! `NO_COLOR` is set.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
@@ -13,9 +13,9 @@ use serde::Serialize;
 pub(crate) struct OutputError(#[source] io::Error);
 
 impl OutputError {
-    /// Wraps an error of standard output. Returns `None` for a broken pipe: a reader that stops early, such as `head`,
-    /// does not change how the command ends.
+    /// Wraps an error of standard output. Returns `None` for a broken pipe.
     pub(crate) fn from_io(error: io::Error) -> Option<Self> {
+        // A reader that stops early, such as `head`, does not change how the command ends.
         (error.kind() != io::ErrorKind::BrokenPipe).then_some(Self(error))
     }
 }
@@ -38,29 +38,29 @@ impl Streams {
     }
 
     /// Prints a document to standard output as it is: a machine reads it, or its renderer escapes the text of others.
-    /// Flushes it, so that no error stays in a buffer. Ignores a broken pipe.
     pub(crate) fn print_document(&mut self, text: &str) -> Result<(), OutputError> {
-        let printed = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
-        printed.or_else(|error| OutputError::from_io(error).map_or(Ok(()), Err))
+        self.print_to_reader(text).map(|_| ())
     }
 
     /// Prints a document as it is. Returns false if its reader has closed the pipe, which ends a command that prints forever.
     pub(crate) fn print_to_reader(&mut self, text: &str) -> Result<bool, OutputError> {
+        // Flushed, so that no error stays in a buffer.
         match self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
             Ok(()) => Ok(true),
             Err(error) => OutputError::from_io(error).map_or(Ok(false), Err),
         }
     }
 
-    /// Logs a message to standard error. Ignores all errors: a missing reader must not stop the work.
+    /// Logs a message to standard error.
     pub(crate) fn log(&mut self, message: impl Display) {
+        // Errors are ignored, because a missing reader must not stop the work.
         let _ = self.err.write_all(harmless(&format!("{message}\n")).as_bytes());
     }
 
     /// Logs a warning to standard error, in red on a terminal.
     pub(crate) fn warn_in_red(&mut self, message: impl Display) {
         let line = harmless(&format!("warning: {message}"));
-        // Added after the message is made harmless. The stream drops the colour where it is no terminal.
+        // Added after the message is made harmless. The stream drops the colour if it is not a terminal.
         let _ = writeln!(self.err, "\u{1b}[31m{line}\u{1b}[0m");
     }
 
@@ -99,8 +99,7 @@ impl<W: Write> Write for HarmlessLines<W> {
     }
 }
 
-/// Serialises a document as indented JSON without control characters, which a terminal would interpret. They occur only in
-/// strings, where their escapes are equivalent.
+/// Serialises a document as indented JSON without characters that steer a terminal.
 pub(crate) fn to_json(document: &impl Serialize) -> String {
     let json = serde_json::to_string_pretty(document).unwrap_or_default();
     safe_json(&json) + "\n"
@@ -115,6 +114,7 @@ pub(crate) fn to_json_line(document: &impl Serialize) -> String {
 pub(crate) fn safe_json(json: &str) -> String {
     let mut safe = String::with_capacity(json.len() + 1);
     for c in json.chars() {
+        // Such characters occur only in strings, where their escapes mean the same.
         if c != '\n' && counterproof_artifact::is_invisible(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(safe, "\\u{unit:04x}");

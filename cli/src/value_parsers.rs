@@ -35,7 +35,7 @@ pub(crate) fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
     NonZeroU32::new(number).ok_or_else(|| "must be at least 1".to_owned())
 }
 
-/// Parses the location of a ledger. The error does not state the value, which may be a URL with a password.
+/// Parses the location of a ledger.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LedgerParser;
 
@@ -51,6 +51,7 @@ impl TypedValueParser for LedgerParser {
         let location = value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
         let location = location.and_then(|text| text.parse().map_err(|error: LocationError| error.to_string()));
         location.map_err(|problem| {
+            // Without the value, which may be a URL with a password. The errors of clap would quote it.
             let message = format!("invalid ledger (`--ledger` or COUNTERPROOF_LEDGER): {problem}\n");
             clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
         })

@@ -83,8 +83,9 @@ impl<'a> RunFiles<'a> {
         self.uses_program
     }
 
-    /// The artifact of a case. The copy has the name of the case page.
+    /// The artifact of a case.
     pub(crate) fn artifact(&self, case_id: &CaseId, stem: &str) -> FileRef {
+        // The copy has the name of the case page, which differs from the id if two ids differ only in letter case.
         self.reference(&format!("{case_id}.json"), Some(format!("{stem}.json")))
     }
 
@@ -104,7 +105,7 @@ impl<'a> RunFiles<'a> {
         &self.run
     }
 
-    /// A file that a document of the run names. The name is agent text and may be no valid path.
+    /// A file that a document of the run names.
     pub(crate) fn asset(&self, name: &str) -> FileRef {
         self.reference(name, None)
     }
@@ -117,6 +118,7 @@ impl<'a> RunFiles<'a> {
 /// The reference to a file of a run folder whose copies are in `folder`.
 fn reference(run_folder: &Utf8Path, folder: &str, name: &str, copied_as: Option<String>) -> FileRef {
     let missing = |reason| FileRef::missing(display::visible(name), reason);
+    // The name is text of an agent. It may be anything, and must not lead out of the run folder.
     let Ok(href) = name.parse::<Href>() else { return missing("not a path within the run folder") };
     let Ok(source) = confined_path::resolve(run_folder, href.as_str()) else { return missing("not found") };
     let copied_as = copied_as.unwrap_or_else(|| copy_name(&href));
@@ -152,8 +154,7 @@ impl CopyFailures {
     }
 }
 
-/// Copies run files into the report folder `out` that is under construction, and returns those that could not be read. An error means that a copy could
-/// not be written, for example because the disk is full.
+/// Copies run files into the report folder `out` that is under construction, and returns those that could not be read.
 pub(crate) fn copy_files(
     out: &Utf8Path,
     copies: impl IntoIterator<Item = FileCopy>,
@@ -180,6 +181,7 @@ pub(crate) fn copy_files(
                 write::write(&path, reason.as_bytes(), Durability::Cached)?;
                 failures.reasons.insert(target, reason);
             }
+            // Any other error is one of the report, such as a full disk.
             result => {
                 result?;
             }
@@ -189,8 +191,7 @@ pub(crate) fn copy_files(
 }
 
 /// Extensions that a browser displays or saves, and never executes, when a user opens the file from disk.
-///
-/// A file with any other extension is copied as `.txt`, because a browser may guess that an unknown type is HTML.
+// A file with any other extension is copied as `.txt`, because a browser may guess that an unknown type is HTML.
 const HARMLESS_EXTENSIONS: [&str; 9] = ["json", "txt", "bin", "csv", "png", "jpg", "jpeg", "gif", "webp"];
 
 /// The folder for files that a browser could execute under their own name.
@@ -228,6 +229,7 @@ pub(crate) struct PageNames {
 
 impl PageNames {
     pub(crate) fn new(ids: Vec<CaseId>) -> Self {
+        // All names from the start: a suffix must not make the name of a later case.
         let mut taken: HashSet<String> = ids.iter().map(CaseId::collision_key).collect();
         let mut seen = HashSet::new();
         let mut renamed = HashMap::new();

@@ -61,6 +61,7 @@ impl<'a> ReportWriter<'a> {
     fn start(out: &Utf8Path, ids: Vec<CaseId>, baseline: &'a SideRuns, new: &'a SideRuns) -> Result<Self, ReportError> {
         for run in baseline.iter().chain(new.iter()) {
             let run = run.reader().folder();
+            // The new report replaces the whole folder, and would delete the run.
             if is_inside(run, out) {
                 return Err(ReportError::RunInside { run: run.to_owned(), out: out.to_owned() });
             }
@@ -81,6 +82,7 @@ impl<'a> ReportWriter<'a> {
                 queue.decide(index, None);
             }
         }
+        // With all pages or none, the neighbours follow from the order of the cases.
         self.queue = (selection == PageSelection::Changed).then(|| Mutex::new(queue));
         self.site.selection = selection;
         self

@@ -84,6 +84,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         Some(folder) => folder.clone(),
         None => named_runs::latest(&args.runs, Side::New, streams)?.run.folder().to_owned(),
     };
+    // Checked before the run is accepted, because a second `accept` of the run would be rejected.
     let drafts = args.drafts_file()?;
     let labels = args.labels.as_deref().map(CaseLabels::read).transpose();
     let acceptance = Acceptance {
@@ -95,6 +96,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         allow_failures: args.allow_failures,
         labels: labels.map_err(|error| accept_error(error.into()))?,
     };
+    // `--append` adds to the latest baseline with answers, so those that it skips are named.
     if args.append
         && let Ok(latest) = RunReader::latest(&args.runs, Side::Baseline)
     {

@@ -144,6 +144,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     }
     Ok(match evaluation.gate.outcome {
         GateOutcome::Passed => Exit::Done,
+        // Without expectations and with one run per side nothing can fail, which is not an error by itself.
         GateOutcome::NotJudged if !args.strict => Exit::Done,
         GateOutcome::NotJudged | GateOutcome::Failed | GateOutcome::NotEnoughData => Exit::Findings,
     })
@@ -173,21 +174,22 @@ fn hint_at_more_runs(options: &CompareOptions, evaluation: &Evaluation, streams:
     ));
 }
 
-/// Returns how many cases are worse in a single run. With several runs, or after a confirmation, the reasons of the cases state how
-/// many more runs would decide.
+/// Returns how many cases are worse in a single run.
 fn unconfirmed(evaluation: &Evaluation) -> Option<String> {
     let count = evaluation.cases.iter().filter(|case| case.unconfirmed).count();
     match (&evaluation.repeats, count) {
+        // With several runs, the reasons of the cases state how many more runs would decide.
         (Some(_), _) | (None, 0) => None,
         (None, 1) => Some("1 case is worse".to_owned()),
         (None, count) => Some(format!("{count} cases are worse")),
     }
 }
 
-/// Appends the summary to the one of the GitHub Actions step, if this is one. A failure is a warning: the report is written.
+/// Appends the summary to the one of the GitHub Actions step, if this is one.
 fn append_step_summary(options: &CompareOptions, evaluation: &Evaluation, streams: &mut Streams) {
     let Some(path) = env::var(comparison_summary::VARIABLE).ok().filter(|path| !path.is_empty()) else { return };
     let context = report_context(evaluation, None, options.report_url.as_ref());
+    // A warning and not an error, because the report is complete.
     if let Err(error) = comparison_summary::append(path.as_str().into(), evaluation, &context, options.pages) {
         streams.warn(format_args!("cannot append to the step summary: {error}"));
     }
@@ -235,6 +237,7 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
 
 fn write_report(request: &Request<'_>, options: &CompareOptions) -> Result<Evaluation, CommandError> {
     let report = ReportWriter::create(&options.out, request).map_err(report_error)?.with_pages(options.pages);
+    // Each page is written by the worker that compared its case, which then drops the case.
     let evaluation = counterproof_evaluator::compare(request, |case| report.write_case(case));
     let evaluation = evaluation.map_err(|error| match error {
         CompareError::Read(error) => CommandError::io(error),
@@ -245,14 +248,14 @@ fn write_report(request: &Request<'_>, options: &CompareOptions) -> Result<Evalu
     Ok(evaluation)
 }
 
-/// Writes evaluation.json into each run folder. A failure is a warning: the report contains the evaluation as well, and a
-/// baseline is often read-only.
+/// Writes evaluation.json into each run folder.
 fn write_back(request: &Request<'_>, evaluation: &Evaluation, streams: &mut Streams) {
     // The evaluation belongs to the run that a confirmation run confirms.
     let is_confirmation = |run: &&ComparedRun| run.reader().run().confirmation.is_some();
     for run in request.baseline.iter().chain(request.new.iter()).filter(|run| !is_confirmation(run)) {
         let path = run.reader().folder().join(EVALUATION_FILE);
         write::remove_leftovers_next_to(&path);
+        // A warning and not an error: the report has the evaluation as well, and a baseline is often read-only.
         if let Err(error) = write::write_json(&path, evaluation, Durability::Synced) {
             streams.warn(format_args!("{error}; pass `--no-write-back` to leave the run folders unchanged"));
         }
@@ -296,9 +299,9 @@ fn check_cases_file(
     Ok(())
 }
 
-/// Returns the cases file that is recorded in the first run, if it still exists below the working folder. It is only named and
-/// never read: a run folder may come from anywhere and must not decide which files are opened.
+/// Returns the cases file that is recorded in the first run, if it still exists below the working folder.
 fn recorded_cases_file(runs: &SideRuns) -> Option<Utf8PathBuf> {
+    // Only named and never read: a run folder may come from anywhere, and must not decide which files are opened.
     let run = runs.iter().next()?.reader();
     let path = run.folder().join(&run.run().cases_path).canonicalize_utf8().ok()?;
     let here = Utf8Path::new(".").canonicalize_utf8().ok()?;

@@ -111,6 +111,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 
 fn subject(kind: SubjectKind, path: &Utf8Path) -> Result<Subject, CommandError> {
     let found = Subject::new(kind, path).and_then(|subject| {
+        // A missing program would fail every vector with the same message.
         if subject.path.is_file() { Ok(subject) } else { Err(std::io::Error::other("not a file")) }
     });
     found.map_err(|error| CommandError::io(format!("cannot find the program `{path}`: {error}")))

@@ -91,6 +91,7 @@ impl Demo<'_> {
         settings.concurrency = NonZeroUsize::MIN.saturating_add(3).into();
         settings.timeout = TIMEOUT;
         settings.retry.retries = 1;
+        // The built-in agent always gives the same answer, so one run per side decides.
         settings.deterministic = true;
         let environment = Environment { interrupt: self.interrupt.clone(), ..Environment::from_system() };
         let mut progress = RunProgress::on_stderr();

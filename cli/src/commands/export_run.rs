@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long)]
     side: Side,
 
-    /// ID of the run and name of its folder [default with `--ledger`: that of the recorded run]
+    /// ID of the run and name of its folder [default with `--ledger`: the ID of the recorded run]
     #[arg(long, value_name = "ID", value_parser = new_run_id, required_unless_present = "ledger")]
     run_id: Option<RunId>,
 
@@ -127,8 +127,9 @@ fn reject_with_ledger(args: &Args) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Returns the ledger that the variable names. Clap cannot read it: `--ledger` would count as given wherever the variable is set.
+/// Returns the ledger that the variable names.
 fn ledger_of_environment() -> Result<Option<LedgerLocation>, CommandError> {
+    // Not read by clap: `--ledger` would count as given if the variable is set.
     let Some(value) = std::env::var_os(LEDGER_VARIABLE) else { return Ok(None) };
     let text = value.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
     // The message does not state the value, which may be a URL with a password.
@@ -215,7 +216,7 @@ fn selected(
     chosen.into_iter().map(select).collect()
 }
 
-/// Returns the latest run that is worth an export. Clients start servers without a call, for example to list their tools.
+/// Returns the latest run with calls or an agent.
 fn latest(place: &Place, store: &mut dyn EventStore, streams: &mut Streams) -> Result<RunRecord, CommandError> {
     let filter = RunFilter { limit: SEARCHED, ..RunFilter::default() };
     let found = runs(store, &filter).map_err(failed)?;
@@ -224,6 +225,7 @@ fn latest(place: &Place, store: &mut dyn EventStore, streams: &mut Streams) -> R
             .hint("record one with `counterproof guard run`"));
     }
     for (skipped, run) in found.into_iter().enumerate() {
+        // Clients start servers without a call, for example to list their tools. Such runs are not worth an export.
         let kinds = source_kinds(store, &run.run_id).map_err(failed)?;
         if run.calls > 0 || kinds.contains(&SourceKind::Agent) {
             let id = &run.run_id;

@@ -34,9 +34,11 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         return Err(CommandError::usage("no evaluation.json in any of the folders or directly below them")
             .hint("pass reports or run folders: `counterproof compare` writes an evaluation.json into each"));
     }
+    // Before the evaluations are read, so that a folder with other content is rejected at once.
     let out = HistoryFolder::begin(&args.out).map_err(report_error)?;
     let mut history = History::default();
     for file in &files {
+        // One at a time, because only the status of each case is kept of a large evaluation.
         let added = read_evaluation(file).map_err(|error| reason(&error)).and_then(|(evaluation, _)| {
             let folder = file.parent().unwrap_or(file);
             let place = EvaluationSource { folder: folder.to_string(), href: href(out.target(), folder) };
@@ -72,6 +74,7 @@ fn reason(error: &ReadError) -> String {
 /// Returns the link from the history to a folder's index page, or to its evaluation if it has no page.
 fn href(out: &Utf8Path, folder: &Utf8Path) -> Option<String> {
     let to = folder.canonicalize_utf8().ok()?;
+    // A run folder has an evaluation, but no page.
     let name = ["index.html", "evaluation.json"].into_iter().find(|name| folder.join(name).is_file())?;
     Some(counterproof_report::encode_path(&format!("{}{name}", relative_path(out, &to)?)))
 }
@@ -81,6 +84,7 @@ fn relative_path(from: &Utf8Path, to: &Utf8Path) -> Option<String> {
     let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
     let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
     let is_plain = |part: &&Utf8Component<'_>| matches!(part, Utf8Component::Normal(_));
+    // A way up from `..` is unknown, and there is none between two drives.
     if !from[shared..].iter().chain(&to[shared..]).all(|part| is_plain(&part)) {
         return None;
     }

@@ -229,6 +229,7 @@ impl RecordedCase {
                     .hint(format!("list all violations with `counterproof validate {}`", resume_command::path(path))),
             }
         })?;
+        // The parent of a bare file name is an empty path.
         let folder = match path.parent() {
             Some(folder) if folder != "" => folder.to_owned(),
             _ => ".".into(),
@@ -239,6 +240,7 @@ impl RecordedCase {
         };
         let href = case.extra.get(REQUEST_ASSET_HREF).and_then(|href| href.as_str()).ok_or_else(no_request)?;
         let href: Href = href.parse().map_err(CommandError::usage)?;
+        // Another document of the run is not a request, even if the artifact names it.
         if !href.as_str().starts_with(&format!("{ASSETS_FOLDER}/")) {
             return Err(no_request());
         }

@@ -62,6 +62,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let config = Config::load(args.config.as_deref())?;
+    // The bytes are kept: the report gets them unchanged, with fields of newer versions.
     let (evaluation, bytes) =
         read_evaluation(&args.evaluation).map_err(|error| evaluation_error(&args.evaluation, error))?;
     let cases = match &args.cases {
@@ -120,8 +121,9 @@ fn evaluation_error(path: &Utf8Path, error: ReadError) -> CommandError {
     }
 }
 
-/// Returns true if the report would replace the one that contains the evaluation, and that one has case pages.
+/// Returns true if the report would replace the one with the evaluation, and that one has case pages.
 fn would_drop_case_pages(args: &Args) -> bool {
+    // Without runs, a report has no case pages, and the new report replaces the whole folder.
     let folder = args.evaluation.parent().filter(|parent| !parent.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
     let is_same = match (folder.canonicalize_utf8(), args.out.canonicalize_utf8()) {
         (Ok(from), Ok(to)) => from == to,

@@ -13,6 +13,7 @@ use super::context::{self, CaseContext};
 use crate::view::changes::{self, ChangesView};
 use crate::view::display;
 
+// The linked artifact has all rows.
 const MOST_ROWS: usize = 500;
 
 #[derive(Debug, Clone, Default)]
@@ -29,6 +30,7 @@ pub(crate) fn view(context: &CaseContext<'_>) -> ActionsView {
     let rows = rows(context);
     let outcomes = CallOutcomes::new(context);
     let hidden = rows.len().saturating_sub(MOST_ROWS);
+    // Without a comparison, nothing is known to be equal.
     let all_same = context.case.differences.is_some()
         && !rows.is_empty()
         && rows.iter().all(|row| row.is_same() && !outcomes.differ(row.row));
@@ -47,6 +49,7 @@ fn rows<'a>(context: &'a CaseContext<'_>) -> Cow<'a, [ActionRow]> {
     if let Some(differences) = &context.case.differences {
         return Cow::Borrowed(&differences.actions);
     }
+    // A single answer has nothing to be aligned with, so its actions keep their order.
     let Some((side, loaded)) = context.only_answer() else { return Cow::Borrowed(&[]) };
     let row = |index| ActionRow {
         row: cells::alone(side, index),
@@ -59,6 +62,7 @@ fn rows<'a>(context: &'a CaseContext<'_>) -> Cow<'a, [ActionRow]> {
 
 fn row_view(context: &CaseContext<'_>, row: &ActionRow, outcomes: &CallOutcomes) -> RowView {
     let compared = context.case.differences.is_some();
+    // `plain` has no sign: next to a side without an answer, an action is neither added nor removed.
     let class = if compared { cells::class(row.operation()) } else { "plain" };
     let highlights = PairHighlights::new(&row.changes);
     let cell = |side, index| cell(context, &ActionInput { side, index, highlights: highlights.get(side), outcomes });
@@ -67,6 +71,7 @@ fn row_view(context: &CaseContext<'_>, row: &ActionRow, outcomes: &CallOutcomes)
             vec![Some(shared_cell(context, baseline, new, outcomes))]
         }
         Row::Both { baseline, new } => vec![cell(Side::Baseline, baseline), cell(Side::New, new)],
+        // One column, because an empty cell next to it would look like a removed action.
         Row::Removed(index) if !compared => vec![cell(Side::Baseline, index)],
         Row::Added(index) if !compared => vec![cell(Side::New, index)],
         Row::Removed(index) => vec![cell(Side::Baseline, index), None],
@@ -104,6 +109,7 @@ fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize, outcomes:
     let id = |side, index: usize| {
         context.answer(side).map(|loaded| loaded.answer.proposed_actions[index].action_id.as_str())
     };
+    // The id is the first fact. Ids are not compared, so equal actions may have different ones.
     if let (Some(fact), Some(old), Some(other)) =
         (view.facts.first_mut(), id(Side::Baseline, baseline), id(Side::New, new))
     {
@@ -115,6 +121,7 @@ fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize, outcomes:
 
 /// The evidence of both sides: listed once where it is the same, otherwise with its side.
 fn shared_evidence(context: &CaseContext<'_>, old: Vec<EvidenceView>, new: Vec<EvidenceView>) -> Vec<EvidenceView> {
+    // The links may differ where they lead to one shared step, which has the ids of both sides.
     let is_same = |(a, b): (&EvidenceView, &EvidenceView)| {
         (&a.kind, &a.id, &a.target) == (&b.kind, &b.id, &b.target)
             && context.anchors.is_same_target(a.href.as_deref(), b.href.as_deref())
@@ -175,11 +182,13 @@ fn evidence_view(context: &CaseContext<'_>, side: Side, reference: &FollowedRef)
     let (href, target) = match &reference.resolved {
         None => (None, "unresolved".to_owned()),
         Some(Resolved::Event(index)) => {
+            // A step beyond the limit of rows has no id, but its section has one.
             let href = context.anchors.href(&context::event(side, *index)).unwrap_or_else(|| "#events".to_owned());
             (Some(href), event_target(context, side, *index))
         }
         Some(Resolved::Asset(name)) => {
             let file = context.asset(side, name);
+            // A missing file is named with the reason, so that the reader need not search the run folder.
             let target = if file.href.is_some() { file.name } else { format!("{}: {}", file.name, file.missing) };
             (file.href.map(|href| format!("../{href}")), target)
         }

@@ -112,6 +112,7 @@ pub(crate) const fn class(operation: Operation) -> &'static str {
 
 /// A value, folded unless it is short.
 pub(crate) fn value(name: &'static str, value: &impl Serialize, budget: &Budget) -> ValueView {
+    // A short value is read in its context. A long one would hide the rows after it.
     if let Some(compact) = display::on_one_line(value, OPEN_UP_TO_BYTES) {
         let content = budget.text(&compact, OPEN_UP_TO_BYTES);
         return ValueView { name: name.to_owned(), content, parts: Vec::new(), summary: String::new() };
@@ -154,6 +155,7 @@ pub(crate) fn payload(element: &ElementContext<'_, '_>, field: &str, payload: Pa
     };
     let has_lines = |value: &Value| value.as_str().is_some_and(|text| text.trim_end_matches('\n').contains('\n'));
     // A final newline alone does not make a text of several lines.
+    // Further texts stay in the object, so that one result cannot fill the page.
     let texts: Vec<_> = fields.iter().filter(|(_, value)| has_lines(value)).take(MOST_TEXTS).collect();
     if texts.is_empty() {
         return vec![element.highlighted("payload", field, fields)];
@@ -179,6 +181,7 @@ pub(crate) fn payload(element: &ElementContext<'_, '_>, field: &str, payload: Pa
 pub(crate) fn text(name: &str, text: &str, budget: &Budget) -> ValueView {
     let mut content = budget.text(text, LONGEST_VALUE);
     if text.is_empty() {
+        // An element without text would look like a missing value.
         "empty".clone_into(&mut content.more);
     }
     let folded = text.len() > 4 * OPEN_UP_TO_BYTES;
@@ -189,6 +192,7 @@ pub(crate) fn text(name: &str, text: &str, budget: &Budget) -> ValueView {
 /// The position of an element in its lists, counted from 1.
 pub(crate) fn number(row: Row) -> String {
     match row {
+        // The positions differ where elements before this one were added or removed.
         Row::Both { baseline, new } if baseline == new => (new + 1).to_string(),
         Row::Both { baseline, new } => format!("{} | {}", baseline + 1, new + 1),
         Row::Removed(index) | Row::Added(index) => (index + 1).to_string(),
@@ -243,6 +247,7 @@ pub(crate) struct Highlights<'a> {
     /// The pointers of the changed values, and whether the field name is highlighted too.
     changed: HashMap<&'a str, bool>,
     /// The pointers that were highlighted in some value.
+    // Filled while the values are rendered, which only borrow the highlights.
     highlighted: RefCell<HashSet<&'a str>>,
 }
 
@@ -255,6 +260,7 @@ pub(crate) struct HighlightedPart {
 impl<'a> Highlights<'a> {
     fn new(changes: &'a JsonChanges, side: Side) -> Self {
         let mut highlights = Self::default();
+        // A line with many marks is harder to read than a list of the changes.
         if changes.count() > MOST_HIGHLIGHTS {
             return highlights;
         }
@@ -317,9 +323,11 @@ impl Line<'_, '_> {
         // Looked up in every case, because the lookup records that the pointer was highlighted.
         let marked = self.is_highlighted(pointer) || inherited == Inherited::Yes;
         match value {
+            // A list or an object that changed as a whole is marked as a whole, and not searched further.
             Value::Object(fields) if !marked => {
                 self.plain("{");
                 for (index, (key, value)) in fields.iter().enumerate() {
+                    // Escaped as in a JSON pointer (RFC 6901).
                     let at = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
                     let name = Value::from(key.as_str());
                     self.plain(if index > 0 { ", " } else { "" });
@@ -373,6 +381,7 @@ impl Line<'_, '_> {
 }
 
 fn is_below(pointer: &str, parent: &str) -> bool {
+    // Without the slash, `/a` would be above `/ab`.
     pointer.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 

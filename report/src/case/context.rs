@@ -58,6 +58,7 @@ impl<'a> CaseContext<'a> {
     }
 
     fn collect(&self, reference: FileRef) -> FileLink {
+        // First, so that a file that is known to be unreadable is not copied again.
         let reference = self.failures.apply(reference);
         self.copies.borrow_mut().extend(reference.copy);
         reference.link
@@ -89,6 +90,7 @@ impl<'a> CaseContext<'a> {
 /// The ids of the steps, actions and sections that the page shows.
 #[derive(Debug, Default)]
 pub(crate) struct Anchors {
+    // Filled while the sections are built, which share the context.
     known: RefCell<HashSet<String>>,
     /// Baseline ids of elements that also carry a new id, by the new id.
     baseline_by_new: RefCell<HashMap<String, String>>,
@@ -131,6 +133,7 @@ impl Anchors {
     /// The link to the element that a pointer names, or to its section where the page does not show the element.
     pub(crate) fn link(&self, at: &SidePointer) -> AnchorLink {
         let side = at.side;
+        // A pointer starts with a slash, so its first segment is empty.
         let mut segments = at.pointer.split('/').skip(1);
         let (list, index) = (segments.next().unwrap_or(""), segments.next().and_then(|index| index.parse().ok()));
         let (text, id, section) = match (list, index) {
@@ -149,6 +152,7 @@ impl Anchors {
         let within = if within.is_empty() { within } else { format!(" · {within}") };
         AnchorLink {
             text: format!("{side}: {text}{within}"),
+            // An element beyond the limit of rows has no id on the page.
             href: self.href(&id).unwrap_or_else(|| section.to_owned()),
         }
     }
@@ -164,6 +168,7 @@ impl Anchors {
 }
 
 pub(crate) fn event(side: Side, index: usize) -> String {
+    // The same index names different elements on the two sides, so each id contains its side.
     format!("{side}-event-{index}")
 }
 

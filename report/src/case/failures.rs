@@ -53,6 +53,7 @@ pub(crate) fn failures(context: &CaseContext<'_>) -> Vec<FailureView> {
 
 fn facts(failure: &RunnerFailure) -> Vec<(&'static str, String)> {
     let status = failure.status.map(|status| {
+        // A response may have a status without a text.
         let text = failure.status_text.as_deref().unwrap_or_default();
         display::visible(format!("{} {text}", status.get()).trim_end())
     });
@@ -169,6 +170,7 @@ fn violation_view(context: &CaseContext<'_>, side: Side, finding: &Finding) -> V
     let position = finding.position.map(|position| format!("line {}, column {}", position.line, position.column));
     let pointer = Some(display::visible(&finding.pointer)).filter(|pointer| !pointer.is_empty());
     let location: Vec<_> = [Some(display::visible(file)), position, pointer].into_iter().flatten().collect();
+    // A span that splits a character has no excerpt: none is better than a wrong mark.
     let excerpt = finding.excerpt.as_ref().and_then(|excerpt| {
         Some(ExcerptView {
             before: display::visible(excerpt.text.get(..excerpt.span.start)?),

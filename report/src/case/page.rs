@@ -87,10 +87,12 @@ impl CasePage {
         // A runner error has a section of its own, which includes the divergence.
         let divergence = row.first_divergence.as_ref().filter(|_| failures.is_empty());
         let mut reasons = reasons::reasons(context);
+        // Limited to the length, beyond which `split_off` panics.
         let more_reasons = reasons.split_off(reasons.len().min(REASONS_OPEN));
         let divergence = divergence.map(|divergence| reasons::divergence(context, divergence));
         let divergence = reasons::mark_first(&mut reasons, divergence);
         Self {
+            // Relative, because a report opens in any folder and behind any address.
             root: "../",
             case_id: row.case_id.to_string(),
             title: row.title.as_deref().map(display::visible),

@@ -34,6 +34,7 @@ fn reason_view(context: &CaseContext<'_>, reason: &Reason) -> ReasonView {
 
 /// The first divergence in the form of a reason.
 pub(crate) fn divergence(context: &CaseContext<'_>, divergence: &Divergence) -> ReasonView {
+    // The name in the evaluation, so that a new kind needs no second table here.
     let code = serde_json::to_value(divergence.kind).ok();
     ReasonView {
         code: code.and_then(|code| code.as_str().map(|code| code.replace('_', " "))).unwrap_or_default(),
@@ -43,10 +44,10 @@ pub(crate) fn divergence(context: &CaseContext<'_>, divergence: &Divergence) -> 
     }
 }
 
-/// Marks the reason that equals the first divergence, so that the page shows it once. Returns the divergence if no visible
-/// reason equals it.
+/// Marks the reason that equals the first divergence. Returns the divergence if no visible reason equals it.
 pub(crate) fn mark_first(reasons: &mut [ReasonView], first: Option<ReasonView>) -> Option<ReasonView> {
     let first = first?;
+    // Marked, so that the page shows the same sentence once.
     match reasons.iter_mut().find(|reason| reason.message == first.message && reason.links == first.links) {
         Some(reason) => {
             reason.is_first = true;
@@ -58,6 +59,7 @@ pub(crate) fn mark_first(reasons: &mut [ReasonView], first: Option<ReasonView>) 
 
 pub(crate) fn links(context: &CaseContext<'_>, pointers: &[SidePointer]) -> Vec<AnchorLink> {
     let link = |at: &SidePointer| match context.artifact(at.side) {
+        // Such an artifact has no rows that a link could lead to.
         Artifact::Invalid(_) | Artifact::Absent => context.anchors.link_to_file(at),
         Artifact::Answer(_) | Artifact::Failure(_) => context.anchors.link(at),
     };
@@ -142,6 +144,7 @@ pub(crate) fn severity(severity: Option<&Severity>) -> Option<SeverityView> {
         Some(SeverityPart::BaselineFailed) => {
             ("reduced because baseline failed".to_owned(), display::score(part.share))
         }
+        // The codes of all other parts are words, also those of newer versions.
         _ => (part.code.replace('-', " "), display::score(part.share)),
     });
     let level = severity.level().map_or("", SeverityLevel::as_str);

@@ -69,6 +69,7 @@ fn omitted(repeats: &CaseRepeats) -> String {
 
 fn measure(measure: &CaseMeasure) -> MeasureView {
     let conclusion = match (measure.tier, measure.more_runs) {
+        // How many more runs would decide is of use only where more runs could change the conclusion.
         (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) => {
             format!("{}; {}", measure.tier.as_str(), messages::more_runs(more, measure.more_baseline_runs))
         }
@@ -153,6 +154,7 @@ fn usage_row(code: UsageCode, sides: &CaseUsage) -> Option<UsageRow> {
         Some(usage::amount(code, side.get(code)?, side.currency_of(code)))
     };
     let (baseline, new) = (text(&sides.baseline), text(&sides.new));
+    // A quantity of only one side is shown: its absence is a difference as well.
     if baseline.is_none() && new.is_none() {
         return None;
     }

@@ -13,6 +13,7 @@ use crate::view::changes::{self, ChangesView};
 use crate::view::display;
 use crate::view::verdict;
 
+// The linked artifact has all rows.
 const MOST_ROWS: usize = 2_000;
 
 /// Shorter stretches of identical steps are not folded.
@@ -37,6 +38,7 @@ pub(crate) struct StepStretch {
 pub(crate) fn view(context: &CaseContext<'_>) -> StepsView {
     let rows = rows(context);
     let hidden = rows.len().saturating_sub(MOST_ROWS);
+    // Equal and different rows are separate stretches, of which the long equal ones are folded.
     let stretches = rows[..rows.len() - hidden].chunk_by(|a, b| a.is_same() == b.is_same());
     StepsView {
         stretches: stretches.map(|rows| stretch(context, rows)).collect(),
@@ -72,6 +74,7 @@ fn summary(rows: &[EventRow]) -> String {
     let [first, .., last] = rows else { return String::new() };
     let count = rows.len();
     match (first.row, last.row) {
+        // One range is enough unless steps before the stretch were added or removed.
         (Row::Both { baseline: i, new: j }, Row::Both { baseline: k, new: l }) if i == j && k == l => {
             format!("{count} identical steps, {} to {}", i + 1, k + 1)
         }
@@ -96,10 +99,12 @@ fn row_view(context: &CaseContext<'_>, row: &EventRow) -> RowView {
         Row::Added(index) => vec![None, cell(Side::New, index)],
     };
     // After the cells, because building them records which changes are highlighted.
+    // The output has a section of its own, which shows its difference.
     let is_shown_elsewhere = highlights.cover(&row.changes) || is_output_pair(context, row.row);
     let changes =
         if is_shown_elsewhere { ChangesView::default() } else { changes::changes_view(&row.changes, &context.budget) };
     let divergence = context.case.row.first_divergence.as_ref();
+    // No row matches if the first divergence is in an action or in the output.
     let is_first = compared && divergence.is_some_and(|found| row_pointers("/events", row.row) == found.pointers);
     RowView { class, cells, changes, note: note(context, row), is_first }
 }
@@ -135,6 +140,7 @@ fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize) -> CellVi
     }
     let notes = |side: Side, index| context.answer(side).and_then(|loaded| annotations(loaded, index));
     let (old_notes, notes) = (notes(Side::Baseline, baseline), notes(Side::New, new));
+    // Annotations are not compared, so equal calls may have different ones.
     if notes != old_notes {
         for value in view.values.iter_mut().filter(|value| value.name == ANNOTATIONS) {
             "annotations of new".clone_into(&mut value.name);
@@ -143,6 +149,7 @@ fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize) -> CellVi
     if let Some(old_notes) = old_notes.filter(|old_notes| notes != Some(old_notes)) {
         view.values.push(cells::value("annotations of baseline", old_notes, &context.budget));
     }
+    // The files of the two sides may have the same name.
     for file in &mut view.files {
         file.name.insert_str(0, "new: ");
     }
@@ -201,10 +208,12 @@ fn cell(context: &CaseContext<'_>, side: Side, index: usize, highlights: &Highli
     };
     fill(&mut cell, context, &StepInput { loaded, index, highlights });
     if index > 0 {
+        // Relative to the first step, because the clocks of two runs have nothing in common.
         let since = event.ts.as_f64() - loaded.answer.events[0].ts.as_f64();
         cell.facts.push(format!("after {}", display::duration(since)));
     }
     let extra = event.extra();
+    // An event of an unknown kind already shows all of its fields.
     if !extra.is_empty() && !matches!(event.body, EventBody::Unknown { .. }) {
         cell.values.push(cells::value("more fields", extra, &context.budget));
     }
@@ -238,6 +247,7 @@ fn fill(view: &mut CellView, context: &CaseContext<'_>, step: &StepInput<'_, '_>
         }
         EventBody::ToolResult(result) => {
             "result".clone_into(&mut view.kind);
+            // A result has only the id of its call.
             let call = loaded.index.call(&loaded.answer.events, &result.call_id);
             view.name = call.map(|call| display::visible(&call.tool)).unwrap_or_default();
             view.failed = has_failed(loaded, *index);

@@ -169,6 +169,7 @@ fn bar<'a>(lists: impl Iterator<Item = &'a TierList> + Clone) -> Vec<PartView> {
     let room = BAR.saturating_sub(LEAST * lists.clone().count() as u64);
     let mut x = 0;
     let part = |list: &TierList| {
+        // The product of two 64-bit numbers needs more bits.
         let share = u128::from(room) * u128::from(list.count) / u128::from(all.max(1));
         let width = LEAST + u64::try_from(share).unwrap_or_default();
         let part = PartView { class: class(list.tier), x, width };
@@ -217,6 +218,7 @@ impl ItemView {
             key: format!("{}@{}", item.id, item.version),
             project: name(&item.project),
             state: item.state.into(),
+            // A contract without a summary has its id there.
             summary: if item.summary == item.id.as_str() { String::new() } else { text(&item.summary) },
             attention: item.attention.as_ref().map(|it| text(&it.message)).unwrap_or_default(),
             verification: item.verification.as_ref().map(VerificationView::new),
@@ -224,6 +226,7 @@ impl ItemView {
             duration: item.duration_ms.map(duration).unwrap_or_default(),
             owner: item.owner.as_deref().map(name).unwrap_or_default(),
             since: item.since.map(time).unwrap_or_default(),
+            // The time of the data and not of a clock, so that the same data gives the same page.
             age: item.since.map(|since| duration(millis_between(since, now))).unwrap_or_default(),
             rollback: rollback.map(outcome).unwrap_or_default(),
             // Not shortened: a command must be whole.

@@ -64,6 +64,7 @@ pub(super) struct BoxView {
 
 /// Draws a graph. `None` if it is too large.
 pub(super) fn draw(graph: &Graph) -> Option<Drawing> {
+    // Limited before the layout, because a few dependencies over many layers have thousands of waypoints.
     if graph.nodes().len() > MAX_NODES || slot_count(graph) + graph.edges().len() > MAX_SHAPES {
         return None;
     }
@@ -129,6 +130,7 @@ fn curve(route: &[(usize, usize)], layout: &Layout, columns: &[(i64, i64)]) -> S
                 let middle = i64::midpoint(from_x, x);
                 let _ = write!(path, "C{middle} {from_y} {middle} {y} {x} {y}");
                 if matches!(layout.layers[layer][place].slot, Slot::Waypoint(_)) {
+                    // Straight through the layer, so that the curve does not cross a box.
                     let _ = write!(path, "H{}", x + width);
                 }
             }
@@ -232,6 +234,7 @@ impl Layout {
 impl Layered {
     fn new(graph: &Graph) -> Self {
         let nodes = graph.nodes();
+        // Nodes are sorted by depth.
         let count = nodes.last().map_or(0, |node| node.depth + 1);
         let mut slots: Vec<Vec<Slot>> = vec![Vec::new(); count];
         let mut places = Vec::with_capacity(nodes.len());
@@ -267,12 +270,14 @@ impl Layered {
                 let wanted = self.averages(layer, neighbour, &places(self.slots[neighbour].len()));
                 let mut order: Vec<usize> = (0..self.slots[layer].len()).collect();
                 // A slot without neighbours stays where it is.
+                // A stable sort, so that equal averages give the same drawing each time.
                 order.sort_by(|&a, &b| {
                     let key = |place: usize| wanted[place].unwrap_or(place as f64);
                     key(a).total_cmp(&key(b))
                 });
                 self.reorder(layer, &order);
             }
+            // A sweep can also add crossings.
             let crossings = self.crossings();
             if crossings < fewest {
                 fewest = crossings;

@@ -80,6 +80,7 @@ impl GraphPage {
         let counts = State::ALL.into_iter().map(|state| (state, count(state))).filter(|(_, count)| *count > 0);
         let mut dependencies: Vec<LinksView> = nodes.iter().map(|_| LinksView::default()).collect();
         let mut dependents: Vec<LinksView> = nodes.iter().map(|_| LinksView::default()).collect();
+        // In one pass: a search for each contract would visit all dependencies each time.
         for &Edge { dependency, dependent } in graph.edges() {
             dependencies[dependent].push(dependency, &nodes[dependency]);
             dependents[dependency].push(dependent, &nodes[dependent]);

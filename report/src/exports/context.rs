@@ -47,6 +47,7 @@ impl FromStr for ReportUrl {
     type Err = ReportUrlError;
 
     fn from_str(text: &str) -> Result<Self, ReportUrlError> {
+        // The length of the longer scheme. `get`, because the cut may be within a character.
         let scheme = text.get(..8).unwrap_or(text).to_ascii_lowercase();
         let host = ["https://", "http://"].into_iter().find(|known| scheme.starts_with(known)).map(str::len);
         if host.is_none_or(|start| text.len() == start || text[start..].starts_with('/')) {
@@ -67,6 +68,7 @@ impl FromStr for ReportUrl {
 impl ReportUrl {
     /// Returns whether the address is the report folder.
     pub(crate) fn is_folder(&self) -> bool {
+        // A path cannot be appended to a query or a fragment.
         self.0.ends_with('/') && !self.0.contains(['?', '#'])
     }
 
@@ -86,6 +88,7 @@ fn target(address: &str) -> String {
     let mut safe = String::with_capacity(address.len());
     for c in address.chars() {
         match c {
+            // It could start a character reference.
             '&' => safe.push_str("&amp;"),
             '(' | ')' | '[' | ']' | '*' | '\'' | '$' => {
                 let _ = write!(safe, "%{:02X}", u32::from(c));

@@ -31,8 +31,9 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
     report.to_string().unwrap_or_default()
 }
 
-/// A skipped test for a gate that has nothing to judge by, so that the results do not look like a pass.
+/// A skipped test for a gate that has nothing to judge by.
 fn not_judged_test(evaluation: &Evaluation) -> Option<TestCase> {
+    // Without it, the results would look like a pass.
     (evaluation.gate.outcome == GateOutcome::NotJudged)
         .then(|| test("counterproof.gate", "not judged", skipped(&evaluation_text::outcome(evaluation)), ""))
 }
@@ -52,6 +53,7 @@ fn case_test(case: &CaseEvaluation, violated: Option<&GateRule>) -> TestCase {
     let mut test = test("counterproof.cases", case.case_id.as_str(), status(case, violated), &description(case));
     test.add_properties(properties(case));
     let duration = case.usage.as_ref().and_then(|usage| usage.new.as_ref()?.get(UsageCode::Duration));
+    // `from_secs_f64` panics on a value that is out of range.
     if let Some(duration) = duration.and_then(|millis| Duration::try_from_secs_f64(millis / 1000.0).ok()) {
         test.set_time(duration);
     }
@@ -87,8 +89,9 @@ fn property(name: &str, value: &str) -> Property {
     Property::new(name, visible(value))
 }
 
-/// Escapes characters that XML does not allow. The JUnit writer would drop them.
+/// Escapes characters that XML does not allow.
 fn visible(text: &str) -> String {
+    // The JUnit writer would drop them.
     let is_noncharacter = |c: char| matches!(c, '\u{fffe}' | '\u{ffff}');
     let mut visible = String::with_capacity(text.len());
     for c in display::visible(text).chars() {
@@ -114,10 +117,12 @@ fn status(case: &CaseEvaluation, violated: Option<&GateRule>) -> TestCaseStatus 
     }
     match case.verdict {
         Verdict::Missing | Verdict::Added => skipped(&format!("{word}: nothing to compare with")),
+        // CI servers show skipped tests separately, and none fails a build for them.
         Verdict::Regressed | Verdict::Broken | Verdict::StillBroken | Verdict::Invalid => {
             let message = message.map(|message| format!("; {message}")).unwrap_or_default();
             skipped(&format!("{word}, within the limits of the gate{message}"))
         }
+        // Noise passes: some tools read `flakyFailure` and others ignore it.
         _ => TestCaseStatus::success(),
     }
 }
@@ -131,6 +136,7 @@ fn unmet(case: &CaseEvaluation) -> Option<String> {
 }
 
 fn properties(case: &CaseEvaluation) -> Vec<Property> {
+    // Most cases are unchanged, and tools rarely show properties.
     if case.verdict == Verdict::Unchanged && case.repeats.is_none() {
         return Vec::new();
     }

@@ -119,6 +119,7 @@ fn within_limits<'a>(all: impl Iterator<Item = CodedResult<'a>>) -> (Vec<CodedRe
 
 /// The rules that results refer to. Sets the rule index of each result.
 fn rules(results: &mut [CodedResult<'_>]) -> Vec<Value> {
+    // Sorted, so that the rules do not depend on the order of the cases.
     let codes: BTreeSet<&str> = results.iter().map(|(code, _)| *code).collect();
     let indexes: HashMap<_, _> = codes.iter().enumerate().map(|(index, code)| (*code, index)).collect();
     for (code, result) in results {
@@ -186,8 +187,9 @@ fn problems<'a>(case: &'a CaseEvaluation, review: Option<&'a ReviewItem>) -> Vec
     problems
 }
 
-/// The pointer without list indexes, which change when elements before it are added or removed.
+/// The pointer without list indexes.
 fn without_indexes(at: &SidePointer) -> String {
+    // An index changes if elements before it are added or removed, and the finding would look like a new one.
     let named = at.pointer.split('/').filter(|part| part.parse::<usize>().is_err());
     named.collect::<Vec<_>>().join("/")
 }
@@ -196,6 +198,7 @@ fn result(evaluation: &Evaluation, case: &CaseEvaluation, at: Option<&CaseLocati
     let id = case.case_id.as_str();
     let mut location = match at {
         Some(at) => location(&encode_path(&at.file), Some(json!({"startLine": at.line}))),
+        // A location needs a file. Without the cases file, it is the artifact of the case.
         None => location(&artifact(evaluation, case, problem.pointers), None),
     };
     let pointer = problem.pointers.iter().find(|at| at.side == Side::New).or(problem.pointers.first());

@@ -76,6 +76,7 @@ fn render(evaluation: &Evaluation, links: &Links<'_>, most_bytes: usize) -> Opti
 fn add_rules(page: &mut Page, evaluation: &Evaluation) {
     let mut rules: Vec<_> = evaluation.gate.rules.iter().collect();
     rules.sort_by_key(|rule| rule.passed);
+    // The other half of the space is for the changes by root cause.
     let head = "\n| | Rule | Cases | Limit |\n|---|---|---:|---|\n";
     let half = page.most - page.room() / 2;
     page.add_table(head, rules.into_iter().map(rule_row), half, |omitted| {
@@ -93,6 +94,7 @@ fn add_review(page: &mut Page, evaluation: &Evaluation, links: &Links<'_>) {
     if items.is_empty() {
         return;
     }
+    // One pass instead of a search through all cases for each item.
     let ids: HashMap<_, _> = evaluation.cases.iter().map(|case| (&case.case_id, case)).collect();
     let row = |item: &ReviewLine| {
         let case = item.case_id.as_ref().and_then(|id| ids.get(id)).map(|case| links.case(case)).unwrap_or_default();
@@ -140,6 +142,7 @@ impl Page {
 
     /// Adds a piece if there is room for all of it.
     fn add(&mut self, piece: &str) -> bool {
+        // As a whole or not at all: half of a row would break the table.
         let fits = piece.len() <= self.room();
         if fits {
             self.text.push_str(piece);
@@ -156,6 +159,7 @@ impl Page {
         note: impl Fn(usize) -> String,
     ) {
         let all = rows.len();
+        // The note with the greatest number is the longest. Its space is reserved before the rows.
         let longest_note = note(all).len();
         let end = end.min(self.most);
         let mut table = head.to_owned();
@@ -238,6 +242,7 @@ fn change_row(row: &RootCauseRow<'_>, links: &Links<'_>) -> String {
     let verdicts = row.verdicts();
     let word = |verdict| {
         let view = verdict::show(verdict);
+        // Two tildes would strike out the text between them.
         format!("{} {}", view.sign.replace('~', "&#126;"), view.word)
     };
     let verdict: Vec<_> = match &verdicts[..] {

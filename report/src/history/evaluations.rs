@@ -61,6 +61,7 @@ impl HistoryEntry {
             }
         }
         Self {
+            // Parsed, because texts with different time zones do not sort by time.
             started: (new.started(), new.generated_at.clone()),
             source,
             time: new.generated_at.clone(),
@@ -89,7 +90,9 @@ impl CaseStatus {
             Verdict::Regressed | Verdict::Broken | Verdict::StillBroken | Verdict::Invalid | Verdict::Missing => {
                 CaseStatus::Failing
             }
+            // Even if baseline fails it as well: otherwise a bad run would hide its failures by becoming the baseline.
             _ if case.is_unmet_on_new() => CaseStatus::Failing,
+            // `changed` included: no rule states that it is worse.
             _ => CaseStatus::Passing,
         }
     }
@@ -99,6 +102,7 @@ impl History {
     /// Adds an evaluation. A second evaluation of the same two runs at the same time is rejected with the source of the first.
     pub fn add(&mut self, evaluation: &Evaluation, source: EvaluationSource) -> Result<(), EvaluationSource> {
         let mut entry = HistoryEntry::new(evaluation, source);
+        // The report and both run folders have a copy of the same evaluation.
         if let Some(known) = self.entries.iter().find(|known| known.is_same_comparison(&entry)) {
             return Err(known.source.clone());
         }
@@ -117,8 +121,9 @@ impl History {
         Ok(())
     }
 
-    /// Drops reasons that are never shown: the page shows the reason of the first failure of a case only.
+    /// Drops reasons that are never shown.
     fn retain_first_reasons(&mut self, entry: &mut HistoryEntry) {
+        // The page shows only the reason of the first failure of a case. All reasons of many evaluations would fill the memory.
         for known in &mut self.entries {
             if known.reasons.is_empty() {
                 continue;

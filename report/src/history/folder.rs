@@ -67,6 +67,7 @@ impl fmt::Display for SkippedPath {
 pub fn find(folders: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<SkippedPath>) {
     let (mut found, mut skipped) = (Vec::new(), Vec::new());
     for folder in folders {
+        // The folder itself first, because a run folder has subfolders, too.
         let file = folder.join(EVALUATION_FILE);
         if file.is_file() {
             found.push(file);
@@ -99,10 +100,12 @@ fn below(folder: &Utf8Path) -> std::io::Result<Vec<Utf8PathBuf>> {
     let mut below = Vec::new();
     for entry in folder.read_dir_utf8()? {
         let entry = entry?;
+        // Unfinished folders of this program start with a dot.
         if entry.path().is_dir() && !entry.file_name().starts_with('.') {
             below.push(entry.into_path());
         }
     }
+    // The order of a listing depends on the file system.
     below.sort_unstable();
     Ok(below)
 }

@@ -110,6 +110,7 @@ impl HistoryPage {
             chart: chart(entries),
             first,
             last,
+            // Newest first, unlike the chart, which is read from left to right.
             evaluations: entries.iter().rev().map(|entry| evaluation_view(entry, &columns)).collect(),
             legend: legend.map(|verdict| verdict::show(*verdict)).collect(),
             more_flipping: more(flipping.len()),
@@ -132,6 +133,7 @@ fn columns(entries: &[HistoryEntry]) -> Vec<Verdict> {
 /// The cases that changed between passing and failing, most changes first.
 fn flipping<'a, 'h>(cases: &'a [CaseOverTime<'h>]) -> Vec<&'a CaseOverTime<'h>> {
     let mut flipping: Vec<_> = cases.iter().filter(|case| case.flips > 0).collect();
+    // By id at last, so that equal cases have the same order each time.
     flipping.sort_by(|a, b| b.flips.cmp(&a.flips).then(b.failed.cmp(&a.failed)).then(a.id.cmp(b.id)));
     flipping
 }
@@ -227,6 +229,7 @@ struct Block {
 /// The evaluations with a status as one SVG path: a rectangle for each stretch.
 fn outline(statuses: &[Option<CaseStatus>], wanted: CaseStatus, block: &Block) -> String {
     let Block { top, height } = block;
+    // Attributes of SVG, because content policies of CI systems block scripts and inline styles.
     let mut path = String::new();
     let mut from = None;
     // One step past the end, to close the last stretch.
@@ -286,9 +289,11 @@ pub(crate) fn chart(entries: &[HistoryEntry]) -> Chart {
     let changed = |entry: &HistoryEntry| verdict_counts(entry).map(|(_, count)| count).sum::<u64>();
     let most = entries.iter().map(changed).max().unwrap_or_default();
     let scaled = |count: u64| (count * TALLEST / most.max(1)).max(LEAST);
+    // From the parts and not from the scale: their minimum heights can make a bar taller than the scale.
     let height =
         entries.iter().map(|entry| verdict_counts(entry).map(|(_, count)| scaled(count)).sum()).max().unwrap_or(LEAST);
     let height = height.max(LEAST);
+    // With more evaluations, the gaps would be too narrow to be seen.
     let width = if entries.len() > 120 { COLUMN } else { COLUMN - 2 };
     let bar = |(number, entry): (usize, &HistoryEntry)| {
         let x = number * COLUMN;
@@ -312,8 +317,9 @@ pub(crate) fn chart(entries: &[HistoryEntry]) -> Chart {
     }
 }
 
-/// The mark of a gate: low for passed, tall for failed, so that colour is not the only sign.
+/// The mark of a gate.
 const fn mark(gate: GateOutcome, x: usize, width: usize) -> Part {
+    // Low for passed and tall for failed, so that colour is not the only sign.
     let (class, height) = match gate {
         GateOutcome::Passed => ("improved", MARK / 3),
         GateOutcome::NotEnoughData | GateOutcome::NotJudged => ("changed", 2 * MARK / 3),

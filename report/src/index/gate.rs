@@ -82,6 +82,7 @@ pub(crate) struct ReviewView {
 
 /// The review items, most urgent first.
 pub(crate) fn review(site: &Site<'_>, evaluation: &Evaluation) -> Vec<ReviewView> {
+    // One pass instead of a search through all cases for each item.
     let cases: HashMap<_, _> = evaluation.cases.iter().map(|case| (&case.case_id, case)).collect();
     let view = |line: ReviewLine| ReviewView {
         href: line.case_id.as_ref().and_then(|id| cases.get(id)).and_then(|case| site.case_href(case)),
@@ -217,6 +218,7 @@ fn key(case: &CaseEvaluation) -> GroupKey<'_> {
     if let Some(found) = &case.cause {
         return GroupKey { is_quiet, cause: &found.cluster, verdict: None };
     }
+    // An unknown root cause is not shared, but a common first reason still groups similar cases.
     let code = case.reasons.first().map_or("", |reason| reason.code.as_str());
     GroupKey { is_quiet, cause: code, verdict: Some(case.verdict) }
 }
@@ -296,6 +298,7 @@ fn group_view(
         Some(cause) => (cause.code.clone(), display::visible(&cause.place)),
         None => (worst.reasons.first().map(|reason| reason.code.clone()).unwrap_or_default(), String::new()),
     };
+    // A single case is shown as the group itself.
     let listed = if count == 1 { 0 } else { CASES_SHOWN };
     GroupView {
         verdict: verdict::show(worst.verdict),

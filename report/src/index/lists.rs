@@ -54,6 +54,7 @@ pub(crate) fn list_pages<'a>(
 ) -> impl Iterator<Item = (String, ListPage)> {
     let sorted = evaluation.worst_first();
     let columns = UsageColumns::new(evaluation);
+    // Two closures need the columns, and the iterator that they make outlives this call.
     let columns_of_verdicts = columns.clone();
     let of_verdict = move |verdict: Verdict| {
         let cases: Vec<_> = sorted.iter().copied().filter(|case| case.verdict == verdict).collect();
@@ -220,6 +221,7 @@ fn filter<'a>(
         }
     }
     let mut counted: Vec<_> = counts.into_iter().collect();
+    // By count to keep the most frequent values, then by name to make each easy to find.
     counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     counted.truncate(MOST_CHOICES);
     counted.sort_unstable();
@@ -256,8 +258,10 @@ pub(crate) fn search_scripts<'a>(
 }
 
 fn script(site: &Site<'_>, columns: &UsageColumns, index: usize, cases: &[&CaseEvaluation]) -> String {
+    // The same codes, tools and tags occur in most cases.
     let mut strings = StringTable::default();
     let cases: Vec<Value> = cases.iter().map(|case| case_data(site, columns, case, &mut strings)).collect();
+    // A script that calls a function, because a page that is opened from disk may not fetch files.
     let data = json!({"strings": strings.list, "cases": cases}).to_string();
     format!("counterproof.addCases({index}, {});\n", escape(&data))
 }
@@ -266,6 +270,7 @@ fn script(site: &Site<'_>, columns: &UsageColumns, index: usize, cases: &[&CaseE
 /// suite, the reason codes, tools and tags as indexes into the string table, and the cells about time, size and cost.
 fn case_data(site: &Site<'_>, columns: &UsageColumns, case: &CaseEvaluation, strings: &mut StringTable) -> Value {
     let stem = site.pages.stem(&case.case_id);
+    // Numbers for the usual cases, because every byte occurs once per case.
     let page = match site.selection.includes(case.verdict) {
         false => json!(0),
         true if stem == case.case_id.as_str() => json!(1),
@@ -292,8 +297,9 @@ fn cell_data(cell: &UsageCell) -> Value {
     if cell.change.is_empty() { json!(cell.value) } else { json!([cell.value, cell.change]) }
 }
 
-/// Escapes JSON for a script: no markup, and no line separator that JSON allows but older JavaScript does not.
+/// Escapes JSON for a script.
 fn escape(json: &str) -> String {
+    // `<` could end the script, and older JavaScript does not allow the two line separators in a string.
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 

@@ -181,6 +181,7 @@ fn commit(run: &ComparedRun) -> String {
 fn stats(run: &Run) -> String {
     let Some(stats) = &run.stats else { return "not finished".to_owned() };
     let count = |count: &Count, word: &str| format!("{} {}", display::number(count.get()), display::visible(word));
+    // Recorded runs have a status for each case instead of counts of answers.
     let mut parts: Vec<_> = if let Some(statuses) = statuses(stats) {
         statuses.iter().map(|(status, number)| count(number, status)).collect()
     } else {

@@ -38,6 +38,7 @@ pub(crate) struct ChangeView {
 
 pub(crate) fn changes_view(changes: &JsonChanges, budget: &Budget) -> ChangesView {
     let list = changes.iter().take(MOST_CHANGES).map(|change| change_view(change, budget)).collect();
+    // The list may be truncated, while the count is of all changes.
     let hidden = changes.count().saturating_sub(MOST_CHANGES.min(changes.len()));
     let more = if hidden > 0 { format!("{hidden} more changes") } else { String::new() };
     ChangesView { list, more }
@@ -138,6 +139,7 @@ pub(crate) fn text_diff(changes: &TextChanges, name: &str, budget: &Budget) -> T
             hunks.hunk(chunk, budget);
             continue;
         }
+        // The start and the end of a text are next to no change.
         let before = if index == 0 { 0 } else { CONTEXT };
         let after = if index + 1 == chunks.len() { 0 } else { CONTEXT };
         if chunk.len() < before + after + FOLD_FROM {
@@ -188,6 +190,7 @@ impl Hunks<'_> {
         }
         let (removed_lines, added_lines): (Vec<_>, Vec<_>) =
             lines.iter().cloned().partition(|line| line.origin == LineOrigin::Baseline);
+        // Half of the space for each kind, and more for one if the other needs less.
         let half = (self.left / 2).max(self.left.saturating_sub(added_lines.len())).min(removed);
         let rest = (self.left - half).min(added_lines.len());
         let kept: Vec<_> = removed_lines.into_iter().take(half).chain(added_lines.into_iter().take(rest)).collect();
@@ -250,6 +253,7 @@ fn line(line: &TextLine, budget: &Budget) -> LineView {
         LineOrigin::Baseline => ("removed", "−", "only in baseline:"),
         LineOrigin::New => ("added", "+", "only in new:"),
     };
+    // A line without marked words was added or removed as a whole.
     let whole = line.origin != LineOrigin::Both && line.parts.iter().all(|part| !part.differs);
     let parts = line.parts.iter().map(|part| {
         let differs = whole || part.differs;

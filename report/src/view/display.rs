@@ -31,6 +31,7 @@ impl DisplayText {
 
 #[derive(Debug)]
 pub(crate) struct Budget {
+    // Shared by the sections of a page, which one thread builds.
     left: Cell<usize>,
 }
 
@@ -41,6 +42,7 @@ impl Budget {
 
     pub(crate) fn text(&self, text: &str, most: usize) -> DisplayText {
         let most = most.min(self.left.get());
+        // Cut before invisible characters are spelled out, so that the note counts bytes of the file.
         let head = head(text, most);
         let rest = text.len() - head.len();
         let more = if rest > 0 { format!("… {rest} more bytes in the file") } else { String::new() };
@@ -55,6 +57,7 @@ impl Budget {
         let mut written = Bounded::new(most);
         // Only the size limit can fail here: a value that was read from JSON can be written as JSON.
         let cut = serde_json::to_writer_pretty(&mut written, value).is_err();
+        // The limit may have split a character.
         let text = into_visible(compact(&String::from_utf8_lossy(&written.bytes)));
         self.spend(text.len());
         DisplayText { text, more: if cut { "… more in the file".to_owned() } else { String::new() } }
@@ -82,6 +85,7 @@ struct Open {
 /// Puts each list and object that fits on one line. Truncated ones stay indented.
 fn compact(indented: &str) -> String {
     let mut text = String::with_capacity(indented.len());
+    // After serialization, because only the end of a list shows whether it fits on a line.
     let mut open: Vec<Open> = Vec::new();
     for (index, line) in indented.lines().enumerate() {
         if index > 0 {
@@ -153,7 +157,7 @@ impl Formatter for Spaced {
     }
 }
 
-/// A writer that fails after a number of bytes, so that serializing a huge value stops early.
+/// A writer that fails after a number of bytes.
 struct Bounded {
     bytes: Vec<u8>,
     most: usize,
@@ -168,6 +172,7 @@ impl Bounded {
 
 impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // An error, because only an error stops the serializer of a huge value early.
         let room = self.most.saturating_sub(self.bytes.len()).min(bytes.len());
         self.bytes.extend_from_slice(&bytes[..room]);
         if room == 0 && !bytes.is_empty() { Err(io::Error::other("size limit reached")) } else { Ok(room) }
@@ -192,8 +197,9 @@ pub(crate) fn duration(millis: f64) -> String {
     if millis < 1000.0 { format!("{millis:.0} ms") } else { format!("{:.1} s", millis / 1000.0) }
 }
 
-/// A severity or a share of it with two digits. A value that would round to zero is shown as `<0.01`.
+/// A severity or a share of it with two digits.
 pub(crate) fn score(share: f64) -> String {
+    // A value that rounds to zero must not look like none.
     if share > 0.0 && share < 0.005 { "<0.01".to_owned() } else { format!("{share:.2}") }
 }
 

@@ -29,10 +29,11 @@ pub(crate) const fn show(verdict: Verdict) -> VerdictView {
     VerdictView { class, sign, word }
 }
 
-/// The view of the verdict of a case: a verdict that may be chance says so.
+/// The view of the verdict of a case, with a note on one that may be chance.
 pub(crate) fn of_case(case: &CaseEvaluation) -> VerdictView {
     let view = show(case.verdict);
     match (case.unconfirmed, case.verdict) {
+        // A verdict that may be chance must not look like a confirmed one.
         (true, Verdict::Regressed) => VerdictView { word: "regressed (unconfirmed)", ..view },
         (true, Verdict::Broken) => VerdictView { word: "broken (unconfirmed)", ..view },
         _ => view,

@@ -234,6 +234,7 @@ fn from_args(args: &Args, run_id: RunId, config: &Config) -> Result<Settings, Co
         ..Settings::new(run_id, args.side, base_url, args.cases.clone(), args.out.clone())
     };
     args.agent.apply(config, &mut settings)?;
+    // After the options of the agent, which decide whether requests need certificates.
     environment::check_environment(&settings.target)?;
     Ok(settings)
 }

@@ -20,6 +20,7 @@ use crate::{cases_file, open_files};
 pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut options = RunOptions::new(args)?;
     let cases = select_cases(args, cases_file::load(&args.cases, streams)?)?;
+    // A run that was started with other ids can still be resumed.
     if args.plan.resume.is_none() {
         check_new_ids(&cases, &args.cases)?;
     }
@@ -28,6 +29,7 @@ pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> R
     if args.dry_run {
         return print(shared, plan, &cases, streams);
     }
+    // Prepared before the run, so that wrong options are reported before the first request.
     let confirmation = match confirm {
         Some(confirm) => Confirmation::prepare(confirm, &options, &cases, streams)?,
         None => None,
@@ -37,6 +39,7 @@ pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> R
     on_signal(move || stop.trigger()).map_err(CommandError::io)?;
     let mut session = Session {
         reporter: args.reporter,
+        // Once, so that all runs of a group name the same commit.
         checkout: Checkout::discover(Utf8Path::new(".")),
         interrupt,
         resume_command: typed.resume_command(plan.id.as_str()),
@@ -154,6 +157,7 @@ impl Session<'_> {
 
     /// Returns how a run ended. An interrupt also ends the session if `remaining_runs` would follow.
     pub(super) fn end(&mut self, summary: &Summary, remaining_runs: usize) -> RunEnd {
+        // An interrupt during the last run came too late to change anything.
         if summary.interrupted || (self.interrupt.reached(Urgency::Finish) && remaining_runs > 0) {
             self.streams.log(format_args!("interrupted; resume with: {}", self.resume_command));
             return RunEnd::Interrupted;

@@ -23,7 +23,7 @@ const MAX_CASES_LISTED: usize = 10;
 
 const MAX_REASON_CHARS: usize = 160;
 
-/// The confirmation of a run. It is prepared before the run, so that wrong options are reported before the first request.
+/// The confirmation of a run.
 pub(super) struct Confirmation<'a> {
     confirm: &'a ConfirmOptions,
     plan: &'a RunPlan,
@@ -86,11 +86,11 @@ impl<'a> Confirmation<'a> {
         Ok(RunEnd::Completed)
     }
 
-    /// Returns the cases that an earlier call of a resumed command found flipped. They are not looked for again: the baseline or
-    /// the expectations may have changed, but a confirmation keeps its cases.
+    /// Returns the cases that an earlier call of a resumed command found flipped.
     fn recorded_cases(&self) -> Option<Vec<CaseSpec>> {
         let folder = self.shared.out.join(Side::New.as_str());
         let runs = if self.confirm.is_resumed { RunReader::confirmations(&folder, &self.plan.id) } else { Vec::new() };
+        // Not searched again: the baseline or the expectations may have changed, but a confirmation keeps its cases.
         let recorded = runs.into_iter().next()?;
         Some(self.select(&recorded.run().selected_case_ids.iter().collect()))
     }
@@ -99,6 +99,7 @@ impl<'a> Confirmation<'a> {
     fn flipped_cases(&mut self, streams: &mut Streams) -> Result<Vec<CaseSpec>, CommandError> {
         let folder = self.shared.out.join(Side::New.as_str()).join(self.plan.id.as_str());
         let new = RunReader::open(&folder).map_err(|error| read_error(error, Side::New))?;
+        // Opened again, because the settings of each confirmation run name the runs of `self.baseline`.
         let baseline = self.baseline.iter().map(|run| ComparedRun::new(run.reader().clone())).collect();
         let request = Request {
             cases: self.cases,
@@ -163,7 +164,7 @@ impl<'a> Confirmation<'a> {
     }
 }
 
-/// Opens the baseline that `compare` would use. Without a baseline there is nothing to confirm, as in the first night.
+/// Opens the baseline that `compare` would use. Returns `None` if there is none.
 fn open_baseline(
     against: &[Utf8PathBuf],
     shared: &Settings,
@@ -171,6 +172,7 @@ fn open_baseline(
 ) -> Result<Option<SideRuns>, CommandError> {
     let selection = if against.is_empty() {
         let missing = RunReader::latest(&shared.out, Side::Baseline).err();
+        // The first run of a project has no baseline, and must not fail because of it.
         if let Some(error @ (ReadError::NoRun { .. } | ReadError::OnlyShards { .. })) = missing {
             streams.log(format_args!("note: {error}; no case is confirmed"));
             return Ok(None);
@@ -190,8 +192,7 @@ enum BaselineEnd {
     Unanswered,
 }
 
-/// Makes a confirmation run of the baseline. The baseline has answered these cases before, so an agent that now answers none
-/// of them is not available. Counted as failures of the baseline, its errors would hide a regression.
+/// Makes a confirmation run of the baseline.
 fn run_baseline(
     session: &mut Session<'_>,
     settings: &Settings,
@@ -201,6 +202,8 @@ fn run_baseline(
     if summary.interrupted || summary.counts.answered > 0 {
         return Ok(BaselineEnd::Run(session.end(&summary, 1)));
     }
+    // The baseline has answered these cases before, so an agent that now answers none of them is not available. Counted as failures
+    // of the baseline, its errors would hide a regression.
     let cause = failure_message(&summary, failures.first_attempted());
     fs::remove_dir_all(&summary.folder).map_err(CommandError::io)?;
     session.streams.warn(format_args!(

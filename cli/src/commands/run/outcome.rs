@@ -126,6 +126,7 @@ pub(super) fn log_next_steps(shared: &Settings, plan: &RunPlan, streams: &mut St
         streams.log(format_args!(
             "      after all {count} shards: counterproof merge {merged}-s*of{count} --out {merged}"
         ));
+    // `compare` needs a run of each side.
     } else if RunReader::open_latest(&shared.out, other).is_ok() {
         let (runs, cases) = (resume_command::path(&shared.out), resume_command::path(&shared.cases_path));
         streams.log(format_args!("      counterproof compare --runs {runs} --cases {cases}"));
