@@ -6,7 +6,7 @@ use counterproof_artifact::{ProposedAction, Side, Sides};
 
 use super::align::Row;
 use super::assign::{self, Matching, Sets};
-use super::item::{CostRange, Item, PreparedItem};
+use super::item::{CostRange, PreparedItem, action_value};
 use super::json::JsonChanges;
 use super::rows::{self, Operation};
 use crate::load::evidence::{self, FollowedRef};
@@ -89,7 +89,7 @@ impl<'a> PreparedActions<'a> {
         let parts = |(side, notes): (Actions<'a>, &mut Notes)| {
             let part = |action: &'a ProposedAction| {
                 let subject = Subject { event: None, tool: Some(&action.tool_name) };
-                PreparedItem::new(Item::Action(action), rules.scope(subject), notes)
+                PreparedItem::new(action_value(action), rules.scope(subject), notes)
             };
             side.actions.iter().map(part).collect::<Vec<_>>()
         };

@@ -1,24 +1,20 @@
-//! All differences of two answers: the fast path for equal answers, the alignment of all others, the first difference that is not noise,
-//! and the counterpart of each element.
+//! All differences of two answers, the first one that is not noise, and the counterpart of each element.
 
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{Alignment, Operations};
-use counterproof_artifact::{Content, EventBody, FinalOutput, Side, Sides};
+use counterproof_artifact::{EventBody, Side, Sides};
 
-use super::actions::{ActionRow, Actions, EvidenceChange, PreparedActions};
+use super::actions::{ActionRow, Actions, PreparedActions};
 use super::align::Row;
 use super::assign::{Cost, LEFT_OUT};
 use super::events::{AlignedEvents, EventRow, Events};
-use super::item::Item;
-use super::json::JsonChanges;
 use super::output::{self, OutputChange};
 use super::rows::{Operation, row_pointers};
 use crate::load::LoadedAnswer;
 use crate::load::case_input::{self, Speaker};
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{Notes, Renaming, Rules};
-use crate::values::same_object;
 
 /// All differences of two answers.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,13 +49,6 @@ pub struct WithEvidence<'a> {
 impl Differences {
     /// Compares two answers under the rules of comparison.
     pub fn between(baseline: WithEvidence<'_>, new: WithEvidence<'_>, rules: &Rules) -> Self {
-        // With rules the fast path is skipped, because the slow path counts how often each rule applies.
-        let equal = if rules.is_empty() { differences(baseline, new) } else { None };
-        equal.unwrap_or_else(|| Self::aligned(baseline, new, rules))
-    }
-
-    /// Compares two answers without the fast path.
-    pub fn aligned(baseline: WithEvidence<'_>, new: WithEvidence<'_>, rules: &Rules) -> Self {
         let (old, other) = (&baseline.loaded.answer, &new.loaded.answer);
         let sides = Sides { baseline, new };
         let mut notes = Sides::<Notes>::default();
@@ -183,89 +172,6 @@ impl Differences {
             .or_else(|| differing(EventRole::Wording).next().map(FirstDifference::Event))
             .or_else(output)
             .or_else(|| differing(EventRole::Input).next().map(FirstDifference::Event))
-    }
-}
-
-/// Returns what the alignment of two answers would return, if they are equal element by element.
-pub(crate) fn differences(baseline: WithEvidence<'_>, new: WithEvidence<'_>) -> Option<Differences> {
-    let (old, other) = (&baseline.loaded.answer, &new.loaded.answer);
-    // From the cheapest test to the most expensive one.
-    let is_same = old.events.len() == other.events.len()
-        && old.proposed_actions.len() == other.proposed_actions.len()
-        && is_same_output(&old.final_output, &other.final_output)
-        && (0..old.events.len()).all(|index| is_same_event(baseline.loaded, new.loaded, index))
-        && old
-            .proposed_actions
-            .iter()
-            .zip(&other.proposed_actions)
-            .all(|(old, new)| Item::Action(old).is_same(Item::Action(new)))
-        && baseline.evidence.iter().zip(new.evidence).all(|(old, new)| is_same_evidence(old, new))
-        && is_sequential(baseline.loaded)
-        && is_sequential(new.loaded);
-    let row = |index| Row::Both { baseline: index, new: index };
-    let changes = JsonChanges::default;
-    let action =
-        |index| ActionRow { row: row(index), changes: changes(), evidence: EvidenceChange::Same, noise: false };
-    let event = |index| EventRow { row: row(index), changes: changes(), moved: false, concurrent: false, noise: false };
-    is_same.then(|| Differences {
-        actions: (0..old.proposed_actions.len()).map(action).collect(),
-        events: (0..old.events.len()).map(event).collect(),
-        output: OutputChange::Same,
-        output_is_noise: false,
-        cost: 0,
-        recovery: None,
-        exact: true,
-        rules_matched: Vec::new(),
-    })
-}
-
-/// True if no call starts before the previous one has its result.
-fn is_sequential(loaded: &LoadedAnswer) -> bool {
-    // Overlapping calls have no order, which only the alignment handles.
-    let mut open: Option<usize> = None;
-    loaded.answer.events.iter().enumerate().all(|(index, event)| match &event.body {
-        EventBody::ToolCall(_) => open.replace(index).is_none(),
-        EventBody::ToolResult(result) => {
-            let call = loaded.index.call_position(&result.call_id);
-            call.is_some() && open.take() == call
-        }
-        _ => true,
-    })
-}
-
-/// True if two events have the same kind and compared fields, and two results answer calls at the same index.
-fn is_same_event(baseline: &LoadedAnswer, new: &LoadedAnswer, index: usize) -> bool {
-    let identity = match (&baseline.answer.events[index].body, &new.answer.events[index].body) {
-        (EventBody::ToolCall(old), EventBody::ToolCall(new)) => old.tool == new.tool,
-        (EventBody::ToolResult(old), EventBody::ToolResult(other)) => {
-            baseline.index.call_position(&old.call_id) == new.index.call_position(&other.call_id)
-        }
-        (EventBody::Unknown { kind: old, .. }, EventBody::Unknown { kind: new, .. }) => old == new,
-        (EventBody::Retrieval(_), EventBody::Retrieval(_)) | (EventBody::FinalOutput(_), EventBody::FinalOutput(_)) => {
-            true
-        }
-        _ => false,
-    };
-    identity && Item::Event(baseline, index).is_same(Item::Event(new, index))
-}
-
-/// True if the refs have the same meanings in the same order, and each resolves on both sides or on neither.
-fn is_same_evidence(old: &[FollowedRef], new: &[FollowedRef]) -> bool {
-    let is_same = |(old, new): (&FollowedRef, &FollowedRef)| {
-        old.meaning == new.meaning && old.resolved.is_some() == new.resolved.is_some()
-    };
-    old.len() == new.len() && old.iter().zip(new).all(is_same)
-}
-
-fn is_same_output(old: &FinalOutput, new: &FinalOutput) -> bool {
-    old.content_type == new.content_type && is_same_content(&old.content, &new.content)
-}
-
-fn is_same_content(old: &Content, new: &Content) -> bool {
-    match (old, new) {
-        (Content::Text(old), Content::Text(new)) => old == new,
-        (Content::Json(old), Content::Json(new)) => same_object(old, new),
-        _ => false,
     }
 }
 

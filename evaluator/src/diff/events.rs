@@ -9,7 +9,7 @@ use counterproof_artifact::{EventBody, Side, Sides};
 use super::align::{self, List, Lists, Row};
 use super::assign::{self, Matching, Sets};
 use super::assign::{Cost, LEFT_OUT};
-use super::item::{CostRange, Item, PreparedItem};
+use super::item::{CostRange, PreparedItem, event_value};
 use super::json::JsonChanges;
 use super::rows::{self, Operation};
 use crate::load::LoadedAnswer;
@@ -388,7 +388,7 @@ pub(super) fn prepare<'a>(loaded: &'a LoadedAnswer, rules: &'a Rules, notes: &mu
         let mut part = |event: usize| {
             // The result has the tool of its call, but a different event type.
             let subject = EventKind { event: events[event].kind(), ..kind }.subject();
-            PreparedItem::new(Item::Event(loaded, event), rules.scope(subject), notes)
+            PreparedItem::new(event_value(loaded, event), rules.scope(subject), notes)
         };
         let parts = [Some(part(index)), result.map(&mut part)];
         let keys = parts.each_ref().map(|part| part.as_ref().map(|part| part.key));

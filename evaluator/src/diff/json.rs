@@ -137,18 +137,6 @@ pub fn diff_under(baseline: &Value, new: &Value, scope: &Scope<'_>, renaming: &m
     walk.changes
 }
 
-/// Lists the differences of two objects: see [`diff_under`].
-pub(crate) fn diff_objects(
-    baseline: &Map<String, Value>,
-    new: &Map<String, Value>,
-    scope: &Scope<'_>,
-    renaming: &mut Renaming,
-) -> JsonChanges {
-    let mut walk = Walk::with(renaming);
-    walk.objects(baseline, new, scope);
-    walk.changes
-}
-
 struct Walk<'w> {
     renaming: &'w mut Renaming,
     changes: JsonChanges,

@@ -54,8 +54,8 @@ pub(crate) fn diff(
             let same = !scope.is_empty() && here.same(&value(old), &value(new), renaming);
             if same { OutputChange::Same } else { OutputChange::Text(diff_texts(before, after)) }
         }
-        (Content::Json(old), Content::Json(new)) => {
-            let changes = json::diff_objects(old, new, scope, renaming).below(POINTER, POINTER);
+        (old @ Content::Json(_), new @ Content::Json(_)) => {
+            let changes = json::diff_under(&value(old), &value(new), scope, renaming).below(POINTER, POINTER);
             if changes.is_empty() { OutputChange::Same } else { OutputChange::Json(changes) }
         }
         _ => OutputChange::Form,

@@ -1,14 +1,11 @@
 //! Payloads of events. A payload compares equal whether it is inline or stored as an asset.
 
-use std::hash::DefaultHasher;
-
 use camino::Utf8Path;
 use counterproof_artifact::{Content, Event, EventBody, Href, Sha256Digest};
 use counterproof_store::confined_path;
 use serde_json::{Map, Value};
 
-use crate::values::meaning::{leaves_of, leaves_of_object};
-use crate::values::{self, same, same_object};
+use crate::values::{same, same_object};
 
 /// Payloads larger than this are compared only by their digest.
 const UP_TO_BYTES: u64 = 8 * 1024 * 1024;
@@ -48,23 +45,6 @@ impl<'a> Payload<'a> {
             (Payload::Object(a), Payload::Object(b)) => same_object(a, b),
             (Payload::Other(a), Payload::Other(b)) => same(a, b),
             (a, b) => a == b,
-        }
-    }
-
-    pub(crate) fn leaves(self) -> usize {
-        match self {
-            Payload::Text(_) => 1,
-            Payload::Object(fields) => leaves_of_object(fields),
-            Payload::Other(value) => leaves_of(value),
-        }
-    }
-
-    /// Hashes the payload by its meaning as a value.
-    pub(crate) fn hash_meaning(self, hasher: &mut DefaultHasher) {
-        match self {
-            Payload::Text(text) => values::hash_text(text, hasher),
-            Payload::Object(fields) => values::hash_object(fields, hasher),
-            Payload::Other(value) => values::hash_meaning(value, hasher),
         }
     }
 }

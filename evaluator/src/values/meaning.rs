@@ -79,48 +79,14 @@ pub(crate) fn key_of(parts: impl Hash) -> u64 {
 
 /// Returns the [`meaning_hash`] of a text, without building a value.
 pub(crate) fn text_hash(text: &str) -> u64 {
-    let mut hasher = KEY.build_hasher();
-    hash_text(text, &mut hasher);
-    hasher.finish()
+    key_of((Tag::String, text))
 }
 
 /// Returns the [`meaning_hash`] of an object, without building a value.
 pub(crate) fn object_hash(fields: &Map<String, Value>) -> u64 {
-    ObjectMeaning::default().fields(fields).finish()
-}
-
-/// Computes the [`meaning_hash`] of an object field by field, without building the object.
-#[derive(Debug, Default)]
-pub(crate) struct ObjectMeaning {
-    /// The sum of the fields' hashes, because their order must not matter.
-    sum: u64,
-}
-
-impl ObjectMeaning {
-    #[must_use]
-    pub(crate) fn field(self, key: &str, meaning: impl FnOnce(&mut DefaultHasher)) -> Self {
-        let mut field = KEY.build_hasher();
-        key.hash(&mut field);
-        meaning(&mut field);
-        Self { sum: self.sum.wrapping_add(field.finish()) }
-    }
-
-    #[must_use]
-    pub(crate) fn fields(self, fields: &Map<String, Value>) -> Self {
-        fields.iter().fold(self, |all, (key, value)| all.field(key, |hasher| hash_meaning(value, hasher)))
-    }
-
-    pub(crate) fn finish(self) -> u64 {
-        let mut hasher = KEY.build_hasher();
-        self.hash_into(&mut hasher);
-        hasher.finish()
-    }
-
-    fn hash_into(self, hasher: &mut DefaultHasher) {
-        // A sum of field hashes, because XOR would let two equal fields cancel out.
-        Tag::Object.hash(hasher);
-        self.sum.hash(hasher);
-    }
+    let mut hasher = KEY.build_hasher();
+    hash_object(fields, &mut hasher);
+    hasher.finish()
 }
 
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -136,11 +102,11 @@ enum Tag {
     Object,
 }
 
-pub(crate) fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
+fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
     match value {
         Value::Null => Tag::Null.hash(hasher),
         Value::Bool(flag) => (Tag::Bool, flag).hash(hasher),
-        Value::String(text) => hash_text(text, hasher),
+        Value::String(text) => (Tag::String, text).hash(hasher),
         Value::Number(number) => (Tag::Number, number_key(number)).hash(hasher),
         Value::Array(items) => {
             (Tag::Array, items.len()).hash(hasher);
@@ -153,22 +119,15 @@ pub(crate) fn hash_meaning(value: &Value, hasher: &mut DefaultHasher) {
     }
 }
 
-/// Hashes a text like a JSON string.
-pub(crate) fn hash_text(text: &str, hasher: &mut DefaultHasher) {
-    (Tag::String, text).hash(hasher);
-}
-
-/// Hashes texts like a JSON array of strings.
-pub(crate) fn hash_texts<'a>(texts: impl ExactSizeIterator<Item = &'a str>, hasher: &mut DefaultHasher) {
-    (Tag::Array, texts.len()).hash(hasher);
-    for text in texts {
-        hash_text(text, hasher);
-    }
-}
-
-/// Hashes an object like a JSON object.
-pub(crate) fn hash_object(fields: &Map<String, Value>, hasher: &mut DefaultHasher) {
-    ObjectMeaning::default().fields(fields).hash_into(hasher);
+fn hash_object(fields: &Map<String, Value>, hasher: &mut DefaultHasher) {
+    let field = |(key, value): (&String, &Value)| {
+        let mut field = KEY.build_hasher();
+        key.hash(&mut field);
+        hash_meaning(value, &mut field);
+        field.finish()
+    };
+    // A sum, because the order of the fields must not matter, and XOR would let two equal fields cancel out.
+    (Tag::Object, fields.iter().map(field).fold(0, u64::wrapping_add)).hash(hasher);
 }
 
 pub(crate) type HashedMap<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
@@ -297,15 +256,10 @@ pub(crate) fn leaves_below(object: &Map<String, Value>) -> usize {
     object.values().map(leaves_of).sum()
 }
 
-/// Counts the leaves of an object.
-pub(crate) fn leaves_of_object(object: &Map<String, Value>) -> usize {
-    // An object without fields is itself a leaf.
-    if object.is_empty() { 1 } else { leaves_below(object) }
-}
-
 pub(crate) fn leaves_of(value: &Value) -> usize {
     match value {
-        Value::Object(fields) => leaves_of_object(fields),
+        // An empty object or list is itself a leaf.
+        Value::Object(fields) if !fields.is_empty() => leaves_below(fields),
         Value::Array(items) if !items.is_empty() => items.iter().map(leaves_of).sum(),
         _ => 1,
     }
@@ -330,15 +284,9 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_computed_field_by_field_equals_the_hash_of_the_object() {
-        let (fields, texts) = (json!({"b": [1, "x"], "c": {"d": null}}), ["x", "y"]);
-        let meaning = ObjectMeaning::default()
-            .field("a", |hasher| hash_text("t", hasher))
-            .fields(fields.as_object().unwrap())
-            .field("e", |hasher| hash_object(fields.as_object().unwrap(), hasher))
-            .field("f", |hasher| hash_texts(texts.into_iter(), hasher));
-        let whole = json!({"f": texts, "e": fields, "c": {"d": null}, "b": [1.0, "x"], "a": "t"});
-        assert_eq!(meaning.finish(), meaning_hash(&whole));
+    fn a_hash_without_a_value_equals_the_hash_of_the_value() {
+        let value = json!({"f": ["x", "y"], "e": {"d": null}, "b": [1.0, "x"], "a": "t"});
+        assert_eq!(object_hash(value.as_object().unwrap()), meaning_hash(&value));
         assert_eq!(text_hash("t"), meaning_hash(&json!("t")));
     }
 

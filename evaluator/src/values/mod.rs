@@ -5,7 +5,4 @@ pub(crate) mod stringified;
 pub mod text;
 
 pub use meaning::same;
-pub(crate) use meaning::{
-    ObjectMeaning, hash_meaning, hash_object, hash_text, hash_texts, key_of, meaning_hash, object_hash, text_hash,
-};
-pub(crate) use meaning::{same_object, type_name};
+pub(crate) use meaning::{key_of, meaning_hash, object_hash, same_object, text_hash, type_name};
