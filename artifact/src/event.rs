@@ -76,7 +76,7 @@ pub struct ToolResult {
     /// The payload, or a summary where it is too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_summary: Option<Content>,
-    /// The file with the complete payload, where it is too large for the event.
+    /// The file with the complete payload, if it is too large for the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_asset_href: Option<Href>,
     /// The digest of that file.
@@ -139,6 +139,14 @@ impl Event {
         }
     }
 
+    /// The tool call, if the event is one.
+    pub const fn tool_call(&self) -> Option<&ToolCall> {
+        match &self.body {
+            EventBody::ToolCall(call) => Some(call),
+            _ => None,
+        }
+    }
+
     /// The asset that the event links to.
     pub fn asset_href(&self) -> Option<&Href> {
         match &self.body {
@@ -163,6 +171,7 @@ impl Event {
 impl Event {
     /// Converts an event from the fields of its object.
     pub(crate) fn from_fields(mut fields: Map<String, Value>) -> Result<Self, serde_json::Error> {
+        // Removed one by one, and not by an untagged enum, so that the fields of unknown types keep their order and their values.
         let kind = match fields.shift_remove("type") {
             Some(Value::String(kind)) => kind,
             Some(_) => return Err(serde_json::Error::custom("`type` is not a string")),
@@ -175,6 +184,7 @@ impl Event {
             "tool_result" => EventBody::ToolResult(serde_json::from_value(Value::Object(fields))?),
             "retrieval" => EventBody::Retrieval(serde_json::from_value(Value::Object(fields))?),
             "final_output" => EventBody::FinalOutput(serde_json::from_value(Value::Object(fields))?),
+            // A known type with wrong fields is an error above. Only the types that a later version may add are kept as they are.
             _ => EventBody::Unknown { kind, fields },
         };
         Ok(Event { ts, body })

@@ -44,9 +44,9 @@ pub struct Evaluation {
     pub schema_version: EvaluationSchema,
     /// The program that compared the runs, and its version.
     pub evaluator_version: String,
-    /// The run of the known-good version; the first one where there are several.
+    /// The run of the known-good version; the first one if there are several.
     pub baseline: ComparedRun,
-    /// The run of the version under test; the first one where there are several.
+    /// The run of the version under test; the first one if there are several.
     pub new: ComparedRun,
     /// All runs of both sides; absent where each side has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ pub struct Evaluation {
     pub usage: Vec<UsageMeasure>,
     /// The result of the gate.
     pub gate: Gate,
-    /// All rules of the comparison with their number of matches; absent where there are no rules.
+    /// All rules of the comparison with their number of matches; absent if there are no rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleUse>,
     /// One evaluation for each case: in the order of the baseline, then the cases that only new has.
@@ -128,7 +128,7 @@ pub struct ComparedRun {
 }
 
 impl ComparedRun {
-    /// The start time in nanoseconds since 1970-01-01T00:00:00Z, for times of any offset and precision; `None` where it is not
+    /// The start time in nanoseconds since 1970-01-01T00:00:00Z, for times of any offset and precision; `None` if it is not
     /// a valid time.
     pub fn started(&self) -> Option<i128> {
         point_in_time(&self.generated_at).map(Timestamp::as_nanosecond)
@@ -303,7 +303,7 @@ impl CaseEvaluation {
         self.met(|measure| &measure.baseline).map_or_else(in_pair, Rate::is_in_less_than_half)
     }
 
-    /// The rate of runs of a side that meet the expectations, where there are repeats.
+    /// The rate of runs of a side that meet the expectations, if there are repeats.
     fn met(&self, side: fn(&CaseMeasure) -> &Rate) -> Option<&Rate> {
         self.measure(MeasureCode::Expectations).map(side).filter(|rate| rate.runs > 0)
     }
@@ -338,4 +338,11 @@ pub struct SidePointer {
     pub side: Side,
     /// A JSON Pointer (RFC 6901) into the artifact.
     pub pointer: String,
+}
+
+impl SidePointer {
+    /// Creates a pointer into the artifact of a side.
+    pub fn new(side: Side, pointer: impl Into<String>) -> Self {
+        Self { side, pointer: pointer.into() }
+    }
 }

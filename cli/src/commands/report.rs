@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{Exit, Side};
-use counterproof_evaluator::{SideRuns, rerender};
+use counterproof_evaluator::{Request, SideRuns, rerender};
 use counterproof_report::{PageSelection, ReportUrl, ReportWriter};
 use counterproof_store::{EVALUATION_FILE, ReadError, read_evaluation};
 
@@ -82,12 +82,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         );
         report.finish_from_bytes(&evaluation, &bytes, &context)
     } else {
-        let again = rerender::RerenderRequest {
-            baseline: compared_runs(&evaluation, Side::Baseline, &args.baseline_runs)?,
-            new: compared_runs(&evaluation, Side::New, &args.new_runs)?,
-            cases: &cases,
-            rules: config.rules,
-        };
+        let baseline = compared_runs(&evaluation, Side::Baseline, &args.baseline_runs)?;
+        let new = compared_runs(&evaluation, Side::New, &args.new_runs)?;
+        let again = Request { cases: &cases, rules: config.rules, ..Request::new(baseline, new) };
         let pages = PageSelection::from(args.pages);
         let report = ReportWriter::with_runs(&args.out, &evaluation, &again.baseline, &again.new);
         let report = report.map_err(report_error)?.with_pages(pages);

@@ -12,7 +12,7 @@ use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
 use crate::diff::events::EventKind;
 use crate::diff::json::{self, ChangeKind, JsonChange, JsonChanges};
-use crate::diff::rows::row_pointers;
+use crate::diff::rows::{output_pointers, row_pointers};
 use crate::grounding::Holder;
 use crate::judge::{ReasonCode, code_enum};
 use crate::load::call_status::has_failed;
@@ -47,8 +47,7 @@ pub(crate) fn of_failures(baseline: &Artifact, new: &Artifact) -> Option<Cause> 
     let (side, first) = failed.first()?;
     let failure = &first.failure;
     let status = failure.status.map(|status| format!(" {}", status.get())).unwrap_or_default();
-    let pointers: Vec<_> =
-        failed.iter().map(|(side, _)| SidePointer { side: *side, pointer: "/runner_failure".to_owned() }).collect();
+    let pointers: Vec<_> = failed.iter().map(|(side, _)| SidePointer::new(*side, "/runner_failure")).collect();
     let named = CauseDescription {
         code: CauseCode::RunnerFailure,
         place: format!("{}{status}", failure.class),
@@ -67,8 +66,7 @@ fn input_changed(inquiry: &Inquiry<'_>, effect: Effect) -> Cause {
     };
     let what = if changes.is_empty() { String::new() } else { format!(": {}", messages::changes(&changes)) };
     let pointers = Side::BOTH.into_iter().filter(|side| inquiry.inputs.get(*side).request().is_some());
-    let pointers: Vec<_> =
-        pointers.map(|side| SidePointer { side, pointer: "/request_asset_href".to_owned() }).collect();
+    let pointers: Vec<_> = pointers.map(|side| SidePointer::new(side, "/request_asset_href")).collect();
     let named = CauseDescription {
         code: CauseCode::InputChanged,
         place: place("input", changes.first()),
@@ -110,10 +108,7 @@ pub(super) struct CauseDescription {
 /// The cause, if it is a row of the aligned events.
 pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
     let row = &inquiry.differences.events[row];
-    let (side, index) = match row.row {
-        Row::Both { new: index, .. } | Row::Added(index) => (Side::New, index),
-        Row::Removed(index) => (Side::Baseline, index),
-    };
+    let (side, index) = row.row.named_by();
     let loaded = inquiry.side(side).loaded;
     let event = &loaded.answer.events[index];
     let step = step_name(event, loaded);
@@ -122,6 +117,10 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
     let named =
         |code, place, shape, message| CauseDescription { code, place, shape, message, pointers: pointers.clone() };
     let first = row.changes.first();
+    let changed = |code, name: &str| {
+        let message = format!("{step}: {}", messages::changes(&row.changes));
+        named(code, place(name, first), shape(first), message)
+    };
     let alone = match row.row {
         Row::Both { .. } if row.moved && row.changes.is_empty() => Some("moved to another place"),
         Row::Both { .. } => None,
@@ -138,35 +137,22 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
             let message = format!("{step}: failed, but succeeded on baseline{said}");
             named(CauseCode::ToolError, tool, without_digits(&text::one_line(&error, 80)), message)
         }
-        (EventBody::ToolResult(_), None) => {
-            let message = format!("{step}: {}", messages::changes(&row.changes));
-            named(CauseCode::ToolResultChanged, place(&format!("{tool} result"), first), shape(first), message)
+        (EventBody::ToolResult(_), None) => changed(CauseCode::ToolResultChanged, &format!("{tool} result")),
+        (EventBody::Retrieval(_), None) if !is_query => changed(CauseCode::RetrievalChanged, &tool),
+        (EventBody::ToolCall(_), None) if row.changes.are_form_only() => changed(CauseCode::ArgumentForm, &tool),
+        (EventBody::ToolCall(_), None) => {
+            arguments(inquiry, index).unwrap_or_else(|| changed(CauseCode::Arguments, &tool))
         }
-        (EventBody::Retrieval(_), None) if !is_query => {
-            let message = format!("{step}: {}", messages::changes(&row.changes));
-            named(CauseCode::RetrievalChanged, place(&tool, first), shape(first), message)
-        }
-        (EventBody::ToolCall(_), None) if row.changes.are_form_only() => {
-            let message = format!("{step}: {}", messages::changes(&row.changes));
-            named(CauseCode::ArgumentForm, place(&tool, first), shape(first), message)
-        }
-        (EventBody::ToolCall(_), None) => arguments(inquiry, index).unwrap_or_else(|| {
-            let message = format!("{step}: {}", messages::changes(&row.changes));
-            named(CauseCode::Arguments, place(&tool, first), shape(first), message)
-        }),
-        (EventBody::Retrieval(_), None) => {
-            let message = format!("{step}: {}", messages::changes(&row.changes));
-            named(CauseCode::Arguments, place(&tool, first), shape(first), message)
-        }
+        (EventBody::Retrieval(_), None) => changed(CauseCode::Arguments, &tool),
         (EventBody::ToolCall(_) | EventBody::ToolResult(_) | EventBody::Retrieval(_), Some(alone)) => {
             named(CauseCode::ToolChoice, tool, alone.to_owned(), format!("{step}: {alone}"))
         }
         (EventBody::FinalOutput(_), _) => {
             named(CauseCode::OutputOnly, tool, String::new(), messages::output(&inquiry.differences.output))
         }
-        (EventBody::Unknown { .. }, alone) => {
-            let what = alone.map_or_else(|| messages::changes(&row.changes), str::to_owned);
-            named(CauseCode::EventChanged, place(&tool, first), shape(first), format!("{step}: {what}"))
+        (EventBody::Unknown { .. }, None) => changed(CauseCode::EventChanged, &tool),
+        (EventBody::Unknown { .. }, Some(alone)) => {
+            named(CauseCode::EventChanged, place(&tool, first), shape(first), format!("{step}: {alone}"))
         }
     }
 }
@@ -194,13 +180,12 @@ pub(super) fn of_effect(inquiry: &Inquiry<'_>, effect: Effect) -> CauseDescripti
         Effect::Event(row) => of_event(inquiry, row),
         Effect::Output => {
             let same = if walk::any_step_differs(inquiry) { "" } else { "same steps, " };
-            let pointers = Side::BOTH.map(|side| SidePointer { side, pointer: "/final_output/content".to_owned() });
             CauseDescription {
                 code: CauseCode::OutputOnly,
                 place: output_place(inquiry),
                 shape: inquiry.verdict.as_str().to_owned(),
                 message: format!("{same}different {}", messages::output(&inquiry.differences.output)),
-                pointers: pointers.to_vec(),
+                pointers: output_pointers(),
             }
         }
     }

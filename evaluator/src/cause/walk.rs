@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use counterproof_artifact::evaluation::{ExpectationResult, SidePointer, Verdict};
-use counterproof_artifact::{Content, EventBody, EvidenceTarget, RiskLevel, Side, Sides};
+use counterproof_artifact::{Content, Event, EventBody, EvidenceTarget, RiskLevel, Side, Sides, ToolCall};
 use serde_json::{Map, Value};
 
 use crate::diff::align::Row;
@@ -23,21 +23,14 @@ use crate::values::{key_of, meaning_hash, object_hash};
 /// Two answers that differ, and how their elements are connected.
 #[derive(Clone, Copy)]
 pub(crate) struct Inquiry<'a> {
-    /// The baseline's answer.
     pub baseline: WithEvidence<'a>,
-    /// New's answer.
     pub new: WithEvidence<'a>,
-    /// The differences.
     pub differences: &'a Differences,
     /// The counterparts of elements, and the sources of values.
     pub provenance: &'a Provenance<'a>,
-    /// The verdict.
     pub verdict: Verdict,
-    /// The expectations of the case.
     pub expectations: &'a [ExpectationResult],
-    /// The findings on new.
     pub findings: &'a Findings,
-    /// The input of each side.
     pub inputs: Sides<&'a CaseInput<'a>>,
 }
 
@@ -54,7 +47,6 @@ impl<'a> Inquiry<'a> {
     }
 }
 
-/// The earliest difference, and the path to it.
 #[derive(Debug)]
 pub(super) struct FoundDifference {
     pub(super) place: usize,
@@ -123,14 +115,11 @@ impl Walk<'_, '_> {
                     }
                 }
             }
-            Effect::Event(row) => match self.inquiry.differences.events[row].row {
-                Row::Both { baseline, new } => {
-                    self.visit(Side::Baseline, baseline, None, Link::Value);
-                    self.visit(Side::New, new, None, Link::Value);
+            Effect::Event(row) => {
+                for (side, event) in self.inquiry.differences.events[row].row.elements() {
+                    self.visit(side, event, None, Link::Value);
                 }
-                Row::Removed(index) => self.visit(Side::Baseline, index, None, Link::Value),
-                Row::Added(index) => self.visit(Side::New, index, None, Link::Value),
-            },
+            }
         }
     }
 
@@ -267,7 +256,7 @@ impl Walk<'_, '_> {
         let mut at = Some(visit);
         while let Some(index) = at {
             let Visit { side, event, from, .. } = self.visits[index];
-            path.push(SidePointer { side, pointer: format!("/events/{event}") });
+            path.push(SidePointer::new(side, format!("/events/{event}")));
             at = from;
         }
         path.push(effect.pointer(self.inquiry));
@@ -306,7 +295,7 @@ impl<'i, 'a> Relevance<'i, 'a> {
         }
         let calls = Sides::from_fn(|side| {
             let events = &inquiry.side(side).loaded.answer.events;
-            events.iter().filter_map(|event| call_key(&event.body)).collect()
+            events.iter().filter_map(Event::tool_call).map(call_key).collect()
         });
         Self { inquiry, values, calls }
     }
@@ -322,9 +311,9 @@ impl<'i, 'a> Relevance<'i, 'a> {
             return !row.moved || !row.changes.is_empty();
         }
         let loaded = self.inquiry.side(side).loaded;
-        let Some(EventBody::ToolCall(call)) = call_of(loaded, event) else { return true };
+        let Some(call) = call_of(loaded, event) else { return true };
         // An agent reads in another order each time, so a call that the other side also made explains nothing.
-        let is_made_there = self.calls.get(side.other()).contains(&key_of((&call.tool, object_hash(&call.args))));
+        let is_made_there = self.calls.get(side.other()).contains(&call_key(call));
         !is_made_there && (by_value || self.concerns_effect(&call.args))
     }
 
@@ -337,28 +326,22 @@ impl<'i, 'a> Relevance<'i, 'a> {
 }
 
 /// The call that an event belongs to: the call itself, or the call of a result.
-fn call_of(loaded: &LoadedAnswer, event: usize) -> Option<&EventBody> {
+fn call_of(loaded: &LoadedAnswer, event: usize) -> Option<&ToolCall> {
     let events = &loaded.answer.events;
     match &events[event].body {
-        EventBody::ToolResult(result) => Some(&events[loaded.index.call_position(&result.call_id)?].body),
-        body => Some(body),
+        EventBody::ToolResult(result) => loaded.index.call(events, &result.call_id),
+        _ => events[event].tool_call(),
     }
 }
 
-fn call_key(body: &EventBody) -> Option<u64> {
-    match body {
-        EventBody::ToolCall(call) => Some(key_of((&call.tool, object_hash(&call.args)))),
-        _ => None,
-    }
+fn call_key(call: &ToolCall) -> u64 {
+    key_of((&call.tool, object_hash(&call.args)))
 }
 
 fn arguments(loaded: &LoadedAnswer, holder: Holder) -> Option<&Map<String, Value>> {
     match holder {
         Holder::Action(index) => Some(&loaded.answer.proposed_actions[index].params),
-        Holder::Call(index) => match &loaded.answer.events[index].body {
-            EventBody::ToolCall(call) => Some(&call.args),
-            _ => None,
-        },
+        Holder::Call(index) => loaded.answer.events[index].tool_call().map(|call| &call.args),
     }
 }
 
@@ -433,11 +416,7 @@ fn had_effect(inquiry: &Inquiry<'_>, row: Row) -> bool {
         let loaded = inquiry.side(side).loaded;
         outcomes::any_failed(loaded) && Outcomes::new(loaded).failed(&loaded.answer.proposed_actions[index])
     };
-    match row {
-        Row::Both { baseline, new } => !failed(Side::Baseline, baseline) || !failed(Side::New, new),
-        Row::Removed(index) => !failed(Side::Baseline, index),
-        Row::Added(index) => !failed(Side::New, index),
-    }
+    row.elements().any(|(side, index)| !failed(side, index))
 }
 
 /// The rows of actions that failed on exactly one side: there, every call that executed them failed.
@@ -457,25 +436,21 @@ pub(super) fn failed_on_one_side(inquiry: &Inquiry<'_>) -> HashSet<usize> {
 }
 
 fn risk(inquiry: &Inquiry<'_>, row: Row) -> u8 {
-    let of = |side: Side, index: usize| match inquiry.side(side).loaded.answer.proposed_actions[index].risk_level {
+    let of = |(side, index): (Side, usize)| match inquiry.side(side).loaded.answer.proposed_actions[index].risk_level {
         RiskLevel::High => 2,
         // An unstated risk counts as medium, as everywhere.
         RiskLevel::Medium | RiskLevel::Unknown => 1,
         RiskLevel::Low => 0,
     };
-    match row {
-        Row::Both { baseline, new } => of(Side::Baseline, baseline).max(of(Side::New, new)),
-        Row::Removed(index) => of(Side::Baseline, index),
-        Row::Added(index) => of(Side::New, index),
-    }
+    row.elements().map(of).max().unwrap_or_default()
 }
 
 impl Effect {
     /// The pointer to the effect, on the new side if possible.
     pub(super) fn pointer(self, inquiry: &Inquiry<'_>) -> SidePointer {
-        let at = |list: &str, row: Row| match row {
-            Row::Both { new: index, .. } | Row::Added(index) => (Side::New, format!("/{list}/{index}")),
-            Row::Removed(index) => (Side::Baseline, format!("/{list}/{index}")),
+        let at = |list: &str, row: Row| {
+            let (side, index) = row.named_by();
+            (side, format!("/{list}/{index}"))
         };
         let (side, pointer) = match self {
             Effect::Action(row) => at("proposed_actions", inquiry.differences.actions[row].row),
@@ -488,13 +463,11 @@ impl Effect {
 
     /// The calls and actions whose values are traced back, by side.
     pub(super) fn holders(self, inquiry: &Inquiry<'_>) -> Vec<(Side, Holder)> {
-        let both = |row: Row, holder: fn(usize) -> Holder| match row {
-            Row::Both { baseline, new } => vec![(Side::Baseline, holder(baseline)), (Side::New, holder(new))],
-            Row::Removed(index) => vec![(Side::Baseline, holder(index))],
-            Row::Added(index) => vec![(Side::New, holder(index))],
-        };
         match self {
-            Effect::Action(row) => both(inquiry.differences.actions[row].row, Holder::Action),
+            Effect::Action(row) => {
+                let row = inquiry.differences.actions[row].row;
+                row.elements().map(|(side, index)| (side, Holder::Action(index))).collect()
+            }
             Effect::UngroundedCall(index) => {
                 let other = inquiry
                     .provenance
@@ -513,7 +486,6 @@ impl Effect {
     }
 }
 
-/// Whether any step other than the final output differs.
 pub(super) fn any_step_differs(inquiry: &Inquiry<'_>) -> bool {
     first_step(inquiry).is_some()
 }

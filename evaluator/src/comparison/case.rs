@@ -4,7 +4,7 @@ use counterproof_artifact::evaluation::{CaseEvaluation, CaseUsage, Cause, Expect
 use counterproof_artifact::{CaseId, Extra, Side, Sides};
 use counterproof_cases::CaseSpec;
 
-use super::compare::Request;
+use super::request::Request;
 use crate::diff::{Differences, WithEvidence, differences};
 use crate::gate::{self, ReviewInput};
 use crate::grounding::Provenance;
@@ -74,7 +74,10 @@ pub(super) struct CaseRepeats<'a> {
 }
 
 pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
-    let pair = LoadedPair::load(context);
+    // Of several runs, the pair that shows best what they say.
+    let shown = context.repeats.map(|repeats| repeats.case.shown).unwrap_or_default();
+    let runs = Sides::new(&context.request.baseline, &context.request.new);
+    let pair = LoadedPair::load(runs, shown, context.case_id);
     let examination = pair.examine(context);
     // A hard expectation alone fails the gate, so it is the first reason, whatever decided the verdict.
     let decision = with_must_first(decide(context, &pair, &examination), &examination.expectations);
@@ -104,7 +107,6 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     }
 }
 
-/// What a person should look at in the case.
 fn review(context: CaseContext<'_>, row: &CaseEvaluation, examination: &Examination<'_>) -> Vec<ReviewItem> {
     let answers = examination.answers.as_ref();
     gate::review_items(&ReviewInput {
@@ -117,13 +119,12 @@ fn review(context: CaseContext<'_>, row: &CaseEvaluation, examination: &Examinat
 }
 
 /// The artifacts of one run per side, with their evidence refs resolved.
-struct LoadedPair {
-    shown: Sides<usize>,
-    artifacts: Sides<Artifact>,
-    evidence: Sides<Vec<Vec<evidence::FollowedRef>>>,
+pub(super) struct LoadedPair {
+    pub(super) shown: Sides<usize>,
+    pub(super) artifacts: Sides<Artifact>,
+    pub(super) evidence: Sides<Vec<Vec<evidence::FollowedRef>>>,
 }
 
-/// What was found in a pair of artifacts.
 struct Examination<'p> {
     inputs: Sides<CaseInput<'p>>,
     expectations: Vec<ExpectationResult>,
@@ -132,7 +133,6 @@ struct Examination<'p> {
     answers: Option<ExaminedAnswers<'p>>,
 }
 
-/// What was found in a pair of answers.
 struct ExaminedAnswers<'p> {
     sides: Sides<WithEvidence<'p>>,
     differences: Differences,
@@ -140,16 +140,20 @@ struct ExaminedAnswers<'p> {
 }
 
 impl LoadedPair {
-    /// Step 1: loads the pair of runs that shows best what several runs say, or the only pair.
-    fn load(context: CaseContext<'_>) -> Self {
-        let shown = context.repeats.map(|repeats| repeats.case.shown).unwrap_or_default();
-        let load = |side| {
-            let run = context.request.runs(side).get(*shown.get(side));
-            run.map_or(Artifact::Absent, |run| run.load(context.case_id))
-        };
-        let artifacts = Sides::from_fn(load);
+    /// Step 1: loads one run per side.
+    pub(super) fn load(runs: Sides<&SideRuns>, shown: Sides<usize>, case_id: &CaseId) -> Self {
+        let load =
+            |(runs, index): (&SideRuns, usize)| runs.get(index).map_or(Artifact::Absent, |run| run.load(case_id));
+        let artifacts = runs.zip(shown).map(load);
         let evidence = artifacts.as_ref().map(|artifact| artifact.answer().map(evidence::follow).unwrap_or_default());
         Self { shown, artifacts, evidence }
+    }
+
+    pub(super) fn answers(&self) -> Sides<Option<WithEvidence<'_>>> {
+        Sides::from_fn(|side| {
+            let loaded = self.artifacts.get(side).answer()?;
+            Some(WithEvidence { loaded, evidence: self.evidence.get(side) })
+        })
     }
 
     /// What the measures count in the pair.
@@ -166,10 +170,7 @@ impl LoadedPair {
     /// Step 2: judges the expectations, and compares the answers where both sides have one.
     fn examine<'p>(&'p self, context: CaseContext<'p>) -> Examination<'p> {
         let CaseContext { request, case_id, spec, .. } = context;
-        let answers = Sides::from_fn(|side| {
-            let loaded = self.artifacts.get(side).answer()?;
-            Some(WithEvidence { loaded, evidence: self.evidence.get(side) })
-        });
+        let answers = self.answers();
         let expectations = request.expectations.judge(case_id, answers.baseline, answers.new);
         let inputs = Sides::from_fn(|side| {
             let runs = request.runs(side);
@@ -255,7 +256,7 @@ fn differs_beyond_runs(context: CaseContext<'_>, examination: &Examination<'_>, 
         Verdict::Unchanged => !answers.differences.is_empty() || examination.findings.has_fresh(),
         Verdict::Noisy => {
             let loaded = answers.sides.map(|side| side.loaded);
-            noise::is_undetected_in_pair(&answers.differences, loaded, &context.request.rules)
+            noise::differs_beyond_hashes(&answers.differences, loaded, &context.request.rules)
         }
         _ => false,
     }
@@ -280,7 +281,6 @@ fn is_unconfirmed(context: CaseContext<'_>, verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Regressed | Verdict::Broken) && !context.is_deterministic && !decided
 }
 
-/// The evaluation of the case as it is stored.
 fn evaluation(
     context: CaseContext<'_>,
     pair: &LoadedPair,
@@ -358,16 +358,6 @@ fn title(spec: Option<&CaseSpec>, artifacts: [&Artifact; 2]) -> Option<String> {
     spec.and_then(|spec| spec.title.clone()).or_else(in_artifact)
 }
 
-impl Request<'_> {
-    const fn runs(&self, side: Side) -> &SideRuns {
-        match side {
-            Side::Baseline => &self.baseline,
-            Side::New => &self.new,
-        }
-    }
-}
-
-/// The shown artifact of each side, and its input.
 #[derive(Clone, Copy)]
 pub(super) struct ShownRuns<'a> {
     pub(super) index: Sides<usize>,

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, Gate, MeasureCode, Repeats, ReviewItem,
-    UsageMeasure, Verdict,
+    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, MeasureCode, Repeats, ReviewItem, Verdict,
 };
 use counterproof_artifact::{CaseId, Extra, Run, Sides};
 use counterproof_cases::CaseSpec;
@@ -13,70 +12,16 @@ use counterproof_store::ReadError;
 use rayon::prelude::*;
 
 use super::case::{CaseComparison, CaseContext, CaseRepeats, compare_case};
+use super::request::Request;
 use crate::cause;
-use crate::gate::{self, GateCase, GateInput, GateRules, ReviewSet};
+use crate::gate::{self, GateCase, GateInput, ReviewSet};
 use crate::grounding::{Coverage, UsualValues};
-use crate::judge::Expectations;
 use crate::judge::findings::BaselineValues;
-use crate::judge::signals::{BaselineContacts, SignalSettings};
+use crate::judge::signals::BaselineContacts;
 use crate::judge::usage::BaselineRepetition;
-use crate::load::{ComparedRun, SideRuns};
+use crate::load::SideRuns;
 use crate::repeats::{self, CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rule};
-use crate::rules::Rules;
-use crate::statistics::{Thresholds, usage};
-
-/// The runs to compare, and the settings of the comparison.
-#[derive(Debug)]
-pub struct Request<'a> {
-    /// The runs of the known-good version.
-    pub baseline: SideRuns,
-    /// The runs of the version under test.
-    pub new: SideRuns,
-    /// The cases of the cases file, for titles, tags and suites; empty if it is not known.
-    pub cases: &'a [CaseSpec],
-    /// The compiled expectations of the cases.
-    pub expectations: Expectations,
-    /// The rules of comparison.
-    pub rules: Rules,
-    /// The gate's limits.
-    pub limits: GateRules,
-    /// The statistical thresholds.
-    pub thresholds: Thresholds,
-    /// Whether the agent is declared to do the same in every run. A single failure then fails the gate.
-    pub is_deterministic: bool,
-    /// The settings of the signals.
-    pub signals: SignalSettings,
-}
-
-impl Request<'_> {
-    /// A comparison of two sides without a cases file, with default settings.
-    pub fn new(baseline: SideRuns, new: SideRuns) -> Self {
-        Self {
-            baseline,
-            new,
-            cases: &[],
-            expectations: Expectations::default(),
-            rules: Rules::default(),
-            limits: GateRules::default(),
-            thresholds: Thresholds::default(),
-            is_deterministic: false,
-            signals: SignalSettings::default(),
-        }
-    }
-}
-
-impl Request<'_> {
-    /// Whether the configuration or every run declares the agent deterministic.
-    fn declares_deterministic(&self) -> bool {
-        let declares = |run: &ComparedRun| run.reader().run().deterministic == Some(true);
-        self.is_deterministic || self.baseline.iter().chain(self.new.iter()).all(declares)
-    }
-
-    /// Whether one run decides a case: the agent is declared deterministic, or several runs show that it is.
-    fn is_deterministic_over(&self, repeated: Option<&RepeatAnalysis>) -> bool {
-        repeated.map_or_else(|| self.declares_deterministic(), RepeatAnalysis::is_deterministic)
-    }
-}
+use crate::statistics::usage;
 
 /// An error of [`compare`].
 #[derive(Debug, thiserror::Error)]
@@ -123,15 +68,13 @@ pub fn compare<E: Send>(
     // Of several runs, the comparison loads the shown one of each case only; the analysis has seen all of them.
     let repetition = BaselineRepetition::new(repeated.as_ref().map_or(0, RepeatAnalysis::longest_repetition));
     let is_deterministic = request.is_deterministic_over(repeated.as_ref());
-    let values = &UsualValues::default();
-    let contacts = &BaselineContacts::default();
     let pass = Pass {
         request,
         ids: &ids,
         specs: &specs,
         repeated: repeated.as_ref(),
-        values,
-        contacts,
+        values: &UsualValues::default(),
+        contacts: &BaselineContacts::default(),
         repetition: &repetition,
         is_deterministic,
     };
@@ -139,7 +82,6 @@ pub fn compare<E: Send>(
     Ok(evaluation(request, &specs, repeated.as_ref(), rows))
 }
 
-/// The evaluation of all cases.
 fn evaluation(
     request: &Request<'_>,
     specs: &BTreeMap<&CaseId, &CaseSpec>,
@@ -161,7 +103,19 @@ fn evaluation(
     let measures = usage::compare_all(&cases);
     review.extend(gate::usage_review(&cases, &measures));
     let review = gate::sorted_review(review, &cases);
-    let gate = Judged { request, specs, repeated, suite: &suite, cases: &cases, measures: &measures }.gate(review);
+    // Several rules count cases by their review items, so that the gate and the list for people cannot disagree.
+    let sets = ReviewSet::by_case(&review);
+    let judged = cases.iter().map(|case| {
+        let set = sets.get(&case.case_id).copied().unwrap_or_default();
+        GateCase::new(case, specs.get(&case.case_id).copied(), set)
+    });
+    let judged: Vec<_> = judged.collect();
+    let limits = &request.limits;
+    let mut tested = vec![suite_rule(&suite, limits)];
+    tested.extend(repeated.and_then(|repeated| repeated.unseen_rule(limits)));
+    tested.extend(gate::usage_rules(&cases, &measures, &limits.usage, request.thresholds.alpha.value()));
+    let (is_repeated, unmet) = (repeated.is_some(), gate::unmet_test(&suite.measures, suite.level));
+    let gate = gate::judge(GateInput { cases: &judged, tested, limits, is_repeated, unmet, review });
     Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -184,36 +138,6 @@ fn evaluation(
     }
 }
 
-/// What the gate judges.
-struct Judged<'a> {
-    request: &'a Request<'a>,
-    specs: &'a BTreeMap<&'a CaseId, &'a CaseSpec>,
-    repeated: Option<&'a RepeatAnalysis>,
-    suite: &'a SuiteAnalysis,
-    cases: &'a [CaseEvaluation],
-    measures: &'a [UsageMeasure],
-}
-
-impl Judged<'_> {
-    fn gate(&self, review: Vec<ReviewItem>) -> Gate {
-        let Self { request, specs, repeated, suite, cases, measures } = *self;
-        // Several rules count cases by their review items, so that the gate and the list for people cannot disagree.
-        let sets = ReviewSet::by_case(&review);
-        let judged = cases.iter().map(|case| {
-            let set = sets.get(&case.case_id).copied().unwrap_or_default();
-            GateCase::new(case, specs.get(&case.case_id).copied(), set)
-        });
-        let judged: Vec<_> = judged.collect();
-        let unmet = gate::unmet_test(&suite.measures, suite.level);
-        let mut tested = vec![suite_rule(suite, &request.limits)];
-        tested.extend(repeated.and_then(|repeated| repeated.unseen_rule(&request.limits)));
-        let of_usage = gate::usage_rules(cases, measures, &request.limits.usage, request.thresholds.alpha.value());
-        tested.extend(of_usage);
-        let is_repeated = repeated.is_some();
-        gate::judge(GateInput { cases: &judged, tested, limits: &request.limits, is_repeated, unmet, review })
-    }
-}
-
 /// The results of one run per side, in the form of several.
 fn pair_results(rows: &[ComparedRow]) -> Vec<CaseResults> {
     let results = |row: &ComparedRow| {
@@ -229,7 +153,6 @@ struct ComparedRow {
     /// The number of matches of each rule of comparison.
     matched: Vec<u64>,
     review: Vec<ReviewItem>,
-    /// What the measures count in the pair.
     results: Sides<RunResult>,
 }
 

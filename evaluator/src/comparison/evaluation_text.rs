@@ -8,10 +8,8 @@ use crate::gate::{self, UnknownScope};
 use crate::messages::{self, measure, probability};
 use crate::values::text;
 
-/// Characters of a tag's or a suite's name.
 const SCOPE_NAMED: usize = 60;
 
-/// How many tags or suites one sentence names.
 const SCOPES_NAMED: usize = 12;
 
 /// The gate's headline and the sentences that qualify it, in one line.
@@ -95,7 +93,6 @@ pub fn unknown_scope(unknown: &UnknownScope) -> String {
     format!("the rules of `[gate.{}]` are always met: {lacking}; {known}", text::one_line(&table, SCOPE_NAMED))
 }
 
-/// All judged cases.
 fn all(judged: usize) -> String {
     if judged == 1 { "the 1 judged case".to_owned() } else { format!("all {judged} judged cases") }
 }

@@ -3,8 +3,9 @@
 mod case;
 mod compare;
 pub mod evaluation_text;
+mod request;
 pub mod rerender;
 
 pub use case::CaseComparison;
-pub use compare::{CompareError, Request, compare, pair};
-pub use compare::{FlippedCase, flipped_cases};
+pub use compare::{CompareError, FlippedCase, compare, flipped_cases, pair};
+pub use request::Request;

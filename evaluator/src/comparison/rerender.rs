@@ -1,5 +1,5 @@
-//! What was compared before, once more for its pages: what is said of a case comes from the evaluation, and is never worked
-//! out request. Only what a page shows of the two sides is read and aligned anew.
+//! Shows a finished comparison again: verdicts and reasons come from its evaluation and are not judged again. Only what a page shows
+//! of the two sides is read and aligned again.
 
 use std::collections::HashMap;
 
@@ -9,28 +9,13 @@ use counterproof_artifact::{RunId, Side, Sides};
 use counterproof_cases::CaseSpec;
 use rayon::prelude::*;
 
-use super::case::CaseComparison;
-use crate::diff::{Differences, WithEvidence};
-use crate::load::SideRuns;
-use crate::load::evidence;
-use crate::load::{Artifact, ComparedRun};
+use super::case::{CaseComparison, LoadedPair};
+use super::request::Request;
+use crate::diff::Differences;
+use crate::load::{ComparedRun, SideRuns};
 use crate::repeats::RunResult;
-use crate::rules::Rules;
 use crate::values::meaning::HashedSet;
 use crate::values::text;
-
-/// What an evaluation was made of.
-#[derive(Debug)]
-pub struct RerenderRequest<'a> {
-    /// The runs of the version that is known to be good.
-    pub baseline: SideRuns,
-    /// The runs of the version under test.
-    pub new: SideRuns,
-    /// The cases, where they are known.
-    pub cases: &'a [CaseSpec],
-    /// What is not compared to the letter.
-    pub rules: Rules,
-}
 
 /// Folders that are not the runs of which an evaluation speaks.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +71,7 @@ pub fn runs_of(evaluation: &Evaluation, side: Side, named: Vec<ComparedRun>) -> 
 
 /// Hands every case of a wanted verdict to the sink, with what the evaluation says of it; on several threads and in no order.
 pub fn show<E: Send>(
-    request: &RerenderRequest<'_>,
+    request: &Request<'_>,
     evaluation: &Evaluation,
     wanted: impl Fn(Verdict) -> bool + Sync,
     sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
@@ -101,7 +86,7 @@ pub fn show<E: Send>(
 }
 
 fn show_case<'a>(
-    request: &RerenderRequest<'_>,
+    request: &Request<'_>,
     index: usize,
     row: &CaseEvaluation,
     spec: Option<&'a CaseSpec>,
@@ -114,30 +99,20 @@ fn show_case<'a>(
         baseline: index_of(stored.baseline, &request.baseline),
         new: index_of(stored.new, &request.new),
     });
-    let load =
-        |runs: &SideRuns, side| runs.get(*shown.get(side)).map_or(Artifact::Absent, |run| run.load(&row.case_id));
-    let (baseline, new) = (load(&request.baseline, Side::Baseline), load(&request.new, Side::New));
-    let follow = |artifact: &Artifact| artifact.answer().map(evidence::follow).unwrap_or_default();
-    let (baseline_evidence, new_evidence) = (follow(&baseline), follow(&new));
-    let differences = match (baseline.answer(), new.answer()) {
-        (Some(old), Some(other)) => Some(Differences::between(
-            WithEvidence { loaded: old, evidence: &baseline_evidence },
-            WithEvidence { loaded: other, evidence: &new_evidence },
-            &request.rules,
-        )),
-        _ => None,
-    };
-    let row = row.clone();
+    let pair = LoadedPair::load(Sides::new(&request.baseline, &request.new), shown, &row.case_id);
+    let answers = pair.answers().both();
+    let differences = answers.map(|sides| Differences::between(sides.baseline, sides.new, &request.rules));
+    let LoadedPair { artifacts, evidence, .. } = pair;
     CaseComparison {
         index,
         spec,
         shown,
-        baseline,
-        new,
-        baseline_evidence,
-        new_evidence,
+        baseline: artifacts.baseline,
+        new: artifacts.new,
+        baseline_evidence: evidence.baseline,
+        new_evidence: evidence.new,
         differences,
-        row,
+        row: row.clone(),
         review: Vec::new(),
         results: Sides { baseline: RunResult::Unknown, new: RunResult::Unknown },
         undecided: false,

@@ -65,19 +65,15 @@ impl ActionRow {
     }
 }
 
-/// The actions of one side and their evidence.
 #[derive(Clone, Copy)]
 pub(crate) struct Actions<'a> {
-    /// The actions.
     pub actions: &'a [ProposedAction],
-    /// The resolved refs of each action.
     pub evidence: &'a [Vec<FollowedRef>],
 }
 
 /// The cost to pair two actions of one tool.
 const COST: CostRange = CostRange { least: 1_000, most: 15_000 };
 
-/// The proposed actions of both sides, prepared for comparison.
 pub(crate) struct PreparedActions<'a> {
     actions: Sides<Actions<'a>>,
     parts: Sides<Vec<PreparedItem<'a>>>,

@@ -14,6 +14,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use counterproof_artifact::{Side, Sides};
 use similar::{Algorithm, DiffOp};
 
 use super::assign::{self, Cost, LEFT_OUT};
@@ -43,12 +44,24 @@ pub enum Row {
 }
 
 impl Row {
-    /// Returns the index on each side.
-    pub(crate) const fn indexes(self) -> (Option<usize>, Option<usize>) {
+    pub(crate) const fn indexes(self) -> Sides<Option<usize>> {
         match self {
-            Row::Both { baseline, new } => (Some(baseline), Some(new)),
-            Row::Removed(index) => (Some(index), None),
-            Row::Added(index) => (None, Some(index)),
+            Row::Both { baseline, new } => Sides::new(Some(baseline), Some(new)),
+            Row::Removed(index) => Sides::new(Some(index), None),
+            Row::Added(index) => Sides::new(None, Some(index)),
+        }
+    }
+
+    /// Returns the elements of the row, the baseline's first.
+    pub(crate) fn elements(self) -> impl Iterator<Item = (Side, usize)> {
+        self.indexes().zip(Sides::from(Side::BOTH)).into_array().into_iter().filter_map(|(at, side)| Some((side, at?)))
+    }
+
+    /// Returns the element by which messages name the row: new's, or the baseline's if new has none.
+    pub(crate) const fn named_by(self) -> (Side, usize) {
+        match self {
+            Row::Both { new: index, .. } | Row::Added(index) => (Side::New, index),
+            Row::Removed(index) => (Side::Baseline, index),
         }
     }
 
@@ -81,11 +94,8 @@ pub(crate) struct List<'a> {
     pub groups: &'a [usize],
 }
 
-/// Two lists to align, and how to compare them.
 pub(crate) struct Lists<'a> {
-    /// The baseline's list.
     pub baseline: List<'a>,
-    /// New's list.
     pub new: List<'a>,
     /// Estimates the steps to compute the cost of one pair.
     pub effort: &'a dyn Fn() -> usize,
@@ -128,7 +138,6 @@ fn align_bounded(lists: &Lists<'_>, work: usize) -> Alignment {
     found
 }
 
-/// Returns the element range of each group.
 fn groups(numbers: &[usize]) -> Vec<Range<usize>> {
     let mut start = 0;
     let chunks = numbers.chunk_by(|a, b| a == b);
@@ -186,7 +195,6 @@ fn span(groups: &[Range<usize>]) -> Range<usize> {
     groups.first().map_or(0, |first| first.start)..groups.last().map_or(0, |last| last.end)
 }
 
-/// Returns the parts of groups within a range.
 fn cut(groups: &[Range<usize>], range: &Range<usize>) -> Vec<Range<usize>> {
     // An anchor can lie inside a group, so a stretch may begin or end with a part of one.
     let within = groups.iter().map(|group| group.start.max(range.start)..group.end.min(range.end));
@@ -291,7 +299,6 @@ struct Run {
     count: usize,
 }
 
-/// A position of one of the two lists.
 #[derive(Clone, Copy)]
 struct At<'a> {
     axis: &'a Axis,
@@ -301,7 +308,6 @@ struct At<'a> {
 /// A large group matched with a run of the other list.
 struct RunMatch {
     cost: Cost,
-    /// The position after the run.
     after: usize,
     elements: Range<usize>,
 }
@@ -318,7 +324,6 @@ enum Taken {
     /// Elements of one side, left out.
     LeftOut,
     Pair(usize, usize),
-    /// A large group and a run, matched by assignment.
     Whole(Range<usize>, Range<usize>),
 }
 

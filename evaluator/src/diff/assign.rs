@@ -156,7 +156,6 @@ pub(crate) const WORK: usize = 64_000_000;
 pub(crate) struct Sets<'a> {
     /// For each element of the baseline's set, a hash that is equal for equal elements.
     pub baseline_keys: &'a [u64],
-    /// The same for new's set.
     pub new_keys: &'a [u64],
     /// The cost of an unequal pair; `None` if the two cannot be paired.
     pub pair: &'a dyn Fn(usize, usize) -> Option<Cost>,

@@ -113,7 +113,6 @@ fn unchanged_calls(rows: &[EventRow]) -> HashMap<usize, usize> {
         .collect()
 }
 
-/// The first difference of two answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FirstDifference<'d> {
     Event(&'d EventRow),
@@ -135,10 +134,7 @@ pub(crate) enum EventRole {
 impl EventRow {
     /// Returns what the event of this row is to the comparison.
     pub(crate) fn role(&self, answers: Sides<&LoadedAnswer>) -> EventRole {
-        let (side, index) = match self.row {
-            Row::Both { new: index, .. } | Row::Added(index) => (Side::New, index),
-            Row::Removed(index) => (Side::Baseline, index),
-        };
+        let (side, index) = self.row.named_by();
         let event = &answers.get(side).answer.events[index];
         match (&event.body, case_input::speaker(event)) {
             (_, Some(Speaker::User)) => EventRole::Input,
@@ -182,7 +178,6 @@ pub(crate) enum Holder {
     Action(usize),
 }
 
-/// The relation of an element to the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counterpart {
     pub(crate) other: Option<usize>,
@@ -233,13 +228,8 @@ fn counterparts(rows: impl Iterator<Item = (Row, bool)>) -> Sides<Vec<Counterpar
         list[index] = counterpart;
     };
     for (row, (pair, differs)) in rows.enumerate() {
-        match pair {
-            Row::Both { baseline, new } => {
-                put(Side::Baseline, baseline, Counterpart { other: Some(new), differs, row });
-                put(Side::New, new, Counterpart { other: Some(baseline), differs, row });
-            }
-            Row::Removed(index) => put(Side::Baseline, index, Counterpart { other: None, differs, row }),
-            Row::Added(index) => put(Side::New, index, Counterpart { other: None, differs, row }),
+        for (side, index) in pair.elements() {
+            put(side, index, Counterpart { other: *pair.indexes().get(side.other()), differs, row });
         }
     }
     sides

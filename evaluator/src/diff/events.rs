@@ -67,7 +67,6 @@ pub(crate) struct AlignedEvents {
     pub recovery: Option<usize>,
 }
 
-/// The events of both sides, prepared for comparison.
 pub(crate) struct Events<'a> {
     steps: Sides<Vec<Step<'a>>>,
     lengths: Sides<usize>,
@@ -123,7 +122,7 @@ impl<'a> Events<'a> {
         let read = rows::in_reading_order(self.lengths, &pairs.events, |i| pairs.moved[i], preferred);
         let overlapping = self.steps.as_ref().zip(self.lengths).map(|(steps, events)| overlapping(steps, events));
         let row = |row: Row| {
-            let (i, j) = row.indexes();
+            let Sides { baseline: i, new: j } = row.indexes();
             EventRow {
                 row,
                 changes: i.zip(j).map(|(i, j)| pairs.changes(i, j, renaming)).unwrap_or_default(),
@@ -183,7 +182,6 @@ fn moves(
     assign::Matching { pairs: found.pairs.into_iter().map(|(i, j)| (removed[i], added[j])).collect(), ..found }
 }
 
-/// The paired steps, event by event.
 struct PairedEvents<'a> {
     events: Vec<(usize, usize)>,
     /// By the index of the baseline's event, the parts to compare.
@@ -251,13 +249,11 @@ const OTHER: CostRange = CostRange { least: 1_000, most: 15_000 };
 /// The type of an event, and the tool of a call or a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EventKind<'a> {
-    /// The event type.
     pub event: &'a str,
     /// The tool; empty for an event without one.
     pub tool: &'a str,
 }
 
-/// How the action of a call is matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum ActionLink {
     Pair(usize),
@@ -265,14 +261,12 @@ enum ActionLink {
     Alone(Side),
 }
 
-/// A step, prepared for comparison.
 pub(super) struct Step<'a> {
     /// The index of its event, or of its call.
     pub(super) event: usize,
     pub(super) result: Option<usize>,
     /// Steps of one group have no order among themselves.
     pub(super) group: usize,
-    /// A hash that is equal for equal steps.
     pub(super) key: u64,
     /// Steps of different kinds are never paired.
     kind: EventKind<'a>,
@@ -283,7 +277,6 @@ pub(super) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    /// Returns the compared parts: the event, and the result.
     pub(super) const fn parts(&self) -> &[Option<PreparedItem<'a>>; 2] {
         &self.parts
     }
@@ -305,7 +298,6 @@ impl<'a> Step<'a> {
         self.action.is_some() && other.action.is_some() && !self.is_of_same_action(other)
     }
 
-    /// Returns the number of leaves that a comparison reads.
     pub(super) fn size(&self) -> usize {
         self.parts.iter().flatten().map(PreparedItem::size).sum()
     }
@@ -414,7 +406,6 @@ pub(super) fn follow_actions(side: Side, steps: &mut [Step<'_>], loaded: &Loaded
     }
 }
 
-/// Maps each call to its first result.
 fn results(loaded: &LoadedAnswer) -> HashMap<usize, usize> {
     let mut results = HashMap::new();
     for (index, event) in loaded.answer.events.iter().enumerate() {
@@ -429,7 +420,6 @@ fn results(loaded: &LoadedAnswer) -> HashMap<usize, usize> {
 }
 
 impl<'a> EventKind<'a> {
-    /// Returns the kind of the event with this index.
     pub(crate) fn new(loaded: &'a LoadedAnswer, index: usize) -> Self {
         let event = &loaded.answer.events[index];
         let tool = match &event.body {
@@ -442,7 +432,6 @@ impl<'a> EventKind<'a> {
         Self { event: event.kind(), tool }
     }
 
-    /// Returns what the rules of comparison select by.
     pub(crate) fn subject(self) -> Subject<'a> {
         Subject { event: Some(self.event), tool: Some(self.tool).filter(|tool| !tool.is_empty()) }
     }

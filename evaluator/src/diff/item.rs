@@ -82,7 +82,6 @@ fn arguments_in(value: &Value) -> &Value {
     ["args", "params"].iter().find_map(|name| value.get(name)).unwrap_or(value)
 }
 
-/// What it costs to pair two elements that differ.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CostRange {
     pub(super) least: Cost,
@@ -90,12 +89,9 @@ pub(super) struct CostRange {
     pub(super) most: Cost,
 }
 
-/// An event or an action, prepared for comparison.
 pub(super) struct PreparedItem<'a> {
-    /// The compared fields.
     value: Value,
     scope: Scope<'a>,
-    /// A hash that is equal for equal parts.
     pub(super) key: u64,
     /// The view under the rules; `None` if no rule applies.
     view: Option<Value>,

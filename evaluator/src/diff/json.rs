@@ -311,7 +311,6 @@ fn is_reordered(old: &[Element<'_>], new: &[Element<'_>]) -> bool {
     keys == new_keys
 }
 
-/// An element, prepared for matching.
 struct Element<'a> {
     index: usize,
     value: &'a Value,

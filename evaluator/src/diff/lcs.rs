@@ -94,7 +94,6 @@ fn longest_increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Pairs of equal elements.
 struct Matches<'a> {
     old: &'a [u64],
     new: &'a [u64],

@@ -7,7 +7,6 @@ use similar::{Algorithm, ChangeTag, TextDiff};
 use super::json::{self, JsonChanges};
 use crate::rules::{Notes, Renaming, Rules, Scope, Subject, view};
 
-/// The pointer of the content in an artifact.
 pub(crate) const POINTER: &str = "/final_output/content";
 
 /// How the final outputs differ.

@@ -102,27 +102,14 @@ pub(crate) fn recovery(rows: &[(Row, Operation)]) -> Option<usize> {
     (differs && met_again > 0).then(|| rows.len() - met_again)
 }
 
-pub(crate) fn side_pointer(side: Side, pointer: String) -> SidePointer {
-    SidePointer { side, pointer }
-}
-
 /// Pointers to the elements of a row of two aligned lists, below the list's pointer.
 pub fn row_pointers(list: &str, row: Row) -> Vec<SidePointer> {
-    match row {
-        Row::Both { baseline, new } => {
-            vec![
-                side_pointer(Side::Baseline, format!("{list}/{baseline}")),
-                side_pointer(Side::New, format!("{list}/{new}")),
-            ]
-        }
-        Row::Removed(index) => vec![side_pointer(Side::Baseline, format!("{list}/{index}"))],
-        Row::Added(index) => vec![side_pointer(Side::New, format!("{list}/{index}"))],
-    }
+    row.elements().map(|(side, index)| SidePointer::new(side, format!("{list}/{index}"))).collect()
 }
 
 /// Pointers to the final outputs of both sides.
 pub fn output_pointers() -> Vec<SidePointer> {
-    Side::BOTH.map(|side| side_pointer(side, output::POINTER.to_owned())).to_vec()
+    Side::BOTH.map(|side| SidePointer::new(side, output::POINTER)).to_vec()
 }
 
 #[cfg(test)]

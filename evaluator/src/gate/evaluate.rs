@@ -12,15 +12,11 @@ use super::review::{self, ReviewSet};
 use super::rules::{GateCase, GateRules, Limit, Measure, ScopeRules, UnmetTest, fails_by_default};
 use crate::values::text;
 
-/// What the gate is evaluated from.
 pub(crate) struct GateInput<'a> {
-    /// All cases.
     pub cases: &'a [GateCase<'a>],
     /// The rules that count no single cases: those over several runs, and over time, size and cost.
     pub tested: Vec<GateRule>,
-    /// The limits.
     pub limits: &'a GateRules,
-    /// Whether a side has several runs.
     pub is_repeated: bool,
     /// Tests whether new meets the expectations in fewer cases than the baseline.
     pub unmet: Option<UnmetTest>,
@@ -153,7 +149,6 @@ impl<'a> ViolatedRules<'a> {
     }
 }
 
-/// Whether a rule counts a case.
 fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
     // The rules over all cases together (`suite_fell`, `undecided`) count no single case.
     let measure = Measure::parse(&rule.code);

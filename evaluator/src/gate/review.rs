@@ -22,7 +22,6 @@ use crate::values::text;
 /// Maximum number of characters of a message that a count follows.
 const MESSAGE_LENGTH: usize = 160;
 
-/// Maximum number of items of one case.
 const ITEMS_LISTED: usize = 20;
 
 /// Maximum number of signals of one case, the most urgent first.
@@ -59,7 +58,6 @@ impl ReviewCode {
     }
 }
 
-/// The kinds of review items of one case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ReviewSet(u16);
 
@@ -85,11 +83,9 @@ impl ReviewSet {
 
 /// What the review items of a case are collected from.
 pub(crate) struct ReviewInput<'a> {
-    /// The evaluation of the case.
     pub row: &'a CaseEvaluation,
     /// The differences; `None` unless both sides answered.
     pub differences: Option<&'a Differences>,
-    /// The findings about new.
     pub findings: &'a Findings,
     /// The high-risk actions and calls of both sides; `None` unless both sides answered.
     pub high_risk: Option<HighRisk<'a>>,
@@ -177,7 +173,7 @@ fn repeated_call_items(input: &ReviewInput<'_>) -> impl Iterator<Item = ReviewIt
 /// Calls of new that a policy in observe mode allowed and would refuse.
 fn would_be_refused_item(row: &CaseEvaluation, new: &LoadedAnswer) -> Option<ReviewItem> {
     let (pointers, calls): (Vec<_>, Vec<_>) = observed_refusals(new)
-        .map(|(index, call)| (SidePointer { side: Side::New, pointer: format!("/events/{index}") }, call))
+        .map(|(index, call)| (SidePointer::new(Side::New, format!("/events/{index}")), call))
         .unzip();
     let named = calls.first()?;
     let count = text::count(calls.len(), "call", "calls");
@@ -240,7 +236,6 @@ fn action_of(pointer: &str) -> &str {
     &pointer[..end]
 }
 
-/// The position of a kind in the list.
 fn rank(code: &str) -> usize {
     // Kinds without a rank of their own come last.
     ReviewCode::ALL.iter().position(|known| known.as_str() == code).unwrap_or(ReviewCode::ALL.len())
@@ -364,14 +359,14 @@ fn outliers(cases: &[CaseEvaluation]) -> impl Iterator<Item = ReviewItem> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use counterproof_artifact::evaluation::{CaseUsage, SideUsage, Verdict};
 
     use super::*;
     use crate::statistics::usage;
 
     /// Cases with these steps on baseline and new.
-    fn cases(steps: &[(f64, f64)]) -> Vec<CaseEvaluation> {
+    pub(in crate::gate) fn cases(steps: &[(f64, f64)]) -> Vec<CaseEvaluation> {
         let side = |steps: f64| Some(SideUsage { steps: steps.into(), ..SideUsage::default() });
         let case = |(number, (baseline, new)): (usize, &(f64, f64))| CaseEvaluation {
             usage: Some(CaseUsage { baseline: side(*baseline), new: side(*new) }),

@@ -151,7 +151,6 @@ pub struct UsageLimits {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GateCase<'a> {
-    /// What is said of it.
     pub verdict: Verdict,
     /// Whether the verdict may be chance.
     pub unconfirmed: bool,
@@ -159,11 +158,8 @@ pub(crate) struct GateCase<'a> {
     pub risk: Option<RiskLevel>,
     /// Whether new meets all that is expected of it; `None` if nothing could be judged.
     pub met: Option<bool>,
-    /// The kinds of its review items.
     pub review: ReviewSet,
-    /// Its tags in the cases file.
     pub tags: &'a [String],
-    /// Its suite in the cases file.
     pub suite: Option<&'a str>,
 }
 
@@ -205,7 +201,6 @@ impl Measure {
         Measure::ALL.iter().copied().find(|measure| measure.key() == key)
     }
 
-    /// Whether a case is counted.
     pub(super) fn counts(self, case: &GateCase<'_>) -> bool {
         match self {
             Measure::Regressed => case.verdict == Verdict::Regressed && !case.unconfirmed,
@@ -269,12 +264,9 @@ pub(crate) const fn fails_by_default(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Regressed | Verdict::Broken | Verdict::Invalid | Verdict::Missing | Verdict::Added)
 }
 
-/// The test of the rule `unmet`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UnmetTest {
-    /// The test.
     pub test: RuleTest,
-    /// Whether the fall is significant.
     pub fell: bool,
 }
 
@@ -318,7 +310,6 @@ pub(crate) fn usage_rules(
     USAGE_CODES.into_iter().zip(codes).zip(all).map(rule_of).collect()
 }
 
-/// A rule on the growth of a quantity.
 fn usage_rule(name: &str, limit: GrowthLimit, level: f64, tested: Option<(&UsageMeasure, f64)>) -> GateRule {
     // Without a case in which both sides have it, the rule is met.
     let share = match limit {
@@ -342,22 +333,8 @@ fn usage_rule(name: &str, limit: GrowthLimit, level: f64, tested: Option<(&Usage
 
 #[cfg(test)]
 mod tests {
-    use counterproof_artifact::evaluation::{CaseUsage, SideUsage, Verdict};
-
     use super::*;
-
-    /// Cases with these steps on baseline and new.
-    fn cases(steps: &[(f64, f64)]) -> Vec<CaseEvaluation> {
-        let side = |steps: f64| Some(SideUsage { steps: steps.into(), ..SideUsage::default() });
-        let case = |(number, (baseline, new)): (usize, &(f64, f64))| CaseEvaluation {
-            usage: Some(CaseUsage { baseline: side(*baseline), new: side(*new) }),
-            ..serde_json::from_value(
-                serde_json::json!({"case_id": format!("c{number}"), "verdict": Verdict::Unchanged, "reasons": []}),
-            )
-            .unwrap()
-        };
-        steps.iter().enumerate().map(case).collect()
-    }
+    use crate::gate::review::tests::cases;
 
     fn longer(steps: &[(f64, f64)], limit: &str) -> GateRule {
         let limits = UsageLimits {

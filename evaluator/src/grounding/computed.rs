@@ -82,7 +82,6 @@ impl Calculation {
         records.finish(origin)
     }
 
-    /// True for a value that can be an amount.
     pub(super) fn is_amount(value: &Value) -> bool {
         amount(value).is_some()
     }
@@ -159,7 +158,6 @@ fn is_amount_name(key: &str) -> bool {
     !key.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| NOT_AMOUNTS.split(' ').any(|known| known == word))
 }
 
-/// The numbers of the records that a call names.
 struct Records<'a> {
     /// The ids among the arguments, by the argument that they are in.
     named: Vec<(&'a str, HashedSet)>,
@@ -208,7 +206,6 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Reads an object.
     fn object(&mut self, fields: &Map<String, Value>, key: Option<&str>) {
         // It is a named record if one of its fields, or the key that it is stored under, is among the arguments.
         if self.visits_left == 0 {

@@ -22,7 +22,6 @@ const NUMBERS_FOLLOWED: usize = 100;
 /// A value that was passed to a tool, or is proposed for one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leaf<'a> {
-    /// The call or action that has the value.
     pub holder: Holder,
     /// The index of the leaf within its holder, counted from 0.
     pub ordinal: usize,
@@ -30,9 +29,7 @@ pub(crate) struct Leaf<'a> {
     pub argument: u64,
     /// The hash of the tool and the first name of that pointer.
     pub top_argument: u64,
-    /// The value.
     pub value: &'a Value,
-    /// The origin of the value.
     pub origin: Origin,
     /// True for an arithmetic expression: its origin is the origin of its numbers, which the agent selects itself.
     pub is_sum: bool,
@@ -43,7 +40,6 @@ pub(crate) struct Leaf<'a> {
 pub(crate) struct Origins<'a> {
     /// In the order of the calls, then of the actions.
     pub leaves: Vec<Leaf<'a>>,
-    /// True if the input of the case was available.
     pub input_is_known: bool,
     /// For lists and objects that are written as text, the elements without an origin, by holder and ordinal.
     pub missing_elements: HashMap<(Holder, usize), Vec<usize>>,
@@ -110,7 +106,6 @@ impl<'a> Origins<'a> {
         self.carried_out.get(&call).copied().map(Holder::Action)
     }
 
-    /// Returns the leaves of a call or an action.
     pub(crate) fn held_by(&self, holder: Holder) -> &[Leaf<'a>] {
         // The leaves are in the order of their holders: calls, then actions.
         let start = self.leaves.partition_point(|leaf| leaf.holder < holder);
@@ -152,10 +147,7 @@ pub(super) fn name_of(pointer: &str) -> &str {
 fn arguments_of(loaded: &LoadedAnswer, holder: Holder) -> &Map<String, Value> {
     static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
     match holder {
-        Holder::Call(index) => match &loaded.answer.events[index].body {
-            EventBody::ToolCall(call) => &call.args,
-            _ => &NONE,
-        },
+        Holder::Call(index) => loaded.answer.events[index].tool_call().map_or(&*NONE, |call| &call.args),
         Holder::Action(index) => &loaded.answer.proposed_actions[index].params,
     }
 }
@@ -246,17 +238,12 @@ pub(crate) fn distance_of_numbers(old: &str, new: &str) -> f64 {
 
 /// Returns the pointer within an artifact to a leaf of a call's arguments or an action's parameters.
 pub(crate) fn leaf_pointer(loaded: &LoadedAnswer, holder: Holder, ordinal: usize) -> String {
-    let (mut path, arguments) = match holder {
-        Holder::Call(index) => match &loaded.answer.events[index].body {
-            EventBody::ToolCall(call) => (format!("/events/{index}/args"), &call.args),
-            _ => return format!("/events/{index}"),
-        },
-        Holder::Action(index) => {
-            (format!("/proposed_actions/{index}/params"), &loaded.answer.proposed_actions[index].params)
-        }
+    let mut path = match holder {
+        Holder::Call(index) => format!("/events/{index}/args"),
+        Holder::Action(index) => format!("/proposed_actions/{index}/params"),
     };
     let mut left = ordinal;
-    arguments.iter().any(|(key, value)| lead(&mut path, key, value, &mut left));
+    arguments_of(loaded, holder).iter().any(|(key, value)| lead(&mut path, key, value, &mut left));
     path
 }
 
@@ -285,7 +272,7 @@ fn lead(path: &mut String, key: &str, value: &Value, left: &mut usize) -> bool {
 /// Calls `take` for each call, then for each action, with its tool and arguments.
 pub(super) fn each_holder<'a>(loaded: &'a LoadedAnswer, mut take: impl FnMut(Holder, &'a str, &'a Map<String, Value>)) {
     for (index, event) in loaded.answer.events.iter().enumerate() {
-        if let EventBody::ToolCall(call) = &event.body {
+        if let Some(call) = event.tool_call() {
             take(Holder::Call(index), &call.tool, &call.args);
         }
     }
@@ -322,7 +309,7 @@ impl Carriers {
         let mut carried_out = HashMap::new();
         let by_tool = actions_by_tool(loaded);
         for (index, event) in loaded.answer.events.iter().enumerate() {
-            let EventBody::ToolCall(call) = &event.body else { continue };
+            let Some(call) = event.tool_call() else { continue };
             // The id decides where the producer states it; the tool and the params are the fallback for producers that do not.
             let named = call.action_id.as_deref().and_then(|id| by_id.get(id)).copied();
             // A call with the tool and the params of an action carried it out, even if it names no action.

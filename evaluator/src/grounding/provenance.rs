@@ -20,7 +20,6 @@ use crate::values::stringified;
 
 #[derive(Debug, Default)]
 pub(crate) struct Provenance<'a> {
-    /// The counterparts of events and actions.
     pub counterparts: Counterparts,
     /// The origins of the baseline's values; empty if both transcripts are equal.
     pub baseline: Origins<'a>,
@@ -61,7 +60,6 @@ impl<'a> Provenance<'a> {
 /// A value of the new side without an origin.
 #[derive(Debug, Clone)]
 pub(crate) struct Suspect<'a> {
-    /// The leaf of the value.
     pub leaf: Leaf<'a>,
     /// The value; if the leaf is a list or an object that is written as text, the element without an origin.
     pub value: Cow<'a, Value>,
@@ -71,7 +69,6 @@ pub(crate) struct Suspect<'a> {
     pub in_baseline: bool,
     /// True if the baseline has the same value: it was not made up, but its origin is gone.
     pub baseline_has_value: bool,
-    /// How much of what the agent received is known.
     pub transcript: Transcript,
     /// The stated risk of the action, or of the call and the action that it carried out.
     pub risk: Option<RiskLevel>,
@@ -84,7 +81,6 @@ impl Suspect<'_> {
     }
 }
 
-/// The baseline's values for one argument, combined.
 #[derive(Debug, Clone, Copy)]
 struct ArgumentSummary<'a> {
     first: Leaf<'a>,
@@ -210,10 +206,7 @@ fn without_origin<'a>(origins: &Origins<'a>, leaf: &Leaf<'a>) -> Vec<Cow<'a, Val
 /// The risk that an action states, or a call and the action that it carried out.
 fn risk_of(loaded: &LoadedAnswer, origins: &Origins<'_>, holder: Holder) -> Option<RiskLevel> {
     let of_action = |index: usize| loaded.answer.proposed_actions[index].risk_level;
-    let of_call = |index: usize| match &loaded.answer.events[index].body {
-        EventBody::ToolCall(call) => call.risk_level,
-        _ => None,
-    };
+    let of_call = |index: usize| loaded.answer.events[index].tool_call()?.risk_level;
     let levels = match (holder, origins.action_of(holder)) {
         (Holder::Action(index), _) => [Some(of_action(index)), None],
         (Holder::Call(call), Some(Holder::Action(index))) => [of_call(call), Some(of_action(index))],

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use counterproof_artifact::evaluation::{ExpectationResult, Judgement};
-use counterproof_artifact::{CaseId, Content, EventBody, ProposedAction, RiskLevel};
+use counterproof_artifact::{CaseId, Content, Event, EventBody, ProposedAction, RiskLevel};
 use counterproof_cases::{CaseSpec, Expect, Expected};
 use counterproof_expression::{MAX_STEPS, Outcome};
 use counterproof_validation::json_schema::{self, JsonSchema, More, SchemaOutcome, Violation};
@@ -304,11 +304,7 @@ fn all_present(wanted: &[String], present: &[&str], done: &str) -> Judgement {
 }
 
 fn called_tools(loaded: &LoadedAnswer) -> Vec<&str> {
-    let calls = loaded.answer.events.iter().filter_map(|event| match &event.body {
-        EventBody::ToolCall(call) => Some(call.tool.as_str()),
-        _ => None,
-    });
-    calls.collect()
+    loaded.answer.events.iter().filter_map(Event::tool_call).map(|call| call.tool.as_str()).collect()
 }
 
 /// The output as text to search phrases in: a text as it is, an object as indented JSON, both in lower case.

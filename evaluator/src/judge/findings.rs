@@ -67,7 +67,7 @@ impl Findings {
 
     pub(crate) fn to_record(&self) -> Vec<CaseFinding> {
         let of_signals = self.signals.iter().map(|signal| CaseFinding {
-            code: ReasonCode::from_signal(signal.kind).as_str().to_owned(),
+            code: signal.code.as_str().to_owned(),
             message: signal.message.clone(),
             pointers: signal.pointers.clone(),
             in_baseline: signal.in_baseline,
@@ -145,7 +145,7 @@ fn repeated_call(baseline: &LoadedAnswer, new: &LoadedAnswer, values: BaselineVa
     let message =
         format!("{}: called {} times in a row with the same arguments; {ever}", tool(new, holder), repeated.times);
     let code = ReasonCode::RepeatedCall;
-    let pointers = vec![SidePointer { side: Side::New, pointer: format!("/events/{}", repeated.first) }];
+    let pointers = vec![SidePointer::new(Side::New, format!("/events/{}", repeated.first))];
     let finding =
         CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline: false, risk_level: None };
     Some(LocatedFinding { code, finding, holder, baseline_has_value: false })
@@ -166,9 +166,8 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
         Transcript::Complete | Transcript::WithUser => "does not appear in anything that the agent received before",
         Transcript::Partial => "is not in what was recorded",
     };
-    let at = |side: Side, loaded: &LoadedAnswer, holder, ordinal| SidePointer {
-        side,
-        pointer: grounding::leaf_pointer(loaded, holder, ordinal),
+    let at = |side: Side, loaded: &LoadedAnswer, holder, ordinal| {
+        SidePointer::new(side, grounding::leaf_pointer(loaded, holder, ordinal))
     };
     let here = at(Side::New, new, leaf.holder, leaf.ordinal);
     let name = format!("{}: {}", tool(new, leaf.holder), crate::messages::field_path(&here.pointer));
@@ -201,10 +200,7 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
 
 fn tool(loaded: &LoadedAnswer, holder: Holder) -> String {
     let name = match holder {
-        Holder::Call(index) => match &loaded.answer.events[index].body {
-            counterproof_artifact::EventBody::ToolCall(call) => &call.tool,
-            _ => "",
-        },
+        Holder::Call(index) => loaded.answer.events[index].tool_call().map_or("", |call| &call.tool),
         Holder::Action(index) => &loaded.answer.proposed_actions[index].tool_name,
     };
     text::one_line(name, 60)
@@ -243,8 +239,7 @@ fn without_evidence(
         let lack = if refs.is_empty() { "without evidence" } else { "whose evidence does not resolve" };
         let also = if in_baseline { ", as on baseline" } else { "" };
         let message = format!("{}: high-risk action {lack}{also}", text::one_line(&action.tool_name, 60));
-        let pointers =
-            vec![SidePointer { side: Side::New, pointer: format!("/proposed_actions/{index}/evidence_refs") }];
+        let pointers = vec![SidePointer::new(Side::New, format!("/proposed_actions/{index}/evidence_refs"))];
         let code = ReasonCode::HighRiskWithoutEvidence;
         let risk_level = Some(RiskLevel::High);
         let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline, risk_level };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{Reason, SidePointer};
-use counterproof_artifact::{EventBody, ProposedAction, RiskLevel, Sides, ToolCall};
+use counterproof_artifact::{Event, EventBody, ProposedAction, RiskLevel, Sides, ToolCall};
 
 use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
@@ -192,7 +192,9 @@ fn is_high_action(loaded: &LoadedAnswer, index: usize) -> bool {
 /// A call of high risk without an action, since the action represents the others; or the result of a high-risk call.
 fn is_high_step(loaded: &LoadedAnswer, index: usize) -> bool {
     match loaded.answer.events.get(index).map(|event| &event.body) {
-        Some(EventBody::ToolCall(call)) => is_high_without_action(loaded, call),
+        Some(EventBody::ToolCall(call)) => {
+            call.risk_level == Some(RiskLevel::High) && action_risk(loaded, call).is_none()
+        }
         Some(EventBody::ToolResult(result)) => {
             loaded.index.call_position(&result.call_id).is_some_and(|call| is_high_call(loaded, call))
         }
@@ -201,22 +203,8 @@ fn is_high_step(loaded: &LoadedAnswer, index: usize) -> bool {
 }
 
 fn is_high_call(loaded: &LoadedAnswer, index: usize) -> bool {
-    call_at(loaded, index).is_some_and(|call| call.risk_level == Some(RiskLevel::High) || of_high_action(loaded, call))
-}
-
-fn call_at(loaded: &LoadedAnswer, index: usize) -> Option<&ToolCall> {
-    match &loaded.answer.events.get(index)?.body {
-        EventBody::ToolCall(call) => Some(call),
-        _ => None,
-    }
-}
-
-fn of_high_action(loaded: &LoadedAnswer, call: &ToolCall) -> bool {
-    action_risk(loaded, call) == Some(RiskLevel::High)
-}
-
-fn is_high_without_action(loaded: &LoadedAnswer, call: &ToolCall) -> bool {
-    call.risk_level == Some(RiskLevel::High) && action_risk(loaded, call).is_none()
+    let is_high = |call: &ToolCall| [call.risk_level, action_risk(loaded, call)].contains(&Some(RiskLevel::High));
+    loaded.answer.events.get(index).and_then(Event::tool_call).is_some_and(is_high)
 }
 
 /// The risk of the action that a call carries out.

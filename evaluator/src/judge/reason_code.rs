@@ -4,8 +4,6 @@
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{Reason, SidePointer};
 
-use super::signals::SignalKind;
-
 /// Declares an enum with `ALL`, `as_str`, `meaning` and `parse`. Each line is `Variant "code" "Meaning."`; the meaning is
 /// also the documentation of the variant.
 macro_rules! code_enum {
@@ -117,15 +115,10 @@ code_enum! {
 }
 
 impl ReasonCode {
-    pub(crate) const fn from_signal(kind: SignalKind) -> Self {
-        match kind {
-            SignalKind::InjectionFollowed => ReasonCode::SignalInjectionFollowed,
-            SignalKind::Secret => ReasonCode::SignalSecret,
-            SignalKind::UnknownRecipient => ReasonCode::SignalUnknownRecipient,
-            SignalKind::PersonalData => ReasonCode::SignalPersonalData,
-            SignalKind::UntrustedUrl => ReasonCode::SignalUntrustedUrl,
-            SignalKind::Injection => ReasonCode::SignalInjection,
-        }
+    /// Whether a signal outweighs the differences of actions and steps.
+    pub(crate) const fn is_urgent_signal(self) -> bool {
+        // A secret or data leaves, or someone else directs the agent.
+        matches!(self, Self::SignalInjectionFollowed | Self::SignalSecret | Self::SignalUnknownRecipient)
     }
 
     /// Whether the code is one of a signal.
@@ -142,12 +135,7 @@ impl ReasonCode {
     }
 }
 
-/// A pointer into the artifact of a side.
-pub(super) fn pointer(side: Side, pointer: impl Into<String>) -> SidePointer {
-    SidePointer { side, pointer: pointer.into() }
-}
-
 /// The pointers of a reason about one place.
 pub(super) fn at(side: Side, place: impl Into<String>) -> Vec<SidePointer> {
-    vec![pointer(side, place)]
+    vec![SidePointer::new(side, place)]
 }

@@ -8,7 +8,7 @@ use counterproof_artifact::{EventBody, Side};
 use super::ReasonCode;
 use super::findings::Findings;
 use super::outcomes::{self, Outcomes};
-use super::reason_code::{at, pointer};
+use super::reason_code::at;
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
 use crate::diff::output::OutputChange;
@@ -80,7 +80,7 @@ fn expectation_pointers(result: &ExpectationResult) -> Vec<SidePointer> {
         "max_latency_ms" | "max_tokens" | "max_cost" => "",
         _ => "/final_output/content",
     };
-    Side::BOTH.map(|side| pointer(side, place)).to_vec()
+    Side::BOTH.map(|side| SidePointer::new(side, place)).to_vec()
 }
 
 /// An expectation that new does not meet: the user's name for it, what was expected, and what was found.
@@ -206,8 +206,10 @@ pub(super) fn refused_actions(compared: AnswerPair<'_>, steps: Vec<Reason>) -> (
         let Some(&last) = action.failed.last() else { continue };
         if !action.failed.iter().any(|event| refused.iter().any(|reason| covers(reason, *event))) {
             let name = step_name(&new.answer.events[last], new);
-            let pointers =
-                vec![pointer(Side::Baseline, at_event(action.succeeded)), pointer(Side::New, at_event(last))];
+            let pointers = vec![
+                SidePointer::new(Side::Baseline, at_event(action.succeeded)),
+                SidePointer::new(Side::New, at_event(last)),
+            ];
             let message = format!("{name}: {}, but succeeded on baseline", how_failed(new, last));
             refused.push(ReasonCode::ToolError.reason(message, pointers));
         }
@@ -226,11 +228,7 @@ fn at_event(index: usize) -> String {
 
 /// The events that are paired, by side and index.
 pub(super) fn paired_events(rows: &[EventRow]) -> HashSet<(Side, usize)> {
-    let pairs = rows.iter().filter_map(|row| match row.row {
-        Row::Both { baseline, new } => Some([(Side::Baseline, baseline), (Side::New, new)]),
-        Row::Removed(_) | Row::Added(_) => None,
-    });
-    pairs.flatten().collect()
+    rows.iter().filter(|row| matches!(row.row, Row::Both { .. })).flat_map(|row| row.row.elements()).collect()
 }
 
 /// The reason for a row of events that differs; `None` if another reason covers it.
@@ -240,10 +238,8 @@ pub(super) fn event_change(
     paired: &HashSet<(Side, usize)>,
 ) -> Option<Reason> {
     let (old, new) = (compared.baseline.loaded, compared.new.loaded);
-    let (loaded, index) = match row.row {
-        Row::Removed(index) => (old, index),
-        Row::Both { new: index, .. } | Row::Added(index) => (new, index),
-    };
+    let (side, index) = row.row.named_by();
+    let loaded = if side == Side::Baseline { old } else { new };
     let event = &loaded.answer.events[index];
     let name = step_name(event, loaded);
     let (code, message) = match (&event.body, row.row) {
@@ -253,7 +249,6 @@ pub(super) fn event_change(
             (ReasonCode::ToolError, format!("{name}: {}; baseline has no such call", how_failed(new, index)))
         }
         (EventBody::ToolResult(result), Row::Added(_) | Row::Removed(_)) => {
-            let side = if matches!(row.row, Row::Added(_)) { Side::New } else { Side::Baseline };
             let call = loaded.index.call_position(&result.call_id);
             // The reason for the added or removed call covers its result.
             if !call.is_some_and(|call| paired.contains(&(side, call))) {
@@ -273,30 +268,22 @@ pub(super) fn event_change(
                 _ => (ReasonCode::ToolResultChanged, format!("{name}: {}", messages::changes(&row.changes))),
             }
         }
-        (EventBody::ToolCall(_), Row::Added(_)) => (ReasonCode::ToolCallAdded, format!("{name}: only in new")),
-        (EventBody::ToolCall(_), Row::Removed(_)) => (ReasonCode::ToolCallRemoved, format!("{name}: only in baseline")),
-        (EventBody::ToolCall(_), Row::Both { .. }) if row.moved => {
-            (ReasonCode::ToolCallMoved, format!("{name}: {}", messages::moved(&row.changes)))
+        (body, at) => {
+            let code = match (body, at) {
+                (EventBody::ToolCall(_), Row::Added(_)) => ReasonCode::ToolCallAdded,
+                (EventBody::ToolCall(_), Row::Removed(_)) => ReasonCode::ToolCallRemoved,
+                (EventBody::ToolCall(_), Row::Both { .. }) if row.moved => ReasonCode::ToolCallMoved,
+                (EventBody::ToolCall(_), Row::Both { .. }) => ReasonCode::ToolArgsChanged,
+                (EventBody::Retrieval(_), _) => ReasonCode::RetrievalChanged,
+                _ => ReasonCode::EventChanged,
+            };
+            let message = match at {
+                Row::Added(_) | Row::Removed(_) => format!("{name}: only in {side}"),
+                Row::Both { .. } if row.moved => format!("{name}: {}", messages::moved(&row.changes)),
+                Row::Both { .. } => format!("{name}: {}", messages::changes(&row.changes)),
+            };
+            (code, message)
         }
-        (EventBody::ToolCall(_), Row::Both { .. }) => {
-            (ReasonCode::ToolArgsChanged, format!("{name}: {}", messages::changes(&row.changes)))
-        }
-        (EventBody::Retrieval(_), Row::Both { .. }) if row.moved => {
-            (ReasonCode::RetrievalChanged, format!("{name}: {}", messages::moved(&row.changes)))
-        }
-        (EventBody::Retrieval(_), Row::Both { .. }) => {
-            (ReasonCode::RetrievalChanged, format!("{name}: {}", messages::changes(&row.changes)))
-        }
-        (EventBody::Retrieval(_), Row::Added(_)) => (ReasonCode::RetrievalChanged, format!("{name}: only in new")),
-        (EventBody::Retrieval(_), Row::Removed(_)) => {
-            (ReasonCode::RetrievalChanged, format!("{name}: only in baseline"))
-        }
-        (_, Row::Both { .. }) if row.moved => {
-            (ReasonCode::EventChanged, format!("{name}: {}", messages::moved(&row.changes)))
-        }
-        (_, Row::Both { .. }) => (ReasonCode::EventChanged, format!("{name}: {}", messages::changes(&row.changes))),
-        (_, Row::Added(_)) => (ReasonCode::EventChanged, format!("{name}: only in new")),
-        (_, Row::Removed(_)) => (ReasonCode::EventChanged, format!("{name}: only in baseline")),
     };
     Some(code.reason(message, row_pointers("/events", row.row)))
 }

@@ -107,7 +107,7 @@ pub(crate) fn compute(input: SeverityInput<'_>) -> Severity {
         Some(runs) => counted_over(runs),
         None => counted_once(&input),
     };
-    let urgent = input.findings.fresh_signals().filter(|signal| signal.kind.is_urgent());
+    let urgent = input.findings.fresh_signals().filter(|signal| signal.code.is_urgent_signal());
     counted.extend(part(SeverityPart::UrgentSignal, any(urgent.map(|_| SIGNAL))));
     let (mut decisive, mut parts): (Vec<_>, Vec<_>) = counted.into_iter().partition(decides);
     // A baseline that failed is not a standard: a difference from it is not evidence of harm.
@@ -256,10 +256,10 @@ const fn weight(risk: RiskLevel) -> f64 {
 fn risk(loaded: &LoadedAnswer, holder: Holder) -> RiskLevel {
     match holder {
         Holder::Action(index) => loaded.answer.proposed_actions[index].risk_level,
-        Holder::Call(index) => match &loaded.answer.events[index].body {
-            EventBody::ToolCall(call) => call.risk_level.unwrap_or(RiskLevel::Unknown),
-            _ => RiskLevel::Unknown,
-        },
+        Holder::Call(index) => {
+            let call = loaded.answer.events[index].tool_call();
+            call.and_then(|call| call.risk_level).unwrap_or(RiskLevel::Unknown)
+        }
     }
 }
 
@@ -267,10 +267,7 @@ fn risk(loaded: &LoadedAnswer, holder: Holder) -> RiskLevel {
 fn all_calls_failed(loaded: &LoadedAnswer, outcomes: &Outcomes<'_>, holder: Holder) -> bool {
     match holder {
         Holder::Action(index) => outcomes.failed(&loaded.answer.proposed_actions[index]),
-        Holder::Call(index) => match &loaded.answer.events[index].body {
-            EventBody::ToolCall(call) => outcomes.call_failed(call),
-            _ => false,
-        },
+        Holder::Call(index) => loaded.answer.events[index].tool_call().is_some_and(|call| outcomes.call_failed(call)),
     }
 }
 
@@ -327,7 +324,7 @@ impl Distances {
     ) {
         let actions = answers.map(|loaded| &loaded.answer.proposed_actions);
         for row in &differences.actions {
-            let (i, j) = row.row.indexes();
+            let Sides { baseline: i, new: j } = row.row.indexes();
             let (i, j) = (i.map(|i| &actions.baseline[i]), j.map(|j| &actions.new[j]));
             let is_high = |action: Option<&ProposedAction>| action.is_some_and(|it| it.risk_level == RiskLevel::High);
             if is_high(i) || is_high(j) {
@@ -345,7 +342,7 @@ impl Distances {
 
     fn add_steps(&mut self, answers: Sides<&LoadedAnswer>, outcomes: Sides<&Outcomes<'_>>, differences: &Differences) {
         for row in &differences.events {
-            let (i, j) = row.row.indexes();
+            let Sides { baseline: i, new: j } = row.row.indexes();
             let i = i.map(|i| &answers.baseline.answer.events[i].body);
             let j = j.map(|j| &answers.new.answer.events[j].body);
             let leaves = step_leaves(i) + step_leaves(j);
@@ -509,10 +506,7 @@ fn writes_of<'a>(
     outcomes: &Outcomes<'_>,
     differences: &Differences,
 ) -> Vec<Write<'a>> {
-    let index = |row: Row| {
-        let (baseline, new) = row.indexes();
-        if side == Side::Baseline { baseline } else { new }
-    };
+    let index = |row: Row| *row.indexes().get(side);
     let actions = differences.actions.iter().enumerate().filter_map(|(row, pair)| {
         let action = &loaded.answer.proposed_actions[index(pair.row)?];
         let is_write = action.risk_level == RiskLevel::High && !outcomes.failed(action);
@@ -527,7 +521,7 @@ fn writes_of<'a>(
     });
     let calls = differences.events.iter().enumerate().filter_map(|(row, pair)| {
         let position = index(pair.row)?;
-        let EventBody::ToolCall(call) = &loaded.answer.events[position].body else { return None };
+        let call = loaded.answer.events[position].tool_call()?;
         (outcomes.kind(call) == CallKind::HighRisk).then(|| Write {
             tool: &call.tool,
             arguments: &call.args,

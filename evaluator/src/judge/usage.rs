@@ -65,7 +65,6 @@ pub(crate) fn typical(answers: &[SideUsage]) -> Option<SideUsage> {
     })
 }
 
-/// The median of at least one value.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -98,7 +97,6 @@ impl UsageLimit {
         format!("at most {}", self.amount(self.most, None))
     }
 
-    /// Judges an answer.
     pub(in crate::judge) fn judge(self, answer: &LoadedAnswer) -> Judgement {
         // A quantity that the answer does not report is neither within the limit nor above it.
         let usage = of_answer(answer);
@@ -166,7 +164,6 @@ pub(crate) fn longest(loaded: &LoadedAnswer) -> Option<Repetition> {
 pub(crate) struct BaselineRepetition(AtomicUsize);
 
 impl BaselineRepetition {
-    /// Starts with the length of a known repetition.
     pub(crate) fn new(times: usize) -> Self {
         Self(AtomicUsize::new(times))
     }
@@ -177,7 +174,6 @@ impl BaselineRepetition {
         }
     }
 
-    /// The length of the longest repetition that was recorded.
     pub(crate) fn times(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use counterproof_artifact::evaluation::{Reason, Verdict};
+use counterproof_artifact::evaluation::{Reason, SidePointer, Verdict};
 use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel, Side, Sides};
 
 use super::ReasonCode;
 use super::outcomes::HighRisk;
-use super::reason_code::{at, pointer};
+use super::reason_code::at;
 use super::reasons::{self, AnswerPair, Turn};
 use super::signals::Signal;
 use crate::diff::Differences;
@@ -15,7 +15,7 @@ use crate::diff::actions::{ActionRow, EvidenceChange};
 use crate::diff::align::Row;
 use crate::diff::json::JsonChange;
 use crate::diff::output::OutputChange;
-use crate::diff::rows::row_pointers;
+use crate::diff::rows::{output_pointers, row_pointers};
 use crate::judge::findings::{Findings, LocatedFinding};
 use crate::load::evidence::{FollowedRef, Resolved, resolved_count};
 use crate::load::{Artifact, LoadedAnswer};
@@ -26,7 +26,6 @@ use crate::values::text;
 /// Maximum number of listed reasons of one kind; further ones are counted.
 const REASONS_LISTED: usize = 20;
 
-/// Maximum number of refs in one message.
 const REFS_NAMED: usize = 3;
 
 /// A verdict with its reasons, the deciding reason first.
@@ -75,7 +74,7 @@ pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Answer
         (Failure(old), Failure(new)) => {
             let (old, new) = (messages::failure(&old.failure), messages::failure(&new.failure));
             let message = format!("runner errors on both sides: baseline {old}; new {new}");
-            let pointers = Side::BOTH.map(|side| pointer(side, "/runner_failure")).to_vec();
+            let pointers = Side::BOTH.map(|side| SidePointer::new(side, "/runner_failure")).to_vec();
             decision(Verdict::StillBroken, ReasonCode::RunnerFailureOnBothSides, message, pointers)
         }
         (Answer(_), Answer(_)) => compared.map_or_else(|| Decision::new(Verdict::Unchanged, Vec::new()), of_answers),
@@ -97,10 +96,12 @@ fn of_answers(compared: AnswerPair<'_>) -> Decision {
     let unrecorded = fresh(compared.findings, ReasonCode::UnrecordedSource);
     let repeated = fresh(compared.findings, ReasonCode::RepeatedCall);
     let mut changes: Vec<_> = made_up.chain(repeated).map(finding_reason).collect();
-    changes.extend(urgent_signals(compared.findings).map(signal_reason));
+    let (urgent, other): (Vec<_>, Vec<_>) =
+        compared.findings.fresh_signals().partition(|signal| signal.code.is_urgent_signal());
+    changes.extend(urgent.into_iter().map(signal_reason));
     changes.append(&mut self::changes(compared));
     changes.extend(unrecorded.map(finding_reason));
-    changes.extend(other_signals(compared.findings).map(signal_reason));
+    changes.extend(other.into_iter().map(signal_reason));
     changes.extend(reasons::undecided(compared.expectations));
     // One regression outweighs any number of improvements.
     let verdict = if !worse.is_empty() {
@@ -154,10 +155,7 @@ fn weight(reason: &Reason, compared: AnswerPair<'_>, high_risk: HighRisk<'_>) ->
 /// The highest risk that an action or a call of either side states.
 pub(crate) fn highest_risk<'a>(answers: impl IntoIterator<Item = &'a LoadedAnswer>) -> Option<RiskLevel> {
     let risks = answers.into_iter().flat_map(|loaded| {
-        let of_calls = loaded.answer.events.iter().filter_map(|event| match &event.body {
-            EventBody::ToolCall(call) => call.risk_level,
-            _ => None,
-        });
+        let of_calls = loaded.answer.events.iter().filter_map(|event| event.tool_call()?.risk_level);
         loaded.answer.proposed_actions.iter().map(|action| action.risk_level).chain(of_calls)
     });
     highest(risks)
@@ -214,7 +212,7 @@ fn lost_evidence(compared: AnswerPair<'_>) -> Vec<Reason> {
         };
         let pointers = row_pointers("/proposed_actions", row.row)
             .into_iter()
-            .map(|place| pointer(place.side, format!("{}/evidence_refs", place.pointer)))
+            .map(|place| SidePointer::new(place.side, format!("{}/evidence_refs", place.pointer)))
             .collect();
         Some(ReasonCode::EvidenceLost.reason(message, pointers))
     })
@@ -268,18 +266,8 @@ fn fresh(findings: &Findings, code: ReasonCode) -> impl Iterator<Item = &Located
     findings.fresh().filter(move |found| found.code == code)
 }
 
-/// The signals that outweigh the differences of actions and steps and that baseline does not have.
-fn urgent_signals(findings: &Findings) -> impl Iterator<Item = &Signal> {
-    findings.fresh_signals().filter(|signal| signal.kind.is_urgent())
-}
-
-/// The other signals that baseline does not have.
-fn other_signals(findings: &Findings) -> impl Iterator<Item = &Signal> {
-    findings.fresh_signals().filter(|signal| !signal.kind.is_urgent())
-}
-
 fn signal_reason(signal: &Signal) -> Reason {
-    ReasonCode::from_signal(signal.kind).reason(signal.message.clone(), signal.pointers.clone())
+    signal.code.reason(signal.message.clone(), signal.pointers.clone())
 }
 
 fn finding_reason(found: &LocatedFinding) -> Reason {
@@ -331,8 +319,7 @@ fn changes(compared: AnswerPair<'_>) -> Vec<Reason> {
     if *output != OutputChange::Same {
         let code =
             if *output == OutputChange::Form { ReasonCode::OutputTypeChanged } else { ReasonCode::OutputChanged };
-        let pointers = Side::BOTH.map(|side| pointer(side, "/final_output/content")).to_vec();
-        reasons.push(code.reason(messages::output(output), pointers));
+        reasons.push(code.reason(messages::output(output), output_pointers()));
     }
     if !exact && !reasons.is_empty() {
         let message = "the lists are too long to be aligned exactly; the pairs may not be the closest ones".to_owned();
@@ -390,9 +377,8 @@ fn ref_in_full(followed: &FollowedRef, answer: &LoadedAnswer) -> String {
     let Some(Resolved::Event(index)) = followed.resolved else { return name };
     let events = &answer.answer.events;
     let call = match &events[index].body {
-        EventBody::ToolCall(call) => Some(call),
         EventBody::ToolResult(result) => answer.index.call(events, &result.call_id),
-        _ => None,
+        _ => events[index].tool_call(),
     };
     match call.filter(|call| !call.args.is_empty()).and_then(|call| serde_json::to_string(&call.args).ok()) {
         Some(args) => format!("{name} {}", text::one_line(&args, 60)),

@@ -21,7 +21,6 @@ pub fn has_failed(loaded: &LoadedAnswer, index: usize) -> bool {
     }
 }
 
-/// True for a content that reports an error.
 fn reports_error(payload: Payload<'_>) -> bool {
     match payload {
         Payload::Text(text) => names_error(text),
@@ -83,10 +82,8 @@ pub(crate) fn refusal(loaded: &LoadedAnswer, index: usize) -> Option<String> {
 
 /// Returns the calls that were allowed only because the policy observes, each by its position and its description.
 pub(crate) fn observed_refusals(loaded: &LoadedAnswer) -> impl Iterator<Item = (usize, String)> {
-    loaded.answer.events.iter().enumerate().filter_map(|(index, event)| match &event.body {
-        EventBody::ToolCall(call) => Some((index, observed_refusal(call)?)),
-        _ => None,
-    })
+    let events = loaded.answer.events.iter().enumerate();
+    events.filter_map(|(index, event)| Some((index, observed_refusal(event.tool_call()?)?)))
 }
 
 fn observed_refusal(call: &ToolCall) -> Option<String> {

@@ -45,7 +45,6 @@ impl<'a> CaseInput<'a> {
         (self.spec.is_some() && self.digest().is_some()) || self.request().is_some()
     }
 
-    /// True if the cases file has the case.
     pub(crate) const fn case_is_known(&self) -> bool {
         self.spec.is_some()
     }

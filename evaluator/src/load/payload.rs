@@ -39,7 +39,6 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// True if two payloads are equal in meaning.
     fn is_same(self, other: Payload<'_>) -> bool {
         match (self, other) {
             (Payload::Object(a), Payload::Object(b)) => same_object(a, b),
@@ -74,7 +73,6 @@ pub struct Payloads {
 }
 
 impl Payloads {
-    /// Reads the assets that the events link to.
     pub(crate) fn read(folder: &Utf8Path, events: &[Event]) -> Self {
         let mut payloads = Self::default();
         for (index, event) in events.iter().enumerate() {

@@ -362,10 +362,7 @@ impl EventIndex {
 
     /// Returns the call with this id.
     pub fn call<'a>(&self, events: &'a [Event], call_id: &str) -> Option<&'a ToolCall> {
-        match &events.get(self.call_position(call_id)?)?.body {
-            EventBody::ToolCall(call) => Some(call),
-            _ => None,
-        }
+        events.get(self.call_position(call_id)?)?.tool_call()
     }
 
     /// Returns the position of the call with this id.
@@ -470,10 +467,7 @@ pub(crate) fn tool_names<'a>(artifacts: impl IntoIterator<Item = &'a Artifact>) 
     let answers = artifacts.into_iter().filter_map(Artifact::answer);
     let names: BTreeSet<&str> = answers
         .flat_map(|loaded| {
-            let called = loaded.answer.events.iter().filter_map(|event| match &event.body {
-                EventBody::ToolCall(call) => Some(call.tool.as_str()),
-                _ => None,
-            });
+            let called = loaded.answer.events.iter().filter_map(Event::tool_call).map(|call| call.tool.as_str());
             called.chain(loaded.answer.proposed_actions.iter().map(|action| action.tool_name.as_str()))
         })
         .collect();

@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use counterproof_artifact::evaluation::{Divergence, DivergenceKind, MeasureCode};
+use counterproof_artifact::evaluation::{Divergence, DivergenceKind, MeasureCode, SidePointer};
 use counterproof_artifact::{Event, EventBody, FailureClass, ProposedAction, RunnerFailure, Side, Sides};
 use serde_json::Value;
 
 use crate::diff::json::{self, Moved};
 use crate::diff::output::{LineOrigin, TextChanges, TextLine, TextPart, diff_texts};
-use crate::diff::rows::{output_pointers, row_pointers, side_pointer};
+use crate::diff::rows::{output_pointers, row_pointers};
 use crate::diff::{
     ActionRow, Differences, EventRow, EvidenceChange, FirstDifference, JsonChange, JsonChanges, LocatedValue,
     OutputChange, Row,
@@ -18,7 +18,6 @@ use crate::load::case_input::{self, Speaker};
 use crate::load::{Artifact, LoadedAnswer};
 use crate::values::text;
 
-/// Characters of a name within a step.
 const NAME_LENGTH: usize = 60;
 
 /// Returns the first divergence of two artifacts: the first difference of two answers that is not noise, or the failures.
@@ -49,16 +48,14 @@ fn failure_divergence(baseline: &Artifact, new: &Artifact) -> Option<Divergence>
     if failures.is_empty() {
         return None;
     }
-    let pointers = failures.iter().map(|(side, _)| side_pointer(*side, "/runner_failure".to_owned())).collect();
+    let pointers = failures.iter().map(|(side, _)| SidePointer::new(*side, "/runner_failure")).collect();
     let messages: Vec<_> = failures.iter().map(|(side, it)| format!("{side}: {}", failure(&it.failure))).collect();
     Some(Divergence { kind: DivergenceKind::RunnerError, pointers, message: messages.join("; ") })
 }
 
 fn event_divergence(baseline: &LoadedAnswer, new: &LoadedAnswer, row: &EventRow) -> Divergence {
-    let (loaded, index) = match row.row {
-        Row::Removed(index) => (baseline, index),
-        Row::Both { new: index, .. } | Row::Added(index) => (new, index),
-    };
+    let (side, index) = row.row.named_by();
+    let loaded = if side == Side::Baseline { baseline } else { new };
     let event = &loaded.answer.events[index];
     let name = step_name(event, loaded);
     let (kind, message) = match row.row {
@@ -106,10 +103,8 @@ const fn sequence_kind(event: &Event) -> DivergenceKind {
     }
 }
 
-/// Most changes that one message lists.
 const CHANGES_LISTED: usize = 3;
 
-/// Characters of a field path.
 const PATH_LENGTH: usize = 80;
 
 /// Lists changed values: `amount 50 → 500, note added "x" and 2 more`.
@@ -190,7 +185,6 @@ fn differ_by_line(old: &str, new: &str) -> bool {
     (has_lines(old) || has_lines(new)) && !old.lines().eq(new.lines())
 }
 
-/// Characters of a tool's name.
 const TOOL_LENGTH: usize = 60;
 
 /// Describes a row of the aligned actions that differs.
@@ -213,7 +207,6 @@ fn tool(action: &ProposedAction) -> String {
     text::one_line(&action.tool_name, TOOL_LENGTH)
 }
 
-/// Characters quoted of a text.
 const QUOTE_LENGTH: usize = 60;
 
 /// Describes how the final outputs differ.
@@ -273,7 +266,6 @@ fn whole_line(line: &TextLine) -> String {
 /// Characters of the first contract violation.
 const VIOLATION_LENGTH: usize = 160;
 
-/// Characters of an error message.
 const MESSAGE_LENGTH: usize = 120;
 
 /// Describes a failure: `http_error 500 (server_error), after 3 attempts`.

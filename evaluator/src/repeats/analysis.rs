@@ -30,18 +30,12 @@ use crate::values::text;
 /// Maximum number of places in the record of a case; further ones are counted.
 const PLACES_LISTED: usize = 50;
 
-/// The inputs of the analysis of repeated runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatInputs<'a> {
-    /// The baseline's runs.
     pub baseline: &'a SideRuns,
-    /// The new version's runs.
     pub new: &'a SideRuns,
-    /// The expectations of all cases.
     pub expectations: &'a Expectations,
-    /// The rules of comparison.
     pub rules: &'a Rules,
-    /// The statistical thresholds.
     pub thresholds: &'a Thresholds,
     /// Whether the agent is declared to do the same in every run.
     pub is_declared_deterministic: bool,
@@ -68,7 +62,6 @@ pub(crate) struct CaseAnalysis {
     places: Vec<DifferingPlace>,
     /// The first hard expectation that a run of new does not meet.
     must_unmet: Option<String>,
-    /// The highest risk of an action in any run.
     pub risk: Option<RiskLevel>,
     /// The median time, size and cost of the answers of each side.
     pub usage: CaseUsage,
@@ -130,7 +123,6 @@ impl RepeatAnalysis {
         }
     }
 
-    /// The result for the case at this index.
     pub(crate) fn case(&self, index: usize) -> Option<&CaseAnalysis> {
         self.cases.get(index)
     }

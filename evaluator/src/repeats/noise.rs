@@ -70,7 +70,6 @@ pub(super) fn differing(cases: &[CaseObservations], names: &Names, alpha: f64) -
     differing
 }
 
-/// Finds the basis on which a difference is judged.
 fn decide(aspect: Option<ActionAspect>, case: &Disagreement, pooled: &Disagreement, alpha: f64) -> NoiseBasis {
     // Noise in other cases never explains a proposed action, which may be harmless there and harmful here. It explains
     // parameters only if this case has no two baseline runs with the action.
@@ -96,7 +95,6 @@ fn decide(aspect: Option<ActionAspect>, case: &Disagreement, pooled: &Disagreeme
     }
 }
 
-/// Whether a difference judged on this basis is noise.
 const fn is_noise(basis: NoiseBasis) -> bool {
     // It is noise only if two baseline runs were observed to differ.
     matches!(basis, NoiseBasis::CaseSeen | NoiseBasis::PooledSeen)
@@ -153,7 +151,7 @@ pub(super) fn mark(
         && are_noise(&output, is_noise)
         && !in_output(&found.output, Sides::new(baseline.loaded, new.loaded), rules);
     for row in &mut found.events {
-        let (old, other) = row.row.indexes();
+        let Sides { baseline: old, new: other } = row.row.indexes();
         let mut places = touched(
             |visit| old.into_iter().for_each(|index| baseline.visit_event(index, visit)),
             |visit| other.into_iter().for_each(|index| new.visit_event(index, visit)),
@@ -174,7 +172,7 @@ pub(super) fn mark(
         row.noise = !row.is_same() && are_noise(&places, is_noise) && !in_event(row, new.loaded, rules);
     }
     for row in &mut found.actions {
-        let (old, other) = row.row.indexes();
+        let Sides { baseline: old, new: other } = row.row.indexes();
         let mut places = touched(
             |visit| old.into_iter().for_each(|index| baseline.visit_action(index, visit)),
             |visit| other.into_iter().for_each(|index| new.visit_action(index, visit)),
@@ -230,7 +228,7 @@ fn touched(
 }
 
 /// Whether the pair differs in a value that has the same hash on both sides.
-pub(crate) fn is_undetected_in_pair(found: &Differences, sides: Sides<&LoadedAnswer>, rules: &Rules) -> bool {
+pub(crate) fn differs_beyond_hashes(found: &Differences, sides: Sides<&LoadedAnswer>, rules: &Rules) -> bool {
     if rules.is_empty() {
         return false;
     }
@@ -239,21 +237,21 @@ pub(crate) fn is_undetected_in_pair(found: &Differences, sides: Sides<&LoadedAns
         || in_output(&found.output, sides, rules)
 }
 
-/// Like [`is_undetected_in_pair`], for two events.
+/// Like [`differs_beyond_hashes`], for two events.
 pub(super) fn in_event(row: &EventRow, new: &LoadedAnswer, rules: &Rules) -> bool {
     let Row::Both { new: index, .. } = row.row else { return false };
     let scope = rules.scope(EventKind::new(new, index).subject());
     among(&row.changes, &format!("/events/{index}"), &scope)
 }
 
-/// Like [`is_undetected_in_pair`], for two actions.
+/// Like [`differs_beyond_hashes`], for two actions.
 pub(super) fn in_action(row: &ActionRow, new: &LoadedAnswer, rules: &Rules) -> bool {
     let Row::Both { new: index, .. } = row.row else { return false };
     let subject = Subject { event: None, tool: Some(new.answer.proposed_actions[index].tool_name.as_str()) };
     among(&row.changes, &format!("/proposed_actions/{index}"), &rules.scope(subject))
 }
 
-/// Like [`is_undetected_in_pair`], for the final outputs.
+/// Like [`differs_beyond_hashes`], for the final outputs.
 pub(super) fn in_output(change: &OutputChange, Sides { baseline, new }: Sides<&LoadedAnswer>, rules: &Rules) -> bool {
     let scope = output::scope(rules);
     match change {
@@ -267,13 +265,13 @@ pub(super) fn in_output(change: &OutputChange, Sides { baseline, new }: Sides<&L
     }
 }
 
-/// Whether one of the changes is undetected. `root` is the prefix of their pointers in new, to which `scope` belongs.
+/// Whether the hashes hide one of the changes. `root` is the prefix of their pointers in new, to which `scope` belongs.
 fn among(changes: &JsonChanges, root: &str, scope: &Scope<'_>) -> bool {
-    !scope.is_empty() && changes.iter().any(|change| is_undetected(change, root, scope))
+    !scope.is_empty() && changes.iter().any(|change| is_beyond_hashes(change, root, scope))
 }
 
 // Equal coarse views mean that the hashes at this place are equal, although the values are not.
-fn is_undetected(change: &JsonChange, root: &str, scope: &Scope<'_>) -> bool {
+fn is_beyond_hashes(change: &JsonChange, root: &str, scope: &Scope<'_>) -> bool {
     let (Some(old), Some(new)) = (&change.baseline, &change.new) else { return false };
     let Some(path) = new.pointer.strip_prefix(root) else { return false };
     let key = |segment: &str| segment.replace("~1", "/").replace("~0", "~");

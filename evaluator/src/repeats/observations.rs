@@ -32,7 +32,6 @@ pub(super) struct Criteria<'a> {
     pub(super) side: Side,
 }
 
-/// The outcome of a case in a run.
 #[derive(Debug)]
 pub(super) enum RunOutcome {
     NotSelected,
@@ -43,7 +42,6 @@ pub(super) enum RunOutcome {
     Answered(Box<Answered>),
 }
 
-/// The summary of an answer that the analysis needs.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) hashes: PlaceHashes,
@@ -53,9 +51,7 @@ pub(super) struct Answered {
     /// The values at the places of its high-risk actions.
     pub(super) high_risk: HighRiskValues,
     pub(super) highest_risk: Option<RiskLevel>,
-    /// Its time, size and cost.
     pub(super) usage: SideUsage,
-    /// The length of its longest repetition of one call.
     pub(super) repetition: usize,
     /// Whether it is an answer of new and has anything that can be a signal.
     pub(super) may_have_signals: bool,
@@ -104,7 +100,6 @@ impl CaseObservations {
         CaseResults { baseline: results(&self.baseline), new: results(&self.new) }
     }
 
-    /// Whether at least two baseline runs selected the case.
     pub(super) fn has_two_baseline_runs(&self) -> bool {
         self.baseline.iter().filter(|run| !matches!(run, RunOutcome::NotSelected)).count() > 1
     }
@@ -143,9 +138,7 @@ impl CaseObservations {
 /// The runs of a side that selected a case but have no artifact of it: the artifact was lost, or the case never ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct MissingArtifacts {
-    /// The number of runs without an artifact.
     pub(super) runs: usize,
-    /// The number of runs that selected the case.
     pub(super) of: usize,
 }
 
@@ -184,7 +177,6 @@ impl CaseObservations {
         CaseValues { baseline: values(&self.baseline), new: values(&self.new) }
     }
 
-    /// The highest risk of an action in any run.
     pub(super) fn highest_risk(&self) -> Option<RiskLevel> {
         let answers = self.baseline.iter().chain(&self.new).filter_map(RunOutcome::answered);
         verdict::highest(answers.filter_map(|answer| answer.highest_risk))
@@ -232,7 +224,6 @@ impl RunOutcome {
         self.answered()?.must_unmet.as_deref()
     }
 
-    /// The summary of the answer, if there is one.
     pub(super) const fn answered(&self) -> Option<&Answered> {
         match self {
             RunOutcome::Answered(answered) => Some(answered),

@@ -44,7 +44,6 @@ pub(super) enum Place<'a> {
     Output { path: &'a str },
 }
 
-/// The aspect of proposed actions that a place describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ActionAspect {
     Existence,
@@ -224,7 +223,6 @@ impl AnswerPlaces<'_> {
     }
 }
 
-/// The hash of a ref's target.
 fn meaning(loaded: &LoadedAnswer, followed: &FollowedRef, rules: &Rules) -> u64 {
     // A call is viewed under the rules, so that an ignored argument does not change the evidence.
     let Some(call) = evidence::call_of(loaded, followed).filter(|_| !rules.is_empty()) else { return followed.meaning };
@@ -315,7 +313,6 @@ impl PlaceHashes {
     }
 }
 
-/// The names and kinds of places, by key.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashMap<u64, Named>);
 
@@ -334,7 +331,6 @@ impl Names {
         self
     }
 
-    /// The name of a place that was labelled.
     pub(super) fn get(&self, place: u64) -> Option<&str> {
         self.0.get(&place).map(|named| named.name.as_str())
     }
@@ -344,7 +340,6 @@ impl Names {
         self.0.get(&place)?.owner
     }
 
-    /// The aspect of proposed actions that a place describes.
     pub(super) fn action_aspect(&self, place: u64) -> Option<ActionAspect> {
         self.0.get(&place)?.action_aspect
     }

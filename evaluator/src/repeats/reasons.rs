@@ -17,7 +17,6 @@ pub(super) enum Repeatability {
     Variable,
 }
 
-/// Maximum number of places in one message.
 const PLACES_NAMED: usize = 3;
 
 /// The measures without the combined one where a part has the same counts and so names the reason better.
@@ -52,7 +51,6 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
     code.reason(message, Vec::new())
 }
 
-/// The counts of a measure, and their p-values.
 pub(super) fn measured(measure: &CaseMeasure) -> String {
     let (old, new) = (&measure.baseline, &measure.new);
     format!(

@@ -153,7 +153,6 @@ impl TryFrom<RuleTable> for Rule {
     }
 }
 
-/// Returns the path of a rule.
 fn path(text: Option<&str>, selector: &Selector, effect: &Effect) -> Result<Pattern, RuleProblem> {
     // A missing or empty path selects everything, which only `ignore` supports.
     match (text, selector, effect) {

@@ -39,7 +39,6 @@ pub(super) enum Selector {
     Event(String),
 }
 
-/// How a rule changes the comparison of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Effect {
     Ignore,
@@ -220,7 +219,6 @@ pub struct Scope<'r> {
     states: Vec<(usize, usize)>,
 }
 
-/// The combined effect of the rules at one position.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Here<'r> {
     pub(crate) ignore: bool,
@@ -232,7 +230,6 @@ pub(crate) struct Here<'r> {
 }
 
 impl Here<'_> {
-    /// True if two leaves are equal under the rules.
     pub(crate) fn same(&self, old: &Value, new: &Value, renaming: &mut Renaming) -> bool {
         if values::same(old, new) && self.form.is_none() {
             return true;

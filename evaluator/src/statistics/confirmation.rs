@@ -84,7 +84,6 @@ fn count_all_runs(decision: &mut SuiteDecision, cases: &[CaseRuns]) {
     }
 }
 
-/// How `alpha` is shared out.
 #[derive(Clone, Copy)]
 struct Levels<'a> {
     /// The share of the initial test.

@@ -79,7 +79,6 @@ struct Table {
     p_values: BTreeMap<(u32, u32), f64>,
 }
 
-/// The distributions of the passes at one rate.
 #[derive(Debug)]
 struct AtRate {
     /// The probability of each number of passes on baseline.
@@ -255,12 +254,10 @@ impl Distribution {
         (self.first..).zip(self.mass.iter().copied())
     }
 
-    /// The masses alone.
     pub(super) fn into_mass(self) -> Vec<f64> {
         self.mass
     }
 
-    /// The mass of all numbers up to `number`.
     pub(super) fn at_most(&self, number: usize) -> f64 {
         self.iter().take_while(|(at, _)| *at <= number).map(|(_, mass)| mass).sum()
     }

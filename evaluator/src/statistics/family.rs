@@ -181,7 +181,6 @@ fn p_values(draws: &Distribution, baseline: u32, new: u32, passed: u32, tests: &
     p.collect()
 }
 
-/// The distribution of the sum of independent numbers.
 fn sum(terms: impl Iterator<Item = Distribution>) -> Distribution {
     terms.fold(Distribution::zero(), |sum, term| sum.plus(&term))
 }

@@ -21,7 +21,6 @@ pub enum MoreRuns {
     NotUpTo(u32),
 }
 
-/// Which side gets the further runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Growth {
     BothSides,

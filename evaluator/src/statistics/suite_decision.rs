@@ -100,7 +100,6 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
     SuiteDecision { cases: judged, suite, p: overall }
 }
 
-/// A case without a p-value.
 fn untested(case: CaseTallies) -> CaseJudgement {
     CaseJudgement { tallies: case, tier: Tier::Unknown, p: None, corrected: None }
 }
@@ -114,7 +113,6 @@ pub(super) struct TestResult {
     pub(super) significant: bool,
 }
 
-/// The tier of a case with this test result.
 pub(super) fn tier(case: CaseTallies, test: TestResult, thresholds: &Thresholds) -> Tier {
     let Some(drop) = case.drop() else { return Tier::Unknown };
     // From the strongest conclusion to the weakest; the first that applies is the tier.
@@ -222,7 +220,6 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// The same thresholds with another false alarm rate.
     #[must_use]
     pub(crate) fn with_alpha(&self, alpha: f64) -> Self {
         Self { alpha: Fraction(alpha), ..self.clone() }

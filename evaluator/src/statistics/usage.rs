@@ -99,7 +99,6 @@ fn typical(mut logs: Vec<f64>) -> Option<UsageRatio> {
     Some(UsageRatio { estimate, low: end(cut), high: end(means + 1 - cut) })
 }
 
-/// Rounds to four significant digits.
 fn four_digits(value: f64) -> f64 {
     // More are noise, and the last digits of logarithms differ between platforms.
     #[expect(clippy::cast_possible_truncation, reason = "the exponent of a finite number has three digits")]
@@ -179,7 +178,6 @@ fn ordered(value: f64) -> i128 {
     if value.is_sign_negative() { (1 << 63) - bits } else { bits }
 }
 
-/// The inverse of [`ordered`].
 fn number(ordered: i128) -> f64 {
     let bits = if ordered < 0 { (1_i128 << 63) - ordered } else { ordered };
     f64::from_bits(u64::try_from(bits).unwrap_or(0))
@@ -198,7 +196,6 @@ struct SignedRank {
     method: UsageMethod,
 }
 
-/// Tests whether the differences are larger than 0.
 fn signed_rank_test(differences: &[f64]) -> SignedRank {
     // Differences of 0 are left out, as Wilcoxon does: they say nothing about the direction, and the test stays exact given the
     // others.
@@ -259,7 +256,6 @@ fn normal(doubled: &[usize], positive: usize) -> f64 {
     upper_tail((positive as f64 / 2.0 - mean - 0.5) / variance.sqrt())
 }
 
-/// The upper tail of the standard normal distribution.
 fn upper_tail(z: f64) -> f64 {
     if z < 0.0 {
         return 1.0 - upper_tail(-z);

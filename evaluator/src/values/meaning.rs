@@ -11,7 +11,6 @@ use serde_json::{Map, Number, Value};
 /// Whole floats below this are compared as whole numbers. `i128` holds them exactly.
 const WHOLE_FLOATS: f64 = 1e36;
 
-/// Returns the JSON name of a value's type.
 pub(crate) const fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -33,7 +32,6 @@ pub fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// True if two objects are equal in meaning.
 pub(crate) fn same_object(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
     // The keys are nearly always in the same order, so that no lookup is needed.
     let is_same = |((key, value), (other_key, other)): ((&String, &Value), (&String, &Value))| {

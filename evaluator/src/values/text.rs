@@ -3,7 +3,6 @@
 pub use counterproof_artifact::one_line;
 use serde_json::Value;
 
-/// Longest value within a message, in characters.
 const SHORT: usize = 60;
 
 /// Characters kept before the first difference of two long values.

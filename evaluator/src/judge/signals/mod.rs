@@ -19,7 +19,7 @@ mod texts;
 
 pub(crate) use case::{BaselineContacts, SignalInput};
 pub use signal::{Domain, SignalSettings};
-pub(crate) use signal::{RunNumber, Signal, SignalKind, SignalSet};
+pub(crate) use signal::{RunNumber, Signal, SignalSet};
 
 /// Finds the signals of an answer.
 pub(crate) fn find(input: SignalInput<'_>) -> SignalSet {

@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 use counterproof_redaction::{KeyFinder, MASK};
 
 use super::case::{Case, OwnedPlace};
-use super::signal::{SignalKind, SignalSet};
+use super::signal::SignalSet;
 use super::texts::{self, AgentText};
+use crate::judge::ReasonCode;
 use crate::load::LoadedAnswer;
 use crate::values::text;
 
@@ -75,7 +76,7 @@ pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
     for secret in &new {
         let identity = secret.identity();
         let in_baseline = known.contains(&identity) || places.contains(&(&secret.format, &secret.place, &secret.field));
-        signals.add(SignalKind::Secret, &identity, &secret.pointer, || (secret.message(), in_baseline));
+        signals.add(ReasonCode::SignalSecret, &identity, &secret.pointer, || (secret.message(), in_baseline));
     }
 }
 

@@ -125,7 +125,6 @@ struct Iban {
     pub range: Range<usize>,
     /// The number without separators, in capital letters.
     pub number: String,
-    /// Whether the checksum is right.
     pub is_valid: bool,
 }
 
@@ -248,7 +247,6 @@ const LONGEST_LOCAL: usize = 64;
 /// Longest domain, in bytes (RFC 5321, 4.5.3.1.2).
 const LONGEST_DOMAIN: usize = 255;
 
-/// The addresses in a text, in their order.
 fn find_emails(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -330,7 +328,6 @@ fn scheme_start(before: &str) -> Option<usize> {
     (!before[..start].ends_with(|c: char| c.is_ascii_alphanumeric())).then_some(start)
 }
 
-/// The part before the path.
 fn authority(rest: &str) -> &str {
     // A browser reads a backslash as a slash.
     let is_end = |c: char| c.is_whitespace() || c.is_control() || "/\\?#<>\"`|".contains(c);
@@ -426,7 +423,6 @@ const LONGEST_SEPARATOR: usize = 2;
 
 #[derive(Debug, Clone)]
 struct Group {
-    /// The bytes of the digits.
     pub range: Range<usize>,
     /// True if a letter, a digit or an underscore touches the group, so that it is a part of a word.
     pub in_word: bool,
@@ -473,7 +469,6 @@ fn each_sequence(text: &str, groups: &[Group], mut take: impl FnMut(&[Group], us
     }
 }
 
-/// The digits of some groups without their separators.
 fn joined(text: &str, groups: &[Group]) -> String {
     groups.iter().map(|group| &text[group.range.clone()]).collect()
 }

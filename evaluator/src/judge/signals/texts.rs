@@ -74,7 +74,6 @@ pub(super) struct AgentText<'t> {
     pub place: Place<'t>,
     /// The number of events that the agent could know when it wrote the text.
     pub after: usize,
-    /// The pointer within the artifact.
     pub pointer: &'t str,
     pub text: &'t str,
 }
@@ -87,7 +86,6 @@ impl AgentText<'_> {
     }
 }
 
-/// Who a received text comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sender {
     /// The input of the case, or a message of the user.
@@ -135,9 +133,7 @@ pub(super) fn each_passed(loaded: &LoadedAnswer, mut take: impl FnMut(AgentText<
     // The parameters of an action were decided when its first call ran.
     let mut carried_out = HashMap::new();
     for (index, event) in events.iter().enumerate() {
-        if let EventBody::ToolCall(call) = &event.body
-            && let Some(action) = &call.action_id
-        {
+        if let Some(action) = event.tool_call().and_then(|call| call.action_id.as_ref()) {
             carried_out.entry(action).or_insert(index);
         }
     }
