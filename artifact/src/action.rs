@@ -48,6 +48,7 @@ impl RiskLevel {
     /// True where both levels are known and this one is higher.
     pub const fn exceeds(self, other: RiskLevel) -> bool {
         match (self.rank(), other.rank()) {
+            // An unknown level is neither higher nor lower: it may be any of them.
             (Some(mine), Some(theirs)) => mine > theirs,
             _ => false,
         }
@@ -153,6 +154,7 @@ impl TryFrom<EvidenceWire> for EvidenceRef {
             (Kind::RetrievalDoc, None, Some(doc_id), None) => EvidenceTarget::RetrievalDoc { doc_id },
             (Kind::Event, None, None, Some(id)) => EvidenceTarget::Event { id },
             (Kind::Asset, None, None, Some(id)) => EvidenceTarget::Asset { id },
+            // An additional identifier is an error as well: it is unclear which of the two is meant.
             _ => return Err(IdentifierError),
         };
         Ok(EvidenceRef { target, extra: wire.extra })

@@ -25,6 +25,7 @@ impl Sha256Digest {
     /// Computes the digest and the number of all bytes that a reader returns.
     pub fn from_reader(mut reader: impl Read) -> io::Result<(Self, u64)> {
         let mut hasher = Sha256Hasher::default();
+        // In pieces: an asset can be larger than the memory.
         let mut buffer = vec![0; 64 * 1024];
         loop {
             match reader.read(&mut buffer) {
@@ -89,11 +90,13 @@ impl FromStr for Sha256Digest {
 
     fn from_str(text: &str) -> Result<Self, DigestError> {
         let refuse = || DigestError(text.to_owned());
+        // Checked before slicing: the length is then one of characters, too.
         if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(refuse());
         }
         let mut digest = [0; 32];
         for (index, byte) in digest.iter_mut().enumerate() {
+            // Capital letters are accepted. `Display` writes small ones, so that equal digests have one text.
             *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| refuse())?;
         }
         Ok(Self(digest))

@@ -110,6 +110,7 @@ impl Content {
     pub fn short_hash(&self) -> String {
         match self {
             Content::Text(text) => Sha256Digest::from_bytes(text.as_bytes()).short(),
+            // In the key order of the document, as the contract defines: the hash is for a quick look, and equal objects can have different ones.
             Content::Json(object) => {
                 Sha256Digest::from_bytes(Value::Object(object.clone()).to_string().as_bytes()).short()
             }

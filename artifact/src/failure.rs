@@ -33,9 +33,9 @@ pub struct RunnerFailure {
     /// The error message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// The start of the body; null where there is no body.
+    /// The start of the body; null if there is no body.
     pub body_snippet: Option<String>,
-    /// The saved body, under `assets/`; null where there is no body.
+    /// The saved body, under `assets/`; null if there is no body.
     pub full_body_saved_to: Option<Href>,
     /// The metadata of the saved body, under `assets/`.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
@@ -116,16 +116,16 @@ pub struct FailureMeta {
     /// The class of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// The `Content-Type` header; null where it is missing.
+    /// The `Content-Type` header; null if it is missing.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub content_type: Nullable<String>,
-    /// The `Content-Encoding` header; null where it is missing.
+    /// The `Content-Encoding` header; null if it is missing.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub encoding: Nullable<String>,
     /// Size of the saved body in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_written: Option<Count>,
-    /// Size of the complete body in bytes; null where its end was not received.
+    /// Size of the complete body in bytes; null if its end was not received.
     #[serde(default, skip_serializing_if = "Nullable::is_absent")]
     pub bytes_total: Nullable<Count>,
     /// True where the saved body is incomplete.

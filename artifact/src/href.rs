@@ -44,6 +44,7 @@ fn check(text: &str) -> Result<(), HrefError> {
     if bytes.is_empty() {
         return Err(HrefError::Empty);
     }
+    // `C:` is a drive on Windows only, but a run folder moves between systems. `c://` is a scheme, which has its own error.
     let drive = bytes.len() > 1 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && !text[2..].starts_with("//");
     if matches!(bytes[0], b'/' | b'\\') || drive {
         return Err(HrefError::Absolute(text.to_owned()));
@@ -51,9 +52,11 @@ fn check(text: &str) -> Result<(), HrefError> {
     if text.contains("://") {
         return Err(HrefError::Scheme(text.to_owned()));
     }
+    // A backslash separates segments on Windows, so that `a\..\..` leaves the folder there.
     if text.split(['/', '\\']).any(|segment| segment == "..") {
         return Err(HrefError::Escapes(text.to_owned()));
     }
+    // Last, because the errors before it state more exactly what is wrong.
     let odd = |c: char| c == '\\' || c == ':' || c.is_control();
     if text.contains(odd) || text.split('/').any(|segment| segment.is_empty() || segment == ".") {
         return Err(HrefError::NotPortable(text.to_owned()));

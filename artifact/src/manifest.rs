@@ -36,9 +36,9 @@ pub struct ManifestItem {
     pub href: Href,
     /// The kind of content.
     pub kind: AssetKind,
-    /// The case that it belongs to; null where there is none.
+    /// The case that it belongs to; null if there is none.
     pub case_id: Option<CaseId>,
-    /// The side that it belongs to; null where there is none.
+    /// The side that it belongs to; null if there is none.
     pub side: Option<Side>,
     /// The size in bytes.
     pub size_bytes: Count,

@@ -66,6 +66,7 @@ fn check(text: &str) -> Result<(), NameError> {
     if text.len() > MAX_BYTES {
         return Err(NameError::TooLong(text.len()));
     }
+    // Before the dots and the devices: these are only looked for in portable ASCII.
     let portable = |c: char| c.is_ascii_alphanumeric() || PUNCTUATION.contains(c);
     if let Some((index, found)) = text.char_indices().find(|&(_, c)| !portable(c)) {
         return Err(NameError::Character { found, index });
@@ -74,6 +75,7 @@ fn check(text: &str) -> Result<(), NameError> {
         return Err(NameError::EdgeDot);
     }
     let lower = text.to_ascii_lowercase();
+    // Windows reserves a device name with every extension: `con.json` opens the console.
     let stem = lower.split('.').next().unwrap_or_default();
     let numbered_device = |prefix: &str| {
         stem.strip_prefix(prefix).is_some_and(|rest| rest.len() == 1 && rest.as_bytes()[0].is_ascii_digit())
@@ -95,6 +97,7 @@ fn check_new(text: &str) -> Result<(), NameError> {
 /// [`check`] for ids that name a file in a run folder.
 fn check_case(text: &str) -> Result<(), NameError> {
     check(text)?;
+    // In any case of letters, since `Run.json` is `run.json` on macOS and Windows.
     if TAKEN.contains(&text.to_ascii_lowercase().as_str()) {
         return Err(NameError::Taken(text.to_owned()));
     }
@@ -187,6 +190,7 @@ impl CaseIds {
     pub fn reserve_numbered(&mut self, stem: &str) -> Result<CaseId, NameError> {
         let numbered = (2_u64..).map(|number| format!("{stem}-{number}"));
         let mut names = std::iter::once(stem.to_owned()).chain(numbered);
+        // The numbers do not end, so that the default is never used.
         let free = names.find(|name| self.0.insert(name.to_ascii_lowercase())).unwrap_or_default();
         free.parse()
     }

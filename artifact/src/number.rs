@@ -64,6 +64,7 @@ impl PartialEq<u64> for Count {
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = Number::deserialize(deserializer)?;
+        // Integers first: a float could not represent all of them.
         if let Some(count) = number.as_u64().filter(|count| *count <= Count::MAX.0) {
             return Ok(Self(count));
         }
@@ -73,6 +74,7 @@ impl<'de> Deserialize<'de> for Count {
                 clippy::cast_sign_loss,
                 reason = "whole, not negative and in range"
             )]
+            // JSON has one type of number, so that `3.0` is the count 3.
             Some(float) if float >= 0.0 && float.fract() == 0.0 && float <= Count::MAX.0 as f64 => {
                 Ok(Self(float as u64))
             }
@@ -101,6 +103,7 @@ impl From<f64> for Quantity {
 
 impl Serialize for Quantity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // As an integer where it is one, so that seven steps are `7` in the file and not `7.0`.
         let is_count = self.0 >= 0.0 && self.0.fract() == 0.0 && self.0 <= Count::MAX.0 as f64;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, not negative and in range")]
         if is_count { serializer.serialize_u64(self.0 as u64) } else { serializer.serialize_f64(self.0) }
@@ -139,6 +142,7 @@ pub fn group_digits(number: u64) -> String {
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            // Narrow and without a line break, so that a number stays in one piece.
             grouped.push('\u{202f}');
         }
         grouped.push(digit);

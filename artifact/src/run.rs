@@ -152,6 +152,7 @@ impl Run {
         // An accepted run may have started before the baseline that it replaces.
         let text = self.accepted.as_ref().map_or(&self.generated_at, |accepted| &accepted.at).as_str();
         match point_in_time(text) {
+            // The text is left out, so that two notations of one instant are equally old.
             Some(time) => (Some(time), "", &self.run_id),
             None => (None, text, &self.run_id),
         }

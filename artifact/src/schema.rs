@@ -81,6 +81,7 @@ impl Kind {
 
 #[expect(clippy::expect_used, reason = "the sources are part of the program, and a test parses each of them")]
 fn parse(kind: Kind) -> Value {
+    // The text is a part of the program, so that it cannot be another one at run time.
     serde_json::from_str(kind.source()).expect("an embedded schema is JSON")
 }
 

@@ -39,6 +39,7 @@ impl Share {
         self.scale(whole, WHOLE - 1)
     }
 
+    // In whole numbers: the product of two floats could round a limit of cases up or down by one.
     fn scale(self, whole: u64, up: u32) -> u64 {
         let parts = u128::from(whole) * u128::from(self.millionths) + u128::from(up);
         // A share is at most the whole, so the result fits.
@@ -124,6 +125,7 @@ impl TryFrom<f64> for Share {
     type Error = ShareRangeError;
 
     fn try_from(number: f64) -> Result<Self, ShareRangeError> {
+        // A range that contains the number, so that NaN is refused too.
         if !(0.0..=1.0).contains(&number) {
             return Err(ShareRangeError(number));
         }

@@ -52,6 +52,7 @@ impl FromStr for Side {
     type Err = UnknownSide;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // Exactly as written in files: a folder `New` is another folder than `new` on Linux.
         Side::BOTH.into_iter().find(|side| side.as_str() == text).ok_or_else(|| UnknownSide(text.to_owned()))
     }
 }

@@ -85,6 +85,7 @@ pub fn visible(text: &str) -> String {
         visible.push_str(printable);
         let Some(c) = after.chars().next() else { return visible };
         rest = &after[c.len_utf8()..];
+        // A line break of Windows stays one. A lone carriage return is escaped: it can hide what is before it.
         if c == '\r' && rest.starts_with('\n') {
             continue;
         }

@@ -53,6 +53,7 @@ impl Expression {
     /// Evaluates an expression of any type. The copy of the value counts towards the limit of steps.
     pub fn compute(&self, variables: &[&Json]) -> Result<Computed, NoValue> {
         let mut evaluation = Evaluation::new(variables);
+        // One budget for the evaluation and the copy, so that a large result cannot double the work.
         let value = evaluation.value(&self.root).map_err(|stop| self.no_value(stop))?;
         Computed::copy(evaluation.budget(), &value).map_err(|stop| self.no_value(stop))
     }
@@ -86,6 +87,7 @@ impl Expression {
                 NoValue::Failed(EvaluationError { span: span.unwrap_or_else(|| self.whole()), message })
             }
             Stop::WrongTypes => {
+                // Calls describe their types themselves; this is the text for everything else.
                 let message = "the types of the values do not match".to_owned();
                 NoValue::Failed(EvaluationError { span: self.whole(), message })
             }

@@ -62,6 +62,7 @@ impl Resolver<'_> {
         if depth >= MAX_DEPTH {
             return Err(parse::too_deep(tree.token.clone()));
         }
+        // The depth bounds the stack of everything that walks over the nodes later.
         Ok(Node { kind: self.kind(tree, depth + 1)?, span: tree.span.clone() })
     }
 
@@ -107,6 +108,7 @@ impl Resolver<'_> {
 
     /// Resolves a variable or a type. A leading point skips the variables of macros.
     fn name(&self, tree: &Tree, name: &str) -> Result<Kind, CompileError> {
+        // The point is the syntax of CEL for a name at the root of all names.
         let (name, global) = match name.strip_prefix('.') {
             Some(name) => (name, true),
             None => (name, false),
@@ -115,9 +117,11 @@ impl Resolver<'_> {
         if let Some(local) = self.locals.iter().rposition(|local| local == name && !global) {
             return Ok(Kind::Local(local));
         }
+        // After the locals: `cel.bind` and the loops may hide a variable.
         if let Some(variable) = self.variables.iter().position(|variable| *variable == name) {
             return Ok(Kind::Variable(variable));
         }
+        // Last, so that a variable may have the name of a type.
         if let Some(kind) = Type::named(name) {
             return Ok(Kind::Type(kind));
         }
@@ -134,6 +138,7 @@ impl Resolver<'_> {
         }
         let TreeKind::Name(first) = &tree.kind else { return None };
         let mut known = self.locals.iter().map(String::as_str).chain(self.variables.iter().copied());
+        // A variable named `google` with fields is then still reachable.
         if known.any(|variable| variable == first) {
             return None;
         }
@@ -180,9 +185,11 @@ impl Resolver<'_> {
 
     fn pattern(&mut self, pattern: &Tree, depth: usize) -> Result<Pattern, CompileError> {
         let TreeKind::Literal(Literal::String(text)) = &pattern.kind else {
+            // A computed pattern is compiled at each evaluation, at the expense of its budget.
             return Ok(Pattern::Computed(self.boxed(pattern, depth)?));
         };
         match Matcher::compile(text) {
+            // Compiled once, and an invalid one is reported before any case runs.
             Ok(matcher) => Ok(Pattern::Literal(Box::new(matcher))),
             Err(invalid) => {
                 Err(error(pattern, invalid.to_string(), "correct it; write backslashes twice, or use r'…'"))
@@ -226,6 +233,7 @@ impl Resolver<'_> {
         depth: usize,
     ) -> Result<Option<Loop>, CompileError> {
         let Some(kind) = loop_kind(name) else { return Ok(None) };
+        // `map` and `transformList` make the same loop from different numbers of arguments.
         let transforms = matches!(kind, LoopKind::Map | LoopKind::MapEntry) || name == "transformList";
         let (variables, condition, body) = match (arguments, transforms, kind) {
             ([variable, body], false, _) => (vec![variable], None, body),
@@ -316,6 +324,7 @@ fn similar(name: &str) -> Option<&'static str> {
     let similarity = |known: &str| strsim::jaro_winkler(&known.to_lowercase(), &name.to_lowercase());
     let candidates = functions::names().chain(MACROS).map(|known| (similarity(known), known));
     let best = candidates.max_by(|(left, _), (right, _)| left.total_cmp(right))?;
+    // A suggestion that is not similar misleads more than none.
     (best.0 >= SIMILAR).then_some(best.1)
 }
 

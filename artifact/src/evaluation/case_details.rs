@@ -89,10 +89,10 @@ pub struct ExpectationResult {
     /// True for a hard expectation: unmet on new, it fails the gate whatever the baseline does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub must: bool,
-    /// The result on the baseline; absent where it has no answer.
+    /// The result on the baseline; absent if it has no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Judgement>,
-    /// The result on new; absent where it has no answer.
+    /// The result on new; absent if it has no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<Judgement>,
 }

@@ -57,7 +57,7 @@ pub enum GateOutcome {
 pub struct GateRule {
     /// A stable kebab-case name.
     pub code: String,
-    /// The cases that the rule applies to; absent where it applies to all.
+    /// The cases that the rule applies to; absent if it applies to all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<GateScope>,
     /// How the actual value is compared with the limit.

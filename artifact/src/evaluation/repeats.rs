@@ -84,7 +84,7 @@ pub struct CaseMeasure {
     pub corrected: f64,
     /// The conclusion.
     pub tier: Tier,
-    /// The number of additional runs per side that would give a decision at the current rates. Absent where there is a
+    /// The number of additional runs per side that would give a decision at the current rates. Absent if there is a
     /// decision, or where no number of runs would give one.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "whole::optional")]
     pub more_runs: Option<u64>,

@@ -49,7 +49,7 @@ pub struct SideUsage {
     /// The cost in `currency`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Quantity>,
-    /// The currency of the cost, where it is known.
+    /// The currency of the cost, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
 }
@@ -60,12 +60,12 @@ impl SideUsage {
         Some(self.input_tokens?.value() + self.output_tokens?.value())
     }
 
-    /// Returns the currency of a cost, where it is known. Other quantities have none.
+    /// Returns the currency of a cost, if it is known. Other quantities have none.
     pub fn currency_of(&self, code: UsageCode) -> Option<&str> {
         self.currency.as_deref().filter(|_| code == UsageCode::Cost)
     }
 
-    /// Returns a quantity, where it is known.
+    /// Returns a quantity, if it is known.
     pub fn get(&self, code: UsageCode) -> Option<f64> {
         match code {
             UsageCode::Duration => self.duration_ms.map(Quantity::value),
@@ -111,7 +111,7 @@ pub struct UsageMeasure {
     pub baseline: Quantity,
     /// The sum over these cases on new.
     pub new: Quantity,
-    /// The currency of a cost, where it is known.
+    /// The currency of a cost, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
     /// The number of cases with a larger value on new.
@@ -124,7 +124,7 @@ pub struct UsageMeasure {
     pub p: f64,
     /// How the p-value was computed.
     pub method: UsageMethod,
-    /// The ratio of new to baseline in a typical case; absent where it is not finite.
+    /// The ratio of new to baseline in a typical case; absent if it is not finite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<UsageRatio>,
 }

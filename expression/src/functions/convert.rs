@@ -29,6 +29,7 @@ pub(super) fn to_bool<'j>(_: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<
 pub(super) fn to_int<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
     let value = match arguments {
         [Value::Int(value)] => Some(*value),
+        // Out of range is a failure and never a wrapped number, as CEL defines.
         [Value::Uint(value)] => i64::try_from(*value).ok(),
         #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
         // The smallest integer is excluded as well, as the conformance tests require.
@@ -79,6 +80,7 @@ pub(super) fn to_double<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Eva
                 Err(_) => failed(format!("“{}” is not a number", shortened(text.as_str()))),
             }
         }
+        // Every number has a double, if not an exact one.
         [value] => value.number().map(Number::to_double).map(Value::Double).ok_or(Stop::WrongTypes),
         _ => Err(Stop::WrongTypes),
     }
@@ -88,6 +90,7 @@ pub(super) fn to_string<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Eva
     let text = match arguments {
         [value @ Value::String(_)] => return Ok(value.clone()),
         [Value::Bytes(bytes)] => {
+            // Before the check of the encoding, which reads all bytes.
             budget.create_text(bytes.len())?;
             return match str::from_utf8(bytes) {
                 Ok(text) => Ok(Value::string(text)),
@@ -172,6 +175,7 @@ pub(super) fn encode<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evalua
 
 pub(super) fn decode<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
     let [Value::String(text)] = arguments else { return Err(Stop::WrongTypes) };
+    // Three quarters for the bytes and a copy, rounded up.
     budget.create_text(text.as_str().len().saturating_mul(2))?;
     match ENGINE.decode(text.as_str()) {
         Ok(bytes) => Ok(Value::Bytes(bytes.into())),
@@ -187,6 +191,7 @@ pub(super) fn size<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluate
             Ok(Value::count(text.as_str().chars().count()))
         }
         [Value::Bytes(bytes)] => Ok(Value::count(bytes.len())),
+        // No charge: the length is stored, and only a string is counted character by character.
         [Value::List(list)] => Ok(Value::count(list.len())),
         [Value::Map(map)] => Ok(Value::count(map.len())),
         _ => Err(Stop::WrongTypes),

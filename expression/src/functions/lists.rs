@@ -25,11 +25,13 @@ pub(super) fn sort<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluate
     let rounds = sort_rounds(sorted.len()) + 1;
     budget.charge((sorted.len() * rounds) as u64)?;
     budget.read(sorted.iter().map(bytes).sum::<usize>().saturating_mul(rounds))?;
+    // Checked before sorting, since an order with incomparable values depends on the algorithm.
     if let Some(first) = sorted.first()
         && let Some(other) = sorted.iter().find(|value| compare(first, value).is_none())
     {
         return failed(format!("`sort` cannot order {} and {}", first.describe(), other.describe()));
     }
+    // All pairs compare: every element compares with the first, and the types of such elements are one.
     sorted.sort_by(|left, right| compare(left, right).unwrap_or(Ordering::Equal));
     Ok(Value::list(sorted))
 }

@@ -20,6 +20,7 @@ pub(super) fn trim<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluate
     let [Value::String(text)] = arguments else { return Err(Stop::WrongTypes) };
     budget.read(text.as_str().len())?;
     match text {
+        // A part of the input needs no memory.
         Str::Borrowed(text) => Ok(Value::String(Str::Borrowed(text.trim()))),
         Str::Owned(text) => {
             budget.create_text(text.trim().len())?;
@@ -32,6 +33,7 @@ pub(super) fn trim<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluate
 pub(super) fn reverse<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
     match arguments {
         [Value::String(text)] => {
+            // Twice: the reversed text, and its shared copy.
             budget.create_text(2 * text.as_str().len())?;
             Ok(Value::string(text.as_str().chars().rev().collect::<String>()))
         }
@@ -52,12 +54,14 @@ pub(super) fn replace<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evalu
     };
     let (text, from, to) = (text.as_str(), from.as_str(), to.as_str());
     budget.read(text.len() + from.len())?;
+    // A negative limit does not fit, and becomes no limit.
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut built = TextBuilder::default();
     let mut copied = 0;
     for (start, matched) in text.match_indices(from).take(limit) {
         built.push(budget, &text[copied..start])?;
         built.push(budget, to)?;
+        // An empty match takes no bytes, and must still cost something.
         budget.charge(1)?;
         copied = start + matched.len();
     }
@@ -95,6 +99,7 @@ fn pieces<'t>(text: &'t str, separator: &'t str, limit: usize) -> Box<dyn Iterat
     let mut left = limit;
     Box::new(std::iter::from_fn(move || {
         let first = rest.chars().next().filter(|_| left > 0)?;
+        // The last piece within the limit has the rest of the text.
         let end = if left == 1 { rest.len() } else { first.len_utf8() };
         let (piece, after) = rest.split_at(end);
         (rest, left) = (after, left - 1);
@@ -111,6 +116,7 @@ pub(super) fn join<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Evaluate
     };
     let mut built = TextBuilder::default();
     for (index, element) in list.iter().enumerate() {
+        // For each element, since empty strings take no bytes.
         budget.charge(1)?;
         let Value::String(text) = element else {
             return failed(format!("`join` takes a list of strings, not of {}", element.describe()));
@@ -231,6 +237,7 @@ pub(super) fn substring<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> Eva
         _ => return Err(Stop::WrongTypes),
     };
     budget.read(2 * text.as_str().len())?;
+    // Before the offsets: a reversed range is an error even if both indexes are out of range.
     if let Some(end) = end.filter(|end| *end < start) {
         return failed(format!("the range from {start} to {end} is reversed"));
     }

@@ -91,9 +91,11 @@ pub(super) fn milliseconds<'j>(budget: &mut Budget, arguments: &[Value<'j>]) -> 
 const MAX_BYTES: usize = 64;
 
 fn parse_zone(name: &str) -> Result<TimeZone, Stop> {
+    // First, because an offset is not a name in the database of zones.
     if let Some(offset) = fixed_offset(name) {
         return Ok(TimeZone::fixed(offset));
     }
+    // Longer names are refused before the lookup, whose work grows with the name.
     let known = (name.len() <= MAX_BYTES).then(|| TimeZone::get(name).ok()).flatten();
     match known {
         Some(zone) => Ok(zone),
@@ -109,6 +111,7 @@ fn fixed_offset(text: &str) -> Option<Offset> {
     };
     let (hours, minutes) = unsigned.split_once(':')?;
     let number = |digits: &str| {
+        // Exactly two digits: `parse` alone would accept `+1` and `001`.
         let valid = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
         valid.then(|| digits.parse::<i32>().ok()).flatten()
     };
