@@ -52,6 +52,7 @@ fn doubles<'j>(operator: Operator, left: f64, right: f64) -> Evaluated<'j> {
         Operator::Subtract => left - right,
         Operator::Multiply => left * right,
         Operator::Divide => left / right,
+        // CEL has no remainder of doubles.
         _ => return failed("`%` takes integers"),
     }))
 }
@@ -95,6 +96,7 @@ fn times<'j>(operator: Operator, left: &Value<'j>, right: &Value<'j>) -> Evaluat
             left.checked_sub(*right).map(Value::Duration)
         }
         (Operator::Subtract, Value::Timestamp(time), Value::Duration(by)) => {
+            // The smallest duration has no negative, so that the sign is checked too.
             timestamp(by.0.checked_neg().and_then(|nanos| time.checked_add(Duration(nanos))))
         }
         (Operator::Subtract, Value::Duration(left), Value::Duration(right)) => duration(left.0.checked_sub(right.0)),

@@ -19,6 +19,7 @@ impl<'j> Evaluation<'j> {
 
     /// A value that is not an object has no fields, which is not an error.
     pub(super) fn has(&mut self, of: &'j Node, name: &'j str) -> Evaluated<'j> {
+        // As in `field`, so that a test costs as much as the read that it guards.
         self.budget.read(name.len())?;
         let value = self.value(of)?;
         Ok(Value::Bool(matches!(value, Value::Map(map) if map.field(name).is_some())))
@@ -26,6 +27,7 @@ impl<'j> Evaluation<'j> {
 
     pub(super) fn item(&mut self, of: &'j Node, at: &'j Node) -> Evaluated<'j> {
         let of = self.value(of)?;
+        // Both are evaluated before the types are looked at: the first failure in the text is reported.
         let at = self.value(at)?;
         match of {
             Value::List(list) => {
@@ -33,6 +35,7 @@ impl<'j> Evaluation<'j> {
                 let Some(index) = at.number().and_then(Number::to_whole) else {
                     return failed(format!("{} cannot be an index of a list", describe_index(&at)));
                 };
+                // A negative index is out of range, and does not count from the end.
                 let found = usize::try_from(index).ok().and_then(|index| list.get(index));
                 found.map_or_else(|| failed(format!("index {index} is out of range for a list of {}", list.len())), Ok)
             }
@@ -144,6 +147,7 @@ impl<'j> Evaluation<'j> {
             LoopKind::Filter => {
                 let mut selected = Vec::new();
                 for round in rounds {
+                    // Cloned before the condition takes the round. Values are cheap to clone.
                     let element = round.1.clone();
                     if self.condition(body, &body.body, round)? {
                         self.budget.create_element()?;

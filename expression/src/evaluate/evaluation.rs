@@ -43,8 +43,10 @@ impl<'j> Evaluation<'j> {
 
     /// Evaluates a node. A failure gets the range of the innermost node that fails.
     pub(crate) fn value(&mut self, node: &'j Node) -> Evaluated<'j> {
+        // Before the node: also a node that fails has taken a step, and a loop of failures ends.
         self.budget.charge(1)?;
         self.kind(&node.kind).map_err(|stop| match stop {
+            // Only without a span, so that the innermost node is the one that a message points at.
             Stop::Failed { message, span: None } => Stop::Failed { message, span: Some(node.span.clone()) },
             other => other,
         })
@@ -79,6 +81,7 @@ impl<'j> Evaluation<'j> {
                 negate(&value).map_err(|stop| stop.or_describe(|| format!("`-` does not take {}", value.describe())))?
             }
             Kind::If { condition, then, otherwise } => {
+                // Only the chosen branch is evaluated, so that the other one may fail.
                 let decision = if self.boolean(condition, "`?`")? { then } else { otherwise };
                 self.value(decision)?
             }
@@ -108,6 +111,7 @@ impl<'j> Evaluation<'j> {
 
     fn bind(&mut self, value: &'j Node, body: &'j Node) -> Evaluated<'j> {
         let outer = self.locals.len();
+        // Not evaluated yet: a value that the body does not use must not fail.
         self.locals.push(Local::Unused(value));
         let value = self.value(body);
         self.locals.truncate(outer);
@@ -125,6 +129,7 @@ impl<'j> Evaluation<'j> {
         let value = self.value(node);
         self.locals.extend(inner);
         let value = value?;
+        // Kept, so that a second use takes no steps.
         self.locals[index] = Local::Value(value.clone());
         Ok(value)
     }
@@ -211,6 +216,7 @@ impl<'j> Evaluation<'j> {
         let Value::String(pattern) = &pattern else {
             return failed(format!("`matches` takes strings, not {}", pattern.describe()));
         };
+        // Before the length is checked, so that a loop over refused patterns is bounded too.
         self.budget.charge(COMPILE_STEPS)?;
         if pattern.as_str().len() > MAX_COMPUTED_BYTES {
             return failed(format!("a regular expression has more than {MAX_COMPUTED_BYTES} bytes"));
@@ -222,6 +228,7 @@ impl<'j> Evaluation<'j> {
     }
 
     fn is_match(&mut self, matcher: &Matcher, text: &str) -> Evaluated<'j> {
+        // By the weight of the pattern, because the engine takes time by the product of both.
         self.budget.charge((text.len() / MATCHED_BYTES_PER_STEP) as u64 * matcher.weight())?;
         Ok(Value::Bool(matcher.is_match(text)))
     }

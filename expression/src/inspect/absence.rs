@@ -47,6 +47,7 @@ impl World<'_> {
             Kind::Negate(operand) => self.failures([&**operand]) | Outcomes::VALUE,
             Kind::If { condition, then, otherwise } => {
                 let (is_true, is_false, failure) = self.outcomes(condition).branches();
+                // A branch that the condition excludes cannot fail: this is how a guard with `? :` works.
                 let then = if is_true { self.outcomes(then) } else { Outcomes::EMPTY };
                 let otherwise = if is_false { self.outcomes(otherwise) } else { Outcomes::EMPTY };
                 failure | then | otherwise
@@ -93,6 +94,7 @@ impl World<'_> {
         let in_object = || Some(path_of(right, &self.paths)?.with(literal(left)?));
         failures
             | match operator {
+                // `"name" in x` is a test like `has`, and false without the field.
                 Operator::In if self.is_missing(in_object().as_ref()) => Outcomes::FALSE,
                 operator if operator.is_comparison() => Outcomes::BOOLEAN,
                 _ => Outcomes::VALUE,
@@ -165,6 +167,7 @@ impl Outcomes {
 
     /// The outcomes of a part that must be a boolean. Values of other types are taken for unknown booleans.
     fn boolean(self) -> Self {
+        // A value of an unknown type may be either boolean, and a wrong type is reported elsewhere.
         let found = self.only(Self::BOOLEAN | Self::FAILURE);
         if found.has(Self::BOOLEAN) || !self.has(Self::VALUE) { found } else { found | Self::BOOLEAN }
     }
@@ -187,6 +190,7 @@ impl Outcomes {
 
     /// `||`: one operand that is true decides, even if the other one fails.
     pub(super) fn or(self, other: Self) -> Self {
+        // By De Morgan, so that one table of outcomes is enough.
         self.not().and(other.not()).not()
     }
 

@@ -79,6 +79,7 @@ impl Types<'_> {
                 self.locals.push(known);
             }
             if let Kind::Loop(body) = &node.kind
+                // Only the body, and neither the range nor the condition, is taken by the macro.
                 && std::ptr::eq(part.node, &raw const body.body)
                 && let Some(name) = deciding_macro(body.kind)
             {
@@ -104,6 +105,7 @@ impl Types<'_> {
             Kind::List(_) => other("a list"),
             Kind::Map(_) => other("an object"),
             Kind::Local(index) => match self.locals.get(*index) {
+                // A variable of `cel.bind` may still be the name of a field with a shape.
                 Some(Known::Nothing) | None => self.of_path(node),
                 Some(known) => known.clone(),
             },
@@ -136,6 +138,7 @@ impl Types<'_> {
             path.fields.iter().try_fold(*variable, |value, name| value.get(name))
         });
         match shape {
+            // A field without a shape may have any type. Guessing would refuse valid expressions.
             None | Some(Json::Null) => Known::Nothing,
             Some(Json::Bool(_)) => Known::Boolean,
             Some(other) => Known::Other(Value::from_json(other).describe().into()),

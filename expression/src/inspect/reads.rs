@@ -63,6 +63,7 @@ impl Reader<'_> {
     /// Returns the range of the name, which is after the object.
     fn name(&self, node: &Node, of: &Node, name: &str) -> Range<usize> {
         let rest = self.source.get(of.span.end..node.span.end).unwrap_or_default();
+        // From the end: the brackets of an object before it may contain the same word.
         let start = rest.rfind(name).map(|at| of.span.end + at);
         start.map_or(node.span.clone(), |start| start..start + name.len())
     }
@@ -137,6 +138,7 @@ pub(crate) fn parts(node: &Node) -> Vec<Part<'_>> {
             Pattern::Computed(pattern) => vec![plain(text), plain(pattern)],
         },
         Kind::Loop(body) => {
+            // As many as the resolver added, because locals are found by their index.
             let count = if body.variables == LoopVariables::One { 1 } else { 2 };
             let scoped = |node| Part { node, locals: vec![None; count] };
             let condition = body.condition.as_ref().map(scoped);

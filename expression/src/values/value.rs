@@ -37,9 +37,11 @@ impl<'j> Value<'j> {
             Json::Number(number) => match (number.as_i64(), number.as_u64()) {
                 (Some(value), _) => Value::Int(value),
                 (None, Some(value)) => Value::Uint(value),
+                // JSON numbers are finite, so that NaN is never used.
                 (None, None) => Value::Double(number.as_f64().unwrap_or(f64::NAN)),
             },
             Json::String(text) => Value::String(Str::Borrowed(text)),
+            // Borrowed: an answer can be large, and an expression reads few of its fields.
             Json::Array(items) => Value::List(List::Borrowed(items)),
             Json::Object(map) => Value::Map(Object::Borrowed(map)),
         }
