@@ -64,6 +64,7 @@ impl<'a> ConformanceRun<'a> {
     pub fn run(&self) -> Result<Vec<VectorResult>, RunError> {
         let is_tool = |subject: &&Subject| subject.kind == SubjectKind::Tool;
         let tool = self.subjects.iter().find(is_tool).ok_or(RunError::NoTool)?;
+        // Without vectors every program would pass.
         if self.vectors.in_scope.is_empty() {
             return Err(RunError::NoVectors);
         }
@@ -76,6 +77,7 @@ impl<'a> ConformanceRun<'a> {
             let vectors = self.vectors.in_scope.par_iter();
             let of_subject = vectors.map(|vector| self.run_vector(tool, index, vector));
             let of_subject = of_subject.collect::<Result<Vec<_>, RunError>>()?;
+            // A program that no vector was run with has not passed either.
             let is_idle = of_subject.iter().all(VectorResult::is_skipped);
             results.extend(of_subject);
             if is_idle {
@@ -89,6 +91,7 @@ impl<'a> ConformanceRun<'a> {
         let vector = &grouped.vector;
         let status = match other_platform(vector) {
             Some(reason) => VectorStatus::Skipped(reason),
+            // Before the trial, so that an interrupted run ends after the trials that have begun.
             None if self.cancellation.is_cancelled() => return Err(RunError::Interrupted),
             None => {
                 let problems = self.problems(tool, &self.subjects[index], grouped)?;
@@ -118,6 +121,7 @@ impl<'a> ConformanceRun<'a> {
         let vector = &grouped.vector;
         let mut problems = Vec::new();
         let commands = commands(vector);
+        // A vector without a command would pass without a check.
         if commands.is_empty() {
             problems.push("the vector has no command".to_owned());
         }
@@ -125,6 +129,7 @@ impl<'a> ConformanceRun<'a> {
             let outcome = match self.execute(tool, subject, grouped, command) {
                 Ok(outcome) => outcome,
                 Err(error) => {
+                    // The other variants still run: their problems help to find the cause.
                     problems.push(error.to_string());
                     continue;
                 }
@@ -142,6 +147,7 @@ impl<'a> ConformanceRun<'a> {
                     Err(error) => problems.push(format!("the tool failed: {error}")),
                 }
             } else if let Some(name) = &vector.golden {
+                // Only the first tool: other implementations must not define what is expected.
                 if subject == tool && self.golden_mode == GoldenMode::Write {
                     self.write_golden(name, &found)?;
                 } else {
@@ -195,6 +201,7 @@ fn other_platform(vector: &Vector) -> Option<String> {
 
 /// Returns the command of a vector and each of its variants, with the file that a variant must leave.
 fn commands(vector: &Vector) -> Vec<(VectorCommand, Option<Utf8PathBuf>)> {
+    // Each variant is a trial of its own, because the first one leaves files behind.
     let variants = vector.command_variants.iter().map(|variant| {
         let command = VectorCommand { args: Some(variant.args.clone()), ..VectorCommand::default() };
         (command, Some(variant.expected_file.clone()))
@@ -204,6 +211,7 @@ fn commands(vector: &Vector) -> Vec<(VectorCommand, Option<Utf8PathBuf>)> {
 
 /// Compares a wrapper with the tool, with the equivalences that the vector allows.
 fn compare_wrapper(vector: &Vector, tool: Golden, wrapper: Golden) -> Vec<String> {
+    // Both sides are normalised, so that the tool may be the one with other line ends.
     let (tool, wrapper) = if vector.allowed_equivalences.contains(&Equivalence::LineEndings) {
         (tool.with_lf_line_ends(), wrapper.with_lf_line_ends())
     } else {

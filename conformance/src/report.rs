@@ -45,11 +45,13 @@ pub struct JunitError(#[from] quick_junit::SerializeError);
 pub fn junit(report: &Report<'_>) -> Result<String, JunitError> {
     let mut document = quick_junit::Report::new("conformance");
     for (subject, results) in report.by_subject() {
+        // XML cannot contain control characters, and a path or an output may have them.
         let name = escape_invisible(&subject.to_string());
         let mut suite = TestSuite::new(&name);
         suite.add_test_cases(results.into_iter().map(|result| test_case(&name, result)));
         document.add_test_suite(suite);
     }
+    // Listed as skipped, so that nobody takes them for passed.
     if !report.vectors.out_of_scope.is_empty() {
         let mut suite = TestSuite::new("out of scope");
         for (group, id) in &report.vectors.out_of_scope {
@@ -100,6 +102,7 @@ impl Report<'_> {
     }
 
     fn counts(&self) -> Counts {
+        // Counted and not stored, so that the numbers cannot contradict the results.
         let skipped = self.results.iter().filter(|result| result.is_skipped()).count();
         let failed = self.results.iter().filter(|result| result.is_failed()).count();
         Counts { passed: self.results.len() - skipped - failed, failed, skipped }

@@ -36,6 +36,7 @@ impl Subject {
     fn program(&self) -> Command {
         if self.path.extension() == Some("ps1") {
             let mut command = Command::new("pwsh");
+            // A profile could print, or change what the wrapper does.
             command.args(["-NoProfile", "-NonInteractive", "-File"]).arg(&self.path);
             return command;
         }
@@ -52,6 +53,7 @@ impl Subject {
     pub(crate) fn command(&self, group: Group, arguments: &[String]) -> Command {
         let mut command = self.program();
         let subcommand = match (group, self.kind) {
+            // With the word, the first argument of a vector is never taken for a subcommand.
             (Group::Run, SubjectKind::Tool) => Some("run"),
             (Group::Archive, _) => Some("archive"),
             (Group::Run, SubjectKind::Wrapper) | (Group::Check, _) => None,
@@ -63,6 +65,7 @@ impl Subject {
     /// Returns true if the header of a wrapper names the contract.
     pub(crate) fn declares(&self, contract: &str) -> io::Result<bool> {
         let text = fs::read_to_string(&self.path)?;
+        // Only the header: the code of a wrapper may mention other contracts.
         Ok(text.lines().take(HEADER_LINES).any(|line| line.contains(contract)))
     }
 }

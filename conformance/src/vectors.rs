@@ -49,7 +49,9 @@ impl Vectors {
         for (name, list) in document.vectors {
             let list: Vec<Value> = serde_json::from_value(list).map_err(format)?;
             for value in list {
+                // Read first, so that an error about the other fields can name the vector.
                 let id = value["id"].as_str().unwrap_or("without id").to_owned();
+                // Kept for the report: silently dropped vectors would look like passed ones.
                 let Some(group) = Group::parse(&name) else {
                     vectors.out_of_scope.push((name.clone(), id));
                     continue;
@@ -97,6 +99,7 @@ pub(crate) struct GroupedVector {
 pub(crate) struct Vector {
     pub(crate) id: String,
     pub(crate) name: String,
+    // Named only because unknown fields are refused; they are for readers of the file.
     #[serde(default, rename = "m0_spec")]
     _m0_spec: Vec<String>,
     #[serde(default, rename = "description")]

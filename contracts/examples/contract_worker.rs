@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use counterproof_contracts::process::Cancellation;
-use counterproof_contracts::resources::{AcquireRequest, Registry, ResourceRequest};
+use counterproof_contracts::resources::{LeaseRequest, Registry, ResourceRequest};
 use counterproof_contracts::rollback::snapshot::{SnapshotLimits, restore};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -40,13 +40,13 @@ fn compete(locks: &str, contract: &str, range: RangeInclusive<u16>, rounds: u32)
     let registry = Registry::open(Utf8Path::new(locks))?;
     let (first, last, variable) = (*range.start(), *range.end(), "PORT".to_owned());
     for _ in 0..rounds {
-        let request = AcquireRequest {
+        let request = LeaseRequest {
             contract: &contract.parse()?,
             owner: "tester",
             now: jiff::Timestamp::now(),
             folder: Utf8Path::new("."),
             resources: &[ResourceRequest::Port { first, last, variable: variable.clone() }],
-            claims: Vec::new(),
+            locks: Vec::new(),
             wait: Duration::from_mins(1),
         };
         let acquired = registry.acquire(&request, |_| None, &Cancellation::default())?;
@@ -67,13 +67,13 @@ fn hold(
     let registry = Registry::open(Utf8Path::new(locks))?;
     let resources =
         ResourceRequest::parse_all(&serde_json::from_str::<Vec<_>>(resources)?).map_err(|mut all| all.remove(0))?;
-    let request = AcquireRequest {
+    let request = LeaseRequest {
         contract: &contract.parse()?,
         owner: "tester",
         now: jiff::Timestamp::now(),
         folder: Utf8Path::new(folder),
         resources: &resources,
-        claims: serde_json::from_str(claims)?,
+        locks: serde_json::from_str(claims)?,
         wait: Duration::from_millis(wait.parse()?),
     };
     let mut out = std::io::stdout();

@@ -61,6 +61,7 @@ impl ContractId {
 
     /// Returns a name for files of the contract: `~` replaces `/`, and no other contract has the same one.
     pub fn file_stem(&self) -> String {
+        // `~` is not a character of ids, so two ids never share a file.
         self.0.replace('/', "~")
     }
 
@@ -94,6 +95,7 @@ impl FromStr for ContractId {
             }
         }
         let id = Self(text.to_owned());
+        // Checked last: `run` and names of devices are refused only as whole names, after all segments are valid.
         id.case_id().map_err(IdError::FileName)?;
         Ok(id)
     }
@@ -146,6 +148,7 @@ impl FromStr for ContractKey {
     type Err = KeyError;
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
+        // `@` is not a character of ids, so the first one always begins the version.
         let Some((id, version)) = text.split_once('@') else {
             return Ok(Self { id: text.parse()?, version: None });
         };

@@ -41,6 +41,7 @@ fn compile(name: &str, source: &str) -> DocumentSchema {
 /// Checks the content of a contract file. A file named `*.jsonl` or `*.ndjson` has one document per line; it may be the file of a store.
 pub fn check_file(path: &Utf8Path, bytes: &[u8]) -> CheckedFile {
     let mut checked = CheckedFile::default();
+    // The name decides: a single contract may be written on one line as well.
     if !matches!(path.extension(), Some("jsonl" | "ndjson")) {
         check_document(DocumentText { file: path, bytes, first_line: 1 }, &mut checked);
         return checked;
@@ -70,6 +71,7 @@ fn check_document(text: DocumentText<'_>, checked: &mut CheckedFile) {
     }
     let document = CONTRACT.check(text, rules);
     let mut findings = document.findings;
+    // An invalid document would fail again here, with a message that names no position.
     if findings.is_empty()
         && let Some(value) = document.value
     {
@@ -132,6 +134,7 @@ fn check_constraints(document: &Value, findings: &mut Vec<RuleFinding>) {
     let Some(constraints) = document.pointer("/input/constraints").and_then(Value::as_object) else { return };
     for (name, value) in constraints {
         let pointer = counterproof_artifact::pointer::child("/input/constraints", name);
+        // `requiresApproval` and `requires-approval` are the usual mistakes.
         let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
         if name == REQUIRES_APPROVAL && !value.is_boolean() {
             let message = "the value is not true or false, so no approval would be required";

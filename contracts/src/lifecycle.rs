@@ -51,11 +51,13 @@ impl FromStr for Actor {
     type Err = ActorError;
 
     fn from_str(text: &str) -> Result<Self, ActorError> {
+        // Cut: the text may be the whole input of another program.
         let error = || ActorError(text.chars().take(MAX_BYTES).collect());
         if text == "system" {
             return Ok(Actor::System);
         }
         let (kind, name) = text.split_once(':').ok_or_else(error)?;
+        // Control characters would break the one-line form in which people read a history.
         let is_name = !name.trim().is_empty() && name.len() <= MAX_BYTES && !name.chars().any(char::is_control);
         match kind {
             "agent" if is_name => Ok(Actor::Agent(name.to_owned())),
@@ -88,6 +90,7 @@ pub enum State {
     Ready,
     /// An owner has taken the contract.
     Claimed,
+    // Stores of earlier programs have these names; a stored line is never rewritten.
     #[serde(alias = "running")]
     Executing,
     Verifying,
@@ -248,6 +251,7 @@ impl StateChange {
     /// Checks the change against the table, and the actor against its permission.
     pub fn check(self, actor: &Actor, owner: Option<&str>) -> Result<(), TransitionError> {
         let StateChange { from, to } = self;
+        // The table comes first, so an impossible change is reported as such to everyone, whoever asks.
         let Some(permission) = self.permission() else { return Err(TransitionError::Invalid { from, to }) };
         let owns = matches!(actor, Actor::Agent(name) if owner == Some(name));
         // A person may do everything that an owner may: an agent that hangs must not keep its contract.
@@ -263,6 +267,7 @@ impl StateChange {
             return Ok(());
         }
         match (permission, actor, owner) {
+            // An agent that lost its contract to another one needs the name of the new owner, not the general rule.
             (Permission::Owner | Permission::OwnerOrSystem, Actor::Agent(_), Some(owner)) => {
                 Err(TransitionError::NotOwner { actor: actor.clone(), owner: owner.to_owned() })
             }
@@ -277,10 +282,12 @@ impl StateChange {
         };
 
         Some(match (self.from, self.to) {
+            // Only the program has checked that dependencies are completed, or how a rollback ended.
             (Pending, Ready) | (RollingBack, RolledBack | Failed) => Permission::System,
             (Pending | Ready | Claimed | Executing | Failed, Cancelled) => Permission::Human,
             (Ready, Claimed) => Permission::Anyone,
             (Claimed, Executing) | (Executing, Verifying) => Permission::Owner,
+            // The program makes these for an owner whose process died.
             (Claimed | Failed, Ready) | (Executing, Failed) | (Failed, RollingBack) => Permission::OwnerOrSystem,
             // A person decides where a contract requires an approval; the program decides otherwise.
             (Verifying, Completed | Failed) => Permission::HumanOrSystem,

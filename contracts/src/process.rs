@@ -65,6 +65,7 @@ fn first(findings: &[Finding]) -> String {
 /// Creates the command of an agent. It reads the contract's `input` as one line of JSON, and knows the contract by the
 /// variables `COUNTERPROOF_CONTRACT_ID` and `COUNTERPROOF_CONTRACT_VERSION`.
 pub fn agent_command(contract: &Contract, line: &str, folder: &Utf8Path) -> Result<ShellCommand, serde_json::Error> {
+    // One line, so that an agent in any language can read it with one call.
     let mut input = serde_json::to_vec(&contract.input)?;
     input.push(b'\n');
     let mut command = ShellCommand::new(line, folder);
@@ -83,12 +84,14 @@ pub fn contract_variables(contract: &Contract) -> [(OsString, Option<OsString>);
 }
 
 pub fn agent_output(agent: &FinishedCommand) -> Result<Value, AgentError> {
+    // First, because a command that was killed also has an ending that looks like a failure.
     if let Some(reason) = agent.stopped {
         return Err(AgentError::Stopped(reason));
     }
     if !agent.ending.is_success() {
         return Err(AgentError::Failed(agent.ending));
     }
+    // A part of a JSON value could be a valid value itself.
     if agent.stdout.is_cut {
         return Err(AgentError::TooLarge);
     }
@@ -181,6 +184,7 @@ impl EvidenceFolder<'_> {
         // Both files are synced before the transition that names them, so the evidence of a recorded step exists.
         create_folder(self.path)?;
         let record_error = |source| ProcessError::Record { folder: self.path.to_owned(), source };
+        // Redacted before the first byte is on the disk.
         let record = command.record.redacted(self.redactor).map_err(record_error)?;
         let log =
             self.write(&format!("{name}.log"), &record, |record, file| record.write_log(LogView::Ledger, file))?;
@@ -271,7 +275,9 @@ pub fn run(command: &ShellCommand, cancellation: &Cancellation) -> Result<Finish
             environment: command.environment.clone(),
             ..Options::default()
         },
+        // A file and not a pipe: an agent that ignores its input must not block this program.
         input: Input::bytes(&command.input).map_err(storage)?,
+        // Every command has a limit: a run over night must end.
         timeout: Some(command.timeout),
         output_limit: Some(command.output_limit),
         cancel: cancellation.clone(),

@@ -19,6 +19,7 @@ pub(crate) enum Reply {
 /// Returns the reply to a case, or `None` for an unknown case.
 pub(crate) fn reply(case_id: &str, variant: Variant) -> Option<Reply> {
     Some(match (case_id, variant) {
+        // Both variants do the same here, which a comparison must report as unchanged.
         ("order_history_001", _) => Reply::Answer(order_history()),
         ("return_policy_001", _) => Reply::Answer(return_policy(variant)),
         ("refund_damaged_001", _) => Reply::Answer(refund_damaged(variant)),
@@ -28,8 +29,10 @@ pub(crate) fn reply(case_id: &str, variant: Variant) -> Option<Reply> {
         ("stock_check_001", Baseline) => Reply::Answer(stock_check()),
         ("stock_check_001", New) => Reply::Error(500, internal_error()),
         ("gift_advice_001", Baseline) => Reply::Answer(gift_advice()),
+        // Planted fault: no answer at all.
         ("gift_advice_001", New) => Reply::Silence,
         ("loyalty_points_001", Baseline) => Reply::Answer(loyalty_points()),
+        // Planted fault: the answer breaks off.
         ("loyalty_points_001", New) => Reply::CutOff(loyalty_points()),
         ("delivery_slot_001", Baseline) => {
             Reply::Error(503, json!({ "error": "calendar_offline", "message": "the delivery calendar is being moved" }))
@@ -147,6 +150,7 @@ fn invoice_email(variant: Variant) -> Value {
             trace.finish_text(&format!("The invoice for A-1001 is on its way to {email}."))
         }
         New => {
+            // Planted outage: the action is the same, and only its result differs.
             trace.act_with(&send, shop::send_email_during_outage());
             trace.finish_text(&format!("I could not reach {email} just now. I will try again within the hour."))
         }

@@ -28,6 +28,7 @@ pub async fn serve(listener: TcpListener, variant: Variant) -> io::Result<()> {
 
 /// Starts a variant of the agent on a free port of the loopback interface. It stops when the handle is dropped.
 pub async fn start(variant: Variant) -> io::Result<Agent> {
+    // Loopback only: the demo must not be reachable from other machines.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let task = tokio::spawn(async move {
@@ -57,6 +58,7 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
+        // A dropped handle alone would let the task go on.
         self.task.abort();
     }
 }
@@ -80,12 +82,14 @@ async fn run_case(State(variant): State<Variant>, body: Bytes) -> Response {
         Some(Reply::Answer(answer)) => Json(addressed(answer)).into_response(),
         Some(Reply::CutOff(answer)) => {
             let whole = addressed(answer).to_string();
+            // Cut within the JSON but not within a character, so the body is text and fails only as JSON.
             let half = whole[..whole.floor_char_boundary(whole.len() * 2 / 3)].to_owned();
             ([(header::CONTENT_TYPE, "application/json")], half).into_response()
         }
         Some(Reply::Error(status, error)) => {
             (StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), Json(error)).into_response()
         }
+        // The runner closes the connection at its time limit, which drops this future.
         Some(Reply::Silence) => pending().await,
         None => {
             (StatusCode::NOT_FOUND, Json(json!({ "error": "Unknown case_id", "case_id": case_id }))).into_response()
@@ -97,7 +101,9 @@ async fn run_case(State(variant): State<Variant>, body: Bytes) -> Response {
 fn read_request(body: &[u8]) -> Option<(String, String)> {
     let request: Value = serde_json::from_slice(body).ok()?;
     let case_id = request["case_id"].as_str().filter(|id| !id.is_empty())?;
+    // Checked although it is only echoed: a runner that sends another one has a fault.
     let version = request["version"].as_str().filter(|version| ["baseline", "new"].contains(version))?;
+    // Not used: the playbook decides by the case. A real agent would refuse such a request.
     request["input"]["user"].as_str()?;
     Some((case_id.to_owned(), version.to_owned()))
 }

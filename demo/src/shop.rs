@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 /// Customers, orders, stock, slots, products and policies.
 static RECORDS: LazyLock<Value> =
+    // The data is part of the program, and the tests read it, so the default is never used.
     LazyLock::new(|| serde_json::from_str(include_str!("../data/shop.json")).unwrap_or_default());
 
 /// The result of a tool call and its latency.
@@ -33,6 +34,7 @@ pub(crate) fn run(tool: &str, args: &Value) -> ToolAnswer {
         "refund_order" => (refund(args), 83),
         "update_address" => (Ok(json!({ "order_id": args["order_id"], "address": args["address"] })), 58),
         "send_email" => (Ok(json!({ "message_id": "M-9001", "to": args["to"] })), 120),
+        // An answer and not a panic: the agent must record what a real one would.
         _ => (unknown(tool), 1),
     };
     ToolAnswer { result, latency_ms }
@@ -50,6 +52,7 @@ pub(crate) fn send_email_during_outage() -> ToolAnswer {
 
 /// Returns the policies that contain a word of the query, in the order of the handbook.
 pub(crate) fn search_policies(query: &str) -> Vec<Document> {
+    // The words of the handbook are in lower case.
     let query = query.to_lowercase();
     let policies = RECORDS["policies"].as_array().map(Vec::as_slice).unwrap_or_default();
     let speaks = |policy: &&'static Value| {
@@ -67,6 +70,7 @@ pub(crate) fn search_policies(query: &str) -> Vec<Document> {
 fn record(table: &str, args: &Value, key: &str) -> Result<Value, Value> {
     let id = text(args, key);
     match &RECORDS[table][id] {
+        // Indexing a missing key gives null.
         Value::Null => Err(json!({ "code": "not_found", "message": format!("no {table} entry {id}") })),
         found => Ok(found.clone()),
     }
@@ -88,6 +92,7 @@ fn order_history(customer_id: &str) -> Value {
         [("oak desk", 310), ("reading lamp", 50), ("wool rug", 89), ("two-seat sofa", 450), ("bookcase", 175)];
     let order = |number: u64| {
         let (name, price) = PRODUCTS[usize::try_from(number).unwrap_or(0) % PRODUCTS.len()];
+        // From the number, so that the history is long and the same in every run.
         let quantity = 1 + number % 4;
         json!({
             "order_id": format!("B-{}", 5000 + number),

@@ -62,6 +62,7 @@ impl Trace {
     }
 
     pub(crate) fn propose(&mut self, action: &Action) -> String {
+        // Numbered, because a random id would differ between two runs.
         let action_id = format!("a{}", self.actions.len() + 1);
         self.actions.push(json!({
             "action_id": action_id,
@@ -100,6 +101,7 @@ impl Trace {
         self.calls += 1;
         let call_id = format!("c{}", self.calls);
         let mut call = json!({ "type": "tool_call", "ts": self.now, "call_id": call_id, "tool": tool, "args": args });
+        // Between call and result, so that the times agree with the latency.
         self.now += answer.latency_ms;
         let (status, payload) = match answer.result {
             Ok(result) => ("ok", result),
@@ -113,12 +115,14 @@ impl Trace {
             call["action_id"] = json!(action_id);
             result["action_id"] = json!(action_id);
         }
+        // Added together: the id of the action belongs to both.
         self.events.extend([call, result]);
         Called { call_id, answer: payload }
     }
 
     fn finish(mut self, content_type: &str, content: &Value) -> Value {
         self.now += THINKING_MS;
+        // The protocol has the output twice, as the last event and on its own.
         let output = json!({ "content_type": content_type, "content": content });
         self.events.push(
             json!({ "type": "final_output", "ts": self.now, "content_type": content_type, "content": output["content"] }),

@@ -34,6 +34,7 @@ impl FromStr for Variant {
     type Err = UnknownVariant;
 
     fn from_str(text: &str) -> Result<Self, UnknownVariant> {
+        // Through the names, so that both directions agree.
         Variant::BOTH
             .into_iter()
             .find(|variant| variant.as_str() == text)

@@ -31,6 +31,7 @@ pub(crate) fn write(
     cases: impl Iterator<Item = Result<(CaseId, Value), NameError>>,
 ) -> Result<(), CasesFileError> {
     write::create_folder(path.parent().unwrap_or(path))?;
+    // Opened before the first case is made: the lock keeps another export from writing in between.
     let mut list = CaseList::open(path)?;
     for case in cases {
         let (id, case) = case?;

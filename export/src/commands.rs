@@ -86,10 +86,12 @@ impl RecordedCase {
                     difference,
                 });
             }
+            // A log has no times, and the events have no sections to check: together they are complete.
             (record.times, record.end) = (from_events.times, from_events.end);
             files.push(("events", bytes));
         }
         let case_id = match &source.case_id {
+            // Reserved in the order of the arguments, so that a derived id never takes one that a user named before.
             Some(id) if !case_ids.reserve(id) => return Err(ExportError::DuplicateCaseId(id.clone())),
             Some(id) => id.clone(),
             None => derive_case_id(case_ids, &record.command)?,
@@ -113,6 +115,7 @@ fn difference(log: &ParsedRecord, events: &ParsedRecord) -> Option<&'static str>
     [
         (log.format != RecordFormat::Log, "the first file is not a log"),
         (events.format != RecordFormat::JsonLines, "the second file is not a file of events"),
+        // The most telling difference first; the others usually follow from it.
         (log.command != events.command, "the command differs"),
         (log.exit_code != events.exit_code, "the exit code differs"),
         (log.stdout != events.stdout, "standard output differs"),
@@ -129,6 +132,7 @@ fn written_at(path: &Utf8Path) -> io::Result<Timestamp> {
     let parse = |format: &str, text: Option<&str>| DateTime::strptime(format, text?).ok();
     let default_style = name.strip_prefix("safe-run-").and_then(|rest| rest.get(..15));
     let time = parse("%Y%m%d-%H%M%S", default_style).or_else(|| parse("%Y%m%dT%H%M%SZ", name.get(..16)));
+    // The name survives a copy of the file, which changes its modification time.
     match time.and_then(|time| time.to_zoned(TimeZone::UTC).ok()) {
         Some(time) => Ok(time.timestamp()),
         None => Timestamp::try_from(fs::metadata(path)?.modified()?).map_err(io::Error::other),
@@ -157,6 +161,7 @@ pub fn export(sources: &[Source], destination: &Destination<'_>) -> Result<Expor
     let cases = cases.collect::<Result<Vec<_>, _>>()?;
     let run = RunBuilder::staged(destination)?;
     for recorded in &cases {
+        // Text files, so that a browser shows them instead of downloading them.
         for (name, bytes) in &recorded.files {
             let name = format!("{}.{name}.txt", recorded.case_id);
             run.writer().write_asset(&name, AssetKind::Other, Some(&recorded.case_id), bytes)?;
@@ -212,6 +217,7 @@ fn result(record: &ParsedRecord, latency: Millis) -> ToolResult {
     if !record.notes.is_empty() {
         payload.insert("notes".to_owned(), json!(record.notes));
     }
+    // The exit code is the only judgement that a record has.
     let status = if record.exit_code == 0 { ToolStatus::Ok } else { ToolStatus::Error };
     tool_result(CALL_ID.to_owned(), status, latency, Some(Content::Json(payload)))
 }
@@ -225,6 +231,7 @@ fn text(lines: &[String]) -> String {
 fn title(command: &str) -> String {
     let mut characters = command.chars();
     let mut title: String = characters.by_ref().take(TITLE_CHARS).collect();
+    // A mark only if something was cut.
     title.extend(characters.next().map(|_| '…'));
     title
 }

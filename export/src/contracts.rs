@@ -49,6 +49,7 @@ pub fn write_cases<'c>(
                 "input": {"user": contract.summary(), "context": contract.input},
                 "expected": {"expect": [{"name": "the contract is met", "expr": EXPECTATION}]},
             });
+            // The input of a contract may contain a secret.
             redactor.json(&mut case, &mut Applied::default());
             Ok((id, case))
         }),
@@ -110,6 +111,7 @@ impl CaseRun {
 
     /// Writes the case of a contract that could not be executed.
     pub fn add_not_executed(&self, contract: &Contract, code: &str, reason: &str) -> Result<(), CaseRunError> {
+        // A refusal is not an answer of the agent, so the case is one that could not be run.
         let failure = RunnerFailure {
             class: FailureClass::Other,
             url: WORKFLOW.to_owned(),
@@ -134,6 +136,7 @@ impl CaseRun {
     pub fn finish(self) -> Result<Utf8PathBuf, CaseRunError> {
         Ok(self.run.finish(RunFacts {
             producer: WORKFLOW,
+            // Relative to the run folder, so that the folder of all runs can be moved.
             cases_path: format!("../../{CASES_FILE}"),
             started_at: self.started_at,
             stats: Extra::new(),
@@ -147,11 +150,13 @@ impl CaseRun {
         for step in steps(execution) {
             let call = tool_call(step.call_id.clone(), step.tool.to_owned(), self.object(step.args));
             events.push((at, EventBody::ToolCall(call)));
+            // Only durations are recorded, so the steps follow each other without pauses.
             at = at.saturating_add(step.duration_ms);
             let payload = Content::Json(self.object(step.payload));
             let result = tool_result(step.call_id, step.status, Millis::from(step.duration_ms), Some(payload));
             events.push((at, EventBody::ToolResult(result)));
         }
+        // The final output is what `compare` judges; the steps show how it came about.
         let outcome = answer(events, at, self.object(final_output(execution)));
         let latency = millis(execution.ended_at).saturating_sub(millis(execution.started_at));
         self.case(&execution.contract, case_id, execution.started_at, latency, outcome)
@@ -234,6 +239,7 @@ fn steps(execution: &Execution) -> Vec<Step> {
             tool: "rollback",
             args: json!({ "strategy": rollback.strategy }),
             status: status(rollback.outcome == RollbackOutcome::RolledBack),
+            // The duration of a rollback is not recorded.
             duration_ms: 0,
             payload: json!({ "outcome": rollback.outcome.as_str() }),
         });
@@ -259,6 +265,7 @@ fn final_output(execution: &Execution) -> Value {
     });
     json!({
         "met": execution.verdict.is_met(),
+        // The word is part of the format; the type has another name in the program.
         "verdict": execution.verdict.as_str(),
         "state": execution.state,
         "contract": execution.contract.id,

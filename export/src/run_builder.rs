@@ -86,6 +86,7 @@ impl RunBuilder {
 
     pub(crate) fn add(&self, case: &Case) -> Result<(), WriteError> {
         self.writer().write_case(case)?;
+        // After the artifact is written, so that the run document never lists a case without one.
         let mut cases = self.cases.lock().unwrap_or_else(PoisonError::into_inner);
         cases.ids.push(case.case_id.clone());
         cases.failed += u64::from(matches!(case.outcome, Outcome::RunnerError(_)));
@@ -118,6 +119,7 @@ impl RunBuilder {
             ..Run::new(self.run_id.clone(), writer.side(), started_at, self.program.clone())
         })?;
         match self.folder {
+            // Only now does the folder have its name: until here an error leaves nothing behind.
             Folder::Staged(staged) => staged.publish(),
             Folder::InPlace(writer) => Ok(writer.folder().to_owned()),
         }
@@ -126,6 +128,7 @@ impl RunBuilder {
 
 /// Builds the outcome of a case: its steps with their times, and the final output as the last event.
 pub(crate) fn answer(steps: Vec<(u64, EventBody)>, ended: u64, output: Map<String, Value>) -> Outcome {
+    // Both places have the same content, because readers of either must not differ.
     let content = Content::Json(output);
     let last = FinalOutputEvent { content_type: ContentType::Json, content: content.clone(), extra: Extra::new() };
     let events = steps.into_iter().chain([(ended, EventBody::FinalOutput(last))]);
@@ -197,6 +200,7 @@ pub(crate) fn millis(time: Timestamp) -> u64 {
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
+        // No caller passes another value.
         other => Map::from_iter([("value".to_owned(), other)]),
     }
 }

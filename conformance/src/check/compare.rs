@@ -44,6 +44,7 @@ fn compare_files(path: &str, expected: &GoldenFile, found: &GoldenFile) -> Vec<S
     let (GoldenFile::Contents(expected), GoldenFile::Contents(found)) = (expected, found) else {
         return vec![format!("artifact `{path}`: expected {expected:?}, found {found:?}")];
     };
+    // By event, so that the kind of drift is named, and not only that lines differ.
     let ledger = |text: &GoldenText| text.text().as_deref().and_then(golden::parse);
     let mut differences = match (ledger(expected), ledger(found)) {
         (Some(Ok(expected)), Some(Ok(found))) => compare_events(&expected, &found),
@@ -57,6 +58,7 @@ fn compare_files(path: &str, expected: &GoldenFile, found: &GoldenFile) -> Vec<S
     }
     let mut differences: Vec<String> =
         differences.iter().map(|difference| format!("artifact `{path}`: {difference}")).collect();
+    // Once for the file, after all differences, to keep the message short.
     if let Some(last) = differences.last_mut() {
         last.push('\n');
         last.push_str(&changed_lines(expected, found));
@@ -66,6 +68,7 @@ fn compare_files(path: &str, expected: &GoldenFile, found: &GoldenFile) -> Vec<S
 
 fn compare_events(expected: &[LedgerEvent], found: &[LedgerEvent]) -> Vec<String> {
     let mut differences = Vec::new();
+    // The events are compared anyway: the first one that differs shows where one is missing.
     if expected.len() != found.len() {
         differences.push(format!("events: expected {}, found {}", expected.len(), found.len()));
     }
@@ -96,6 +99,7 @@ fn changed_lines(expected: &GoldenText, found: &GoldenText) -> String {
     let changed = diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal);
     let line = |change: similar::Change<&str>| {
         let sign = if change.tag() == ChangeTag::Delete { '-' } else { '+' };
+        // Quoted, so that blanks and line ends at the end of a line are visible.
         format!("{sign} {:?}", change.value())
     };
     changed.take(MAX_LINES).map(line).collect::<Vec<_>>().join("\n")

@@ -27,6 +27,7 @@ fn check_exit_code(expected: &Expected, outcome: &TrialOutcome) -> Vec<String> {
     let found = outcome.exit_code.map_or_else(|| "none (killed by a signal)".to_owned(), |code| code.to_string());
     let mut problems = Vec::new();
     let mut expect = |is_met: &dyn Fn(i32) -> bool, expected: String| {
+        // A signal has no exit code and meets no expectation of one.
         if !outcome.exit_code.is_some_and(is_met) {
             problems.push(format!("exit code: expected {expected}, found {found}"));
         }
@@ -59,6 +60,7 @@ fn check_files(expected: &Expected, outcome: &TrialOutcome) -> Vec<String> {
         problems.push(format!("files: {} before, {} after", before.files.len(), after.files.len()));
     }
     if let Some(path) = &expected.original_file_unchanged
+        // A file that did not exist before proves nothing.
         && (!before.files.contains_key(path) || before.files.get(path) != after.files.get(path))
     {
         problems.push(format!("`{path}` was changed"));
@@ -68,6 +70,7 @@ fn check_files(expected: &Expected, outcome: &TrialOutcome) -> Vec<String> {
 
 /// Checks the entries of the archive, whose path is the last argument of the command.
 fn check_archive(expected: &Expected, command: &VectorCommand, outcome: &TrialOutcome) -> Vec<String> {
+    // Other commands have a last argument too, which is not an archive.
     if expected.archive_contains.is_empty() {
         return Vec::new();
     }
@@ -90,6 +93,7 @@ fn check_logs(expected: &Expected, outcome: &TrialOutcome) -> Vec<String> {
     let names: Vec<_> = new_files(outcome, &outcome.log_folder).map(|(name, _)| name).collect();
     match Regex::new(pattern) {
         Err(_) => problems.push(format!("`{pattern}` is not a valid pattern")),
+        // A pattern without a log to match would be met by doing nothing.
         Ok(_) if names.is_empty() => problems.push(format!("there is no log in `{}`", outcome.log_folder)),
         Ok(regex) => {
             let others = names.into_iter().filter(|name| !regex.is_match(name));

@@ -83,6 +83,7 @@ impl Golden {
         Self {
             exit_code: outcome.exit_code,
             stdout: GoldenText::from_bytes(&outcome.stdout),
+            // Messages on standard error name the log; standard output is the command's own.
             stderr: GoldenText::from_bytes(&normalize_bytes(&outcome.stderr)),
             files: numbered(files.collect()).into_iter().map(|(path, contents)| (path, file(contents))).collect(),
         }
@@ -91,6 +92,7 @@ impl Golden {
 
 /// Makes the names unique. Of two files with the same name, the second in the order of contents becomes `NAME (2)`.
 fn numbered(mut files: Vec<(String, &FileContents)>) -> BTreeMap<String, &FileContents> {
+    // By contents after the name, so that the numbers do not depend on random parts of names.
     files.sort();
     let mut named = BTreeMap::new();
     for (name, contents) in files {
@@ -196,6 +198,7 @@ pub(crate) fn check_ledgers(outcome: &TrialOutcome) -> Vec<String> {
 fn check_rules(events: &[LedgerEvent]) -> Vec<String> {
     let mut problems = Vec::new();
     for (expected, event) in (1..).zip(events) {
+        // Numbers without a gap show that no event was lost.
         if event.seq != expected {
             problems.push(format!("sequence number: expected {expected}, found {}", event.seq));
         }

@@ -60,6 +60,7 @@ impl Trial<'_> {
         let (root, ready) = (folder.join("root"), folder.join("ready"));
         let (arguments, file) = expand(self.command)?;
         self.create_files(&root, file.as_ref())?;
+        // After the files of the setup, which are not artifacts of the program.
         let before = snapshot::take(&root)?;
         let options = ProcessOptions {
             stdin: self.command.stdin.as_deref(),
@@ -88,12 +89,14 @@ impl Trial<'_> {
     fn process_command(&self, root: &Utf8Path, ready: &Utf8Path, arguments: &[String]) -> Command {
         let mut command = self.subject.command(self.group, arguments);
         command.current_dir(root).env(READY_VARIABLE, ready).stdin(Stdio::null());
+        // A setting of the caller would change logs and make the vectors fail on this machine only.
         for (name, _) in env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(REMOVED_PREFIX)) {
             command.env_remove(name);
         }
         if self.subject.kind == SubjectKind::Wrapper {
             command.env("SAFE_RUN_BIN", self.tool);
         }
+        // The variables of the vector come last, because it is about them.
         command.envs(self.environment).envs(&self.command.env);
         command
     }
@@ -152,6 +155,7 @@ fn expand_template(
     let code = command.exit_code.unwrap_or(0);
     match template {
         "simple_fail" => script(format!("exit {code}")),
+        // `exec` keeps the process id, so the signal reaches the program that waits.
         "long_running" => script(format!(": > \"${READY_VARIABLE}\"; exec sleep 300")),
         "multiline_output" => {
             let lines = command.output_lines.iter().flatten().map(|line| print(line, ""));

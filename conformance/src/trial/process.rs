@@ -63,6 +63,7 @@ pub(super) fn run(mut command: Command, options: &ProcessOptions<'_>) -> Result<
 }
 
 fn wait(child: &mut Child, options: &ProcessOptions<'_>) -> Result<Output, ProcessError> {
+    // One deadline for reading and for waiting: each of them on its own could take the whole limit.
     let limits = Limits { options, deadline: Instant::now() + options.time_limit };
     if let (Some(text), Some(mut stdin)) = (options.stdin, child.stdin.take()) {
         let text = text.to_owned();
@@ -108,6 +109,7 @@ fn read(stream: Option<impl Read + Send + 'static>) -> Receiver<io::Result<Vec<u
 
 fn wait_until_ready(ready: &Utf8Path, child: &mut Child, limits: &Limits<'_>) -> Result<(), ProcessError> {
     while !ready.exists() {
+        // A program that ends early never becomes ready, and waiting for the limit would only delay the report.
         if has_ended(child)? || limits.check().is_err() {
             return Err(ProcessError::NotReady);
         }
@@ -155,6 +157,7 @@ fn send(_child: &Child, _signal: Signal) -> Result<(), ProcessError> {
 /// Kills the program and its process group, and reaps the program. Processes that have left the group survive.
 fn kill(child: &mut Child) {
     #[cfg(unix)]
+    // The group first: once the child is reaped, its id may belong to others.
     if let Ok(group) = process_id(child) {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }

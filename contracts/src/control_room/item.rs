@@ -66,6 +66,7 @@ pub struct Command {
 impl Item {
     pub(super) fn new(status: &Status, tier: Tier, version: &VersionHistory, options: &ControlRoomOptions<'_>) -> Self {
         let evidence = Evidence::of(version);
+        // A contract that still runs has no verification yet, which is not the same as an unknown one.
         let is_ended = matches!(tier, Tier::NeedsDecision | Tier::Completed)
             || matches!(status.state, State::Failed | State::RollingBack | State::RolledBack);
         let unknown = VerificationSummary { result: VerificationResult::Unknown, reason: None };
@@ -94,6 +95,7 @@ pub(super) fn stalled(
     options: &ControlRoomOptions<'_>,
     process_of: impl FnOnce() -> Result<Option<super::WorkProcess>, crate::store::StoreError>,
 ) -> Result<Option<Attention>, crate::store::StoreError> {
+    // A claim should start within minutes; work may take a day.
     let limit = if status.state == State::Claimed { options.claim_limit } else { options.work_limit };
     let age = status.in_state_since().map_or(0, |since| millis_between(since, options.now));
     if u128::from(age) > limit.as_millis() {
@@ -276,6 +278,7 @@ impl<'a> Evidence<'a> {
 /// Returns the process of the last execution, or of the claim before it, if it is recorded.
 pub(super) fn process(version: &VersionHistory) -> Option<WorkProcess> {
     let start = version.transitions().rev().find(|it| matches!(it.to, State::Claimed | State::Executing))?;
+    // A claim and an execution record the process under different names.
     let process = start.details.get(if start.to == State::Claimed { "process" } else { "execution" })?;
     let pid = process.get("pid")?.as_u64().and_then(|pid| u32::try_from(pid).ok())?;
     Some(WorkProcess { pid, host: process.get("host").and_then(text) })
@@ -295,6 +298,7 @@ fn details(record: &Record) -> Option<&Details> {
 
 /// Returns the first reason of a verification that did not pass, also where only the single facts are recorded.
 fn first_reason(document: &Value) -> Option<String> {
+    // Other programs may record only the single facts.
     let first = document.get("reasons").and_then(|reasons| text(reasons.get(0)?));
     let timed_out =
         || document.get("timed_out").and_then(Value::as_bool)?.then(|| "the time limit was exceeded".to_owned());

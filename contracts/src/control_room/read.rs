@@ -17,10 +17,12 @@ impl ControlRoom {
         let mut statuses = store.statuses()?;
         let contracts = statuses.len() as u64;
         let cancelled = statuses.iter().filter(|it| it.state == State::Cancelled).count() as u64;
+        // By age first: what waits for longest needs attention most.
         statuses.sort_by(|a, b| (a.in_state_since(), &a.project, &a.id).cmp(&(b.in_state_since(), &b.project, &b.id)));
         let mut lists: Vec<(Tier, Vec<Status>)> = Tier::ALL.into_iter().map(|tier| (tier, Vec::new())).collect();
         for status in statuses {
             let tier = tier_of(store, &status, options)?;
+            // A cancelled contract has no tier and is only counted.
             if let Some((_, list)) = lists.iter_mut().find(|(it, _)| Some(*it) == tier) {
                 list.push(status);
             }
@@ -197,11 +199,13 @@ impl WorkProcess {
         use rustix::io::Errno;
         use rustix::process::{Pid, test_kill_process};
 
+        // A number means nothing on another machine. An empty name could be any machine.
         if host.is_empty() || self.host.as_deref() != Some(host) {
             return None;
         }
         let pid = Pid::from_raw(i32::try_from(self.pid).ok()?)?;
         match test_kill_process(pid) {
+            // A process of another user exists, although it cannot be signalled.
             Ok(()) | Err(Errno::PERM) => Some(true),
             Err(Errno::SRCH) => Some(false),
             Err(_) => None,

@@ -25,6 +25,7 @@ impl ControlRoom {
             }
         }
         let _ = writeln!(text, "Cancelled ({})", group_digits(self.cancelled));
+        // Once for the whole text: summaries and reasons were written by other programs.
         harmless(&text)
     }
 
@@ -71,6 +72,7 @@ fn facts(item: &Item) -> Vec<String> {
     facts.extend(item.changes.map(changes));
     facts.extend(item.duration_ms.map(|millis| format!("worked {}", show(millis))));
     facts.extend(item.owner.as_ref().map(|owner| format!("owner {}", one_line(owner, MAX_TEXT))));
+    // The id usually begins with the project, which need not be repeated.
     if !item.id.as_str().starts_with(&format!("{}/", item.project)) {
         facts.push(format!("project {}", one_line(&item.project, MAX_TEXT)));
     }

@@ -40,6 +40,7 @@ pub fn execute(store: &Store, key: &ContractKey, settings: &RunSettings) -> Resu
     let plan = VerificationPlan::new(&contract)
         .map_err(|errors| ExecutionError::Invalid { id: contract.id.clone(), errors })?;
     let run = Run::new(store, settings, &contract, (settings.clock)());
+    // Before anything is acquired: a completed contract needs neither locks nor an output.
     if state == State::Completed {
         return Ok(run.finish(VerificationStatus::AlreadyMet, State::Completed));
     }
@@ -48,6 +49,7 @@ pub fn execute(store: &Store, key: &ContractKey, settings: &RunSettings) -> Resu
     // Held until the end. What a dead process did not finish belongs to this execution then.
     let locks = locks::acquire(&contract, store, settings)?;
     let mut environment = locks.environment();
+    // After the resources, so that no `env` of a contract replaces its id.
     environment.extend(contract_variables(&contract));
     match recover(store, &run.steps, key, settings)? {
         Recovered::Executable(version) => run.execute(&version, &plan, output, &environment),
@@ -93,6 +95,7 @@ impl<'s> Run<'s> {
         environment: &Environment,
     ) -> Result<Execution, ExecutionError> {
         let state = version.state();
+        // The check has passed already. Another attempt would only repeat it while a person decides.
         if state == State::Verifying && version.open_notes().any(|note| note.kind == NoteKind::ApprovalRequested) {
             return Ok(self.finish(VerificationStatus::AwaitsApproval, State::Verifying));
         }
@@ -121,7 +124,9 @@ impl<'s> Run<'s> {
         let output = match self.accept(obtained, &mut evidence)? {
             Ok(output) => output,
             Err(interrupted) => {
+                // The same form as the evidence of a verification, so that readers need one.
                 let details = transitions::failure(&self.result.reasons, evidence.names());
+                // The owner may not fail a contract that is being verified.
                 let by = if state == State::Verifying { FailedBy::System } else { FailedBy::Owner };
                 return self.fail(by, details, interrupted, start.as_ref(), environment, &mut evidence);
             }
@@ -165,6 +170,7 @@ impl<'s> Run<'s> {
         let folder = evidence.folder();
         let records = EvidenceFolder { path: &folder, redactor: &self.settings.redactor };
         let mut verify = VerifySettings::new(&self.settings.workdir, records);
+        // The check gets the same ports and names as the agent, because it may talk to what the agent started.
         verify.environment.clone_from(environment);
         verify.supervisor.clone_from(&self.settings.supervisor);
         let Verified { report, stdout, stderr } = plan.verify(output, &verify, &self.settings.cancellation)?;
@@ -174,6 +180,7 @@ impl<'s> Run<'s> {
         let text = |head: Option<counterproof_safe_run::OutputHead>| {
             let bytes = head.map(|head| head.bytes).unwrap_or_default();
             let masked = self.settings.redactor.text(&String::from_utf8_lossy(&bytes), &mut Applied::default());
+            // The end of a stream usually has the error.
             let skipped = masked.chars().count().saturating_sub(STREAM_CHARS);
             masked.chars().skip(skipped).collect::<String>()
         };
@@ -201,11 +208,13 @@ impl<'s> Run<'s> {
         let (passed, cancelled) = (report.passed, report.cancelled);
         let mut reasons = transitions::reasons(&report);
         let failed = report.attempts.last().is_some_and(|attempt| attempt.exit_code != 0 && !attempt.passed);
+        // Only after a failed exit code, of which it is the likely reason.
         if let Some(line) = self.result.streams.as_ref().filter(|_| failed).and_then(|streams| last_line(&streams[1])) {
             reasons.push(format!("last line of standard error: {line}"));
         }
         self.result.reasons = self.redacted_all(&reasons);
         self.result.verification = Some(report);
+        // A note and not a transition: the state stays `verifying` until a person decides.
         if passed && self.requires_approval() {
             self.steps.note(NoteKind::ApprovalRequested, "the check passed; a person must approve the work", found)?;
             return Ok(self.finish(VerificationStatus::AwaitsApproval, State::Verifying));
@@ -227,6 +236,7 @@ impl<'s> Run<'s> {
         environment: &Environment,
         evidence: &mut Evidence,
     ) -> Result<Execution, ExecutionError> {
+        // The history shows one line; all reasons are in the evidence.
         let reason = self.result.reasons.first().map_or("the check did not pass", String::as_str).to_owned();
         // Decided once: the record and the result must not contradict each other.
         if interrupted || self.settings.cancellation.is_cancelled() {
@@ -255,6 +265,7 @@ impl<'s> Run<'s> {
     fn requires_approval(&self) -> bool {
         let constraints = self.contract.input.constraints.as_ref();
         let required = constraints.and_then(|constraints| constraints.get(REQUIRES_APPROVAL));
+        // Anything but true counts as not required; the check of contract files reports such values.
         self.settings.requires_approval || required == Some(&json!(true))
     }
 
@@ -298,6 +309,7 @@ struct AgentOutput {
 
 fn read_output(path: &Utf8Path) -> Result<Value, ExecutionError> {
     let invalid = |problem: String| ExecutionError::Output { path: path.to_owned(), problem };
+    // An argument may be a pipe, which has no size and cannot be read twice.
     let bytes = read_file::read_argument(path, MAX_AGENT_OUTPUT_BYTES)
         .map_err(|error| invalid(format!("cannot be read: {error}")))?;
     let parsed = DocumentText { file: path, bytes: &bytes, first_line: 1 }.parse_json();
@@ -325,6 +337,7 @@ fn from_agent(
     let finished = run(&command, &settings.cancellation)?;
     let output = agent_output(&finished).map_err(|error| vec![error.to_string()]);
     let (exit_code, duration) = (finished.exit_code(), finished.duration);
+    // Before the record is stored, which consumes the command.
     let interrupted = finished.stopped == Some(StopReason::Cancelled);
     let folder = evidence.folder();
     let files = EvidenceFolder { path: &folder, redactor: &settings.redactor }.store("agent", finished)?;

@@ -13,7 +13,7 @@ use crate::contract::{Contract, ContractId};
 use crate::git::{GitError, Protected};
 use crate::lifecycle::State;
 use crate::process::{Cancellation, EvidenceFiles, ProcessError};
-use crate::resources::{AcquireError, SpecError};
+use crate::resources::{LeaseError, SpecError};
 use crate::rollback::RollbackSummary;
 use crate::store::StoreError;
 use crate::verification::{PlanError, VerificationReport};
@@ -88,7 +88,7 @@ pub enum ExecutionError {
     #[error("`{id}`: {}", .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Resources { id: ContractId, errors: Vec<SpecError> },
     #[error(transparent)]
-    Acquire(#[from] AcquireError),
+    Acquire(#[from] LeaseError),
     #[error("`{id}` is not run, because it could not be rolled back: {reason}")]
     RollbackImpossible { id: ContractId, reason: String },
     #[error("the execution of `{id}` began in `{workdir}`; pass `--workdir {workdir}`")]
@@ -134,7 +134,7 @@ impl ExecutionError {
     pub const fn is_interruption(&self) -> bool {
         matches!(
             self,
-            ExecutionError::Acquire(AcquireError::Cancelled) | ExecutionError::Process(ProcessError::Cancelled)
+            ExecutionError::Acquire(LeaseError::Cancelled) | ExecutionError::Process(ProcessError::Cancelled)
         )
     }
 
@@ -142,7 +142,8 @@ impl ExecutionError {
     pub const fn is_io(&self) -> bool {
         match self {
             ExecutionError::Store(error) => error.is_io(),
-            ExecutionError::Acquire(AcquireError::Busy(_) | AcquireError::Registry(_))
+            // The registry failed. A conflict is a refusal, not a failure.
+            ExecutionError::Acquire(LeaseError::Busy(_) | LeaseError::Registry(_))
             | ExecutionError::Git(_)
             | ExecutionError::Process(_)
             | ExecutionError::Write(_)
@@ -174,7 +175,7 @@ pub enum RollbackMode {
 pub struct RunSettings {
     pub workdir: Utf8PathBuf,
     pub source: OutputSource,
-    /// The name of the agent that claims the contracts.
+    /// The name of the agent that locks the contracts.
     pub owner: String,
     /// How long to wait for resources that others hold.
     pub wait: Duration,

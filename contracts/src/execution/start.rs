@@ -71,6 +71,7 @@ pub(super) fn interruption() -> Details {
 
 /// Returns the evidence of an interruption: the repository as it is now.
 pub(super) fn left_repository(start: Option<&ExecutionStart>) -> Option<(String, Value)> {
+    // Only a reset can discard what others did meanwhile, so only it compares the repository later.
     let start = start?;
     let RollbackStart::GitReset(_) = &start.rollback else { return None };
     let now = GitStart::record(&start.workdir).ok()?.ok()?;
@@ -80,6 +81,7 @@ pub(super) fn left_repository(start: Option<&ExecutionStart>) -> Option<(String,
 /// True if the last execution of a version was interrupted or killed, and nothing has undone its work.
 pub fn was_interrupted(version: &VersionHistory) -> bool {
     let mut since = version.transitions().rev().take_while(|it| it.to != State::Executing);
+    // A person decides then, so the execution is not simply continued.
     let is_refused = version.open_notes().any(|note| note.kind == NoteKind::NotRolledBack);
     !is_refused && since.any(|it| it.details.get(INTERRUPTED).is_some_and(|value| value == true))
 }
@@ -133,6 +135,7 @@ pub(super) fn begin(
     let process = Some(ProcessName::of_this());
     let started_at = (settings.clock)();
     if let Some(before) = ExecutionStart::last(version).filter(|_| was_interrupted(version)) {
+        // The old start is reused, so that a rollback also undoes what the interrupted execution did.
         check_untouched(contract, &before, version, settings)?;
         return Ok(ExecutionStart { process, started_at, ..before });
     }
@@ -171,6 +174,7 @@ fn check_untouched(
     if settings.rollback == RollbackMode::Never {
         return Ok(());
     }
+    // The state that the interruption recorded is exact; without it, the commit and the branch must do.
     let untouched = match (GitStart::record(&before.workdir)?, ExecutionStart::left(version)) {
         (Ok(now), Some(left)) => now.is_same_state(&left, &settings.protected),
         // A kill leaves no record. Commits may be of others; other changes are taken for those of the killed execution.
@@ -212,6 +216,7 @@ impl<'a> StartRequest<'a> {
                 taken.map_err(|error| error.to_string())
             }),
         };
+        // Before the work: an execution whose failure could not be undone does not begin.
         recorded.or_else(|reason| match self.mode {
             RollbackMode::Automatic => Err(ExecutionError::RollbackImpossible { id: contract.id.clone(), reason }),
             RollbackMode::Never => Ok(RollbackStart::Unavailable { reason }),
@@ -276,6 +281,7 @@ pub(super) fn recover(
     key: &ContractKey,
     settings: &RunSettings,
 ) -> Result<Recovered, ExecutionError> {
+    // One step at a time, each a durable line: a crash in between leaves a state that the next call recovers from.
     loop {
         let version = store.version(key)?;
         let state = version.state();
@@ -286,6 +292,7 @@ pub(super) fn recover(
             State::RolledBack | State::Cancelled => {
                 return Err(ExecutionError::Ended { id: key.id.clone(), state });
             }
+            // A claim alone has changed nothing, so there is nothing to fail or to undo.
             State::Claimed if by_program => steps.by_system(State::Ready, DIED, interruption())?,
             State::Executing if by_program => steps.by_system(State::Failed, DIED, interruption())?,
             State::Verifying if by_program && !awaits_approval(&version) => {
@@ -311,10 +318,12 @@ fn check_claim(version: &VersionHistory, key: &ContractKey, settings: &RunSettin
     if matches!(state, State::Pending | State::Ready) || state.is_terminal() {
         return Ok(());
     }
+    // Another owner comes first: the other checks are about this owner's own earlier execution.
     if let Some(owner) = version.owner().filter(|owner| *owner != settings.owner) {
         return Err(ExecutionError::Foreign { id, state, owner: owner.to_owned() });
     }
     let Some(start) = ExecutionStart::last(version).filter(|_| state != State::Claimed) else { return Ok(()) };
+    // A failed contract has no process any more, wherever it ran.
     let is_active = state != State::Failed;
     if let Some(process) = start.process.filter(|process| is_active && process.host != host_name()) {
         return Err(ExecutionError::OtherMachine { id, state, host: process.host });

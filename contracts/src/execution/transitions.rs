@@ -102,6 +102,7 @@ impl<'s> Steps<'s> {
     }
 
     pub(crate) fn note(&self, kind: NoteKind, reason: &str, details: Details) -> Result<(), ExecutionError> {
+        // `new` always sets a version; a note without one would belong to no work.
         let Some(version) = self.key.version else { return Ok(()) };
         let note = Note {
             id: self.key.id.clone(),
@@ -149,6 +150,7 @@ pub(super) fn verification(report: &VerificationReport, changes: Option<Changes>
         "artifacts": report.artifacts.iter().map(artifact).collect::<Vec<Value>>(),
         "evidence": evidence,
     });
+    // Left out instead of null: a reader takes a missing field as unknown.
     if let Some(changes) = changes {
         document["changes"] = json!(changes);
     }
@@ -203,6 +205,7 @@ pub(super) fn reasons(report: &VerificationReport) -> Vec<String> {
         let after = if attempts > 1 { format!(" in the last of {attempts} attempts") } else { String::new() };
         match (attempt.stopped, attempt.exit_code) {
             (Some(reason), _) => reasons.push(format!("verification: {reason}{after}")),
+            // The exit code passed, so assertions are the reason.
             (None, 0) => {}
             (None, code) => match attempt.signal {
                 Some(signal) => reasons.push(format!("verification: the command was killed by signal {signal}{after}")),
@@ -213,6 +216,7 @@ pub(super) fn reasons(report: &VerificationReport) -> Vec<String> {
             },
         }
     }
+    // A stopped command leaves every assertion undecided, which would only repeat the reason.
     if !report.attempts.is_empty() && report.attempts.iter().all(|attempt| attempt.stopped.is_none()) {
         reasons.extend(report.assertions.iter().filter_map(|it| match &it.outcome {
             AssertionOutcome::Met => None,
@@ -224,6 +228,7 @@ pub(super) fn reasons(report: &VerificationReport) -> Vec<String> {
         FoundArtifact::Found { .. } => None,
         FoundArtifact::Problem { message, .. } => Some(format!("artifact: {message}")),
     }));
+    // All reasons go into one line of the store, which has a limit.
     reasons.truncate(MAX_REASONS);
     reasons
 }
@@ -244,6 +249,7 @@ impl Evidence {
     pub(crate) fn create(root: &Utf8Path, contract: &Contract) -> Result<Self, ExecutionError> {
         let version = Utf8PathBuf::from(format!("{}/v{}", contract.id.file_stem(), contract.version));
         write::create_folder(&root.join(&version))?;
+        // Creating the folder is the reservation: two executions never share evidence.
         for number in 1..=MAX_EXECUTIONS {
             let relative = version.join(number.to_string());
             match write::create_new_folder(&root.join(&relative)) {

@@ -37,6 +37,7 @@ impl Repository {
                 Ok(Some(Self { root, prefix: lines.next().unwrap_or_default().to_owned() }))
             }
             Err(GitError::Failed { message, .. })
+                // git exits with 128 for all failures. The message is stable because `LC_ALL` is C.
                 if message.contains("not a git repository") || message.contains("must be run in a work tree") =>
             {
                 Ok(None)
@@ -51,6 +52,7 @@ impl Repository {
 
     /// Returns the commit that is checked out. `None` in a repository without commits.
     pub(super) fn head(&self) -> Result<Option<String>, GitError> {
+        // `^{commit}` fails for a HEAD that names nothing, which a new repository has.
         match self.git(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).text() {
             Ok(commit) => Ok(Some(commit)),
             Err(GitError::Failed { .. }) => Ok(None),
@@ -70,7 +72,9 @@ impl Repository {
     /// Returns the operation that is in progress, such as a merge.
     pub(super) fn operation(&self) -> Result<Option<&'static str>, GitError> {
         for (name, operation) in OPERATIONS {
+            // git knows the place: a worktree has these files in another folder.
             let path = self.git(&["rev-parse", "--git-path", name]).text()?;
+            // The path is relative to the folder of the command unless it is absolute.
             if self.root.join(path).exists() {
                 return Ok(Some(operation));
             }
@@ -124,6 +128,7 @@ pub(super) struct Git {
 impl Git {
     pub(super) fn new(folder: &Utf8Path, arguments: &[&str]) -> Self {
         let mut command = Command::new("git");
+        // Not the working directory of this process, which threads share.
         command.arg("-C").arg(folder);
         for setting in SETTINGS {
             command.args(["-c", setting]);
@@ -132,6 +137,7 @@ impl Git {
         for name in REMOVED {
             command.env_remove(name);
         }
+        // Nothing may wait for a person, page its output or translate its messages.
         command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_PAGER", "cat").env("LC_ALL", "C");
         Self { command, text: arguments.join(" "), input: None }
     }
@@ -273,6 +279,7 @@ impl Status {
                 // `1 XY sub mH mI mW hH hI path`, and `u XY sub m1 m2 m3 mW h1 h2 h3 path` for conflicts.
                 "1" | "u" => {
                     let fields = if kind == "1" { 8 } else { 10 };
+                    // The path comes last and may contain spaces.
                     let mut fields = rest.splitn(fields, ' ');
                     let submodule = fields.nth(1).unwrap_or_default().starts_with('S');
                     let path = fields.last().unwrap_or_default().to_owned();

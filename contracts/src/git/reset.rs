@@ -74,15 +74,18 @@ pub fn plan(
     protected: &Protected,
 ) -> Result<Result<ResetPlan, Refusal>, GitError> {
     let Some(repository) = Repository::of(folder)? else { return Ok(Err(Refusal::NoRepository)) };
+    // A repository that was created inside the folder since has other commits.
     if repository.root != start.root {
         return Ok(Err(Refusal::OtherRepository));
     }
+    // A reset in the middle of a merge would lose the resolution of conflicts.
     if let Some(operation) = repository.operation()? {
         return Ok(Err(Refusal::InProgress(operation)));
     }
     if let Some(folder) = protected.folder_around(&repository.root) {
         return Ok(Err(Refusal::AllProtected(folder.to_owned())));
     }
+    // A file that is not checked out cannot be told from one that the work has removed.
     if repository.is_sparse()? {
         return Ok(Err(Refusal::Sparse));
     }
@@ -91,6 +94,7 @@ pub fn plan(
     if !changed.is_empty() {
         return Ok(Err(Refusal::ChangedBefore(changed)));
     }
+    // Resetting another branch would move commits of someone else.
     let now = repository.branch()?;
     if now != start.branch {
         return Ok(Err(Refusal::OtherBranch { before: start.branch.clone(), now }));
@@ -122,6 +126,7 @@ fn discarded(
     protected: &[Rule],
 ) -> Result<Discarded, GitError> {
     let commit = start.commit.as_str();
+    // Everything after the start counts as work of the execution, which had the folder for itself.
     let range = format!("{commit}..HEAD");
     let commits = repository.git(&["log", "-n", LISTED_COMMITS, "--format=%h %s", &range]).text()?;
     // The differences between the commit of the start and the work tree, committed ones included.
@@ -144,6 +149,7 @@ fn discarded(
 }
 
 fn check_discarded(repository: &Repository, start: &GitStart, discarded: &Discarded) -> Option<Refusal> {
+    // git lists a repository within the work tree as one path with a slash at its end.
     let nested: Vec<String> = discarded.removed.iter().filter(|path| path.ends_with('/')).cloned().collect();
     if !nested.is_empty() {
         return Some(Refusal::NestedRepositories(nested));
@@ -196,6 +202,7 @@ pub fn reset(
     }
     let changed = repository.git(&["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]).paths()?;
     let restored: Vec<String> = changed.into_iter().filter(|path| saved_paths.contains(path)).collect();
+    // git refuses an empty list of paths.
     if !restored.is_empty() {
         let arguments = ["restore", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
         repository.git(&arguments).literal().with_paths(&restored).output()?;
@@ -206,6 +213,7 @@ pub fn reset(
 /// Removes a file, and the folders above it that are empty then.
 fn remove(root: &Utf8Path, path: &str) -> Result<(), GitError> {
     let full = root.join(path);
+    // It may be gone: an interrupted reset is repeated from the start.
     match fs::remove_file(&full) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(GitError::File { path: full, source }),
         _ => {}
@@ -237,6 +245,7 @@ pub(super) fn save(repository: &Repository, head: &str, paths: &[String], name: 
     let message = format!("Work of `{name}` before its rollback");
     let commit = git(&["commit-tree", &tree, "-p", head, "-m", &message]).text()?;
     let encoded = encode(name);
+    // A reference is never moved: an earlier saved state must stay reachable.
     for number in 1..=MAX_SAVED {
         let reference = format!("{REFS}/{encoded}/{number}");
         if repository.git(&["show-ref", "--verify", "--quiet", &reference]).answer()? {

@@ -25,6 +25,7 @@ impl GitStart {
         let Some(commit) = repository.head()? else { return Ok(Err(Refusal::NoCommit)) };
         let branch = repository.branch()?;
         let Status { mut changed, untracked, submodules } = Status::read(&repository)?;
+        // A reset cannot restore what a submodule contains, so it counts as a change.
         changed.extend(submodules);
         Ok(Ok(Self { root: repository.root, commit, branch, changed, untracked }))
     }
@@ -49,6 +50,7 @@ impl GitStart {
     pub fn changes(&self, folder: &Utf8Path) -> Result<Changes, GitError> {
         let Some(repository) = Repository::of(folder)? else { return Ok(Changes::default()) };
         let untracked = Status::read(&repository)?.untracked;
+        // Files that were there before are not work of the execution.
         let new = untracked.iter().filter(|path| !self.untracked.contains(path)).count();
         Changes::count(&repository, &self.commit, new)
     }

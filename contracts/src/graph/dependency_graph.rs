@@ -59,6 +59,7 @@ pub enum Contents {
 impl Graph {
     /// Orders contracts by depth, then by id.
     pub fn new(mut contracts: Vec<GraphContract>, contents: Contents) -> Result<Self, GraphError> {
+        // Sorted by id, so that equal stores give equal graphs and ids are found by a binary search.
         contracts.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         let index_of = |id: &ContractId| contracts.binary_search_by(|it| it.id.cmp(id)).ok();
         let mut edges = Vec::new();
@@ -78,8 +79,10 @@ impl Graph {
         // A contract may name a dependency twice.
         edges.sort_unstable();
         edges.dedup();
+        // The order below needs an acyclic graph, and an edited file can have a cycle.
         let depths = depths(contracts.len(), &edges).ok_or_else(|| GraphError::Circular(cycle(&contracts)))?;
         let mut order: Vec<usize> = (0..contracts.len()).collect();
+        // Stable: contracts of one depth stay in the order of their ids.
         order.sort_by_key(|&index| depths[index]);
         let mut places = vec![0; order.len()];
         for (place, &index) in order.iter().enumerate() {
@@ -141,6 +144,7 @@ fn depths(count: usize, edges: &[Edge]) -> Option<Vec<usize>> {
     let mut finished = 0;
     while let Some(index) = ready.pop() {
         finished += 1;
+        // The edges are sorted by their dependency, so its dependents are adjacent.
         let start = edges.partition_point(|edge| edge.dependency < index);
         for edge in edges[start..].iter().take_while(|edge| edge.dependency == index) {
             let dependent = edge.dependent;

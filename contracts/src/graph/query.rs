@@ -26,6 +26,7 @@ impl Graph {
             return Self::new(all(store, query.max_nodes)?, Contents::All);
         }
         let mut part = Part { store, limit: query.max_nodes, contracts: BTreeMap::new() };
+        // Each direction on its own: the dependents of a dependency are not around the selection.
         part.walk(query.around, |_, contract| Ok(contract.dependencies.clone()))?;
         part.walk(query.around, |store, contract| {
             Ok(store.dependents(&contract.id)?.into_iter().map(|status| status.id).collect())
@@ -91,6 +92,7 @@ impl Part<'_> {
     }
 
     fn contract(&self, id: &ContractId) -> Result<GraphContract, GraphError> {
+        // Checked while walking: the part around one contract can be the whole store.
         if self.contracts.len() == self.limit {
             return Err(GraphError::TooLarge { found: self.limit as u64 + 1, limit: self.limit });
         }

@@ -43,6 +43,7 @@ impl PathPattern {
         if text.len() > MAX_BYTES {
             return Err(PatternError::TooLong(text.len()));
         }
+        // No path of the system contains NUL, so the lock would exclude nobody.
         if text.contains('\0') {
             return Err(PatternError::Nul);
         }
@@ -77,6 +78,7 @@ impl PathPattern {
             (true, true) => self.start == other.start,
             (true, false) => other.matches(&self.start),
             (false, true) => self.matches(&other.start),
+            // Two globs are not intersected: their fixed starts decide, which can only be too careful.
             (false, false) => self.start.starts_with(&other.start) || other.start.starts_with(&self.start),
         }
     }
@@ -121,6 +123,7 @@ pub(super) fn absolute(folder: &Utf8Path, pattern: &str) -> String {
     let (mut path, mut rest) = (folder.to_owned(), pattern);
     while !rest.is_empty() {
         let (name, after) = rest.split_once('/').unwrap_or((rest, ""));
+        // From here on the pattern matches many paths, which cannot be resolved.
         let Some(name) = literal(name) else { break };
         let next = path.join(name);
         // A path that does not exist yet stays as it is written.

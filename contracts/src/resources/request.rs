@@ -130,6 +130,7 @@ impl<'s> Spec<'s> {
             ResourceType::Env => {
                 self.known(&["name", "value"]);
                 let value = self.text("value");
+                // Checked before the form of the name, so that a missing name gives one error.
                 self.required_text("name")?;
                 Some(ResourceRequest::Variable { name: self.variable("name")?, value })
             }
@@ -149,6 +150,7 @@ impl<'s> Spec<'s> {
     fn known(&mut self, known: &[&str]) {
         for name in self.fields.into_iter().flat_map(Map::keys).filter(|name| !known.contains(&name.as_str())) {
             let near = nearest(name, known).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            // The name is text of others and can have any length.
             let shown: String = name.chars().take(80).collect();
             let message = format!("the field `{}` is unknown{near}", shown.escape_debug());
             self.error(name, message, format!("write {} only", known.join(" and ")));
@@ -211,6 +213,7 @@ impl<'s> Spec<'s> {
             self.error("", "`paths` is missing, empty or not a list", "add `paths`, such as [\"src/memory/*\"]");
             return None;
         };
+        // Errors of other fields do not make these patterns invalid.
         let errors = self.errors.len();
         for (index, path) in listed.iter().enumerate() {
             if let Err(message) = path.as_str().map_or_else(|| Err("expected a string".to_owned()), check_pattern) {

@@ -116,6 +116,7 @@ impl RollbackStart {
                 Err(refusal) => RollbackPlan::Refused(refusal.into()),
             },
             RollbackStart::GitReset(start) => match git::plan(start, settings.folder, &settings.protected)? {
+                // No steps, so that a person is not asked about nothing.
                 Ok(plan) if plan.discarded.is_empty() => RollbackPlan::Steps(Vec::new()),
                 Ok(plan) => {
                     let (commit, discarded) = (&start.commit, plan.discarded.summary());
@@ -171,15 +172,18 @@ pub(super) fn roll_back(
         ..ShellCommand::new(line, settings.folder)
     };
     let finished = run(&command, cancellation)?;
+    // Why it was stopped says more than the signal that stopped it.
     let failure = match (finished.stopped, finished.ending) {
         (Some(reason), _) => Some(reason.to_string()),
         (None, ending) if !ending.is_success() => Some(format!("the command ended with {ending}")),
         _ => None,
     };
+    // Stored for a failure too: the output of the command tells a person what is left to undo.
     let evidence = settings.evidence.store(settings.evidence_name, finished)?;
     if let Some(reason) = failure {
         return Ok(RollbackEnd::Failed { reason, evidence });
     }
+    // The line is shown and stored, and may contain a secret.
     let done = vec![format!("ran `{}`", settings.evidence.redact(line))];
     Ok(RollbackEnd::RolledBack { done, way_back: None, evidence: Some(evidence) })
 }

@@ -75,6 +75,7 @@ impl Undo<'_> {
         reason: &str,
         details: Details,
     ) -> Result<(State, RollbackSummary), ExecutionError> {
+        // Planned before the transition: a refused rollback must leave the contract failed, not `rolling_back`.
         if let Some(refusal) = self.refusal() {
             let summary = self.summary(RollbackOutcome::Refused, refusal, None);
             self.steps.fail(by, reason, details, Some(not_rolled_back(&summary)))?;
@@ -88,6 +89,7 @@ impl Undo<'_> {
 
     fn finish(mut self) -> Result<(State, RollbackSummary), ExecutionError> {
         let summary = self.perform();
+        // The evidence is the same for every outcome, so that readers need one form.
         let found = rollback_details(&summary);
         if summary.outcome == RollbackOutcome::RolledBack {
             self.steps.by_system(State::RolledBack, &summary.message, found)?;
@@ -110,6 +112,7 @@ impl Undo<'_> {
         match rollback.plan(&self.rollback_settings(&folder)) {
             Ok(RollbackPlan::Steps(_)) => None,
             Ok(RollbackPlan::Refused(refusal)) => Some(refusal.reason),
+            // The rollback would fail in the same way, perhaps after changes.
             Err(error) => Some(with_causes(&error)),
         }
     }
@@ -124,6 +127,7 @@ impl Undo<'_> {
     }
 
     fn rollback_settings<'s>(&'s self, folder: &'s Utf8Path) -> RollbackSettings<'s> {
+        // The rollback happens where the execution began, even if this run has another working directory.
         let workdir = self.start.map_or(&self.settings.workdir, |start| &start.workdir);
         let evidence = EvidenceFolder { path: folder, redactor: &self.settings.redactor };
         let mut rollback = RollbackSettings::new(workdir, evidence);

@@ -65,6 +65,7 @@ pub fn run_many(
     let workers = jobs.get().min(selected.len().max(1));
     // The states that a store has read belong to one thread. Each worker reads the file once.
     let stores: Vec<Store> = (0..workers).map(|_| Store::new(store.path())).collect();
+    // Threads and not tasks: an execution blocks on its command.
     thread::scope(|scope| {
         for store in stores {
             let shared = &shared;
@@ -121,10 +122,12 @@ impl<'a> Shared<'a> {
             state.0.met(id);
         } else {
             for (index, by) in state.0.not_met(id) {
+                // An interruption says nothing about the contract, so its dependents are not blocked by it.
                 let end = if is_interrupted { ContractEnd::NotBegun } else { ContractEnd::Blocked { by, state: None } };
                 self.end(&mut state, index, end);
             }
         }
+        // All of them: several contracts can become free at once, or none is left.
         self.changed.notify_all();
     }
 }
@@ -133,6 +136,7 @@ fn work(store: &Store, settings: &RunSettings, shared: &Shared<'_>) {
     while let Some(index) = shared.next(settings) {
         let selected = &shared.selected[index];
         let executed = catch_unwind(AssertUnwindSafe(|| match selected.open.first() {
+            // A dependency outside of the run does not change while it lasts, so it blocks at once.
             Some((by, state)) => ContractEnd::Blocked { by: by.clone(), state: Some(*state) },
             None => execute_selected(store, settings, selected, shared.observer),
         }));
@@ -154,6 +158,7 @@ fn execute_selected(
     observer: &RunObserver<'_>,
 ) -> ContractEnd {
     observer(&RunStep::Began(selected));
+    // With the version that was selected: another process may have added a newer one since.
     let key = ContractKey { id: selected.contract.id.clone(), version: Some(selected.contract.version) };
     match execute(store, &key, settings) {
         Ok(execution) => ContractEnd::Executed(Box::new(execution)),
@@ -189,6 +194,7 @@ impl Queue {
                 self.running += 1;
                 Next::Execute(self.waiting.remove(at).0)
             }
+            // Nothing runs and nothing is free: only a cycle leads here, and waiting for it would never end.
             None if self.waiting.is_empty() || self.running == 0 => Next::End,
             None => Next::Wait,
         }

@@ -76,6 +76,7 @@ fn ids(store: &Store, selection: &Selection) -> Result<Vec<ContractId>, StoreErr
     };
     let mut candidates = Vec::new();
     for status in store.statuses()? {
+        // What waits for a person is not continued by a run.
         let is_own = status.owner.as_ref() == Some(owner) && !status.awaits_approval;
         match status.state {
             State::Pending | State::Ready => candidates.push((status.id.clone(), true)),
@@ -140,6 +141,7 @@ pub fn preview(store: &Store, selected: &Selected, settings: &RunSettings) -> Re
     for dependency in &selected.after {
         preview.steps.push(format!("waits for `{dependency}`"));
     }
+    // All problems are collected, so that one preview is enough.
     if let Err(errors) = VerificationPlan::new(contract) {
         preview.problems.extend(errors.iter().map(ToString::to_string));
     }
@@ -238,9 +240,11 @@ fn preview_rollback(contract: &Contract, settings: &RunSettings, preview: &mut P
 /// Checks that the program of a command line exists. A first word that the shell would expand is not checked.
 fn command_problem(line: &str, folder: &Utf8Path) -> Option<String> {
     let Some(word) = line.split_whitespace().next() else { return Some("a command is empty".to_owned()) };
+    // Only the shell knows what such a word becomes.
     if word.contains(|c| SPECIAL.contains(c)) || BUILTINS.contains(&word) {
         return None;
     }
+    // As the shell does: a word with a slash is a path, any other is looked up.
     let exists = if word.contains('/') {
         is_program(&folder.join(word))
     } else {

@@ -52,6 +52,7 @@ impl Store {
     /// Returns the status of every contract, in the order of their ids.
     pub fn statuses(&self) -> Result<Vec<Status>, StoreError> {
         let mut all: Vec<Status> = self.states()?.iter().cloned().collect();
+        // The map has a random order; lists must not.
         all.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         Ok(all)
     }
@@ -131,6 +132,7 @@ impl Store {
         let mut plan = CompactionPlan::default();
         let Some(mut lines) = self.log.read_from(0)? else { return Ok(plan) };
         while let Some(mut line) = lines.next_line()? {
+            // The reader strips it, and the copy must have the same bytes as the original.
             line.bytes.push(b'\n');
             if superseded.contains(&line.offset) {
                 plan.removed_lines += 1;
@@ -150,6 +152,7 @@ impl Editor<'_> {
         let store = self.store;
         let superseded = store.states()?.superseded();
         let mut plan = CompactionPlan::default();
+        // The lock is kept until the new file is in place, so no line is appended to the old one.
         self.writer.replace(&archive, |file| {
             let keep = |line: &[u8]| {
                 file.write_all(line).map_err(|source| LogError::Write { path: store.path().to_owned(), source })

@@ -57,6 +57,7 @@ impl Then {
             Then::Transition { to, reason } => {
                 let from = after.to;
                 let refused = |reason| StoreError::Transition { id: id.clone(), reason };
+                // The table applies to what the program adds as well.
                 StateChange { from, to }.check(&actor, None).map_err(refused)?;
                 let (owner, details) = (None, Details::new());
                 let transition = Transition { id, version, from, to, at, actor, reason, owner, details };
@@ -72,6 +73,7 @@ impl Then {
 impl Store {
     /// Locks the store for changes, and repairs a torn last line. A damaged store is not changed.
     pub fn edit(&self, options: &LockOptions) -> Result<Editor<'_>, StoreError> {
+        // The lock comes before the states are read: a decision on older states could be outdated when it is written.
         let writer = self.log.lock(options, |line| Record::parse(line).is_ok())?;
         drop(self.states()?);
         Ok(Editor { store: self, writer })
@@ -101,6 +103,7 @@ impl Editor<'_> {
         check_dependencies(&states, &new, &batch)?;
         let mut records: Vec<Record> =
             new.iter().map(|&contract| Record::Contract(Box::new(contract.clone()))).collect();
+        // A file may have several versions of one contract, and only the latest becomes ready.
         let mut seen = HashSet::new();
         for contract in contracts.iter().filter(|contract| seen.insert(&contract.id)) {
             records.extend(readiness(&states, &contract.id, &batch, at));
@@ -110,6 +113,7 @@ impl Editor<'_> {
         let states = self.store.states()?;
         for item in &mut added {
             let status = states.get(&item.id).filter(|it| it.version == item.version);
+            // A version of the same batch may have superseded this one.
             item.state = status.map_or(State::Pending, |it| it.state);
         }
         Ok(added)
@@ -197,6 +201,7 @@ impl Editor<'_> {
 /// Returns the status of the latest version. Fails for older ones.
 fn latest_status<'s>(states: &'s States, key: &ContractKey) -> Result<&'s Status, StoreError> {
     let status = states.get(&key.id).ok_or_else(|| StoreError::NotFound(key.clone()))?;
+    // A version that was named is a decision about that version: it must not apply to a later one.
     match key.version {
         Some(version) if version > status.version => Err(StoreError::NotFound(key.clone())),
         Some(version) if version < status.version => {
@@ -212,6 +217,7 @@ fn check_version(states: &States, contract: &Contract, in_batch: Option<&Contrac
     let latest = in_batch.map(|it| it.version).or_else(|| status.map(|it| it.version));
     let expected = latest.map_or(1, |latest| u64::from(latest.get()) + 1);
     if u64::from(contract.version.get()) == expected {
+        // A new version would change the rules for work that is in progress.
         return match status {
             Some(status) if status.state.is_active() && in_batch.is_none() => {
                 Err(StoreError::InUse { id: contract.id.clone(), state: status.state })
@@ -219,6 +225,7 @@ fn check_version(states: &States, contract: &Contract, in_batch: Option<&Contrac
             _ => Ok(true),
         };
     }
+    // The same content again is not an error, so that a file can be added twice.
     let is_stored = if let Some(same) = in_batch.filter(|it| it.version == contract.version) {
         same == contract
     } else {
@@ -243,6 +250,7 @@ fn check_dependencies(
             return Err(StoreError::DependencyNotFound { id, dependency });
         }
     }
+    // A new cycle needs a new edge, so it contains a new contract.
     let roots: Vec<&ContractId> = new.iter().map(|contract| &contract.id).collect();
     let cycle = find_cycle(&roots, |id| match batch.get(id) {
         Some(contract) => contract.dependencies().to_vec(),
@@ -285,6 +293,7 @@ fn open_dependency(
 fn freed_by(states: &States, id: &ContractId, at: Timestamp) -> Vec<Record> {
     let is_free = |dependent: &&Status| {
         let others: Vec<ContractId> = dependent.dependencies.iter().filter(|other| *other != id).cloned().collect();
+        // The completed contract itself still has its earlier state here, so it is left out.
         dependent.state == State::Pending && open_dependency(states, &others, &HashMap::new()).is_none()
     };
     states.dependents(id).filter(is_free).map(|it| line(ready(&it.id, it.version, at))).collect()
@@ -339,6 +348,7 @@ pub(crate) fn find_cycle(
                 && let Some((id, _)) = stack.pop()
             {
                 on_path.remove(&id);
+                // Everything below it was visited without a cycle, so other roots can skip it.
                 finished.insert(id);
             }
         }

@@ -134,6 +134,7 @@ impl History {
 
     pub(super) fn into_version(mut self, version: Option<NonZeroU32>) -> Option<VersionHistory> {
         let index = match version {
+            // The file has the versions in ascending order, so the last one is the latest.
             None => self.versions.len().checked_sub(1),
             Some(version) => self.versions.iter().position(|it| it.contract.version == version),
         };
@@ -156,6 +157,7 @@ impl VersionHistory {
 
     /// Returns the notes since the last transition, oldest first.
     pub fn open_notes(&self) -> impl Iterator<Item = &Note> {
+        // A transition settles the notes before it.
         let start = self.records.iter().rposition(|record| matches!(record, Record::Transition(_)));
         self.records[start.map_or(0, |index| index + 1)..].iter().filter_map(|record| match record {
             Record::Note(note) => Some(note),
@@ -169,6 +171,7 @@ impl VersionHistory {
 
     /// Returns the owner, from the last claim. The owner of a contract that was given back is `None`.
     pub fn owner(&self) -> Option<&str> {
+        // `Ready` too: it gives the contract back, and has no owner.
         let last = self.transitions().rev().find(|it| matches!(it.to, State::Claimed | State::Ready))?;
         last.owner.as_deref()
     }

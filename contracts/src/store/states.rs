@@ -108,6 +108,7 @@ impl States {
     }
 
     fn replay(&mut self, log: &LineLog) -> Result<(), StoreError> {
+        // Without a file the store is empty: it may have been removed since the last look.
         let Some(mut reader) = log.read_from(0)? else {
             *self = Self::default();
             return Ok(());
@@ -116,10 +117,12 @@ impl States {
         // Taken before the lines are read: what is appended meanwhile makes the next call read on.
         let stamp = FileStamp::new(&metadata.map_err(|source| LogError::Read { path: log.path().to_owned(), source })?);
         if !self.is_continued_by(&stamp, &mut reader)? {
+            // The comparison above has moved the reader.
             reader = log.read_from(0)?.unwrap_or(reader);
             *self = Self { path: log.path().to_owned(), ..Self::default() };
         }
         while let Some(line) = reader.next_line()? {
+            // Counted before the line is parsed, so that an error has its number.
             self.count += 1;
             self.add(&line)?;
             self.last = Some(line);
@@ -193,6 +196,7 @@ impl States {
             if version <= latest {
                 return Ok(Some(Contradiction::Version { id: id.clone(), version, latest }));
             }
+            // A new version may drop a dependency.
             for dependency in &before.status.dependencies {
                 if let Some(dependents) = self.dependents.get_mut(dependency) {
                     dependents.remove(id);
@@ -255,6 +259,8 @@ impl States {
 
     fn record(&self, position: Position) -> Result<Record, StoreError> {
         let mut line = vec![0; position.bytes];
+        // From the open file, not from the path: a compaction may have replaced the file, and the offsets are of this
+        // one.
         if let Some(reader) = &self.reader {
             let read = reader.file().read_exact_at(&mut line, position.offset);
             read.map_err(|source| LogError::Read { path: self.path.clone(), source })?;
@@ -316,6 +322,7 @@ impl Status {
         if matches!(to, State::Claimed | State::Ready) {
             self.owner = fields.owner;
         }
+        // Any transition is a decision about what the notes asked for.
         (self.awaits_approval, self.rollback_refused) = (false, false);
         Ok(None)
     }

@@ -75,6 +75,7 @@ impl AssertionInputs {
 impl Assertion {
     pub fn compile(text: &str) -> Result<Self, CompileError> {
         let expression = Expression::compile(text, &VARIABLES)?;
+        // Found once, at compile time, because it takes further compilations.
         let reads = VARIABLES.into_iter().filter(|variable| reads(text, variable)).collect();
         Ok(Self { expression, reads })
     }
@@ -117,6 +118,7 @@ impl AssertionResult {
 /// True if an expression that compiles does not compile without the variable.
 fn reads(text: &str, variable: &str) -> bool {
     let others: Vec<&str> = VARIABLES.into_iter().filter(|other| *other != variable).collect();
+    // The text decides first: most assertions name one variable, and compiling is slow.
     text.contains(variable) && Expression::compile(text, &others).is_err()
 }
 
@@ -189,6 +191,7 @@ pub fn check_artifacts(folder: &Utf8Path, paths: &[String]) -> Vec<ArtifactCheck
 }
 
 fn read(folder: &Utf8Path, path: &str) -> Result<(Sha256Digest, u64), (ArtifactProblem, String)> {
+    // Contracts are checked when they are added; this is for a store of an older program.
     if let Some(problem) = ArtifactCheck::path_problem(path) {
         return Err((ArtifactProblem::InvalidPath, problem));
     }
@@ -199,6 +202,7 @@ fn read(folder: &Utf8Path, path: &str) -> Result<(Sha256Digest, u64), (ArtifactP
         ResolveError::NotAFile { .. } => (ArtifactProblem::NotAFile, error.to_string()),
         ResolveError::Io { source, .. } => unreadable(source),
     })?;
+    // Before the file is read: hashing it could take hours.
     if length > MAX_ARTIFACT_BYTES {
         let message = format!("`{path}` has {length} bytes; at most {MAX_ARTIFACT_BYTES} are allowed");
         return Err((ArtifactProblem::TooLarge, message));

@@ -162,8 +162,10 @@ pub(super) fn to_json_schema(schema: &Value, pointer: &str, errors: &mut Vec<Out
 fn is_json_schema(fields: &Map<String, Value>) -> bool {
     let is_type = |value: &Value| value.as_str().is_some_and(|name| TYPES.contains(&name));
     fields.iter().any(|(key, value)| match key.as_str() {
+        // No field of an output is likely to start with `$`, and JSON Schema reserves it.
         key if key.starts_with('$') => true,
         "type" => is_type(value) || value.as_array().is_some_and(|types| types.iter().all(is_type)),
+        // In the short form, `properties` would be a field whose parts are names of types.
         "properties" => value.as_object().is_some_and(|parts| parts.values().all(|part| !part.is_string())),
         key => is_keyword(key) && !matches!(value, Value::String(_) | Value::Object(_)),
     })
@@ -189,6 +191,7 @@ fn object(fields: &Map<String, Value>, pointer: &str, errors: &mut Vec<OutputSch
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for (key, value) in fields {
         let at = child(pointer, key);
+        // The mark is allowed at the name and at the type.
         let name = key.strip_suffix('?');
         let is_optional = name.is_some() || value.as_str().is_some_and(|text| text.ends_with('?'));
         let name = name.unwrap_or(key);
@@ -196,6 +199,7 @@ fn object(fields: &Map<String, Value>, pointer: &str, errors: &mut Vec<OutputSch
             Value::String(text) => named_type(text.strip_suffix('?').unwrap_or(text), &at, errors),
             other => to_json_schema(other, &at, errors),
         };
+        // `a` and `a?` are two keys of the short form and one field of the schema.
         if name.is_empty() || properties.insert(name.to_owned(), schema).is_some() {
             errors.push(OutputSchemaError::new(
                 &at,
@@ -220,6 +224,7 @@ fn named_type(text: &str, pointer: &str, errors: &mut Vec<OutputSchemaError>) ->
     if TYPES.contains(&text) {
         return json!({ "type": text });
     }
+    // An unknown type is an error and not `any`, which would accept everything.
     let known: Vec<&str> = TYPES.into_iter().chain([ANY]).collect();
     let remedy = match nearest(text, &known) {
         Some(near) => format!("did you mean `{near}`?"),

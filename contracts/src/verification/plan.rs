@@ -103,13 +103,16 @@ impl<'a> VerificationPlan<'a> {
         cancellation: &Cancellation,
     ) -> Result<Verified, ProcessError> {
         let schema_check = self.schema.check(output);
+        // An undecided check is not a valid one.
         if schema_check != OutputCheck::Valid {
             return Ok(self.without_command(schema_check));
         }
         let (attempts, last) = self.attempts(output, settings, cancellation)?;
         let artifacts = check_artifacts(settings.folder, self.contract.artifacts());
         let report = VerificationReport {
+            // Artifacts are looked for once, after the last attempt: a check may create them.
             passed: last.passed && artifacts.iter().all(ArtifactCheck::is_found),
+            // A cancellation after the check has passed changes nothing.
             cancelled: !last.passed && cancellation.is_cancelled(),
             output: schema_check,
             exit_code_rule: self.exit_code_rule(),
@@ -147,10 +150,12 @@ impl<'a> VerificationPlan<'a> {
         let delay = Duration::from_millis(retry.map_or(0, |retry| retry.delay_ms));
         let mut attempts = Vec::new();
         loop {
+            // Each attempt is stored before the next one begins, so that a crash keeps its evidence.
             let number = attempts.len() as u64 + 1;
             let command = run(&self.command(settings), cancellation)?;
             let assertions = self.assert(output, &command);
             let is_accepted = self.exit_code_rule() == ExitCodeRule::Assertions || command.ending.is_success();
+            // A stopped command never passes, even if its handler exits with 0.
             let passed = command.stopped.is_none() && is_accepted && assertions.iter().all(AssertionResult::is_met);
             let last =
                 LastAttempt { passed, assertions, stdout: command.stdout.clone(), stderr: command.stderr.clone() };
@@ -174,6 +179,7 @@ impl<'a> VerificationPlan<'a> {
 
     fn assert(&self, output: &Value, command: &FinishedCommand) -> Vec<AssertionResult> {
         if let Some(reason) = command.stopped {
+            // The output of a stopped command is a fragment, which could meet an assertion by chance.
             return self.assertions.iter().map(|assertion| assertion.not_evaluated(&reason)).collect();
         }
         let inputs = AssertionInputs::new(&self.contract.input, output, command);

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use counterproof_contracts::process::Cancellation;
-use counterproof_contracts::resources::{AcquireError, AcquireRequest, Registry, ResourceRequest};
+use counterproof_contracts::resources::{LeaseError, LeaseRequest, Registry, ResourceRequest};
 use serde_json::{Value, json};
 
 use crate::kit::{Folder, processes_with, unique_sleep, wait_until, worker};
@@ -238,13 +238,13 @@ fn a_cancellation_ends_the_wait() {
     let resources: Vec<_> = serde_json::from_value(session("browser")).unwrap();
     let resources = ResourceRequest::parse_all(&resources).unwrap();
     let (contract, folder, cancellation) = ("a/1".parse().unwrap(), kit.work.path(), Cancellation::default());
-    let request = AcquireRequest {
+    let request = LeaseRequest {
         contract: &contract,
         owner: "tester",
         now: jiff::Timestamp::UNIX_EPOCH,
         folder: &folder,
         resources: &resources,
-        claims: Vec::new(),
+        locks: Vec::new(),
         wait: Duration::MAX,
     };
     let error = thread::scope(|scope| {
@@ -253,10 +253,10 @@ fn a_cancellation_ends_the_wait() {
         cancellation.cancel();
         waiting.join().unwrap()
     });
-    assert!(matches!(error, AcquireError::Cancelled), "{error}");
-    let holders = registry.holders().unwrap().unwrap();
+    assert!(matches!(error, LeaseError::Cancelled), "{error}");
+    let holders = registry.leases().unwrap().unwrap();
     assert_eq!(
-        holders.iter().map(|holder| holder.holder().unwrap().contract.as_str()).collect::<Vec<_>>(),
+        holders.iter().map(|holder| holder.owner().unwrap().contract.as_str()).collect::<Vec<_>>(),
         ["shop/one/001"]
     );
     first.release();
@@ -271,13 +271,13 @@ fn a_process_that_the_holder_has_started_does_not_keep_its_resources() {
         let (contract, folder) = ("a/1".parse().unwrap(), kit.work.path());
         let resources = [ResourceRequest::Session { name: "s".to_owned(), variable: None }];
         let now = jiff::Timestamp::UNIX_EPOCH;
-        let request = AcquireRequest {
+        let request = LeaseRequest {
             contract: &contract,
             owner: "t",
             now,
             folder: &folder,
             resources: &resources,
-            claims: Vec::new(),
+            locks: Vec::new(),
             wait: Duration::ZERO,
         };
         registry.acquire(&request, |_| None, &Cancellation::default())

@@ -45,9 +45,11 @@ impl<R: BufRead, W: Write> AgentSession<R, W> {
         self.last_id += 1;
         let message = json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params});
         match write(&mut self.output, &message) {
+            // The planted crash of a server is a result of the demo and not an error of the agent.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(false),
             written => written?,
         }
+        // Messages without this id, such as notifications, are skipped.
         while let Some(answer) = read(&mut self.input)? {
             if answer["id"] == self.last_id {
                 return Ok(true);

@@ -42,6 +42,7 @@ struct Builder {
 impl Builder {
     /// Adds a line. Lines that are no event, and events that no call can be made of, are skipped.
     fn add(&mut self, id: i64, line: &str) {
+        // A ledger can have lines of other producers, and one of them must not prevent the export.
         let Ok(event) = serde_json::from_str::<Value>(line) else { return };
         let Some(key) = EventKey::new(&event, id) else { return };
         let kind = event["type"].as_str().unwrap_or_default();
@@ -67,6 +68,7 @@ impl Builder {
     }
 
     fn finish(mut self) -> RecordedRun {
+        // By time and not by arrival: several processes write to one ledger.
         self.run.calls.sort_by(|one, other| one.began().cmp(&other.began()));
         self.run
     }
@@ -121,6 +123,7 @@ impl RecordedCall {
             Some("tool_call_decision") => &mut self.decision,
             _ => &mut self.end,
         };
+        // Producers may repeat an event, and events arrive in any order.
         if place.as_ref().is_none_or(|known| event.key < known.key) {
             *place = Some(event);
         }
@@ -134,6 +137,7 @@ impl RecordedCall {
 
     /// Returns when the call ended, not before it began.
     pub(super) fn ended(&self) -> Option<&EventKey> {
+        // Clocks of two processes can differ, and a negative duration would be invalid.
         self.end.as_ref().map(|end| &end.key).max(self.end.as_ref().and_then(|_| self.began()))
     }
 
@@ -213,6 +217,7 @@ impl RecordedSources {
                 source.policy = fields.collect();
             }
             Some("run_end") => {
+                // A second end without a status must not hide the first one.
                 source.status = text(&run["status"]).or(source.status.take());
                 source.exit = run["exit"].clone();
             }
@@ -239,6 +244,7 @@ impl RecordedSources {
             if status.is_success() {
                 continue;
             }
+            // A server can have several processes, and one that failed is not excused by one that did not.
             let worst = failed.get(server).cloned().max(Some(status));
             failed.extend(worst.map(|worst| (server, worst)));
         }
@@ -251,6 +257,7 @@ impl RecordedSources {
         let agents = self.0.values().filter(|source| source.is_agent);
         let (status, agent) =
             agents.map(|agent| (agent.status(without_end), agent)).max_by(|one, other| one.0.cmp(&other.0))?;
+        // Only for a failure: a cancelled agent has an exit code too, which says less than the status.
         let stated = || agent.exit_text().filter(|_| status.as_str() == FAILED);
         (!status.is_success()).then(|| stated().unwrap_or_else(|| status.as_str().to_owned()))
     }

@@ -78,6 +78,7 @@ pub fn export_runs(
     destination: &Destination<'_>,
     cases_path: String,
 ) -> Result<ExportedRuns, ExportError> {
+    // Before anything is written.
     reject_duplicates(selected)?;
     let builder = RunBuilder::staged(destination)?;
     let mut cases = Vec::new();
@@ -109,6 +110,7 @@ pub fn export_runs(
 fn reject_duplicates(selected: &[SelectedRun]) -> Result<(), ExportError> {
     let mut known = BTreeMap::new();
     for SelectedRun { run, case_id } in selected {
+        // By the key and not by the id: some file systems do not distinguish upper and lower case.
         if let Some(first) = known.insert(case_id.collision_key(), run) {
             let (first, second) = (first.run_id.clone(), run.run_id.clone());
             return Err(ExportError::DuplicateCaseId { case_id: case_id.clone(), first, second });
@@ -158,6 +160,7 @@ pub fn write_cases(folder: &Utf8Path, selected: &[SelectedRun]) -> Result<(), Ca
 pub fn case_id(run: &RunRecord) -> Result<CaseId, NameError> {
     let workload: Value =
         run.workload_json.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    // The label comes first: one agent can work on many cases.
     let label = workload["labels"][CASE_LABEL].as_str().filter(|label| !label.is_empty());
     let name = label.or_else(|| agent(run)).unwrap_or(UNNAMED_CASE);
     match name.parse::<CaseId>() {
@@ -181,6 +184,7 @@ fn agent(run: &RunRecord) -> Option<&str> {
 fn case(run: &RunRecord, recorded: &RecordedRun, case_id: CaseId, side: Side) -> Case {
     let events = steps(recorded);
     let ended = run.last_event_at.as_deref().and_then(time).map(millis).unwrap_or_default();
+    // The final output must be the last event, even if a call ended after the last stored event.
     let ended = events.iter().map(|(ts, _)| *ts).fold(ended, u64::max);
     let outcome = answer(events, ended, final_output(run, recorded));
     Case {
@@ -224,6 +228,7 @@ fn steps(recorded: &RecordedRun) -> Vec<(u64, EventBody)> {
 fn final_output(run: &RunRecord, recorded: &RecordedRun) -> Map<String, Value> {
     let status = RecordedStatus::of_run(run);
     let without_end = RecordedStatus::without_end(run);
+    // Only those that failed: a list of all would differ as soon as an agent uses another server.
     let failed = recorded.sources.failed_servers(&without_end);
     let mut output = Map::from_iter([("status".to_owned(), json!(status.as_str()))]);
     output.extend(recorded.sources.failed_agent(&without_end).map(|agent| ("agent".to_owned(), json!(agent))));

@@ -28,6 +28,7 @@ impl Preview {
     /// Returns the whole value, if the preview has it and it is an object.
     pub(super) fn object(&self) -> Option<Map<String, Value>> {
         match serde_json::from_str(self.text.as_ref().filter(|_| !self.is_truncated)?) {
+            // Deeper values would make an artifact that no reader parses.
             Ok(value @ Value::Object(_)) if depth(&value) > MAX_DEPTH => None,
             Ok(Value::Object(fields)) => Some(fields),
             _ => None,
@@ -67,6 +68,7 @@ pub(super) fn tool_call(call: &RecordedCall, call_id: String) -> ToolCall {
 
 /// Returns `SERVER.TOOL`. Tools of two servers can have one name, and a step must have the same name whichever servers run.
 fn tool(call: &RecordedCall) -> String {
+    // A name of any length is recorded, but a case is for people.
     let tool = cut(call.text("tool_name").unwrap_or(UNNAMED));
     match call.text("server_name") {
         Some(server) => format!("{}.{tool}", cut(server)),

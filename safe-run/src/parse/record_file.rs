@@ -130,6 +130,7 @@ fn compare_sections(sections: &[u8], record: &ParsedRecord) -> Result<(), ErrorA
                 ledger_text(text) == *expected || without_cr.is_some_and(|text| ledger_text(text) == *expected)
             })?;
         }
+        // Every section ends with an empty line, which is not a line of output.
         expect(&|text| text == b"\n")?;
     }
     lines.next().map_or(Ok(()), |(line, _)| Err((line, LineError::SectionMismatch)))
@@ -147,6 +148,7 @@ pub(super) fn assemble(format: RecordFormat, events: Vec<ParsedEvent>) -> Result
     let command = command.ok_or((first.map_or(1, |event| event.line), LineError::NoStart))?.to_owned();
     let exit_code = last.and_then(|event| meta_text(event, EXIT_PREFIX)?.parse().ok());
     let exit_code = exit_code.ok_or((last.map_or(1, |event| event.line), LineError::NoExit))?;
+    // Both or none: a start without an end gives no duration.
     let times = first.and_then(|event| event.started_at).zip(last.and_then(|event| event.at));
     let end = last.map(|event| event.end).unwrap_or_default();
     let (stdout, stderr, notes) = (Vec::new(), Vec::new(), Vec::new());

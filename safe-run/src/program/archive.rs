@@ -104,6 +104,7 @@ impl ArchiveFormat {
     /// Returns the path without its extension, and the format of the extension, in upper or lower case.
     pub(super) fn from_path(path: &Path) -> Option<(&str, Self)> {
         let text = path.to_str()?;
+        // A user may write `.ZIP`; the name of the archive keeps the case.
         let lower = text.to_ascii_lowercase();
         let (extension, format) = EXTENSIONS.into_iter().find(|(extension, _)| lower.ends_with(extension))?;
         Some((&text[..text.len() - extension.len()], format))
@@ -145,6 +146,7 @@ fn entries<'a>(
 ) -> impl Iterator<Item = io::Result<(walkdir::DirEntry, String)>> + 'a {
     let own = own_folder.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
     let own = own.and_then(|folder| folder.canonicalize().ok());
+    // Sorted, so that the same folder gives the entries in the same order.
     let walk = WalkDir::new(source).min_depth(1).sort_by_file_name().into_iter();
     walk.filter_map(move |entry| {
         let entry = match entry {
@@ -165,6 +167,7 @@ fn entries<'a>(
 
 fn tar(source: &Path, own_folder: Option<&Path>, out: &mut impl Write) -> io::Result<()> {
     let mut archive = tar::Builder::new(out);
+    // A followed link could pack files outside of the folder.
     archive.follow_symlinks(false);
     archive.append_dir("./", source)?;
     for entry in entries(source, own_folder) {

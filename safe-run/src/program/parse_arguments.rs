@@ -14,6 +14,7 @@ const MAX_DURATION: Duration = Duration::from_hours(366 * 24);
 pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Invocation, UsageError> {
     let arguments: Vec<OsString> = arguments.collect();
     match arguments.split_first() {
+        // Not an error: people start a program to see what it is.
         None => Ok(Invocation::Banner),
         Some((first, rest)) if first == "check" => parse_check(Parser::from_args(rest)),
         Some((first, rest)) if first == "archive" => parse_archive(Parser::from_args(rest)),
@@ -47,6 +48,7 @@ fn parse_run(mut parser: Parser) -> Result<Invocation, UsageError> {
             Some(option) => return Err(UsageError::unknown_run_option(name(&option))),
         }
     }
+    // Checked after all options, so that an unknown option is reported first.
     if run.command.is_empty() { Err(UsageError::Run) } else { Ok(Invocation::Run(run)) }
 }
 

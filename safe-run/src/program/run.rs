@@ -95,6 +95,7 @@ fn report_start_error(error: &StartError, events: Option<EventsFile>) -> i32 {
 /// Redacts the record if requested, and writes the events and the log.
 fn save(record: Record, settings: &Settings, events: Option<EventsFile>) {
     let (is_success, outcome) = (record.ending.is_success(), outcome(&record));
+    // Redaction reads the whole output, so it is skipped if nothing is written.
     let is_written = events.is_some() || !is_success;
     let record = if is_written { redact(record, settings) } else { Ok(record) };
     match record {
@@ -139,6 +140,7 @@ fn write(record: &Record, settings: &Settings, events: Option<EventsFile>) {
         Ok(path) => report(format_args!("safe-run: {outcome}. log: {path}")),
         Err(error) => report(format_args!("safe-run: {outcome}. no log: {error}")),
     }
+    // After the message that names the log, which is what a reader looks for first.
     if settings.snippet_lines > 0 {
         print_tail(record, settings.snippet_lines);
     }

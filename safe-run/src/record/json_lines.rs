@@ -63,6 +63,8 @@ impl Record {
             _ => "META",
         };
         let at_us = event.at.as_micros();
+        // The head is written first and left open, because a line can be larger than memory and is streamed into the
+        // object.
         write_fields(&Head { schema_version: EVENT_SCHEMA, seq: event.seq, stream, at_us }, b"", out)?;
         match &event.kind {
             EventKind::Line(_, line) => write_line(line, out)?,

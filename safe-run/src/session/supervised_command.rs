@@ -51,6 +51,7 @@ impl SupervisedCommand {
         streams: CommandStreams<'_>,
         taken: &TakenSignals,
     ) -> Result<Self, StartError> {
+        // Before anything is changed in this process.
         let program = command.first().ok_or(StartError::NoCommand)?.to_string_lossy().into_owned();
         supervision::check_possible(options)?;
         if options.owns_process {
@@ -101,6 +102,7 @@ impl SupervisedCommand {
 
     /// Kills every process that is left. Returns their number, without the command itself.
     pub fn finish(mut self) -> u32 {
+        // The supervisor also notices the closed connection, but only when the last clone is gone.
         self.connection.finish();
         let mut left_behind = 0;
         while let Some(status) = self.connection.receive() {

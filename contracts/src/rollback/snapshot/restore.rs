@@ -195,6 +195,7 @@ fn apply(
     now: &BTreeMap<RawPath, Found>,
 ) -> Result<(), SnapshotError> {
     let (root, files) = (start.root.as_std_path(), start.folder.join(FILES));
+    // Children first, because only empty folders can be removed.
     for path in differences.removed.iter().rev() {
         let absolute = path.below(root);
         let is_folder = matches!(now.get(path), Some(Found::Folder { .. }));
@@ -221,6 +222,7 @@ fn apply(
 }
 
 fn put(entry: &Entry, to: &Path, copy: &Path) -> io::Result<()> {
+    // A folder above a declared path may be gone with everything in it.
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent)?;
     }
@@ -247,6 +249,7 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 
 /// Sets the time of a file, a folder or a link itself.
 fn set_modified(path: &Path, modified: Modified) -> io::Result<()> {
+    // The time of access is not part of a snapshot: reading the tree would change it.
     let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
     let last_modification = Timespec { tv_sec: modified.seconds, tv_nsec: modified.nanoseconds };
     let times = Timestamps { last_access, last_modification };
@@ -305,6 +308,7 @@ pub(super) fn scan(
             Found::Link { .. } | Found::Special => {}
         }
         found.insert(path, entry);
+        // Waiting entries count too, so a folder of millions of files ends the scan early.
         if (found.len() + open.len()) as u64 > limits.entries {
             return Err(SnapshotError::TooLarge { limit: format!("{} files and folders", limits.entries) });
         }
@@ -367,6 +371,7 @@ impl Differences {
     pub(super) fn new(root: &Path, manifest: &Manifest, now: &BTreeMap<RawPath, Found>) -> Result<Self, SnapshotError> {
         let mut differences = Self::default();
         for (path, found) in now {
+            // Another kind is removed first: a file cannot be restored over a folder.
             match manifest.entries.get(path) {
                 Some(entry) if is_same_kind(entry, found) => {}
                 _ => differences.removed.push(path.clone()),
@@ -400,9 +405,11 @@ fn is_same_kind(entry: &Entry, found: &Found) -> bool {
 fn has_same_content(root: &Path, path: &RawPath, entry: &Entry, found: &Found) -> Result<bool, SnapshotError> {
     match (entry, found) {
         (Entry::Link { target, .. }, Found::Link { target: now, .. }) => Ok(target == now),
+        // The size decides in most cases without reading the file. The time does not: a tool can set it back.
         (Entry::File { bytes, sha256, .. }, Found::File { bytes: now, .. }) if bytes == now => {
             Ok(digest(&path.below(root), path)? == *sha256)
         }
+        // The entries of a folder are compared one by one.
         (Entry::Folder { .. }, _) => Ok(true),
         _ => Ok(false),
     }

@@ -32,6 +32,7 @@ pub fn take(
     let root = root.canonicalize_utf8().map_err(SnapshotError::io("resolve the working directory", &root))?;
     let declared = declared_paths(declared)?;
     let found = scan_checked(&root, &declared, limits)?;
+    // Only here: after the work, a special file is removed without a copy instead.
     if let Some(special) = found.iter().find(|(_, entry)| **entry == Found::Special) {
         return Err(SnapshotError::Special(special.0.to_string()));
     }
@@ -79,6 +80,7 @@ pub(super) fn store(
         let reason = format!("holds the folder of the snapshots, `{real}`");
         return Err(SnapshotError::Path { path: path.to_string(), reason });
     }
+    // A crash while copying leaves no folder that looks like a snapshot.
     let staged = StagedFolder::new(folder, "snapshot")?;
     fs::set_permissions(staged.path(), Permissions::from_mode(PRIVATE_MODE))
         .map_err(SnapshotError::io("protect", &staged.path()))?;
@@ -96,8 +98,10 @@ pub(super) fn store(
     let manifest = serde_json::to_vec_pretty(&manifest)
         .map_err(|error| SnapshotError::io("write", &folder.join(MANIFEST))(error.into()))?;
     write::write_new(&staged.path().join(MANIFEST), &manifest)?;
+    // Before the folder appears: the work may destroy the originals right after.
     write::sync_tree(staged.path())?;
     staged.publish()?;
+    // The store keeps the digest, so a snapshot that was edited later is not restored.
     let digest = Sha256Digest::from_bytes(&manifest);
     Ok(SnapshotStart { folder: folder.to_owned(), root: root.to_owned(), digest, entries: count, bytes })
 }
@@ -130,7 +134,9 @@ fn copy(root: &Path, path: &RawPath, found: &Found, files: &Utf8Path) -> Result<
             Entry::Link { target: target.clone(), modified: *modified }
         }
         Found::File { .. } => {
+            // Mode and time of the file that was opened: the path may name another one by now.
             let (source, metadata) = read_file::open_exact(&path.below(root)).map_err(failed("read"))?;
+            // Readable and writable for the owner whatever the original allows, or the copy could not be read again.
             let executable = PRIVATE_MODE & (mode(&metadata) | 0o600);
             let (digest, bytes) = copied(source, &to, executable).map_err(failed("copy"))?;
             Entry::File { mode: mode(&metadata), modified: modified(&metadata), bytes, sha256: digest }
@@ -178,6 +184,7 @@ fn declared_paths(declared: &[String]) -> Result<Vec<RawPath>, SnapshotError> {
     paths.sort();
     paths.dedup();
     let all = paths.clone();
+    // A path below another one would be copied twice.
     paths.retain(|path| !all.iter().any(|other| other != path && path.is_in(other)));
     Ok(paths)
 }

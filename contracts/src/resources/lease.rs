@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::lock_registry::{LockRegistry, RecordLock, RegistryError, RegistryLock};
 use jiff::Timestamp;
 
-use super::{Claim, Conflict, Holder, LivingHolder, ResourceRequest, claim, path_pattern};
+use super::{Conflict, Lease, LeaseOwner, ResourceLock, ResourceRequest, lock, path_pattern};
 use crate::contract::ContractId;
 use crate::process::Cancellation;
 
@@ -19,27 +19,27 @@ use crate::process::Cancellation;
 const POLL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 
 #[derive(Debug, Clone)]
-pub struct AcquireRequest<'a> {
+pub struct LeaseRequest<'a> {
     pub contract: &'a ContractId,
     pub owner: &'a str,
     pub now: Timestamp,
     pub folder: &'a Utf8Path,
     pub resources: &'a [ResourceRequest],
     /// Claims that the contract does not declare: the working directory and the contract itself.
-    pub claims: Vec<Claim>,
+    pub locks: Vec<ResourceLock>,
     pub wait: Duration,
 }
 
-/// The resources of an execution. Dropping it gives them back.
+/// The resources of an execution. Dropping it releases them.
 #[derive(Debug)]
-pub struct Acquired {
+pub struct LeaseGuard {
     pub environment: BTreeMap<String, String>,
-    pub claims: Vec<Claim>,
+    pub locks: Vec<ResourceLock>,
     record: RecordLock,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum AcquireError {
+pub enum LeaseError {
     #[error("{}", messages(.0))]
     Conflict(Vec<Conflict>),
     #[error("the variable `{0}` is not set; the contract needs it")]
@@ -58,18 +58,18 @@ fn messages(conflicts: &[Conflict]) -> String {
     conflicts.iter().map(|conflict| conflict.message.as_str()).collect::<Vec<_>>().join("; ")
 }
 
-impl AcquireError {
+impl LeaseError {
     pub const fn code(&self) -> &'static str {
         match self {
-            AcquireError::Conflict(_) => "conflict",
-            AcquireError::NotSet(_) => "env_not_set",
-            AcquireError::Cancelled => "cancelled",
-            AcquireError::Busy(_) | AcquireError::Folder { .. } | AcquireError::Registry(_) => "storage_error",
+            LeaseError::Conflict(_) => "conflict",
+            LeaseError::NotSet(_) => "env_not_set",
+            LeaseError::Cancelled => "cancelled",
+            LeaseError::Busy(_) | LeaseError::Folder { .. } | LeaseError::Registry(_) => "storage_error",
         }
     }
 }
 
-impl Acquired {
+impl LeaseGuard {
     pub fn export_to(&self, environment: &mut BTreeMap<OsString, Option<OsString>>) {
         let variables = self.environment.iter().map(|(name, value)| (name.into(), Some(value.into())));
         environment.extend(variables);
@@ -84,43 +84,45 @@ impl Registry {
     /// Returns what others have of a request now, without acquiring anything.
     pub fn conflicts(
         &self,
-        request: &AcquireRequest<'_>,
+        request: &LeaseRequest<'_>,
         variable: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Vec<Conflict>, AcquireError> {
+    ) -> Result<Vec<Conflict>, LeaseError> {
         let wanted = Wanted::new(request, variable)?;
-        let holders = self.holders()?.ok_or_else(|| AcquireError::Busy(self.folder().to_owned()))?;
-        Ok(wanted.choose(&holders).err().unwrap_or_default())
+        // A moment later the answer may differ: this is for a preview.
+        let leases = self.leases()?.ok_or_else(|| LeaseError::Busy(self.folder().to_owned()))?;
+        Ok(wanted.choose(&leases).err().unwrap_or_default())
     }
 
     /// Acquires all resources of a request. If others have some of them, tries again until the waiting time is over.
     /// `variable` looks up a variable of the environment.
     pub fn acquire(
         &self,
-        request: &AcquireRequest<'_>,
+        request: &LeaseRequest<'_>,
         variable: impl Fn(&str) -> Option<OsString>,
         cancellation: &Cancellation,
-    ) -> Result<Acquired, AcquireError> {
+    ) -> Result<LeaseGuard, LeaseError> {
         let wanted = Wanted::new(request, variable)?;
         let end = Instant::now().checked_add(request.wait);
         let mut poll = POLL.0;
         loop {
             if cancellation.is_cancelled() {
-                return Err(AcquireError::Cancelled);
+                return Err(LeaseError::Cancelled);
             }
-            let locked = self.lock()?.ok_or_else(|| AcquireError::Busy(self.folder().to_owned()))?;
-            // All or nothing under one lock: an execution that held a part while it waits could deadlock with another.
+            // Locked anew for each attempt; the states of others are only valid under the lock.
+            let locked = self.lock()?.ok_or_else(|| LeaseError::Busy(self.folder().to_owned()))?;
+            // All or nothing under one lock: an execution that kept a part while it waits could deadlock with another.
             let conflicts = match wanted.acquire(&locked, request)? {
                 Ok(acquired) => return Ok(acquired),
                 Err(conflicts) => conflicts,
             };
-            // Before the pause: other holders must be able to give back and to acquire meanwhile.
+            // Before the pause: others must be able to release and to acquire leases meanwhile.
             drop(locked);
             let left = end.map_or(POLL.1, |end| end.saturating_duration_since(Instant::now()));
             if left.is_zero() {
-                return Err(AcquireError::Conflict(conflicts));
+                return Err(LeaseError::Conflict(conflicts));
             }
             if !cancellation.wait(poll.min(left)) {
-                return Err(AcquireError::Cancelled);
+                return Err(LeaseError::Cancelled);
             }
             // Short at first for conflicts that end soon; longer later, because each poll reads all records.
             poll = (poll * 2).min(POLL.1);
@@ -128,25 +130,21 @@ impl Registry {
     }
 }
 
-struct Chosen {
-    claims: Vec<Claim>,
-    environment: BTreeMap<String, String>,
-}
-
 /// The resources of a request that do not depend on others.
 struct Wanted<'a> {
-    claims: Vec<Claim>,
+    locks: Vec<ResourceLock>,
     /// Ports and the variables that export them.
     ports: Vec<(u16, u16, &'a str)>,
     environment: BTreeMap<String, String>,
 }
 
 impl<'a> Wanted<'a> {
-    fn new(request: &AcquireRequest<'a>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, AcquireError> {
-        let folder_error = |source| AcquireError::Folder { path: request.folder.to_owned(), source };
+    fn new(request: &LeaseRequest<'a>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, LeaseError> {
+        let folder_error = |source| LeaseError::Folder { path: request.folder.to_owned(), source };
         let folder = request.folder.canonicalize_utf8().map_err(folder_error)?;
         let mut wanted = Self {
-            claims: request.claims.iter().map(Claim::canonical).collect(),
+            // Real paths, because others compare with them from other folders.
+            locks: request.locks.iter().map(ResourceLock::canonical).collect(),
             ports: Vec::new(),
             environment: BTreeMap::new(),
         };
@@ -155,17 +153,18 @@ impl<'a> Wanted<'a> {
                 ResourceRequest::Port { first, last, variable } => wanted.ports.push((*first, *last, variable)),
                 ResourceRequest::FileLock { patterns } => {
                     let patterns = patterns.iter().map(|pattern| path_pattern::absolute(&folder, pattern)).collect();
-                    wanted.claims.push(Claim::FileLock { patterns });
+                    wanted.locks.push(ResourceLock::FileLock { patterns });
                 }
                 ResourceRequest::Session { name, variable } => {
-                    wanted.claims.push(Claim::Session { name: name.clone() });
+                    wanted.locks.push(ResourceLock::Session { name: name.clone() });
                     wanted.environment.extend(variable.clone().map(|variable| (variable, name.clone())));
                 }
                 ResourceRequest::Variable { name, value: Some(value) } => {
                     wanted.environment.insert(name.clone(), value.clone());
                 }
+                // It takes nothing from others, but failing here is cheaper than in the middle of the work.
                 ResourceRequest::Variable { name, value: None } => {
-                    variable(name).ok_or_else(|| AcquireError::NotSet(name.clone()))?;
+                    variable(name).ok_or_else(|| LeaseError::NotSet(name.clone()))?;
                 }
             }
         }
@@ -176,14 +175,14 @@ impl<'a> Wanted<'a> {
     fn acquire(
         &self,
         locked: &RegistryLock<'_>,
-        request: &AcquireRequest<'_>,
-    ) -> Result<Result<Acquired, Vec<Conflict>>, AcquireError> {
-        let holders: Vec<LivingHolder> = locked.living()?.into_iter().map(LivingHolder::new).collect();
-        let Chosen { claims, environment } = match self.choose(&holders) {
+        request: &LeaseRequest<'_>,
+    ) -> Result<Result<LeaseGuard, Vec<Conflict>>, LeaseError> {
+        let leases: Vec<Lease> = locked.living()?.into_iter().map(Lease::new).collect();
+        let (locks, environment) = match self.choose(&leases) {
             Ok(chosen) => chosen,
             Err(conflicts) => return Ok(Err(conflicts)),
         };
-        let holder = Holder {
+        let owner = LeaseOwner {
             contract: request.contract.to_string(),
             owner: request.owner.to_owned(),
             pid: std::process::id(),
@@ -191,27 +190,28 @@ impl<'a> Wanted<'a> {
         };
         let encoding =
             |error: serde_json::Error| RegistryError::Io { path: request.folder.to_owned(), source: error.into() };
-        let content = claim::content(holder, claims.clone()).map_err(encoding)?;
+        let content = lock::encode(owner, locks.clone()).map_err(encoding)?;
         let record = locked.add(&content)?;
-        Ok(Ok(Acquired { environment, claims, record }))
+        Ok(Ok(LeaseGuard { environment, locks, record }))
     }
 
     /// Chooses a free port for each range, or returns what others have.
-    fn choose(&self, holders: &[LivingHolder]) -> Result<Chosen, Vec<Conflict>> {
+    fn choose(&self, leases: &[Lease]) -> Result<(Vec<ResourceLock>, BTreeMap<String, String>), Vec<Conflict>> {
         let mut conflicts: Vec<Conflict> =
-            holders.iter().flat_map(|holder| claim::with_holder(&self.claims, holder)).collect();
-        let (mut claims, mut environment) = (self.claims.clone(), self.environment.clone());
-        let mut taken: BTreeSet<u16> = holders.iter().flat_map(LivingHolder::ports).collect();
+            leases.iter().flat_map(|lease| lock::conflicts_with(&self.locks, lease)).collect();
+        let (mut locks, mut environment) = (self.locks.clone(), self.environment.clone());
+        let mut taken: BTreeSet<u16> = leases.iter().flat_map(Lease::ports).collect();
         for &(first, last, variable) in &self.ports {
             if let Some(port) = first_free(first..=last, &taken) {
+                // Two ranges of one contract must not get the same port.
                 taken.insert(port);
-                claims.push(Claim::Port { port });
+                locks.push(ResourceLock::Port { port });
                 environment.insert(variable.to_owned(), port.to_string());
             } else {
-                conflicts.push(claim::no_port(first..=last, holders));
+                conflicts.push(lock::no_port(first..=last, leases));
             }
         }
-        if conflicts.is_empty() { Ok(Chosen { claims, environment }) } else { Err(conflicts) }
+        if conflicts.is_empty() { Ok((locks, environment)) } else { Err(conflicts) }
     }
 }
 
@@ -225,6 +225,7 @@ pub(super) fn first_free(range: RangeInclusive<u16>, taken: &BTreeSet<u16>) -> O
 
 /// True if a server can listen on the port on all addresses, and on loopback alone.
 fn is_free(port: u16) -> bool {
+    // A server on one address does not prevent another one on the other.
     ADDRESSES.into_iter().all(|address| TcpListener::bind((IpAddr::V4(address), port)).is_ok())
 }
 
@@ -247,11 +248,11 @@ impl Registry {
         LockRegistry::open(folder).map(Self)
     }
 
-    /// Returns all living holders. Returns `None` if another process keeps the registry locked.
-    pub fn holders(&self) -> Result<Option<Vec<LivingHolder>>, RegistryError> {
+    /// Returns all living leases. Returns `None` if another process keeps the registry locked.
+    pub fn leases(&self) -> Result<Option<Vec<Lease>>, RegistryError> {
         let Some(locked) = self.lock()? else { return Ok(None) };
         let records = locked.living()?;
-        Ok(Some(records.into_iter().map(LivingHolder::new).collect()))
+        Ok(Some(records.into_iter().map(Lease::new).collect()))
     }
 
     pub fn folder(&self) -> &Utf8Path {
