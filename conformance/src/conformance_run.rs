@@ -26,7 +26,6 @@ pub struct ConformanceRun<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GoldenMode {
-    /// The output of each tool is compared with the golden output.
     #[default]
     Compare,
     /// The golden outputs are replaced by the output of the first tool.
@@ -186,14 +185,12 @@ impl<'a> ConformanceRun<'a> {
     }
 }
 
-/// The failed result of a program for which every vector was skipped.
 fn idle(index: usize) -> VectorResult {
     let name = "At least one vector is for this system".to_owned();
     let status = VectorStatus::Failed(vec!["all vectors are for other systems: nothing was checked".to_owned()]);
     VectorResult { subject: index, id: "vectors-here".to_owned(), name, status }
 }
 
-/// Returns the reason to skip a vector that is for another operating system.
 fn other_platform(vector: &Vector) -> Option<String> {
     let platform = vector.command.as_ref()?.platform_filter?;
     (!platform.is_current()).then(|| format!("only on {}", platform.as_str()))
@@ -209,7 +206,6 @@ fn commands(vector: &Vector) -> Vec<(VectorCommand, Option<Utf8PathBuf>)> {
     vector.command.iter().map(|command| (command.clone(), None)).chain(variants).collect()
 }
 
-/// Compares a wrapper with the tool, with the equivalences that the vector allows.
 fn compare_wrapper(vector: &Vector, tool: Golden, wrapper: Golden) -> Vec<String> {
     // Both sides are normalised, so that the tool may be the one with other line ends.
     let (tool, wrapper) = if vector.allowed_equivalences.contains(&Equivalence::LineEndings) {

@@ -27,8 +27,8 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Creates a subject. The path is made absolute, because trials run in other folders.
     pub fn new(kind: SubjectKind, path: &Utf8Path) -> io::Result<Self> {
+        // Trials run in other folders.
         let path = path.canonicalize_utf8()?;
         Ok(Self { kind, path })
     }
@@ -62,7 +62,6 @@ impl Subject {
         command
     }
 
-    /// Returns true if the header of a wrapper names the contract.
     pub(crate) fn declares(&self, contract: &str) -> io::Result<bool> {
         let text = fs::read_to_string(&self.path)?;
         // Only the header: the code of a wrapper may mention other contracts.

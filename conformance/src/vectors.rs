@@ -77,7 +77,6 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// Returns the group with this name in the file; `None` for groups of other tools.
     fn parse(name: &str) -> Option<Self> {
         match name {
             "safe_run" => Some(Group::Run),

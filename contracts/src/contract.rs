@@ -22,7 +22,6 @@ pub enum IdError {
     Empty,
     #[error("the contract id has {0} bytes; at most {MAX_BYTES} are allowed")]
     TooLong(usize),
-    /// A character that is neither in a segment nor the separator.
     #[error(
         "the contract id contains {found:?} at byte {index}; use ASCII letters, digits, `.`, `_` and `-`, and `/` between segments"
     )]
@@ -31,10 +30,8 @@ pub enum IdError {
         /// Its byte offset.
         index: usize,
     },
-    /// An empty segment: a slash at an end, or two in a row.
     #[error("the contract id has an empty segment: write it without a `/` at its start or end, and without `//`")]
     EmptySegment,
-    /// A segment that starts with a character other than a letter or a digit.
     #[error("the segment `{0}` of the contract id does not start with a letter or a digit")]
     Start(String),
     #[error("the contract id cannot name files: {0}")]
@@ -65,7 +62,6 @@ impl ContractId {
         self.0.replace('/', "~")
     }
 
-    /// Returns the id of the contract's case, which is its file stem.
     pub fn case_id(&self) -> Result<CaseId, NameError> {
         self.file_stem().parse()
     }
@@ -239,9 +235,7 @@ pub struct RetryConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RollbackStrategy {
-    /// Resets the repository to the commit at which the execution began.
     GitReset,
-    /// Restores the declared paths as they were when the execution began.
     RestoreSnapshot,
     Custom,
 }

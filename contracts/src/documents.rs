@@ -17,7 +17,6 @@ use crate::resources::ResourceRequest;
 use crate::store::Record;
 use crate::verification::{ArtifactCheck, OutputSchema, VARIABLES};
 
-/// The contracts of a file, and what is wrong with it.
 #[derive(Debug, Default)]
 pub struct CheckedFile {
     pub contracts: Vec<Contract>,
@@ -106,7 +105,6 @@ fn rules(document: &Value) -> Vec<RuleFinding> {
     findings
 }
 
-/// Returns the elements of a list with their pointers.
 fn elements<'d>(document: &'d Value, pointer: &'static str) -> impl Iterator<Item = (String, &'d Value)> {
     let list = document.pointer(pointer).and_then(Value::as_array);
     list.into_iter().flatten().enumerate().map(move |(index, value)| (format!("{pointer}/{index}"), value))
@@ -238,7 +236,6 @@ pub struct Change {
     /// The value in the first document. `None` if it has none there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// The value in the second document. `None` if it has none there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }

@@ -200,7 +200,6 @@ impl FromStr for State {
 /// Evidence of a transition, such as the outcome of the verification. Its fields depend on the transition.
 pub type Details = Map<String, Value>;
 
-/// A change of the state of one version of a contract.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Transition {
     pub id: ContractId,
@@ -248,7 +247,6 @@ impl StateChange {
         State::ALL.into_iter().filter(move |&to| StateChange { from, to }.permission().is_some())
     }
 
-    /// Checks the change against the table, and the actor against its permission.
     pub fn check(self, actor: &Actor, owner: Option<&str>) -> Result<(), TransitionError> {
         let StateChange { from, to } = self;
         // The table comes first, so an impossible change is reported as such to everyone, whoever asks.

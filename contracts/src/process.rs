@@ -75,7 +75,6 @@ pub fn agent_command(contract: &Contract, line: &str, folder: &Utf8Path) -> Resu
     Ok(command)
 }
 
-/// Returns the variables by which the commands of a contract know it.
 pub fn contract_variables(contract: &Contract) -> [(OsString, Option<OsString>); 2] {
     [
         ("COUNTERPROOF_CONTRACT_ID".into(), Some(contract.id.as_str().into())),
@@ -98,8 +97,8 @@ pub fn agent_output(agent: &FinishedCommand) -> Result<Value, AgentError> {
     parse(&agent.stdout.bytes)
 }
 
-/// Parses JSON strictly: a key that occurs twice has no agreed value.
 fn parse(bytes: &[u8]) -> Result<Value, AgentError> {
+    // Strictly: a key that occurs twice has no agreed value.
     let checked = DocumentText { file: Utf8Path::new(STDOUT), bytes, first_line: 1 }.parse_json();
     match checked.value {
         Some(value) if checked.findings.is_empty() => Ok(value),
@@ -119,7 +118,6 @@ pub const MAX_OUTPUT_BYTES: u64 = 256 << 20;
 /// Maximum bytes of a stream that are returned as text.
 pub const MAX_TEXT_BYTES: u64 = 1 << 20;
 
-/// A command line for `sh -c`, with everything that its execution needs.
 #[derive(Debug, Clone)]
 pub struct ShellCommand {
     pub line: String,
@@ -141,7 +139,6 @@ pub struct ShellCommand {
 }
 
 impl ShellCommand {
-    /// Creates a command with the default limits, this environment, and an empty input.
     pub fn new(line: impl Into<String>, folder: impl Into<Utf8PathBuf>) -> Self {
         Self {
             line: line.into(),
@@ -162,7 +159,6 @@ impl ShellCommand {
     }
 }
 
-/// The folder for the records of commands, and the secrets that must not be in them.
 #[derive(Debug, Clone, Copy)]
 pub struct EvidenceFolder<'a> {
     /// The folder. It is created if it does not exist.
@@ -170,7 +166,6 @@ pub struct EvidenceFolder<'a> {
     pub redactor: &'a Redactor,
 }
 
-/// The names of the files of one record, in their folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvidenceFiles {
     /// The log: both streams, and the ledger.
@@ -231,13 +226,11 @@ impl FinishedCommand {
         self.ending.exit_code()
     }
 
-    /// True if nothing stopped the command and its exit code is 0.
     pub fn is_success(&self) -> bool {
         self.stopped.is_none() && self.ending.is_success()
     }
 }
 
-/// A command that could not be run, or whose record is not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     #[error("cancelled before the command was started")]

@@ -103,6 +103,7 @@ fn order_history(customer_id: &str) -> Value {
             "status": "delivered",
         })
     };
+    // Enough for a payload that the run stores as an asset.
     json!({ "customer_id": customer_id, "orders": (0..96).map(order).collect::<Vec<_>>() })
 }
 

@@ -57,7 +57,6 @@ pub struct Source {
     pub case_id: Option<CaseId>,
 }
 
-/// A record with its case id and the bytes of its files.
 struct RecordedCase {
     case_id: CaseId,
     record: ParsedRecord,
@@ -68,7 +67,6 @@ struct RecordedCase {
 }
 
 impl RecordedCase {
-    /// Reads the files of one command and reserves its case id.
     fn read(source: &Source, case_ids: &mut CaseIds) -> Result<Self, ExportError> {
         // Each file is read only once: a pipe has no second read, and a file could change between two reads.
         let (mut record, bytes) = ParsedRecord::read_with_bytes(&source.record)?;
@@ -110,7 +108,6 @@ impl RecordedCase {
     }
 }
 
-/// Returns the first difference between a log and a file of events.
 fn difference(log: &ParsedRecord, events: &ParsedRecord) -> Option<&'static str> {
     [
         (log.format != RecordFormat::Log, "the first file is not a log"),
@@ -181,7 +178,6 @@ pub fn export(sources: &[Source], destination: &Destination<'_>) -> Result<Expor
     Ok(Exported { folder, cases: cases.collect() })
 }
 
-/// Builds the case: the command is a tool call; its output and exit code are the result.
 fn case(case: &RecordedCase, side: Side) -> Case {
     let RecordedCase { case_id, record, .. } = case;
     let start = millis(case.started_at());
@@ -222,8 +218,8 @@ fn result(record: &ParsedRecord, latency: Millis) -> ToolResult {
     tool_result(CALL_ID.to_owned(), status, latency, Some(Content::Json(payload)))
 }
 
-/// Joins the lines of a stream. Each line gets a newline, so that an empty line differs from no line.
 fn text(lines: &[String]) -> String {
+    // Each line gets a newline, so that an empty line differs from no line.
     lines.iter().flat_map(|line| [line, "\n"]).collect()
 }
 

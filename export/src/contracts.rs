@@ -92,7 +92,6 @@ impl CaseRun {
         self.run.writer().folder()
     }
 
-    /// Writes the case of an execution, with the records of its commands.
     pub fn add(&self, execution: &Execution) -> Result<(), CaseRunError> {
         let case_id = execution.contract.id.case_id()?;
         if let Some(folder) = &execution.evidence {
@@ -109,7 +108,6 @@ impl CaseRun {
         Ok(self.run.add(&self.executed(execution, case_id))?)
     }
 
-    /// Writes the case of a contract that could not be executed.
     pub fn add_not_executed(&self, contract: &Contract, code: &str, reason: &str) -> Result<(), CaseRunError> {
         // A refusal is not an answer of the agent, so the case is one that could not be run.
         let failure = RunnerFailure {
@@ -188,7 +186,6 @@ impl CaseRun {
     }
 }
 
-/// A step of an execution, as a tool call and its result.
 struct Step {
     call_id: String,
     tool: &'static str,

@@ -78,7 +78,6 @@ impl RunBuilder {
         }
     }
 
-    /// Moves large payloads of a case to assets, and adds the case.
     pub(crate) fn add_with_assets(&self, mut case: Case) -> Result<(), WriteError> {
         self.writer().move_large_payloads(&mut case, MAX_INLINE_BYTES)?;
         self.add(&case)

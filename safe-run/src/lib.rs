@@ -69,7 +69,6 @@ pub use supervision::{CommandStreams, enter};
 /// The version of the conformance contract that defines logs, exit codes and file names.
 pub const CONTRACT: &str = "M0-v0.1.0";
 
-/// Does nothing: without process groups, this program never starts itself again.
 #[cfg(not(unix))]
 pub const fn enter() -> Option<std::process::ExitCode> {
     None

@@ -51,7 +51,6 @@ pub(crate) const fn contains(mask: u64, signal: Signal) -> bool {
     mask & (1 << (signal as i32 - 1)) != 0
 }
 
-/// Replaces the action of a signal by a handler that does nothing.
 #[cfg(unix)]
 fn handle(signal: Signal) -> io::Result<()> {
     use std::sync::Arc;

@@ -88,7 +88,6 @@ fn compare_events(expected: &[LedgerEvent], found: &[LedgerEvent]) -> Vec<String
     differences
 }
 
-/// Returns the first changed lines of a text as a diff.
 fn changed_lines(expected: &GoldenText, found: &GoldenText) -> String {
     let as_text = |text: &GoldenText| match text {
         GoldenText::Lines(lines) => lines.concat(),

@@ -68,12 +68,12 @@ fn check_files(expected: &Expected, outcome: &TrialOutcome) -> Vec<String> {
     problems
 }
 
-/// Checks the entries of the archive, whose path is the last argument of the command.
 fn check_archive(expected: &Expected, command: &VectorCommand, outcome: &TrialOutcome) -> Vec<String> {
     // Other commands have a last argument too, which is not an archive.
     if expected.archive_contains.is_empty() {
         return Vec::new();
     }
+    // The path of the archive is the last argument.
     let path = command.args.as_ref().and_then(|args| args.last()).map(String::as_str).unwrap_or_default();
     let Some(FileContents::Archive(entries)) = outcome.after.files.get(Utf8Path::new(path)) else {
         return vec![format!("`{path}` is not an archive")];
@@ -117,7 +117,6 @@ fn check_log_contents(expected: &Expected, outcome: &TrialOutcome) -> Vec<String
     problems
 }
 
-/// Returns the files in a folder that did not exist before the trial.
 fn new_files<'a>(outcome: &'a TrialOutcome, folder: &'a Utf8Path) -> impl Iterator<Item = (&'a str, &'a FileContents)> {
     outcome.after.in_folder(folder).filter(move |(name, _)| !outcome.before.files.contains_key(&folder.join(name)))
 }

@@ -128,7 +128,6 @@ impl GoldenText {
     }
 }
 
-/// Normalizes the log names in a path.
 fn normalize(name: &str) -> String {
     // The replacements are ASCII, so the text stays valid UTF-8.
     String::from_utf8_lossy(&normalize_bytes(name.as_bytes())).into_owned()
@@ -181,7 +180,6 @@ fn parse_event(line: &str) -> Result<LedgerEvent, LedgerError> {
     parts.ok_or_else(|| LedgerError::NotAnEvent(line.to_owned()))
 }
 
-/// Checks every ledger that a program has left in its log folder.
 pub(crate) fn check_ledgers(outcome: &TrialOutcome) -> Vec<String> {
     let mut problems = Vec::new();
     for (name, contents) in outcome.after.in_folder(&outcome.log_folder) {

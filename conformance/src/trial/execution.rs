@@ -183,11 +183,9 @@ fn expand_template(
     }
 }
 
-/// Returns a shell command that prints a line.
-///
-/// The text is always quoted, also where `shell_words` would leave it bare: the script is in the log of the command, and golden
-/// outputs contain it.
 fn print(text: &str, redirection: &str) -> String {
+    // Quoted even where `shell_words` would not: the script is in the log of the command, and golden outputs contain
+    // it.
     format!("printf '%s\\n' '{}'{redirection}; ", text.replace('\'', r"'\''"))
 }
 
@@ -242,7 +240,6 @@ pub(crate) enum SnapshotError {
     Read { path: Utf8PathBuf, source: io::Error },
 }
 
-/// A process that could not be started or did not end as required.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProcessError {
     #[error("failed to start `{program}`: {source}")]

@@ -118,10 +118,10 @@ fn wait_until_ready(ready: &Utf8Path, child: &mut Child, limits: &Limits<'_>) ->
     Ok(())
 }
 
-/// Checks without reaping the process, so that its id and its process group id cannot be reused yet.
 #[cfg(unix)]
 fn has_ended(child: &Child) -> Result<bool, ProcessError> {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
+    // Without reaping, so that its id and its process group id cannot be reused yet.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let status = waitid(WaitId::Pid(process_id(child).map_err(ProcessError::Wait)?), options);
     Ok(status.map_err(|error| ProcessError::Wait(error.into()))?.is_some())

@@ -21,7 +21,6 @@ pub(crate) struct Snapshot {
     pub(crate) folders: Vec<Utf8PathBuf>,
 }
 
-/// The contents of a file, or the kind of another file system entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FileContents {
     Bytes(Vec<u8>),
@@ -33,12 +32,10 @@ pub(crate) enum FileContents {
 }
 
 impl Snapshot {
-    /// Returns true if the path is a file or a folder.
     pub(crate) fn contains(&self, path: &Utf8Path) -> bool {
         self.files.contains_key(path) || self.folders.iter().any(|folder| folder == path)
     }
 
-    /// Returns the files directly in a folder.
     pub(crate) fn in_folder(&self, folder: &Utf8Path) -> impl Iterator<Item = (&str, &FileContents)> {
         let within = self.files.iter().filter(move |(path, _)| path.parent() == Some(folder));
         within.filter_map(|(path, contents)| Some((path.file_name()?, contents)))

@@ -137,7 +137,6 @@ fn attention(
     Some(Attention { code, message: message.unwrap_or_else(reason) })
 }
 
-/// Returns the time from the start of the last execution to its end, or until now.
 fn duration(status: &Status, version: &VersionHistory, now: Timestamp) -> Option<u64> {
     let start =
         version.records.iter().rposition(|it| matches!(it, Record::Transition(it) if it.to == State::Executing))?;
@@ -157,7 +156,6 @@ fn duration(status: &Status, version: &VersionHistory, now: Timestamp) -> Option
     Some(millis_between(executing.at, end.or_else(|| is_working.then_some(now))?))
 }
 
-/// Returns the commands with which a person decides about a contract.
 fn commands(status: &Status) -> Vec<Command> {
     let effects = match status.state {
         State::Verifying if status.awaits_approval => ("completes the contract", "fails the contract"),
@@ -246,7 +244,6 @@ impl<'a> Evidence<'a> {
         Self { verification: find("verification"), rollback: find("rollback") }
     }
 
-    /// Returns the outcome of the verification, if there is evidence of one.
     pub(super) fn verification(&self) -> Option<VerificationSummary> {
         let document = self.verification?;
         let result = match document.get("passed").and_then(Value::as_bool) {

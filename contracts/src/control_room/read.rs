@@ -57,7 +57,6 @@ fn version(store: &Store, status: &Status) -> Result<VersionHistory, StoreError>
     store.version(&ContractKey { id: status.id.clone(), version: Some(status.version) })
 }
 
-/// Lists the contracts of a tier, which are sorted by age.
 fn tier_list(
     store: &Store,
     tier: Tier,
@@ -75,7 +74,6 @@ fn tier_list(
     Ok(TierList { tier, count, items: sorted.iter().map(item).collect::<Result<_, StoreError>>()? })
 }
 
-/// The contracts of a store by the attention that they need.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ControlRoom {
     /// The time at which it was read. Durations end at it.
@@ -142,10 +140,8 @@ impl ControlRoom {
     }
 }
 
-/// The time after which a claimed contract should have been started.
 const CLAIM_LIMIT: Duration = Duration::from_mins(5);
 
-/// The time after which an execution or a verification should have ended.
 const WORK_LIMIT: Duration = Duration::from_hours(24);
 
 const LISTED: usize = 500;
@@ -184,7 +180,6 @@ impl fmt::Debug for ControlRoomOptions<'_> {
     }
 }
 
-/// The process that executes a contract, as the transition to `executing` has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkProcess {
     pub pid: u32,

@@ -23,7 +23,6 @@ use crate::store::NoteKind;
 use crate::store::{Store, VersionHistory};
 use crate::verification::{VerificationPlan, VerificationReport, Verified, VerifySettings};
 
-/// The field of `input.constraints` that requires the approval of a person.
 pub(crate) const REQUIRES_APPROVAL: &str = "requires_approval";
 
 /// The longest text of a stream in an [`Execution`], in characters.
@@ -191,7 +190,6 @@ impl<'s> Run<'s> {
         Ok(report)
     }
 
-    /// Records the outcome of the verification, and undoes work that did not pass.
     fn judge(
         mut self,
         report: VerificationReport,
@@ -292,16 +290,13 @@ impl<'s> Run<'s> {
     }
 }
 
-/// Returns the last line of a text that is not blank, shortened.
 fn last_line(text: &str) -> Option<String> {
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
     Some(one_line(line.trim(), REASON_CHARS))
 }
 
-/// The output of a contract, or the reasons why it is missing.
 #[derive(Debug)]
 struct AgentOutput {
-    /// The output, or the reasons why the contract fails without one.
     output: Result<Value, Vec<String>>,
     agent: Option<AgentRun>,
     interrupted: bool,

@@ -30,7 +30,6 @@ impl ExecutionLease {
     }
 }
 
-/// Acquires the resources of a contract, the contract itself and its working directory: all or none.
 pub(super) fn acquire(
     contract: &Contract,
     store: &Store,
@@ -67,7 +66,6 @@ pub(super) fn acquire(
 /// The leases of this process, by contract and time. The number of a process means another one in another container.
 static OWN: Mutex<Vec<(String, Timestamp)>> = Mutex::new(Vec::new());
 
-/// A lease of this process. Dropping it removes it from the list.
 #[derive(Debug)]
 struct OwnLease((String, Timestamp));
 

@@ -77,12 +77,10 @@ pub struct AgentRun {
 pub enum ExecutionError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The contract has ended, and only a new version can be run.
     #[error("`{id}` is {state}; add a new version to run it again")]
     Ended { id: ContractId, state: State },
     #[error("`{id}` is {state}; its owner is `{owner}`")]
     Foreign { id: ContractId, state: State, owner: String },
-    /// The expressions or the output schema of the contract are invalid.
     #[error("`{id}`: {}", .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid { id: ContractId, errors: Vec<PlanError> },
     #[error("`{id}`: {}", .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
@@ -93,17 +91,14 @@ pub enum ExecutionError {
     RollbackImpossible { id: ContractId, reason: String },
     #[error("the execution of `{id}` began in `{workdir}`; pass `--workdir {workdir}`")]
     OtherWorkdir { id: ContractId, workdir: Utf8PathBuf },
-    /// A process of another machine executes the contract, and may be alive.
     #[error("`{id}` is {state} by a process of the machine `{host}`; run it there, or cancel it")]
     OtherMachine { id: ContractId, state: State, host: String },
-    /// The rollback of the contract was refused or failed, so a person must decide.
     #[error("`{id}` was not rolled back, and needs a decision: approve another attempt, or reject it")]
     NeedsDecision { id: ContractId },
     #[error("the output `{path}` {problem}")]
     Output { path: Utf8PathBuf, problem: String },
     #[error(transparent)]
     Git(#[from] GitError),
-    /// A command could not be run, or its record could not be stored.
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error(transparent)]
@@ -170,7 +165,6 @@ pub enum RollbackMode {
     Never,
 }
 
-/// Settings of executions. They are the same for all contracts of a run.
 #[derive(Debug)]
 pub struct RunSettings {
     pub workdir: Utf8PathBuf,
@@ -182,7 +176,6 @@ pub struct RunSettings {
     pub rollback: RollbackMode,
     pub requires_approval: bool,
     pub agent_timeout: Duration,
-    /// The folder in which the executions of this machine register what they hold.
     pub locks: Utf8PathBuf,
     /// Paths that a rollback leaves as they are: the store, its evidence, and the run folders.
     pub protected: Protected,

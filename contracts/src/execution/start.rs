@@ -29,7 +29,6 @@ pub(super) const PROCESS: &str = "process";
 /// Longest name of a machine, in bytes.
 const MAX_HOST_BYTES: u64 = 4096;
 
-/// How an execution began, as the transition to [`State::Executing`] has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionStart {
     pub workdir: Utf8PathBuf,
@@ -69,7 +68,6 @@ pub(super) fn interruption() -> Details {
     Map::from_iter([(INTERRUPTED.to_owned(), true.into())])
 }
 
-/// Returns the evidence of an interruption: the repository as it is now.
 pub(super) fn left_repository(start: Option<&ExecutionStart>) -> Option<(String, Value)> {
     // Only a reset can discard what others did meanwhile, so only it compares the repository later.
     let start = start?;
@@ -101,20 +99,16 @@ impl ExecutionStart {
         since.find_map(|it| serde_json::from_value(it.details.get(LEFT)?.clone()).ok())
     }
 
-    /// Returns the start of the last execution of a version, if it recorded one.
     pub fn last(version: &VersionHistory) -> Option<Self> {
         version.transitions().rev().find(|it| it.to == State::Executing).and_then(Self::of)
     }
 }
 
-/// Why work whose start was not recorded is not rolled back.
 const DONE_BEFORE: &str = "the work was done before the run began; record its start with \
                            `contract transition ID --to executing --workdir DIR`";
 
-/// The name of the folder of a snapshot, in that of the evidence.
 const SNAPSHOT: &str = "snapshot";
 
-/// Where an execution begins, and what its rollback may rely on.
 #[derive(Debug, Clone, Copy)]
 struct StartRequest<'a> {
     folder: &'a Utf8Path,
@@ -158,18 +152,17 @@ pub fn start_details(
     Ok(start.into_details()?)
 }
 
-/// Returns why an execution could not be rolled back. Changes nothing.
 pub(crate) fn rollback_problem(contract: &Contract, settings: &RunSettings) -> Result<Option<String>, ExecutionError> {
     StartRequest::new(settings).problem(contract)
 }
 
-/// Checks that the repository has not changed since the interruption: a rollback would discard those changes too.
 fn check_untouched(
     contract: &Contract,
     before: &ExecutionStart,
     version: &VersionHistory,
     settings: &RunSettings,
 ) -> Result<(), ExecutionError> {
+    // A rollback would discard changes that were made since the interruption too.
     let RollbackStart::GitReset(start) = &before.rollback else { return Ok(()) };
     if settings.rollback == RollbackMode::Never {
         return Ok(());
@@ -260,7 +253,6 @@ fn snapshot_paths(contract: &Contract) -> Result<Result<Vec<String>, String>, Ex
     Ok(Ok(paths))
 }
 
-/// The reason of the transitions after the death of a process.
 const DIED: &str = "the process that executed the contract died";
 
 #[derive(Debug)]
@@ -312,7 +304,6 @@ pub(super) fn recover(
     }
 }
 
-/// Checks that the owner, the machine and the working directory of a begun execution are those of this one.
 fn check_claim(version: &VersionHistory, key: &ContractKey, settings: &RunSettings) -> Result<(), ExecutionError> {
     let (id, state) = (key.id.clone(), version.state());
     if matches!(state, State::Pending | State::Ready) || state.is_terminal() {

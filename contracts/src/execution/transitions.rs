@@ -20,7 +20,6 @@ use crate::verification::{
     ArtifactCheck, AssertionOutcome, AssertionResult, FoundArtifact, OutputCheck, VerificationReport,
 };
 
-/// The field of the evidence that describes how an execution began.
 pub(super) const EXECUTION: &str = "execution";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +59,6 @@ impl<'s> Steps<'s> {
         self.make_then(to, actor, reason, details, None)
     }
 
-    /// Fails the contract, as the owner or as the program, and adds what follows in the same change.
     pub(crate) fn fail(
         &self,
         by: FailedBy,
@@ -157,7 +155,6 @@ pub(super) fn verification(report: &VerificationReport, changes: Option<Changes>
     Map::from_iter([("verification".to_owned(), document)])
 }
 
-/// Returns the evidence of a failure before the verification.
 pub(super) fn failure(reasons: &[String], evidence: &[String]) -> Details {
     let document = json!({"passed": false, "exit_code": null, "reasons": reasons, "evidence": evidence});
     Map::from_iter([("verification".to_owned(), document)])
@@ -281,7 +278,6 @@ impl Evidence {
         self.names.push(self.relative.join(name).into_string());
     }
 
-    /// Returns the names of all files, relative to the files of the store.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }

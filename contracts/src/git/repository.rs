@@ -9,7 +9,6 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-/// Files and folders in the git folder that exist while an operation is in progress.
 const OPERATIONS: [(&str, &str); 6] = [
     ("MERGE_HEAD", "a merge"),
     ("rebase-merge", "a rebase"),
@@ -27,7 +26,6 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    /// Finds the repository of a folder. Returns `None` if it is in none.
     pub(super) fn of(folder: &Utf8Path) -> Result<Option<Self>, GitError> {
         match Git::new(folder, &["rev-parse", "--show-toplevel", "--show-prefix"]).output() {
             Ok(output) => {
@@ -69,7 +67,6 @@ impl Repository {
         }
     }
 
-    /// Returns the operation that is in progress, such as a merge.
     pub(super) fn operation(&self) -> Result<Option<&'static str>, GitError> {
         for (name, operation) in OPERATIONS {
             // git knows the place: a worktree has these files in another folder.
@@ -82,7 +79,6 @@ impl Repository {
         Ok(None)
     }
 
-    /// True if only a part of the files is checked out.
     pub(super) fn is_sparse(&self) -> Result<bool, GitError> {
         let value = self.git(&["config", "--bool", "--default", "false", "--get", "core.sparseCheckout"]).text()?;
         Ok(value == "true")
@@ -196,7 +192,6 @@ impl Git {
         }
     }
 
-    /// Runs the command. Returns its standard output as text without the newline at its end.
     pub(super) fn text(self) -> Result<String, GitError> {
         let text = self.text.clone();
         let output = String::from_utf8(self.output()?).map_err(|_| GitError::Output(text))?;
@@ -216,13 +211,11 @@ impl Git {
         }
     }
 
-    /// Runs the command. Returns the paths that it prints, each ended by a NUL.
     pub(super) fn paths(self) -> Result<Vec<String>, GitError> {
         split(&self.output()?)
     }
 }
 
-/// Splits output at its NULs.
 pub(super) fn split(output: &[u8]) -> Result<Vec<String>, GitError> {
     let parts = output.split(|byte| *byte == 0).filter(|part| !part.is_empty());
     let text = |part: &[u8]| {
@@ -232,7 +225,6 @@ pub(super) fn split(output: &[u8]) -> Result<Vec<String>, GitError> {
     parts.map(text).collect()
 }
 
-/// A git command that failed, or output that is not understood.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("cannot start `git`")]
@@ -250,7 +242,6 @@ pub enum GitError {
 /// The paths of a work tree that are not as they are in the checked out commit. Paths are relative to the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Status {
-    /// Tracked files with changes, in the index or in the work tree.
     pub(super) changed: Vec<String>,
     /// Files that are neither tracked nor ignored. A nested repository ends with a slash.
     pub(super) untracked: Vec<String>,

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use super::repository::{Repository, Status};
 use super::{Changes, GitError};
 
-/// A repository when an execution began: what a reset returns to, and what it must not touch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitStart {
     /// The top folder of the work tree.
@@ -35,7 +34,6 @@ impl GitStart {
         self.changed.iter().filter(|path| !is_protected(path, &protected)).cloned().collect()
     }
 
-    /// True if another record describes the same state, apart from protected files.
     pub fn is_same_state(&self, other: &Self, protected: &Protected) -> bool {
         let within = protected.within(&self.root);
         let files = |paths: &[String]| -> Vec<String> {
@@ -46,7 +44,6 @@ impl GitStart {
             && files(&self.untracked) == files(&other.untracked)
     }
 
-    /// Counts how much the work tree of a folder differs now.
     pub fn changes(&self, folder: &Utf8Path) -> Result<Changes, GitError> {
         let Some(repository) = Repository::of(folder)? else { return Ok(Changes::default()) };
         let untracked = Status::read(&repository)?.untracked;
@@ -92,7 +89,6 @@ impl Protected {
         })
     }
 
-    /// Returns the rules for paths within a repository, relative to it.
     pub(super) fn within(&self, root: &Utf8Path) -> Vec<Rule> {
         self.rules.iter().filter_map(|rule| rule.within(root)).collect()
     }
@@ -119,7 +115,6 @@ impl Rule {
     }
 }
 
-/// True if a path of a repository is protected by one of the rules.
 pub(super) fn is_protected(path: &str, rules: &[Rule]) -> bool {
     rules.iter().any(|rule| rule.includes(path))
 }

@@ -158,7 +158,6 @@ fn depths(count: usize, edges: &[Edge]) -> Option<Vec<usize>> {
     (finished == count).then_some(depths)
 }
 
-/// Returns the ids of a cycle. The contracts are sorted by id.
 fn cycle(contracts: &[GraphContract]) -> Vec<ContractId> {
     let ids: Vec<&ContractId> = contracts.iter().map(|it| &it.id).collect();
     let cycle = find_cycle(&ids, |id| {

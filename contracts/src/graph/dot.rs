@@ -13,7 +13,6 @@ use crate::lifecycle::State;
 const MAX_SUMMARY: usize = 60;
 
 impl Graph {
-    /// Returns the graph in the DOT language, one statement a line.
     pub fn to_dot(&self) -> String {
         let mut dot = String::from(
             "digraph contracts {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\"];\n",

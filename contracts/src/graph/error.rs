@@ -17,7 +17,6 @@ pub enum GraphError {
     /// A dependency that is not in the store. Only a file that was changed by hand has one.
     #[error("`{id}` depends on `{dependency}`, which is not in the store")]
     DependencyNotFound { id: ContractId, dependency: ContractId },
-    /// The store cannot be read, or a contract does not exist.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -32,7 +31,6 @@ impl GraphError {
         }
     }
 
-    /// Returns what to do, where the message does not say it.
     pub const fn hint(&self) -> Option<&'static str> {
         match self {
             GraphError::TooLarge { .. } => Some("name contracts to get the part around them"),

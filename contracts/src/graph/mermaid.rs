@@ -15,7 +15,6 @@ use crate::lifecycle::State;
 const MAX_SUMMARY: usize = 60;
 
 impl Graph {
-    /// Returns the graph as a flowchart of Mermaid, one statement a line.
     pub fn to_mermaid(&self) -> String {
         let mut text = String::from("flowchart LR\n");
         for (index, node) in self.nodes().iter().enumerate() {

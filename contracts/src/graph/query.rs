@@ -69,7 +69,6 @@ struct Part<'s> {
 }
 
 impl Part<'_> {
-    /// Adds the contracts that can be reached from `start`.
     fn walk(
         &mut self,
         start: &[ContractId],

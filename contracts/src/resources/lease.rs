@@ -171,7 +171,6 @@ impl<'a> Wanted<'a> {
         Ok(wanted)
     }
 
-    /// Acquires everything under the lock of the registry, or returns what others have.
     fn acquire(
         &self,
         locked: &RegistryLock<'_>,
@@ -195,7 +194,6 @@ impl<'a> Wanted<'a> {
         Ok(Ok(LeaseGuard { environment, locks, record }))
     }
 
-    /// Chooses a free port for each range, or returns what others have.
     fn choose(&self, leases: &[Lease]) -> Result<(Vec<ResourceLock>, BTreeMap<String, String>), Vec<Conflict>> {
         let mut conflicts: Vec<Conflict> =
             leases.iter().flat_map(|lease| lock::conflicts_with(&self.locks, lease)).collect();
@@ -218,18 +216,15 @@ impl<'a> Wanted<'a> {
 /// The addresses on which a server may listen.
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::UNSPECIFIED, Ipv4Addr::LOCALHOST];
 
-/// Returns the first port of a range that is not taken and on which a server can listen now.
 pub(super) fn first_free(range: RangeInclusive<u16>, taken: &BTreeSet<u16>) -> Option<u16> {
     range.into_iter().find(|port| !taken.contains(port) && is_free(*port))
 }
 
-/// True if a server can listen on the port on all addresses, and on loopback alone.
 fn is_free(port: u16) -> bool {
     // A server on one address does not prevent another one on the other.
     ADDRESSES.into_iter().all(|address| TcpListener::bind((IpAddr::V4(address), port)).is_ok())
 }
 
-/// The folder of the registry, unless the caller names another one.
 pub const LOCKS_FOLDER: &str = "/tmp/counterproof-locks";
 
 pub const LOCKS_VARIABLE: &str = "COUNTERPROOF_LOCKS";
@@ -243,7 +238,6 @@ const LOCK_POLL: Duration = Duration::from_millis(2);
 pub struct Registry(LockRegistry);
 
 impl Registry {
-    /// Opens the registry in a folder, which is created if it does not exist.
     pub fn open(folder: &Utf8Path) -> Result<Self, RegistryError> {
         LockRegistry::open(folder).map(Self)
     }

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::path_pattern::PathPattern;
 use crate::contract::ContractId;
 
-/// Whether others may use a working directory at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -59,7 +58,6 @@ impl ResourceLock {
         }
     }
 
-    /// True if two leases cannot have both locks at the same time.
     pub fn conflicts_with(&self, other: &ResourceLock) -> bool {
         match (self, other) {
             (ResourceLock::Port { port: a }, ResourceLock::Port { port: b }) => a == b,
@@ -112,7 +110,6 @@ pub struct Conflict {
     pub message: String,
 }
 
-/// Returns the conflicts of locks with those of a lease.
 pub(super) fn conflicts_with(wanted: &[ResourceLock], lease: &Lease) -> Vec<Conflict> {
     let Some(LeaseContent { owner: by, locks, .. }) = &lease.content else {
         // The lease is live, so it has locks: taking what it may hold would break its exclusion.

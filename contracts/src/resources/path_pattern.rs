@@ -71,9 +71,8 @@ impl PathPattern {
         Ok(Self { glob, is_literal: start.len() == names.len(), start: start.join("/").into() })
     }
 
-    /// True if a path may match both patterns. In doubt it is true: an execution that waits loses time, and two that change the
-    /// same file lose work.
     pub(super) fn may_overlap(&self, other: &Self) -> bool {
+        // In doubt it is true: an execution that waits loses time, and two that change the same file lose work.
         match (self.is_literal, other.is_literal) {
             (true, true) => self.start == other.start,
             (true, false) => other.matches(&self.start),

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use super::path_pattern::{PathPattern, escape, literal_start};
 use crate::contract::{Resource, ResourceType};
 
-/// The variable that exports a port without an `env` of its own.
 pub const DEFAULT_PORT_VARIABLE: &str = "PORT";
 
 /// Longest name or value, in bytes.
@@ -146,8 +145,8 @@ impl<'s> Spec<'s> {
         self.fields?.get(name)
     }
 
-    /// Reports fields other than the known ones: a misspelt one would drop what it asks for.
     fn known(&mut self, known: &[&str]) {
+        // A misspelt field would drop what it asks for.
         for name in self.fields.into_iter().flat_map(Map::keys).filter(|name| !known.contains(&name.as_str())) {
             let near = nearest(name, known).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             // The name is text of others and can have any length.

@@ -16,7 +16,6 @@ use crate::process::{
 };
 use crate::resources::ResourceRequest;
 
-/// What the start of an execution records for a rollback, one variant for each strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "strategy", rename_all = "snake_case")]
 pub enum RollbackStart {
@@ -57,7 +56,6 @@ pub struct RollbackSettings<'a> {
     /// The command of the contract, for the strategy `custom`.
     pub command: Option<&'a str>,
     pub folder: &'a Utf8Path,
-    /// Paths that a reset of a repository leaves as they are.
     pub protected: Protected,
     /// The name under which a reset of a repository saves what it discards.
     pub name: &'a str,
@@ -68,7 +66,6 @@ pub struct RollbackSettings<'a> {
     pub timeout: Duration,
     /// How long the command may run after its time limit.
     pub grace: Duration,
-    /// The limits of the copy that is made before a snapshot is restored.
     pub limits: SnapshotLimits,
     /// See [`ShellCommand::supervisor`](crate::process::ShellCommand::supervisor).
     pub supervisor: Option<PathBuf>,
@@ -94,7 +91,6 @@ impl<'a> RollbackSettings<'a> {
 }
 
 impl RollbackStart {
-    /// Copies the declared paths of a working directory into a new folder.
     pub fn snapshot(
         root: &Utf8Path,
         declared: &[String],
@@ -229,14 +225,12 @@ pub enum RollbackEnd {
 }
 
 impl RollbackRefusal {
-    /// Returns the refusal for an execution that recorded nothing to return to.
     pub(super) fn unavailable(reason: &str) -> Self {
         Self { code: "unavailable".to_owned(), reason: reason.to_owned() }
     }
 }
 
 impl RollbackEnd {
-    /// Returns the end for a repository that was reset. `root` is its top folder.
     pub(super) fn from_reset(reset: &Reset, root: &Utf8Path) -> Self {
         RollbackEnd::RolledBack {
             done: vec![format!("discarded {}", reset.discarded.summary())],

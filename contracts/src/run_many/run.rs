@@ -200,8 +200,8 @@ impl Queue {
         }
     }
 
-    /// Ends a contract that is met: its dependents need no longer wait for it.
     pub(super) fn met(&mut self, id: &ContractId) {
+        // Its dependents need no longer wait for it.
         self.running -= 1;
         for (_, _, after) in &mut self.waiting {
             after.remove(id);
@@ -227,7 +227,6 @@ impl Queue {
         }
     }
 
-    /// Removes all contracts that have not begun, and returns their indexes.
     pub(super) fn clear(&mut self) -> Vec<usize> {
         self.waiting.drain(..).map(|(index, _, _)| index).collect()
     }

@@ -11,7 +11,6 @@ use super::{Note, NoteKind, Record, Status, Store, StoreError};
 use crate::contract::{Contract, ContractId, ContractKey};
 use crate::lifecycle::{Actor, Details, State, StateChange, Transition};
 
-/// The reason of the transition that the program makes when the last dependency is completed.
 const DEPENDENCIES_MET: &str = "all dependencies are completed";
 
 /// A store that is locked for changes. Dropping it releases the lock.
@@ -198,7 +197,6 @@ impl Editor<'_> {
     }
 }
 
-/// Returns the status of the latest version. Fails for older ones.
 fn latest_status<'s>(states: &'s States, key: &ContractKey) -> Result<&'s Status, StoreError> {
     let status = states.get(&key.id).ok_or_else(|| StoreError::NotFound(key.clone()))?;
     // A version that was named is a decision about that version: it must not apply to a later one.
@@ -276,7 +274,6 @@ fn readiness(
     is_ready.then(|| line(ready(id, version, at)))
 }
 
-/// Returns the first dependency that is not completed, with its state.
 fn open_dependency(
     states: &States,
     dependencies: &[ContractId],

@@ -9,7 +9,6 @@ use super::RecordError;
 use crate::contract::{ContractId, ContractKey};
 use crate::lifecycle::{State, TransitionError};
 
-/// A store that cannot be read or written, or a refused change.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("contract `{0}` not found")]
@@ -18,13 +17,10 @@ pub enum StoreError {
     DependencyNotFound { id: ContractId, dependency: ContractId },
     #[error("circular dependency: {}", path(.0))]
     CircularDependency(Vec<ContractId>),
-    /// The transition is not in the table, or the actor may not make it.
     #[error("`{id}`: {reason}")]
     Transition { id: ContractId, reason: TransitionError },
-    /// A contract cannot become ready or be claimed while a dependency is not completed.
     #[error("`{id}` is not ready: its dependency `{dependency}` is {state}, not completed")]
     DependencyNotMet { id: ContractId, dependency: ContractId, state: State },
-    /// A person cannot complete a contract that does not wait for an approval.
     #[error("`{id}` does not wait for an approval: only its verification completes it")]
     NoApprovalRequested { id: ContractId },
     #[error("`{id}` version {found} cannot be added: the next version is {expected}")]
@@ -57,12 +53,10 @@ pub enum StoreError {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Contradiction {
-    /// A transition or a note of a contract that does not exist.
     #[error("no contract `{0}` before this line")]
     NoContract(ContractId),
     #[error("`{id}` version {version} does not follow version {latest}")]
     Version { id: ContractId, version: NonZeroU32, latest: NonZeroU32 },
-    /// A transition of a version that is not the latest one.
     #[error("`{id}`: a transition of version {version}, but the latest is {latest}")]
     OtherVersion { id: ContractId, version: NonZeroU32, latest: NonZeroU32 },
     #[error("`{id}`: a transition from {from}, but the state is {state}")]
@@ -128,7 +122,6 @@ impl StoreError {
     }
 }
 
-/// Joins the ids of a cycle, which starts and ends with the same one.
 pub(crate) fn path(ids: &[ContractId]) -> String {
     ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(" → ")
 }

@@ -40,7 +40,6 @@ pub enum Record {
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The line is not JSON, or has not the fields of its kind.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
     /// A kind of record that this program does not know.
@@ -114,8 +113,8 @@ pub struct VersionHistory {
 }
 
 impl History {
-    /// Adds the next record of the contract. Records before the first version are dropped, because a checked store has none.
     pub(super) fn push(&mut self, record: Record) {
+        // A checked store has no record before the first version, so such a record is dropped.
         match record {
             Record::Contract(contract) => {
                 self.versions.push(VersionHistory { contract: *contract, records: Vec::new() });

@@ -17,7 +17,6 @@ use super::{Contradiction, History, NoteKind, Record, RecordError, StoreError};
 use crate::contract::{Contract, ContractId};
 use crate::lifecycle::{State, StateChange};
 
-/// The state of the latest version of a contract, and what lists show of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     pub id: ContractId,

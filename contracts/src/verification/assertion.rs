@@ -115,7 +115,6 @@ impl AssertionResult {
     }
 }
 
-/// True if an expression that compiles does not compile without the variable.
 fn reads(text: &str, variable: &str) -> bool {
     let others: Vec<&str> = VARIABLES.into_iter().filter(|other| *other != variable).collect();
     // The text decides first: most assertions name one variable, and compiling is slow.
@@ -178,7 +177,6 @@ impl ArtifactCheck {
     }
 }
 
-/// Looks for the artifacts of a contract in the working directory, and computes their digests.
 pub fn check_artifacts(folder: &Utf8Path, paths: &[String]) -> Vec<ArtifactCheck> {
     let check = |path: &String| {
         let found = read(folder, path).map_or_else(

@@ -119,7 +119,6 @@ impl From<Violation> for OutputViolation {
     }
 }
 
-/// The names of the JSON types in JSON Schema, and in the short form.
 const TYPES: [&str; 7] = ["string", "boolean", "number", "integer", "object", "array", "null"];
 
 const ANY: &str = "any";
@@ -136,7 +135,6 @@ fn is_keyword(key: &str) -> bool {
     KEYWORDS.split(' ').any(|keyword| keyword == key)
 }
 
-/// Converts an output schema to JSON Schema, and adds what is wrong to `errors`.
 pub(super) fn to_json_schema(schema: &Value, pointer: &str, errors: &mut Vec<OutputSchemaError>) -> Value {
     match schema {
         Value::Bool(_) => schema.clone(),
@@ -171,8 +169,8 @@ fn is_json_schema(fields: &Map<String, Value>) -> bool {
     })
 }
 
-/// Compiles a JSON Schema for its errors, and refuses fields that are not keywords: JSON Schema would ignore them.
 fn check_json_schema(schema: &Value, fields: &Map<String, Value>, pointer: &str, errors: &mut Vec<OutputSchemaError>) {
+    // JSON Schema would ignore fields that are not keywords, and accept what their author forbids.
     if !fields.keys().any(|key| key.starts_with('$')) {
         for key in fields.keys().filter(|key| !is_keyword(key)) {
             let message = format!("unknown JSON Schema keyword `{key}` (the other fields make this object a schema)");

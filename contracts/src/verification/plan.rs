@@ -49,11 +49,8 @@ impl PlanError {
 #[derive(Debug, Clone)]
 pub struct VerifySettings<'a> {
     pub folder: &'a Utf8Path,
-    /// Variables to set or to remove, such as those of the resources.
     pub environment: BTreeMap<OsString, Option<OsString>>,
-    /// The folder for the records of the attempts, which has no records yet.
     pub evidence: EvidenceFolder<'a>,
-    /// How long the command may run after its time limit, before it is killed.
     pub grace: Duration,
     /// See [`ShellCommand::supervisor`].
     pub supervisor: Option<PathBuf>,
@@ -73,7 +70,6 @@ pub struct VerificationPlan<'a> {
 }
 
 impl<'a> VerificationPlan<'a> {
-    /// Compiles the output schema and the assertions of a contract. Returns all errors.
     pub fn new(contract: &'a Contract) -> Result<Self, Vec<PlanError>> {
         let (mut assertions, mut errors) = (Vec::new(), Vec::new());
         for (index, text) in contract.verification.assertions.iter().flatten().enumerate() {
@@ -138,7 +134,6 @@ impl<'a> VerificationPlan<'a> {
         Verified { report, stdout: None, stderr: None }
     }
 
-    /// Runs the command until an attempt passes, or no further one is left.
     fn attempts(
         &self,
         output: &Value,
@@ -241,7 +236,6 @@ pub struct Attempt {
     pub evidence: EvidenceFiles,
 }
 
-/// The outcome of a verification, without the output of its command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerificationReport {
     /// True if the output, an attempt of the command, all assertions and all artifacts pass.
@@ -261,6 +255,5 @@ pub struct Verified {
     pub report: VerificationReport,
     /// The start of standard output of the last attempt, not redacted. `None` without an attempt.
     pub stdout: Option<OutputHead>,
-    /// The start of standard error of the last attempt, not redacted.
     pub stderr: Option<OutputHead>,
 }

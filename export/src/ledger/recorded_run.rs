@@ -8,7 +8,6 @@ use counterproof_ledger::store::{EventStore, StoreError};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// The calls and the processes of a run. The calls are in the order of their start.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RecordedRun {
     pub(super) calls: Vec<RecordedCall>,
@@ -16,7 +15,6 @@ pub(super) struct RecordedRun {
 }
 
 impl RecordedRun {
-    /// Reads the events of a run, page by page.
     pub(super) fn read(store: &mut dyn EventStore, run_id: &str) -> Result<Self, StoreError> {
         let filter = EventFilter { run_id: Some(run_id.to_owned()), since: None };
         let mut pages = EventPages::new(store, filter)?;
@@ -91,7 +89,6 @@ impl EventKey {
         Some(Self { at, shim_id, seq: event["seq"].as_u64().unwrap_or_default(), id })
     }
 
-    /// Returns the time in milliseconds since 1970.
     pub(super) fn millis(&self) -> u64 {
         u64::try_from(self.at.as_millisecond()).unwrap_or_default()
     }
@@ -147,7 +144,6 @@ impl RecordedCall {
         events.map(|event| &event.event["call"][name]).find(|value| !value.is_null())
     }
 
-    /// Returns a field of the object `call` that is a text and not empty.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.field(name)?.as_str().filter(|text| !text.is_empty())
     }
@@ -192,7 +188,6 @@ impl RecordedSource {
         Some(format!("{}{version} ({})", field("policy_id")?, details.join(", ")))
     }
 
-    /// Returns how the process of a failed agent ended, in a few words.
     fn exit_text(&self) -> Option<String> {
         let code = self.exit["code"].as_i64().map(|code| format!("exit code {code}"));
         let signal = || self.exit["signal"].as_i64().map(|signal| format!("signal {signal}"));
@@ -201,7 +196,6 @@ impl RecordedSource {
 }
 
 impl RecordedSources {
-    /// Adds what the start or the end of a process states.
     pub(super) fn add(&mut self, shim_id: &str, event: &Value) {
         let source = self.0.entry(shim_id.to_owned()).or_default();
         let run = &event["run"];
@@ -262,7 +256,6 @@ impl RecordedSources {
         (!status.is_success()).then(|| stated().unwrap_or_else(|| status.as_str().to_owned()))
     }
 
-    /// Returns the facts about the processes, for readers of the artifact.
     pub(super) fn facts(&self) -> Value {
         let facts = self.0.iter().map(|(shim_id, source)| {
             json!({
@@ -306,7 +299,6 @@ impl RecordedStatus {
         Self { severity, text: text.to_owned() }
     }
 
-    /// Returns the status of a run, the worst of its processes.
     pub(super) fn of_run(run: &RunRecord) -> Self {
         Self::new(match run.state() {
             RunState::Ended => run.status.as_deref().filter(|status| !status.is_empty()).unwrap_or("UNKNOWN"),
@@ -315,7 +307,6 @@ impl RecordedStatus {
         })
     }
 
-    /// Returns the status of processes of the run that have no end.
     pub(super) fn without_end(run: &RunRecord) -> Self {
         Self::new(if run.state() == RunState::Lost { "LOST" } else { "NOT_ENDED" })
     }

@@ -44,7 +44,6 @@ pub enum ExportError {
     Write(#[from] WriteError),
 }
 
-/// A run of the ledger and the case that it becomes.
 #[derive(Debug, Clone)]
 pub struct SelectedRun {
     pub run: RunRecord,
@@ -119,7 +118,6 @@ fn reject_duplicates(selected: &[SelectedRun]) -> Result<(), ExportError> {
     Ok(())
 }
 
-/// Returns the policies of all guards as a setting of the run.
 fn policies(cases: &[ExportedCase]) -> Extra {
     let policies: BTreeSet<_> = cases.iter().flat_map(|case| &case.policies).collect();
     Extra::from_iter((!policies.is_empty()).then(|| ("policies".to_owned(), json!(policies))))
@@ -207,7 +205,6 @@ fn only_attempt(run: &RunRecord, outcome: &Outcome) -> Option<Attempt> {
     Some(attempt(started, ended.map(|ended| millis(ended).saturating_sub(millis(started))), outcome))
 }
 
-/// Returns the calls and their results with their times, in the order in which they happened.
 fn steps(recorded: &RecordedRun) -> Vec<(u64, EventBody)> {
     let mut steps = Vec::new();
     for (number, call) in (1_u64..).zip(&recorded.calls) {

@@ -25,7 +25,6 @@ impl Preview {
         Self { text, is_truncated: preview["truncated"].as_bool().unwrap_or_default() }
     }
 
-    /// Returns the whole value, if the preview has it and it is an object.
     pub(super) fn object(&self) -> Option<Map<String, Value>> {
         match serde_json::from_str(self.text.as_ref().filter(|_| !self.is_truncated)?) {
             // Deeper values would make an artifact that no reader parses.
@@ -66,10 +65,10 @@ pub(super) fn tool_call(call: &RecordedCall, call_id: String) -> ToolCall {
     step
 }
 
-/// Returns `SERVER.TOOL`. Tools of two servers can have one name, and a step must have the same name whichever servers run.
 fn tool(call: &RecordedCall) -> String {
     // A name of any length is recorded, but a case is for people.
     let tool = cut(call.text("tool_name").unwrap_or(UNNAMED));
+    // Tools of two servers can have one name, and a step must have the same name whichever servers run.
     match call.text("server_name") {
         Some(server) => format!("{}.{tool}", cut(server)),
         None => tool,
@@ -106,13 +105,12 @@ fn annotations(call: &RecordedCall) -> Map<String, Value> {
     notes
 }
 
-/// Returns the decision about a refused call that has no end: no result can show it.
 fn refusal_without_end(call: &RecordedCall) -> Extra {
+    // No result can show the decision about a call that has no end.
     let decision = call.decision().filter(|decision| call.end().is_none() && is_refusal(decision));
     Extra::from_iter(decision.map(|decision| ("decision".to_owned(), Value::Object(decision_facts(decision)))))
 }
 
-/// Returns true if a call was not forwarded.
 pub(super) fn is_refusal(decision: &Value) -> bool {
     decision["action"].as_str().is_some_and(|action| action != "ALLOW")
 }
@@ -152,7 +150,6 @@ fn latency(latency: &Value) -> Millis {
     Millis::from(Count::from(rounded).get())
 }
 
-/// Returns the decision about a refused call, the result of the tool, or the error.
 fn payload(call: &RecordedCall, end: &Value) -> Option<Content> {
     let error = &end["error"];
     if let Some(decision) = call.decision().filter(|decision| is_refusal(decision)) {

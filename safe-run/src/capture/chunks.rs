@@ -78,7 +78,6 @@ impl Capture {
         &mut self.bytes[stream as usize]
     }
 
-    /// Returns all chunks in the order in which they were read.
     pub(crate) fn chunks(&self) -> Chunks<'_> {
         Chunks { order: BufReader::new(self.order.reader(0)), at: 0 }
     }

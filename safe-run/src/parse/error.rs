@@ -43,7 +43,6 @@ pub enum LineError {
     NoExit,
     #[error("there is text after the end of the record")]
     TrailingText,
-    /// The text of an event is marked as base64 and is not valid base64.
     #[error("the text is not valid base64")]
     Base64,
     #[error("the section differs from the ledger")]

@@ -31,7 +31,6 @@ fn parse_event(line: usize, json: &[u8]) -> Result<ParsedEvent, LineError> {
     Ok(ParsedEvent { line, seq, origin, text, started_at, at: Some(at), end })
 }
 
-/// Decodes the text of an event into the form that the ledger has.
 fn parse_text(raw: &mut RawFields, origin: Origin) -> Result<String, LineError> {
     let text: String = required("text", raw.text.take())?;
     match optional::<String>("encoding", raw.encoding.take())?.as_deref() {
@@ -96,7 +95,6 @@ fn check_command(args: Vec<Argument>, text: &str) -> Result<(), LineError> {
     }
 }
 
-/// Checks that the exit code agrees with the one in the text, and with the signal.
 fn check_exit(code: i32, exit_code: i32, signal: Option<i32>) -> Result<(), LineError> {
     if exit_code != code {
         return Err(LineError::Contradiction("exit_code", "text"));

@@ -14,7 +14,6 @@ use super::json_lines;
 use crate::capture::Stream;
 use crate::record::{BASE64_PREFIX, LEDGER_BEGIN, LEDGER_END, ledger_text, section_header};
 
-/// The content of a log or of a file of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedRecord {
     pub format: RecordFormat,
@@ -75,7 +74,6 @@ pub(super) fn parse(log: &[u8]) -> Result<ParsedRecord, ErrorAtLine> {
     Ok(record)
 }
 
-/// Splits a text into lines, each with its newline.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|byte| *byte == b'\n')
 }
@@ -136,7 +134,6 @@ fn compare_sections(sections: &[u8], record: &ParsedRecord) -> Result<(), ErrorA
     lines.next().map_or(Ok(()), |(line, _)| Err((line, LineError::SectionMismatch)))
 }
 
-/// Checks the order of the events and collects them into a record.
 pub(super) fn assemble(format: RecordFormat, events: Vec<ParsedEvent>) -> Result<ParsedRecord, ErrorAtLine> {
     for (expected, event) in (1..).zip(&events) {
         if event.seq != expected {
@@ -165,7 +162,6 @@ pub(super) fn assemble(format: RecordFormat, events: Vec<ParsedEvent>) -> Result
     Ok(record)
 }
 
-/// Returns the text after `prefix` if this is a META event with the prefix.
 fn meta_text<'a>(event: &'a ParsedEvent, prefix: &str) -> Option<&'a str> {
     event.text.strip_prefix(prefix).filter(|_| event.origin == Origin::Meta)
 }
@@ -186,7 +182,6 @@ pub struct EndDetails {
     pub left_behind: Option<u32>,
 }
 
-/// An event and the line of the file in which it was found.
 #[derive(Debug)]
 pub(super) struct ParsedEvent {
     pub(super) line: usize,

@@ -16,10 +16,8 @@ use super::dispatch;
 use super::dispatch::{print, report};
 use super::parse_arguments::Archive;
 
-/// The exit code if the destination exists and `--no-clobber` is set.
 const DESTINATION_EXISTS: i32 = 40;
 
-/// The exit code if a file could not be read or written.
 const FILE_SYSTEM: i32 = 41;
 
 const UNSUPPORTED_FORMAT: i32 = 1;

@@ -7,7 +7,6 @@ use super::dispatch::report;
 
 const NOT_FOUND: i32 = 2;
 
-/// The exit code if the command exists and is not executable.
 const NOT_EXECUTABLE: i32 = 3;
 
 /// Searches for the command as the operating system does, and returns the exit code. Conformance vectors pin the messages.
@@ -31,7 +30,6 @@ pub(super) fn run(command: &OsStr) -> i32 {
     }
 }
 
-/// Returns the files that match the command: the path itself, or the files with this name in the folders of `PATH`.
 fn candidates(command: &OsStr) -> Vec<PathBuf> {
     let path = Path::new(command);
     let is_path = path.components().count() != 1 || path.is_absolute() || command.as_encoded_bytes().contains(&b'/');

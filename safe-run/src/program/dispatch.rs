@@ -67,7 +67,6 @@ pub(super) fn print(text: &str) -> i32 {
     }
 }
 
-/// Returns the message about a stream that could not be written.
 pub(super) fn output_error(stream: &str, error: &io::Error) -> String {
     format!("safe-run: failed to write to {stream}: {error}")
 }

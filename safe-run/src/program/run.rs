@@ -17,7 +17,6 @@ use super::parse_arguments::Run;
 use super::settings::{NameStyle, Redaction, SecretError, Settings};
 use crate::{Input, Io, Options, OutputMode, Record, Signals, StartError, Stream, record};
 
-/// A record that could not be redacted, and is therefore not written.
 #[derive(Debug, thiserror::Error)]
 enum RedactionError {
     #[error(transparent)]
@@ -174,7 +173,6 @@ pub(super) enum LogFileError {
     NotUtf8,
     #[error("{}", with_cause(.0))]
     Write(#[from] WriteError),
-    /// The captured output could not be read, or the log could not be written.
     #[error("failed to write the log in `{folder}`: {source}")]
     Content { folder: Utf8PathBuf, source: io::Error },
     #[error("no free name for a log in `{folder}` after {MAX_ATTEMPTS} attempts")]
@@ -185,7 +183,6 @@ fn with_cause(error: &WriteError) -> String {
     format!("{error}: {}", error.source)
 }
 
-/// Writes a log under the first free name in a folder, and returns its path.
 pub(super) fn save_log(
     folder: &OsStr,
     names: impl Iterator<Item = String>,
@@ -223,7 +220,6 @@ impl FailureKind {
     }
 }
 
-/// Returns candidate names for a log, in the order in which to try them.
 pub(super) fn names(style: NameStyle, now: Timestamp, kind: FailureKind) -> impl Iterator<Item = String> {
     let (process, kind) = (std::process::id(), kind.word());
     (0_u32..).map(move |attempt| match (style, attempt) {
@@ -236,7 +232,6 @@ pub(super) fn names(style: NameStyle, now: Timestamp, kind: FailureKind) -> impl
     })
 }
 
-/// A file of events that could not be opened or written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EventsFileError {
     #[error("failed to open the events file `{path}`: {source}")]
@@ -265,7 +260,6 @@ pub(super) struct EventsFile {
 }
 
 impl EventsFile {
-    /// Creates a new file, or opens an existing pipe, socket or device.
     pub(super) fn open(path: &Path) -> Result<Self, EventsFileError> {
         let is_special = path.metadata().is_ok_and(|metadata| {
             let kind = metadata.file_type();

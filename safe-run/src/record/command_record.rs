@@ -97,7 +97,6 @@ pub enum StartError {
     Cancelled,
     #[error("failed to start `{program}`")]
     Command { program: String, source: io::Error },
-    /// The working directory of the command does not exist or cannot be entered.
     #[error("cannot run a command in the folder `{folder}`", folder = folder.display())]
     WorkingDirectory { folder: PathBuf, source: io::Error },
     #[error("this program cannot supervise a command: it does not call `counterproof_safe_run::enter` first in `main`")]
@@ -105,7 +104,6 @@ pub enum StartError {
     /// The system has no `/proc`, without which the supervisor can neither be started nor find what a command leaves behind.
     #[error("cannot supervise a command: /proc is not mounted")]
     NoProc,
-    /// A pipe, a terminal or the supervisor could not be created.
     #[error("failed to prepare the processes and pipes for the command")]
     Setup(#[source] io::Error),
 }
@@ -180,7 +178,6 @@ impl Record {
         visit(Event { seq: seq + 1, at: self.elapsed, kind: EventKind::Exited(self.ending.exit_code()) })
     }
 
-    /// Returns the command as one line that `sh` splits into the same arguments.
     pub fn command_line(&self) -> String {
         log::quote(&self.command)
     }

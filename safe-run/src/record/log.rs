@@ -67,9 +67,8 @@ impl Record {
         out.write_all(if last == *b"\n" { b"\n" } else { b"\n\n" })
     }
 
-    /// Writes one event. A large log spends most of its time here, so the text before the line is built in `prefix`, a buffer
-    /// that is reused for every event, and written with one call.
     fn write_event(&self, event: &Event<'_>, prefix: &mut Vec<u8>, out: &mut impl Write) -> io::Result<()> {
+        // One buffer for all events, and one write before each line: a large log spends most of its time here.
         prefix.clear();
         prefix.extend_from_slice(b"[SEQ=");
         write_number(event.seq, prefix);
@@ -125,7 +124,6 @@ fn write_number(mut number: u64, out: &mut Vec<u8>) {
     out[from..].reverse();
 }
 
-/// Writes a line of any length as the ledger has it; [`ledger_text`] does the same for a line in memory.
 fn write_text(line: &Line<'_>, out: &mut impl Write) -> io::Result<()> {
     if line.is_utf8()? && !line.starts_with(BASE64_PREFIX.as_bytes())? {
         return line.write_to(out);
@@ -152,7 +150,6 @@ pub(crate) fn quote(command: &[OsString]) -> String {
     quote_bytes(command.iter().map(|word| word.as_encoded_bytes()))
 }
 
-/// Quotes a command that is given as the bytes of its words.
 pub(crate) fn quote_bytes<'a>(words: impl Iterator<Item = &'a [u8]>) -> String {
     let words = words.enumerate().map(|(index, word)| if index == 0 { quote_name(word) } else { quote_word(word) });
     let line = words.collect::<Vec<_>>().join(&b' ');
@@ -163,8 +160,8 @@ pub(crate) fn quote_bytes<'a>(words: impl Iterator<Item = &'a [u8]>) -> String {
     }
 }
 
-/// Quotes the command name, in whose position `A=b` would be an assignment and `if` a keyword.
 fn quote_name(word: &[u8]) -> Vec<u8> {
+    // In the position of the name, `A=b` would be an assignment and `if` a keyword.
     let is_special = word.contains(&b'=') || RESERVED.iter().any(|reserved| reserved.as_bytes() == word);
     if is_special { quoted(word) } else { quote_word(word) }
 }

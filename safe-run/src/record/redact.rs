@@ -93,7 +93,6 @@ fn redacted_order(before: &Capture, after: &Capture) -> io::Result<Vec<Chunk>> {
     Ok(chunks)
 }
 
-/// The original and the redacted text of one stream, advanced line by line.
 struct LinePair<'a> {
     raw: BufReader<SpillReader<'a>>,
     redacted: BufReader<SpillReader<'a>>,

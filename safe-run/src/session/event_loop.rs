@@ -24,7 +24,6 @@ use crate::record::{Ending, StopReason};
 use crate::supervision::{self, Connection, NOTIFYING, Status};
 
 impl Session<'_> {
-    /// Runs until the command has ended, its streams are closed, and no process of it is left.
     pub(super) fn run(&mut self) -> io::Result<()> {
         while !self.is_over() {
             let ready = self.poll()?;
@@ -59,11 +58,10 @@ impl Session<'_> {
         self.supervisor.is_none() && self.is_drained() && is_forwarded || self.start_error.is_some()
     }
 
-    /// Takes the terminal back. If its INT or QUIT key ended the command, sends the same signal to our own process group: only
-    /// the command received it, but without safe-run every process of the job would have.
     fn raise_terminal_signal(&mut self) {
         let had_terminal = self.terminal.take_back();
         if let Some(Ending::Killed(signal @ (2 | 3))) = self.ending.filter(|_| had_terminal) {
+            // Only the command received the key's signal, but without safe-run every process of the job would have.
             self.aborted_by = Some(signal);
             if let Some(signal) = Signal::from_named_raw(signal) {
                 let _ = rustix::process::kill_current_process_group(signal);
@@ -109,21 +107,21 @@ impl Session<'_> {
         }
     }
 
-    /// Asks the command to end, unless it is ending already, by a signal or by the output limit.
     fn on_time_limit(&mut self) {
         self.time_limit = None;
+        // Not if it is ending already, by a signal or by the output limit.
         if self.aborted_by.is_none() {
             self.stopped = Some(StopReason::TimedOut);
             self.on_signal(SignalNumber::SIGTERM);
         }
     }
 
-    /// Counts output and kills the command beyond the limit. It gets no grace time, in which it could print as much again.
     pub(super) fn count_output(&mut self, bytes: u64) {
         let Some(left) = self.output_left else { return };
         self.output_left = left.checked_sub(bytes);
         if self.output_left.is_none() {
             self.stopped = Some(StopReason::OutputTooLarge);
+            // No grace time, in which it could print as much again.
             self.on_signal(SignalNumber::SIGKILL);
         }
     }
@@ -274,7 +272,6 @@ impl Session<'_> {
         }
     }
 
-    /// Enters the last phase after the supervisor has ended; only buffered output is left.
     pub(super) fn finish_without_supervisor(&mut self) {
         self.phase = Phase::Finishing;
         self.deadline = after(self.options.drain);

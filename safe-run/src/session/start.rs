@@ -110,9 +110,8 @@ pub(super) fn run_session(
     Ok(into_record(session, command, started_at))
 }
 
-/// Returns the error of a supervisor that was not started. The system reports the same error for the program and for the working
-/// directory, so the directory is checked again.
 pub(super) fn setup_error(options: &Options, error: io::Error) -> StartError {
+    // The system reports the same error for the program and for the folder, so the folder is checked again.
     let Some(folder) = &options.working_directory else { return StartError::Setup(error) };
     // The slash makes the check fail for a file.
     match rustix::fs::access(folder.join(""), Access::EXEC_OK) {
@@ -146,7 +145,6 @@ fn into_record(session: Session<'_>, command: &[OsString], started_at: Timestamp
     }
 }
 
-/// A command that was started, and this program's ends of its streams.
 struct StartedCommand {
     supervised: Supervised,
     sources: [Option<OwnedFd>; 2],

@@ -24,7 +24,6 @@ const LARGE_READ_BYTES: usize = 48 * 1024;
 pub(super) const PIPE_BYTES: usize = 1024 * 1024;
 
 impl Session<'_> {
-    /// Reads once from a stream of the command, and captures and forwards the bytes.
     pub(super) fn read(&mut self, stream: Stream) {
         let index = stream as usize;
         let Some(source) = &self.sources[index] else { return };
@@ -66,8 +65,8 @@ impl Session<'_> {
         }
     }
 
-    /// Closes the command's stream after ours was closed, so that the command gets SIGPIPE at its next write.
     fn on_output_closed(&mut self, stream: Stream, error: io::Error) {
+        // The command gets SIGPIPE at its next write, as it would without safe-run.
         self.sources[stream as usize] = None;
         // A reader that closed its end knows about it. Every other error must be reported here.
         if !matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) {
@@ -85,7 +84,6 @@ impl Session<'_> {
     }
 }
 
-/// A stream of this process, with the bytes that it has not accepted yet.
 #[derive(Debug)]
 pub(super) struct OutputPipe {
     stream: Stream,
@@ -154,7 +152,6 @@ impl OutputPipe {
         Ok(())
     }
 
-    /// Returns true if bytes are waiting for room.
     pub(super) fn is_pending(&self) -> bool {
         self.written < self.pending.len()
     }
@@ -204,13 +201,12 @@ fn standard(stream: Stream) -> BorrowedFd<'static> {
     }
 }
 
-/// Opens a stream of this process again. Setting the inherited descriptor to non-blocking would affect every process that
-/// shares it.
 fn reopen(stream: Stream) -> Sink {
     let path = match stream {
         Stream::Stdout => "/dev/fd/1",
         Stream::Stderr => "/dev/fd/2",
     };
+    // A new descriptor: setting the inherited one to non-blocking would affect every process that shares it.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
     options.write(true).custom_flags(flags.bits().cast_signed());

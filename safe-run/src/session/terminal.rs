@@ -65,7 +65,6 @@ pub(super) struct Pty {
 }
 
 impl Pty {
-    /// Opens a terminal with the size of ours, if we have one.
     pub(super) fn open() -> io::Result<Self> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         #[cfg(target_os = "linux")]
@@ -85,7 +84,6 @@ impl Pty {
     }
 }
 
-/// Sets the window size of a terminal to that of ours.
 pub(super) fn copy_window_size(master: impl AsFd) {
     if let Ok(size) = tcgetwinsize(rustix::stdio::stdin()).or_else(|_| tcgetwinsize(rustix::stdio::stdout())) {
         let _ = tcsetwinsize(master, size);

@@ -24,7 +24,6 @@ impl Connection {
         Ok((Self(here), there.into()))
     }
 
-    /// Returns the connection that this process received as its standard input.
     pub(crate) fn from_stdin() -> io::Result<Self> {
         Ok(Self(UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?)))
     }
@@ -98,7 +97,6 @@ fn receive_flags() -> RecvFlags {
     RecvFlags::empty()
 }
 
-/// A message from the supervisor, or from the launcher to the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     /// The command runs; the value is its process id, which is also its process group.
@@ -153,7 +151,6 @@ pub(crate) enum Placement {
     NewSession,
 }
 
-/// The settings that the launcher makes before it becomes the command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessSetup {
     pub(crate) placement: Placement,
@@ -171,7 +168,6 @@ impl ProcessSetup {
         format!("{placement}:{}", signals.join(","))
     }
 
-    /// Decodes what [`Self::to_argument`] has encoded.
     pub(super) fn from_argument(argument: Option<&OsStr>) -> Self {
         let (placement, signals) = argument.and_then(|argument| argument.to_str()?.split_once(':')).unwrap_or_default();
         let signals = signals.split(',').filter_map(|number| Signal::try_from(number.parse::<i32>().ok()?).ok());

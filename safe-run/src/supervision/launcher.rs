@@ -119,7 +119,6 @@ pub fn enter() -> Option<ExitCode> {
     }
 }
 
-/// Fails if no supervisor can be started.
 pub(crate) fn check_possible(options: &Options) -> Result<(), StartError> {
     if options.supervisor.is_none() && !ENTERED.load(Ordering::Relaxed) {
         return Err(StartError::NotEntered);

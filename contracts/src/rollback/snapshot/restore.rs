@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use super::take::{Entry, FILES, Manifest, Modified, RawPath, replaced_parent, store};
 use super::{SnapshotError, SnapshotRefusal, SnapshotStart};
 
-/// The start of the names of the copies that are made before a rollback.
 const BEFORE: &str = "before-rollback-";
 
 /// The mode bits that this process needs for a folder, and for a file.
@@ -24,7 +23,6 @@ const ACCESS: (u32, u32) = (0o700, 0o400);
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
     pub restored: Vec<String>,
-    /// Files, folders and links that did not exist and are removed.
     pub removed: Vec<String>,
     /// Special files among the removed ones, of which no copy is kept.
     pub not_saved: Vec<String>,
@@ -169,7 +167,6 @@ fn close(root: &Path, opened: &[(RawPath, u32)]) {
     }
 }
 
-/// Checks that the copies of all files to restore are as they were taken.
 fn check_copies(start: &SnapshotStart, manifest: &Manifest, differences: &Differences) -> Result<(), SnapshotError> {
     let files = start.folder.join(FILES);
     for path in &differences.restored {
@@ -247,7 +244,6 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode))
 }
 
-/// Sets the time of a file, a folder or a link itself.
 fn set_modified(path: &Path, modified: Modified) -> io::Result<()> {
     // The time of access is not part of a snapshot: reading the tree would change it.
     let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };

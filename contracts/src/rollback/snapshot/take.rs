@@ -39,7 +39,6 @@ pub fn take(
     store(&root, declared, &found, folder)
 }
 
-/// Returns the present state of the declared paths. A folder above one of them must be no link.
 fn scan_checked(
     root: &Utf8Path,
     declared: &[RawPath],
@@ -116,7 +115,6 @@ fn missing_parents(root: &Path, declared: &[RawPath]) -> Result<Vec<RawPath>, Sn
     Ok(missing)
 }
 
-/// Copies an entry under its name. Returns `None` for a special file.
 fn copy(root: &Path, path: &RawPath, found: &Found, files: &Utf8Path) -> Result<Option<Entry>, SnapshotError> {
     let to = path.below(files.as_std_path());
     let failed = |action| SnapshotError::io(action, path);
@@ -144,7 +142,6 @@ fn copy(root: &Path, path: &RawPath, found: &Found, files: &Utf8Path) -> Result<
     }))
 }
 
-/// Copies a file, and returns the digest and the size of what was copied.
 fn copied(source: impl Read, to: &Path, mode: u32) -> io::Result<(Sha256Digest, u64)> {
     let mut hashing = Hashing { source, hasher: Sha256Hasher::default() };
     write::put_file(to, mode, &mut hashing)?;
@@ -164,7 +161,6 @@ impl<R: Read> Read for Hashing<R> {
     }
 }
 
-/// Reads the declared paths, without those below another one.
 fn declared_paths(declared: &[String]) -> Result<Vec<RawPath>, SnapshotError> {
     let mut paths = Vec::new();
     for path in declared {
@@ -191,7 +187,6 @@ fn declared_paths(declared: &[String]) -> Result<Vec<RawPath>, SnapshotError> {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// A declared path is not one of a file or folder in the working directory.
     #[error("the declared path `{path}` {reason}")]
     Path { path: String, reason: String },
     #[error("`{0}` is a pipe, a socket or a device, which has no copy; remove it, or do not declare it")]
@@ -246,7 +241,6 @@ impl SnapshotRefusal {
     }
 }
 
-/// The name of the manifest in the folder of a snapshot.
 pub(super) const MANIFEST: &str = "manifest.json";
 
 pub(super) const FILES: &str = "files";
@@ -299,7 +293,6 @@ impl Manifest {
         Self { format: FORMAT, declared, missing_parents, entries }
     }
 
-    /// Reads the manifest of a snapshot, and checks its digest.
     pub(super) fn read(start: &SnapshotStart) -> Result<Self, SnapshotError> {
         let damaged = |reason: String| SnapshotError::Damaged { folder: start.folder.clone(), reason };
         let bytes = confined_path::read_up_to(&start.folder, MANIFEST, read_file::MAX_DOCUMENT_BYTES);
