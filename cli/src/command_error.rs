@@ -104,7 +104,7 @@ pub(crate) fn connect_error(target: &Target, folder: &Utf8Path, case_id: Option<
     let is = |reason: Reason| name.as_deref() == Some(reason.name());
     let agent = target.recorded();
     CommandError::io(match (target, cause) {
-        // The recorded message already says that the program could not be started.
+        // The recorded message already states that the program could not be started.
         (Target::Command(_), Some(cause)) => format!("{agent}: {cause}"),
         (Target::Command(_), None) => format!("cannot start the agent {agent}"),
         (Target::Http(_), Some(cause)) => format!("cannot reach the agent at {agent}: {cause}"),

@@ -93,6 +93,7 @@ fn write_worst_cases(text: &mut String, evaluation: &Evaluation) {
         evaluation.worst_first().into_iter().filter(|case| case.verdict != Verdict::Unchanged).collect();
     let width = differing.iter().take(MAX_CASES_LISTED).map(|case| case.case_id.as_str().len()).max().unwrap_or(0);
     let verdicts = differing.iter().take(MAX_CASES_LISTED).map(|case| case_verdict(case).chars().count());
+    // In characters and not in bytes, which the columns are padded to.
     let names = verdicts.max().unwrap_or(0).max(MIN_VERDICT_WIDTH) + 1;
     let levels = differing.iter().take(MAX_CASES_LISTED).map(|case| level(case).len()).max().unwrap_or(0);
     let levels = if levels == 0 { 0 } else { levels + 2 };
@@ -146,7 +147,7 @@ pub(crate) fn append(
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
         Err(source) => return Err(format!("failed to read `{path}`: {source}")),
     };
-    // A heading starts on a line of its own, whatever precedes it.
+    // A heading starts on a separate line, whatever precedes it.
     let separator = if length > 0 { "\n\n" } else { "" };
     let room = MAX_BYTES.saturating_sub(length + separator.len() as u64);
     let room = usize::try_from(room).unwrap_or(usize::MAX).min(counterproof_report::SUMMARY_UP_TO_BYTES);

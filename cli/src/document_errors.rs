@@ -12,6 +12,7 @@ use serde_json::Value;
 /// Returns the schema version of a document that names another kind, such as `run.v1` where `case.` is expected. `None` if the
 /// file is not such a document: then the error of the parser explains more.
 pub(crate) fn other_kind(path: &Utf8Path, expected_prefix: &str) -> Option<String> {
+    // Read again, because the parser that failed does not keep the document.
     let document: Value = serde_json::from_slice(&read_file::read(path, read_file::MAX_LARGE_BYTES).ok()?).ok()?;
     let version = document.get("schema_version")?.as_str()?;
     // A version without the form `kind.vN` names no kind. It may be any text, so it is not repeated.

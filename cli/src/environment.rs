@@ -55,11 +55,12 @@ fn long_enough(name: &str, value: String) -> Result<Secret, CommandError> {
     if value.len() >= SHORTEST {
         return Ok(Secret::from(value));
     }
+    // A short text also occurs in other words, which the redaction would destroy.
     let message = format!("the secret in `{name}` is shorter than {SHORTEST} bytes and cannot be redacted reliably");
     Err(CommandError::usage(message).hint(format!("use a secret of at least {SHORTEST} bytes")))
 }
 
-/// The file of certificates that replaces those of the system on Unix, except macOS.
+/// The file of certificates that replaces the ones of the system on Unix, except macOS.
 const REPLACEMENT: &str = "SSL_CERT_FILE";
 
 /// Reads the file of `--ca-file`.

@@ -219,6 +219,7 @@ pub(crate) fn missing_run_hint(path: &Utf8Path) -> Option<String> {
 
 /// Returns the run folder directly below `folder` whose name sorts last, which is the newest if the IDs sort by time.
 fn newest_run_in(folder: &Utf8Path) -> Option<Utf8PathBuf> {
+    // A hint is best effort: without it, the error is still complete.
     let entries = folder.read_dir_utf8().ok()?.filter_map(Result::ok);
     entries.map(|entry| entry.path().to_owned()).filter(|path| path.join(RUN_FILE).is_file()).max()
 }
@@ -287,6 +288,7 @@ fn is_same_but_for_side(one: &[u8], other: &[u8]) -> bool {
 
 /// Adds the confirmation runs of the new runs to both sides. Adds none if confirmation runs were named explicitly.
 pub(crate) fn add_confirmations(runs: &mut Sides<Vec<RunReader>>, streams: &mut Streams) {
+    // Confirmation runs that are named are a choice of the runs that count.
     if runs.baseline.iter().chain(&runs.new).any(|run| run.run().confirmation.is_some()) {
         return;
     }

@@ -26,6 +26,7 @@ pub(crate) fn raise_limit(target: &Target, cases: usize) -> Option<LowLimit> {
     let limit = getrlimit(Resource::Nofile);
     // `None` means unlimited.
     let current = limit.current.filter(|&current| current < needed)?;
+    // Only as far as needed, and never above the hard limit, which needs privileges.
     let raised = limit.maximum.map_or(needed, |maximum| needed.min(maximum)).max(current);
     let result = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), ..limit });
     let open_files = result.map_or(current, |()| raised);

@@ -99,6 +99,7 @@ fn print_parse_error(error: &clap::Error, arguments: &[OsString], streams: &mut 
         let failure = error.print().err().and_then(OutputError::from_io);
         return failure.map_or(Exit::Done, |error| CommandError::from(error).report(streams));
     }
+    // Arguments may come from a script with text of others, and clap quotes them as they are.
     let escaped: Vec<OsString> = arguments.iter().map(|it| harmless_argument(&it.to_string_lossy()).into()).collect();
     // The message about the escaped arguments quotes no harmful text, so it may keep its styles.
     match parse(&escaped) {

@@ -153,6 +153,7 @@ pub(crate) struct RunProgress {
 impl RunProgress {
     /// Creates a bar that is visible if standard error is a terminal.
     pub(crate) fn on_stderr() -> Self {
+        // In a log file, a bar would be one line per step.
         let terminal = std::io::stderr().is_terminal();
         let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);

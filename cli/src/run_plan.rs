@@ -122,6 +122,7 @@ impl PlanArgs {
         };
         let runs = numbers.into_iter().map(|number| self.planned_run(&id, number, shard)).collect::<Result<_, _>>()?;
         let confirmations = 1..=self.confirm.confirm.map_or(0, NonZeroU32::get);
+        // Planned with the run, so that a dry run shows their names and a name that is too long fails at once.
         let confirmations =
             confirmations.map(|number| with_suffix(&id, &format!("c{number}"))).collect::<Result<_, _>>()?;
         Ok(RunPlan { id, runs, confirmations, later_start: self.start(true) })
@@ -161,6 +162,7 @@ impl PlanArgs {
         let mut run_shard = None;
         if let Some(shard) = shard {
             run_shard = Some(RunShard { run_id: run_id.clone(), shard });
+            // After the repeat: `merge` joins the shards of one repeat.
             run_id = with_suffix(&run_id, &format!("s{}of{}", shard.index(), shard.count()))?;
         }
         Ok(PlannedRun { run_id, start, shard: run_shard, repeat })

@@ -22,6 +22,7 @@ pub(crate) fn on_ending_signal(stop: impl Fn() + Send + 'static) -> io::Result<(
 }
 
 fn listen(stop: impl Fn() + Send + 'static, install: impl FnOnce() -> io::Result<Signals>) -> io::Result<()> {
+    // A runtime of this thread alone: the commands use different runtimes, or none.
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let signals = {
         let _context = runtime.enter();

@@ -19,7 +19,7 @@ pub(crate) struct FileLink {
     pub(crate) name: String,
     /// The copy, relative to the report folder and percent-encoded; `None` for a missing file.
     pub(crate) href: Option<String>,
-    /// Why there is no copy; empty where there is one.
+    /// Why there is no copy; empty if there is one.
     pub(crate) missing: String,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct RunFiles<'a> {
 }
 
 impl<'a> RunFiles<'a> {
-    /// The files of every run of a side. The copies of each run have a folder of their own.
+    /// The files of every run of a side. The copies of each run have a separate folder.
     pub(crate) fn of_side(side: Side, runs: &'a SideRuns) -> Vec<Self> {
         let folder = |index: usize| if runs.is_repeated() { format!("{side}-{}", index + 1) } else { side.to_string() };
         let files = |(index, run): (usize, &'a ComparedRun)| {

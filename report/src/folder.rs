@@ -60,6 +60,7 @@ impl FolderKind {
 /// Starts a new report that will replace the one in `out`: its folders and static files, and no page.
 pub(crate) fn begin(out: &Utf8Path) -> Result<StagedFolder, ReportError> {
     let replacement = REPORT.begin(out)?;
+    // Created before the workers start, which write pages at the same time.
     for name in [CASES_FOLDER, LISTS_FOLDER, SEARCH_FOLDER] {
         write::create_folder(&replacement.path().join(name))?;
     }

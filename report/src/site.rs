@@ -41,6 +41,7 @@ impl<'a> Site<'a> {
 
     /// The site of a report without run folders. No case has a page.
     pub(crate) fn without_runs(ids: Vec<CaseId>) -> Self {
+        // Pages of cases need the artifacts, which only the run folders have.
         let selection = PageSelection::None;
         Self { pages: PageNames::new(ids), selection, failures: CopyFailures::default(), runs: None }
     }
@@ -71,7 +72,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Which cases get a page of their own. The index lists every case and links to the pages that exist.
+/// Which cases get a page. The index lists every case and links to the pages that exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PageSelection {
     #[default]

@@ -90,6 +90,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let acceptance = Acceptance {
         reason: args.reason.clone(),
         by: args.by.clone(),
+        // Read once, so that all runs of a group have the same time.
         at: SystemClock::start().read().iso(),
         run_id: args.run_id.clone(),
         append: args.append,
@@ -143,6 +144,7 @@ fn write_drafts(file: &Utf8Path, runs: &Utf8Path, streams: &mut Streams) -> Resu
     let baseline = runs_of_baseline(named_runs::latest(runs, Side::Baseline, streams)?);
     let drafts = draft_expectations(&baseline).map_err(CommandError::io)?;
     let count = drafts.iter().map(|case| case.expected.expect.len()).sum();
+    // A file without drafts would look like a finished draft.
     if count == 0 {
         streams.log("note: no expectation to draft: the runs share no high-risk action, number or unused tool");
         return Ok(());

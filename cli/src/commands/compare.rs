@@ -285,10 +285,12 @@ fn check_cases_file(
             "note: {drafts} in `{path}` not checked: read each one, then remove its `draft` or the expectation"
         ));
     }
+    // By case and not by the recorded path: the cases file may have been moved or extended.
     let ids = counterproof_evaluator::pair(&request.baseline, &request.new).map_err(CommandError::io)?;
     let known: HashSet<_> = request.cases.iter().map(|case| &case.id).collect();
     let unknown = ids.iter().filter(|id| !known.contains(id)).count();
     let compared = text::count(ids.len(), "compared case", "compared cases");
+    // A few missing cases may be new ones. If all are missing, it is another file.
     if unknown > 0 && unknown == ids.len() {
         return Err(CommandError::usage(format!("`{path}` contains none of the {compared}"))
             .hint("pass the cases of the runs with `--cases`"));

@@ -1,4 +1,4 @@
-//! `counterproof demo`: two runs and a comparison against the built-in agent, in a folder of its own making.
+//! `counterproof demo`: two runs and a comparison against the built-in agent, in a folder that it creates.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -89,6 +89,7 @@ impl Demo<'_> {
         let base_url = agent.base_url().parse().map_err(CommandError::usage)?;
         let mut settings = Settings::new(run_id, side, base_url, self.cases_path.to_owned(), self.out.join("runs"));
         settings.concurrency = NonZeroUsize::MIN.saturating_add(3).into();
+        // Short, because one case never answers.
         settings.timeout = TIMEOUT;
         settings.retry.retries = 1;
         // The built-in agent always gives the same answer, so one run per side decides.
@@ -103,6 +104,7 @@ impl Demo<'_> {
 
 /// Creates the folder with the cases file. Rejects a folder that is neither empty nor from an earlier demo with these cases.
 pub(crate) fn prepare(out: &Utf8Path, cases_path: &Utf8Path, cases: &str) -> Result<(), CommandError> {
+    // The cases file of a user must not be replaced.
     reject_foreign_folder(out, cases_path, cases)?;
     write::create_folder(out).map_err(CommandError::io)?;
     write::remove_leftovers_next_to(cases_path);
@@ -130,6 +132,7 @@ pub(crate) fn compare_runs(
     [baseline, new]: [Utf8PathBuf; 2],
     streams: &mut Streams,
 ) -> Result<Evaluation, CommandError> {
+    // Not the configuration of the working folder, whose gate would change the expected verdicts.
     let mut config = Config::default();
     config.agent.deterministic = true;
     let options = CompareOptions {

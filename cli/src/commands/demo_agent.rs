@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
                 .hint("select a free port with `--listen 127.0.0.1:0`")
         };
         let listener = TcpListener::bind(args.listen).await.map_err(listen_error)?;
+        // The port that the system chose, if the given one is 0.
         let address = listener.local_addr().map_err(listen_error)?;
         streams.print_line(format_args!("the {} agent listens on http://{address}", args.variant))?;
         tokio::select! {

@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long)]
     side: Side,
 
-    /// ID of the run and name of its folder [default with `--ledger`: the ID of the recorded run]
+    /// ID of the run and name of its folder [default with `--ledger`: ID of the recorded run]
     #[arg(long, value_name = "ID", value_parser = new_run_id, required_unless_present = "ledger")]
     run_id: Option<RunId>,
 
@@ -96,6 +96,7 @@ fn reject_without_ledger(args: &Args) -> Result<(), CommandError> {
         return Err(CommandError::usage(format!("`{option}` requires `--ledger`"))
             .hint("pass `--ledger` to export runs of the ledger"));
     }
+    // One event file, or one id, cannot belong to several records.
     if args.logs.len() > 1 && (args.events.is_some() || args.case_id.is_some()) {
         return Err(CommandError::usage("`--events` and `--case-id` require a single LOG")
             .hint("pass the event files themselves as LOG: each contains the complete record"));
@@ -119,6 +120,7 @@ fn reject_with_ledger(args: &Args) -> Result<(), CommandError> {
             "record each run with `counterproof guard run --case ID`, or export each run with its own `--run-id`",
         ));
     }
+    // The id of one of the runs would hide the others.
     if args.run.len() > 1 && args.run_id.is_none() {
         let side = args.side;
         return Err(CommandError::usage("several `--run` require `--run-id`")

@@ -28,6 +28,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let merged = counterproof_runner::merge(&args.shards, &args.out).map_err(|error| match error {
+        // Shards of different runs are a wrong choice of arguments, even if each of them is valid.
         MergeError::Shards(_) => CommandError::usage(error),
         MergeError::Create(CreateError::Exists(_)) => {
             CommandError::usage(error).hint("choose another folder with `--out`")

@@ -55,6 +55,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     for Schema { name, source } in schemas() {
         let document: Value = serde_json::from_str(source).unwrap_or_default();
         let description = document.get("description").and_then(Value::as_str).unwrap_or_default();
+        // The first sentence, so that each kind has one line.
         let first = description.split(". ").next().unwrap_or_default().trim_end_matches('.');
         streams.print_line(format_args!("{name:<width$} {first}"))?;
     }

@@ -77,6 +77,7 @@ fn looks_like_cases(path: &Utf8Path) -> bool {
     if !path.is_file() {
         return false;
     }
+    // No document of a run has one of these formats.
     if matches!(path.extension(), Some("yaml" | "yml" | "jsonl" | "ndjson")) {
         return true;
     }

@@ -119,7 +119,7 @@ fn shared_cell(context: &CaseContext<'_>, baseline: usize, new: usize, outcomes:
     view
 }
 
-/// The evidence of both sides: listed once where it is the same, otherwise with its side.
+/// The evidence of both sides: listed once if it is equal, otherwise with its side.
 fn shared_evidence(context: &CaseContext<'_>, old: Vec<EvidenceView>, new: Vec<EvidenceView>) -> Vec<EvidenceView> {
     // The links may differ where they lead to one shared step, which has the ids of both sides.
     let is_same = |(a, b): (&EvidenceView, &EvidenceView)| {

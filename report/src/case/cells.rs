@@ -132,7 +132,7 @@ pub(crate) struct ElementContext<'a, 'h> {
 }
 
 impl ElementContext<'_, '_> {
-    /// The value of a field of the element, with highlighted changes where it is short.
+    /// The value of a field of the element, with highlighted changes if it is short.
     pub(crate) fn highlighted(&self, name: &'static str, field: &str, value: &impl Serialize) -> ValueView {
         let mut view = self::value(name, value, self.budget);
         // Only an open and complete value is shown in parts: highlights cannot be cut together with the text.

@@ -58,7 +58,7 @@ pub(crate) fn view(context: &CaseContext<'_>) -> OutputView {
 
 fn difference(context: &CaseContext<'_>) -> OutputView {
     let output = |side: Side, name| Some(side_view(context, name, &context.answer(side)?.answer.final_output));
-    // Built where it is needed: each view of an output takes from the budget of the page.
+    // Built only if it is needed: each view of an output takes from the budget of the page.
     let both = || [output(Side::Baseline, "baseline"), output(Side::New, "new")].into_iter().flatten().collect();
     let noise = if context.is_noise(&output_pointers()) { NOISE } else { "" };
     match context.case.differences.as_ref().map(|differences| &differences.output) {

@@ -84,7 +84,7 @@ impl CasePage {
         let output = output::view(context);
         let steps = steps::view(context);
         let actions = actions::view(context);
-        // A runner error has a section of its own, which includes the divergence.
+        // A runner error has a separate section, which includes the divergence.
         let divergence = row.first_divergence.as_ref().filter(|_| failures.is_empty());
         let mut reasons = reasons::reasons(context);
         // Limited to the length, beyond which `split_off` panics.
@@ -159,6 +159,7 @@ fn facts(context: &CaseContext<'_>) -> Vec<(&'static str, String)> {
 fn input(context: &CaseContext<'_>) -> Vec<ValueView> {
     let Some(spec) = context.case.spec else { return Vec::new() };
     let mut values = vec![cells::text("user", &spec.input.user, &context.budget)];
+    // After the words of the user, which are read first.
     values.extend(spec.input.context.as_ref().map(|value| cells::value("context", value, &context.budget)));
     if !spec.input.extra.is_empty() {
         values.push(cells::value("more fields", &spec.input.extra, &context.budget));

@@ -131,11 +131,11 @@ pub(crate) struct UsageView {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsageRow {
     pub(crate) name: &'static str,
-    /// The value on baseline; empty where it is unknown.
+    /// The value on baseline; empty if it is unknown.
     pub(crate) baseline: String,
-    /// The value on new; empty where it is unknown.
+    /// The value on new; empty if it is unknown.
     pub(crate) new: String,
-    /// The change from baseline to new; empty where a value is unknown.
+    /// The change from baseline to new; empty if a value is unknown.
     pub(crate) change: String,
 }
 

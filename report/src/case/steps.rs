@@ -99,7 +99,7 @@ fn row_view(context: &CaseContext<'_>, row: &EventRow) -> RowView {
         Row::Added(index) => vec![None, cell(Side::New, index)],
     };
     // After the cells, because building them records which changes are highlighted.
-    // The output has a section of its own, which shows its difference.
+    // The section of the output shows its difference.
     let is_shown_elsewhere = highlights.cover(&row.changes) || is_output_pair(context, row.row);
     let changes =
         if is_shown_elsewhere { ChangesView::default() } else { changes::changes_view(&row.changes, &context.budget) };
@@ -182,7 +182,7 @@ fn asset(loaded: &LoadedAnswer, index: usize) -> Option<&Href> {
     loaded.answer.events.get(index)?.asset_href()
 }
 
-/// Returns whether a pair is the final output, which has a section of its own.
+/// Returns whether a pair is the final output, which has a separate section.
 fn is_output_pair(context: &CaseContext<'_>, row: Row) -> bool {
     let Row::Both { baseline, new } = row else { return false };
     let is_output = |side, index| context.answer(side).is_some_and(|loaded| is_output(loaded, index));

@@ -1,6 +1,6 @@
 //! Draws a dependency graph: layers from left to right with few crossings, as boxes and curves with whole coordinates.
 //!
-//! The method is that of Sugiyama: a dependency over several layers gets a waypoint in each layer between, the order in each layer
+//! The method is by Sugiyama: a dependency over several layers gets a waypoint in each layer between, the order in each layer
 //! follows the average place of the neighbours, and the heights follow their average height. The same graph gives the same
 //! places.
 
@@ -305,6 +305,7 @@ impl Layered {
             places[old] = place;
         }
         self.slots[layer] = order.iter().map(|&old| self.slots[layer][old]).collect();
+        // Segments refer to places, which change on both sides of the layer.
         if let Some(before) = layer.checked_sub(1) {
             for segment in &mut self.segments[before] {
                 segment.1 = places[segment.1];

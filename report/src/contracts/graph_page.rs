@@ -26,7 +26,7 @@ struct GraphPage {
     title: String,
     /// Which part of the graph it is. Empty for the whole graph.
     part: String,
-    /// The contracts by state, those of each state that occurs.
+    /// The number of contracts of each state that occurs.
     counts: Vec<(StateView, String)>,
     drawing: Option<Drawing>,
     rows: Vec<RowView>,

@@ -75,6 +75,7 @@ fn render(evaluation: &Evaluation, links: &Links<'_>, most_bytes: usize) -> Opti
 /// Adds the gate rules, violated ones first, in at most half of the room, and the comparison rules without matches.
 fn add_rules(page: &mut Page, evaluation: &Evaluation) {
     let mut rules: Vec<_> = evaluation.gate.rules.iter().collect();
+    // Violated rules first, because rows without room are left out from the end.
     rules.sort_by_key(|rule| rule.passed);
     // The other half of the space is for the changes by root cause.
     let head = "\n| | Rule | Cases | Limit |\n|---|---|---:|---|\n";
@@ -302,6 +303,7 @@ impl RootCauseRow<'_> {
 pub(crate) fn root_cause_rows(evaluation: &Evaluation) -> Vec<RootCauseRow<'_>> {
     let mut rows: Vec<RootCauseRow<'_>> = Vec::new();
     let mut indexes: HashMap<&str, usize> = HashMap::new();
+    // Unchanged and noisy cases are only counted: the summary is about changes.
     for case in evaluation.worst_first().into_iter().filter(|case| !verdict::is_quiet(case.verdict)) {
         let cluster = case.cause.as_ref().map(|cause| cause.cluster.as_str());
         if let Some(index) = cluster.and_then(|cluster| indexes.get(cluster)) {

@@ -27,7 +27,7 @@ pub struct History {
 
 #[derive(Debug)]
 pub(crate) struct HistoryEntry {
-    /// The start of the new run. Texts that are no time sort before all times.
+    /// The start of the new run. Texts that are not a time sort before all times.
     started: (Option<i128>, String),
     pub(crate) source: EvaluationSource,
     pub(crate) time: String,

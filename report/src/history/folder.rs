@@ -62,7 +62,7 @@ impl fmt::Display for SkippedPath {
     }
 }
 
-/// Returns the evaluation files of the folders: the file of a folder itself, or else those of its direct subfolders. Also returns
+/// Returns the evaluation files of the folders: the file of a folder itself, or else the files of its direct subfolders. Also returns
 /// the folders without one.
 pub fn find(folders: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<SkippedPath>) {
     let (mut found, mut skipped) = (Vec::new(), Vec::new());

@@ -93,6 +93,7 @@ impl HistoryPage {
         let (first, last) = (time(entries.first()), time(entries.last()));
         let count = text::count(entries.len(), "evaluation", "evaluations");
         let passed = entries.iter().filter(|entry| entry.gate == GateOutcome::Passed).count();
+        // Only verdicts that occur, because a column for each of twelve would not fit on the page.
         let columns = columns(entries);
         let legend = columns.iter().filter(|verdict| !verdict::is_quiet(**verdict));
         let failed = evaluations::ever_failed(history);

@@ -74,7 +74,7 @@ pub(crate) fn headline(evaluation: &Evaluation) -> GateHeadlineView {
 pub(crate) struct ReviewView {
     /// The case; empty for an item about the whole comparison.
     pub(crate) case_id: String,
-    /// The link to the case page, where it has one.
+    /// The link to the case page; `None` without a page.
     pub(crate) href: Option<String>,
     pub(crate) kind: String,
     pub(crate) message: String,
@@ -145,7 +145,7 @@ pub(crate) fn bar(evaluation: &Evaluation) -> Vec<BarPart> {
 /// The number of groups on the index page. The lists by verdict contain the cases of the others.
 const GROUPS_SHOWN: usize = 150;
 
-/// The number of cases that a group on the index page lists. A larger group has a list of its own.
+/// The number of cases that a group on the index page lists. A larger group has a separate list.
 pub(crate) const CASES_SHOWN: usize = 12;
 
 /// Cases with the same root cause, worst first. A group is never empty.
@@ -202,6 +202,7 @@ pub(crate) struct GroupsView {
 /// Groups all cases except the unchanged ones, worst group first.
 pub(crate) fn groups(evaluation: &Evaluation) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
+    // The first case of a group is its worst one, because the cases are sorted.
     let mut indexes: HashMap<GroupKey<'_>, usize> = HashMap::new();
     for case in evaluation.worst_first().into_iter().filter(|case| case.verdict != Verdict::Unchanged) {
         let index = *indexes.entry(key(case)).or_insert_with(|| {
@@ -250,7 +251,7 @@ impl Group<'_> {
         if is_quiet { Section::Noise } else { Section::Changes }
     }
 
-    /// Returns whether the group has a list of its own, because the index does not show all of its cases.
+    /// Returns whether the group has a separate list, because the index does not show all of its cases.
     pub(crate) fn has_list(&self) -> bool {
         self.cases.len() > CASES_SHOWN
     }

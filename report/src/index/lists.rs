@@ -72,6 +72,7 @@ pub(crate) fn list_pages<'a>(
 
 impl<P: Fn(usize) -> String> List<'_, P> {
     fn pages(self, site: &Site<'_>, columns: &UsageColumns) -> Vec<(String, ListPage)> {
+        // Pages, because browsers are slow with tables of many thousand rows.
         let count = self.cases.len().div_ceil(CASES_PER_PAGE);
         (1..=count).map(|number| ((self.path)(number), self.page(site, columns, number, count))).collect()
     }

@@ -139,7 +139,7 @@ pub(crate) struct FactView {
     pub(crate) new: String,
 }
 
-/// The facts of both runs: those of the evaluation, and those of the run documents if they are known.
+/// The facts of both runs, from the evaluation and from the run documents if they are known.
 pub(crate) fn facts(evaluation: &Evaluation, documents: Option<Sides<&Run>>) -> Vec<FactView> {
     let compared = Sides { baseline: &evaluation.baseline, new: &evaluation.new };
     let fact = |name, value: fn(&ComparedRun) -> String| fact_view(name, compared.map(value));
@@ -224,7 +224,7 @@ pub(crate) struct UsageCell {
     pub(crate) name: &'static str,
     /// The value; empty where new does not have it.
     pub(crate) value: String,
-    /// The change against baseline, where it is notable; otherwise empty.
+    /// The change against baseline if it is notable; otherwise empty.
     pub(crate) change: String,
 }
 

@@ -79,6 +79,7 @@ fn long_texts(change: &JsonChange) -> Option<(&str, &str)> {
     else {
         return None;
     };
+    // Short texts are compared as a whole at a glance; in long ones, the changed words are hard to find.
     let long = |text: &str| text.len() > SIDE_BY_SIDE_UP_TO || text.contains('\n');
     (long(old) && long(new)).then_some((old, new))
 }

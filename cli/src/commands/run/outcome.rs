@@ -43,7 +43,7 @@ pub(super) fn log_outcome(
         let cases = text::count(summary.counts.over_budget, "case", "cases");
         streams.log(format_args!("retry budget exhausted: {cases} failed without further retries"));
     }
-    // The folders of confirmation runs follow from that of the run.
+    // The folders of confirmation runs follow from the folder of the run.
     if reporter != ReporterKind::Jsonl && settings.confirmation.is_none() {
         streams.print_line(format_args!("run folder: {}", summary.folder))?;
     }
@@ -53,7 +53,7 @@ pub(super) fn log_outcome(
     Ok(())
 }
 
-/// The least share of its cases that a baseline has to answer, in percent. Below it, a comparison says little.
+/// The least share of its cases that a baseline has to answer, in percent. Below it, a comparison shows little.
 const BASELINE_ANSWERED_PERCENT: usize = 90;
 
 /// Warns, in red on a terminal, about a baseline that lacks answers: cases without one cannot regress.
@@ -153,6 +153,7 @@ pub(super) fn hints(target: &Target, summary: &Summary, failures: &FailureSummar
     if matches!(target, Target::Http(_)) && failures.common_status(summary.counts.selected) == Some(404) {
         hints.push("every case failed with status 404; check that the path of `--base-url` is correct".to_owned());
     }
+    // Usually a log line before the answer.
     if matches!(target, Target::Command(_)) && failures.has(Reason::NotJson) {
         hints.push(
             "an agent program must write only the answer to standard output, and logs to standard error".to_owned(),
@@ -172,6 +173,7 @@ pub(super) fn hints(target: &Target, summary: &Summary, failures: &FailureSummar
 
 /// Points to the standard error of the first case if all cases failed for the same reason: it usually has the cause.
 fn first_stderr(summary: &Summary, failures: &FailureSummary) -> Option<String> {
+    // Failures of different kinds have different causes, and the errors of one case would mislead.
     let reason = failures.common_reason(summary.counts.selected)?;
     let case_id = failures.first_attempted()?;
     let failure = recorded_failure(&summary.folder, case_id)?;
