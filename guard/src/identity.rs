@@ -10,31 +10,9 @@ use counterproof_ledger::event::{AgentClient, EventSource, WorkingEnvironment, W
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// Longest id in bytes.
 const ID_BYTES: usize = 256;
-
-/// Longest value in a warning, in characters.
 const VALUE_CHARS: usize = 40;
-
-/// The agent if no variable names it.
 const UNKNOWN: &str = "unknown";
-
-/// The names of clients in `SUB_CLIENT`.
-pub const CLIENTS: [(&str, AgentClient); 5] = [
-    ("claude", AgentClient::Claude),
-    ("codex", AgentClient::Codex),
-    ("headless", AgentClient::Headless),
-    ("custom", AgentClient::Custom),
-    ("unknown", AgentClient::Unknown),
-];
-
-/// The names of environments in `SUB_ENV`.
-pub const WORKING_ENVIRONMENTS: [(&str, WorkingEnvironment); 4] = [
-    ("dev", WorkingEnvironment::Dev),
-    ("ci", WorkingEnvironment::Ci),
-    ("prod", WorkingEnvironment::Prod),
-    ("unknown", WorkingEnvironment::Unknown),
-];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunIdentity {
@@ -42,7 +20,6 @@ pub struct RunIdentity {
     pub agent_id: String,
     pub client: AgentClient,
     pub env: WorkingEnvironment,
-    /// The person or service on whose behalf the agent works.
     pub principal: Option<String>,
     pub workload: Option<Workload>,
 }
@@ -55,8 +32,10 @@ impl RunIdentity {
         let set = |name| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let mut id = |name| set(name).and_then(|value| valid_id(name, value, &mut warnings));
         let (run_id, agent_id, principal) = (id(RUN_ID), id(AGENT_ID), id(PRINCIPAL));
-        let client = set(CLIENT).and_then(|name| named(CLIENT, &name, &CLIENTS, &mut warnings));
-        let env = set(ENV).and_then(|name| named(ENV, &name, &WORKING_ENVIRONMENTS, &mut warnings));
+        let client = set(CLIENT)
+            .and_then(|name| named(CLIENT, &name, AgentClient::ALL.map(|it| (it.name(), it)), &mut warnings));
+        let env = set(ENV)
+            .and_then(|name| named(ENV, &name, WorkingEnvironment::ALL.map(|it| (it.name(), it)), &mut warnings));
         let workload = set(WORKLOAD).and_then(|text| parse_workload(&text, &mut warnings));
         let identity = Self {
             run_id: run_id.unwrap_or_else(|| Uuid::now_v7().to_string()),
@@ -89,17 +68,17 @@ fn valid_id(variable: &'static str, value: String, warnings: &mut Vec<IdentityWa
     None
 }
 
-/// Returns the value with a name, in any case.
-fn named<T: Copy>(
+fn named<T: Copy, const N: usize>(
     variable: &'static str,
     name: &str,
-    known: &[(&'static str, T)],
+    known: [(&'static str, T); N],
     warnings: &mut Vec<IdentityWarning>,
 ) -> Option<T> {
+    // In any case: people set the variables by hand.
     let found = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value);
     if found.is_none() {
-        let known = known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        warnings.push(IdentityWarning::UnknownName { variable, value: one_line(name, VALUE_CHARS), known });
+        let (value, known) = (one_line(name, VALUE_CHARS), known.map(|(name, _)| name).join(", "));
+        warnings.push(IdentityWarning::UnknownName { variable, value, known });
     }
     found
 }
@@ -113,31 +92,19 @@ pub fn event_source() -> EventSource {
     }
 }
 
-#[cfg(unix)]
 fn host_name() -> Option<String> {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     (!name.is_empty()).then_some(name)
 }
 
-#[cfg(not(unix))]
-fn host_name() -> Option<String> {
-    std::env::var("COMPUTERNAME").ok().filter(|name| !name.is_empty())
-}
-
-/// The run.
 pub const RUN_ID: &str = "SUB_RUN_ID";
-/// The agent.
 pub(crate) const AGENT_ID: &str = "SUB_AGENT_ID";
-/// The environment that the agent works in.
 pub(crate) const ENV: &str = "SUB_ENV";
-/// The kind of program that the agent runs in.
 pub(crate) const CLIENT: &str = "SUB_CLIENT";
-/// The person or service on whose behalf the agent works.
 pub(crate) const PRINCIPAL: &str = "SUB_PRINCIPAL";
 /// The job that the agent runs in, as a JSON object.
 pub const WORKLOAD: &str = "SUB_WORKLOAD";
 
-/// All variables that state an identity.
 pub const VARIABLES: [&str; 6] = [RUN_ID, AGENT_ID, ENV, CLIENT, PRINCIPAL, WORKLOAD];
 
 /// Returns a variable of this process. Bytes that are not UTF-8 are replaced. An empty variable counts as not set.
@@ -151,24 +118,15 @@ pub enum IdentityWarning {
     #[error("`{variable}` has the unknown value `{value}`; known values: {known}")]
     UnknownName { variable: &'static str, value: String, known: String },
     #[error("`{variable}` is ignored: an id has at most {limit} bytes and no control characters")]
-    InvalidId {
-        variable: &'static str,
-        /// The largest length in bytes.
-        limit: usize,
-    },
+    InvalidId { variable: &'static str, limit: usize },
     #[error("`{variable}` is ignored: not valid JSON at column {column}")]
-    InvalidJson {
-        variable: &'static str,
-        /// The column of the error, from 1.
-        column: usize,
-    },
+    InvalidJson { variable: &'static str, column: usize },
     #[error("`{variable}` is ignored: it must be a JSON object")]
     NotAnObject { variable: &'static str },
     #[error("field `{field}` of `{variable}` is ignored: it must be {expected}")]
     InvalidField { variable: &'static str, field: String, expected: &'static str },
 }
 
-/// Longest name of a field in a warning, in characters.
 const FIELD_CHARS: usize = 80;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

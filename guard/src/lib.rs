@@ -18,5 +18,4 @@ pub mod mcp;
 pub mod policy;
 pub mod secrets;
 pub mod session;
-#[cfg(unix)]
 pub mod stdio;

@@ -52,7 +52,6 @@ pub fn examine(location: &LedgerLocation, spool: &SpoolFolder, store: Option<&mu
     checks
 }
 
-/// Sources that are listed by name.
 const LISTED: usize = 5;
 
 fn complete(store: &mut dyn EventStore, location: &LedgerLocation) -> Check {
@@ -74,7 +73,6 @@ fn calls(store: &mut dyn EventStore, location: &LedgerLocation) -> Check {
     }
 }
 
-/// What to do about events that the ledger lacks.
 fn add(location: &LedgerLocation) -> String {
     let location = location.to_string();
     let option = shell_words::quote(&location);
@@ -143,7 +141,6 @@ pub fn is_open_to_others(_path: &Utf8Path) -> bool {
     false
 }
 
-/// Checks that no file of an ended process waits.
 fn spools(folder: &SpoolFolder) -> Check {
     let files = match folder.waiting() {
         Ok(files) => files,
@@ -160,7 +157,6 @@ fn spools(folder: &SpoolFolder) -> Check {
     Check::problem("spool", found, "make the ledger usable; the next command that opens it adds these events")
 }
 
-/// Checks that no lines were set aside.
 fn rejected(folder: &SpoolFolder) -> Check {
     let files = match folder.set_aside() {
         Ok(files) => files,

@@ -10,7 +10,6 @@ use percent_encoding::percent_decode_str;
 use postgres::Config;
 use postgres::config::Host;
 
-/// The schemes of PostgreSQL URLs.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +71,6 @@ impl fmt::Display for LedgerLocation {
     }
 }
 
-/// Links that are followed before a path counts as a loop.
 const MAX_LINKS: u32 = 40;
 
 /// Returns the absolute path of a file without symbolic links.
@@ -143,7 +141,6 @@ const PUBLIC: [&str; 17] = [
     "channel_binding",
 ];
 
-/// The port of a server unless the URL states another one.
 const PORT: u16 = 5432;
 
 /// The URL of a PostgreSQL database. `Display` and `Debug` mask the password.
@@ -155,14 +152,27 @@ struct Parts<'a> {
     scheme: &'a str,
     user: Option<&'a str>,
     password: Option<&'a str>,
-    /// The hosts with their ports, and the database.
     address: &'a str,
-    parameters: Vec<Parameter<'a>>,
+    parameters: Vec<(&'a str, &'a str)>,
 }
 
-struct Parameter<'a> {
-    name: &'a str,
-    value: &'a str,
+impl Parts<'_> {
+    /// Joins the parts again, with a user, a password and parameters in another form.
+    fn join(
+        &self,
+        user: impl Fn(&str) -> String,
+        password: impl Fn(&str) -> String,
+        parameter: impl Fn(&(&str, &str)) -> String,
+    ) -> String {
+        let user = match (self.user, self.password) {
+            (Some(name), Some(secret)) => format!("{}:{}@", user(name), password(secret)),
+            (Some(name), None) => format!("{}@", user(name)),
+            (None, _) => String::new(),
+        };
+        let parameters: Vec<String> = self.parameters.iter().map(parameter).collect();
+        let mark = if parameters.is_empty() { "" } else { "?" };
+        format!("{}://{user}{}{mark}{}", self.scheme, self.address, parameters.join("&"))
+    }
 }
 
 impl PostgresUrl {
@@ -177,7 +187,7 @@ impl PostgresUrl {
 
     /// Returns true if the URL has a password, or a part that may be one.
     pub fn has_password(&self) -> bool {
-        let is_secret = |parameter: &Parameter<'_>| !parameter.is_public();
+        let is_secret = |(name, _): &(&str, &str)| !is_public(name);
         self.parts().is_none_or(|parts| parts.password.is_some() || parts.parameters.iter().any(is_secret))
     }
 
@@ -185,21 +195,14 @@ impl PostgresUrl {
     ///
     /// A password may contain `@`. The names of the server and of its certificate are always compared, as `verify-full` requires.
     pub(crate) fn connection_text(&self) -> Option<String> {
-        let Parts { scheme, user, password, address, parameters } = self.parts()?;
+        let parts = self.parts()?;
         // Parsers take the first `@` for the end of the password.
         let escaped = |text: &str| text.replace('@', "%40");
-        let user = match (user, password) {
-            (Some(user), Some(password)) => format!("{}:{}@", escaped(user), escaped(password)),
-            (Some(user), None) => format!("{}@", escaped(user)),
-            (None, _) => String::new(),
-        };
-        let parameter = |Parameter { name, value }: &Parameter<'_>| match (&*decoded(name), &*decoded(value)) {
+        let parameter = |(name, value): &(&str, &str)| match (&*decoded(name), &*decoded(value)) {
             ("sslmode", "verify-full") => "sslmode=require".to_owned(),
             _ => format!("{}={}", escaped(name), escaped(value)),
         };
-        let parameters: Vec<String> = parameters.iter().map(parameter).collect();
-        let mark = if parameters.is_empty() { "" } else { "?" };
-        Some(format!("{scheme}://{user}{address}{mark}{}", parameters.join("&")))
+        Some(parts.join(escaped, escaped, parameter))
     }
 
     /// Returns what identifies the database: its hosts, their ports and its name.
@@ -241,35 +244,22 @@ impl PostgresUrl {
             Some(Err(user)) => (Some(user), None),
             None => (None, None),
         };
-        let parameter = |text| str::split_once(text, '=').map(|(name, value)| Parameter { name, value });
-        let parameters = query.split('&').filter(|text| !text.is_empty()).map(parameter).collect::<Option<_>>()?;
+        let parameters = query.split('&').filter(|text| !text.is_empty()).map(|text| text.split_once('='));
+        let parameters = parameters.collect::<Option<_>>()?;
         Some(Parts { scheme, user, password, address, parameters })
     }
 
     /// Returns the URL without passwords, which can be before the host and among the parameters.
     fn masked(&self) -> String {
-        let Some(Parts { scheme, user, password, address, parameters }) = self.parts() else {
-            return "postgres://***".to_owned();
-        };
-        let user = match (user, password) {
-            (Some(user), Some(_)) => format!("{user}:***@"),
-            (Some(user), None) => format!("{user}@"),
-            (None, _) => String::new(),
-        };
-        let shown = |parameter: &Parameter<'_>| {
-            let value = if parameter.is_public() { parameter.value } else { "***" };
-            format!("{}={value}", parameter.name)
-        };
-        let parameters: Vec<String> = parameters.iter().map(shown).collect();
-        let mark = if parameters.is_empty() { "" } else { "?" };
-        format!("{scheme}://{user}{address}{mark}{}", parameters.join("&"))
+        let Some(parts) = self.parts() else { return "postgres://***".to_owned() };
+        let parameter =
+            |(name, value): &(&str, &str)| format!("{name}={}", if is_public(name) { value } else { "***" });
+        parts.join(str::to_owned, |_| "***".to_owned(), parameter)
     }
 }
 
-impl Parameter<'_> {
-    fn is_public(&self) -> bool {
-        PUBLIC.contains(&&*decoded(self.name))
-    }
+fn is_public(name: &str) -> bool {
+    PUBLIC.contains(&&*decoded(name))
 }
 
 fn decoded(text: &str) -> Cow<'_, str> {

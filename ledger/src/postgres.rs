@@ -130,10 +130,8 @@ const INSERT: &str = "INSERT INTO events (run_id, shim_id, seq, digest, type, ts
                       AS new (run_id, shim_id, seq, digest, type, ts, line, number) ORDER BY number \
                       ON CONFLICT DO NOTHING RETURNING run_id, shim_id, seq, digest";
 
-/// What identifies an event.
 type Key = (String, String, Option<i64>, Option<String>);
 
-/// Adds events within a transaction that holds the lock of writers.
 fn append(transaction: &mut Transaction<'_>, events: &[EventLine<'_>]) -> Result<AppendResult, Error> {
     let total = events.len() as u64;
     // The database tells which events are new: others may add the same ones from a spool at the same time.
@@ -142,10 +140,10 @@ fn append(transaction: &mut Transaction<'_>, events: &[EventLine<'_>]) -> Result
     // If a batch has an event twice, the first one was added.
     let new: Vec<&EventLine<'_>> = events.iter().filter(|event| keys.remove(&key(event))).collect();
     let rows = BatchRows::new(&new);
-    for table in rows.tables() {
+    for table in &rows.tables {
         upsert(transaction, table)?;
     }
-    update_runs(transaction, rows.runs())?;
+    update_runs(transaction, &rows.runs)?;
     Ok(AppendResult { added, repeated: total - added })
 }
 
@@ -186,11 +184,11 @@ fn update_runs(transaction: &mut Transaction<'_>, runs: &[&str]) -> Result<(), E
 
 fn upsert(transaction: &mut Transaction<'_>, rows: &MergedRows<'_>) -> Result<(), Error> {
     // Not even a round trip.
-    if rows.rows().is_empty() {
+    if rows.rows.is_empty() {
         return Ok(());
     }
-    let table = rows.table();
-    let columns: Vec<Array> = (0..table.columns.len()).map(|number| Array::new(table, rows.rows(), number)).collect();
+    let table = rows.table;
+    let columns: Vec<Array> = (0..table.columns.len()).map(|number| Array::new(table, &rows.rows, number)).collect();
     // One statement with an array for each column: a statement for each row would cost a round trip.
     let values: Vec<&(dyn ToSql + Sync)> = columns.iter().map(Array::as_sql).collect();
     let statement = transaction.prepare(&upsert_text(table))?;
@@ -249,7 +247,6 @@ fn diagnose(client: &mut Client) -> Result<Vec<Check>, Error> {
 /// The number of the advisory lock that writers take: the letters `CPLedger`.
 const WRITER_LOCK: i64 = 0x4350_4c65_6467_6572;
 
-/// Waits for other writers until the end of the transaction.
 fn lock(transaction: &mut Transaction<'_>) -> Result<(), Error> {
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&WRITER_LOCK]).map(drop)
 }
@@ -313,10 +310,7 @@ fn create(transaction: &mut Transaction<'_>) -> Result<(), Error> {
 /// The name by which the server lists the connection.
 const NAME: &str = "counterproof";
 
-/// How long to wait for a connection, unless the URL states a time.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-
-/// How long the system waits for the answer to a packet.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 /// Settings of a session. Each commit is on the disk of the server when it returns, and a client that hangs does not block the

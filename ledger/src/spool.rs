@@ -15,7 +15,6 @@ use crate::line::EventLine;
 use crate::query::open_sources;
 use crate::store::{AppendResult, EventStore, SourceId, StoreError};
 
-/// The end of the names of spool files.
 const EXTENSION: &str = "jsonl";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

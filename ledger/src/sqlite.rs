@@ -135,7 +135,6 @@ fn checkpoint(connection: &Connection) {
     let _ = connection.busy_timeout(BUSY);
 }
 
-/// The statements of a batch. Their texts are made once.
 #[derive(Debug)]
 struct Statements {
     upserts: Vec<(&'static str, String)>,
@@ -177,10 +176,10 @@ impl Statements {
         }
         // Only of new events: one that is added again must not change a row, and the batch of a repeated replay costs little.
         let rows = BatchRows::new(&new);
-        for table in rows.tables() {
+        for table in &rows.tables {
             self.upsert(connection, table)?;
         }
-        for run in rows.runs() {
+        for run in &rows.runs {
             self.update_run(connection, run)?;
         }
         Ok(appended)
@@ -197,10 +196,10 @@ impl Statements {
     }
 
     fn upsert(&self, connection: &Connection, rows: &MergedRows<'_>) -> Result<()> {
-        let name = rows.table().name;
+        let name = rows.table.name;
         let Some((_, text)) = self.upserts.iter().find(|(table, _)| *table == name) else { return Ok(()) };
         let mut statement = connection.prepare_cached(text)?;
-        for row in rows.rows() {
+        for row in &rows.rows {
             statement.execute(params_from_iter(row.cells()))?;
         }
         Ok(())
@@ -239,7 +238,6 @@ impl ToSql for Cell<'_> {
     }
 }
 
-/// Findings of the integrity check that are listed.
 const LISTED: usize = 5;
 
 fn diagnose(connection: &Connection, access: Access) -> Result<Vec<Check>> {
@@ -283,7 +281,6 @@ const APPLICATION_ID: i64 = 0x4350_4c67;
 /// Pages of the log after which SQLite copies them into the database: about 16 MB.
 const CHECKPOINT_PAGES: i64 = 4000;
 
-/// Statements that stay prepared.
 const STATEMENTS: usize = 64;
 
 /// Characters of a path that have another meaning in a URI.
@@ -295,7 +292,6 @@ enum Access {
     ReadOnly,
 }
 
-/// Opens a ledger for writing, and creates it where it does not exist.
 fn open_or_create(path: &Utf8Path) -> Result<Connection, StoreError> {
     reject_folder(path)?;
     // The target of a link may not exist.
@@ -337,7 +333,6 @@ fn reject_folder(path: &Utf8Path) -> Result<(), StoreError> {
     Err(StoreError::NotALedger { location: path.to_string(), reason })
 }
 
-/// Opens a ledger that cannot be written.
 fn open_protected(path: &Utf8Path) -> Result<Connection, StoreError> {
     // Its file or its folder is protected.
     // First with the log of changes, which needs its shared memory; below without.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::write::WriteError;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::line::EventLine;
 use crate::location::PostgresUrl;
@@ -39,7 +39,7 @@ pub trait EventStore: Send {
 }
 
 /// A process that emitted events of a run.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 pub struct SourceId {
     pub run_id: String,
     pub shim_id: String,
@@ -54,7 +54,6 @@ pub struct Check {
     pub remedy: Option<String>,
 }
 
-/// The outcome of [`EventStore::append`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AppendResult {
     pub added: u64,
@@ -70,7 +69,6 @@ pub struct Query {
 }
 
 impl Query {
-    /// Creates a statement without values.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), values: Vec::new() }
     }
@@ -116,8 +114,8 @@ impl Query {
 /// The rows of a batch: one for each key, which costs less than one statement for each event.
 #[derive(Debug)]
 pub(crate) struct BatchRows<'a> {
-    tables: [MergedRows<'a>; 5],
-    runs: Vec<&'a str>,
+    pub(crate) tables: [MergedRows<'a>; 5],
+    pub(crate) runs: Vec<&'a str>,
 }
 
 /// The events of a source in a batch that say something about its row. The other events do not change it.
@@ -153,14 +151,6 @@ impl<'a> BatchRows<'a> {
             MergedRows::new(&POLICY_VERSIONS, policies),
         ];
         Self { tables, runs }
-    }
-
-    pub(crate) fn tables(&self) -> &[MergedRows<'a>] {
-        &self.tables
-    }
-
-    pub(crate) fn runs(&self) -> &[&'a str] {
-        &self.runs
     }
 }
 

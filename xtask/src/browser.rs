@@ -56,7 +56,6 @@ fn suite_folder() -> Utf8PathBuf {
     root().join("tests/browser")
 }
 
-/// Creates an empty folder for the tested reports.
 fn scratch() -> Result<Utf8PathBuf, Failure> {
     let scratch = root().join("target/browser");
     if scratch.exists() {
@@ -66,7 +65,6 @@ fn scratch() -> Result<Utf8PathBuf, Failure> {
     Ok(scratch)
 }
 
-/// Writes the reports to test and returns their folders.
 fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
     let mut fixtures = Command::new("node");
     fixtures.arg(suite_folder().join("fixtures.mjs")).arg(scratch);
@@ -80,7 +78,6 @@ fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
     Ok(["demo/report", "hostile/report", "repeats/report"].map(|report| scratch.join(report)).to_vec())
 }
 
-/// Writes control rooms and graphs of contracts and returns their folders.
 fn contract_pages(folder: &Utf8Path) -> Result<Vec<String>, Failure> {
     programs::example("contract_pages", &[folder.to_string()])?;
     let pages = ["demo/room", "demo/graph", "demo/part", "hostile/room", "hostile/graph", "large/graph"];

@@ -7,7 +7,6 @@ use crate::{import_cycles, language, readers};
 /// A check of source files, which returns the number of files.
 type SourceCheck = fn() -> Result<usize, Failure>;
 
-/// Runs all checks, the fastest first, and stops at the first that fails.
 pub(crate) fn all() -> Result<(), Failure> {
     source()?;
     Step::cargo(["fmt", "--all", "--check"]).run()?;

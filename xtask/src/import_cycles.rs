@@ -214,7 +214,6 @@ impl Reader<'_> {
 }
 
 impl Module {
-    /// Adds the name that an import brings into scope.
     fn define(&mut self, Leaf { name, path }: Leaf) {
         match name {
             Some(name) => {
@@ -322,7 +321,6 @@ pub(crate) fn is_test_only(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The attributes of an item that can hold code.
 pub(crate) fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(item) => &item.attrs,

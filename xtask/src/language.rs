@@ -52,7 +52,6 @@ const BANNED: [(&str, &str); 37] = [
 
 /// Folders whose files users read as they are.
 const TEXT_FOLDERS: [&str; 2] = ["docs", "templates"];
-/// Documents at the root that users read.
 const TEXT_FILES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 /// Whether doc comments are text that users read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +61,6 @@ enum DocComments {
     Internal,
 }
 
-/// A banned phrase that was found.
 struct Found {
     file: Utf8PathBuf,
     line: usize,
@@ -140,7 +138,6 @@ fn search(text: &str, file: &Utf8Path, line: usize, found: &mut Vec<Found>) {
     }
 }
 
-/// True where the phrase is there as whole words.
 fn contains_phrase(text: &str, phrase: &str) -> bool {
     let is_word = |character: Option<char>| character.is_some_and(|it| it.is_alphanumeric() || it == '_' || it == '-');
     text.match_indices(phrase).any(|(start, _)| {

@@ -14,12 +14,10 @@ pub(crate) fn build() -> Result<(), Failure> {
     Step::cargo(["build", "--workspace", "--exclude", "xtask", "--bins", "--examples", "--locked"]).run()
 }
 
-/// Returns the path of the `counterproof` program.
 pub(crate) fn counterproof() -> Utf8PathBuf {
     debug_folder().join(format!("counterproof{}", std::env::consts::EXE_SUFFIX))
 }
 
-/// Runs an example of any package.
 pub(crate) fn example(name: &str, arguments: &[String]) -> Result<(), Failure> {
     let program = debug_folder().join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     Step::new(name.to_owned(), Command::new(program)).with(arguments).run()

@@ -11,7 +11,6 @@ use crate::step::{Failure, progress, root};
 
 const FOLDER: &str = "sample-runs";
 
-/// Records the samples and replaces the checked-in files.
 pub(crate) fn record() -> Result<(), Failure> {
     let runs = root().join(FOLDER).join("runs");
     if runs.exists() {
@@ -20,7 +19,6 @@ pub(crate) fn record() -> Result<(), Failure> {
     record_into(&root().join(FOLDER))
 }
 
-/// Records the samples into a temporary folder and compares them with the checked-in files.
 pub(crate) fn check() -> Result<(), Failure> {
     let failed = |source| Failure::File { path: "the temporary folder".into(), source };
     let temporary = tempfile::tempdir().map_err(failed)?;
@@ -41,7 +39,6 @@ fn record_into(folder: &Utf8Path) -> Result<(), Failure> {
     programs::example("sample_runs", &[folder.to_string()])
 }
 
-/// Returns one line for each file that differs.
 fn differences(checked_in: &Utf8Path, fresh: &Utf8Path) -> Result<Vec<String>, Failure> {
     let (old, new) = (read(checked_in)?, read(fresh)?);
     let mut lines = Vec::new();

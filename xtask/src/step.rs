@@ -7,43 +7,30 @@ use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-/// The reason why a task failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// A command exited with a failure status.
     #[error("`{0}` failed")]
     Step(String),
-    /// A command could not be started.
     #[error("failed to start `{line}`: {source}")]
     Start { line: String, source: io::Error },
-    /// A file or folder could not be read, written or removed.
     #[error("failed to read, write or remove `{path}`: {source}")]
     File { path: Utf8PathBuf, source: io::Error },
-    /// A third-party server does not behave as expected.
     #[error("{0}")]
     Interop(String),
-    /// A source file does not parse.
     #[error("failed to parse `{path}`: {error}")]
     Syntax { path: Utf8PathBuf, error: syn::Error },
-    /// The workspace's `Cargo.toml` does not parse.
     #[error("failed to parse `{path}`: {error}")]
     Manifest { path: Utf8PathBuf, error: toml::de::Error },
-    /// Folders of a crate import each other.
     #[error("import cycles between folders; move the shared part to where both may import it:\n{0}")]
     Cycles(String),
-    /// Words that the project does not use.
     #[error("words that are not plain, standard English:\n{0}")]
     Language(String),
-    /// Production code that opens files on its own.
     #[error("files are read with `counterproof_store::read_file`, which refuses pipes and has limits:\n{0}")]
     Readers(String),
-    /// Lines of documents that are too wide.
     #[error("lines of documents over 120 columns:\n{0}")]
     Width(String),
-    /// One or more checks of the source files failed.
     #[error("{0}")]
     Source(String),
-    /// The files that are checked in differ from a new recording.
     #[error("sample-runs/ is not what `cargo xtask samples` records:\n{0}")]
     Samples(String),
 }
@@ -86,7 +73,6 @@ impl Step {
         self
     }
 
-    /// Runs the command and waits for it.
     pub(crate) fn run(self) -> Result<(), Failure> {
         let line = self.line.clone();
         match self.code()? {
@@ -95,7 +81,6 @@ impl Step {
         }
     }
 
-    /// Runs the command and returns its exit code.
     pub(crate) fn code(mut self) -> Result<Option<i32>, Failure> {
         progress(&format!("==> {}", self.line));
         let start = Instant::now();
@@ -116,12 +101,10 @@ fn first_words(line: &str) -> String {
     line.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
-/// Prints a progress line to standard error.
 pub(crate) fn progress(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// The root of the workspace.
 pub(crate) fn root() -> &'static Utf8Path {
     let here = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)

@@ -18,7 +18,6 @@ pub(crate) fn test(arguments: &[String]) -> Result<(), Failure> {
     if arguments.is_empty() { Step::cargo(["test", "--package", "xtask", "--locked"]).run() } else { Ok(()) }
 }
 
-/// Regenerates `docs/cli.md`.
 pub(crate) fn docs() -> Result<(), Failure> {
     programs::build()?;
     let test = ["test", "--workspace", "--exclude", "xtask", "--locked", "--test", "e2e", "help::"];
@@ -51,7 +50,6 @@ pub(crate) fn cross() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns true if the target's standard library is installed.
 fn is_installed(target: &str) -> bool {
     let mut command = Command::new("rustc");
     command.args(["--print", "target-libdir", "--target", target]).stdin(Stdio::null()).stderr(Stdio::null());

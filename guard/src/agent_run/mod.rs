@@ -3,16 +3,11 @@
 //! The variables of the run ([`VARIABLES`]) are set for the agent. A shim that executes a rule with `TERMINATE_RUN` writes a line to the
 //! [`TerminationPipe`] of the run, and the agent is ended.
 
-#[cfg(unix)]
 mod run_agent;
 mod settings;
-#[cfg(unix)]
 mod termination_pipe;
 
-#[cfg(unix)]
 pub use run_agent::{AgentEnd, AgentRun, AgentRunError, agent_ended, agent_started, run_agent};
-#[cfg(unix)]
 pub(crate) use run_agent::{failed_start, process_exit};
 pub use settings::{LEDGER, POLICY, RunSettings, TERMINATION, VARIABLES};
-#[cfg(unix)]
 pub use termination_pipe::{TerminationPipe, request_termination};

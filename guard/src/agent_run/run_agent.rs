@@ -30,7 +30,6 @@ pub struct AgentRun {
     pub settings: RunSettings,
     /// Gives the agent a terminal: input and output of this process are one.
     pub has_terminal: bool,
-    /// How long the agent may run after it was asked to end.
     pub grace: Duration,
     /// The signals of this process, which were taken before, and their receiver.
     pub signals: (Signals, PipeReader, TakenSignals),
@@ -121,7 +120,6 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
     })
 }
 
-/// Returns true for the signals of the keys that interrupt and quit.
 const fn is_interrupt(ending: Ending) -> bool {
     // An agent with its own terminal is the only one to receive them.
     matches!(ending, Ending::Killed(2 | 3))
@@ -163,7 +161,6 @@ pub fn agent_ended(end: &Result<AgentEnd, AgentRunError>, elapsed: Duration) -> 
     EventBody::RunEnd { run: RunEnd { ended_at: Timestamp::now(), status, summary, exit: Some(exit) } }
 }
 
-/// Longest reason of a process that was not started, in characters.
 const REASON_CHARS: usize = 500;
 
 pub(crate) const fn process_exit(ending: Ending) -> ProcessExit {

@@ -9,11 +9,10 @@ use crate::identity;
 pub struct RunSettings {
     pub run_id: String,
     pub agent_id: Option<String>,
-    /// The kind of program that the agent runs in, one of [`CLIENTS`](identity::CLIENTS).
+    /// The kind of program that the agent runs in; see [`AgentClient`](counterproof_ledger::event::AgentClient).
     pub client: String,
-    /// The environment that the agent works in, one of [`WORKING_ENVIRONMENTS`](identity::WORKING_ENVIRONMENTS).
+    /// The environment that the agent works in; see [`WorkingEnvironment`](counterproof_ledger::event::WorkingEnvironment).
     pub env: String,
-    /// The person or service on whose behalf the agent works.
     pub principal: Option<String>,
     /// The job, as a JSON object. `None` leaves the variable as it is.
     pub workload: Option<String>,
@@ -40,13 +39,8 @@ impl RunSettings {
     }
 }
 
-/// The policy of the shims.
 pub const POLICY: &str = "COUNTERPROOF_POLICY";
-
-/// The ledger of the shims.
 pub const LEDGER: &str = "COUNTERPROOF_LEDGER";
-
-/// The pipe by which a shim ends the run.
 pub const TERMINATION: &str = "COUNTERPROOF_TERMINATION";
 
 /// All variables of a run, those of the identity included.

@@ -12,7 +12,6 @@ use counterproof_ledger::event::Termination;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use tempfile::TempDir;
 
-/// The name of the pipe in its folder.
 const NAME: &str = "termination";
 
 /// Largest code and message in characters, of which JSON writes six bytes each at most. A request must be written at once, which
@@ -22,13 +21,11 @@ const MAX_CHARS: usize = 300;
 /// Longest line that is read as a request, in bytes. Longer lines are ignored.
 const MAX_LINE: usize = 4096;
 
-/// The time between two attempts to use the pipe.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How long a request waits for space in a pipe that others have filled.
 const WRITE_TIME: Duration = Duration::from_secs(2);
 
-/// The pipe of a run. Dropping it removes its folder.
 #[derive(Debug)]
 pub struct TerminationPipe {
     _folder: TempDir,
@@ -36,7 +33,6 @@ pub struct TerminationPipe {
 }
 
 impl TerminationPipe {
-    /// Creates a pipe in a new private folder.
     pub fn create() -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("counterproof-run-").tempdir()?;
         let path = Utf8PathBuf::from_path_buf(folder.path().join(NAME)).map_err(|_| io::ErrorKind::InvalidFilename)?;

@@ -19,8 +19,6 @@ pub const MAX_CASSETTE_BYTES: u64 = 1 << 30;
 
 #[derive(Debug)]
 pub enum Cassette {
-    /// Answers of the server are recorded.
     Record(Recording),
-    /// Requests are answered from the cassette.
     Replay(Replay),
 }

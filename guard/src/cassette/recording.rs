@@ -1,8 +1,6 @@
 //! Records the answers of a server: the lines of a cassette, and the key by which a replay finds an answer.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,10 +22,7 @@ use crate::mcp::{RequestId, Response, TOOLS_CALL};
 /// Largest message that is recorded, in bytes: a line of a file of lines can have no more.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
-/// Most requests that wait for an answer.
 const MAX_WAITING: usize = 1000;
-
-/// Most bytes of the parameters of waiting requests.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
 /// How long to wait for another recording in the same file: a client that restarts a server may not wait for its end. A shim whose
@@ -48,7 +43,6 @@ struct State {
     tools: Option<String>,
 }
 
-/// The requests that the server has not answered.
 #[derive(Debug, Default)]
 struct WaitingRequests {
     requests: HashMap<RequestId, Request>,
@@ -93,7 +87,11 @@ impl Recording {
         let options = LockOptions { wait: LOCK_WITHIN };
         let is_whole = |line: &[u8]| serde_json::from_slice::<IgnoredAny>(line).is_ok();
         let writer = log.lock(&options, is_whole).map_err(write_error)?;
-        make_private(writer.file()).map_err(|source| write_error(LogError::Write { path: path.to_owned(), source }))?;
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        writer
+            .file()
+            .set_permissions(private)
+            .map_err(|source| write_error(LogError::Write { path: path.to_owned(), source }))?;
         let header = Header {
             schema_version: SCHEMA_VERSION.to_owned(),
             server_name: server_name.to_owned(),
@@ -195,7 +193,6 @@ impl WaitingRequests {
     }
 }
 
-/// Checks that a file is empty, or a cassette of this server.
 fn check_header(log: &LineLog, server_name: &str) -> Result<(), RecordingError> {
     let path = || log.path().to_owned();
     let read_error = |source| RecordingError::Write { path: path(), source };
@@ -217,21 +214,6 @@ fn check_header(log: &LineLog, server_name: &str) -> Result<(), RecordingError> 
     }
 }
 
-/// Removes the access of other users to a file.
-#[cfg(unix)]
-fn make_private(file: &File) -> io::Result<()> {
-    use std::fs::Permissions;
-    use std::os::unix::fs::PermissionsExt as _;
-
-    file.set_permissions(Permissions::from_mode(0o600))
-}
-
-#[cfg(not(unix))]
-fn make_private(_: &File) -> io::Result<()> {
-    Ok(())
-}
-
-/// The version of the format.
 pub const SCHEMA_VERSION: &str = "cassette.v1";
 
 /// The first line of a recording. A cassette can have several recordings of one server.
@@ -245,7 +227,6 @@ pub struct Header {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Entry<'a> {
     pub method: String,
-    /// The hash of the parameters; see [`super::request_key`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params_hash: Option<Sha256Digest>,
     /// The parameters, redacted. They are for people: requests are compared by the hash.
@@ -255,7 +236,6 @@ pub struct Entry<'a> {
     pub answer: Answer<'a>,
 }
 
-/// An answer, redacted.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer<'a> {

@@ -14,7 +14,6 @@ use serde_json::value::RawValue;
 use super::{Answer, Entry, Header, MAX_CASSETTE_BYTES, RequestKey, SCHEMA_VERSION, request_key};
 use crate::mcp::{RequestId, TOOLS_CALL};
 
-/// The code of an error about a request that is not in the cassette.
 const NOT_RECORDED: i64 = -32603;
 
 /// What happens to a request that is not in the cassette.
@@ -42,19 +41,16 @@ struct State {
     tools: Option<RecordedAnswer>,
     has_listed_tools: bool,
     asked_for_tools: Vec<RequestId>,
-    /// Number of requests without an answer.
     misses: u64,
     first_miss: Option<Miss>,
 }
 
-/// A recorded answer: the name of its member, and its JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct RecordedAnswer {
     member: &'static str,
     text: String,
 }
 
-/// The result of looking up a request in a cassette.
 #[derive(Debug, PartialEq, Eq)]
 pub enum CassetteLookup {
     Answer(String),
@@ -210,10 +206,8 @@ fn response(id: &RequestId, member: &str, text: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{},"{member}":{text}}}"#, id.as_json())
 }
 
-/// Longest name of a tool in a message, in characters.
 const MAX_NAME_CHARS: usize = 100;
 
-/// A request without an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Miss {
     pub(super) method: String,

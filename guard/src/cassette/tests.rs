@@ -235,7 +235,6 @@ fn a_file_that_is_no_cassette_stays_as_it_is() {
     assert_eq!(std::fs::read_dir(folder.0.path()).unwrap().count(), 1);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_file_that_exists_becomes_private() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -17,9 +17,7 @@ pub(super) struct DetachedCalls(Mutex<HashMap<Scope, DetachedSession>>);
 #[derive(Debug)]
 struct DetachedSession {
     calls: Vec<(RequestId, CallId)>,
-    /// Number of streams on which a response can come.
     streams: usize,
-    /// The last time when a stream was open.
     seen: Instant,
 }
 
@@ -30,7 +28,6 @@ impl Default for DetachedSession {
 }
 
 impl DetachedCalls {
-    /// Adds calls of a session, as far as they are open.
     pub(super) fn add(&self, scope: &Scope, calls: Vec<(RequestId, CallId)>, open: &OpenRequests) {
         self.update(scope, |detached| {
             detached.calls.extend(calls);
@@ -57,7 +54,6 @@ impl DetachedCalls {
         }
     }
 
-    /// Cancels the calls of sessions that have had no stream for some time.
     pub(super) fn end_abandoned(&self, after: Duration, session: &Session, open: &OpenRequests) {
         // A client may lose its stream for a while, and ask for the rest of it later.
         let is_abandoned = |detached: &DetachedSession| detached.streams == 0 && detached.seen.elapsed() >= after;

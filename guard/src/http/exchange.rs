@@ -13,6 +13,7 @@ use super::request_body::{ContentType, is_compressed};
 use crate::mcp::RequestId;
 use crate::session::{CallResult, Session};
 
+#[derive(Clone)]
 pub(super) struct Shared {
     pub(super) session: Arc<Session>,
     pub(super) open: Arc<OpenRequests>,
@@ -20,7 +21,6 @@ pub(super) struct Shared {
     pub(super) early: Arc<EarlyResponses>,
 }
 
-/// One request that was forwarded, and its response.
 pub(super) struct Exchange {
     shared: Shared,
     scope: Scope,
@@ -72,7 +72,6 @@ impl Exchange {
         }
     }
 
-    /// Ends an exchange whose request has no response.
     pub(super) fn fail(&mut self, problem: &str) {
         self.failure = Some(problem.to_owned());
         self.end(ResponseEnd::Broken);
@@ -151,7 +150,6 @@ impl Exchange {
         }
     }
 
-    /// The end of a call without a result.
     fn unanswered(&self, end: ResponseEnd) -> CallResult<'static> {
         let failed = |class, message: String| CallResult::unanswered(CallStatus::Error, class, message);
         match end {
@@ -193,7 +191,6 @@ impl Reader {
 }
 
 impl Shared {
-    /// Records the ends of the calls that a message answers.
     fn record(&self, scope: &Scope, message: &CollectedMessage) {
         let Self { session, open, early, .. } = self;
         if *scope == Scope::Unnamed {

@@ -15,7 +15,6 @@ use crate::mcp::{
 };
 use crate::session::{Problem, Session};
 
-/// Decides about the calls of one request.
 pub(super) struct Inspection<'a> {
     pub(super) session: &'a Session,
     pub(super) open: &'a OpenRequests,
@@ -48,7 +47,6 @@ pub(super) struct Answer {
     pub(super) terminates: bool,
 }
 
-/// The calls of one request that are forwarded.
 struct Calls<'a> {
     open: &'a OpenRequests,
     scope: &'a Scope,
@@ -108,7 +106,6 @@ impl Inspection<'_> {
         decided_request(RequestBody::Small(bytes), decided, calls.forwarded, id)
     }
 
-    /// Decides about a body that is larger than the limit of the inspection.
     fn large(&self, body: RequestBody) -> RequestDecision {
         let mut scanner = Scanner::default();
         if let Err(error) = body.read_pieces(|piece| scanner.push(piece)) {
@@ -151,7 +148,6 @@ impl Inspection<'_> {
         })
     }
 
-    /// Handles a body that cannot be inspected.
     fn uninspected(&self, body: RequestBody, problem: &str) -> RequestDecision {
         self.session.report(Problem::Uninspected, problem);
         if !self.session.fails_closed() {
@@ -191,7 +187,6 @@ fn forward(body: RequestBody) -> RequestDecision {
     })
 }
 
-/// Turns decisions into a request to the server or an answer.
 fn decided_request(
     body: RequestBody,
     decided: MessageDecisions,

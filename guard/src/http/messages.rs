@@ -17,11 +17,7 @@ pub(super) struct MessageBuffer {
 #[derive(Debug)]
 pub(super) enum CollectedMessage {
     Whole(Vec<u8>),
-    Scanned {
-        found: Box<ScannedMessage>,
-        /// Size in bytes.
-        length: u64,
-    },
+    Scanned { found: Box<ScannedMessage>, length: u64 },
 }
 
 impl MessageBuffer {
@@ -57,11 +53,7 @@ impl MessageBuffer {
 
 pub(super) enum ServerMessage<'a> {
     Responses(Vec<Response<'a>>),
-    Scanned {
-        found: Box<ScannedMessage>,
-        /// Size in bytes.
-        length: u64,
-    },
+    Scanned { found: Box<ScannedMessage>, length: u64 },
 }
 
 impl<'a> ServerMessage<'a> {
@@ -102,7 +94,6 @@ pub(super) enum Scope {
 /// The calls that wait for a response.
 pub(super) type OpenRequests = PendingCalls<(Scope, RequestId)>;
 
-/// Longest name of a field that is recognised. Other fields are skipped.
 const FIELD_BYTES: usize = 5;
 
 #[derive(Debug, Default)]
@@ -117,7 +108,6 @@ pub(super) struct EventStream {
     pub(super) has_ids: bool,
 }
 
-/// The part of a line that comes next.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum FieldState {
     #[default]

@@ -9,7 +9,6 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Uri};
 
-/// The rules about `Host` and `Origin`.
 #[derive(Debug, Clone)]
 pub struct PeerRules {
     is_loopback: bool,

@@ -16,10 +16,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::detached_calls::{DetachedCalls, EarlyResponses};
 use super::exchange::{Exchange, ResponseEnd, Shared};
 use super::inspection::{Answer, ForwardedRequest, Inspection, RequestDecision};
-use super::messages::{OpenRequests, Scope};
+use super::messages::Scope;
 use super::request_body::{self, ContentType, ReadError, RequestBody, is_compressed};
 use super::response_body::ResponseBody;
 use super::upstream::{Reachability, Upstream};
@@ -27,13 +26,11 @@ use super::{PeerRules, UpstreamUrl};
 use crate::mcp::error_message;
 use crate::session::{CallResult, MAX_INSPECT_BYTES, OpenCallsEnd, Problem, Session};
 
-/// The header that names a session of the protocol.
 const SESSION_ID: &str = "mcp-session-id";
 
 /// A call whose client has gone is cancelled this long after the last stream of its session has ended.
 const ABANDONED_AFTER: Duration = Duration::from_mins(5);
 
-/// How often abandoned calls are searched.
 const CHECK_EVERY: Duration = Duration::from_secs(10);
 
 /// The JSON-RPC error code for a failure of the proxy or the server.
@@ -42,47 +39,33 @@ const INTERNAL_ERROR: i64 = -32603;
 const INVALID_REQUEST: i64 = -32600;
 
 pub(super) struct Proxy {
-    pub(super) session: Arc<Session>,
+    shared: Shared,
     pub(super) upstream: Upstream,
     pub(super) peers: PeerRules,
     pub(super) reachability: Reachability,
-    open: Arc<OpenRequests>,
-    detached: Arc<DetachedCalls>,
-    early: Arc<EarlyResponses>,
     exchanges: AtomicU64,
     stop: watch::Sender<bool>,
 }
 
 impl Proxy {
     pub(super) fn new(session: Arc<Session>, upstream: Upstream, peers: PeerRules) -> Self {
-        let (stop, _) = watch::channel(false);
-        Self {
-            session,
-            upstream,
-            peers,
-            reachability: Reachability::default(),
-            open: Arc::default(),
-            detached: Arc::default(),
-            early: Arc::default(),
-            exchanges: AtomicU64::new(0),
-            stop,
-        }
+        let (open, detached, early) = Default::default();
+        let shared = Shared { session, open, detached, early };
+        let (exchanges, (stop, _)) = (AtomicU64::new(0), watch::channel(false));
+        Self { shared, upstream, peers, reachability: Reachability::default(), exchanges, stop }
     }
 
-    /// Makes the proxy stop: streams on which no call waits end.
     pub(super) fn stop(&self) {
         self.stop.send_replace(true);
     }
 
-    /// Periodically ends the calls of disconnected clients.
     pub(super) async fn end_abandoned_calls(&self) {
         loop {
             tokio::time::sleep(CHECK_EVERY).await;
-            self.detached.end_abandoned(ABANDONED_AFTER, &self.session, &self.open);
+            self.shared.detached.end_abandoned(ABANDONED_AFTER, &self.shared.session, &self.shared.open);
         }
     }
 
-    /// Waits until the proxy must stop.
     pub(super) fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut stop = self.stop.subscribe();
         async move {
@@ -106,13 +89,17 @@ impl Proxy {
             // An incomplete body is not forwarded in any mode.
             Err(error @ ReadError::Buffer(_)) => {
                 let problem = error.to_string();
-                self.session.report(Problem::Uninspected, &problem);
+                self.shared.session.report(Problem::Uninspected, &problem);
                 return answer(StatusCode::INSUFFICIENT_STORAGE, error_message(None, INTERNAL_ERROR, &problem));
             }
         };
         let scope = self.scope(&parts.headers, &parts.method);
-        let inspection =
-            Inspection { session: &self.session, open: &self.open, scope: &scope, headers: &parts.headers };
+        let inspection = Inspection {
+            session: &self.shared.session,
+            open: &self.shared.open,
+            scope: &scope,
+            headers: &parts.headers,
+        };
         match inspection.inspect(body) {
             RequestDecision::Answer(Answer { status, body, terminates }) => {
                 if terminates {
@@ -136,13 +123,7 @@ impl Proxy {
     async fn forward(&self, parts: Parts, scope: Scope, forwarded: ForwardedRequest) -> Response<Body> {
         let ForwardedRequest { body, calls, id, answers, terminates } = forwarded;
         // From here on the exchange ends its calls, also if the client disconnects before the response.
-        let shared = Shared {
-            session: self.session.clone(),
-            open: self.open.clone(),
-            detached: self.detached.clone(),
-            early: self.early.clone(),
-        };
-        let mut exchange = Exchange::new(shared, scope.clone(), calls);
+        let mut exchange = Exchange::new(self.shared.clone(), scope.clone(), calls);
         if terminates {
             self.stop();
         }
@@ -158,7 +139,7 @@ impl Proxy {
                 let problem = self.upstream.failure(&error);
                 exchange.fail(&problem);
                 // A proxy whose server never answers would otherwise look like a run without calls.
-                self.reachability.unanswered(&problem, &self.session);
+                self.reachability.unanswered(&problem, &self.shared.session);
                 let message = error_message(id.as_ref(), INTERNAL_ERROR, &problem);
                 return answer(StatusCode::BAD_GATEWAY, with_refusals(&answers, message));
             }
@@ -170,18 +151,17 @@ impl Proxy {
         }
         if response.status() == StatusCode::NOT_FOUND && matches!(scope, Scope::Session(_)) {
             // The server does not know the session, so no stream of it can be resumed.
-            self.detached.end_all(&scope, &self.session, &self.open);
+            self.shared.detached.end_all(&scope, &self.shared.session, &self.shared.open);
         }
         self.respond(response.into(), exchange, &answers)
     }
 
-    /// Ends the calls of a session that the client has closed.
     fn end_session(&self, scope: &Scope) {
         if !matches!(scope, Scope::Session(_)) {
             return;
         }
-        for call in self.open.take_all(|(of, _)| of == scope) {
-            self.session.end(&call, CallResult::cancelled());
+        for call in self.shared.open.take_all(|(of, _)| of == scope) {
+            self.shared.session.end(&call, CallResult::cancelled());
         }
     }
 
@@ -219,7 +199,6 @@ impl Proxy {
     }
 }
 
-/// Changes the headers of a response whose body is replaced by JSON.
 fn as_json(headers: &mut HeaderMap) {
     headers.remove(CONTENT_ENCODING);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -17,7 +17,6 @@ use hyper::body::Frame;
 
 use super::UpstreamUrl;
 
-/// Size of the pieces in which a large body is sent.
 const PIECE_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -58,7 +57,6 @@ impl RequestBody {
         Ok(Self::Small(small))
     }
 
-    /// Size in bytes.
     pub(super) fn len(&self) -> u64 {
         match self {
             Self::Small(bytes) => bytes.len() as u64,
@@ -66,7 +64,6 @@ impl RequestBody {
         }
     }
 
-    /// True without a byte.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -130,7 +127,6 @@ where
     }
 }
 
-/// A body whose pieces are available at once.
 #[derive(Debug)]
 pub(super) struct PieceBody<I> {
     pieces: I,
@@ -151,13 +147,11 @@ impl<I: Iterator<Item = io::Result<Bytes>> + Unpin> HttpBody for PieceBody<I> {
     }
 }
 
-/// The types of bodies that the proxy treats differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentType {
     Json,
     Events,
     Form,
-    /// Another type, or none.
     Other,
 }
 
@@ -207,7 +201,6 @@ pub(super) fn to_server(headers: &mut HeaderMap, length: Option<u64>) {
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
 }
 
-/// Turns the headers of the server's response into those of the response to the client.
 pub(super) fn to_client(headers: &mut HeaderMap, upstream: &UpstreamUrl) {
     remove_hop_by_hop(headers);
     // A redirect within the server must not lead the client past the proxy.

@@ -10,7 +10,6 @@ use hyper::body::Frame;
 
 use super::exchange::{Exchange, ResponseEnd};
 
-/// A future that ends when the proxy stops.
 pub(super) type Stopping = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What is added to a JSON document, so that it is the response to a whole batch.
@@ -40,7 +39,6 @@ impl ResponseBody {
         Self { inner, exchange, batch: Batch::Unchanged, waiting, stopping: Some(stopping), is_over: false }
     }
 
-    /// Adds answers as events before those of the server.
     pub(super) fn with_events(mut self, answers: &[String]) -> Self {
         let events = answers.iter().map(|answer| format!("event: message\ndata: {answer}\n\n").into());
         self.waiting.extend(events);
@@ -54,7 +52,6 @@ impl ResponseBody {
         self
     }
 
-    /// Adds what belongs before a piece of the document and into it.
     fn insert(&mut self, piece: Bytes) -> Bytes {
         // The body passes in pieces: only its first bytes show whether the server answers with an array.
         let mut out = Vec::new();
@@ -89,7 +86,6 @@ impl ResponseBody {
         out.into()
     }
 
-    /// Returns what belongs after the document.
     fn end(&mut self) -> Option<Bytes> {
         match std::mem::replace(&mut self.batch, Batch::Unchanged) {
             Batch::Unchanged | Batch::Empty => None,

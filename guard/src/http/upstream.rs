@@ -110,7 +110,6 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    /// Creates the client. Reads the certificates of the system.
     pub(super) fn new(url: UpstreamUrl) -> Result<Self, reqwest::Error> {
         // An error means that the embedding program installed a provider already, and that one is used.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -135,7 +134,6 @@ impl Upstream {
         &self.url
     }
 
-    /// Sends a request, and waits for the head of the response.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -150,7 +148,6 @@ impl Upstream {
         }
     }
 
-    /// Describes a request without a response.
     pub(super) fn failure(&self, error: &reqwest::Error) -> String {
         // The client's own message is not passed on, because it contains the whole URL.
         let url = self.url.recorded();
@@ -169,7 +166,6 @@ impl Upstream {
     }
 }
 
-/// The forwarded requests of a proxy, by whether the server answered them.
 #[derive(Debug, Default)]
 pub(super) struct Reachability {
     answered: AtomicU64,

@@ -23,7 +23,6 @@ pub enum Client {
 #[error("the client is unknown; known clients: claude-code, claude-desktop, codex, cursor, vscode, gemini")]
 pub struct UnknownClient;
 
-/// The operating systems that keep configurations in different folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
     Linux,
@@ -66,7 +65,6 @@ impl Client {
         }
     }
 
-    /// The variable that names another configuration of the user.
     const fn variable(self) -> Option<&'static str> {
         match self {
             Self::ClaudeCode | Self::ClaudeDesktop => Some("SUBLUMINAL_CLAUDE_CONFIG"),

@@ -14,7 +14,6 @@ use super::client::language;
 use super::config_tree::{Language, SyntaxError};
 use super::wrap::AddedVariables;
 
-/// The mark at the start of some files of Windows.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 #[derive(Debug)]
@@ -36,7 +35,6 @@ impl ConfigFile {
         let target = path.canonicalize_utf8().map_err(read_error)?;
         let (file, length) = read_file::open(&target).map_err(read_error)?;
         let metadata = file.metadata().map_err(read_error)?;
-        #[cfg(unix)]
         {
             let owner = std::os::unix::fs::MetadataExt::uid(&metadata);
             // The file is replaced by a new one, which belongs to the user of this process.
@@ -118,7 +116,6 @@ pub(super) fn create_like(path: &Utf8Path, backup: &Utf8Path, bytes: &[u8]) -> R
     }
 }
 
-/// Largest number of backups of one configuration.
 const MAX_BACKUPS: u32 = 1000;
 
 pub(super) fn record_path(config: &Utf8Path) -> Utf8PathBuf {
@@ -143,7 +140,6 @@ fn with_suffix(config: &Utf8Path, suffix: &str) -> Utf8PathBuf {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ImportRecord {
     pub(super) backup: String,
-    /// The digest of the backup.
     pub(super) original_sha256: Sha256Digest,
     /// The digest of the configuration after the import. `None` if the configuration was edited between two imports: the original
     /// lacks those edits.
@@ -169,7 +165,6 @@ impl ImportRecord {
         config.with_file_name(Utf8Path::new(&self.backup).file_name().unwrap_or_default())
     }
 
-    /// Reads the backup, and checks that it is the original.
     pub(super) fn original(&self, config: &Utf8Path) -> Result<Vec<u8>, ImportError> {
         let path = self.backup_path(config);
         let bytes = read_file::read(&path, read_file::MAX_DOCUMENT_BYTES).map_err(|source| match source.kind() {
@@ -194,7 +189,6 @@ pub(super) fn remove(path: &Utf8Path) -> Result<(), ImportError> {
     }
 }
 
-/// An import or a restoration that changed nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("the configuration `{path}` does not exist")]
@@ -219,7 +213,6 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// True if a file could not be read or written.
     pub fn is_io(&self) -> bool {
         matches!(
             self,

@@ -12,12 +12,10 @@ use toml_edit::{Document, InlineTable, Item, Key, Table, Value};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
-    /// JSON, with comments and trailing commas.
     Json,
     Toml,
 }
 
-/// A value at a place of the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     /// The bytes of the value. Meaningless for a TOML table that is spread over the file.
@@ -159,7 +157,6 @@ fn lower_first(text: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
 }
 
-/// Parses a text. Duplicate keys are errors of the parser.
 pub(super) fn parse_toml(text: &str) -> Result<Node, SyntaxError> {
     let document = Document::parse(text).map_err(|error| {
         let message = error.message().lines().collect::<Vec<_>>().join(": ");
@@ -248,7 +245,6 @@ impl<'a> TextEdits<'a> {
         self.edits.is_empty()
     }
 
-    /// The text of a value, as it is written.
     pub(super) fn source(&self, node: &Node) -> &'a str {
         &self.text[node.span.clone()]
     }
@@ -304,7 +300,6 @@ impl<'a> TextEdits<'a> {
         self.replace(first.span.start..first.span.start, inserted.concat());
     }
 
-    /// Inserts values before an item of a list that is not the first.
     pub(super) fn insert_before(&mut self, items: &[Node], index: usize, values: &[String]) {
         let (Some(item), Some(previous)) = (items.get(index), index.checked_sub(1).and_then(|at| items.get(at))) else {
             return;
@@ -314,7 +309,6 @@ impl<'a> TextEdits<'a> {
         self.replace(item.span.start..item.span.start, inserted.concat());
     }
 
-    /// Returns what separates two values, in the style of the text before a value.
     fn separator(&self, before: Range<usize>) -> String {
         let before = &self.text[before];
         match before.rfind('\n') {
@@ -328,7 +322,6 @@ impl<'a> TextEdits<'a> {
         }
     }
 
-    /// Removes the first values of a list, with their separators.
     pub(super) fn remove_from_start(&mut self, items: &[Node], count: usize) {
         let (Some(first), Some(last)) = (items.first(), count.checked_sub(1).and_then(|last| items.get(last))) else {
             return;

@@ -26,7 +26,6 @@ pub(super) struct Versions<'a> {
 
 #[derive(Debug, Default)]
 struct Entries {
-    /// The title of each server, and its masked entry.
     servers: Vec<(String, String)>,
     /// What remains without the entries, without white space.
     rest: String,
@@ -63,7 +62,6 @@ impl Versions<'_> {
         Entries { servers: servers.0, rest }
     }
 
-    /// Returns the entries of servers with their titles, and what remains.
     fn split(&self, text: &str) -> Option<(Vec<(String, String)>, String)> {
         let root = parse(text, self.language).ok()?;
         let found = servers(self.client, root.as_object()?).ok()?;
@@ -198,7 +196,6 @@ fn mask_comments_between(node: &Node, parts: impl Iterator<Item = Range<usize>>,
     }
 }
 
-/// Masks the parts of texts that look like secrets.
 fn mask_arguments(texts: &[Node], edits: &mut TextEdits<'_>) {
     let secrets = argument_secrets(texts.iter().filter_map(Node::as_text));
     for node in texts {

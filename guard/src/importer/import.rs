@@ -39,7 +39,6 @@ pub struct ImportReport {
     pub diff: Option<String>,
 }
 
-/// Wraps every server of a configuration that is a program.
 pub fn import(options: &ImportOptions<'_>) -> Result<ImportReport, ImportError> {
     let file = ConfigFile::read(options.config)?;
     let (mark, text) = file.text()?;

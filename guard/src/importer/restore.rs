@@ -25,7 +25,6 @@ pub struct RestoreOptions<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RestoreOutcome {
-    /// It has the bytes of the original.
     Original,
     /// It was edited after the import. Its servers start without the guard again, and the edits stay.
     Unwrapped,

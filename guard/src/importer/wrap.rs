@@ -9,22 +9,18 @@ use super::Client;
 use super::config_tree::{self, Language, Node, NodeValue, Object, Property, SyntaxError, TextEdits};
 use crate::agent_run;
 
-/// The command of the shim, before its options.
 const SUBCOMMAND: [&str; 2] = ["guard", "shim"];
 
 /// The option with the name of the server. One argument with its value: a name may start with `-`.
 const SERVER_NAME: &str = "--server-name=";
 
-/// The option with the client, by which policies select.
 const CLIENT: &str = "--client=";
 
 /// The names of the variables that Codex passes to a server.
 const VARIABLE_NAMES: &str = "env_vars";
 
-/// The end of the options of the shim.
 const END_OF_OPTIONS: &str = "--";
 
-/// The command by which a client starts the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShimCommand {
     pub program: String,
@@ -49,19 +45,15 @@ pub enum ServerStatus {
     Wrapped,
     /// It started through the guard already, with other options.
     Updated,
-    /// It starts without the guard again.
     Unwrapped,
     Skipped,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ConfigChange {
-    /// The new text; `None` if nothing changes.
     pub(super) text: Option<String>,
     pub(super) servers: Vec<ServerChange>,
-    /// The client that finds servers where this one finds none.
     pub(super) other_client: Option<Client>,
-    /// Whether the old text has servers that start through the guard.
     pub(super) had_wrapped: bool,
     pub(super) added: Vec<AddedVariables>,
 }
@@ -242,7 +234,6 @@ fn find_option<'a>(arguments: &'a [Node], name: &str) -> OptionMatch<'a> {
     found.unwrap_or(OptionMatch::Nowhere)
 }
 
-/// Returns the arguments of a shim, without the command of its server.
 fn arguments(client: Client, server_name: &str, shim: &ShimCommand) -> Vec<String> {
     let mut arguments: Vec<String> = SUBCOMMAND.map(str::to_owned).into();
     arguments.push(format!("{SERVER_NAME}{server_name}"));

@@ -17,7 +17,6 @@ use super::scanner::{ScannedMessage, Scanner, syntax_problem};
 use crate::policy::{RequestFacts, SampleCall};
 use crate::session::MAX_INSPECT_BYTES;
 
-/// The messages of one line or body.
 #[derive(Debug)]
 pub struct ClientMessages<'a> {
     pub messages: Vec<ClientMessage<'a>>,
@@ -30,7 +29,6 @@ pub enum ClientMessage<'a> {
     /// Not a tool call: it is forwarded.
     Other {
         text: &'a str,
-        /// The method, or none for a response.
         method: Option<Cow<'a, str>>,
         id: Option<RequestId>,
         params: Option<&'a str>,
@@ -51,7 +49,6 @@ pub struct ToolCall<'a> {
     pub args: Result<Value, ToolCallProblem>,
     pub params: Option<&'a str>,
     pub args_text: Cow<'a, str>,
-    /// The hash of the bytes of the arguments.
     pub args_bytes_hash: Sha256Digest,
     /// True if the request has `inputResponses` or `requestState`: it continues an earlier one.
     pub is_retry: bool,
@@ -68,7 +65,6 @@ impl<'a> ClientMessage<'a> {
         }
     }
 
-    /// The method, or none for a response.
     pub fn method(&self) -> Option<&str> {
         match self {
             ClientMessage::Other { method, .. } => method.as_deref(),

@@ -15,7 +15,6 @@ use super::{
 use crate::session::{Admission, CallResult, IncomingArgs, IncomingCall, Refusal, ResultBytes, Retry, Session};
 
 pub trait MessageHandler {
-    /// Why a message cannot be handled.
     type Error;
 
     /// Bytes that the transport adds to an answer.
@@ -47,14 +46,12 @@ pub struct Answers {
     pub terminates: bool,
 }
 
-/// The decisions about the messages of one line or body.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MessageDecisions {
     pub to_server: ToServer,
     pub answers: Answers,
 }
 
-/// A refused call and its answer.
 type RefusedCall = (Box<Refusal>, Option<String>);
 
 impl Answers {
@@ -172,7 +169,6 @@ struct Request<'a> {
     revision: Revision,
 }
 
-/// Decides about a call. Returns none if it is forwarded.
 fn begin(
     session: &Session,
     incoming: &IncomingCall<'_>,
@@ -280,12 +276,10 @@ impl<K: Eq + Hash> PendingCalls<K> {
         call.flatten()
     }
 
-    /// Removes and returns all calls whose keys are selected.
     pub fn take_all(&self, is_selected: impl Fn(&K) -> bool) -> Vec<CallId> {
         self.requests().extract_if(|key, _| is_selected(key)).flat_map(|(_, queue)| queue).flatten().collect()
     }
 
-    /// Removes a call. Returns false if it does not wait.
     pub fn remove(&self, key: &K, call: &CallId) -> bool {
         let mut requests = self.requests();
         let Some(queue) = requests.get_mut(key) else { return false };

@@ -47,7 +47,6 @@ pub enum ToolCallProblem {
 /// The field of `_meta` that states the protocol revision of a stateless request.
 pub(super) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// The method of tool calls.
 pub(crate) const TOOLS_CALL: &str = "tools/call";
 
 /// The characters between the tokens of JSON. Other white space makes a text invalid.
@@ -95,7 +94,6 @@ impl RequestId {
         is_id.then(|| Self { key, text: text.to_owned() })
     }
 
-    /// Returns the id of a value; see [`RequestId::parse`].
     pub fn from_value(value: &Value) -> Option<Self> {
         Self::parse(value.to_string().as_bytes())
     }

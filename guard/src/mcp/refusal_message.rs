@@ -7,10 +7,8 @@ use super::RequestId;
 use crate::policy::{DenyAs, Responses};
 use crate::session::Refusal;
 
-/// The JSON-RPC code of messages that are not valid.
 const PARSE_ERROR: i64 = -32700;
 
-/// The revision of the protocol, as far as refusals depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revision {
     /// Revisions with `initialize`, up to 2025-11-25.
@@ -51,7 +49,6 @@ pub fn refusal_message(refusal: &Refusal, id: &RequestId, responses: &Responses,
     message.to_string()
 }
 
-/// Formats the answer to a message that cannot be inspected.
 pub fn uninspected_message(problem: &str) -> String {
     let message = format!("the guard cannot inspect the message, and the policy refuses such messages: {problem}");
     error_message(None, PARSE_ERROR, &message)

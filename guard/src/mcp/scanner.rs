@@ -20,7 +20,6 @@ const MAX_FIELD_BYTES: usize = 64 * 1024;
 #[expect(clippy::struct_excessive_bools, reason = "facts of a message that do not depend on each other")]
 pub struct ScannedMessage {
     pub id: Option<RequestId>,
-    /// The method; none for a response.
     pub method: Option<String>,
     pub tool_name: String,
     /// The hash of the bytes of `params.arguments`, or of `{}`.
@@ -29,10 +28,8 @@ pub struct ScannedMessage {
     pub payload_hash: Option<Sha256Digest>,
     pub response: Option<ResponseKind>,
     pub problem: Option<ToolCallProblem>,
-    /// True if the request continues an earlier one.
     pub is_retry: bool,
     pub request_state: Option<String>,
-    /// True if the request states its protocol revision.
     pub is_stateless: bool,
     /// False if the message is a batch, is not a JSON object, or ends early.
     pub is_object: bool,
@@ -97,7 +94,6 @@ const FIELDS: [(Option<Field>, &str, Field); 15] = [
 ];
 
 impl Field {
-    /// Small fields are read as a whole.
     const fn is_captured(self) -> bool {
         !matches!(self, Field::Params | Field::Result | Field::Error | Field::Arguments | Field::InputResponses)
     }
@@ -114,7 +110,6 @@ impl Field {
 #[derive(Debug, Default)]
 pub struct Scanner {
     tokenizer: Tokenizer,
-    /// True within a key of the message or of a section.
     is_in_key: bool,
     key: Vec<u8>,
     section: Option<Field>,
@@ -256,7 +251,6 @@ impl Scanner {
         }
     }
 
-    /// Adds bytes to the values that are being read.
     fn take(&mut self, bytes: &[u8]) {
         if self.capture.is_some() && self.captured.len() <= MAX_FIELD_BYTES {
             // One more than the limit, which shows that the value is too long.

@@ -10,7 +10,6 @@ pub struct CallFacts<'a> {
     pub tool_name: &'a str,
     pub args: Args<'a>,
     pub args_hash: &'a Sha256Digest,
-    /// The size of the request in bytes.
     pub bytes_in: u64,
     pub transport: Transport,
 }
@@ -45,7 +44,6 @@ pub struct RequestFacts {
     /// The arguments; `None` if they are too large to be inspected.
     pub args: Option<Value>,
     pub args_hash: Sha256Digest,
-    /// The size of the request in bytes.
     pub bytes_in: u64,
 }
 
@@ -53,7 +51,6 @@ pub struct RequestFacts {
 pub type ReadSample<'r> = dyn Fn(&SampleCall<'_>) -> Result<RequestFacts, String> + 'r;
 
 impl RequestFacts {
-    /// The arguments, as a policy sees them.
     pub fn args(&self) -> Args<'_> {
         self.args.as_ref().map_or(Args::TooLarge, Args::Inspected)
     }

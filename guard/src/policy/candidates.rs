@@ -19,18 +19,15 @@ pub(super) struct NameFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) rule: usize,
-    /// The pattern that cannot be decided, if there is one.
     pub(super) undecided: Option<UndecidedName>,
 }
 
-/// A pattern that cannot be decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UndecidedName {
     Server,
     Tool,
 }
 
-/// The facts about names that were seen.
 #[derive(Debug, Default)]
 pub(super) struct NameCache {
     by_server: HashMap<Box<str>, HashMap<Box<str>, Arc<NameFacts>>>,

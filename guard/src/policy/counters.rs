@@ -71,7 +71,6 @@ impl Bucket {
         Self { tokens: limit.capacity, refilled: now }
     }
 
-    /// Adds the tokens of all periods that have passed.
     pub(super) fn refilled(self, limit: &RateLimit, now: Duration) -> Self {
         // Only whole periods count.
         let period = u128::from(limit.refill_period_ms.max(1)) * 1_000_000;
@@ -87,7 +86,6 @@ impl Bucket {
 /// Largest number of times in the windows of all rules, of about 150 bytes each.
 const MAX_WINDOW_TIMES: usize = 1 << 17;
 
-/// Largest number of scopes in the counters of all rules.
 const MAX_SCOPES: usize = 1 << 16;
 
 #[derive(Debug)]
@@ -100,7 +98,6 @@ pub(super) enum RuleState {
 }
 
 impl RuleState {
-    /// Creates the state of a rule. The rules share the memory.
     pub(super) fn new(rule: &Rule, share: usize) -> Self {
         // Equal shares: a rule must not take the memory of another one.
         let scopes = MAX_SCOPES / share;
@@ -123,14 +120,12 @@ pub(super) struct BreakerWindows {
     errors: Option<SlidingWindow<ScopeKey>>,
 }
 
-/// The counts of a breaker after a call, each with its threshold.
 pub(super) struct BreakerCounts {
     repeats: Option<(u64, BreakerThreshold)>,
     errors: Option<(u64, BreakerThreshold)>,
 }
 
 impl BreakerWindows {
-    /// Creates empty windows, each of about `max_times` times.
     pub(super) fn new(breaker: &Breaker, max_times: usize) -> Self {
         fn window<K: Copy + Eq + Hash>(threshold: BreakerThreshold, max_times: usize) -> SlidingWindow<K> {
             let count = usize::try_from(threshold.count).unwrap_or(usize::MAX);
@@ -199,7 +194,6 @@ impl fmt::Display for BreakerCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum ScopeKey {
     Run,
-    /// The names that the digest covers.
     Names(Sha256Digest),
     /// All names beyond the largest number of keys.
     Others,
@@ -267,13 +261,11 @@ impl<K: Copy + Eq + Hash> SlidingWindow<K> {
         }
     }
 
-    /// Returns the number of times of a key within the window that ends now.
     pub(super) fn count(&self, key: &K, now: Duration) -> u64 {
         let times = self.entries.get(key).map(|entry| entry.times.iter());
         times.map_or(0, |times| times.filter(|time| self.contains(**time, now)).count() as u64)
     }
 
-    /// Adds a time, which is not before any other.
     pub(super) fn add(&mut self, key: K, now: Duration) {
         self.uses += 1;
         let entry = self.entries.entry(key).or_insert(Entry { times: VecDeque::new(), last_use: self.uses });

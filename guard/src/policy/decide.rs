@@ -19,7 +19,6 @@ use super::model::{
 };
 use crate::identity::RunIdentity;
 
-/// Decides about the calls of one run.
 #[derive(Debug)]
 pub struct Engine {
     policy: Arc<Policy>,
@@ -59,7 +58,6 @@ impl Engine {
         (decision, steps)
     }
 
-    /// Counts the end of a forwarded call, for breakers that count errors.
     pub fn record_outcome(&mut self, outcome: &CallOutcome<'_>, now: Duration) {
         if !outcome.is_error || !self.applies {
             return;
@@ -78,7 +76,6 @@ impl Engine {
         }
     }
 
-    /// Returns the latest time so far.
     fn advance(&mut self, now: Duration) -> Duration {
         // An earlier time would refill buckets twice.
         self.now = self.now.max(now);
@@ -237,7 +234,6 @@ impl<'e> Evaluation<'e> {
         if is_open { Treatment::Lenient } else { Treatment::Strict }
     }
 
-    /// Applies a rule that matches, or that is undecided and has a treatment.
     fn apply(&mut self, index: usize, treatment: Option<Treatment>) -> RuleEffect {
         let policy = self.policy;
         let Some(rule) = policy.rules.get(index) else { return RuleEffect::default() };
@@ -274,7 +270,6 @@ impl<'e> Evaluation<'e> {
         }
     }
 
-    /// Keeps a decision, unless there is one already. The end of the run needs no further rule.
     fn keep(&mut self, outcome: DecidedBy) -> RuleEffect {
         // The first decision of these kinds is kept. The evaluation goes on, because breakers and limits below still count the
         // call.
@@ -288,7 +283,6 @@ impl<'e> Evaluation<'e> {
         RuleEffect { ends: action == Action::TerminateRun, ..RuleEffect::with(note, self.is_traced) }
     }
 
-    /// Ends the evaluation, unless a breaker tripped before.
     fn stop(&mut self, outcome: DecidedBy) -> RuleEffect {
         // A later rate limit or duplicate does not replace the decision of a breaker, which has seen a loop.
         if self.trip.is_some() {
@@ -373,7 +367,6 @@ impl<'e> Evaluation<'e> {
         RuleEffect::with(|| format!("trips at {counts}, and decides {}", action.name()), self.is_traced)
     }
 
-    /// Counts the call if it is allowed, and returns the decision.
     pub(super) fn finish(mut self) -> Decision {
         let ends_run = |outcome: &DecidedBy| outcome.action(self.policy) == Action::TerminateRun;
         // The end of the run is more severe than what any breaker before decided.
@@ -426,7 +419,6 @@ impl<'e> Evaluation<'e> {
     }
 }
 
-/// The order of actions, from mild to severe.
 const fn severity(action: Action) -> u8 {
     match action {
         Action::Allow => 0,
@@ -472,6 +464,5 @@ pub enum Matching {
 #[serde(rename_all = "snake_case")]
 pub enum Treatment {
     Strict,
-    /// In the more lenient of both ways.
     Lenient,
 }

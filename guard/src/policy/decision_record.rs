@@ -4,14 +4,13 @@ use std::fmt::Write as _;
 
 use counterproof_artifact::one_line;
 use counterproof_ledger::event::{
-    Action, BreakerTrip, DecisionRecord, Explanation, Hint, HintKind, Mode, ObservedDecision, Severity, Termination,
+    Action, BreakerTrip, DecisionRecord, Explanation, Hint, HintKind, Mode, Severity, Termination,
 };
 use serde_json::Value;
 
 use super::call::{Args, CallFacts};
 use super::model::{Condition, Conditions, Effect, Policy, Range, Refusal, Rule};
 
-/// The reason of a decision about an undecided rule.
 pub(in crate::policy) const POLICY_ERROR: &str = "POLICY_ERROR";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +22,6 @@ pub(super) enum DecidedBy {
     FailedOpen(usize),
 }
 
-/// The rules that could not be decided about a call.
 #[derive(Debug, Default)]
 pub(super) struct Doubts {
     /// The allow rule that could have decided before the rule that did.
@@ -42,7 +40,6 @@ impl Doubts {
 }
 
 impl DecidedBy {
-    /// The action, before the mode of the policy changes it.
     pub(super) fn action(self, policy: &Policy) -> Action {
         match self {
             DecidedBy::NotApplicable | DecidedBy::Default | DecidedBy::FailedOpen(_) => Action::Allow,
@@ -69,33 +66,18 @@ impl DecidedBy {
         if policy.mode != Mode::Observe {
             return enforced;
         }
-        let observed = ObservedDecision {
-            action: enforced.action,
-            rule_id: enforced.rule_id.clone(),
-            reason_code: enforced.explain.reason_code.clone(),
-        };
+        let observed = Some(enforced.by_rules());
         if enforced.action == Action::Allow {
-            return DecisionRecord { observed: Some(observed), ..enforced };
+            return DecisionRecord { observed, ..enforced };
         }
         // The only decision whose reason is not a rule that matched: a person who reads the record should know.
         let doubt = match self {
             DecidedBy::FailedClosed(index) => format!(" ({})", doubts.about(index, policy.rules.get(index))),
             _ => String::new(),
         };
-        DecisionRecord {
-            action: Action::Allow,
-            rule_id: None,
-            severity: Severity::Info,
-            explain: Explanation {
-                summary: format!("Allowed: the policy only observes{doubt}"),
-                reason_code: "OBSERVE_MODE".to_owned(),
-            },
-            policy: enforced.policy,
-            backoff_ms: None,
-            hint: None,
-            terminate: None,
-            observed: Some(observed),
-        }
+        let summary = format!("Allowed: the policy only observes{doubt}");
+        let explain = Explanation { summary, reason_code: "OBSERVE_MODE".to_owned() };
+        DecisionRecord { observed, ..DecisionRecord::new(Action::Allow, Severity::Info, explain, enforced.policy) }
     }
 
     fn enforced(self, policy: &Policy, doubts: &Doubts) -> DecisionRecord {
@@ -181,24 +163,17 @@ fn default_summary(effect: &Effect, id: &str) -> String {
 }
 
 fn hint(refusal: Option<&Refusal>, explain: &Explanation) -> Hint {
-    let Some(refusal) = refusal else {
-        return Hint {
-            hint_text: explain.summary.clone(),
-            suggested_args: None,
-            retry_advice: None,
-            hint_kind: HintKind::Other,
-        };
-    };
+    let hint_kind = refusal.map_or(HintKind::Other, |refusal| refusal.hint_kind);
+    let hint_text = refusal.and_then(|refusal| refusal.hint_text.clone());
     Hint {
         // A hint must not be empty: the summary states at least why the call was refused.
-        hint_text: refusal.hint_text.clone().unwrap_or_else(|| explain.summary.clone()),
-        suggested_args: refusal.suggested_args.clone(),
-        retry_advice: refusal.retry_advice.clone(),
-        hint_kind: refusal.hint_kind,
+        hint_text: hint_text.unwrap_or_else(|| explain.summary.clone()),
+        suggested_args: refusal.and_then(|refusal| refusal.suggested_args.clone()),
+        retry_advice: refusal.and_then(|refusal| refusal.retry_advice.clone()),
+        hint_kind,
     }
 }
 
-/// Longest value in a reason, in characters.
 const VALUE_CHARS: usize = 60;
 
 pub(super) fn condition_names(conditions: &Conditions) -> Vec<String> {
@@ -282,7 +257,6 @@ fn numbers(range: &Range) -> String {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     pub record: DecisionRecord,
-    /// Risk classes that tag rules have added to the call.
     pub tags: Vec<String>,
     pub breaker: Option<BreakerTrip>,
 }

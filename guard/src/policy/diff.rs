@@ -23,10 +23,8 @@ pub struct PolicyDiff {
 pub struct FieldChange {
     /// A JSON Pointer within the policy or the rule.
     pub pointer: String,
-    /// The value before. `None` if the field was missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// The value after. `None` if the field is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
@@ -36,13 +34,11 @@ pub struct FieldChange {
 pub enum RuleChange {
     Added {
         rule_id: RuleId,
-        /// Its place in the new policy, from 1.
         place: usize,
         rule: Value,
     },
     Removed {
         rule_id: RuleId,
-        /// Its place in the old policy, from 1.
         place: usize,
         rule: Value,
     },
@@ -59,13 +55,11 @@ pub enum RuleChange {
 }
 
 impl PolicyDiff {
-    /// True if the policies mean the same.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty() && self.rules.is_empty()
     }
 }
 
-/// Compares the documents of two valid policies.
 pub fn diff(before: &Value, after: &Value) -> PolicyDiff {
     // With defaults filled in: a field that states its default is not a difference.
     let mut fields = changes(&effective_header(before), &effective_header(after));
@@ -73,7 +67,6 @@ pub fn diff(before: &Value, after: &Value) -> PolicyDiff {
     PolicyDiff { fields, rules: rule_changes(&rules(before), &rules(after)) }
 }
 
-/// What decides most comes first.
 fn importance(pointer: &str) -> usize {
     let order = ["/mode", "/defaults", "/selectors", "/responses", "/policy_id", "/version"];
     order.iter().position(|start| pointer.starts_with(start)).unwrap_or(order.len())
@@ -133,7 +126,6 @@ fn longest_increasing(numbers: &[usize]) -> Vec<usize> {
     chain
 }
 
-/// The integers below this number have exact decimals: 2^53.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Returns the part of a document that is not a rule, as it takes effect.
@@ -298,7 +290,6 @@ fn compare(a: &Value, b: &Value) -> Ordering {
     a.to_string().cmp(&b.to_string())
 }
 
-/// Compares two values. Objects are compared field by field, and other values as a whole.
 fn changes(before: &Value, after: &Value) -> Vec<FieldChange> {
     let mut changes = Vec::new();
     compare_values(String::new(), Some(before), Some(after), &mut changes);

@@ -17,7 +17,6 @@ use super::decide::Engine;
 use super::model::Policy;
 use crate::identity::RunIdentity;
 
-/// What a policy would decide about recorded calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DryRun {
     /// The number of sources: runs, one for each of their servers.
@@ -50,13 +49,11 @@ pub struct DryRunDifference {
     /// True if the call was recorded in the mode `observe`, which allowed it whatever the rules decided.
     pub is_observed: bool,
     pub before: ObservedDecision,
-    /// What the rules of this policy would have decided.
     pub after: ObservedDecision,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LineProblem {
-    /// The number of the line, from 1.
     pub line: usize,
     pub message: String,
 }
@@ -94,12 +91,10 @@ pub fn dry_run(policy: &Arc<Policy>, events: &[u8]) -> DryRun {
     found
 }
 
-/// The calls of one recorded source, decided again.
 #[derive(Debug)]
 struct RecordedRun {
     engine: Engine,
     start: Timestamp,
-    /// The new decisions about calls that have not ended.
     open: HashMap<CallId, ObservedDecision>,
 }
 
@@ -116,7 +111,6 @@ impl RecordedRun {
         Self { engine: Engine::new(policy.clone(), &identity), start: envelope.ts, open: HashMap::new() }
     }
 
-    /// Decides about a call again.
     fn start(&mut self, envelope: &Envelope, call: &CallStart, found: &mut DryRun) {
         let args = arguments(call);
         found.calls += 1;
@@ -131,13 +125,13 @@ impl RecordedRun {
             transport: call.transport,
         };
         let now = self.time(envelope);
-        let decision = effective(&self.engine.decide(&facts, now).record);
+        let decision = self.engine.decide(&facts, now).record.by_rules();
         self.open.insert(call.call.call_id.clone(), decision);
     }
 
     fn decide(&mut self, envelope: &Envelope, call: &CallRef, recorded: &DecisionRecord, found: &mut DryRun) {
         let Some(after) = self.open.get(&call.call_id) else { return };
-        let (before, is_observed) = (effective(recorded), recorded.observed.is_some());
+        let (before, is_observed) = (recorded.by_rules(), recorded.observed.is_some());
         found.calls_compared += 1;
         if is_observed {
             let is_refused = |decision: &ObservedDecision| u64::from(decision.action != Action::Allow);
@@ -177,15 +171,6 @@ impl RecordedRun {
         // The clock of the recording may have been set back. Such a time counts as the start.
         Duration::try_from(envelope.ts.duration_since(self.start)).unwrap_or_default()
     }
-}
-
-/// Returns what the rules decide, whether or not the policy enforces it.
-fn effective(record: &DecisionRecord) -> ObservedDecision {
-    record.observed.clone().unwrap_or_else(|| ObservedDecision {
-        action: record.action,
-        rule_id: record.rule_id.clone(),
-        reason_code: record.explain.reason_code.clone(),
-    })
 }
 
 /// Returns the arguments of a call, if the event has all of them.

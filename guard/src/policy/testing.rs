@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use counterproof_artifact::Nullable;
-use counterproof_ledger::event::{Action, AgentClient, ObservedDecision, Transport, WorkingEnvironment, Workload};
+use counterproof_ledger::event::{Action, AgentClient, Transport, WorkingEnvironment, Workload};
 use counterproof_validation::{Code, DocumentSchema, DocumentText, Finding, RuleFinding};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -17,7 +17,6 @@ use super::document::{embedded_schema, format};
 use super::model::Policy;
 use crate::identity::RunIdentity;
 
-/// The JSON Schema of a test file.
 pub const TEST_SCHEMA_SOURCE: &str = include_str!("../../../schemas/guard-policy-test.v1.schema.json");
 
 static SCHEMA: LazyLock<DocumentSchema> = LazyLock::new(|| embedded_schema("guard-policy-test.v1", TEST_SCHEMA_SOURCE));
@@ -125,12 +124,7 @@ fn decide(engine: &mut Engine, call: &CallDocument, request: &RequestFacts, now:
 
 fn mismatch(expect: &ExpectDocument, decision: &Decision, pointer: &str, number: Option<u64>) -> Option<RuleFinding> {
     let record = &decision.record;
-    let enforced = ObservedDecision {
-        action: record.action,
-        rule_id: record.rule_id.clone(),
-        reason_code: record.explain.reason_code.clone(),
-    };
-    let decided = record.observed.as_ref().unwrap_or(&enforced);
+    let decided = record.by_rules();
     let rule = |id: Option<&str>| id.map_or_else(|| "no rule".to_owned(), |id| format!("rule `{id}`"));
     let (field, expected) = if let Some(action) = expect.action.filter(|action| *action != decided.action) {
         ("action", action.name().to_owned())

@@ -41,7 +41,6 @@ impl Bindings {
         if checked.findings.is_empty() { Ok(bindings) } else { Err(checked.findings) }
     }
 
-    /// The bindings of one server, in the order of the text.
     pub fn of_server<'a>(&'a self, server: &str) -> impl Iterator<Item = &'a Binding> {
         let own = self.servers.get(server).map_or(&[][..], Vec::as_slice);
         let is_replaced = |binding: &&Binding| own.iter().any(|own| own.inject_as == binding.inject_as);
@@ -53,10 +52,8 @@ impl Bindings {
     }
 }
 
-/// The fields of a binding.
 const FIELDS: [&str; 5] = ["inject_as", "secret_ref", "source", "redact", "optional"];
 
-/// Reads bindings of any shape. Returns what is wrong with them.
 pub(super) fn read_bindings(document: &Value, bindings: &mut Bindings) -> Vec<RuleFinding> {
     let mut reader = Reader { bindings, findings: Vec::new() };
     match document {
@@ -212,10 +209,7 @@ impl Reader<'_> {
     }
 }
 
-/// The variable with bindings as JSON.
 pub(super) const BINDINGS: &str = "SUB_SECRET_BINDINGS";
-
-/// The variable with the path of a file of bindings.
 pub(super) const BINDINGS_FILE: &str = "SUB_SECRET_BINDINGS_FILE";
 
 #[derive(Debug, thiserror::Error)]
@@ -223,11 +217,7 @@ pub enum BindingsError {
     #[error("cannot read the secret bindings `{path}`")]
     Read { path: Utf8PathBuf, source: io::Error },
     #[error("invalid secret bindings in `{origin}`: {}", first(.findings))]
-    Invalid {
-        origin: Utf8PathBuf,
-        /// All findings, without excerpts.
-        findings: Vec<Finding>,
-    },
+    Invalid { origin: Utf8PathBuf, findings: Vec<Finding> },
 }
 
 fn first(findings: &[Finding]) -> String {

@@ -10,7 +10,6 @@ mod resolve;
 mod secret;
 mod secret_store;
 #[cfg(test)]
-#[cfg(unix)]
 mod tests;
 
 pub use bindings::{Binding, Bindings, BindingsError, load_bindings};

@@ -33,7 +33,6 @@ pub struct ResolvedSecrets {
     pub redact: Vec<SecretValue>,
     /// One fact for each binding, for the events.
     pub injections: Vec<SecretInjection>,
-    /// Secrets without which the server must not start.
     pub errors: Vec<InjectionError>,
     pub warnings: Vec<InjectionError>,
 }
@@ -147,7 +146,6 @@ fn removed_variables(bindings: &Bindings, environment: &Environment) -> BTreeMap
     stated.into_iter().chain(prefixed).chain(read).map(|name| (name, None)).collect()
 }
 
-/// The environment of this process.
 pub(super) type Environment = BTreeMap<OsString, OsString>;
 
 /// Returns the first variable that contains a secret, and its value. An empty variable counts as not set.

@@ -6,7 +6,6 @@ use std::str::FromStr;
 use counterproof_redaction::SHORTEST;
 use serde::{Serialize, Serializer};
 
-/// Longest name of a secret in bytes.
 const REF_BYTES: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -112,7 +111,6 @@ impl SecretValue {
         Ok(Self(value))
     }
 
-    /// Checks a value that is bytes.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, InvalidSecret> {
         Self::new(String::from_utf8(bytes).map_err(|_| InvalidSecret::NotText)?)
     }

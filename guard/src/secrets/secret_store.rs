@@ -14,7 +14,6 @@ use serde_json::{Map, Value, json};
 
 use super::{InvalidSecret, SecretRef, SecretValue};
 
-/// The variable with the path of the file.
 pub(super) const STORE_PATH: &str = "SUB_SECRETS_PATH";
 
 /// The file below the folder of configurations.
@@ -38,7 +37,6 @@ pub struct StoredSecret {
 }
 
 impl SecretStore {
-    /// The store in a file, which need not exist.
     pub fn new(path: impl Into<Utf8PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -71,7 +69,6 @@ impl SecretStore {
         SecretValue::new(value).map(Some).map_err(invalid)
     }
 
-    /// Lists the secrets, sorted by name.
     pub fn list(&self) -> Result<Vec<StoredSecret>, SecretStoreError> {
         let secrets = self.read()?;
         let text = |entry: &Value, field: &str| entry.get(field).and_then(Value::as_str).map(str::to_owned);
@@ -101,7 +98,6 @@ impl SecretStore {
         })
     }
 
-    /// Removes a secret. Returns false if it did not exist.
     pub fn remove(&self, name: &SecretRef) -> Result<bool, SecretStoreError> {
         if !self.path.exists() {
             return Ok(false);
@@ -130,7 +126,8 @@ impl SecretStore {
         let mut text = serde_json::to_vec_pretty(&secrets).map_err(|error| self.invalid(error.to_string()))?;
         text.push(b'\n');
         let mut file = AtomicFile::create(&path)?;
-        make_file_private(&mut file)?;
+        // Before its content is written: no other user may open it in between.
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
         file.write_all(&text).map_err(|source| WriteError { path: path.clone(), source })?;
         // A secret that was reported as stored must survive a power failure.
         file.commit(Durability::Synced)?;
@@ -165,21 +162,7 @@ impl SecretStore {
     }
 }
 
-#[cfg(unix)]
-pub(super) fn make_file_private(file: &mut AtomicFile) -> Result<(), WriteError> {
-    // Called before its content is written: no other user may open it before.
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))
-}
-
-/// Does nothing: the folder of a user's profile is private on Windows.
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
-pub(super) fn make_file_private(_file: &mut AtomicFile) -> Result<(), WriteError> {
-    Ok(())
-}
-
 /// Fails if other users can access an open file, or if it belongs to another user than this one and root.
-#[cfg(unix)]
 pub(super) fn check_private(file: &File, path: &Utf8Path) -> Result<(), SecretStoreError> {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -197,13 +180,6 @@ pub(super) fn check_private(file: &File, path: &Utf8Path) -> Result<(), SecretSt
     Ok(())
 }
 
-/// Does nothing: the folder of a user's profile is private on Windows.
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
-pub(super) fn check_private(_file: &File, _path: &Utf8Path) -> Result<(), SecretStoreError> {
-    Ok(())
-}
-
 /// Creates the folder of a file, private. Fails if others can write to a folder that exists: they could replace the file.
 pub(super) fn create_private_folder(path: &Utf8Path) -> Result<(), SecretStoreError> {
     let folder = path.parent().filter(|folder| !folder.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
@@ -211,21 +187,10 @@ pub(super) fn create_private_folder(path: &Utf8Path) -> Result<(), SecretStoreEr
         return check_folder(folder);
     }
     create_folder(folder)?;
-    make_private(folder).map_err(|source| WriteError { path: folder.to_owned(), source }.into())
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(folder, private).map_err(|source| WriteError { path: folder.to_owned(), source }.into())
 }
 
-#[cfg(unix)]
-fn make_private(folder: &Utf8Path) -> std::io::Result<()> {
-    std::fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))
-}
-
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
-fn make_private(_folder: &Utf8Path) -> std::io::Result<()> {
-    Ok(())
-}
-
-#[cfg(unix)]
 fn check_folder(folder: &Utf8Path) -> Result<(), SecretStoreError> {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -238,13 +203,6 @@ fn check_folder(folder: &Utf8Path) -> Result<(), SecretStoreError> {
     Ok(())
 }
 
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
-fn check_folder(_folder: &Utf8Path) -> Result<(), SecretStoreError> {
-    Ok(())
-}
-
-#[cfg(unix)]
 fn not_private(path: &Utf8Path, reason: String, command: [impl Into<String>; 2]) -> SecretStoreError {
     let remedy = command.into_iter().map(Into::into).chain([path.to_string()]).collect();
     SecretStoreError::NotPrivate { path: path.to_owned(), reason, remedy }
@@ -256,12 +214,7 @@ pub enum SecretStoreError {
     #[error("cannot read the secrets in `{path}`")]
     Read { path: Utf8PathBuf, source: io::Error },
     #[error("the secrets in `{path}` are not private: {reason}")]
-    NotPrivate {
-        path: Utf8PathBuf,
-        reason: String,
-        /// The words of the command that makes it private.
-        remedy: Vec<String>,
-    },
+    NotPrivate { path: Utf8PathBuf, reason: String, remedy: Vec<String> },
     #[error("the secrets in `{path}` are invalid: {place}{message}")]
     Invalid { path: Utf8PathBuf, place: String, message: String },
     #[error("the secret `{name}` in `{path}` is invalid")]
@@ -288,7 +241,6 @@ impl SecretStoreError {
         }
     }
 
-    /// True if the file could not be read or written at all.
     pub fn is_io(&self) -> bool {
         matches!(self, Self::Read { .. } | Self::Locked(_) | Self::Lock { .. } | Self::Write(_))
     }

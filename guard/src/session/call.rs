@@ -15,7 +15,6 @@ use serde_json::Value;
 pub struct IncomingCall<'a> {
     pub tool_name: &'a str,
     pub args: IncomingArgs<'a>,
-    /// Size of the request in bytes.
     pub bytes_in: u64,
     /// Set if the request answers questions of the server about an earlier request.
     pub retry: Option<Retry<'a>>,
@@ -29,14 +28,9 @@ pub enum IncomingArgs<'a> {
         text: Cow<'a, str>,
     },
     /// The request has no agreed meaning, because parsers disagree on it. The call is refused in every mode.
-    Ambiguous {
-        /// The hash of the bytes of the arguments.
-        hash: Sha256Digest,
-        problem: String,
-    },
+    Ambiguous { hash: Sha256Digest, problem: String },
     /// The arguments are too large to be inspected, or have values that cannot be represented.
     Uninspected {
-        /// The hash of their bytes.
         hash: Sha256Digest,
         /// The text, for the preview; none if it is too large.
         text: Option<Cow<'a, str>>,
@@ -46,7 +40,6 @@ pub enum IncomingArgs<'a> {
 /// The part of a request that makes it the continuation of an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry<'a> {
-    /// The state that the server gave the client, as JSON text.
     pub request_state: Option<&'a str>,
 }
 
@@ -55,7 +48,6 @@ pub struct CallResult<'a> {
     pub status: CallStatus,
     /// The error, unless the status is `OK`. Its message is redacted and cut by the session.
     pub error: Option<CallError>,
-    /// Size of the response in bytes.
     pub bytes_out: u64,
     pub result: ResultBytes<'a>,
 }
@@ -70,7 +62,6 @@ impl CallResult<'_> {
         Self { status: CallStatus::Ok, error: None, bytes_out: 0, result: ResultBytes::None }
     }
 
-    /// The end of a call whose response never came.
     pub fn unanswered(status: CallStatus, class: ErrorClass, message: impl Into<String>) -> Self {
         let error = CallError { class, message: message.into(), code: None, retryable: None };
         Self { status, error: Some(error), bytes_out: 0, result: ResultBytes::None }
@@ -87,7 +78,6 @@ pub enum ResultBytes<'a> {
 /// Most calls that wait for input. Beyond it, the oldest are given up.
 const MAX_WAITING: usize = 1000;
 
-/// How long a call waits for input.
 const MAX_WAIT: Duration = Duration::from_hours(1);
 
 /// How often a request may continue one call. A further request is a new call, which rules count.
@@ -96,7 +86,6 @@ const MAX_CONTINUATIONS: u32 = 100;
 #[derive(Debug, Default)]
 pub(super) struct OpenCalls {
     calls: HashMap<CallId, OpenCall>,
-    /// The refused calls whose answers are not written yet.
     refusals: Vec<Refusal>,
 }
 
@@ -128,7 +117,6 @@ impl OpenCalls {
         self.refusals.push(refusal);
     }
 
-    /// Removes a refusal. Returns false if it is not open.
     pub(super) fn take_refusal(&mut self, id: &CallId) -> bool {
         let place = self.refusals.iter().position(|refusal| refusal.call.call_id == *id);
         place.map(|place| self.refusals.swap_remove(place)).is_some()
@@ -193,7 +181,6 @@ impl OpenCalls {
     }
 }
 
-/// Largest preview in bytes.
 pub const MAX_PREVIEW_BYTES: usize = 16 * 1024;
 
 /// The preview of a payload that is too large to be inspected.
@@ -202,10 +189,8 @@ pub const TRUNCATED: &str = "[TRUNCATED]";
 /// Longest name of a tool in events, in bytes: as in the tables of the ledger.
 const MAX_NAME_BYTES: usize = 512;
 
-/// Longest message of an error in bytes.
 const MAX_MESSAGE_BYTES: usize = 500;
 
-/// A text that is safe to store.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Preview {
     pub(super) text: String,
@@ -265,12 +250,10 @@ pub(super) fn redacted_message(text: &str, redactor: &Redactor) -> String {
     cut(line, MAX_MESSAGE_BYTES).to_owned()
 }
 
-/// Redacts the name of a tool and cuts it.
 pub(super) fn redacted_name(text: &str, redactor: &Redactor) -> String {
     cut(&redactor.text(text, &mut Applied::default()), MAX_NAME_BYTES).to_owned()
 }
 
-/// Drops the first bytes of a character that was cut at the end.
 fn without_torn_character(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],

@@ -108,7 +108,6 @@ impl Session {
         Ok(session)
     }
 
-    /// Decides about a call, and records both.
     pub fn begin(&self, incoming: &IncomingCall<'_>) -> Admission {
         let (args, args_hash) = match &incoming.args {
             IncomingArgs::Inspected { value, .. } => (Some(Args::Inspected(value)), canonical_hash(value)),
@@ -232,7 +231,6 @@ impl Session {
         }
     }
 
-    /// Warns without an event.
     pub fn warn(&self, message: &str) {
         (self.warn)(&call::redacted_message(message, &self.redactor));
     }
@@ -243,18 +241,15 @@ impl Session {
         self.policy.mode != Mode::Observe && self.policy.defaults.decision_on_error == OnError::Block
     }
 
-    /// The decision about a call whose events could not be recorded.
     fn unrecorded(&self) -> DecisionRecord {
         let summary = "the call cannot be recorded, and the policy refuses calls without a record";
         self.block("RECORDING_FAILED", Severity::Critical, summary.to_owned())
     }
 
-    /// The decision about a call that arrives after the last event.
     fn ended(&self) -> DecisionRecord {
         self.block("RUN_ENDED", Severity::Warn, "the run has ended".to_owned())
     }
 
-    /// The decision about a request on which parsers disagree.
     fn ambiguous(&self, problem: &str) -> DecisionRecord {
         // The problem quotes keys, which may be long or secret.
         let problem = call::redacted_message(problem, &self.redactor);
@@ -262,17 +257,8 @@ impl Session {
     }
 
     fn block(&self, reason_code: &str, severity: Severity, summary: String) -> DecisionRecord {
-        DecisionRecord {
-            action: Action::Block,
-            rule_id: None,
-            severity,
-            explain: Explanation { summary, reason_code: reason_code.to_owned() },
-            policy: self.policy.reference(),
-            backoff_ms: None,
-            hint: None,
-            terminate: None,
-            observed: None,
-        }
+        let explain = Explanation { summary, reason_code: reason_code.to_owned() };
+        DecisionRecord::new(Action::Block, severity, explain, self.policy.reference())
     }
 
     /// Records the end of a refused call. `bytes_out` is the size of the response to the client.
@@ -308,7 +294,6 @@ impl Session {
         self.record_end(state, end);
     }
 
-    /// Records the end of a forwarded call. Does nothing if the call has already ended.
     pub fn end(&self, call_id: &CallId, result: CallResult<'_>) {
         let mut state = self.state();
         let Some(open) = state.open.take(call_id) else { return };
@@ -361,7 +346,6 @@ impl Session {
         }
     }
 
-    /// Number of forwarded calls that have not ended.
     pub fn open_calls(&self) -> usize {
         self.state().open.len()
     }
@@ -436,7 +420,6 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(u64::MAX)
 }
 
-/// Stores the events of one session, from several threads.
 pub trait EventSink: Send + Sync {
     /// Stores an event. When this returns, the event is not lost if this process is killed.
     fn record(&self, body: EventBody) -> Result<(), SinkError>;

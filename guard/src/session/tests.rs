@@ -34,8 +34,9 @@ impl EventSink for MemorySink {
 }
 
 impl MemorySink {
-    pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.events.lock().unwrap().iter().map(EventBody::name).collect()
+    pub(crate) fn names(&self) -> Vec<String> {
+        let name = |body| serde_json::to_value(body).unwrap()["type"].as_str().unwrap().to_owned();
+        self.events.lock().unwrap().iter().map(name).collect()
     }
 
     pub(crate) fn ends(&self) -> Vec<CallEnd> {

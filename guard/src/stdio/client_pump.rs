@@ -25,7 +25,6 @@ const WRITE_BYTES: usize = 64 * 1024;
 pub struct ClientPump<'a> {
     pub session: &'a Session,
     pub pending: &'a PendingCalls,
-    /// The output for answers to refused calls.
     pub client: &'a ClientOutput,
     /// The cassette that records requests, or answers them.
     pub cassette: Option<&'a Cassette>,
@@ -47,7 +46,6 @@ enum GonePeer {
 }
 
 impl ClientPump<'_> {
-    /// Forwards until one side ends.
     pub fn run(&self, input: impl Read, mut server: impl Write) -> ClientEnd {
         let mut reader = LineReader::new(input);
         let mut collected = Vec::new();
@@ -81,7 +79,6 @@ impl ClientPump<'_> {
         }
     }
 
-    /// Handles a whole line. What is forwarded is added to `out`.
     fn line(&self, line: &[u8], out: &mut Vec<u8>) -> Result<(), GonePeer> {
         match self.inspect(line)? {
             ToServer::Unchanged => out.extend_from_slice(line),
@@ -115,7 +112,6 @@ impl ClientPump<'_> {
         Ok(decided.to_server)
     }
 
-    /// Sends the answers to refused calls, and ends the run if a rule did.
     fn send(&self, answers: &Answers) -> Result<(), GonePeer> {
         // The answer is written before the run ends, so that the agent can read why.
         let written = answers.message().map_or(Ok(()), |message| self.client.answer(&message));
@@ -146,7 +142,6 @@ impl ClientPump<'_> {
         Some(answer)
     }
 
-    /// Handles a message that cannot be inspected.
     fn uninspected(&self, problem: &str) -> Result<ToServer, GonePeer> {
         self.session.report(Problem::Uninspected, problem);
         if !self.session.fails_closed() {
@@ -156,7 +151,6 @@ impl ClientPump<'_> {
         Ok(ToServer::Nothing)
     }
 
-    /// Handles a part of a long line.
     fn part(
         &self,
         long: Option<&mut LongMessage>,
@@ -203,7 +197,6 @@ impl ClientPump<'_> {
         }
     }
 
-    /// Decides about a long message that was read to its end.
     fn decide_long(&self, found: &ScannedMessage, bytes_in: u64) -> Result<ToServer, GonePeer> {
         let decided = decide_scanned(self.session, found, bytes_in, &mut Lines { pump: self, answers: Vec::new() });
         self.send(&decided.answers)?;
@@ -265,7 +258,6 @@ impl ClientPump<'_> {
     }
 }
 
-/// Sends the collected lines. Returns false if the server is gone.
 fn send(collected: &mut Vec<u8>, server: &mut impl Write) -> bool {
     // An error is the end of the server. The thread that waits for its process reports how it ended.
     let is_sent = collected.is_empty() || server.write_all(collected).and_then(|()| server.flush()).is_ok();
@@ -312,7 +304,6 @@ struct Lines<'a> {
 impl MessageHandler for Lines<'_> {
     type Error = Infallible;
 
-    /// The newline.
     const FRAME_BYTES: u64 = 1;
 
     fn forwarded(&mut self, id: &RequestId, call: CallId) {

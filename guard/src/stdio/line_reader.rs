@@ -27,7 +27,6 @@ pub struct LinePart<'a> {
 pub struct LineReader<R> {
     input: R,
     buffer: Vec<u8>,
-    /// The bytes in the buffer that were not yet returned.
     start: usize,
     end: usize,
     /// The bytes after `start` that are known to have no newline.

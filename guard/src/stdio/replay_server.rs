@@ -21,7 +21,6 @@ pub struct ReplayOptions {
     pub session: Arc<Session>,
     /// The signals of this process, as [`counterproof_safe_run::Signals::take_from_process`] sends them.
     pub signals: PipeReader,
-    /// Called when a rule ends the run.
     pub on_terminated: Box<dyn Fn(&Termination)>,
 }
 

@@ -30,7 +30,6 @@ pub enum ServerEnd {
 }
 
 impl ServerPump<'_> {
-    /// Forwards until one side ends.
     pub fn run(&self, input: impl Read) -> ServerEnd {
         let mut reader = LineReader::new(input);
         let mut long: Option<LongLine> = None;

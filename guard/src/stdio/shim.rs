@@ -341,7 +341,6 @@ impl Running {
     }
 }
 
-/// Bytes per read of the server's standard error.
 const STDERR_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
@@ -374,7 +373,6 @@ pub(super) struct Wire {
     pub(super) sender: Sender<ShimEvent>,
 }
 
-/// Starts the thread of the direction from the client to the server.
 pub(super) fn spawn_client(wire: Wire, to_server: io::PipeWriter) -> io::Result<()> {
     let input = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
     thread::Builder::new().name("client".to_owned()).spawn(move || {
@@ -403,7 +401,6 @@ pub(super) fn spawn_client(wire: Wire, to_server: io::PipeWriter) -> io::Result<
     Ok(())
 }
 
-/// Starts the thread of the direction from the server to the client.
 pub(super) fn spawn_server(wire: Wire, from_server: PipeReader, secrets: Option<Redactor>) -> io::Result<()> {
     thread::Builder::new().name("server-output".to_owned()).spawn(move || {
         let pump = ServerPump {
@@ -427,7 +424,6 @@ pub(super) fn spawn_server(wire: Wire, from_server: PipeReader, secrets: Option<
     Ok(())
 }
 
-/// Starts the thread that calls a function with each signal of this process.
 pub(super) fn spawn_signals(mut signals: PipeReader, on_signal: impl Fn(u8) + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut signal = [0];
@@ -438,7 +434,6 @@ pub(super) fn spawn_signals(mut signals: PipeReader, on_signal: impl Fn(u8) + Se
     Ok(())
 }
 
-/// Starts the thread that forwards the server's standard error.
 pub(super) fn spawn_stderr(from_stderr: PipeReader, secrets: Redactor, sender: Sender<ShimEvent>) -> io::Result<()> {
     thread::Builder::new().name("stderr".to_owned()).spawn(move || {
         // An output that cannot be written has no other place for its error.

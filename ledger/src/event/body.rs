@@ -38,8 +38,8 @@ pub enum EventBody {
     RunEnd {
         run: RunEnd,
     },
+    /// The secret, without its value.
     SecretInjection {
-        /// The secret, without its value.
         secret_injection: SecretInjection,
     },
     HintIssued {
@@ -57,23 +57,6 @@ pub enum EventBody {
     ShimHealth {
         health: ShimHealth,
     },
-}
-
-impl EventBody {
-    pub const fn name(&self) -> &'static str {
-        match self {
-            EventBody::RunStart { .. } => "run_start",
-            EventBody::ToolCallStart { .. } => "tool_call_start",
-            EventBody::ToolCallDecision { .. } => "tool_call_decision",
-            EventBody::ToolCallEnd(_) => "tool_call_end",
-            EventBody::RunEnd { .. } => "run_end",
-            EventBody::SecretInjection { .. } => "secret_injection",
-            EventBody::HintIssued { .. } => "hint_issued",
-            EventBody::PolicyLoaded { .. } => "policy_loaded",
-            EventBody::BreakerTrip { .. } => "breaker_trip",
-            EventBody::ShimHealth { .. } => "shim_health",
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +87,6 @@ pub struct Envelope {
     pub client: AgentClient,
     pub env: WorkingEnvironment,
     pub source: EventSource,
-    /// The person or service on whose behalf the agent works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,60 +100,32 @@ pub struct EventSource {
     pub shim_id: String,
 }
 
-/// The kind of program that an agent runs in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentClient {
-    Claude,
-    Codex,
-    /// A program without a user interface.
-    Headless,
-    Custom,
-    /// Not stated, or a value that this version does not know.
-    #[default]
-    #[serde(other)]
-    Unknown,
-}
-
-impl AgentClient {
-    /// All kinds of program.
-    pub const ALL: [AgentClient; 5] =
-        [AgentClient::Claude, AgentClient::Codex, AgentClient::Headless, AgentClient::Custom, AgentClient::Unknown];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            AgentClient::Claude => "claude",
-            AgentClient::Codex => "codex",
-            AgentClient::Headless => "headless",
-            AgentClient::Custom => "custom",
-            AgentClient::Unknown => "unknown",
-        }
+named_enum! {
+    /// The kind of program that an agent runs in.
+    #[derive(Default)]
+    pub enum AgentClient {
+        Claude = "claude",
+        Codex = "codex",
+        /// A program without a user interface.
+        Headless = "headless",
+        Custom = "custom",
+        /// Not stated, or a value that this version does not know.
+        #[default]
+        #[serde(other)]
+        Unknown = "unknown",
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WorkingEnvironment {
-    Dev,
-    Ci,
-    Prod,
-    /// Not stated, or a value that this version does not know.
-    #[default]
-    #[serde(other)]
-    Unknown,
-}
-
-impl WorkingEnvironment {
-    pub const ALL: [WorkingEnvironment; 4] =
-        [WorkingEnvironment::Dev, WorkingEnvironment::Ci, WorkingEnvironment::Prod, WorkingEnvironment::Unknown];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            WorkingEnvironment::Dev => "dev",
-            WorkingEnvironment::Ci => "ci",
-            WorkingEnvironment::Prod => "prod",
-            WorkingEnvironment::Unknown => "unknown",
-        }
+named_enum! {
+    #[derive(Default)]
+    pub enum WorkingEnvironment {
+        Dev = "dev",
+        Ci = "ci",
+        Prod = "prod",
+        /// Not stated, or a value that this version does not know.
+        #[default]
+        #[serde(other)]
+        Unknown = "unknown",
     }
 }
 

@@ -45,9 +45,7 @@ pub struct CallStart {
     #[serde(flatten)]
     pub call: CallRef,
     pub transport: Transport,
-    /// The size of the request in bytes.
     pub bytes_in: u64,
-    /// The arguments, redacted and cut.
     pub preview: ArgsPreview,
     /// The number of the call within its source, from 1.
     pub seq: u64,
@@ -74,7 +72,6 @@ pub enum Transport {
     Unknown,
 }
 
-/// The arguments of a call, redacted and cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArgsPreview {
     pub truncated: bool,
@@ -83,7 +80,6 @@ pub struct ArgsPreview {
     pub args_preview: Option<String>,
 }
 
-/// The result of a call, redacted and cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultPreview {
     pub truncated: bool,
@@ -99,9 +95,7 @@ pub struct CallEnd {
     pub status: CallStatus,
     /// Time from the request to the end of the response in milliseconds, rounded up.
     pub latency_ms: u64,
-    /// Size of the response in bytes.
     pub bytes_out: u64,
-    /// The result, redacted and cut.
     pub preview: ResultPreview,
     /// The error, unless the status is `OK`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,26 +105,12 @@ pub struct CallEnd {
     pub result_stream_hash: Option<Sha256Digest>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum CallStatus {
-    Ok,
-    Error,
-    Timeout,
-    Cancelled,
-}
-
-impl CallStatus {
-    /// All statuses.
-    pub const ALL: [Self; 4] = [CallStatus::Ok, CallStatus::Error, CallStatus::Timeout, CallStatus::Cancelled];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            CallStatus::Ok => "OK",
-            CallStatus::Error => "ERROR",
-            CallStatus::Timeout => "TIMEOUT",
-            CallStatus::Cancelled => "CANCELLED",
-        }
+named_enum! {
+    pub enum CallStatus {
+        Ok = "OK",
+        Error = "ERROR",
+        Timeout = "TIMEOUT",
+        Cancelled = "CANCELLED",
     }
 }
 
@@ -188,30 +168,30 @@ pub struct DecisionRecord {
     pub observed: Option<ObservedDecision>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Action {
-    Allow,
-    Block,
-    Throttle,
-    /// It is refused, and the agent receives a hint.
-    RejectWithHint,
-    TerminateRun,
+impl DecisionRecord {
+    pub fn new(action: Action, severity: Severity, explain: Explanation, policy: PolicyRef) -> Self {
+        let (rule_id, backoff_ms, hint, terminate, observed) = Default::default();
+        Self { action, rule_id, severity, explain, policy, backoff_ms, hint, terminate, observed }
+    }
+
+    /// Returns what the rules decide, whether or not the policy enforces it.
+    pub fn by_rules(&self) -> ObservedDecision {
+        self.observed.clone().unwrap_or_else(|| ObservedDecision {
+            action: self.action,
+            rule_id: self.rule_id.clone(),
+            reason_code: self.explain.reason_code.clone(),
+        })
+    }
 }
 
-impl Action {
-    /// All decisions.
-    pub const ALL: [Self; 5] =
-        [Action::Allow, Action::Block, Action::Throttle, Action::RejectWithHint, Action::TerminateRun];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Action::Allow => "ALLOW",
-            Action::Block => "BLOCK",
-            Action::Throttle => "THROTTLE",
-            Action::RejectWithHint => "REJECT_WITH_HINT",
-            Action::TerminateRun => "TERMINATE_RUN",
-        }
+named_enum! {
+    pub enum Action {
+        Allow = "ALLOW",
+        Block = "BLOCK",
+        Throttle = "THROTTLE",
+        /// It is refused, and the agent receives a hint.
+        RejectWithHint = "REJECT_WITH_HINT",
+        TerminateRun = "TERMINATE_RUN",
     }
 }
 

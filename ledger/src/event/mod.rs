@@ -3,6 +3,25 @@
 //! Every event has the same envelope ([`Envelope`]) and a body ([`EventBody`]) that its field `type` names. docs/guard-events.md
 //! describes the fields.
 
+/// Defines an enum with the name of each variant, which the format, the tables and the options of commands share.
+macro_rules! named_enum {
+    ($(#[$meta:meta])* pub enum $enum:ident { $($(#[$attribute:meta])* $variant:ident = $name:literal,)* }) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        $(#[$meta])*
+        pub enum $enum {
+            $($(#[$attribute])* #[serde(rename = $name)] $variant,)*
+        }
+
+        impl $enum {
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
+
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
 mod body;
 mod call;
 mod run;

@@ -83,7 +83,6 @@ impl<'a> EventLine<'a> {
         self.has_all_rows
     }
 
-    /// Returns the time of the event, as a text that sorts by time.
     pub(crate) fn ts(&self) -> &str {
         &self.identity.ts
     }
@@ -116,7 +115,6 @@ impl<'a> EventLine<'a> {
         source_row(&self.identity, &self.fields)
     }
 
-    /// Returns the rows of the call and of the policy that the event is about.
     pub(crate) fn call_rows(&self) -> CallRows<'_> {
         call_rows(&self.identity, &self.fields)
     }

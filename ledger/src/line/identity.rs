@@ -9,16 +9,9 @@ use jiff::fmt::temporal::Pieces;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     #[error("not UTF-8: invalid byte at column {column}")]
-    NotText {
-        /// The column, counted from 1.
-        column: usize,
-    },
+    NotText { column: usize },
     #[error("{message} at column {column}")]
-    NotAnEvent {
-        message: String,
-        /// The column, counted from 1.
-        column: usize,
-    },
+    NotAnEvent { message: String, column: usize },
     #[error("field `{field}`: `{value}` is not an RFC 3339 time")]
     Time { field: &'static str, value: String },
     #[error("field `{field}`: the time `{value}` is out of range; the latest one is {}", jiff::Timestamp::MAX)]
@@ -44,7 +37,6 @@ pub(super) struct Identity<'a> {
     /// The digest of the line, if there is no number.
     pub(super) digest: Option<String>,
     pub(super) kind: Cow<'a, str>,
-    /// The time, as a text that sorts by time.
     pub(super) ts: String,
 }
 
@@ -106,7 +98,6 @@ pub(super) fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
-/// Returns a time as the ledger stores it: a text that sorts by time.
 pub fn sortable_time(time: Timestamp) -> String {
     // Nine digits always, so that the texts sort by time.
     format!("{time:.9}")

@@ -13,10 +13,8 @@ use serde_json::{Number, Value};
 use super::identity::{Identity, name, parse_time, storable};
 use crate::tables::{Cell, HINTS, POLICY_VERSIONS, PREVIEWS, RUN_SOURCES, Row, TOOL_CALLS};
 
-/// The mark of a redacted secret in a preview.
 const REDACTED: &str = "[REDACTED]";
 
-/// The rows of the call and of the policy that an event is about.
 #[derive(Debug)]
 pub(crate) struct CallRows<'a> {
     pub(crate) call: Option<Row<'a>>,
@@ -225,43 +223,28 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
 
 /// All fields of an event that the ledger reads, whatever its type. What most events lack is boxed, because events are moved.
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Fields<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub(super) kind: Text<'a>,
-    #[serde(borrow)]
     pub(super) ts: Text<'a>,
-    #[serde(borrow)]
     pub(super) run_id: Text<'a>,
     pub(super) seq: Option<u64>,
-    #[serde(borrow)]
     pub(super) agent_id: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) client: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) env: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) source: Option<Source<'a>>,
-    #[serde(borrow)]
     pub(super) principal: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) workload: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) run: Option<Box<Run<'a>>>,
-    #[serde(borrow)]
     pub(super) call: Option<Call<'a>>,
-    #[serde(borrow)]
     pub(super) decision: Option<Box<Decision<'a>>>,
-    #[serde(borrow)]
     pub(super) status: Option<Text<'a>>,
     pub(super) latency_ms: Option<Number>,
     pub(super) bytes_out: Option<Number>,
-    #[serde(borrow)]
     pub(super) preview: Option<Preview<'a>>,
-    #[serde(borrow)]
     pub(super) error: Option<ErrorFields<'a>>,
-    #[serde(borrow)]
     pub(super) hint: Option<Box<Hint<'a>>>,
-    #[serde(borrow)]
     pub(super) policy: Option<Box<Policy<'a>>>,
 }
 
@@ -282,28 +265,21 @@ impl Fields<'_> {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Source<'a> {
-    #[serde(borrow)]
     pub(super) host_id: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) proc_id: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) shim_id: Option<Text<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Run<'a> {
-    #[serde(borrow)]
     pub(super) started_at: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) ended_at: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) mode: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) policy: Option<Box<Policy<'a>>>,
-    #[serde(borrow)]
     pub(super) meta: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) status: Option<Text<'a>>,
     pub(super) summary: Option<Summary>,
 }
@@ -319,86 +295,69 @@ pub(super) struct Summary {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Call<'a> {
-    #[serde(borrow)]
     pub(super) call_id: Text<'a>,
-    #[serde(borrow)]
     pub(super) server_name: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) tool_name: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) args_hash: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) transport: Option<Text<'a>>,
     pub(super) bytes_in: Option<Number>,
-    #[serde(borrow)]
     pub(super) preview: Option<Preview<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Preview<'a> {
     pub(super) truncated: Option<bool>,
-    #[serde(borrow)]
     pub(super) args_preview: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) result_preview: Option<Text<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Decision<'a> {
-    #[serde(borrow)]
     pub(super) action: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) rule_id: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) explain: Option<Explain<'a>>,
-    #[serde(borrow)]
     pub(super) policy: Option<Box<Policy<'a>>>,
-    #[serde(borrow)]
     pub(super) hint: Option<Box<Hint<'a>>>,
-    #[serde(borrow)]
     pub(super) observed: Option<Observed<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Explain<'a> {
-    #[serde(borrow)]
     pub(super) reason_code: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Observed<'a> {
-    #[serde(borrow)]
     pub(super) action: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) rule_id: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct ErrorFields<'a> {
-    #[serde(borrow)]
     pub(super) class: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Hint<'a> {
-    #[serde(borrow)]
     pub(super) hint_text: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) hint_kind: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) suggested_args: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Policy<'a> {
-    #[serde(borrow)]
     pub(super) policy_id: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) policy_version: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) policy_hash: Option<Text<'a>>,
     /// The rules themselves, which producers may add.
-    #[serde(borrow)]
     pub(super) rules: Option<&'a RawValue>,
 }

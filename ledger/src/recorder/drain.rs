@@ -17,13 +17,11 @@ use crate::store::{EventStore, SourceId};
 /// How long events are collected after the first one. One transaction for many events costs far less than one for each.
 const COLLECT: Duration = Duration::from_millis(25);
 
-/// First and longest pause after a failure.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
 /// Size at which a spool is emptied if the store has all of its events. Without it, the spool would grow as long as the process runs.
 const CLEAR_AT: u64 = 16 << 20;
 
-/// Moves the events of a recorder to the store.
 pub(super) struct Drain {
     shared: Arc<Shared>,
     ledger: LedgerLocation,
@@ -33,7 +31,6 @@ pub(super) struct Drain {
     /// Reads the spool file with the offsets of a generation.
     reader: Option<(u64, LineReader)>,
     store: Option<Box<dyn EventStore>>,
-    /// The files that other processes have left behind. `None` before they are listed.
     others: Option<VecDeque<LineLog>>,
     dead: Option<DeadSpool>,
     error: Option<String>,
@@ -41,7 +38,6 @@ pub(super) struct Drain {
 
 #[derive(Debug)]
 pub(super) struct DrainResult {
-    /// The last error, if events are left.
     pub(super) error: Option<String>,
 }
 
@@ -75,7 +71,6 @@ impl Drain {
         }
     }
 
-    /// Does one step. Events of this recorder go first.
     fn work(&mut self) -> Result<Next, SpoolError> {
         // Read before the backlog, because the recorder adds no event after it finishes.
         let is_finishing = self.shared.signal.deadline().is_some();
@@ -135,7 +130,6 @@ impl Drain {
         Ok(Some((backlog, reader)))
     }
 
-    /// Empties a large spool whose events the store has.
     fn clear(&mut self) -> Result<(), SpoolError> {
         self.shared.output().spool.as_mut().map_or(Ok(()), |spool| spool.clear_from(CLEAR_AT))
     }
@@ -167,7 +161,6 @@ impl Drain {
         Ok(true)
     }
 
-    /// States a missing end, and removes the spool file.
     fn close(&mut self) -> Result<(), SpoolError> {
         let (has_ended, recorded) = {
             let output = self.shared.output();
@@ -187,7 +180,6 @@ impl Drain {
     }
 }
 
-/// What the thread does after a step.
 enum Next {
     Continue,
     Wait,
@@ -205,10 +197,8 @@ fn open<'s>(
     Ok(store.insert(opened).as_mut())
 }
 
-/// Longest pause between two checks of the deadline.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// The state that a recorder shares with its thread.
 #[derive(Debug, Default)]
 pub(super) struct Signal {
     /// When the thread must end, as soon as that is known.
@@ -230,7 +220,6 @@ impl Signal {
         self.deadline().is_some_and(|deadline| deadline <= Instant::now())
     }
 
-    /// Waits for a time, or until the pause ends early.
     pub(super) fn pause(&self, time: Duration, pause: Pause) {
         let end = Instant::now() + time;
         loop {
@@ -249,7 +238,6 @@ impl Signal {
     }
 }
 
-/// When a pause ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pause {
     UntilFinishing,

@@ -28,7 +28,6 @@ pub(super) struct Output {
     pub(super) recorded: u64,
     pub(super) losses: Losses,
     pub(super) has_ended: bool,
-    /// True after the recorder has finished.
     pub(super) is_closed: bool,
     pub(super) drops_previews: bool,
     pub(super) dropped_previews: u64,
@@ -142,7 +141,6 @@ impl Losses {
         self.events += 1;
     }
 
-    /// Returns the number of bytes that another program has cut off.
     pub(super) fn cut_off_bytes(&self) -> u64 {
         self.bytes
     }
@@ -164,7 +162,6 @@ const START_WAIT: Duration = Duration::from_secs(5);
 /// How long an event waits for such a file, when the file of the recorder was removed.
 const RESTORE_WAIT: Duration = Duration::from_millis(100);
 
-/// The locked spool file of a recorder.
 #[derive(Debug)]
 pub(super) struct OwnSpool {
     folder: SpoolFolder,
@@ -174,7 +171,6 @@ pub(super) struct OwnSpool {
     generation: u64,
 }
 
-/// The lines that the store does not have yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Backlog {
     pub(super) start: u64,
@@ -189,7 +185,6 @@ impl OwnSpool {
         Ok(Self { folder, source, writer, drained: 0, generation: 0 })
     }
 
-    /// Appends whole lines with one write.
     pub(super) fn append(&mut self, lines: &str) -> Result<(), SpoolError> {
         // The file must be intact, see [`OwnSpool::restore`].
         Ok(self.writer.append_unsynced(lines.as_bytes())?)
@@ -225,12 +220,10 @@ impl OwnSpool {
         Ok(cut)
     }
 
-    /// Returns the lines that the store does not have yet.
     pub(super) fn backlog(&self) -> Backlog {
         Backlog { start: self.drained, end: self.writer.length(), generation: self.generation }
     }
 
-    /// Opens the file for reading, also if it was removed.
     pub(super) fn read_from(&self, offset: u64) -> Result<LineReader, SpoolError> {
         Ok(self.writer.read_from(offset)?)
     }
@@ -270,7 +263,6 @@ impl Backlog {
 pub(super) struct EventsFile {
     path: Utf8PathBuf,
     file: File,
-    /// True if a part of a line was written.
     is_torn: bool,
 }
 
@@ -297,16 +289,19 @@ impl EventsFile {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What all events of a recorder state, in the order of the format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EventOrigin {
+    #[serde(skip)]
     pub run_id: String,
     pub agent_id: String,
     pub client: AgentClient,
     pub env: WorkingEnvironment,
-    /// The person or service on whose behalf the agent works.
-    pub principal: Option<String>,
-    pub workload: Option<Workload>,
     pub source: EventSource,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Workload>,
 }
 
 /// The size of the events that the store does not have yet, at which previews are dropped and recorded again.
@@ -347,32 +342,12 @@ pub enum RecordError {
 #[derive(Debug)]
 pub(super) struct EventText {
     run_id: String,
-    /// The other fields of the envelope, without braces.
     rest: String,
-}
-
-#[derive(Serialize)]
-struct Rest<'a> {
-    agent_id: &'a str,
-    client: AgentClient,
-    env: WorkingEnvironment,
-    source: &'a EventSource,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    principal: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    workload: Option<&'a Workload>,
 }
 
 impl EventText {
     pub(super) fn new(origin: &EventOrigin) -> Result<Self, serde_json::Error> {
-        let rest = serde_json::to_string(&Rest {
-            agent_id: &origin.agent_id,
-            client: origin.client,
-            env: origin.env,
-            source: &origin.source,
-            principal: origin.principal.as_deref(),
-            workload: origin.workload.as_ref(),
-        })?;
+        let rest = serde_json::to_string(origin)?;
         let run_id = serde_json::to_string(&origin.run_id)?;
         // Without the braces: the fields of the event follow in the same object.
         Ok(Self { run_id, rest: rest[1..rest.len() - 1].to_owned() })

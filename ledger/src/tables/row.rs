@@ -77,7 +77,6 @@ pub(crate) struct Column {
 pub(crate) enum Kind {
     /// Text, compared byte by byte.
     Text,
-    /// A number of 64 bits.
     Integer,
 }
 
@@ -98,20 +97,6 @@ pub(crate) struct Index {
     pub(crate) name: &'static str,
     pub(crate) table: &'static str,
     pub(crate) columns: &'static str,
-}
-
-impl Column {
-    const fn new(name: &'static str, kind: Kind, merge: Merge) -> Self {
-        Self { name, kind, merge }
-    }
-
-    pub(super) const fn text(name: &'static str, merge: Merge) -> Self {
-        Self::new(name, Kind::Text, merge)
-    }
-
-    pub(super) const fn integer(name: &'static str, merge: Merge) -> Self {
-        Self::new(name, Kind::Integer, merge)
-    }
 }
 
 impl Table {
@@ -136,11 +121,6 @@ pub enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    /// Returns a number. Numbers that are too large for databases become the largest one.
-    pub(crate) fn count(value: u64) -> Self {
-        Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX))
-    }
-
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Cell::Text(text) => Some(text),
@@ -212,15 +192,16 @@ impl From<i64> for Cell<'_> {
 
 impl From<u64> for Cell<'_> {
     fn from(value: u64) -> Self {
-        Cell::count(value)
+        // Databases have signed numbers: one that is too large becomes the largest one.
+        Cell::Integer(i64::try_from(value).unwrap_or(i64::MAX))
     }
 }
 
 /// Rows of a table with different keys, in the order in which the keys first appear.
 #[derive(Debug)]
 pub(crate) struct MergedRows<'a> {
-    table: &'static Table,
-    rows: Vec<Row<'a>>,
+    pub(crate) table: &'static Table,
+    pub(crate) rows: Vec<Row<'a>>,
 }
 
 impl<'a> MergedRows<'a> {
@@ -235,14 +216,6 @@ impl<'a> MergedRows<'a> {
             }
         }
         Self { table, rows: merged }
-    }
-
-    pub(crate) fn table(&self) -> &'static Table {
-        self.table
-    }
-
-    pub(crate) fn rows(&self) -> &[Row<'a>] {
-        &self.rows
     }
 }
 

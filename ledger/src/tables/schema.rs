@@ -1,134 +1,84 @@
 //! The tables and indexes, and the statements that create and fill them. docs/ledger.md describes them for people who query the
 //! database.
 
-use super::row::Merge::{self, Bits, Key, Max, Min, Replace};
-use super::row::{Column, Index, Kind, Table};
+use super::row::{Column, Index, Kind, Merge, Table};
 
 /// Changes with the tables and with the meaning of their columns.
 pub(crate) const SCHEMA_VERSION: i64 = 1;
 
+/// Lists columns by what they have in common, in their order: the type, how values are merged, and the names.
+macro_rules! columns {
+    ($($kind:ident $merge:ident: $($name:ident)*;)*) => {
+        &[$($(Column { name: stringify!($name), kind: Kind::$kind, merge: Merge::$merge },)*)*]
+    };
+}
+
 /// The processes that emitted events of a run.
 pub(crate) const RUN_SOURCES: Table = Table {
     name: "run_sources",
-    columns: &[
-        Column::text("run_id", Key),
-        Column::text("shim_id", Key),
-        Column::text("first_event", Min),
-        Column::text("last_event_at", Max),
-        Column::text("host_id", Min),
-        Column::text("proc_id", Min),
-        Column::text("agent_id", Min),
-        Column::text("client", Min),
-        Column::text("env", Min),
-        Column::text("principal", Min),
-        Column::text("workload_json", Min),
-        Column::text("started_at", Min),
-        Column::text("ended_at", Max),
-        Column::text("status", Min),
-        Column::text("mode", Min),
-        Column::text("policy_id", Min),
-        Column::text("policy_version", Min),
-        Column::text("policy_hash", Min),
-        Column::text("metadata_json", Min),
-        Column::integer("calls_total", Max),
-        Column::integer("calls_allowed", Max),
-        Column::integer("calls_blocked", Max),
-        Column::integer("calls_throttled", Max),
-        Column::integer("errors_total", Max),
-        Column::integer("duration_ms", Max),
-        Column::integer("max_seq", Max),
-        Column::integer("is_lost", Max),
-    ],
+    columns: columns! {
+        Text Key: run_id shim_id;
+        Text Min: first_event;
+        Text Max: last_event_at;
+        Text Min: host_id proc_id agent_id client env principal workload_json started_at;
+        Text Max: ended_at;
+        Text Min: status mode policy_id policy_version policy_hash metadata_json;
+        Integer Max: calls_total calls_allowed calls_blocked calls_throttled errors_total duration_ms max_seq is_lost;
+    },
     key: 2,
 };
 
-/// The runs: what their sources have in common.
 pub(crate) const RUNS: Table = Table {
     name: "runs",
-    columns: &[
-        Column::text("run_id", Key),
-        Column::text("agent_id", Replace),
-        Column::text("client", Replace),
-        Column::text("env", Replace),
-        Column::text("principal", Replace),
-        Column::text("workload_json", Replace),
-        Column::text("started_at", Replace),
-        Column::text("last_event_at", Replace),
-        Column::text("ended_at", Replace),
-        Column::text("status", Replace),
-        Column::text("metadata_json", Replace),
-    ],
+    columns: columns! {
+        Text Key: run_id;
+        Text Replace: agent_id client env principal workload_json started_at last_event_at ended_at status
+            metadata_json;
+    },
     key: 1,
 };
 
-/// The tool calls.
 pub(crate) const TOOL_CALLS: Table = Table {
     name: "tool_calls",
-    columns: &[
-        Column::text("run_id", Key),
-        Column::text("call_id", Key),
-        Column::text("shim_id", Min),
-        Column::text("server_name", Min),
-        Column::text("tool_name", Min),
-        Column::text("args_hash", Min),
-        Column::text("transport", Min),
-        Column::text("decision", Min),
-        Column::text("rule_id", Min),
-        Column::text("reason_code", Min),
-        Column::text("observed_action", Min),
-        Column::text("status", Min),
-        Column::text("error_class", Min),
-        Column::integer("latency_ms", Min),
-        Column::integer("bytes_in", Min),
-        Column::integer("bytes_out", Min),
-        Column::integer("preview_truncated", Max),
-        Column::text("created_at", Min),
-    ],
+    columns: columns! {
+        Text Key: run_id call_id;
+        Text Min: shim_id server_name tool_name args_hash transport decision rule_id reason_code observed_action
+            status error_class;
+        Integer Min: latency_ms bytes_in bytes_out;
+        Integer Max: preview_truncated;
+        Text Min: created_at;
+    },
     key: 2,
 };
 
-/// The previews of arguments and results.
 pub(crate) const PREVIEWS: Table = Table {
     name: "previews",
-    columns: &[
-        Column::text("run_id", Key),
-        Column::text("call_id", Key),
-        Column::text("args_preview", Min),
-        Column::text("result_preview", Min),
-        Column::integer("redaction_flags", Bits),
-    ],
+    columns: columns! {
+        Text Key: run_id call_id;
+        Text Min: args_preview result_preview;
+        Integer Bits: redaction_flags;
+    },
     key: 2,
 };
 
-/// The hints that agents received.
 pub(crate) const HINTS: Table = Table {
     name: "hints",
-    columns: &[
-        Column::text("run_id", Key),
-        Column::text("call_id", Key),
-        Column::text("hint_text", Min),
-        Column::text("hint_kind", Min),
-        Column::text("suggested_args_json", Min),
-        Column::text("created_at", Min),
-    ],
+    columns: columns! {
+        Text Key: run_id call_id;
+        Text Min: hint_text hint_kind suggested_args_json created_at;
+    },
     key: 2,
 };
 
-/// The policies that decided.
 pub(crate) const POLICY_VERSIONS: Table = Table {
     name: "policy_versions",
-    columns: &[
-        Column::text("policy_id", Key),
-        Column::text("version", Key),
-        Column::text("rules_hash", Key),
-        Column::text("mode", Min),
-        Column::text("rules_json", Min),
-        Column::text("created_at", Min),
-    ],
+    columns: columns! {
+        Text Key: policy_id version rules_hash;
+        Text Min: mode rules_json created_at;
+    },
     key: 3,
 };
 
-/// The tables that are filled by merging rows.
 pub(crate) const ALL: [&Table; 6] = [&RUN_SOURCES, &RUNS, &TOOL_CALLS, &PREVIEWS, &HINTS, &POLICY_VERSIONS];
 
 /// The indexes next to those of the keys.

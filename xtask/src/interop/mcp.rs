@@ -53,12 +53,10 @@ impl Installed {
     }
 }
 
-/// Installs what both parts need.
 pub(super) fn install() -> Result<(), Failure> {
     Installed::new().map(|_| ())
 }
 
-/// Runs the sessions over standard input and output.
 pub(super) fn run() -> Result<(), Failure> {
     let Some(Installed { python, servers: Some(servers), inspector, node, .. }) = Installed::new()? else {
         return Ok(());
@@ -77,7 +75,6 @@ pub(super) fn run() -> Result<(), Failure> {
     script(&python, "run.py", &arguments)
 }
 
-/// Runs the conformance suite over HTTP.
 pub(super) fn conformance() -> Result<(), Failure> {
     let Some(installed) = Installed::new()? else { return Ok(()) };
     let Installed { python, node: Some(node), released_suite: Some(released), preview_suite: Some(preview), .. } =
@@ -97,7 +94,6 @@ pub(super) fn conformance() -> Result<(), Failure> {
     script(&python, "conformance.py", &arguments)
 }
 
-/// Runs a script of Python with options.
 fn script(python: &Utf8Path, name: &str, options: &[(&str, Utf8PathBuf)]) -> Result<(), Failure> {
     let line = format!("python {SCRIPTS}/{name}");
     progress(&format!("==> {line}"));

@@ -58,7 +58,6 @@ pub(crate) fn prepare() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the parts.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let wanted = |part| options.parts.is_empty() || options.parts.contains(&part);
     if wanted(Part::Conformance) {
@@ -132,7 +131,6 @@ const VERSIONS: &str = "/usr/lib/postgresql";
 
 const INSTALL_WITHIN: Duration = Duration::from_mins(5);
 
-/// Runs the tests of the ledger that need a server.
 fn postgres() -> Result<(), Failure> {
     let Some(programs) = postgres_programs() else {
         install::skip(&format!("initdb is missing, and apt could not install {PACKAGE}"));

@@ -27,7 +27,6 @@ enum Command {
     DemoServer(demo::ServerArgs),
 }
 
-/// Runs the command.
 pub(crate) fn run_guard(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     match &args.command {
         Command::Shim(args) => shim::run(args, streams),

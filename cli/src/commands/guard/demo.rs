@@ -37,7 +37,6 @@ pub(crate) struct Args {
     out: Utf8PathBuf,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let out = &args.out;
     let cases_path = out.join("cases.json");
@@ -59,7 +58,6 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     Ok(exit)
 }
 
-/// Prints how to look at the recorded calls.
 fn print_next(out: &Utf8Path, streams: &mut Streams) {
     let [ledger, policy] = ["ledger.db", "policy.yaml"].map(|name| quoted(out.join(name).as_str()).into_owned());
     streams.log("next: look at the recorded calls and at the policy");
@@ -74,7 +72,6 @@ fn print_next(out: &Utf8Path, streams: &mut Streams) {
 /// The name of the server. Steps of the report are called `shop.TOOL`.
 const SERVER: &str = "shop";
 
-/// The name of the agent.
 const AGENT: &str = "shop-agent";
 
 /// Variables with these names would change what the demo does.
@@ -85,7 +82,6 @@ const VARIABLES: [&str; 2] = ["SUB_", "COUNTERPROOF_"];
 struct Recording {
     ledger: Utf8PathBuf,
     policy: Utf8PathBuf,
-    /// The folder of all runs.
     runs: Utf8PathBuf,
 }
 
@@ -173,7 +169,6 @@ fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServerArgs {}
 
-/// Runs the command.
 pub(crate) fn serve() -> Result<Exit, CommandError> {
     match serve_tools(io::stdin().lock(), io::stdout().lock()).map_err(CommandError::io)? {
         ServerEnd::Closed => Ok(Exit::Done),

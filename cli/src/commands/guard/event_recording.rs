@@ -38,7 +38,6 @@ pub(super) struct EventsArgs {
 }
 
 impl EventsArgs {
-    /// Starts to record.
     pub(super) fn start(&self, identity: &RunIdentity, streams: &mut Streams) -> Result<EventRecording, CommandError> {
         let recording = EventRecording::start(self.ledger.clone(), self.events.clone(), identity)?;
         self.warn_about_other_ledger(streams);
@@ -70,7 +69,6 @@ impl EventsArgs {
     }
 }
 
-/// A running recorder.
 pub(super) struct EventRecording(Arc<Recorder>);
 
 impl EventRecording {
@@ -100,7 +98,6 @@ impl EventRecording {
         Ok(Self(Arc::new(Recorder::start(options).map_err(CommandError::io)?)))
     }
 
-    /// Returns the sink for the events of a session.
     pub(super) fn sink(&self) -> Arc<dyn EventSink> {
         Arc::new(RecorderSink(self.0.clone()))
     }
@@ -132,7 +129,6 @@ impl EventRecording {
     }
 }
 
-/// Records events in the ledger.
 struct RecorderSink(Arc<Recorder>);
 
 impl EventSink for RecorderSink {
@@ -141,16 +137,13 @@ impl EventSink for RecorderSink {
     }
 }
 
-/// Failures of servers that are listed.
 const LISTED: usize = 10;
 
 /// Longest reason and longest name in a line, in characters.
 const LONGEST: usize = 200;
 
-/// The status of a process whose server failed.
 const FAILED: &str = "FAILED";
 
-/// The ledger of a run.
 pub(super) struct RunLedger {
     place: Place,
 }
@@ -163,7 +156,6 @@ struct RecordedRun {
 }
 
 impl RunLedger {
-    /// Finds the ledger: the given one, that of the variable, or the default.
     pub(super) fn new(given: Option<LedgerLocation>) -> Result<Self, CommandError> {
         let of_variable = || process_variable(LEDGER).map(|text| text.parse::<LedgerLocation>()).transpose();
         let named = match given {
@@ -177,7 +169,6 @@ impl RunLedger {
         &self.place.location
     }
 
-    /// Returns a run, if the ledger has it.
     pub(super) fn find(&self, run_id: &str) -> Result<Option<RunRecord>, StoreError> {
         let Some(mut store) = self.open()? else { return Ok(None) };
         find_run(store.as_mut(), run_id)

@@ -46,7 +46,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let path = args.target.path()?;
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
@@ -172,7 +171,6 @@ pub(super) struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// Returns the path of the configuration.
     pub(super) fn path(&self) -> Result<Utf8PathBuf, CommandError> {
         if let Some(path) = &self.config {
             return Ok(path.clone());
@@ -192,7 +190,6 @@ impl ClientConfig {
         hint.map(str::to_owned).into_iter().chain(project).fold(error, CommandError::hint)
     }
 
-    /// Returns the words that name the client and the configuration in another command.
     pub(super) fn words(&self) -> String {
         let config =
             self.config.as_ref().map(|path| format!(" --config {}", crate::resume_command::quoted(path.as_str())));
@@ -200,7 +197,6 @@ impl ClientConfig {
     }
 }
 
-/// Prints what happened to each server.
 pub(super) fn print_servers(servers: &[ServerChange], streams: &mut Streams) -> Result<(), OutputError> {
     for server in servers {
         let status = match server.status {

@@ -42,7 +42,6 @@ fn is_same_file(one: &Utf8Path, other: &Utf8Path) -> bool {
     one == other || canonical(one).is_some_and(|one| canonical(other) == Some(one))
 }
 
-/// Maximum number of listed findings.
 const MAX_FINDINGS_LISTED: usize = 20;
 
 /// Loads a policy. An invalid one is an error with exit code 2.

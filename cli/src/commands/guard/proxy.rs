@@ -59,7 +59,6 @@ pub(crate) struct Args {
     events: EventsArgs,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let interrupted = Arc::new(Notify::new());
     let notify = interrupted.clone();
@@ -111,11 +110,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     Ok(if session.termination().is_some() { Exit::Findings } else { Exit::Done })
 }
 
-/// A host and a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ListenAddress(String);
 
-/// A text that is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("write a host and a port, such as `127.0.0.1:8788` or `localhost:8788`")]
 pub(super) struct InvalidAddress;

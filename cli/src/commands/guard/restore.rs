@@ -34,7 +34,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let path = args.target.path()?;
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };

@@ -11,11 +11,9 @@ use counterproof_export::ledger::CASE_LABEL;
 use counterproof_guard::agent_run::{
     AgentEnd, AgentRun, AgentRunError, POLICY, RunSettings, TERMINATION, agent_ended, agent_started, run_agent,
 };
-use counterproof_guard::identity::{
-    CLIENTS, RUN_ID, RunIdentity, WORKING_ENVIRONMENTS, WORKLOAD, process_variable, workload_with_label,
-};
+use counterproof_guard::identity::{RUN_ID, RunIdentity, WORKLOAD, process_variable, workload_with_label};
 use counterproof_guard::policy::Policy;
-use counterproof_ledger::event::EventBody;
+use counterproof_ledger::event::{AgentClient, EventBody, WorkingEnvironment};
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_safe_run::Signals;
 
@@ -26,7 +24,6 @@ use crate::command_error::CommandError;
 use crate::streams::Streams;
 use crate::value_parsers::new_case_id;
 
-/// Largest grace time in seconds.
 const MAX_GRACE: u64 = 24 * 60 * 60;
 
 /// Run an agent: all tool calls of all servers below it belong to one run.
@@ -48,11 +45,11 @@ pub(crate) struct Args {
     agent: Option<String>,
 
     /// Kind of program that the agent runs in
-    #[arg(long, value_name = "CLIENT", default_value = "custom", value_parser = PossibleValuesParser::new(CLIENTS.map(|it| it.0)))]
+    #[arg(long, value_name = "CLIENT", default_value = "custom", value_parser = PossibleValuesParser::new(AgentClient::ALL.map(AgentClient::name)))]
     client: String,
 
     /// Environment that the agent works in
-    #[arg(long, value_name = "ENV", default_value = "dev", value_parser = PossibleValuesParser::new(WORKING_ENVIRONMENTS.map(|it| it.0)))]
+    #[arg(long, value_name = "ENV", default_value = "dev", value_parser = PossibleValuesParser::new(WorkingEnvironment::ALL.map(WorkingEnvironment::name)))]
     env: String,
 
     /// Person or service on whose behalf the agent works
@@ -79,7 +76,6 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     // First, while this process has a single thread.
     let (signals, received) = Signals::pipe().map_err(CommandError::io)?;
@@ -178,7 +174,6 @@ fn settings(args: &Args) -> Result<RunSettings, CommandError> {
     })
 }
 
-/// The recording of an agent that runs.
 struct AgentRecording(EventRecording);
 
 impl AgentRecording {

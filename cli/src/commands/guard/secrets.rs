@@ -41,7 +41,6 @@ enum Command {
     Remove(RemoveArgs),
 }
 
-/// Runs the command.
 pub(crate) fn run_secrets(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let store = open(args.store.as_deref())?;
     match &args.command {
@@ -51,7 +50,6 @@ pub(crate) fn run_secrets(args: &Args, streams: &mut Streams) -> Result<Exit, Co
     }
 }
 
-/// Largest value in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Store a secret, or replace its value.
@@ -69,7 +67,6 @@ pub(crate) struct AddArgs {
     from_env: Option<String>,
 }
 
-/// Runs the command.
 fn add(args: &AddArgs, store: &SecretStore, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let (value, source) = match &args.from_env {
         Some(variable) => (from_variable(variable)?, format!("env:{variable}")),
@@ -123,14 +120,12 @@ fn checked(bytes: Vec<u8>, origin: &str) -> Result<SecretValue, CommandError> {
     SecretValue::from_bytes(bytes).map_err(|error| CommandError::usage(format!("invalid secret in {origin}: {error}")))
 }
 
-/// Longest text in a column, in characters.
 const CHARS: usize = 60;
 
 /// List the names of the secrets, with their origins and dates. Values are not printed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListArgs {}
 
-/// Runs the command.
 fn list(_args: &ListArgs, store: &SecretStore, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let secrets = store.list().map_err(store_error)?;
     if is_json {
@@ -156,7 +151,6 @@ pub(crate) struct RemoveArgs {
     name: SecretRef,
 }
 
-/// Runs the command.
 fn remove(args: &RemoveArgs, store: &SecretStore, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     if !store.remove(&args.name).map_err(store_error)? {
         let message = format!("no secret is named `{}` in {}", args.name, store.path());
@@ -171,7 +165,6 @@ fn remove(args: &RemoveArgs, store: &SecretStore, is_json: bool, streams: &mut S
     Ok(Exit::Done)
 }
 
-/// Returns the store of an option, or that of the environment.
 fn open(path: Option<&Utf8Path>) -> Result<SecretStore, CommandError> {
     if let Some(path) = path {
         return Ok(SecretStore::new(path));
@@ -181,7 +174,6 @@ fn open(path: Option<&Utf8Path>) -> Result<SecretStore, CommandError> {
     })
 }
 
-/// Converts an error of the store.
 fn store_error(error: SecretStoreError) -> CommandError {
     let hint = error.hint();
     let error = if error.is_io() { CommandError::io(error) } else { CommandError::usage(error) };

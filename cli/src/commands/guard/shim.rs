@@ -9,13 +9,13 @@ use clap::builder::PossibleValuesParser;
 use counterproof_artifact::{Exit, with_causes};
 use counterproof_guard::agent_run::{LEDGER, POLICY, TERMINATION, request_termination};
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
-use counterproof_guard::identity::{CLIENTS, RunIdentity, process_variable};
+use counterproof_guard::identity::{RunIdentity, process_variable};
 use counterproof_guard::secrets::{
     self, BindingsError, Keychain, MASK, ResolvedSecrets, SecretSources, SecretStore, SecretValue, load_bindings,
 };
 use counterproof_guard::session::{OpenCallsEnd, Session, SessionOptions};
 use counterproof_guard::stdio::{ReplayOptions, ShimError, ShimOptions, run_replay, run_shim};
-use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus, Termination, Transport};
+use counterproof_ledger::event::{AgentClient, CallStatus, ErrorClass, RunStatus, Termination, Transport};
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_redaction::Redactor;
 use counterproof_safe_run::Signals;
@@ -29,7 +29,6 @@ use crate::command_error::CommandError;
 use crate::streams::Streams;
 use crate::value_parsers::LedgerParser;
 
-/// A server that is not started has no open calls.
 const NOT_STARTED: OpenCallsEnd =
     OpenCallsEnd { status: CallStatus::Error, class: ErrorClass::Unknown, message: "the server was not started" };
 
@@ -49,7 +48,7 @@ pub(crate) struct Args {
     server_name: String,
 
     /// Client that starts the server. A more specific name in the variable `SUB_CLIENT` takes precedence
-    #[arg(long, value_name = "CLIENT", value_parser = PossibleValuesParser::new(CLIENTS.map(|it| it.0)))]
+    #[arg(long, value_name = "CLIENT", value_parser = PossibleValuesParser::new(AgentClient::ALL.map(AgentClient::name)))]
     client: Option<String>,
 
     #[command(flatten)]
@@ -88,7 +87,6 @@ enum OnMissArg {
     Forward,
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     // First, while this process has a single thread.
     let (signals, received) = Signals::pipe().map_err(CommandError::io)?;
@@ -155,8 +153,7 @@ fn identity(args: &Args, streams: &mut Streams) -> RunIdentity {
     for warning in warnings {
         streams.warn(warning);
     }
-    let client = CLIENTS.into_iter().find(|(name, _)| args.client.as_deref() == Some(*name));
-    identity.with_client(client.map(|(_, client)| client))
+    identity.with_client(AgentClient::ALL.into_iter().find(|client| args.client.as_deref() == Some(client.name())))
 }
 
 fn run_server(options: ShimOptions<'_>) -> Result<Exit, CommandError> {
@@ -278,7 +275,6 @@ fn missing_secret(secrets: &ResolvedSecrets) -> Option<CommandError> {
     Some(CommandError::usage(message).hint(hint))
 }
 
-/// Facts about the run for its first event.
 fn meta(args: &Args) -> Map<String, Value> {
     let program = args.command.first().map(|program| program.to_string_lossy().into_owned());
     let mut meta = Map::new();
@@ -307,7 +303,6 @@ impl ShimSettings {
         absolute(path).map(Some)
     }
 
-    /// Returns the ledger with an absolute path.
     pub(super) fn ledger(&self) -> Result<Option<LedgerLocation>, CommandError> {
         match &self.ledger {
             Some(LedgerLocation::SqliteFile(path)) => Ok(Some(LedgerLocation::SqliteFile(absolute(path)?))),

@@ -12,27 +12,23 @@ use counterproof_artifact::harmless;
 /// Most warnings that wait. Further ones are dropped and counted.
 const MAX_WAITING: usize = 64;
 
-/// How long the last warnings may take.
 const LAST_WARNINGS: Duration = Duration::from_secs(1);
 
 /// The pause between two attempts to send the end of the warnings.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A thread that writes warnings to standard error.
 pub(super) struct Warnings {
     sender: WarningSender,
     /// Receives one value after the last warning.
     written: Receiver<()>,
 }
 
-/// What the thread receives.
 enum Message {
     Warning(String),
     /// All warnings so far are the last ones.
     End,
 }
 
-/// Sends warnings from any thread.
 #[derive(Clone)]
 pub(super) struct WarningSender {
     messages: SyncSender<Message>,
@@ -41,7 +37,6 @@ pub(super) struct WarningSender {
 }
 
 impl Warnings {
-    /// Starts the thread.
     pub(super) fn start() -> io::Result<Self> {
         Self::with_output(io::stderr())
     }
@@ -68,7 +63,6 @@ impl Warnings {
         Ok(Self { sender, written })
     }
 
-    /// Returns a sender.
     pub(super) fn sender(&self) -> WarningSender {
         self.sender.clone()
     }
@@ -94,7 +88,6 @@ impl WarningSender {
         }
     }
 
-    /// Returns [`Self::send`] as a function.
     pub(super) fn into_function(self) -> Box<dyn Fn(&str) + Send + Sync> {
         Box::new(move |message| self.send(message))
     }

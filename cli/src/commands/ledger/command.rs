@@ -42,7 +42,6 @@ enum Command {
     Prune(prune::Args),
 }
 
-/// Runs the command.
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let place = Place { is_json: args.json, ..Place::new(args.ledger.as_ref())? };
     match &args.command {

@@ -16,7 +16,6 @@ use crate::streams::Streams;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// Runs the command.
 pub(super) fn run(_args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let opened = place.open_store();
     let mut checks = Vec::new();

@@ -45,7 +45,6 @@ enum Format {
     Jsonl,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut store = place.open(streams)?;
     let store = store.as_mut();

@@ -15,7 +15,6 @@ use super::opened::{Place, failed, failed_spool, report};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
-/// Lines that are added in one transaction.
 const BATCH_LINES: usize = 1000;
 
 /// Size of a batch in bytes after which no line is added.
@@ -35,7 +34,6 @@ pub(crate) struct Args {
     file: Utf8PathBuf,
 }
 
-/// The outcome for all lines.
 #[derive(Debug, Default)]
 struct Ingested {
     appended: AppendResult,
@@ -44,7 +42,6 @@ struct Ingested {
     invalid: u64,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let failed_read = |error: io::Error| CommandError::io(format!("failed to read `{}`: {error}", args.file));
     let mut input: Box<dyn BufRead> = if args.file == "-" {

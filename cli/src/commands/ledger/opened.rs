@@ -16,14 +16,11 @@ use crate::streams::Streams;
 pub(crate) struct Place {
     pub(crate) location: LedgerLocation,
     pub(crate) spool: SpoolFolder,
-    /// True if an option or a variable names it.
     pub(crate) is_named: bool,
-    /// True if results are printed as JSON.
     pub(crate) is_json: bool,
 }
 
 impl Place {
-    /// Finds the ledger: the given one, or the default.
     pub(crate) fn new(given: Option<&LedgerLocation>) -> Result<Self, CommandError> {
         let state = StateFolder::from_environment(|name| std::env::var(name).ok());
         let location = match (given, &state) {
@@ -84,24 +81,20 @@ impl Place {
         }
     }
 
-    /// Returns the error about a run that the ledger does not have.
     pub(crate) fn unknown_run(&self, run_id: &str) -> CommandError {
         CommandError::usage(format!("the ledger `{}` has no run `{run_id}`", self.location))
             .hint(format!("list the runs with `counterproof ledger runs{}`", self.option()))
     }
 
-    /// Returns a run. Fails if the ledger does not have it.
     pub(crate) fn find_run(&self, run_id: &str, store: &mut dyn EventStore) -> Result<RunRecord, CommandError> {
         find_run(store, run_id).map_err(failed)?.ok_or_else(|| self.unknown_run(run_id))
     }
 
-    /// Opens the ledger, and creates it where it does not exist.
     pub(super) fn open_or_create(&self) -> Result<Box<dyn EventStore>, CommandError> {
         counterproof_ledger::open_or_create(&self.location).map_err(failed)
     }
 }
 
-/// Reports what was added from the files of processes that have ended.
 pub(super) fn report(replayed: &SpoolReplay, place: &Place, streams: &mut Streams) {
     let processes = if replayed.files == 1 { "process that was killed" } else { "processes that were killed" };
     match (replayed.files, replayed.added) {
@@ -120,7 +113,6 @@ pub(super) fn report(replayed: &SpoolReplay, place: &Place, streams: &mut Stream
     }
 }
 
-/// Converts an error of a store.
 pub(crate) fn failed(error: StoreError) -> CommandError {
     match error {
         StoreError::Missing { .. } => CommandError::io(error)
@@ -133,7 +125,6 @@ pub(crate) fn failed(error: StoreError) -> CommandError {
     }
 }
 
-/// Converts an error of a spool.
 pub(super) fn failed_spool(error: SpoolError) -> CommandError {
     match error {
         SpoolError::Store(error) => failed(error),
@@ -141,7 +132,6 @@ pub(super) fn failed_spool(error: SpoolError) -> CommandError {
     }
 }
 
-/// A point in time, or a duration before now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Since {
     At(Timestamp),
@@ -167,7 +157,6 @@ pub(super) fn age(text: &str) -> Result<SignedDuration, String> {
 }
 
 impl Since {
-    /// Returns the time as the ledger stores it.
     pub(super) fn sortable(self, now: Timestamp) -> String {
         sortable_time(match self {
             Since::At(time) => time,

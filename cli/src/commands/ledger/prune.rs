@@ -35,7 +35,6 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut store = place.open(streams)?;
     let before = Since::Ago(args.older_than).sortable(Timestamp::now());

@@ -60,7 +60,6 @@ pub(crate) struct Args {
     limit: u32,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut store = place.open(streams)?;
     let mut found = calls(store.as_mut(), &filter(args)).map_err(failed)?;

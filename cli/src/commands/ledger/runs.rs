@@ -37,7 +37,6 @@ pub(crate) struct Args {
     limit: u32,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut store = place.open(streams)?;
     let since = args.since.map(|since| since.sortable(Timestamp::now()));
@@ -76,7 +75,6 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     Ok(Exit::Done)
 }
 
-/// Returns the runs with a running process on this machine.
 pub(super) fn running(store: &mut dyn EventStore, place: &Place) -> Result<BTreeSet<String>, CommandError> {
     let sources = open_sources(store).map_err(failed)?;
     Ok(sources.into_iter().filter(|source| place.spool.is_alive(source)).map(|source| source.run_id).collect())
@@ -119,7 +117,6 @@ fn document(run: &RunRecord, status: &str) -> Value {
     document
 }
 
-/// Returns what identifies the job of a run best, in a few words.
 fn workload(run: &RunRecord) -> Option<String> {
     let workload: Value = serde_json::from_str(run.workload_json.as_deref()?).ok()?;
     let text = |field: &str| workload[field].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
@@ -135,13 +132,8 @@ fn workload(run: &RunRecord) -> Option<String> {
         .or_else(|| text("user"))
 }
 
-/// The longest text of a cell in characters.
 const LONGEST: usize = 300;
-
-/// A value that is not known yet.
 pub(super) const NO_VALUE: &str = "-";
-
-/// An identity that is not set.
 pub(super) const UNKNOWN: &str = "unknown";
 
 /// Returns a table as text: a line for the names of the columns, and one for each row.
@@ -159,12 +151,10 @@ pub(super) fn table<const N: usize>(names: [&str; N], rows: impl IntoIterator<It
     text
 }
 
-/// Returns the text of a value that may be missing.
 pub(super) fn cell(value: Option<impl ToString>) -> String {
     value.map_or_else(|| NO_VALUE.to_owned(), |value| value.to_string())
 }
 
-/// Returns the text of an identity that may be missing.
 pub(super) fn known(value: Option<&str>) -> String {
     value.filter(|value| !value.is_empty()).unwrap_or(UNKNOWN).to_owned()
 }

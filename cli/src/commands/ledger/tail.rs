@@ -17,7 +17,6 @@ use crate::streams::Streams;
 use crate::streams::safe_json;
 use crate::value_parsers::duration;
 
-/// Events that are read at once.
 const PAGE: u32 = 1000;
 
 /// Longest time until an interruption is noticed.
@@ -41,7 +40,6 @@ pub(crate) struct Args {
     limit: u32,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let is_stopped = Arc::new(AtomicBool::new(false));
     if args.follow {
@@ -93,7 +91,6 @@ fn print(events: &[StoredEvent], place: &Place, streams: &mut Streams) -> Result
     Ok(streams.print_to_reader(&text)?)
 }
 
-/// The longest line in characters.
 const LONGEST: usize = 400;
 
 /// Returns an event as one line: its time, run and type, and what its type adds.

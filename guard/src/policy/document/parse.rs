@@ -14,15 +14,10 @@ use counterproof_validation::{
 };
 use serde_json::{Map, Value, json};
 
-use super::types::{OneOrMany, PolicyDocument, RuleDocument, SelectorsDocument};
-use crate::policy::model::{
-    Defaults, DenyCodes, LabelSelector, NamePatternsBuilder, Policy, Rule, RuleId, Selectors, WorkloadSelectors,
-};
+use super::types::{PolicyDocument, RuleDocument};
+use crate::policy::model::{DenyCodes, NamePatternsBuilder, Policy, Rule, RuleId};
 
-/// Largest size of a policy file.
 pub const MAX_POLICY_BYTES: u64 = 1 << 20;
-
-/// The JSON Schema of a policy.
 pub const POLICY_SCHEMA_SOURCE: &str = include_str!("../../../../schemas/guard-policy.v1.schema.json");
 
 static SCHEMA: LazyLock<DocumentSchema> = LazyLock::new(|| embedded_schema("guard-policy.v1", POLICY_SCHEMA_SOURCE));
@@ -36,7 +31,6 @@ pub(in crate::policy) fn embedded_schema(name: &str, source: &str) -> DocumentSc
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", summary(.findings))]
 pub struct InvalidPolicy {
-    /// All errors in the order of the text, at least one.
     pub findings: Vec<Finding>,
 }
 
@@ -48,10 +42,8 @@ pub enum LoadPolicyError {
     Invalid(#[from] InvalidPolicy),
 }
 
-/// The valid parts of a policy file, and its errors.
 #[derive(Debug, Default)]
 pub(in crate::policy) struct CompiledPolicy {
-    /// The document; `None` if it cannot be parsed.
     pub(in crate::policy) document: Option<Value>,
     pub(in crate::policy) policy: Option<Policy>,
     /// The rules that could be compiled, with their indexes. A condition with an error is missing in its rule.
@@ -112,7 +104,6 @@ impl Policy {
     }
 }
 
-/// Checks a document against the schema and further rules.
 pub(in crate::policy) fn check_document(
     file: &PolicyFile,
     rules: impl FnOnce(&Value) -> Vec<RuleFinding>,
@@ -125,7 +116,6 @@ pub(in crate::policy) fn check_document(
     checked
 }
 
-/// Returns the format of a policy: JSON if the first byte is `{`, otherwise YAML.
 pub(in crate::policy) fn format(bytes: &[u8]) -> DocumentFormat {
     if bytes.first() == Some(&b'{') { DocumentFormat::Json } else { DocumentFormat::Yaml }
 }
@@ -169,7 +159,6 @@ fn summary(findings: &[Finding]) -> String {
     format!("{}{position}: {} (expected {}){more}", first.file, first.message, first.expected)
 }
 
-/// Compiles a document, and collects what is wrong with it.
 #[derive(Debug, Default)]
 pub(super) struct Compiler {
     pub(super) server_names: NamePatternsBuilder,
@@ -198,7 +187,6 @@ impl Compiler {
         std::mem::take(&mut self.findings)
     }
 
-    /// Returns the policy, if there were no findings, and the rules that could be compiled, with their indexes.
     pub(super) fn finish(self) -> (Option<Policy>, Vec<(usize, Rule)>) {
         (self.policy, self.rules)
     }
@@ -287,12 +275,9 @@ impl Compiler {
                 policy_hash: hash(document),
             },
             mode: header.mode,
-            defaults: Defaults {
-                decision_on_error: header.defaults.decision_on_error,
-                fail_open_read_tools: header.defaults.fail_open_read_tools,
-            },
+            defaults: header.defaults,
             responses: header.responses,
-            selectors: selectors(header.selectors),
+            selectors: header.selectors,
             rules: self.rules.iter().map(|(_, rule)| rule.clone()).collect(),
             server_names,
             tool_names,
@@ -314,24 +299,4 @@ fn hash(document: &Value) -> String {
         "rules": field("rules").unwrap_or_else(|| json!([])),
     });
     canonical_hash(&content).to_string()
-}
-
-fn selectors(document: SelectorsDocument) -> Selectors {
-    let workload = document.workload;
-    let label = |(name, values): (String, OneOrMany)| match values {
-        OneOrMany::One(value) => (name, LabelSelector(vec![value])),
-        OneOrMany::Many(values) => (name, LabelSelector(values)),
-    };
-    Selectors {
-        env: document.env,
-        agent_id: document.agent_id,
-        client: document.client,
-        workload: WorkloadSelectors {
-            namespace: workload.namespace,
-            service_account: workload.service_account,
-            repo: workload.repo,
-            branch: workload.branch,
-            labels: workload.labels.into_iter().map(label).collect(),
-        },
-    }
 }

@@ -9,10 +9,9 @@ use super::parse::Compiler;
 use super::types::{ArgsDocument, EffectDocument, LimitDocument, MatchDocument, NameDocument, RuleDocument};
 use crate::policy::model::{
     ArgsCondition, Breaker, BreakerThreshold, Budget, CelCondition, Conditions, Dedupe, Effect, InvalidCel,
-    InvalidPattern, NamePatternsBuilder, PatternRange, Range, RateLimit, Refusal, Rule, RuleId, RuleKind, Scope,
+    InvalidPattern, NamePatternsBuilder, PatternRange, RateLimit, Refusal, Rule, RuleId, RuleKind, Scope,
 };
 
-/// The time to wait if a rule does not state it.
 const DEFAULT_BACKOFF_MS: u64 = 1000;
 
 impl Compiler {
@@ -49,7 +48,6 @@ impl Compiler {
         let pointer = child(pointer, "numeric_range");
         let mut numeric_range = Vec::new();
         for (key, range) in document.numeric_range {
-            let range = Range { min: range.min, max: range.max };
             // Such a rule would never match, which its author cannot have meant.
             if range.is_empty() {
                 let message = "`min` is larger than `max`, so no number is in the range";

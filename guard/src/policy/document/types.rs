@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use counterproof_ledger::event::{Action, HintKind, Mode, Severity};
 use serde::Deserialize;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
-use crate::policy::model::{OnError, Responses, RuleKind, Scope};
+use crate::policy::model::{Defaults, Range, Responses, RuleKind, Scope, Selectors};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,48 +24,14 @@ pub(super) struct PolicyDocument {
     #[serde(rename = "created_at")]
     _created_at: Option<String>,
     #[serde(default)]
-    pub(super) defaults: DefaultsDocument,
+    pub(super) defaults: Defaults,
     #[serde(default)]
     pub(super) responses: Responses,
     #[serde(default)]
-    pub(super) selectors: SelectorsDocument,
+    pub(super) selectors: Selectors,
     #[serde(default)]
     #[serde(rename = "rules")]
     _rules: Vec<Value>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct DefaultsDocument {
-    pub(super) decision_on_error: OnError,
-    pub(super) fail_open_read_tools: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct SelectorsDocument {
-    pub(super) env: Option<Vec<String>>,
-    pub(super) agent_id: Option<Vec<String>>,
-    pub(super) client: Option<Vec<String>>,
-    pub(super) workload: WorkloadDocument,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct WorkloadDocument {
-    pub(super) namespace: Option<Vec<String>>,
-    pub(super) service_account: Option<Vec<String>>,
-    pub(super) repo: Option<Vec<String>>,
-    pub(super) branch: Option<Vec<String>>,
-    pub(super) labels: BTreeMap<String, OneOrMany>,
-}
-
-/// The published format leaves no other way: a label has a value or a list of values.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
 }
 
 #[derive(Debug, Deserialize)]
@@ -105,14 +71,7 @@ pub(super) struct ArgsDocument {
     pub(super) has_keys: Vec<String>,
     pub(super) key_equals: Map<String, Value>,
     pub(super) key_in: BTreeMap<String, Vec<Value>>,
-    pub(super) numeric_range: BTreeMap<String, RangeDocument>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct RangeDocument {
-    pub(super) min: Option<Number>,
-    pub(super) max: Option<Number>,
+    pub(super) numeric_range: BTreeMap<String, Range>,
 }
 
 /// The effect of any kind of rule. The schema allows only the fields of its kind.

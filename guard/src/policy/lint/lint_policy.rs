@@ -18,9 +18,7 @@ use crate::policy::model::{ArgsCondition, Effect, OnError, Refusal, Rule, glob_t
 /// What is wrong with a policy, in the order of the text.
 #[derive(Debug)]
 pub struct LintReport {
-    /// The errors. A policy with errors cannot be used.
     pub errors: Vec<Finding>,
-    /// The warnings about the rules without errors.
     pub warnings: Vec<Warning>,
 }
 
@@ -81,7 +79,6 @@ pub(super) struct LintedRule<'p> {
 #[derive(Debug)]
 pub(super) struct Linting<'p> {
     pub(super) document: &'p Value,
-    /// `None` if the mode has an error.
     pub(super) mode: Option<Mode>,
     pub(super) on_error: OnError,
     pub(super) rules: Vec<LintedRule<'p>>,
@@ -129,7 +126,6 @@ macro_rules! codes {
         }
 
         impl LintCode {
-            /// All warnings.
             pub const ALL: &[LintCode] = &[$(LintCode::$variant,)*];
 
             pub const fn as_str(self) -> &'static str {
@@ -180,7 +176,6 @@ codes! {
         "add rules, or use the mode `observe`"
 }
 
-/// Checks the rules without errors.
 pub(super) fn check(policy: &Linting<'_>) -> Vec<Lint> {
     let mut lints = Vec::new();
     check_policy(policy, &mut lints);
@@ -337,7 +332,6 @@ fn check_costs(written: &LintedRule<'_>, lints: &mut Vec<Lint>) {
     }
 }
 
-/// Finds fields that the action of a rule does not use.
 fn check_unused(policy: &Linting<'_>, written: &LintedRule<'_>, lints: &mut Vec<Lint>) {
     let LintedRule { index, rule, value } = written;
     let Some(Refusal { action, .. }) = refusal(rule) else { return };

@@ -8,10 +8,8 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 use crate::policy::model::{CALL, CelCondition};
 
-/// An argument that is read without a guard.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unguarded {
-    /// The part of the expression that reads it.
     pub(super) span: Range<usize>,
     /// The argument, such as `path`, or `options.force` for a field in an argument.
     pub(super) argument: String,
@@ -55,7 +53,6 @@ pub(super) fn unguarded_arguments(condition: &CelCondition, given: &[&str]) -> V
         .collect()
 }
 
-/// Returns the condition that a field of `call` is there.
 fn guard(fields: &[String]) -> String {
     let Some((name, outer)) = fields.split_last() else { return String::new() };
     let mut object = "call".to_owned();

@@ -8,13 +8,13 @@ use std::fmt;
 
 use counterproof_artifact::one_line;
 use counterproof_expression::NoValue;
+use serde::Deserialize;
 use serde_json::{Number, Value};
 
 use super::expression::{CelCondition, CelInputs};
 use super::names::PatternRange;
 use crate::policy::call::{Args, CallFacts};
 
-/// Longest part of an expression in a reason, in characters.
 const PART_CHARS: usize = 80;
 
 /// The conditions of a rule. A field that is `None` or empty is met by every call.
@@ -28,7 +28,6 @@ pub struct Conditions {
     pub cel: Option<CelCondition>,
 }
 
-/// Whether a call meets the conditions of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Match<'r> {
     Yes,
@@ -68,7 +67,6 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// Describes the doubt without values of the call.
     pub(crate) fn without_values(&self) -> String {
         match self {
             Doubt::CelFailed { part, .. } => format!("`{}` has no value", one_line(part, PART_CHARS)),
@@ -162,12 +160,12 @@ pub struct ArgsCondition {
     pub has_keys: Vec<String>,
     pub key_equals: Vec<(String, Value)>,
     pub key_in: Vec<(String, Vec<Value>)>,
-    /// Keys with the range in which the number of each must be.
     pub numeric_range: Vec<(String, Range)>,
 }
 
 /// A range of numbers; both ends are part of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Range {
     pub min: Option<Number>,
     pub max: Option<Number>,
@@ -195,7 +193,6 @@ impl ArgsCondition {
         keys.chain(self.numeric_range.iter().map(|(key, _)| key)).map(String::as_str).collect()
     }
 
-    /// Returns the first condition that the arguments do not meet.
     pub(crate) fn unmet(&self, args: &Value) -> Option<Condition<'_>> {
         let value = |key: &str| args.as_object().and_then(|args| args.get(key));
         let missing = self.has_keys.iter().find(|key| value(key).is_none());

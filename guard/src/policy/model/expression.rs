@@ -10,13 +10,9 @@ use super::condition::{Doubt, RiskClasses};
 use crate::identity::RunIdentity;
 use crate::policy::call::{Args, CallFacts};
 
-/// The variables of a condition.
 const VARIABLES: [&str; 2] = ["call", "run"];
-
-/// The index of `call` in the variables.
 pub(crate) const CALL: usize = 0;
 
-/// An error of an expression.
 pub type InvalidCel = CompileError;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +48,6 @@ impl CelCondition {
         self.expression.source()
     }
 
-    /// The compiled expression, in which [`CALL`] is the index of `call`.
     pub(crate) fn expression(&self) -> &Expression {
         &self.expression
     }
@@ -144,13 +139,9 @@ fn reads(text: &str, field: &str) -> bool {
     })
 }
 
-/// The fields of `call`, as the documentation lists them.
 pub(super) const CALL_FIELDS: [&str; 6] = ["server_name", "tool_name", "args", "bytes_in", "transport", "risk_class"];
-
-/// The fields of `run`.
 pub(super) const RUN_FIELDS: [&str; 5] = ["agent_id", "client", "env", "principal", "workload"];
 
-/// The fields of `run.workload`.
 pub(super) const WORKLOAD_FIELDS: [&str; 10] =
     ["user", "repo_path", "ci_provider", "job_id", "repo", "branch", "namespace", "service_account", "pod", "labels"];
 
@@ -162,7 +153,6 @@ static SHAPES: LazyLock<[Value; 2]> = LazyLock::new(|| {
     ]
 });
 
-/// Returns the mistakes of an expression over `call` and `run`.
 pub(super) fn mistakes(expression: &Expression) -> Vec<CompileError> {
     let unknown = expression.reads().into_iter().filter_map(|read| unknown_field(&read));
     let [call, run] = &*SHAPES;

@@ -32,14 +32,11 @@ pub struct PatternRange {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameMatch {
-    /// One of the patterns matches, or there are none.
     Yes,
-    /// None of the patterns matches.
     No,
     TooLong,
 }
 
-/// The patterns of all rules over one kind of name.
 #[derive(Debug, Clone, Default)]
 pub struct NamePatterns {
     set: RegexSet,
@@ -86,7 +83,6 @@ impl NamePatternsBuilder {
         PatternRange { first, end: self.regexes.len() }
     }
 
-    /// Compiles all patterns. Fails if they are too large together.
     pub fn build(&self) -> Result<NamePatterns, InvalidPattern> {
         let set = RegexSetBuilder::new(&self.regexes).size_limit(MAX_SET_SIZE).build();
         Ok(NamePatterns { set: set.map_err(|error| invalid(&error))? })
@@ -142,7 +138,6 @@ pub enum InvalidGlob {
     OpenEscape,
 }
 
-/// Translates a glob into a regular expression that matches whole names.
 pub fn glob_to_regex(glob: &str) -> Result<String, InvalidGlob> {
     if glob.is_empty() {
         return Err(InvalidGlob::Empty);
@@ -203,7 +198,6 @@ fn class(chars: &[char], mut at: usize, regex: &mut String) -> Result<usize, Inv
     }
 }
 
-/// Reads one character of a class, which may be escaped.
 fn class_char(chars: &[char], at: &mut usize, start: usize) -> Result<char, InvalidGlob> {
     let mut c = *chars.get(*at).ok_or(InvalidGlob::OpenClass(start))?;
     *at += 1;

@@ -11,7 +11,6 @@ use super::condition::Conditions;
 use super::names::{NameMatch, NamePatterns};
 use crate::identity::RunIdentity;
 
-/// The hash of a policy that is not from a file.
 const NO_HASH: &str = "none";
 
 #[derive(Debug, Clone)]
@@ -26,8 +25,8 @@ pub struct Policy {
     pub tool_names: NamePatterns,
 }
 
-/// What happens if a rule is undecided.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Defaults {
     /// What happens to calls that a rule cannot decide.
     pub decision_on_error: OnError,
@@ -39,9 +38,7 @@ pub struct Defaults {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum OnError {
-    /// They are allowed: fail open.
     Allow,
-    /// They are refused: fail closed.
     #[default]
     Block,
 }
@@ -70,7 +67,6 @@ impl Policy {
         self.reference.policy_hash != NO_HASH
     }
 
-    /// The policy by name, version and hash.
     pub fn reference(&self) -> PolicyRef {
         self.reference.clone()
     }
@@ -81,7 +77,6 @@ impl Policy {
 pub struct RuleId(String);
 
 impl RuleId {
-    /// Takes an id that is not empty.
     pub fn new(id: &str) -> Option<Self> {
         // An id that is blank could not be found in a record.
         (!id.trim().is_empty()).then(|| Self(id.to_owned()))
@@ -149,17 +144,13 @@ impl Rule {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Allows the call, unless an earlier rule decided.
     Allow {
         reason_code: String,
         message: Option<String>,
     },
-    /// Refuses the call, unless an earlier rule decided.
     Deny(Refusal),
-    /// Refuses calls beyond a number or a cost.
     Budget(Budget),
     RateLimit(RateLimit),
-    /// Refuses calls in a loop, or to tools that fail.
     Breaker(Breaker),
     Dedupe(Dedupe),
     /// Adds risk classes, in lower case.
@@ -168,7 +159,6 @@ pub enum Effect {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
-    /// The action. Not `ALLOW`.
     pub action: Action,
     pub reason_code: String,
     pub message: Option<String>,
@@ -206,7 +196,6 @@ pub struct RateLimit {
     pub refill_tokens: u64,
     pub refill_period_ms: u64,
     pub cost_tokens_per_call: u64,
-    /// What happens to calls without tokens.
     pub on_limit: Refusal,
 }
 
@@ -219,14 +208,12 @@ pub struct Breaker {
     pub on_trip: Refusal,
 }
 
-/// A number of calls within a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerThreshold {
     pub count: u64,
     pub window_ms: u64,
 }
 
-/// A window in which a call must not be repeated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dedupe {
     pub scope: Scope,
@@ -235,7 +222,8 @@ pub struct Dedupe {
 }
 
 /// The runs that a policy is for. All lists that are given must contain the value of the run; letter case is ignored.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Selectors {
     pub env: Option<Vec<String>>,
     pub agent_id: Option<Vec<String>>,
@@ -243,7 +231,8 @@ pub struct Selectors {
     pub workload: WorkloadSelectors,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct WorkloadSelectors {
     pub namespace: Option<Vec<String>>,
     pub service_account: Option<Vec<String>>,
@@ -252,8 +241,13 @@ pub struct WorkloadSelectors {
     pub labels: BTreeMap<String, LabelSelector>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LabelSelector(pub Vec<String>);
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum LabelSelector {
+    // The published format leaves no other way: a label has a value or a list of values.
+    One(String),
+    Many(Vec<String>),
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnmetSelector {
@@ -271,7 +265,6 @@ impl fmt::Display for UnmetSelector {
 }
 
 impl Selectors {
-    /// Returns the first selector that the run does not meet.
     pub fn unmet(&self, run: &RunIdentity) -> Option<UnmetSelector> {
         let none = Workload::default();
         let (job, select) = (run.workload.as_ref().unwrap_or(&none), &self.workload);
@@ -297,7 +290,11 @@ impl Selectors {
             };
             let mut labels = select.labels.iter();
             labels.find_map(|(name, allowed)| {
-                unmet(format!("workload.labels.{name}"), &allowed.0, label(name).map(String::as_str))
+                let allowed = match allowed {
+                    LabelSelector::One(value) => std::slice::from_ref(value),
+                    LabelSelector::Many(values) => values,
+                };
+                unmet(format!("workload.labels.{name}"), allowed, label(name).map(String::as_str))
             })
         })
     }
@@ -318,7 +315,6 @@ pub struct Responses {
     pub codes: DenyCodes,
 }
 
-/// The kind of answer to a refused call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DenyAs {
@@ -353,7 +349,6 @@ impl DenyCodes {
     }
 }
 
-/// Why no rule of a policy can apply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NeverApplies {
     #[error("selector {0}")]
@@ -363,7 +358,6 @@ pub enum NeverApplies {
 }
 
 impl Policy {
-    /// Returns why no rule can apply to the calls of a server.
     pub fn never_applies(&self, run: &RunIdentity, server_name: &str) -> Option<NeverApplies> {
         // A policy whose rules only add tags, or that has none, guards nothing on purpose.
         // Tag rules decide nothing: a policy of only such rules guards nothing on purpose.

@@ -27,7 +27,6 @@ enum Command {
     Test(test::Args),
 }
 
-/// Runs the command.
 pub(crate) fn run_policy(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     match &args.command {
         Command::Lint(command) => lint::run(command, args.json, streams),

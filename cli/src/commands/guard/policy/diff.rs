@@ -32,7 +32,6 @@ pub(crate) struct Args {
     exit_code: bool,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let ((old, before), (new, after)) =
         (policy_args::load_document(&args.old)?, policy_args::load_document(&args.new)?);

@@ -78,17 +78,14 @@ pub(crate) struct Args {
     every: u32,
 }
 
-/// The options that describe the run.
 const RUN_OPTIONS: &str = "`--client`, `--env`, `--agent` or `--workload`";
 
-/// Equal decisions about calls in a row.
 struct Calls {
     first: u32,
     last: u32,
     decision: Decision,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let policy = policy_args::load(&args.policy)?;
     let (policy, identity) = (Arc::new(policy), identity(args)?);
@@ -156,7 +153,6 @@ fn identity(args: &Args) -> Result<RunIdentity, CommandError> {
     })
 }
 
-/// Parses a name that the arguments restrict to known ones.
 fn named<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, CommandError> {
     serde_json::from_value(name.into()).map_err(CommandError::usage)
 }
@@ -239,7 +235,6 @@ fn within_match(condition: &str) -> &str {
     condition.strip_prefix("match.").unwrap_or(condition)
 }
 
-/// Returns the name of a mode, and what it does.
 const fn effect_of(mode: Mode) -> (&'static str, &'static str) {
     match mode {
         Mode::Observe => ("observe", "every call is allowed, and recorded with what the rules would decide"),
@@ -251,9 +246,7 @@ const fn effect_of(mode: Mode) -> (&'static str, &'static str) {
 /// The arguments of a call: `{…}`, or `@FILE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallArgs {
-    /// JSON.
     Text(String),
-    /// A file with JSON.
     File(Utf8PathBuf),
 }
 
@@ -285,7 +278,6 @@ impl CallArgs {
         }
     }
 
-    /// Where the arguments come from, for messages.
     pub(super) fn origin(&self) -> String {
         match self {
             Self::Text(_) => "`--args`".to_owned(),

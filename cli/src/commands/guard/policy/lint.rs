@@ -30,14 +30,12 @@ pub(crate) struct Args {
     strict: bool,
 }
 
-/// An error or a warning.
 struct Listed {
     is_error: bool,
     code: &'static str,
     finding: Finding,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut listed = Vec::new();
     for path in &args.files {

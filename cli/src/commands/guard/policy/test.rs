@@ -42,7 +42,6 @@ pub(crate) struct Args {
     events: Option<Utf8PathBuf>,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<Exit, CommandError> {
     let policy = Arc::new(policy_args::load(&args.policy)?);
     if let Some(path) = &args.events {
@@ -63,7 +62,6 @@ fn read_request(call: &SampleCall<'_>) -> Result<RequestFacts, String> {
     read_sample(call).map_err(|problem| problem.to_string())
 }
 
-/// Reads a file of tests or events.
 pub(super) fn read(path: &Utf8Path, hint: &str) -> Result<Vec<u8>, CommandError> {
     read_file::read_argument(path, read_file::MAX_LARGE_BYTES)
         .map_err(|error| CommandError::io(format!("cannot read `{path}`: {error}")).hint(hint))
@@ -102,7 +100,6 @@ fn text(report: &TestReport) -> String {
 /// Calls that are listed for each kind of difference.
 const MAX_LISTED: usize = 5;
 
-/// Runs the command.
 pub(super) fn run_recorded(
     policy: &Arc<Policy>,
     path: &Utf8Path,
