@@ -153,7 +153,7 @@ pub enum Refusal {
     ChangedBefore(Vec<String>),
     #[error("these files existed before the execution began and were committed since: {}", list(.0))]
     TrackedSince(Vec<String>),
-    #[error("{} was checked out at the start, and {} is now", branch_title(.before), branch_title(.now))]
+    #[error("{} was checked out at the start, and {} is now", branch_title(.before.as_deref()), branch_title(.now.as_deref()))]
     OtherBranch { before: Option<String>, now: Option<String> },
     #[error("history was rewritten: start commit {commit} is not an ancestor of HEAD")]
     NotADescendant { commit: String },
@@ -204,7 +204,7 @@ impl Refusal {
     }
 }
 
-fn branch_title(branch: &Option<String>) -> String {
+fn branch_title(branch: Option<&str>) -> String {
     match branch {
         Some(branch) => format!("`{}`", branch.strip_prefix("refs/heads/").unwrap_or(branch)),
         None => "no branch".to_owned(),

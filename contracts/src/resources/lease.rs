@@ -138,6 +138,9 @@ struct Wanted<'a> {
     environment: BTreeMap<String, String>,
 }
 
+/// The locks to take, and the variables that export them.
+type Choice = (Vec<ResourceLock>, BTreeMap<String, String>);
+
 impl<'a> Wanted<'a> {
     fn new(request: &LeaseRequest<'a>, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, LeaseError> {
         let folder_error = |source| LeaseError::Folder { path: request.folder.to_owned(), source };
@@ -194,7 +197,7 @@ impl<'a> Wanted<'a> {
         Ok(Ok(LeaseGuard { environment, locks, record }))
     }
 
-    fn choose(&self, leases: &[Lease]) -> Result<(Vec<ResourceLock>, BTreeMap<String, String>), Vec<Conflict>> {
+    fn choose(&self, leases: &[Lease]) -> Result<Choice, Vec<Conflict>> {
         let mut conflicts: Vec<Conflict> =
             leases.iter().flat_map(|lease| lock::conflicts_with(&self.locks, lease)).collect();
         let (mut locks, mut environment) = (self.locks.clone(), self.environment.clone());
