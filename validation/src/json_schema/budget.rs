@@ -1,83 +1,63 @@
-//! The budget of a check: a number of steps for the thread that runs it.
+//! The budget of a check: a number of steps for the thread that runs it, taken by the values that the validator reads.
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::iter::Map as Mapped;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::slice;
 
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson};
 use jsonschema::{JsonType, Keyword, ValidationError};
-use serde_json::{Map, Number, Value, json, map};
+use serde_json::{Map, Number, Value, map};
 
-use super::cost::{self, DATA, MAPS, STEPS, for_each_schema};
-
-/// The steps that depend on the schema.
+/// The steps that are left, and the steps that depend on the schema.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Weights {
+pub(super) struct Budget {
+    pub(super) steps: u64,
     /// The steps of the most expensive pattern, for each string and 64 bytes of it.
-    text: u64,
+    pub(super) text: u64,
     /// The steps of the most expensive `patternProperties`, for each member of an object and 64 bytes of its name.
-    member: u64,
+    pub(super) member: u64,
 }
 
 thread_local! {
-    /// The steps that are left. A validator runs on one thread.
-    static LEFT: Cell<u64> = const { Cell::new(0) };
-    static WEIGHTS: Cell<Weights> = const { Cell::new(Weights { text: 0, member: 0 }) };
+    // The validator passes no state to values, and runs on one thread.
+    static BUDGET: Cell<Budget> = Cell::new(Budget::default());
 }
 
 /// The payload of the unwinding when no steps are left.
 struct NoStepsLeft;
 
-/// Runs a validator with a number of steps. Returns `None` if they do not suffice.
-pub(super) fn within<T>(steps: u64, weights: Weights, run: impl FnOnce() -> T) -> Option<T> {
-    LEFT.set(steps);
-    WEIGHTS.set(weights);
-    // The validator has no way to stop, so a step unwinds through it. Its state is local to the call.
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(result) => Some(result),
-        Err(payload) if payload.is::<NoStepsLeft>() => None,
-        Err(payload) => resume_unwind(payload),
+impl Budget {
+    /// Runs a validator. Returns `None` if the steps do not suffice.
+    pub(super) fn run<T>(self, validate: impl FnOnce() -> T) -> Option<T> {
+        BUDGET.set(self);
+        // The validator has no way to stop, so a step unwinds through it. Its state is local to the call.
+        match catch_unwind(AssertUnwindSafe(validate)) {
+            Ok(result) => Some(result),
+            Err(payload) if payload.is::<NoStepsLeft>() => None,
+            Err(payload) => resume_unwind(payload),
+        }
     }
 }
 
 /// Takes steps from the budget, and unwinds if it is used up.
-pub(super) fn take(steps: u64) {
-    match LEFT.get().checked_sub(steps) {
-        Some(left) => LEFT.set(left),
+fn take(steps: u64) {
+    let budget = BUDGET.get();
+    match budget.steps.checked_sub(steps) {
+        Some(steps) => BUDGET.set(Budget { steps, ..budget }),
         // Not a panic: the hook for panics is not called, and nothing is printed.
         None => resume_unwind(Box::new(NoStepsLeft)),
     }
 }
 
-/// Takes the steps of reading a text, which a pattern may be matched against.
-pub(super) fn take_for_text(bytes: usize) {
-    take((1 + bytes as u64 / 64).saturating_mul(WEIGHTS.get().text.max(1)));
-}
-
-/// Takes the steps of visiting a member of an object with a name of this length, which patterns may be matched against.
-pub(super) fn take_for_member(name_bytes: usize) {
-    take((1 + name_bytes as u64 / 64).saturating_mul(1u64.saturating_add(WEIGHTS.get().member)));
-}
-
-impl Weights {
-    /// Computes the weights of a schema.
-    pub(super) fn new(schema: &Value) -> Self {
-        let mut weights = Self::default();
-        for_each_schema(schema, &mut |part| {
-            if let Some(pattern) = part.get("pattern").and_then(Value::as_str) {
-                weights.text = weights.text.max(cost::pattern_steps(pattern));
-            }
-            let by_pattern = part.get("patternProperties").and_then(Value::as_object);
-            let steps = by_pattern.into_iter().flat_map(Map::keys).map(|pattern| cost::pattern_steps(pattern));
-            weights.member = weights.member.max(steps.fold(0, u64::saturating_add));
-        });
-        weights
-    }
+/// Takes the steps of a text that patterns of this weight may be matched against.
+fn take_for_text(bytes: usize, weight: u64) {
+    take((1 + bytes as u64 / 64).saturating_mul(weight));
 }
 
 /// Counts the values in a value.
-pub(super) fn nodes(value: &Value) -> u64 {
+fn nodes(value: &Value) -> u64 {
     match value {
         Value::Array(items) => 1 + items.iter().map(nodes).sum::<u64>(),
         Value::Object(members) => 1 + members.values().map(nodes).sum::<u64>(),
@@ -85,14 +65,31 @@ pub(super) fn nodes(value: &Value) -> u64 {
     }
 }
 
-/// The representation of counting values.
+/// The representation of values that take steps. The validator runs its custom keywords last, so a keyword alone would miss the
+/// work of all schemas that fail.
 pub(super) struct Counting;
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CountingNode<'a>(pub(super) &'a Value);
+/// A value, or the members or elements of one, whose accesses take steps.
+#[derive(Debug)]
+pub(super) struct Counted<'a, T: ?Sized = Value>(pub(super) &'a T);
+
+impl<T: ?Sized> Clone for Counted<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for Counted<'_, T> {}
+
+impl<'a> Counted<'a> {
+    fn take(self, steps: u64) -> &'a Value {
+        take(steps);
+        self.0
+    }
+}
 
 impl Json for Counting {
-    type Node<'a> = CountingNode<'a>;
+    type Node<'a> = Counted<'a>;
     type PreparedKey = String;
     type StringBuffer = Value;
 
@@ -100,79 +97,69 @@ impl Json for Counting {
         key.to_owned()
     }
 
-    fn with_string_node<T>(buffer: &mut Value, string: &str, run: impl FnOnce(CountingNode<'_>) -> T) -> T {
-        SerdeJson::with_string_node(buffer, string, |value| run(CountingNode(value)))
+    fn with_string_node<T>(buffer: &mut Value, string: &str, run: impl FnOnce(Counted<'_>) -> T) -> T {
+        SerdeJson::with_string_node(buffer, string, |value| run(Counted(value)))
     }
 }
 
-impl<'a> Node<'a, Counting> for CountingNode<'a> {
-    type Object = CountingObject<'a>;
-    type Array = CountingArray<'a>;
+impl<'a> Node<'a, Counting> for Counted<'a> {
+    type Object = Counted<'a, Map<String, Value>>;
+    type Array = Counted<'a, [Value]>;
     type Number = &'a Number;
 
-    fn as_object(&self) -> Option<CountingObject<'a>> {
-        take(1);
-        self.0.as_object().map(CountingObject)
+    fn as_object(&self) -> Option<Self::Object> {
+        self.take(1).as_object().map(Counted)
     }
 
-    fn as_array(&self) -> Option<CountingArray<'a>> {
-        take(1);
-        self.0.as_array().map(|items| CountingArray(items))
+    fn as_array(&self) -> Option<Self::Array> {
+        self.take(1).as_array().map(|items| Counted(items.as_slice()))
     }
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
         let text = self.0.as_str();
-        take_for_text(text.map_or(0, str::len));
+        take_for_text(text.map_or(0, str::len), BUDGET.get().text.max(1));
         text.map(Cow::Borrowed)
     }
 
     fn as_number(&self) -> Option<&'a Number> {
-        take(1);
-        self.0.as_number()
+        self.take(1).as_number()
     }
 
     fn as_boolean(&self) -> Option<bool> {
-        take(1);
-        self.0.as_bool()
+        self.take(1).as_bool()
     }
 
     fn is_null(&self) -> bool {
-        take(1);
-        self.0.is_null()
+        self.take(1).is_null()
     }
 
     fn json_type(&self) -> JsonType {
-        take(1);
-        self.0.json_type()
+        self.take(1).json_type()
     }
 
     fn string_length(&self) -> Option<u64> {
-        take(1 + self.0.as_str().map_or(0, str::len) as u64 / 64);
-        self.0.string_length()
+        self.take(1 + self.0.as_str().map_or(0, str::len) as u64 / 64).string_length()
     }
 
     fn equals_value(&self, expected: &Value) -> bool {
         // Both sides are read to the end if they are equal.
-        take(1 + if self.0.is_object() || self.0.is_array() { nodes(expected) } else { 0 });
-        self.0.equals_value(expected)
+        let steps = if self.0.is_object() || self.0.is_array() { 1 + nodes(expected) } else { 1 };
+        self.take(steps).equals_value(expected)
     }
 
     fn to_value(&self) -> Cow<'a, Value> {
-        take(1);
-        Cow::Borrowed(self.0)
+        Cow::Borrowed(self.take(1))
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
-        take(1);
-        self.0.identity()
+        self.take(1).identity()
     }
 }
 
-#[derive(Debug)]
-pub(super) struct CountingObject<'a>(&'a Map<String, Value>);
+type Members<'a> = Mapped<map::Iter<'a>, fn((&'a String, &'a Value)) -> (&'a str, Counted<'a>)>;
 
-impl<'a> Object<'a, Counting> for CountingObject<'a> {
-    type Node = CountingNode<'a>;
+impl<'a> Object<'a, Counting> for Counted<'a, Map<String, Value>> {
+    type Node = Counted<'a>;
     type MemberName = &'a str;
     type MembersIter = Members<'a>;
 
@@ -180,43 +167,32 @@ impl<'a> Object<'a, Counting> for CountingObject<'a> {
         self.0.len()
     }
 
-    fn get(&self, key: &String) -> Option<CountingNode<'a>> {
+    fn get(&self, key: &String) -> Option<Counted<'a>> {
         take(1);
-        self.0.get(key).map(CountingNode)
+        self.0.get(key).map(Counted)
     }
 
     fn members(&self) -> Members<'a> {
-        Members(self.0.iter())
+        self.0.iter().map(|(name, value)| {
+            take_for_text(name.len(), BUDGET.get().member.saturating_add(1));
+            (name.as_str(), Counted(value))
+        })
     }
 }
 
-/// The members of an object that counts.
-#[derive(Debug)]
-pub(super) struct Members<'a>(map::Iter<'a>);
-
-impl<'a> Iterator for Members<'a> {
-    type Item = (&'a str, CountingNode<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let member = self.0.next();
-        take_for_member(member.map_or(0, |(name, _)| name.len()));
-        member.map(|(name, value)| (name.as_str(), CountingNode(value)))
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct CountingArray<'a>(&'a [Value]);
-
-impl<'a> Array<'a, Counting> for CountingArray<'a> {
-    type Node = CountingNode<'a>;
-    type ElementsIter = Elements<'a>;
+impl<'a> Array<'a, Counting> for Counted<'a, [Value]> {
+    type Node = Counted<'a>;
+    type ElementsIter = Mapped<slice::Iter<'a, Value>, fn(&'a Value) -> Counted<'a>>;
 
     fn len(&self) -> usize {
         self.0.len()
     }
 
-    fn elements(&self) -> Elements<'a> {
-        Elements(self.0.iter())
+    fn elements(&self) -> Self::ElementsIter {
+        self.0.iter().map(|item| {
+            take(1);
+            Counted(item)
+        })
     }
 
     fn is_unique(&self) -> bool {
@@ -225,67 +201,19 @@ impl<'a> Array<'a, Counting> for CountingArray<'a> {
     }
 }
 
-/// The elements of an array that counts.
-#[derive(Debug)]
-pub(super) struct Elements<'a>(slice::Iter<'a, Value>);
-
-impl<'a> Iterator for Elements<'a> {
-    type Item = CountingNode<'a>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        take(1);
-        self.0.next().map(CountingNode)
-    }
-}
-
 /// The counting keyword. It accepts every value.
 pub(super) struct CountingKeyword;
 
 impl<'i> Keyword<'i, Counting> for CountingKeyword {
-    fn validate(&self, _: CountingNode<'i>) -> Result<(), ValidationError<'i>> {
+    fn validate(&self, _: Counted<'i>) -> Result<(), ValidationError<'i>> {
         take(1);
         Ok(())
     }
 
-    fn is_valid(&self, _: CountingNode<'i>) -> bool {
+    fn is_valid(&self, _: Counted<'i>) -> bool {
         take(1);
         true
     }
-}
-
-/// Keywords whose value is a schema for the same value.
-const CONDITIONS: [&str; 4] = ["not", "if", "then", "else"];
-
-/// Adds the counting keyword to a schema and to all schemas in it.
-pub(super) fn add_steps(schema: &mut Value) {
-    let Value::Object(map) = schema else { return };
-    for (keyword, value) in map.iter_mut() {
-        match (keyword.as_str(), value) {
-            (keyword, _) if DATA.contains(&keyword) => {}
-            (keyword, Value::Object(named)) if MAPS.contains(&keyword) => {
-                // The report names a property that must not be there, so these stay as they are.
-                let keep_false = matches!(keyword, "properties" | "patternProperties");
-                for schema in named.values_mut().filter(|schema| !(keep_false && **schema == Value::Bool(false))) {
-                    add_steps_to_any(schema);
-                }
-            }
-            (_, Value::Array(list)) => list.iter_mut().for_each(add_steps_to_any),
-            (keyword, value) if CONDITIONS.contains(&keyword) => add_steps_to_any(value),
-            // Unknown keywords too: a reference can point into them.
-            (_, value) => add_steps(value),
-        }
-    }
-    map.insert(STEPS.to_owned(), Value::Bool(true));
-}
-
-/// Adds the counting keyword to a schema that may be a boolean. References can multiply these too.
-fn add_steps_to_any(schema: &mut Value) {
-    match schema {
-        Value::Bool(true) => *schema = json!({}),
-        Value::Bool(false) => *schema = json!({"not": {}}),
-        _ => {}
-    }
-    add_steps(schema);
 }
 
 #[cfg(test)]
@@ -294,10 +222,12 @@ mod tests {
 
     #[test]
     fn the_largest_weights_exceed_every_budget() {
-        let weights = Weights { text: u64::MAX, member: u64::MAX };
-        for name_bytes in [0, 1_000] {
-            assert!(within(1_000, weights, || take_for_member(name_bytes)).is_none());
-            assert!(within(1_000, weights, || take_for_text(name_bytes)).is_none());
+        let budget = Budget { steps: 1_000, text: u64::MAX, member: u64::MAX };
+        for bytes in [0, 1_000] {
+            let value = serde_json::json!({ "a".repeat(bytes): "a".repeat(bytes) });
+            let object = Counted(&value);
+            assert!(budget.run(|| object.as_object().unwrap().members().count()).is_none());
+            assert!(budget.run(|| Counted(&value["a".repeat(bytes)]).as_string()).is_none());
         }
     }
 }

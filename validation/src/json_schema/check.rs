@@ -3,15 +3,14 @@
 //! The schema is compiled while the file is read, so that an error has its position in the file. The evaluator compiles it
 //! again: a compiled schema is large, and a run does not need it.
 
-use std::sync::Arc;
 use std::thread;
 
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, Keyword, PatternOptions, Retrieve, ValidationError, ValidationOptions, Validator};
-use serde_json::Value;
+use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, Validator};
+use serde_json::{Value, json};
 
-use super::budget::{Counting, CountingKeyword, CountingNode, Weights, add_steps, within};
-use super::cost::{self, STEPS, TooCostly, nested};
+use super::budget::{Budget, Counted, Counting, CountingKeyword};
+use super::limits::{self, STEPS};
 
 /// Maximum number of steps of a check. A step is one access of the validator to a value, a member or an element; long texts
 /// and large comparisons take more.
@@ -20,16 +19,10 @@ pub const MAX_SCHEMA_STEPS: u64 = 50_000_000;
 /// Maximum number of steps to list the violations. The validator lists all of them at once, each with some hundred bytes.
 const MAX_LISTING_STEPS: u64 = 5_000_000;
 
-/// Maximum number of steps to find the first violation.
-const MAX_FIRST_STEPS: u64 = 20_000_000;
-
 /// Maximum length of a message about a schema, in characters.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// Depth of a schema that the compiler needs no large stack for.
-const DEPTH_ON_ANY_STACK: u64 = 16;
-
-/// Evaluations inside each other that the stack of any thread has room for.
+/// Evaluations inside each other that the stack of any thread has room for. Compiling a schema takes six times as much.
 const NESTED_ON_ANY_STACK: u64 = 100;
 
 /// Evaluations inside each other that the stack of [`STACK_BYTES`] has room for.
@@ -50,13 +43,10 @@ pub struct SchemaError {
 /// A compiled JSON Schema with limits.
 #[derive(Debug)]
 pub struct JsonSchema {
-    compiled: Result<Compiled, TooCostly>,
-}
-
-#[derive(Debug)]
-struct Compiled {
-    validator: Validator<Counting>,
-    weights: Weights,
+    /// The validator, or the limit that the schema exceeds.
+    compiled: Result<Validator<Counting>, String>,
+    /// The weights of its patterns.
+    weights: Budget,
     /// The maximum number of schemas inside each other at one place of a document.
     nested: u64,
 }
@@ -99,68 +89,61 @@ impl JsonSchema {
     /// A schema that is too expensive compiles, and all its checks are undecided.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let mut counted = schema.clone();
-        add_steps(&mut counted);
-        let nested = match nested(&counted) {
-            Ok(nested) => nested,
-            Err(reason) => return Ok(Self { compiled: Err(reason) }),
+        limits::add_steps(&mut counted);
+        let limited = limits::nested(&counted).and_then(|nested| Ok((nested, limits::patterns(&counted)?)));
+        let (nested, (weights, pattern_bytes)) = match limited {
+            Ok(limited) => limited,
+            Err(limit) => return Ok(Self { compiled: Err(limit), weights: Budget::default(), nested: 0 }),
         };
-        let weights = Weights::new(&counted);
-        // Messages quote parts of the schema, so the error is that of the schema as it is written.
-        let build = || build(&counted).map_err(|error| build(schema).err().unwrap_or(error));
-        let compiled = match depth(&counted) {
-            0..=DEPTH_ON_ANY_STACK => build()?,
-            _ => on_large_stack(build).unwrap_or(Ok(Err(TooCostly::NoThread)))?,
-        };
-        Ok(Self { compiled: compiled.map(|validator| Compiled { validator, weights, nested }) })
+        let compiled = on_stack_for(6 * depth(&counted), || match build(&counted, pattern_bytes) {
+            Ok(validator) => Ok(Ok(validator)),
+            Err(error) if is_only_too_large_here(&error, pattern_bytes) => {
+                Ok(Err("its regular expressions are too large".to_owned()))
+            }
+            // Messages quote parts of the schema, so the error of the schema as it is written comes first.
+            Err(error) => Err(schema_error(&build(schema, pattern_bytes).err().unwrap_or(error))),
+        });
+        Ok(Self { compiled: compiled.unwrap_or_else(|no_thread| Ok(Err(no_thread)))?, weights, nested })
     }
 
     /// Returns the reason why all checks are undecided, if they are.
     pub fn too_costly(&self) -> Option<String> {
-        self.compiled.as_ref().err().map(ToString::to_string)
+        self.compiled.as_ref().err().cloned()
     }
 
     /// Checks a value, and lists at most `max_violations`.
     pub fn check(&self, value: &Value, max_violations: usize) -> SchemaOutcome {
-        let compiled = match &self.compiled {
-            Ok(compiled) => compiled,
-            Err(reason) => return SchemaOutcome::Undecided(reason.to_string()),
+        let validator = match &self.compiled {
+            Ok(validator) => validator,
+            Err(limit) => return SchemaOutcome::Undecided(limit.clone()),
         };
-        let nested = compiled.nested.saturating_mul(depth(value));
-        if nested <= NESTED_ON_ANY_STACK {
-            compiled.check(value, max_violations)
-        } else if nested <= MAX_NESTED_EVALUATIONS {
-            on_large_stack(|| compiled.check(value, max_violations))
-                .unwrap_or_else(|| SchemaOutcome::Undecided(TooCostly::NoThread.to_string()))
-        } else {
-            SchemaOutcome::Undecided("the schema and the document are nested too deeply".to_owned())
+        let nested = self.nested.saturating_mul(depth(value));
+        if nested > MAX_NESTED_EVALUATIONS {
+            return SchemaOutcome::Undecided("the schema and the document are nested too deeply".to_owned());
         }
+        on_stack_for(nested, || self.check_here(validator, value, max_violations))
+            .unwrap_or_else(SchemaOutcome::Undecided)
     }
-}
 
-impl Compiled {
-    fn check(&self, value: &Value, max_violations: usize) -> SchemaOutcome {
-        match within(MAX_SCHEMA_STEPS, self.weights, || self.validator.is_valid(CountingNode(value))) {
+    fn check_here(&self, validator: &Validator<Counting>, value: &Value, max_violations: usize) -> SchemaOutcome {
+        let with_steps = |steps| Budget { steps, ..self.weights };
+        match with_steps(MAX_SCHEMA_STEPS).run(|| validator.is_valid(Counted(value))) {
             Some(true) => return SchemaOutcome::Valid,
             Some(false) => {}
             None => return SchemaOutcome::Undecided(format!("it takes more than {MAX_SCHEMA_STEPS} steps")),
         }
-        let listed = within(MAX_LISTING_STEPS, self.weights, || {
-            let mut errors = self.validator.iter_errors(CountingNode(value));
+        let listed = with_steps(MAX_LISTING_STEPS).run(|| {
+            let mut errors = validator.iter_errors(Counted(value));
             let shown: Vec<_> = errors.by_ref().take(max_violations).collect();
             // Counted without formatting: an agent's output can violate a schema in thousands of places.
             (shown, More::Counted(errors.count()))
         });
-        let first = || {
-            within(MAX_FIRST_STEPS, self.weights, || {
-                self.validator.validate(CountingNode(value)).err().into_iter().collect()
-            })
-        };
-        let (errors, more) = match listed.or_else(|| Some((first()?, More::Uncounted))) {
-            Some(found) => found,
-            None => (Vec::new(), More::Uncounted),
-        };
+        let (errors, more) = listed.unwrap_or_else(|| {
+            let first = with_steps(MAX_SCHEMA_STEPS).run(|| validator.validate(Counted(value)).err());
+            (first.flatten().into_iter().collect(), More::Uncounted)
+        });
         if errors.iter().any(|error| matches!(error.kind(), ValidationErrorKind::BacktrackLimitExceeded { .. })) {
-            let limit = cost::BACKTRACK_LIMIT;
+            let limit = limits::BACKTRACK_LIMIT;
             return SchemaOutcome::Undecided(format!("a regular expression backtracks more than {limit} times"));
         }
         SchemaOutcome::Invalid { violations: errors.iter().map(violation).collect(), more }
@@ -172,34 +155,26 @@ fn violation(error: &ValidationError<'_>) -> Violation {
     Violation { pointer: error.instance_path().as_str().to_owned(), message: error.masked().to_string() }
 }
 
-type Options = ValidationOptions<'static, Arc<dyn Retrieve>, Counting>;
-
 /// Compiles a schema with the counting keyword.
-fn build(schema: &Value) -> Result<Result<Validator<Counting>, TooCostly>, SchemaError> {
-    let size = cost::pattern_size_limit(schema);
-    match options(schema, size).build(schema) {
-        Ok(validator) => Ok(Ok(validator)),
-        Err(error) => {
-            // A pattern that is valid alone is too large next to the others.
-            let pattern = serde_json::json!({ "pattern": error.instance().as_ref() });
-            let is_large = error.instance().is_string()
-                && size < cost::MAX_PATTERN_BYTES
-                && options(&pattern, cost::MAX_PATTERN_BYTES).build(&pattern).is_ok();
-            if is_large { Ok(Err(TooCostly::Patterns)) } else { Err(schema_error(&error)) }
-        }
-    }
-}
-
-fn options(schema: &Value, pattern_bytes: usize) -> Options {
+fn build(schema: &Value, pattern_bytes: usize) -> Result<Validator<Counting>, ValidationError<'static>> {
     let limits = PatternOptions::fancy_regex()
-        .backtrack_limit(cost::BACKTRACK_LIMIT)
+        .backtrack_limit(limits::BACKTRACK_LIMIT)
         .size_limit(pattern_bytes)
         .dfa_size_limit(pattern_bytes);
     let options = jsonschema::options_for::<Counting>().with_pattern_options(limits).with_keyword(STEPS, |_, _, _| {
         let keyword: Box<dyn for<'i> Keyword<'i, Counting>> = Box::new(CountingKeyword);
         Ok(keyword)
     });
-    if schema.get("$schema").is_some() { options } else { options.with_draft(Draft::Draft7) }
+    let options = if schema.get("$schema").is_some() { options } else { options.with_draft(Draft::Draft7) };
+    options.build(schema).map_err(ValidationError::to_owned)
+}
+
+/// Whether an error is a pattern that is valid alone, and too large next to the others.
+fn is_only_too_large_here(error: &ValidationError<'_>, pattern_bytes: usize) -> bool {
+    let pattern = json!({ "pattern": error.instance().as_ref() });
+    error.instance().is_string()
+        && pattern_bytes < limits::MAX_PATTERN_BYTES
+        && build(&pattern, limits::MAX_PATTERN_BYTES).is_ok()
 }
 
 fn schema_error(error: &ValidationError<'_>) -> SchemaError {
@@ -221,11 +196,15 @@ fn depth(value: &Value) -> u64 {
     1 + below.unwrap_or_default()
 }
 
-/// Runs on a thread with a large stack. Returns `None` if no thread can be started.
-fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
+/// Runs on this thread, or on one with a large stack if the evaluations are nested deeply.
+fn on_stack_for<T: Send>(nested: u64, run: impl FnOnce() -> T + Send) -> Result<T, String> {
+    // Starting a thread costs more than most checks.
+    if nested <= NESTED_ON_ANY_STACK {
+        return Ok(run());
+    }
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("json-schema".to_owned()).stack_size(STACK_BYTES);
-        let started = thread.spawn_scoped(scope, run).ok()?;
-        Some(started.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)))
+        let started = thread.spawn_scoped(scope, run).map_err(|_| "no thread could be started for it".to_owned())?;
+        Ok(started.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload)))
     })
 }

@@ -152,19 +152,21 @@ fn many_embedded_resources_are_undecided() {
     is_undecided(
         &json!({"$schema": NEW, "$id": "https://example.com/", "$defs": parts}),
         &json!({}),
-        "`$id` of their own",
+        "`$id` of its own",
     );
 }
 
 #[test]
-fn a_few_embedded_resources_that_refer_to_each_other_compile() {
-    let resource = |part: usize| {
-        let links: Map<_, _> = (0..6).map(|to| (format!("p{to}"), json!({"$ref": format!("r{to}.json")}))).collect();
-        (format!("r{part}"), json!({"$id": format!("r{part}.json"), "$dynamicAnchor": "node", "properties": links}))
-    };
-    let parts: Map<_, _> = (0..6).map(resource).collect();
-    let schema = json!({"$schema": NEW, "$id": "https://example.com/", "$defs": parts, "$ref": "r0.json"});
-    assert_eq!(check(&schema, &json!({"p1": {"p2": {}}})), SchemaOutcome::Valid);
+fn a_schema_below_the_root_with_an_id_is_undecided_and_a_stray_id_is_not() {
+    let with =
+        |draft: &str, key: &str, id: &str| json!({"$schema": draft, "properties": {"a": {key: id, "type": "string"}}});
+    let old = "http://json-schema.org/draft-04/schema#";
+    for schema in [with(NEW, "$id", "a.json"), with(old, "id", "a.json")] {
+        is_undecided(&schema, &json!({}), "`$id` of its own");
+    }
+    for schema in [with(NEW, "id", "a.json"), with("http://json-schema.org/draft-07/schema#", "$id", "#a")] {
+        assert_eq!(check(&schema, &json!({"a": "x"})), SchemaOutcome::Valid);
+    }
 }
 
 #[test]
@@ -331,4 +333,11 @@ fn long_names_of_members_cost_steps_for_each_pattern() {
     let schema = json!({"patternProperties": {"[ab]*a[ab]{50000}c": true}});
     assert_eq!(check(&schema, &json!({"ab": 1})), SchemaOutcome::Valid);
     is_undecided(&schema, &json!({"ab".repeat(250_000): 1}), "50000000 steps");
+}
+
+#[test]
+fn many_regular_expressions_are_undecided() {
+    let named: Map<_, _> = (0..10_001).map(|number| (format!("^a{number}$"), json!(true))).collect();
+    let schema = json!({ "patternProperties": named });
+    is_undecided(&schema, &json!({}), "more than 10000 regular expressions");
 }
