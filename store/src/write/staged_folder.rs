@@ -13,6 +13,7 @@
 
 use std::fs;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -45,6 +46,8 @@ pub struct StagedFolder {
     path: Utf8PathBuf,
     target: Utf8PathBuf,
     publication: Publication,
+    /// True while the folder holds the old version with entries of the user.
+    holds_foreign_entries: AtomicBool,
     /// Released after the folder is removed or has its final name.
     _locks: Vec<FileLock>,
 }
@@ -68,7 +71,13 @@ impl StagedFolder {
         let name = target.file_name().unwrap_or_default();
         let (path, lock) = lock_new_folder(parent, purpose, name).map_err(WriteError::at(target))?;
         // Owned before the folder is created, so that one whose sync fails is removed.
-        let staged = Self { path, target: target.to_owned(), publication: Publication::New, _locks: vec![lock] };
+        let staged = Self {
+            path,
+            target: target.to_owned(),
+            publication: Publication::New,
+            holds_foreign_entries: AtomicBool::new(false),
+            _locks: vec![lock],
+        };
         create_new_folder(&staged.path)?;
         Ok(staged)
     }
@@ -103,7 +112,13 @@ impl StagedFolder {
             locks.push(lock.ok_or_else(busy)?);
             (names, Publication::ExchangeEntries { own })
         };
-        let staged = Self { target, path: names.staging, publication, _locks: locks };
+        let staged = Self {
+            target,
+            path: names.staging,
+            publication,
+            holds_foreign_entries: AtomicBool::new(false),
+            _locks: locks,
+        };
         staged.recover(&names.aside)?;
         fs::create_dir(&staged.path).map_err(WriteError::at(&staged.path))?;
         Ok(staged)
@@ -151,7 +166,9 @@ impl StagedFolder {
         // A folder that is replaced keeps its mode: a report may be shared with a group, for example.
         fs::set_permissions(&self.path, old.permissions()).map_err(WriteError::at(&self.path))?;
         let aside = Names::next_to(&self.target).map_or_else(|| self.target.clone(), |names| names.aside);
-        exchange(&self.path, &self.target, &aside)
+        exchange(&self.path, &self.target, &aside)?;
+        self.holds_foreign_entries.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     fn exchange_entries(&self, own: &[String]) -> Result<(), WriteError> {
@@ -176,14 +193,23 @@ impl StagedFolder {
 
     /// Moves what does not belong to the old version from the staging folder, which holds the old version, to the target.
     fn move_foreign_entries(&self, own: &[String]) -> Result<(), WriteError> {
-        let Ok(names) = names_in(&self.path) else { return Ok(()) };
-        for name in names.iter().filter(|name| !own.contains(name) && !name.starts_with(TEMPORARY_PREFIX)) {
-            let to = self.target.join(name);
+        // Names of any bytes: an entry that is skipped here is removed with the old version.
+        let entries = match fs::read_dir(&self.path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+            // Nothing was replaced.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(WriteError::at(&self.path))?,
+        };
+        for entry in entries {
+            let name = entry.file_name();
+            let is_own = own.iter().any(|own| name == own.as_str())
+                || name.as_encoded_bytes().starts_with(TEMPORARY_PREFIX.as_bytes());
+            let to = self.target.as_std_path().join(&name);
             // An entry with the same name in the new version wins: it is newer.
-            if to.symlink_metadata().is_err() {
-                rename_folder(&self.path.join(name), &to)?;
+            if !is_own && to.symlink_metadata().is_err() {
+                fs::rename(self.path.as_std_path().join(&name), to).map_err(WriteError::at(&self.target))?;
             }
         }
+        self.holds_foreign_entries.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -193,6 +219,10 @@ impl StagedFolder {
         let own = match &self.publication {
             Publication::New => return Ok(()),
             Publication::Exchange { own } => {
+                // Killed before the last of its renames, the process left the old version aside, with entries of the user.
+                if self.target.is_dir() && aside.is_dir() && self.path.symlink_metadata().is_err() {
+                    rename_folder(aside, &self.path)?;
+                }
                 restore(aside, &self.target)?;
                 own
             }
@@ -218,6 +248,13 @@ impl StagedFolder {
 
 impl Drop for StagedFolder {
     fn drop(&mut self) {
+        if let Publication::Exchange { own } = &self.publication
+            && self.holds_foreign_entries.load(Ordering::Relaxed)
+            && self.move_foreign_entries(own).is_err()
+        {
+            // The user's entries stay here. The next replacement of the same folder moves them.
+            return;
+        }
         // Without publication, the new folder; after an exchange, the old version; after a rename, nothing has this name. The
         // caller reports why a folder was not published; a failed removal adds nothing.
         let _ = fs::remove_dir_all(&self.path);

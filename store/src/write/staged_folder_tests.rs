@@ -142,6 +142,52 @@ fn files_that_do_not_belong_to_the_old_version_stay() {
 }
 
 #[test]
+fn a_failed_publication_keeps_the_files_of_the_user() {
+    let parent = Parent::new();
+    parent.replace("first").unwrap();
+    write_new(&parent.join("report/notes.txt"), b"mine").unwrap();
+    let replacement = StagedFolder::replacing(&parent.join("report"), &["first", "second"]).unwrap();
+    write_new(&replacement.path().join("second"), b"").unwrap();
+    replacement.exchange_folders().unwrap();
+    // What failed may succeed when the folder is dropped.
+    drop(replacement);
+    assert_eq!((parent.report(), parent.entries()), (vec!["notes.txt".to_owned(), "second".to_owned()], 1));
+
+    let replacement = StagedFolder::replacing(&parent.join("report"), &["first", "second"]).unwrap();
+    replacement.exchange_folders().unwrap();
+    fs::remove_dir_all(parent.join("report")).unwrap();
+    drop(replacement);
+    assert!(parent.join(".tmp-replace-report/notes.txt").is_file(), "the target is gone, so nothing can be moved");
+    fs::create_dir(parent.join("report")).unwrap();
+    parent.replace("second").unwrap();
+    assert_eq!((parent.report(), parent.entries()), (vec!["notes.txt".to_owned(), "second".to_owned()], 1));
+}
+
+#[test]
+fn files_of_the_user_in_an_old_version_that_is_aside_stay() {
+    let parent = Parent::new();
+    parent.replace("second").unwrap();
+    fs::create_dir(parent.join(".tmp-replaced-report")).unwrap();
+    write_new(&parent.join(".tmp-replaced-report/first"), b"").unwrap();
+    write_new(&parent.join(".tmp-replaced-report/notes.txt"), b"mine").unwrap();
+    parent.replace("second").unwrap();
+    assert_eq!((parent.report(), parent.entries()), (vec!["notes.txt".to_owned(), "second".to_owned()], 1));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_whose_names_are_not_utf_8_stay() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let parent = Parent::new();
+    parent.replace("first").unwrap();
+    let mine = parent.join("report").as_std_path().join(std::ffi::OsStr::from_bytes(b"mine-\xff"));
+    fs::File::create(&mine).unwrap();
+    parent.replace("second").unwrap();
+    assert!(mine.is_file());
+}
+
+#[test]
 fn a_second_writer_is_refused_while_the_first_one_is_active() {
     let parent = Parent::new();
     let first = StagedFolder::replacing(&parent.join("report"), &[]).unwrap();
