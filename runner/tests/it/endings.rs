@@ -8,7 +8,7 @@ use counterproof_runner::{
 };
 use serde_json::json;
 
-use crate::kit::{Agent, Finished, Reaction, answer, cases, ok, response, run_in, run_with};
+use crate::kit::{Agent, Events, Finished, Reaction, answer, cases, ok, response, run_in, run_with, supervisor};
 
 #[test]
 fn the_run_document_records_settings_and_statistics() {
@@ -134,4 +134,31 @@ fn a_write_error_ends_the_run() {
     let settings = below(&agent, &file);
     let error = run(&settings, &cases(["c1"]), Environment::from_system(), &mut Silent).unwrap_err();
     assert!(error.to_string().contains(file.as_str()), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn no_case_is_complete_after_a_file_that_cannot_be_written() {
+    let rows = json!({"rows": vec!["a row of the table"; 1000]});
+    let mut response = answer();
+    response["events"] = json!([
+        {"type": "tool_call", "ts": 1, "call_id": "x", "tool": "t", "action_id": "x", "args": {}},
+        {"type": "tool_result", "ts": 2, "call_id": "x", "status": "ok", "latency_ms": 1, "payload_summary": rows},
+    ]);
+    for blocked in ["c1.json", "assets/full_payload_new_c1_e1.json"] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = camino::Utf8Path::from_path(folder.path()).unwrap();
+        let run_folder = out.join("new/r1");
+        // The program runs before its case is written, and puts a folder in the way.
+        let command = format!("sh -c 'mkdir -p {run_folder}/{blocked}; cat >/dev/null; cat {out}/response'");
+        std::fs::write(out.join("response"), response.to_string()).unwrap();
+        let mut settings = below(&Agent::sending(ok(&answer())), out);
+        settings.target = command.parse::<counterproof_runner::AgentCommand>().unwrap().into();
+        settings.supervisor = Some(supervisor());
+        let mut events = Events::default();
+        let error = run(&settings, &cases(["c1"]), Environment::from_system(), &mut events).unwrap_err();
+        assert!(error.to_string().contains(blocked), "{error}");
+        assert!(!events.0.iter().any(|kind| matches!(kind, EventKind::CaseFinished { .. })), "{:?}", events.0);
+        assert!(!run_folder.join("c1.json").is_file());
+    }
 }

@@ -240,7 +240,7 @@ pub(crate) fn run_in(
 
 /// Returns the example `supervisor`, which `cargo test` builds. A test binary cannot supervise, because libtest provides its
 /// `main`.
-fn supervisor() -> std::path::PathBuf {
+pub(crate) fn supervisor() -> std::path::PathBuf {
     // Tests are in `<target>/<profile>/deps/`, examples in `<target>/<profile>/examples/`.
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).unwrap();
