@@ -192,6 +192,10 @@ impl StagedFolder {
     }
 
     /// Moves what does not belong to the old version from the staging folder, which holds the old version, to the target.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the writer of paths that are UTF-8 cannot; the folder is synced below"
+    )]
     fn move_foreign_entries(&self, own: &[String]) -> Result<(), WriteError> {
         // Names of any bytes: an entry that is skipped here is removed with the old version.
         let entries = match fs::read_dir(&self.path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
@@ -209,6 +213,7 @@ impl StagedFolder {
                 fs::rename(self.path.as_std_path().join(&name), to).map_err(WriteError::at(&self.target))?;
             }
         }
+        sync(&self.target)?;
         self.holds_foreign_entries.store(false, Ordering::Relaxed);
         Ok(())
     }
