@@ -151,7 +151,8 @@ fn no_case_is_complete_after_a_file_that_cannot_be_written() {
         let run_folder = out.join("new/r1");
         // The program runs before its case is written, and puts a folder in the way.
         let command = format!("sh -c 'mkdir -p {run_folder}/{blocked}; cat >/dev/null; cat {out}/response'");
-        std::fs::write(out.join("response"), response.to_string()).unwrap();
+        let durability = counterproof_store::write::Durability::Cached;
+        counterproof_store::write::write(&out.join("response"), response.to_string().as_bytes(), durability).unwrap();
         let mut settings = below(&Agent::sending(ok(&answer())), out);
         settings.target = command.parse::<counterproof_runner::AgentCommand>().unwrap().into();
         settings.supervisor = Some(supervisor());
