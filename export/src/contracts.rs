@@ -10,7 +10,7 @@ use counterproof_artifact::{
 };
 use counterproof_contracts::contract::Contract;
 use counterproof_contracts::execution::Execution;
-use counterproof_contracts::rollback::RollbackOutcome;
+use counterproof_contracts::execution::RollbackOutcome;
 use counterproof_contracts::verification::{AssertionOutcome, FoundArtifact};
 use counterproof_redaction::{Applied, Redactor};
 use counterproof_store::write::WriteError;

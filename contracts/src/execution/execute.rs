@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::outcome::{AgentRun, Execution, VerificationStatus};
 use super::start::{ExecutionStart, INTERRUPTED, ProcessName, Recovered, begin, left_repository, recover};
 use super::transitions::{self, Evidence, FailedBy, Steps};
+use super::undo::{RollbackSummary, Undo, resume_rollback};
 use super::{Environment, ExecutionError, OutputSource, RollbackMode, RunSettings, locks};
 use crate::contract::{Contract, ContractKey};
 use crate::lifecycle::{Details, State};
@@ -18,7 +19,7 @@ use crate::process::{
     EvidenceFolder, MAX_AGENT_OUTPUT_BYTES, ShellCommand, StopReason, agent_command, agent_output, contract_variables,
     run,
 };
-use crate::rollback::{RollbackStart, RollbackSummary, Undo, resume_rollback};
+use crate::rollback::RollbackStart;
 use crate::store::NoteKind;
 use crate::store::{Store, VersionHistory};
 use crate::verification::{VerificationPlan, VerificationReport, Verified, VerifySettings};

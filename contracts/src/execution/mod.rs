@@ -12,6 +12,7 @@ mod locks;
 mod outcome;
 mod start;
 mod transitions;
+mod undo;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,7 +23,7 @@ pub(crate) use locks::unavailable;
 pub use outcome::{AgentRun, Execution, ExecutionError, OutputSource, RollbackMode, RunSettings, VerificationStatus};
 pub(crate) use start::rollback_problem;
 pub use start::{ExecutionStart, ProcessName, host_name, start_details, was_interrupted};
-pub(crate) use transitions::{Evidence, FailedBy, Steps, rollback as rollback_details};
+pub use undo::{RollbackOutcome, RollbackSummary};
 
 /// Variables to set or to remove for the commands of an execution.
 pub(crate) type Environment = BTreeMap<OsString, Option<OsString>>;

@@ -9,12 +9,12 @@ use counterproof_store::write::WriteError;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::undo::RollbackSummary;
 use crate::contract::{Contract, ContractId};
 use crate::git::{GitError, Protected};
 use crate::lifecycle::State;
 use crate::process::{Cancellation, EvidenceFiles, ProcessError};
 use crate::resources::{LeaseError, SpecError};
-use crate::rollback::RollbackSummary;
 use crate::store::StoreError;
 use crate::verification::{PlanError, VerificationReport};
 

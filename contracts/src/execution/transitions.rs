@@ -8,12 +8,11 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::start::LEFT;
-use super::{ExecutionError, RunSettings};
+use super::{ExecutionError, RollbackSummary, RunSettings};
 use crate::contract::{Contract, ContractKey};
 use crate::git::Changes;
 use crate::lifecycle::{Actor, Details, State};
 use crate::process::EvidenceFiles;
-use crate::rollback::RollbackSummary;
 use crate::store::{NewTransition, Store, StoreError, Then};
 use crate::store::{Note, NoteKind};
 use crate::verification::{

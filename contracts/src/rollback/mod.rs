@@ -10,10 +10,7 @@
 
 pub mod snapshot;
 mod strategy;
-mod undo;
 
 pub use strategy::{
     RollbackEnd, RollbackError, RollbackPlan, RollbackRefusal, RollbackSettings, RollbackStart, declared_paths,
 };
-pub use undo::{RollbackOutcome, RollbackSummary};
-pub(crate) use undo::{Undo, resume_rollback};

@@ -7,6 +7,9 @@ use super::events::records;
 use crate::event::{AGENT_SOURCE, ProcessExit, SOURCE_KIND};
 use crate::store::{EventStore, Query, SourceId, StoreError};
 
+/// The id of a source, its facts, the status of its end, and whether its end is lost.
+type SourceRow = (String, Option<String>, Option<String>, Option<i64>);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
     /// An agent, whose start and end `guard run` records.
@@ -131,7 +134,7 @@ pub(crate) fn last_event_query(run_id: &str, shim_id: &str) -> Query {
 
 pub fn servers(store: &mut dyn EventStore, run_id: &str) -> Result<Vec<ServerProcess>, StoreError> {
     let mut servers = Vec::new();
-    let sources: Vec<(String, Option<String>, Option<String>, Option<i64>)> = records(store, &servers_query(run_id))?;
+    let sources = records::<SourceRow>(store, &servers_query(run_id))?;
     for (shim_id, meta, status, is_lost) in sources {
         let meta = parsed(meta.as_deref());
         // `guard run` records the agent, which is not a server.

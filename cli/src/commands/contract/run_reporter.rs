@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use counterproof_artifact::{Exit, harmless, with_causes};
 use counterproof_contracts::StoreError;
+use counterproof_contracts::execution::RollbackOutcome;
 use counterproof_contracts::execution::{ExecutionError, VerificationStatus};
-use counterproof_contracts::rollback::RollbackOutcome;
 use counterproof_contracts::run_many::{ContractEnd, RunStep, Selected};
 use counterproof_evaluator::text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -164,7 +164,7 @@ impl<'a> Confirmation<'a> {
     }
 }
 
-/// Opens the baseline that `compare` would use. Returns `None` if there is none.
+/// Opens the baseline that `compare` would use. Returns `None` without a baseline, which is not an error.
 fn open_baseline(
     against: &[Utf8PathBuf],
     shared: &Settings,

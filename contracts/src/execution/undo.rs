@@ -3,13 +3,12 @@
 use camino::Utf8Path;
 use counterproof_artifact::with_causes;
 
-use super::{RollbackEnd, RollbackPlan, RollbackSettings, RollbackStart};
+use super::transitions::{Evidence, FailedBy, Steps, rollback as rollback_details};
+use super::{Environment, ExecutionError, ExecutionStart, RunSettings};
 use crate::contract::{Contract, RollbackStrategy};
-use crate::execution::{
-    Environment, Evidence, ExecutionError, ExecutionStart, FailedBy, RunSettings, Steps, rollback_details,
-};
 use crate::lifecycle::{Details, State};
 use crate::process::{EvidenceFolder, ProcessError};
+use crate::rollback::{RollbackEnd, RollbackPlan, RollbackSettings, RollbackStart};
 use crate::store::NoteKind;
 use crate::store::{Store, Then, VersionHistory};
 
