@@ -25,7 +25,7 @@ pub struct LeaseRequest<'a> {
     pub now: Timestamp,
     pub folder: &'a Utf8Path,
     pub resources: &'a [ResourceRequest],
-    /// Claims that the contract does not declare: the working directory and the contract itself.
+    /// Locks that the contract does not declare: the working directory and the contract itself.
     pub locks: Vec<ResourceLock>,
     pub wait: Duration,
 }

@@ -35,7 +35,11 @@ fn sandbox() -> Sandbox {
     let hostile =
         json!({HOSTILE: 1, "schema_version": HOSTILE, "case_id": HOSTILE, "run_id": HOSTILE, "side": HOSTILE});
     let case = json!([{"id": "c1", "input": {"user": "u"}, HOSTILE: 1, "title": HOSTILE}]);
-    Sandbox::new()
+    let sandbox = Sandbox::new();
+    // Without it, runs of the guard are recorded in the ledger of the user.
+    let state = sandbox.path("state").into_string();
+    sandbox
+        .with_variable("XDG_STATE_HOME", &state)
         .with_variable("GITHUB_ACTIONS", "true")
         .with_variable("CLICOLOR_FORCE", "1")
         .with_file("cases.json", &case.to_string())
