@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use super::events::{EventFilter, EventPages, records};
+use super::events::EventFilter;
+use super::events::EventPages;
+use super::events::Fields;
 use crate::event::{Action, CallStatus};
 use crate::store::{EventStore, Query, StoreError};
 
@@ -26,8 +28,7 @@ pub struct CallFilter {
     pub limit: u32,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CallRecord {
     pub ts: String,
     pub run_id: String,
@@ -48,7 +49,6 @@ pub struct CallRecord {
     pub latency_ms: Option<i64>,
     pub bytes_in: Option<i64>,
     pub bytes_out: Option<i64>,
-    #[serde(deserialize_with = "flag")]
     pub preview_truncated: bool,
     /// The arguments, if the filter asks for previews.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,11 +63,6 @@ pub struct CallRecord {
     pub error_message: Option<String>,
 }
 
-/// Databases without booleans store 0 or 1, or nothing for a call without a preview.
-fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(Option::<i64>::deserialize(deserializer)? == Some(1))
-}
-
 impl CallRecord {
     pub(super) fn is_refused(&self) -> bool {
         self.decision.as_deref().is_some_and(|decision| decision != Action::Allow.name())
@@ -78,7 +73,7 @@ impl CallRecord {
     }
 }
 
-const COLUMNS: &str = "created_at, run_id, nullif(shim_id, ''), call_id, server_name, tool_name, args_hash, decision, rule_id, \
+const COLUMNS: &str = "created_at, run_id, shim_id, call_id, server_name, tool_name, args_hash, decision, rule_id, \
                        reason_code, observed_action, status, error_class, latency_ms, bytes_in, bytes_out, \
                        preview_truncated";
 
@@ -123,11 +118,40 @@ pub(crate) fn failed_calls_query(run_id: &str) -> Query {
 
 pub fn failed_calls(store: &mut dyn EventStore, run_id: &str) -> Result<u64, StoreError> {
     // Cancelled calls did not fail.
-    Ok(records(store, &failed_calls_query(run_id))?.pop().map_or(0, |(count,)| count))
+    let rows = store.select(&failed_calls_query(run_id))?;
+    Ok(rows.into_iter().next().map_or(0, |row| Fields::new(row).count()))
 }
 
 pub fn calls(store: &mut dyn EventStore, filter: &CallFilter) -> Result<Vec<CallRecord>, StoreError> {
-    let mut calls: Vec<CallRecord> = records(store, &filter.query())?;
+    let rows = store.select(&filter.query())?;
+    let record = |row| {
+        let mut fields = Fields::new(row);
+        CallRecord {
+            ts: fields.required(),
+            run_id: fields.required(),
+            // Stored as an empty text, because the columns of a key cannot be NULL.
+            shim_id: fields.text().filter(|id| !id.is_empty()),
+            call_id: fields.required(),
+            server_name: fields.text(),
+            tool_name: fields.text(),
+            args_hash: fields.text(),
+            decision: fields.text(),
+            rule_id: fields.text(),
+            reason_code: fields.text(),
+            observed_action: fields.text(),
+            status: fields.text(),
+            error_class: fields.text(),
+            latency_ms: fields.integer(),
+            bytes_in: fields.integer(),
+            bytes_out: fields.integer(),
+            preview_truncated: fields.integer() == Some(1),
+            args_preview: fields.text(),
+            result_preview: fields.text(),
+            decision_summary: None,
+            error_message: None,
+        }
+    };
+    let mut calls: Vec<_> = rows.into_iter().map(record).collect();
     if filter.with_previews {
         add_messages(store, &mut calls)?;
     }

@@ -1,9 +1,5 @@
 //! The events of a ledger, as they were written, one page at a time.
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
 use crate::store::{Cell, EventStore, Query, Row, StoreError};
 
 /// Which events are returned: those that meet all conditions.
@@ -14,8 +10,9 @@ pub struct EventFilter {
     pub since: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
+    /// Its number in the ledger, which grows in the order of arrival.
     pub id: i64,
     /// Its time, as [`sortable_time`](crate::line::sortable_time) writes it.
     pub ts: String,
@@ -44,13 +41,17 @@ pub fn events_after(
     id: i64,
     limit: u32,
 ) -> Result<Vec<StoredEvent>, StoreError> {
-    records(store, &filter.query_after(id, limit))
+    Ok(store.select(&filter.query_after(id, limit))?.into_iter().map(event).collect())
 }
 
 /// Returns the numbers of the first and the last event of a run. Returns `None` if there is no event.
 pub fn events_of_run(store: &mut dyn EventStore, run_id: &str) -> Result<Option<(i64, i64)>, StoreError> {
-    // Both are `NULL` without an event.
-    Ok(records(store, &events_of_run_query(run_id))?.pop())
+    let rows = store.select(&events_of_run_query(run_id))?;
+    let range = |row| {
+        let mut fields = Fields::new(row);
+        Some((fields.integer()?, fields.integer()?))
+    };
+    Ok(rows.into_iter().find_map(range))
 }
 
 pub(crate) fn events_of_run_query(run_id: &str) -> Query {
@@ -59,15 +60,26 @@ pub(crate) fn events_of_run_query(run_id: &str) -> Query {
 
 /// Returns the events that arrived last, in the order of their arrival.
 pub fn last_events(store: &mut dyn EventStore, limit: u32) -> Result<Vec<StoredEvent>, StoreError> {
-    let mut events = records(store, &last_events_query(limit))?;
-    events.reverse();
-    Ok(events)
+    let query = last_events_query(limit);
+    Ok(store.select(&query)?.into_iter().rev().map(event).collect())
 }
 
 pub(crate) fn last_events_query(limit: u32) -> Query {
     Query::new(format!("SELECT {COLUMNS} FROM events ORDER BY id DESC LIMIT ?1")).with(u64::from(limit))
 }
 
+fn event(row: Row<'static>) -> StoredEvent {
+    let mut fields = Fields::new(row);
+    StoredEvent {
+        id: fields.integer().unwrap_or_default(),
+        ts: fields.required(),
+        run_id: fields.required(),
+        kind: fields.required(),
+        line: fields.required(),
+    }
+}
+
+/// Events that are read at once.
 const PAGE: u32 = 1000;
 
 /// Reads the events that meet a filter, page by page, in the order of their arrival.
@@ -101,14 +113,34 @@ impl EventPages {
     }
 }
 
-/// Reads the values of a row as the fields of a record, in their order. Rows of another shape, which only other programs can
-/// write, are skipped.
-pub(super) fn records<T: DeserializeOwned>(store: &mut dyn EventStore, query: &Query) -> Result<Vec<T>, StoreError> {
-    let value = |cell| match cell {
-        Cell::Null => Value::Null,
-        Cell::Integer(number) => number.into(),
-        Cell::Text(text) => text.into_owned().into(),
-    };
-    let record = |row: Row<'static>| serde_json::from_value(row.into_cells().into_iter().map(value).collect()).ok();
-    Ok(store.select(query)?.into_iter().filter_map(record).collect())
+/// The values of a row that were not read yet.
+pub(super) struct Fields(std::vec::IntoIter<Cell<'static>>);
+
+impl Fields {
+    pub(super) fn new(row: Row<'static>) -> Self {
+        Self(row.into_cells().into_iter())
+    }
+
+    /// Returns the next value, if it is a text.
+    pub(super) fn text(&mut self) -> Option<String> {
+        match self.0.next() {
+            Some(Cell::Text(text)) => Some(text.into_owned()),
+            _ => None,
+        }
+    }
+
+    /// Returns the next value, which is a text in every row.
+    pub(super) fn required(&mut self) -> String {
+        self.text().unwrap_or_default()
+    }
+
+    /// Returns the next value, if it is a number.
+    pub(super) fn integer(&mut self) -> Option<i64> {
+        self.0.next().and_then(|cell| cell.as_integer())
+    }
+
+    /// Returns the next value, which is a count.
+    pub(super) fn count(&mut self) -> u64 {
+        self.integer().and_then(|count| u64::try_from(count).ok()).unwrap_or_default()
+    }
 }

@@ -1,8 +1,8 @@
 //! The runs of a ledger, and the deletion of old ones.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::events::records;
+use super::events::Fields;
 use crate::store::{EventStore, Query, StoreError};
 
 /// Which runs are returned: those that meet all conditions.
@@ -16,14 +16,15 @@ pub struct RunFilter {
 }
 
 /// A run: what its sources have in common.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RunRecord {
     pub run_id: String,
     pub agent_id: Option<String>,
     pub client: Option<String>,
     pub env: Option<String>,
+    /// The person or service on whose behalf the agent works.
     pub principal: Option<String>,
-    #[serde(skip_serializing)]
+    #[serde(skip)]
     pub workload_json: Option<String>,
     pub started_at: Option<String>,
     pub last_event_at: Option<String>,
@@ -84,7 +85,27 @@ impl RunFilter {
 }
 
 pub fn runs(store: &mut dyn EventStore, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {
-    records(store, &filter.query())
+    let rows = store.select(&filter.query())?;
+    let record = |row| {
+        let mut fields = Fields::new(row);
+        RunRecord {
+            run_id: fields.required(),
+            agent_id: fields.text(),
+            client: fields.text(),
+            env: fields.text(),
+            principal: fields.text(),
+            workload_json: fields.text(),
+            started_at: fields.text(),
+            last_event_at: fields.text(),
+            ended_at: fields.text(),
+            status: fields.text(),
+            sources: fields.count(),
+            calls: fields.count(),
+            refused: fields.count(),
+            errors: fields.count(),
+        }
+    };
+    Ok(rows.into_iter().map(record).collect())
 }
 
 pub fn find_run(store: &mut dyn EventStore, run_id: &str) -> Result<Option<RunRecord>, StoreError> {
@@ -113,14 +134,12 @@ pub(crate) fn prunable_query(before: &str) -> Query {
 
 /// Returns the runs whose last event is before a time, as [`sortable_time`](crate::line::sortable_time) writes it.
 pub fn prunable_runs(store: &mut dyn EventStore, before: &str) -> Result<Vec<Prunable>, StoreError> {
-    let runs: Vec<(String, String, Option<String>)> = records(store, &prunable_query(before))?;
-    // A run that has ended, or that was lost, has a status, which may be empty.
-    let prunable = |(run_id, last_event_at, status): (_, _, Option<_>)| Prunable {
-        run_id,
-        last_event_at,
-        is_open: status.is_none(),
+    let prunable = |row| {
+        let mut fields = Fields::new(row);
+        // A run that has ended, or that was lost, has a status, which may be empty.
+        Prunable { run_id: fields.required(), last_event_at: fields.required(), is_open: fields.text().is_none() }
     };
-    Ok(runs.into_iter().map(prunable).collect())
+    Ok(store.select(&prunable_query(before))?.into_iter().map(prunable).collect())
 }
 
 /// Deletes runs with everything about them, and policies that no other run used since `before`.

@@ -3,12 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::events::records;
+use super::events::Fields;
 use crate::event::{AGENT_SOURCE, ProcessExit, SOURCE_KIND};
 use crate::store::{EventStore, Query, SourceId, StoreError};
-
-/// The id of a source, its facts, the status of its end, and whether its end is lost.
-type SourceRow = (String, Option<String>, Option<String>, Option<i64>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
@@ -29,12 +26,11 @@ pub(crate) fn source_kinds_query(run_id: &str) -> Query {
 }
 
 pub fn source_kinds(store: &mut dyn EventStore, run_id: &str) -> Result<Vec<SourceKind>, StoreError> {
-    let meta: Vec<(Option<String>,)> = records(store, &source_kinds_query(run_id))?;
-    Ok(meta.iter().map(|(meta,)| SourceKind::from_meta(&parsed(meta.as_deref()))).collect())
-}
-
-fn parsed(meta: Option<&str>) -> Value {
-    meta.and_then(|meta| serde_json::from_str(meta).ok()).unwrap_or_default()
+    let kind = |row| {
+        let meta = Fields::new(row).text().unwrap_or_default();
+        SourceKind::from_meta(&serde_json::from_str(&meta).unwrap_or_default())
+    };
+    Ok(store.select(&source_kinds_query(run_id))?.into_iter().map(kind).collect())
 }
 
 /// A source of which the ledger does not have all events, or all ends of calls.
@@ -51,12 +47,17 @@ pub(crate) fn open_sources_query() -> Query {
 
 /// Returns the sources that have not ended and whose process is not known to have been killed.
 pub fn open_sources(store: &mut dyn EventStore) -> Result<Vec<SourceId>, StoreError> {
-    records(store, &open_sources_query())
+    let source = |row| {
+        let mut fields = Fields::new(row);
+        SourceId { run_id: fields.required(), shim_id: fields.required() }
+    };
+    Ok(store.select(&open_sources_query())?.into_iter().map(source).collect())
 }
 
 /// Returns the number of runs of which a process was killed before it recorded its end.
 pub fn lost_runs(store: &mut dyn EventStore) -> Result<u64, StoreError> {
-    Ok(records(store, &lost_runs_query())?.pop().map_or(0, |(count,)| count))
+    let rows = store.select(&lost_runs_query())?;
+    Ok(rows.into_iter().next().map_or(0, |row| Fields::new(row).count()))
 }
 
 pub(crate) fn lost_runs_query() -> Query {
@@ -76,12 +77,14 @@ pub(crate) fn incomplete_sources_query() -> Query {
 
 /// Returns the sources that numbered their events, from 1 or from 0, and of which the ledger lacks some.
 pub fn incomplete_sources(store: &mut dyn EventStore) -> Result<Vec<IncompleteSource>, StoreError> {
-    // The guard numbers from 1 on, other producers may start at 0.
-    let incomplete = |(run_id, shim_id, stored, first, last): (_, _, u64, u64, u64)| {
-        let expected = last.saturating_add(u64::from(first == 0));
-        IncompleteSource { source: SourceId { run_id, shim_id }, stored, expected }
+    let incomplete = |row| {
+        let mut fields = Fields::new(row);
+        let source = SourceId { run_id: fields.required(), shim_id: fields.required() };
+        // The guard numbers from 1 on, other producers may start at 0.
+        let (stored, first, last) = (fields.count(), fields.count(), fields.count());
+        IncompleteSource { source, stored, expected: last.saturating_add(u64::from(first == 0)) }
     };
-    Ok(records(store, &incomplete_sources_query())?.into_iter().map(incomplete).collect())
+    Ok(store.select(&incomplete_sources_query())?.into_iter().map(incomplete).collect())
 }
 
 pub(crate) fn sources_without_calls_query() -> Query {
@@ -94,11 +97,12 @@ pub(crate) fn sources_without_calls_query() -> Query {
 
 /// Returns the sources whose end states more calls than the ledger has ends of calls.
 pub fn sources_without_calls(store: &mut dyn EventStore) -> Result<Vec<IncompleteSource>, StoreError> {
-    let incomplete = |(run_id, shim_id, stored, expected)| {
-        let source = SourceId { run_id, shim_id };
-        IncompleteSource { source, stored, expected }
+    let incomplete = |row| {
+        let mut fields = Fields::new(row);
+        let source = SourceId { run_id: fields.required(), shim_id: fields.required() };
+        IncompleteSource { source, stored: fields.count(), expected: fields.count() }
     };
-    Ok(records(store, &sources_without_calls_query())?.into_iter().map(incomplete).collect())
+    Ok(store.select(&sources_without_calls_query())?.into_iter().map(incomplete).collect())
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,19 +138,20 @@ pub(crate) fn last_event_query(run_id: &str, shim_id: &str) -> Query {
 
 pub fn servers(store: &mut dyn EventStore, run_id: &str) -> Result<Vec<ServerProcess>, StoreError> {
     let mut servers = Vec::new();
-    let sources = records::<SourceRow>(store, &servers_query(run_id))?;
-    for (shim_id, meta, status, is_lost) in sources {
-        let meta = parsed(meta.as_deref());
+    for row in store.select(&servers_query(run_id))? {
+        let mut fields = Fields::new(row);
+        let shim_id = fields.required();
+        let meta: Value = serde_json::from_str(&fields.required()).unwrap_or_default();
         // `guard run` records the agent, which is not a server.
         if SourceKind::from_meta(&meta) == SourceKind::Agent {
             continue;
         }
-        let last: Option<(String,)> = records(store, &last_event_query(run_id, &shim_id))?.pop();
-        let last = last.and_then(|(line,)| serde_json::from_str::<LastEvent>(&line).ok());
+        let last = store.select(&last_event_query(run_id, &shim_id))?.into_iter().next();
+        let last = last.and_then(|row| serde_json::from_str::<LastEvent>(&Fields::new(row).required()).ok());
         servers.push(ServerProcess {
             name: meta["server_name"].as_str().map(str::to_owned),
-            status,
-            is_lost: is_lost == Some(1),
+            status: fields.text(),
+            is_lost: fields.integer() == Some(1),
             exit: last.and_then(|last| last.run.exit),
         });
     }

@@ -1,9 +1,10 @@
 //! Folders of pages that this program writes as a whole, such as a report. A new version is written next to the old one and
 //! replaces it. A folder with other content is never changed.
 
+use std::fs::DirEntry;
 use std::io;
 
-use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::staged_folder::Names;
 use super::{StagedFolder, TEMPORARY_PREFIX, WriteError, create_folder, write_new};
@@ -89,7 +90,8 @@ impl SiteKind<'_> {
 
 /// Whether the folder is missing, or contains nothing but files that an interrupted writer has left.
 fn is_empty(out: &Utf8Path) -> io::Result<bool> {
-    match out.read_dir_utf8() {
+    // Not as UTF-8: a file of the user may have a name of any bytes, and is not a leftover.
+    match out.as_std_path().read_dir() {
         Ok(entries) => Ok(entries.collect::<io::Result<Vec<_>>>()?.iter().all(is_leftover)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
@@ -98,20 +100,18 @@ fn is_empty(out: &Utf8Path) -> io::Result<bool> {
 }
 
 /// Whether an interrupted writer has left an entry of an output folder.
-fn is_leftover(entry: &Utf8DirEntry) -> bool {
+fn is_leftover(entry: &DirEntry) -> bool {
     // Earlier versions created the folder of static files before the marker in it.
     is_unfinished(entry) || is_empty_static(entry)
 }
 
-fn is_unfinished(entry: &Utf8DirEntry) -> bool {
-    entry.file_name().starts_with(TEMPORARY_PREFIX)
+fn is_unfinished(entry: &DirEntry) -> bool {
+    entry.file_name().as_encoded_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
 }
 
-fn is_empty_static(entry: &Utf8DirEntry) -> bool {
-    let contains_only_unfinished = |folder: &Utf8Path| {
-        folder.read_dir_utf8().is_ok_and(|entries| entries.flatten().all(|entry| is_unfinished(&entry)))
-    };
-    entry.file_name() == STATIC_FOLDER && contains_only_unfinished(entry.path())
+fn is_empty_static(entry: &DirEntry) -> bool {
+    entry.file_name() == STATIC_FOLDER
+        && entry.path().read_dir().is_ok_and(|entries| entries.flatten().all(|entry| is_unfinished(&entry)))
 }
 
 #[cfg(test)]
@@ -149,6 +149,25 @@ mod tests {
         let file = parent.join("file");
         write_new(&file, b"").unwrap();
         assert!(matches!(publish(&file, "x"), Err(SiteError::Foreign(_))));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_with_a_name_of_any_bytes_stays_in_a_replaced_folder_and_is_foreign_in_another_one() {
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let name = std::ffi::OsStr::from_bytes(b"mine-\xff");
+        let parent = tempfile::tempdir().unwrap();
+        let parent = Utf8Path::from_path(parent.path()).unwrap();
+        let out = parent.join("out");
+        publish(&out, "one").unwrap();
+        std::fs::write(out.as_std_path().join(name), "mine").unwrap();
+        publish(&out, "two").unwrap();
+        assert_eq!(std::fs::read_to_string(out.as_std_path().join(name)).unwrap(), "mine");
+        let users = parent.join("users");
+        create_folder(&users).unwrap();
+        std::fs::write(users.as_std_path().join(name), "mine").unwrap();
+        assert!(matches!(publish(&users, "x"), Err(SiteError::Foreign(_))));
     }
 
     #[test]

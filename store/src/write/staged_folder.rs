@@ -304,10 +304,11 @@ fn real_path(target: &Utf8Path) -> Result<Utf8PathBuf, WriteError> {
     }
 }
 
+/// The names of the entries that are UTF-8, as all of a version are. Others are the user's.
 fn names_in(folder: &Utf8Path) -> Result<Vec<String>, WriteError> {
-    let entries = folder.read_dir_utf8().map_err(WriteError::at(folder))?;
-    let names = entries.map(|entry| entry.map(|entry| entry.file_name().to_owned()));
-    names.collect::<io::Result<_>>().map_err(WriteError::at(folder))
+    let entries = folder.as_std_path().read_dir().map_err(WriteError::at(folder))?;
+    let names = entries.map(|entry| entry.map(|entry| entry.file_name().into_string()));
+    Ok(names.collect::<io::Result<Vec<_>>>().map_err(WriteError::at(folder))?.into_iter().flatten().collect())
 }
 
 /// Renames an old version that was moved aside back to its name, or removes it where that name is taken by the new version.
