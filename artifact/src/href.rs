@@ -32,13 +32,6 @@ pub enum HrefError {
     NotPortable(String),
 }
 
-impl HrefError {
-    /// True where the text could name a file outside of the folder.
-    pub const fn leaves_folder(&self) -> bool {
-        matches!(self, HrefError::Absolute(_) | HrefError::Scheme(_) | HrefError::Escapes(_))
-    }
-}
-
 fn check(text: &str) -> Result<(), HrefError> {
     let bytes = text.as_bytes();
     if bytes.is_empty() {

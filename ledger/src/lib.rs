@@ -1,4 +1,4 @@
-//! The ledger of tool-call events: the event format, the store, and the export to run folders.
+//! The ledger of tool-call events: the event format, the store, and the queries.
 //!
 //! ```text
 //! recorder ─▶ spool file ─▶ drain ─▶ store: SQLite or PostgreSQL ─▶ queries

@@ -231,7 +231,7 @@ pub(super) fn reasons(report: &VerificationReport) -> Vec<String> {
 
 const MAX_EXECUTIONS: u32 = 100_000;
 
-/// The folder with the evidence of one execution: `<case id>/v<version>/<number>` in the files of the store.
+/// The folder with the evidence of one execution: `<contract>/v<version>/<number>` in the files of the store.
 #[derive(Debug)]
 pub(crate) struct Evidence {
     root: Utf8PathBuf,

@@ -260,8 +260,7 @@ fn traffic_redactor(secrets: &ResolvedSecrets) -> Result<Option<Redactor>, Comma
     if secrets.redact.is_empty() {
         return Ok(None);
     }
-    let redactor = Redactor::of_values(secrets.redact.iter().map(SecretValue::expose)).map_err(CommandError::usage)?;
-    Ok(Some(redactor.with_mask(MASK)))
+    secrets::value_redactor(&secrets.redact).map(Some).map_err(CommandError::usage)
 }
 
 /// Returns the error about secrets without which the server must not start.
