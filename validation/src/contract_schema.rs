@@ -33,7 +33,7 @@ fn compile(kind: Kind) -> DocumentSchema {
     DocumentSchema::compile(kind.schema_version(), kind.document()).expect("an embedded schema is a schema")
 }
 
-/// Parts of schemas that a rule checks under its own code.
+/// Parts of schemas that a rule checks under another code.
 const COVERED_BY_RULES: [&str; 1] = ["/$defs/bodyIsKept/"];
 
 /// The kind that a document declares.
@@ -55,6 +55,8 @@ pub(crate) fn declared(document: &Value) -> Declared {
         None => older_shape(document).map_or(Declared::Foreign, Declared::Older),
         Some(version) => match version.parse() {
             Ok(kind) => Declared::Known(kind),
+            // In a tree, foreign files are skipped without a finding. A document of a newer version must not be one of
+            // them.
             Err(_) if is_other_version(version) => Declared::UnknownVersion,
             Err(_) => Declared::Foreign,
         },
@@ -77,12 +79,14 @@ fn older_shape(document: &Value) -> Option<&'static str> {
     if has(&["run_id", "versions"]) || has(&["run_id", "started_at", "runner"]) {
         return Some("a `run.json` in the format before `run.v1`");
     }
+    // A `case.v1` document that only lost its `schema_version` has a status.
     if has(&["case_id", "version", "final_output"]) && !has(&["status"]) {
         return Some("an agent's response in the format before `case.v1`");
     }
     if document["kind"].as_str().is_some_and(|kind| kind.starts_with("runner_") && kind.contains("_capture")) {
         return Some("the metadata of a body in the format before `failure-meta.v1`");
     }
+    // An older evaluation is an array.
     let first = document.get(0)?;
     (first.get("case_id").is_some() && first.get("assertions").is_some())
         .then_some("an `evaluation.json` in the format before `evaluation.v1`")
@@ -100,6 +104,8 @@ pub(crate) fn check(expected: Kind, document: &Value, findings: &mut Findings) -
 
 /// Adds the violations of the schema of a kind.
 pub(crate) fn add_violations(kind: Kind, document: &Value, findings: &mut Findings) {
+    // `rules::case::check_failure` reports this part as `snippet-without-body`. A finding of the schema would repeat
+    // it.
     let is_covered = |path: &str| COVERED_BY_RULES.iter().any(|part| path.contains(part));
     schema(kind).add_findings(document, is_covered, findings);
 }
@@ -128,6 +134,7 @@ pub(crate) fn check_kind(expected: Kind, document: &Value, findings: &mut Findin
             findings.add(Code::UnknownSchemaVersion, "/schema_version", message, wanted());
             return false;
         }
+        // A `schema_version` that is missing or not a string violates the schema, which reports it with the field.
         Declared::Known(_) | Declared::Foreign => {}
     }
     true

@@ -15,6 +15,7 @@ use crate::yaml::{self, YamlError};
 
 /// Reads a document of a folder without leaving the folder. A failure becomes a finding, which quotes no content.
 pub(crate) fn read(root: &Utf8Path, name: &str, findings: &mut Findings) -> Option<Vec<u8>> {
+    // An evaluation holds every case of a run, so it can be larger than any other document of the folder.
     let limit = if name == EVALUATION_FILE { read_file::MAX_LARGE_BYTES } else { read_file::MAX_DOCUMENT_BYTES };
     let error = match confined_path::read_up_to(root, name, limit) {
         Ok(bytes) => return Some(bytes),
@@ -25,6 +26,7 @@ pub(crate) fn read(root: &Utf8Path, name: &str, findings: &mut Findings) -> Opti
         ResolveError::NotAFile { .. } => (Code::Unreadable, "a file, not a folder, a pipe or a device"),
         ResolveError::Missing { .. } | ResolveError::Io { .. } => (Code::Unreadable, "a file that can be read"),
     };
+    // Only the cause: the finding names the file already.
     let message = match error {
         ResolveError::Missing { source, .. } | ResolveError::Io { source, .. } => source.to_string(),
         error => counterproof_artifact::escape_invisible(&error.to_string()),
@@ -57,6 +59,7 @@ impl Document {
 
     fn read_with(read: fn(&Utf8Path, u64) -> io::Result<Vec<u8>>, path: &Utf8Path) -> Self {
         let mut findings = Findings::new(path);
+        // The kind of the document is known only after parsing, so the largest limit applies.
         let bytes = read(path, read_file::MAX_LARGE_BYTES)
             .map_err(|error| findings.add(Code::Unreadable, "", error.to_string(), "a file that can be read"));
         Self::from_bytes(path, bytes.ok(), findings)
@@ -99,6 +102,7 @@ pub(crate) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
         let span = 0..BYTE_ORDER_MARK.len();
         findings.add_at(Code::ByteOrderMark, span, "the file starts with a byte order mark", "JSON without one");
     }
+    // Parsing continues behind the mark, so that it hides no other finding.
     let Text { body: text, skipped } = decode(bytes, "a JSON document", findings)?;
     match json_text::parse(text) {
         Ok(parsed) => {
@@ -168,6 +172,7 @@ fn report_duplicates(text: &str, skipped: usize, findings: &mut Findings) {
 
 fn report_syntax(error: &serde_json::Error, text: &str, skipped: usize, findings: &mut Findings) {
     let full = error.to_string();
+    // serde_json ends its message with the position, which the finding has in a field.
     let message = full.split(" at line ").next().unwrap_or(&full);
     // The parser counts lines and bytes within a line from 1. At the end of the text its position is after the last byte.
     let line_start = match error.line() {
@@ -180,6 +185,7 @@ fn report_syntax(error: &serde_json::Error, text: &str, skipped: usize, findings
         start -= 1;
     }
     let end = text[start..].chars().next().map_or(start, |c| start + c.len_utf8());
+    // serde_json reports this limit in the category of syntax errors, so only the text distinguishes it.
     let (code, expected) = if message.starts_with("recursion limit") {
         (Code::JsonTooDeep, "at most 127 levels")
     } else {

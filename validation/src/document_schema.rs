@@ -69,6 +69,7 @@ impl DocumentText<'_> {
             check(value, &mut findings);
         }
         let mut findings = findings.into_located_as(format, self.bytes);
+        // Last, since locating counts lines within the bytes of this document.
         for finding in &mut findings {
             finding.move_down(self.first_line.saturating_sub(1));
         }
@@ -127,10 +128,12 @@ impl DocumentSchema {
 
     /// Adds the violations of a document, without those for whose part of the schema `is_covered` returns true.
     pub(crate) fn add_findings(&self, value: &Value, is_covered: impl Fn(&str) -> bool, findings: &mut Findings) {
+        // Nearly all documents are valid, and `is_valid` builds no errors.
         if self.validator.is_valid(value) {
             return;
         }
         for error in self.validator.iter_errors(value) {
+            // The loop goes on when the list is full: the report states how many findings it omits.
             if findings.is_full() {
                 findings.omit(1);
             } else if !is_covered(error.schema_path().as_str()) {
@@ -145,7 +148,7 @@ impl DocumentSchema {
     }
 }
 
-/// The pattern of a digest, which has a description of its own.
+/// The pattern of a digest in the schemas.
 const SHA_256: &str = "^[0-9A-Fa-f]{64}$";
 
 /// Adds the findings of one violation. `name` is the kind of the document.
@@ -161,6 +164,7 @@ fn add(name: &str, schema: &Value, error: &ValidationError<'_>, findings: &mut F
             (Code::MissingField, format!("the field `{field}` is missing"), expected)
         }
         ValidationErrorKind::FalseSchema => {
+            // The validator reports a property with the schema `false` at the property, so its name ends the pointer.
             let name = pointer.rsplit('/').next().unwrap_or_default();
             let expected = about(name).map_or_else(|| "no such field here".to_owned(), str::to_owned);
             (Code::UnexpectedField, format!("the field {} must not be here", quote(name)), expected)
@@ -184,12 +188,15 @@ fn add(name: &str, schema: &Value, error: &ValidationError<'_>, findings: &mut F
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
             return add_unknown(&known_fields(schema, schema_path), pointer, unexpected, findings);
         }
+        // Words explain more than a regular expression.
         ValidationErrorKind::Pattern { pattern } if pattern == SHA_256 => {
             (Code::WrongValue, value(), "64 hexadecimal digits".to_owned())
         }
         ValidationErrorKind::Pattern { pattern } => {
             (Code::WrongValue, value(), format!("a text that matches {}", quote(pattern)))
         }
+        // Only a choice between required fields has a short explanation. Other uses of `anyOf` get the message of the
+        // last arm.
         ValidationErrorKind::AnyOf { .. } if let Some(fields) = alternatives(schema, schema_path) => {
             let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
             let message = format!("one of the fields {} is missing", fields.join(", "));
@@ -252,6 +259,7 @@ fn limit(kind: &ValidationErrorKind, pointer: &str, value: &Value) -> Option<Rul
         }
         _ => return None,
     };
+    // `describe` gives no size of an object, and `minProperties` is reported for empty ones only.
     let is_object = matches!(kind, ValidationErrorKind::MinProperties { .. });
     let message = if is_object { "the object is empty".to_owned() } else { describe(value) };
     Some(RuleFinding::new(Code::WrongValue, pointer, message, expected).with_remedy(remedy))
@@ -300,6 +308,7 @@ fn description<'s>(schema: &'s Value, schema_path: &str, field: &str) -> Option<
 }
 
 fn same_type(a: &Value, b: &Value) -> bool {
+    // JSON has one type of numbers, and so has `Value`: integers and floats are equal here.
     std::mem::discriminant(a) == std::mem::discriminant(b)
 }
 

@@ -62,13 +62,13 @@ impl RuleFinding {
         Self { code, pointer, within: None, message, expected, remedy: None }
     }
 
-    /// Sets another remedy than that of the code.
+    /// Sets another remedy than the one of the code.
     #[must_use]
     pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
 
-    /// Sets another remedy than that of the code, if there is one.
+    /// Sets another remedy than the one of the code, if there is one.
     #[must_use]
     pub fn with_any_remedy(self, remedy: Option<impl Into<String>>) -> Self {
         Self { remedy: remedy.map(Into::into), ..self }
@@ -172,6 +172,7 @@ impl Findings {
 
     fn push(&mut self, finding: RuleFinding, place: Place) {
         if self.is_full() {
+            // Rules add findings without asking whether the list is full.
             self.omitted += 1;
             return;
         }
@@ -265,6 +266,7 @@ impl Findings {
         let list = std::mem::take(&mut self.list);
         let mut rest = self.into_list();
         let mut list: Vec<Finding> = list;
+        // The code breaks ties, so the order does not depend on which rule ran first.
         list.sort_by_key(|finding| (finding.position, finding.code));
         list.append(&mut rest);
         list
@@ -366,6 +368,7 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         return None;
     }
     let distance = |other: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &other.to_lowercase());
+    // Equally close names are compared by the alphabet, so the suggestion does not depend on the order of `known`.
     let (edits, near) = known.iter().map(|candidate| (distance(candidate), *candidate)).min()?;
     (edits <= 1 + near.len() / 5).then_some(near)
 }

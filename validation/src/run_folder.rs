@@ -36,7 +36,7 @@ pub struct RunFolder {
     entries: Vec<Entry>,
     by_id: HashMap<String, usize>,
     by_href: HashMap<String, usize>,
-    /// The manifest is checked against the files on its own. Links of artifacts skip that check, which would repeat the finding.
+    /// The manifest is checked against the files separately, so links of artifacts skip that check.
     is_manifest_checked_separately: bool,
     digests: Mutex<HashMap<String, Sha256Digest>>,
 }
@@ -118,6 +118,7 @@ impl RunFolder {
 
     /// Returns the digest of a linked file.
     pub(crate) fn digest(&self, href: &Href) -> Result<Sha256Digest, ResolveError> {
+        // A poisoned lock is harmless: an insertion is the only change of the map.
         let known = || self.digests.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&digest) = known().get(href.as_str()) {
             return Ok(digest);

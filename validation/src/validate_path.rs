@@ -82,14 +82,16 @@ pub fn validate_path(path: &Utf8Path) -> Result<Report, PathError> {
     Ok(tree(path))
 }
 
-/// True where a `run.json` exists, readable or not.
+/// Returns whether there is a `run.json`, readable or not.
 fn has_run_document(folder: &Utf8Path) -> bool {
+    // Not `exists`: a dangling link is a `run.json` that cannot be read, and its folder is still a run folder.
     folder.join(RUN_FILE).symlink_metadata().is_ok_and(|found| !found.is_dir())
 }
 
 /// Returns the run folder of a file, and the path of the file in it.
 fn run_folder_of(path: &Utf8Path) -> Option<(&Utf8Path, &str)> {
     let mut folders =
+        // The parent of a bare file name is the empty path, which names no folder.
         path.ancestors().skip(1).map(|folder| if folder.as_str().is_empty() { ".".into() } else { folder });
     let (parent, above) = (folders.next()?, folders.next());
     if has_run_document(parent) {
@@ -120,6 +122,7 @@ fn tree(root: &Utf8Path) -> Report {
         };
         let path = match Utf8Path::from_path(entry.path()) {
             Some(path) => path,
+            // Skipping such a folder silently would hide all documents in it.
             None if entry.file_type().is_dir() || entry.path().extension().is_some_and(|it| it == "json") => {
                 items.push(Item::Unreadable(not_utf8(entry.path())));
                 if entry.file_type().is_dir() {
@@ -131,6 +134,7 @@ fn tree(root: &Utf8Path) -> Report {
         };
         let name = entry.file_name().to_string_lossy();
         if entry.file_type().is_dir() {
+            // The root is checked whatever its name: the caller asked for it.
             let is_excluded = entry.depth() > 0 && (name.starts_with('.') || name == "node_modules");
             if is_excluded {
                 walk.skip_current_dir();
@@ -142,6 +146,7 @@ fn tree(root: &Utf8Path) -> Report {
             items.push(Item::File(path.to_owned()));
         }
     }
+    // `collect` keeps the order of the walk.
     let reports: Vec<Report> = items.into_par_iter().map(Item::check).collect();
     let mut total = Report::default();
     for report in reports {
@@ -194,6 +199,7 @@ enum Origin {
 /// Validates a single file, which may belong to a run folder.
 fn file(path: &Utf8Path, origin: Origin) -> Report {
     let mut document = match run_folder_of(path) {
+        // Confined to the run folder although the caller named the file: a link that leaves the folder is a violation.
         Some((run, name)) => Document::read_in_folder_as(path, run, name),
         None if origin == Origin::Walked => Document::read_walked(path),
         None => Document::read_requested(path),
@@ -273,6 +279,7 @@ fn check_as(kind: Kind, folder: &Utf8Path, document: &mut Document) {
         }
         Kind::Case => {
             let run = Document::read_in_folder(folder, RUN_FILE).value;
+            // Findings about the run and the manifest are dropped: the report is about this file.
             let listed = Document::read_in_folder(folder, MANIFEST_FILE).value;
             let side =
                 run["version"].as_str().and_then(|side| side.parse().ok()).or(FolderNames::from_path(folder).side);

@@ -30,7 +30,7 @@ struct Checked {
     stem: String,
     status: ArtifactStatus,
     saved_body: Option<SavedBody>,
-    /// `None` where the file is not a document of the contract.
+    /// `None` if the file is not a document of the contract.
     findings: Option<Vec<Finding>>,
 }
 
@@ -62,7 +62,9 @@ pub(crate) fn check(path: &Utf8Path) -> Report {
         .map(|manifest_document| std::mem::take(&mut manifest_document.value))
         .unwrap_or_default();
     let folder = RunFolder::from_manifest_value(path, side, Some(&listed));
+    // Entries of an invalid manifest are not checked, so links compare what the entries record.
     let folder = if is_manifest { folder.with_manifest_checked_separately() } else { folder };
+    // Without a usable `run.json`, every artifact counts as selected.
     let selection = is_run.then(|| Selection::new(&run.value, &names));
     let checked: Vec<Checked> =
         names.par_iter().map(|name| check_artifact(name, &folder, selection.as_ref())).collect();
@@ -80,6 +82,7 @@ pub(crate) fn check(path: &Utf8Path) -> Report {
     }
     let metas = check_metas(&checked, &listed, &folder);
 
+    // After the artifacts: comparing them with `run.json` adds findings to it.
     report.add(run.finish());
     for checked in checked {
         match checked.findings {
@@ -102,11 +105,11 @@ pub(crate) fn check(path: &Utf8Path) -> Report {
     report
 }
 
-/// Removes the labels of the run from the names of its artifacts, and checks them against the run if that is valid. Another
-/// document of their name is the artifact of a case.
+/// Removes the labels of the run from the names of its artifacts, and checks them against the run if that is valid.
 fn take_labels(folder: &Utf8Path, names: &mut Vec<String>, run: Option<&Value>) -> Option<Document> {
     let index = names.iter().position(|name| name == LABELS_FILE)?;
     let mut document = Document::read_in_folder(folder, LABELS_FILE);
+    // A case can have the id `labels`, so the kind decides and not the name.
     if contract_schema::declared(&document.value) != Declared::Known(Kind::Labels) {
         return None;
     }
@@ -259,6 +262,7 @@ fn check_metas(checked: &[Checked], listed: &Value, folder: &RunFolder) -> Vec<V
     }
     for case in checked {
         if let Some(SavedBody { meta, body }) = &case.saved_body {
+            // Replaces the entry of the manifest, which does not name the body.
             metas.insert(meta.to_string(), (Some(&case.stem), body.as_ref()));
         }
     }

@@ -34,6 +34,7 @@ pub fn parse(text: &str) -> Result<Value, YamlError> {
         strict_booleans: true,
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
+        // The finding has an excerpt.
         with_snippet: false,
         budget: budget(text.len()),
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: alias_events(text.len()) },
@@ -54,6 +55,7 @@ pub fn parse(text: &str) -> Result<Value, YamlError> {
 /// options.
 fn explain(error: &Error, bytes: usize) -> (String, &'static str) {
     let (mut cause, mut in_alias) = (error.without_snippet(), false);
+    // Aliases inside each other wrap the error once per level.
     while let Error::AliasError { error, .. } = cause {
         (cause, in_alias) = (error.without_snippet(), true);
     }
@@ -100,11 +102,11 @@ fn alias_text_bytes(bytes: usize) -> usize {
     bytes.max(MAX_ALIAS_TEXT_BYTES)
 }
 
-/// The limits of the YAML parser for a text of this size. They bound what aliases add, and the depth. The size of the text
-/// bounds what is written out, so these limits follow it.
+/// Returns the limits of the YAML parser for a text of this size. They bound what aliases add, and the depth.
 fn budget(bytes: usize) -> Option<Budget> {
     let text_bytes = bytes.saturating_add(alias_text_bytes(bytes));
     serde_saphyr::budget! {
+        // The size of the text bounds what is written out. Only aliases multiply it.
         max_events: usize::MAX,
         max_nodes: usize::MAX,
         max_aliases: usize::MAX,
@@ -129,7 +131,7 @@ struct NodePosition {
     value: Place,
 }
 
-/// The start of a value, and its bytes. Those of a collection end where it starts.
+/// The start of a value, and its bytes, which are empty for a collection.
 #[derive(Debug, Clone)]
 struct Place {
     position: Position,
@@ -148,6 +150,7 @@ impl Positions {
         let mut positions = Self::default();
         let mut open: Vec<Open> = Vec::new();
         for event in Parser::new_from_str(text) {
+            // Values behind a syntax error have no position, and `nearest` finds a parent.
             let Ok((event, span)) = event else { break };
             let at = Place { position: position(span.start), bytes: span.byte_range().unwrap_or_default() };
             match event {
@@ -167,6 +170,8 @@ impl Positions {
                     open.push(Open::Mapping { pointer, key: None });
                 }
                 Event::Alias(_) => {
+                    // Values below an alias are not recorded: `nearest` finds the alias, where the reader can change
+                    // it.
                     positions.enter(&mut open, at);
                 }
                 Event::SequenceEnd | Event::MappingEnd => {
@@ -209,7 +214,7 @@ impl Positions {
         self.nearest(pointer).map(|node| node.key.unwrap_or(node.value.position))
     }
 
-    /// Returns the bytes of a value, or of its nearest parent. Those of a collection are empty, and name its start.
+    /// Returns the bytes of a value, or of its nearest parent. For a collection, they are empty and name its start.
     pub fn bytes(&self, pointer: &str) -> Option<Range<usize>> {
         self.nearest(pointer).map(|node| node.value.bytes.clone())
     }
@@ -237,6 +242,7 @@ pub(crate) fn within(text: &str, scalar: &Range<usize>, part: &Range<usize>) -> 
     if let Some(indentation) = block_indentation(before) {
         return within_block(written, indentation, part);
     }
+    // Folding removes line ends and indentation, so the bytes of the value are not the bytes of the text.
     if written.contains('\n') {
         return None;
     }
@@ -254,7 +260,7 @@ fn block_indentation(before: &str) -> Option<usize> {
     (matches!(style, '|' | '>') && indentation.bytes().all(|byte| byte == b' ')).then_some(indentation.len())
 }
 
-/// In a block, each line lacks the indentation. The end of a line is one character in both styles, unless a line is blank.
+/// Returns the bytes of a block scalar that hold a part of its value, which lacks the indentation of each line.
 fn within_block(written: &str, indentation: usize, part: &Range<usize>) -> Option<Range<usize>> {
     let (mut decoded, mut at, mut start) = (0, 0, None);
     for (index, line) in written.split('\n').enumerate() {
@@ -265,6 +271,7 @@ fn within_block(written: &str, indentation: usize, part: &Range<usize>) -> Optio
         if let (Some(start), Some(end)) = (start, place(part.end)) {
             return Some(start..at + skipped + end);
         }
+        // A line end is one character of the value in both styles, a newline or a space, unless a line is blank.
         decoded += content.len() + 1;
         at += line.len() + 1;
     }

@@ -31,11 +31,13 @@ struct NoStepsLeft;
 impl Budget {
     /// Runs a validator. Returns `None` if the steps do not suffice.
     pub(super) fn run<T>(self, validate: impl FnOnce() -> T) -> Option<T> {
+        // Set for each run: a check that ran out of steps leaves its rest on the thread.
         BUDGET.set(self);
         // The validator has no way to stop, so a step unwinds through it. Its state is local to the call.
         match catch_unwind(AssertUnwindSafe(validate)) {
             Ok(result) => Some(result),
             Err(payload) if payload.is::<NoStepsLeft>() => None,
+            // A panic is a defect of the validator and must not look like an expensive schema.
             Err(payload) => resume_unwind(payload),
         }
     }
@@ -117,6 +119,7 @@ impl<'a> Node<'a, Counting> for Counted<'a> {
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
         let text = self.0.as_str();
+        // Any pattern of the schema may be matched against this text, so it costs as much as the most expensive one.
         take_for_text(text.map_or(0, str::len), BUDGET.get().text.max(1));
         text.map(Cow::Borrowed)
     }
@@ -174,6 +177,7 @@ impl<'a> Object<'a, Counting> for Counted<'a, Map<String, Value>> {
 
     fn members(&self) -> Members<'a> {
         self.0.iter().map(|(name, value)| {
+            // `patternProperties` matches each name against all of its patterns.
             take_for_text(name.len(), BUDGET.get().member.saturating_add(1));
             (name.as_str(), Counted(value))
         })
@@ -196,6 +200,7 @@ impl<'a> Array<'a, Counting> for Counted<'a, [Value]> {
     }
 
     fn is_unique(&self) -> bool {
+        // Comparing elements reads everything below them.
         take(self.0.iter().map(nodes).sum());
         Array::<SerdeJson>::is_unique(&self.0)
     }

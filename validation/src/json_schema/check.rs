@@ -22,7 +22,7 @@ const MAX_LISTING_STEPS: u64 = 5_000_000;
 /// Maximum length of a message about a schema, in characters.
 const MAX_MESSAGE_CHARS: usize = 200;
 
-/// Evaluations inside each other that the stack of any thread has room for. Compiling a schema takes six times as much.
+/// Evaluations inside each other that the stack of any thread has room for.
 const NESTED_ON_ANY_STACK: u64 = 100;
 
 /// Evaluations inside each other that the stack of [`STACK_BYTES`] has room for.
@@ -89,12 +89,14 @@ impl JsonSchema {
     /// A schema that is too expensive compiles, and all its checks are undecided.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let mut counted = schema.clone();
+        // Before the walk, which recognises schemas by the keyword.
         limits::add_steps(&mut counted);
         let limited = limits::nested(&counted).and_then(|nested| Ok((nested, limits::patterns(&counted)?)));
         let (nested, (weights, pattern_bytes)) = match limited {
             Ok(limited) => limited,
             Err(limit) => return Ok(Self { compiled: Err(limit), weights: Budget::default(), nested: 0 }),
         };
+        // Compiling a schema takes six times the stack of an evaluation.
         let compiled = on_stack_for(6 * depth(&counted), || match build(&counted, pattern_bytes) {
             Ok(validator) => Ok(Ok(validator)),
             Err(error) if is_only_too_large_here(&error, pattern_bytes) => {
@@ -139,9 +141,11 @@ impl JsonSchema {
             (shown, More::Counted(errors.count()))
         });
         let (errors, more) = listed.unwrap_or_else(|| {
+            // `validate` stops at the first violation: one is more useful than none.
             let first = with_steps(MAX_SCHEMA_STEPS).run(|| validator.validate(Counted(value)).err());
             (first.flatten().into_iter().collect(), More::Uncounted)
         });
+        // The engine gave up the match, so the text neither matches nor violates the pattern.
         if errors.iter().any(|error| matches!(error.kind(), ValidationErrorKind::BacktrackLimitExceeded { .. })) {
             let limit = limits::BACKTRACK_LIMIT;
             return SchemaOutcome::Undecided(format!("a regular expression backtracks more than {limit} times"));
@@ -169,7 +173,7 @@ fn build(schema: &Value, pattern_bytes: usize) -> Result<Validator<Counting>, Va
     options.build(schema).map_err(ValidationError::to_owned)
 }
 
-/// Whether an error is a pattern that is valid alone, and too large next to the others.
+/// Returns whether an error is a pattern that is valid alone, and too large next to the others.
 fn is_only_too_large_here(error: &ValidationError<'_>, pattern_bytes: usize) -> bool {
     let pattern = json!({ "pattern": error.instance().as_ref() });
     error.instance().is_string()
@@ -179,6 +183,7 @@ fn is_only_too_large_here(error: &ValidationError<'_>, pattern_bytes: usize) -> 
 
 fn schema_error(error: &ValidationError<'_>) -> SchemaError {
     let message = error.to_string();
+    // The message quotes parts of the schema, which can have any length.
     let message = match message.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => format!("{}…", &message[..end]),
         None => message,

@@ -25,6 +25,7 @@ pub(crate) fn check_events(document: &Value, folder: Option<&RunFolder>, finding
             _ => continue,
         };
         let Some(href) = parse_asset(&event[field], &format!("/events/{index}/{field}"), findings) else { continue };
+        // Only a tool result records the digest of its asset.
         let text = event["payload_asset_sha256"].as_str().filter(|_| field == "payload_asset_href");
         let pointer = format!("/events/{index}/payload_asset_sha256");
         let digest = text.and_then(|text| text.parse().ok()).map(|digest| RecordedDigest { digest, pointer });
@@ -38,6 +39,7 @@ pub(crate) fn check_events(document: &Value, folder: Option<&RunFolder>, finding
 pub(crate) fn check_request(document: &Value, folder: Option<&RunFolder>, findings: &mut Findings) {
     let pointer = format!("/{REQUEST_ASSET_HREF}");
     let value = &document[REQUEST_ASSET_HREF];
+    // The schema of `case.v1` does not list the field, so its type is checked here.
     if !value.is_string() && !value.is_null() {
         findings.add(Code::WrongType, pointer, describe(value), "a string");
         return;
@@ -75,10 +77,11 @@ pub(crate) fn is_asset(href: &Href) -> bool {
     href.as_str().strip_prefix(ASSETS_FOLDER).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Checks a path that may leave its folder, such as that of the cases file, but must work on other machines.
+/// Checks a path that may leave its folder, such as the path of the cases file, but must work on other machines.
 pub(crate) fn check_relative_path(value: &Value, pointer: &str, findings: &mut Findings) {
     let Some(text) = value.as_str() else { return };
     let bytes = text.as_bytes();
+    // Absolute paths of every system: the document may come from another one.
     let drive = bytes.len() > 1 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
     let file_url = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("file:"));
     if drive || file_url || matches!(bytes.first(), Some(b'/' | b'\\')) {
@@ -116,6 +119,7 @@ pub(crate) fn check_target(
     if let Some(recorded) = digest {
         compare(href, RecordedValue::Digest(recorded.digest), &recorded.pointer, folder, findings);
     }
+    // `check_manifest_in_folder` compares each entry with its file, and would add the same finding.
     if !folder.is_manifest_checked_separately() {
         for recorded in folder.listed_values(href) {
             compare(href, recorded, pointer, folder, findings);
@@ -133,6 +137,7 @@ pub(crate) fn compare(
 ) {
     match recorded {
         RecordedValue::Size(expected) => {
+            // Callers have measured the file before and reported an error then.
             if let Ok(size) = folder.measure(href)
                 && size != expected
             {
@@ -158,7 +163,7 @@ pub(crate) fn compare(
     }
 }
 
-/// Checks the document alone. Returns false where it is another kind of document.
+/// Checks the document alone. Returns false if it is another kind of document.
 pub(crate) fn check_manifest(manifest: &Value, findings: &mut Findings) -> bool {
     if !contract_schema::check(Kind::AssetsManifest, manifest, findings) {
         return false;
@@ -240,7 +245,7 @@ pub(crate) fn check_files(manifest: &Value, files: &[String], findings: &mut Fin
     }
 }
 
-/// Checks the document alone. Returns false where it is another kind of document.
+/// Checks the document alone. Returns false if it is another kind of document.
 pub(crate) fn check_meta(meta: &Value, findings: &mut Findings) -> bool {
     if !contract_schema::check(Kind::FailureMeta, meta, findings) {
         return false;
@@ -276,6 +281,7 @@ pub(crate) fn check_meta_in_folder(
     if let Some(side) = folder.side() {
         names::side(&meta["version"], "/version", side, "run", findings);
     }
+    // A body that does not exist has its finding at the link.
     let Some(body) = body.filter(|body| folder.measure(body).is_ok()) else { return };
     if let Some(written) = count(&meta["bytes_written"]) {
         compare(body, RecordedValue::Size(written), "/bytes_written", folder, findings);

@@ -97,17 +97,19 @@ impl<'a> EvidenceTargets<'a> {
         targets
     }
 
-    /// True where a ref of this kind and id resolves. Without a folder, refs to assets count as resolved.
+    /// True if a ref of this kind and id resolves. Without a folder, refs to assets count as resolved.
     fn has(&self, kind: &str, id: &str, folder: Option<&RunFolder>) -> bool {
         match kind {
             "tool_result" => self.results.contains(id),
             "retrieval_doc" => self.documents.contains(id),
             "event" => self.has_event(id),
+            // An href of an event resolves even if its file is missing: the event has the finding.
             _ => self.hrefs.contains(id) || folder.is_none_or(|folder| has_asset(folder, id)),
         }
     }
 
     fn has_event(&self, id: &str) -> bool {
+        // The brackets alone make no index: `events[x]` can be the id of an event.
         let index = id.strip_prefix("events[").and_then(|rest| rest.strip_suffix(']'));
         match index.and_then(|index| index.parse::<usize>().ok()) {
             Some(index) => index < self.events,
@@ -121,6 +123,7 @@ pub(crate) fn check_evidence(document: &Value, folder: Option<&RunFolder>, findi
     let mut targets = None;
     for (action_index, action) in items(document, "proposed_actions") {
         for (index, evidence) in items(action, "evidence_refs") {
+            // Built at the first ref: without one, the pass over all events is not needed.
             let targets = targets.get_or_insert_with(|| EvidenceTargets::from_document(document));
             let Some(kind) = evidence["kind"].as_str() else { continue };
             let (field, what) = match kind {
@@ -142,7 +145,7 @@ pub(crate) fn check_evidence(document: &Value, folder: Option<&RunFolder>, findi
     }
 }
 
-/// True where the id is in the manifest or is an href, and its file exists with the recorded size and digest.
+/// True if the id is in the manifest or is an href, and its file exists with the recorded size and digest.
 fn has_asset(folder: &RunFolder, id: &str) -> bool {
     let href = folder.listed_href(id).unwrap_or(id);
     let has_recorded_values = |href: &Href| {
@@ -151,6 +154,7 @@ fn has_asset(folder: &RunFolder, id: &str) -> bool {
             RecordedValue::Digest(expected) => folder.digest(href).is_ok_and(|digest| digest == expected),
         })
     };
+    // A file that has changed since it was recorded is not evidence.
     href.parse::<Href>()
         .is_ok_and(|href| assets::is_asset(&href) && folder.measure(&href).is_ok() && has_recorded_values(&href))
 }
@@ -162,6 +166,7 @@ pub(crate) fn check_failure(document: &Value, folder: Option<&RunFolder>, findin
     if failure["body_snippet"].is_string() && body.is_null() {
         findings.add(
             Code::SnippetWithoutBody,
+            // Points at a null rather than at the whole failure.
             if failure.get("full_body_saved_to").is_some() {
                 "/runner_failure/full_body_saved_to"
             } else {

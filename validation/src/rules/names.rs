@@ -44,6 +44,7 @@ pub(crate) fn file_name(document: &Value, stem: &str, findings: &mut Findings) {
 
 /// Checks that a document has the side of its run or its folder.
 pub(crate) fn side(value: &Value, pointer: &str, expected: Side, whose: &str, findings: &mut Findings) {
+    // An invalid side violates the schema.
     let Some(side) = value.as_str().and_then(|side| side.parse::<Side>().ok()) else { return };
     if side != expected {
         let message = format!("the side is `{side}`, but the {whose} has side `{expected}`");
@@ -62,10 +63,12 @@ pub(crate) fn time(value: &Value, pointer: &str, findings: &mut Findings) {
 
 /// True for a time in ISO 8601, with or without its offset, and for a date.
 pub(crate) fn is_time(text: &str) -> bool {
+    // `Timestamp` requires an offset, and the contract does not.
     text.parse::<Timestamp>().is_ok() || text.parse::<DateTime>().is_ok() || text.parse::<Date>().is_ok()
 }
 
-/// Shortens and escapes the error of an id: it quotes the id, which may be long and hostile.
+/// Shortens and escapes the error of an id.
 fn bounded(text: &str) -> String {
+    // The error quotes the id, which may be long and hostile.
     counterproof_artifact::escape_invisible(&text.chars().take(300).collect::<String>())
 }

@@ -24,6 +24,7 @@ pub(crate) struct FolderNames {
 
 impl FolderNames {
     pub(crate) fn from_path(folder: &Utf8Path) -> Self {
+        // A relative path such as `.` does not name the folders of the layout.
         let folder = folder.canonicalize_utf8().unwrap_or_else(|_| folder.to_owned());
         let side = |path: &Utf8Path| path.file_name().and_then(|name| name.parse::<Side>().ok());
         match folder.parent().and_then(side) {
@@ -33,7 +34,7 @@ impl FolderNames {
     }
 }
 
-/// Checks the document alone. Returns false where it is another kind of document.
+/// Checks the document alone. Returns false if it is another kind of document.
 pub(crate) fn check(run: &Value, place: &FolderNames, findings: &mut Findings) -> bool {
     if !contract_schema::check(Kind::Run, run, findings) {
         return false;
@@ -109,6 +110,7 @@ fn stats(run: &Value, artifacts: &HashMap<&str, ArtifactStatus>, findings: &mut 
     {
         differ("cases_total", total, &[cases as u64], &format!("{cases} cases are selected"));
     }
+    // An artifact that was not selected has its finding, and the stats do not include it.
     let ended: Vec<ArtifactStatus> =
         artifacts.iter().filter(|(id, _)| selected.contains(**id)).map(|(_, ended)| *ended).collect();
     if ended.contains(&ArtifactStatus::Unknown) {
@@ -128,7 +130,7 @@ fn stats(run: &Value, artifacts: &HashMap<&str, ArtifactStatus>, findings: &mut 
     }
 }
 
-/// Checks the document alone. Returns false where it is another kind of document.
+/// Checks the document alone. Returns false if it is another kind of document.
 pub(crate) fn check_labels(labels: &Value, findings: &mut Findings) -> bool {
     if !contract_schema::check(Kind::Labels, labels, findings) {
         return false;
@@ -149,7 +151,7 @@ pub(crate) fn check_labels_of_run(run: &Value, labels: &Value, findings: &mut Fi
     }
 }
 
-/// Checks the document. Returns false where it is another kind of document.
+/// Checks the document. Returns false if it is another kind of document.
 pub(crate) fn check_evaluation(evaluation: &Value, findings: &mut Findings) -> bool {
     if !contract_schema::check(Kind::Evaluation, evaluation, findings) {
         return false;
@@ -176,6 +178,7 @@ pub(crate) fn check_evaluation(evaluation: &Value, findings: &mut Findings) -> b
         let word = verdict.as_str();
         let actual = actual.get(word).copied().unwrap_or_default();
         let said = &evaluation["counts"][word];
+        // The counts may leave out a verdict that no case has.
         if said.is_null() && actual == 0 {
             continue;
         }

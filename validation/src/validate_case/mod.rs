@@ -19,9 +19,9 @@ use counterproof_artifact::{AttemptOutcome, Case, CaseId, Outcome};
 /// An artifact that was read and validated.
 #[derive(Debug)]
 pub struct CheckedCase {
-    /// The artifact; `None` where it is invalid, with the reason in `findings`.
+    /// The artifact; `None` if it is invalid, with the reason in `findings`.
     pub case: Option<Case>,
-    /// The bytes of the file; empty where it could not be read.
+    /// The bytes of the file; empty if it could not be read.
     pub bytes: Vec<u8>,
     /// All violations.
     pub findings: Vec<Finding>,
@@ -60,8 +60,8 @@ impl RunFolder {
         CheckedCase { case, findings: findings.into_located(&bytes), bytes }
     }
 
-    /// True where `<case_id>.json` is JSON that does not declare a document of the contract, or is the labels of the run. Where
-    /// no run selected it, it is ignored.
+    /// True if `<case_id>.json` is JSON that does not declare a document of the contract, or is the labels of the run. It is
+    /// ignored if no run selected it.
     pub fn is_foreign(&self, case_id: &CaseId) -> bool {
         let mut findings = Findings::new(self.path());
         let bytes = crate::document::read(self.path(), &format!("{case_id}.json"), &mut findings);
@@ -75,12 +75,13 @@ impl RunFolder {
     }
 }
 
-/// Converts a valid document to its type. A document that passes schema and rules always converts; an error would be a gap
-/// in the rules, so it is reported.
+/// Converts a document to its type.
 fn typed(document: Value, findings: &mut Findings) -> Option<Case> {
     match serde_json::from_value::<Case>(document) {
         Ok(case) => Some(case),
         Err(error) => {
+            // A document that passes the schema and the rules always converts. An error is a gap in the rules, so it is
+            // reported.
             if findings.is_empty() {
                 let message =
                     counterproof_artifact::escape_invisible(&error.to_string().chars().take(300).collect::<String>());
@@ -145,6 +146,7 @@ pub(crate) fn conforming_answer(document: &Value) -> Option<Case> {
         return None;
     }
     let case = Case::deserialize(document).ok()?;
+    // The schema demands this of an attempt and of the cost, and the type does not.
     let is_attempt = |(attempt, outcome, is_failed): (u64, AttemptOutcome, bool)| {
         attempt > 0 && !(is_failed && outcome == AttemptOutcome::Ok)
     };
