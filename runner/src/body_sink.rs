@@ -223,11 +223,13 @@ pub(super) struct TextCheck {
 impl TextCheck {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let mut bytes = bytes;
+        // Byte by byte only up to the end of the character that the last piece cut, so at most three times.
         while !self.invalid && !self.incomplete.is_empty() && !bytes.is_empty() {
             self.incomplete.push(bytes[0]);
             bytes = &bytes[1..];
             match std::str::from_utf8(&self.incomplete) {
                 Ok(_) => self.incomplete.clear(),
+                // `error_len` is `None` for a character that is not complete yet.
                 Err(error) => self.invalid = error.error_len().is_some(),
             }
         }

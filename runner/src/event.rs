@@ -84,6 +84,7 @@ pub enum EventKind {
         limit: usize,
     },
     /// The agent looks down: the remaining cases are skipped, and each gets an artifact that records it.
+    // The serialised names are older than the terms of the code, and readers of the stream depend on them.
     #[serde(rename = "agent_given_up")]
     AgentDown {
         /// The number of consecutive failures.

@@ -26,6 +26,7 @@ struct Line<'event> {
     run_id: Option<&'event RunId>,
     at: String,
     elapsed_ms: u64,
+    // The published format has the fields of the event next to those of the envelope.
     #[serde(flatten)]
     kind: &'event EventKind,
 }
@@ -47,6 +48,7 @@ impl<W: Write> JsonLines<W> {
     fn write(&mut self, event: &RunEvent) -> io::Result<()> {
         if let EventKind::RunStarted { run_id, .. } = &event.kind {
             self.run_id = Some(run_id.clone());
+            // A reporter can receive several runs, and the lines of each are counted from 1.
             self.seq = 0;
         }
         self.seq += 1;

@@ -20,7 +20,7 @@ pub(super) const RAW_ARGUMENTS: &str = "raw_arguments";
 /// Item fields that are random in every answer. In an event they would make equal answers differ.
 const OPAQUE: [&str; 2] = ["id", "encrypted_content"];
 
-/// The maximum timestamp in seconds: the end of the year 9999. A larger value is not a time in seconds.
+/// The maximum timestamp in seconds: the end of the year 9999.
 const LATEST_SECONDS: f64 = 253_402_300_799.0;
 
 /// A tool call as in the answer.
@@ -55,6 +55,7 @@ pub(super) struct Builder<'a> {
 impl<'a> Builder<'a> {
     /// Creates a builder. `created` is the time of the answer in seconds; without it, the time of receipt is used.
     pub(super) fn new(context: AnswerContext<'a>, risk: &'a RiskTable, created: Option<&Value>) -> Self {
+        // Zero is not the time of an answer, and a number after the year 9999 is not in seconds.
         let created = created.and_then(Value::as_f64).filter(|seconds| (1.0..=LATEST_SECONDS).contains(seconds));
         let ts = match created {
             Some(seconds) => json!(whole_millis(Duration::from_secs_f64(seconds))),
@@ -93,6 +94,7 @@ impl<'a> Builder<'a> {
             event["arguments_are_an_object"] = false.into();
         }
         for (field, value) in extra_fields {
+            // A field of the contract wins over a field of the server with the same name.
             if event.get(&field).is_none() {
                 event[field] = value;
             }
@@ -137,6 +139,7 @@ impl<'a> Builder<'a> {
         let numbers = (self.call_ids.len() + 1..).map(|number| format!("call_{number}"));
         let candidates = original.filter(|id| !id.is_empty()).map(str::to_owned).into_iter().chain(numbers);
         for candidate in candidates {
+            // An agent can use `call_1` as an id too, so a number may be taken.
             if self.call_ids.insert(candidate.clone()) {
                 return candidate;
             }

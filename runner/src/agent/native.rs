@@ -45,6 +45,7 @@ impl ProtocolAdapter for Native {
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
         let fields = object(body)?;
+        // Before `merge`, which replaces the echoed fields by the runner's.
         expect_echo(&fields, "case_id", context.case_id.as_str(), Reason::OtherCase)?;
         expect_echo(&fields, "version", context.side.as_str(), Reason::OtherSide)?;
         let case = artifact(merge(fields, context))?;
@@ -76,6 +77,7 @@ fn expect_echo(fields: &Map<String, Value>, field: &str, expected: &str, reason:
 fn merge(mut fields: Map<String, Value>, context: AnswerContext<'_>) -> Map<String, Value> {
     let mut set_aside = Map::new();
     for field in RUNNER_FIELDS {
+        // Not `swap_remove`: the artifact has the fields in the order of the answer.
         if let Some(value) = fields.shift_remove(field) {
             set_aside.insert(field.to_owned(), value);
         }
@@ -126,6 +128,7 @@ pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(Fault::new(Reason::EmptyBody, "the response has no body"));
     }
+    // Checked first: a JSON parser would report invalid UTF-8 as a syntax error.
     let text = std::str::from_utf8(body).map_err(|error| {
         Fault::new(Reason::InvalidUtf8, format!("the body is not UTF-8 at byte {}", error.valid_up_to()))
     })?;

@@ -50,6 +50,7 @@ impl ProtocolAdapter for OpenaiChat {
         let mut builder = Builder::new(context, &self.options.risk, fields.get("created"));
         calls(message, &mut builder)?;
         let output = self.output(message)?;
+        // An answer that only calls tools has no final output.
         if output["content"] != "" {
             builder.final_output(&output);
         }
@@ -98,6 +99,7 @@ fn calls(message: &Map<String, Value>, builder: &mut Builder<'_>) -> Result<(), 
         builder.call(called, ExecutedBy::Caller, Map::new())?;
     }
     match message.get("function_call") {
+        // Only without `tool_calls`, so that a call in both forms is one action.
         Some(call @ Value::Object(_)) if listed.is_empty() => {
             let arguments = call.get("arguments").unwrap_or(&null);
             let pointer = "/choices/0/message/function_call";

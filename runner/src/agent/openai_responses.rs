@@ -41,6 +41,7 @@ impl ProtocolAdapter for OpenaiResponses {
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
         let fields = native::object(body)?;
         answer::reject_errors(&fields)?;
+        // `incomplete` is not among them: a truncated answer is an answer, and `finish_reason` records the cause.
         if let Some(status @ ("failed" | "cancelled" | "queued" | "in_progress")) =
             fields.get("status").and_then(Value::as_str)
         {
@@ -97,6 +98,7 @@ fn add_item(index: usize, item: &Value, received: &mut Messages, builder: &mut B
     };
     let called = |arguments| ToolCall {
         pointer: &pointer,
+        // An `mcp_call` has an item id only.
         call_id: item["call_id"].as_str().or(item["id"].as_str()),
         tool: &item["name"],
         arguments,

@@ -1,4 +1,4 @@
-//! The protocols by name, their common interface and options. Each is implemented in a file of its own.
+//! The protocols by name, their common interface and options. Each is implemented in a separate file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -150,6 +150,7 @@ impl AgentOptions {
             request.insert("model".to_owned(), model.as_str().into());
         }
         request.extend(self.request.clone());
+        // Last, and explicit: the answer is read as one JSON document.
         request.insert("stream".to_owned(), false.into());
         request
     }
@@ -157,6 +158,7 @@ impl AgentOptions {
     /// Returns the options as `run.json` records them. Long values are recorded as digests of their redacted form.
     pub(crate) fn document(&self, redactor: &Redactor) -> Extra {
         let digest = |mut value: Value| {
+            // The digest of the original would let a reader test guesses of a secret.
             redactor.json(&mut value, &mut Applied::default());
             Value::from(value_digest(value).to_string())
         };

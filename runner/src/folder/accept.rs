@@ -49,7 +49,7 @@ pub struct Baseline {
 /// A run that passed all checks.
 struct Candidate {
     reader: RunReader,
-    /// Prevents changes by a runner until the copy is complete. `None` on a read-only disk, where no runner can write.
+    /// Prevents changes by a runner until the copy is complete.
     _lock: Option<FileLock>,
     unresolved: usize,
     /// The document of the copy.
@@ -72,6 +72,7 @@ pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Re
         }
         candidates.push(candidate);
     }
+    // Before the first copy, so that invalid labels leave nothing behind.
     if let Some(labels) = &acceptance.labels {
         labels.check(candidates.iter().flat_map(|candidate| &candidate.run.selected_case_ids))?;
     }
@@ -95,7 +96,7 @@ pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Re
     })
 }
 
-/// Returns the group of the latest baseline; a run that was not repeated is a group of its own. `None` without a baseline.
+/// Returns the group of the latest baseline; a run that was not repeated is a group of one. `None` without a baseline.
 fn latest_group(runs: &Utf8Path) -> Result<Option<RunId>, AcceptError> {
     match RunReader::latest(runs, Side::Baseline) {
         Ok(latest) => Ok(Some(latest.run.run().group().clone())),
@@ -152,9 +153,11 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
     if let Some(confirmation) = &run.confirmation {
         return Err(AcceptError::IsConfirmation { folder, of: confirmation.of.clone() });
     }
+    // Before the checks: a runner could change what they have read.
     let lock = match lock_run_folder(&folder) {
         Ok(lock) => Some(lock),
         Err(error @ LockError::Busy(_)) => return Err(error.into()),
+        // On a read-only disk there is no lock, and no runner can write either.
         Err(LockError::Io { .. }) => None,
     };
     let incomplete = |problem| AcceptError::Incomplete { folder: folder.clone(), problem };
@@ -172,6 +175,7 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
             first: (*first).clone(),
         }));
     }
+    // After the checks for completeness, since a stopped run also violates the contract, by its missing artifacts.
     let unresolved = check_contract(&folder)?;
     let mut failed = 0;
     for case in &run.selected_case_ids {
@@ -223,7 +227,7 @@ fn check_contract(folder: &Utf8Path) -> Result<usize, AcceptError> {
     Err(AcceptError::Invalid { folder: folder.to_owned(), count: broken.len(), first })
 }
 
-/// Returns the id of the copy: that of the run, or the chosen one with the number of the repeat.
+/// Returns the id of the copy: the id of the run, or the chosen one with the number of the repeat.
 fn run_id(run: &Run, acceptance: &Acceptance) -> Result<RunId, AcceptError> {
     let Some(chosen) = &acceptance.run_id else { return Ok(run.run_id.clone()) };
     let name = match run.repeat.filter(|_| run.group_id.is_some()) {
@@ -252,11 +256,12 @@ fn stage(candidate: &Candidate, labels: Option<&CaseLabels>) -> Result<StagedFol
     if let Some(labels) = labels.and_then(|labels| labels.document(&candidate.run.selected_case_ids)) {
         write::write_json(&staged.path().join(LABELS_FILE), &labels, Durability::Synced)?;
     }
+    // Last, because a folder with a run document is read as a run.
     write::write_json(&staged.path().join(RUN_FILE), &candidate.run, Durability::Synced)?;
     Ok(staged)
 }
 
-/// Publishes all copies of a group. Where one fails, withdraws those already published.
+/// Publishes all copies of a group. If one fails, withdraws those already published.
 fn publish(copies: &[StagedFolder]) -> Result<(), AcceptError> {
     for index in 0..copies.len() {
         if let Err(error) = copies[index].place() {

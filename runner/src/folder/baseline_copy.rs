@@ -22,6 +22,7 @@ pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError>
     for case in &reader.run().selected_case_ids {
         let name = format!("{case}.json");
         let text = text(from, &name)?;
+        // The text is edited and not written from the parsed artifact, so that all other bytes stay the same.
         write(&name, replaced(&text, &[("/version".to_owned(), baseline())]).as_bytes())?;
     }
     let manifest_items = reader.manifest()?.map(|manifest| manifest.items).unwrap_or_default();
@@ -36,6 +37,7 @@ pub(super) fn copy(reader: &RunReader, to: &Utf8Path) -> Result<(), AcceptError>
         if let Some(folder) = target.parent() {
             write::create_folder(folder)?;
         }
+        // Copied at the end, with the digests of the files that change here.
         if href == MANIFEST_FILE {
             continue;
         }
@@ -85,6 +87,7 @@ fn replaced(text: &str, changes: &[(String, String)]) -> String {
     let spans = spans(text, &pointers);
     let mut places: Vec<(Range<usize>, String)> =
         spans.into_iter().zip(changes).filter_map(|(span, (_, value))| Some((span?, value.clone()))).collect();
+    // The spans have the order of `changes`, not of the text.
     places.sort_by_key(|(span, _)| span.start);
     let mut copied = String::with_capacity(text.len() + 16);
     let mut done = 0;

@@ -42,7 +42,7 @@ pub enum LabelsError {
     /// The file is not an object, or an empty one.
     #[error("`{0}` is not an object with a label for each case, such as {{\"refund_001\": true}}")]
     NotLabels(Utf8PathBuf),
-    /// A label is no label.
+    /// A value is not a label.
     #[error("{place}: the label of `{case}` is {found}, not true, false, 1 or 0")]
     Value {
         /// The file, line and column.
@@ -83,6 +83,7 @@ impl CaseLabels {
             Ok(_) => return Err(LabelsError::NotLabels(path.to_owned())),
             Err(source) => return Err(LabelsError::Syntax { path: path.to_owned(), source }),
         };
+        // serde_json silently takes the last of two equal keys, so the text is searched.
         if let Some(twice) = duplicate_keys(&text).listed.first() {
             let case = twice.pointer.trim_start_matches('/').to_owned();
             return Err(LabelsError::Duplicate { place: place(path, &text, twice.span.start), case });
@@ -110,7 +111,7 @@ impl CaseLabels {
         }
     }
 
-    /// The document for a run with these cases; `None` where none of them has a label.
+    /// Returns the document for a run with these cases; `None` if none of them has a label.
     pub(super) fn document(&self, cases: &[CaseId]) -> Option<Labels> {
         let solved = cases.iter().filter_map(|case| Some((case.clone(), *self.solved.get(case.as_str())?)));
         let solved: BTreeMap<_, _> = solved.collect();
@@ -118,18 +119,18 @@ impl CaseLabels {
         (!solved.is_empty()).then_some(Labels { schema_version: LabelsSchema::V1, solved, extra })
     }
 
-    /// The place of the label of a case.
     fn place(&self, case: &str) -> String {
         let span = spans(&self.text, &[&pointer::child("", case)]).pop().flatten();
         place(&self.path, &self.text, span.map_or(0, |span| span.start))
     }
 }
 
-/// A label; `None` for any other value.
+/// Parses a label; `None` for any other value.
 fn label(value: &Value) -> Option<bool> {
     if let Some(solved) = value.as_bool() {
         return Some(solved);
     }
+    // As floats, because `1.0` and `1` are the same number in JSON.
     [(1.0, true), (0.0, false)].into_iter().find(|(number, _)| value.as_f64() == Some(*number)).map(|(_, label)| label)
 }
 

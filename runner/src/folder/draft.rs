@@ -52,6 +52,7 @@ pub fn draft_expectations(runs: &[RunReader]) -> Result<Vec<CaseDraft>, ReadErro
             answers.push((case_id.clone(), found));
         }
     }
+    // Over all cases: each is compared with the tools of the others.
     let risky: BTreeSet<&str> = answers.iter().flat_map(|(_, answers)| answers).flat_map(risky_tools).collect();
     let draft = |(id, answers): &(CaseId, Vec<Answer>)| {
         let mut expect = actions(answers);
@@ -75,6 +76,7 @@ fn answers_of(runs: &[RunReader], case_id: &CaseId) -> Result<Option<Vec<Answer>
         match run.read_case(case_id) {
             Ok(case) => match case.outcome {
                 Outcome::Ok(answer) => answers.push(answer),
+                // A case that failed in one run has nothing that all runs share.
                 Outcome::RunnerError(_) => return Ok(None),
             },
             Err(error) if error.is_missing() => return Ok(None),
@@ -128,6 +130,7 @@ fn literals(params: &Map<String, Value>) -> BTreeMap<String, String> {
     let mut open: Vec<(String, &Map<String, Value>)> = vec![(String::new(), params)];
     while let Some((path, object)) = open.pop() {
         for (key, value) in object {
+            // CEL selects a field with a dot only if the name is an identifier.
             let is_name = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
                 && key.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
             let path = if is_name { format!("{path}.{key}") } else { format!("{path}[{}]", quoted(key)) };
@@ -228,6 +231,7 @@ fn risky_tools(answer: &Answer) -> impl Iterator<Item = &str> {
 /// Returns a text as a literal of an expression.
 fn quoted(text: &str) -> String {
     let is_plain = text.chars().all(|char| !char.is_control() && char != '\'' && char != '\\');
+    // A JSON string is a literal of CEL too, with the same escapes.
     if is_plain { format!("'{text}'") } else { Value::from(text).to_string() }
 }
 

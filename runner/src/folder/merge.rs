@@ -94,6 +94,7 @@ fn run_id(out: &Utf8Path, shard: &Run) -> Result<RunId, MergeError> {
 }
 
 fn open(shards: &[Utf8PathBuf]) -> Result<Vec<ShardFolder>, MergeError> {
+    // By number, so that the order of the arguments does not matter.
     let mut shard_folders: BTreeMap<u64, ShardFolder> = BTreeMap::new();
     for folder in shards {
         let reader = RunReader::open(folder)?;
@@ -110,6 +111,7 @@ fn open(shards: &[Utf8PathBuf]) -> Result<Vec<ShardFolder>, MergeError> {
         return Err(ShardMismatch::Empty.into());
     };
     let missing: Vec<_> = (1..=count).filter(|index| !shard_folders.contains_key(index)).take(20).collect();
+    // Shards of different counts belong to different runs. `check_settings` explains that better than missing numbers.
     if !missing.is_empty() && shard_folders.values().all(|shard_folder| shard_folder.shard.count.get() == count) {
         let missing: Vec<_> = missing.iter().map(|index| format!("{index}/{count}")).collect();
         return Err(ShardMismatch::Missing(missing).into());
@@ -140,6 +142,7 @@ fn order(shard_folders: &[ShardFolder]) -> Result<Vec<MergedCase>, MergeError> {
             return Err(ShardMismatch::Positions(shard_folder.reader.folder().to_owned()).into());
         }
         for (case, position) in run.selected_case_ids.iter().zip(&shard.positions) {
+            // Ids that differ only in case would be one file on some systems.
             if !seen.insert(case.collision_key()) {
                 return Err(ShardMismatch::DuplicateCase(case.clone()).into());
             }
@@ -174,6 +177,7 @@ impl MergePlan<'_> {
             copy_assets(writer, shard_folder)?;
         }
         let document = Run { stats: Some(self.stats(&counts)), ..self.document() };
+        // Not the time of the merge: merging the same shards again writes the same bytes.
         let newest = self.runs().map(|run| run.generated_at.as_str()).max().unwrap_or_default();
         writer.write_manifest(newest)?;
         // Last, because a folder with a run document is read as a run.
@@ -282,6 +286,7 @@ fn copy_assets(writer: &RunWriter, shard_folder: &ShardFolder) -> Result<(), Mer
         let mut copy = writer.unnamed_asset()?;
         io::copy(&mut source, &mut copy).map_err(|source| WriteError { path: to.clone(), source })?;
         let written = writer.name_asset(copy, &asset.name, asset.kind, asset.case.as_ref())?;
+        // The new manifest records the digest of the copy, and would hide that the asset had changed.
         if asset.sha256.is_some_and(|listed| Some(listed) != written.sha256) {
             return Err(ShardMismatch::ChangedAsset(from).into());
         }
@@ -298,6 +303,7 @@ fn duration(shard_folders: &[ShardFolder]) -> Option<u64> {
         let took = run.stats.as_ref()?.duration_ms.as_ref()?.as_f64();
         spans.push((start, start.checked_add(std::time::Duration::try_from_secs_f64(took / 1000.0).ok()?).ok()?));
     }
+    // Shards run at the same time, so their durations are not added.
     let start = spans.iter().map(|(start, _)| *start).min()?;
     let end = spans.iter().map(|(_, end)| *end).max()?;
     let span = end.since(start).ok()?.round(SpanRound::new().largest(Unit::Millisecond)).ok()?;
@@ -377,7 +383,7 @@ pub enum ShardMismatch {
     /// A case is in more than one shard.
     #[error("the case `{0}` is in more than one shard")]
     DuplicateCase(CaseId),
-    /// The number of cases differs from that of the whole run.
+    /// The shards have more or fewer cases than the whole run.
     #[error("the shards have {found} cases in total, but the run has {expected}")]
     CaseCount {
         /// Cases of all shards.

@@ -57,7 +57,9 @@ impl AgentClient {
         for header in &settings.headers {
             // Parsing the header validated the value, so this does not fail.
             if let Ok(mut value) = HeaderValue::from_str(header.value().expose()) {
+                // The debug output of the client then hides the value.
                 value.set_sensitive(true);
+                // Not `insert`: a header can be configured more than once.
                 headers.append(header.name(), value);
             }
         }
@@ -86,6 +88,8 @@ impl AgentClient {
     pub(super) async fn post(&self, body: &[u8], connection: Connection) -> Result<Response, reqwest::Error> {
         if connection == Connection::KeptOrFresh {
             match self.send(&self.keeping, body).await {
+                // An agent may close an idle connection just when a request is sent. That is not a failure of the
+                // attempt.
                 Err(failure) if failure.on_reused_connection => {}
                 result => return result.map_err(|failure| failure.error),
             }
@@ -103,6 +107,7 @@ impl AgentClient {
             return Ok(client);
         }
         let client = self.setup.build(ConnectionReuse::Never)?;
+        // Two requests may build a client each. The first is used from then on.
         Ok(self.fresh.get_or_init(|| client))
     }
 }

@@ -1,5 +1,5 @@
-//! The agent as an HTTP server: sends requests, reads and decodes response bodies, and classifies errors. Everything here knows
-//! HTTP; what it reads goes to `received`.
+//! The agent as an HTTP server: sends requests, reads and decodes response bodies, and classifies errors. Everything
+//! here knows HTTP; what it reads goes to `body_sink`.
 
 mod client;
 mod client_setup;

@@ -84,7 +84,7 @@ impl<'run> BodyReader<'run> {
                     Ok(Some(next)) => piece = next,
                     Ok(None) => break undecodable = decoder.finish().err(),
                     Err(fault) => {
-                        // An interrupted body is always incomplete in its encoding. That is a fault of its own only if
+                        // An interrupted body is always incomplete in its encoding. That is a separate fault only if
                         // nothing could be decoded.
                         undecodable = decoder.finish().err().filter(|undecodable| undecodable.raw.is_some());
                         break interrupted = Some(fault);
@@ -114,6 +114,7 @@ impl<'run> BodyReader<'run> {
         let mut sink = BodySink::new(self.destination, self.limits);
         let mut interrupted = interrupted;
         {
+            // A new sink, because the failed decoder may have stored a part of the body in the first.
             let mut pass_through = Decoder::new("", 0, &mut sink);
             let mut piece = raw;
             // `raw` is stored even after an interruption: it is the only evidence of the body.

@@ -45,7 +45,7 @@ pub(super) fn start(
         let ending = run(&command, &options, io, &sender);
         let _ = sender.blocking_send(ProcessEvent::Ended(ending));
     };
-    // A thread of its own and not the blocking pool: it lives as long as the program, and the pool is bounded.
+    // A separate thread and not the blocking pool: it lives as long as the program, and the pool is bounded.
     thread::Builder::new().name("agent".to_owned()).spawn(run)?;
     Ok((KillGuard(signals), input))
 }

@@ -29,9 +29,11 @@ pub(super) fn start(program: &AgentProgram, sender: mpsc::Sender<ProcessEvent>) 
     let input = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let task = tokio::spawn(async move {
+        // All at once: a program does not end while one of its pipes is full.
         let out = forward(stdout, &sender, ProcessEvent::Stdout);
         let err = forward(stderr, &sender, ProcessEvent::Stderr);
         let ended = tokio::join!(out, err, child.wait()).2;
+        // A system without signals always has an exit code.
         let code = |status: std::process::ExitStatus| Ending::Exited(status.code().unwrap_or(-1));
         let _ = sender.send(ProcessEvent::Ended(ended.map(code))).await;
     });

@@ -73,6 +73,7 @@ impl AttemptRecorder {
         };
         let status = status.map(|status| status.as_u16());
         let requested_wait = response.and_then(|response| response.header("retry-after"));
+        // The header can be a date, which is compared with the time at which it arrived.
         let retry_after = requested_wait.and_then(|header| retry_after(header, attempt.ended.at));
         let failed = FailedAttempt { attempt: attempt.number, class, status, retry_after };
         let note = FailureNote { class, name: fault.reason.name(), status };
@@ -115,6 +116,7 @@ pub(super) fn save(
     if !program.stderr.is_empty() {
         let bytes = match program.stderr_extent {
             Extent::Complete => recorder.redactor.bytes(&program.stderr, applied),
+            // The cut can split a secret, so a prefix of one at the end is masked too.
             Extent::Truncated => recorder.redactor.truncated_bytes(&program.stderr, applied),
         };
         let extension = if std::str::from_utf8(&bytes).is_ok() { "txt" } else { "bin" };

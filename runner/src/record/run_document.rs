@@ -19,7 +19,7 @@ use crate::settings::{ConfirmationPlan, PhaseTimeouts, Settings, Target};
 /// The field that marks a run that was stopped before its end.
 const INTERRUPTED: &str = "interrupted";
 
-/// The fields of the pace. The contract has no fields of its own for them.
+/// The fields of the pace, which are not in the contract.
 const PACE: [&str; 3] = ["concurrency_auto", "rate", "fail_fast"];
 
 /// The inputs of the document of a run that has not sent a request yet.
@@ -38,6 +38,7 @@ impl NewRun<'_> {
         let folder = absolute(self.folder);
         let mut extra: Extra =
             agent_fields(settings, redactor).into_iter().chain(phases(settings)).chain(pace(settings)).collect();
+        // After all parts are in: any option of the agent can contain a secret.
         redactor.object(&mut extra, &mut Applied::default());
         let text = |text: &str| redactor.text(text, &mut Applied::default());
         let repeat = settings.repeat.as_ref();
@@ -47,6 +48,7 @@ impl NewRun<'_> {
             version: settings.side,
             generated_at: self.start.iso(),
             base_url: text(&settings.target.recorded()),
+            // Relative paths, so that a run folder can be moved to another machine.
             cases_path: text(&relative(&absolute(&settings.cases_path), &folder)),
             out_dir: text(&relative(&absolute(&settings.out), &folder)),
             selected_case_ids: selection.cases.iter().map(|case| case.id.clone()).collect(),
@@ -94,6 +96,7 @@ fn agent_fields(settings: &Settings, redactor: &Redactor) -> Extra {
     if !settings.headers.is_empty() {
         // Names only: the values are secrets.
         let mut names: Vec<_> = settings.headers.iter().map(|header| header.name().as_str()).collect();
+        // Sorted, because a resume compares the field: the order of the options is not a change.
         names.sort_unstable();
         extra.insert("request_headers".to_owned(), names.into());
     }
@@ -128,6 +131,7 @@ fn pace(settings: &Settings) -> Extra {
 /// Returns the document of a resumed run: as it was started, without the fields of its end, and with the new pace.
 pub(crate) fn resumed(mut started: Run, now: &Run) -> Run {
     started.extra.remove(INTERRUPTED);
+    // All are removed first: an option that the resume leaves out no longer applies.
     for name in PACE {
         started.extra.remove(name);
     }

@@ -53,6 +53,7 @@ impl<'a> StartedRun<'a> {
         let selection = Selection::new(inputs.cases, settings.shard.as_ref());
         let path = settings.out.join(settings.side.as_str()).join(settings.run_id.as_str());
         let scope = match settings.start {
+            // Without `or_create`, a missing folder is an error of `reopen`.
             Start::Resume { retry_errors, or_create } if path.is_dir() || !or_create => {
                 if retry_errors {
                     ResumeScope::MissingAndFailed
@@ -63,6 +64,7 @@ impl<'a> StartedRun<'a> {
             _ => {
                 let folder = RunWriter::create(&settings.out, settings.side, &settings.run_id)?;
                 let document = inputs.document(&selection, &folder);
+                // Before the first request, so that a run that is killed at any time can be resumed.
                 folder.write_run(&document)?;
                 return Ok(Self::new(folder, document, selection));
             }
@@ -97,6 +99,7 @@ impl<'a> StartedRun<'a> {
             Err(error) => return Err(error.into()),
         };
         let started = reader.run();
+        // Before anything is removed from the folder: a run with other settings must stay as it is.
         let changes = changes(started, &fresh);
         if !changes.is_empty() {
             return Err(ResumeError::Changed { run: Box::new(started.clone()), changes });
@@ -118,6 +121,7 @@ impl<'a> StartedRun<'a> {
             let case_counts = counts_of(&artifact);
             counts.add(&case_counts);
             let is_rerun = scope == ResumeScope::MissingAndFailed && case_counts.failed > 0;
+            // A skipped case was never sent, so every resume runs it.
             if was_skipped(&artifact) || is_rerun {
                 reruns.insert(case.id.clone(), case_counts);
                 left.push(case);
@@ -158,6 +162,7 @@ fn add_resume_entry(document: &mut Run, fresh: &Run, cases: usize) {
 /// Returns the recorded duration of a run; zero without one.
 fn duration(run: &Run) -> Duration {
     let millis = run.stats.as_ref().and_then(|stats| stats.duration_ms.as_ref());
+    // A process that was killed recorded no duration.
     millis.map_or(Duration::ZERO, |millis| {
         Duration::try_from_secs_f64(millis.as_f64() / 1000.0).unwrap_or(Duration::ZERO)
     })

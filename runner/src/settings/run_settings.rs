@@ -211,7 +211,7 @@ impl ByteLimits {
     }
 }
 
-/// The cap on configured time-outs. A longer one has no practical use, and the system's clocks cannot represent all of them.
+/// The cap on configured time-outs. A longer one has no practical use.
 const MAX_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 
 /// The time and size limits of one attempt.
@@ -228,6 +228,7 @@ pub(crate) struct AttemptLimits {
 
 impl AttemptLimits {
     pub(crate) fn from_settings(settings: &Settings) -> Self {
+        // Capped, since a deadline must be an instant that the system's clock can represent.
         let timeout = settings.timeout.min(MAX_TIMEOUT);
         let PhaseTimeouts { first_byte, idle, .. } = settings.phases;
         let first_byte = first_byte.map_or(timeout, |first_byte| first_byte.min(timeout));

@@ -41,8 +41,7 @@ impl FromStr for Secret {
     }
 }
 
-/// Shorter values are masked only if the user configured them as secrets. Masking every short header value would damage
-/// unrelated text.
+/// Shorter values are masked only if the user configured them as secrets.
 const MIN_IMPLIED_BYTES: usize = 8;
 
 /// Returns every text of the settings that no output may contain.
@@ -58,6 +57,7 @@ pub(crate) fn known_secrets(settings: &Settings) -> Vec<Secret> {
         Target::Http(base) => implied.extend(url_secrets(base.request_url("").as_str())),
         Target::Command(command) => implied.extend(argument_secrets(command.arguments())),
     }
+    // Masking every short header value would damage unrelated text.
     implied.retain(|text| text.len() >= MIN_IMPLIED_BYTES);
     settings.secrets.iter().cloned().chain(implied.into_iter().map(Secret::from)).collect()
 }
@@ -124,6 +124,7 @@ impl Header {
                 }
             })?,
         };
+        // Validated here, so that the client can rely on it.
         match HeaderValue::from_str(&value) {
             Ok(_) => Ok(Self { name, value: Secret::from(value) }),
             Err(_) => Err(HeaderError::Value(name)),

@@ -60,8 +60,8 @@ impl RunFolder {
         CheckedCase { case, findings: findings.into_located(&bytes), bytes }
     }
 
-    /// True if `<case_id>.json` is JSON that does not declare a document of the contract, or is the labels of the run. It is
-    /// ignored if no run selected it.
+    /// True if `<case_id>.json` is JSON that does not declare a document of the contract, or is the labels of the run.
+    /// It is ignored if no run selected it.
     pub fn is_foreign(&self, case_id: &CaseId) -> bool {
         let mut findings = Findings::new(self.path());
         let bytes = crate::document::read(self.path(), &format!("{case_id}.json"), &mut findings);
