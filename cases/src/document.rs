@@ -71,6 +71,7 @@ impl Document {
 
     /// Returns the position of a field in the file.
     pub(crate) fn position(&self, pointer: &str, part: Part) -> Option<Position> {
+        // Only a document with a problem pays for its positions. JSON is YAML too, so one parser locates both.
         let positions = self.positions.get_or_init(|| Box::new(Positions::parse(self.text())));
         let within = match part {
             Part::Key => positions.key(pointer),
@@ -79,14 +80,14 @@ impl Document {
         within.map(|Position { line, column }| Position { line: line + self.first_line - 1, column })
     }
 
-    /// Returns the position of a byte offset inside a string value. Falls back to the start of the value if the source
-    /// spells the value differently, for example with escapes.
+    /// Returns the position of a byte offset inside a string value. Falls back to the start of the value.
     pub(crate) fn position_within(&self, pointer: &str, value: &str, offset: usize) -> Option<Position> {
         let start = self.position(pointer, Part::Value)?;
         let exact = || {
             let line = self.text().lines().nth(start.line - self.first_line)?;
             let rest = line.char_indices().nth(start.column - 1).map(|(index, _)| &line[index..])?;
             let quotes = usize::from(rest.starts_with(['"', '\'']));
+            // With escapes or folded lines, the source spells the value differently, and its offsets do not apply.
             rest[quotes..].starts_with(value).then(|| {
                 let before = quotes + value[..offset].chars().count();
                 Position { line: start.line, column: start.column + before }
@@ -108,6 +109,7 @@ pub(crate) fn parse(file: &Utf8Path, format: Format, bytes: Vec<u8>) -> Box<dyn 
             return Box::new(iter::once(Err(problems)));
         }
     };
+    // serde_json rejects a byte order mark, which some editors write.
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let source = Rc::new(Source { file: file.to_owned(), text });
     let whole = Document::new(&source, start..source.text.len(), 1);
@@ -132,10 +134,11 @@ fn parse_json(file: &Utf8Path, text: &str, first_line: usize) -> Result<Value, V
         syntax(file, Some(position), format!("invalid JSON: {what}"), "correct the JSON at this position")
     })?;
     let duplicates = duplicate_keys(file, text, first_line);
+    // The JSON parser silently keeps the last value, and the author may have meant the other one.
     if duplicates.is_empty() { Ok(value) } else { Err(duplicates) }
 }
 
-/// Reports duplicate keys. The JSON parser keeps the last value silently, and the author may have meant the other one.
+/// Reports duplicate keys.
 fn duplicate_keys(file: &Utf8Path, text: &str, first_line: usize) -> Vec<Problem> {
     let DuplicateKeys { listed, omitted } = json_text::duplicate_keys(text);
     let offsets: Vec<usize> = listed.iter().map(|duplicate| duplicate.span.start).collect();
@@ -176,6 +179,7 @@ fn lines(source: Rc<Source>, start: usize) -> impl Iterator<Item = Parsed> {
             let rest = source.text.get(start..)?;
             next += rest.find('\n').map_or(rest.len(), |end| end + 1);
             number += 1;
+            // `lines` also removes a carriage return before the line feed.
             let line = rest.lines().next()?;
             if !line.trim().is_empty() {
                 let document = Document::new(&source, start..start + line.len(), number);

@@ -73,8 +73,10 @@ impl<'l, 'd> Fields<'l, 'd> {
 
     /// Reads an object. `example` completes the remedy for a value of another type.
     pub(crate) fn object(&mut self, key: &str, example: &str) -> Option<Fields<'_, 'd>> {
+        // Not `swap_remove`: the remaining fields keep the order of the file, in the request as well.
         let map = match self.map.shift_remove(key)? {
             Value::Object(map) => map,
+            // The remedy for null is to remove the field, not to write an object.
             Value::Null => return self.type_mismatch(key, &Value::Null, "an object"),
             other => {
                 let message = mismatch(&format!("{}{key}", self.prefix), &other, "an object");
@@ -123,6 +125,7 @@ impl<'l, 'd> Fields<'l, 'd> {
             Value::Array(items) => items,
             other => return self.type_mismatch(key, &other, "a list of strings"),
         };
+        // The loop goes on after an error, so that all problems are reported at once.
         let mut strings = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
             match item {
@@ -164,6 +167,8 @@ impl<'l, 'd> Fields<'l, 'd> {
     /// Reads a JSON Schema: an object, true or false.
     pub(crate) fn schema(&mut self, key: &str) -> Option<Value> {
         match self.map.shift_remove(key)? {
+            // Compiled only to report errors at their position. A compiled schema is large, and the suite stays in
+            // memory.
             schema @ (Value::Object(_) | Value::Bool(_)) => match JsonSchema::compile(&schema) {
                 Ok(compiled) => {
                     if let Some(reason) = compiled.too_costly() {
@@ -223,6 +228,7 @@ impl<'l, 'd> Fields<'l, 'd> {
     /// Returns the remaining fields, and warns of names that are close to a known one.
     pub(crate) fn rest_misspelt(self, known: &[&str]) -> Map<String, Value> {
         for key in self.map.keys() {
+            // A case may have further fields, so only a name close to a known one is suspicious.
             if let Some(near) = nearest(key, known) {
                 let message = format!("`{}{key}` is not a known field; it is stored but not used", self.prefix);
                 self.log.warn(&pointer::child(&self.pointer, key), message, format!("did you mean `{near}`?"));

@@ -1,6 +1,6 @@
 //! Patterns of names, in which `*` stands for any characters: how settings select tools and types of events.
 
-/// True where `*` can be filled in so that the pattern becomes the name.
+/// Returns true if `*` can be filled in so that the pattern becomes the name.
 ///
 /// ```
 /// use counterproof_cases::glob;
@@ -11,7 +11,7 @@
 pub fn fits(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };
-    // Each part goes as far to the left as it can, which leaves the most room for those behind it.
+    // Each part goes as far to the left as it can, which leaves the most room for the parts after it.
     let mut parts = rest.split('*').collect::<Vec<_>>();
     let end = parts.pop().unwrap_or_default();
     for part in parts {

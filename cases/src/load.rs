@@ -56,6 +56,8 @@ pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
                     let mut found = interpret(&document, value);
                     errors.append(&mut found.errors);
                     suite.warnings.append(&mut found.warnings);
+                    // Stored until the end: the problem of a duplicate id names the line of the first use, which may be
+                    // in another file.
                     documents.push(document);
                     for (case, pointer) in found.cases {
                         match used.insert(&case.id, &documents, pointer) {
@@ -66,12 +68,14 @@ pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
                 }
                 Err(mut problems) => {
                     syntax.append(&mut problems);
+                    // Errors of the values before it are dropped too, because they may follow from it.
                     errors.truncate(errors_before);
                 }
             }
         }
     }
     syntax.append(&mut errors);
+    // Before the check for no cases: a file with errors may have no valid case left.
     if !syntax.is_empty() {
         return Err(LoadError::Invalid { problems: syntax, warnings: suite.warnings });
     }
@@ -155,9 +159,10 @@ impl UsedIds {
     }
 }
 
-/// Reads one of the [`files`] of a path. Only the path itself, which a person named, may be a pipe. A file below it can have
-/// become one after the folder was listed.
+/// Reads one of the [`files`] of a path.
 fn read(path: &Utf8Path, file: &Utf8Path) -> Result<Vec<u8>, LoadError> {
+    // Only the path itself, which a person named, may be a pipe. A file below it can have become one after the folder
+    // was listed, and reading it would block.
     let read = if file == path { read_file::read_argument } else { read_file::read };
     read(file, read_file::MAX_LARGE_BYTES).map_err(|source| LoadError::Read { path: file.to_owned(), source })
 }
@@ -166,11 +171,14 @@ fn read(path: &Utf8Path, file: &Utf8Path) -> Result<Vec<u8>, LoadError> {
 fn files(path: &Utf8Path) -> Result<Vec<(Utf8PathBuf, Format)>, LoadError> {
     let read = |source| LoadError::Read { path: path.to_owned(), source };
     if !std::fs::metadata(path).map_err(read)?.is_dir() {
+        // In a folder, other files are skipped. A file that is named must be a cases file.
         let format = Format::from_path(path).ok_or_else(|| LoadError::UnknownFormat(path.to_owned()))?;
         return Ok(vec![(path.to_owned(), format)]);
     }
+    // The folder itself can start with a dot: it is named explicitly.
     let visible = |entry: &DirEntry| entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with('.');
     let mut files = Vec::new();
+    // Sorted, because the order of the files is the order of the cases in a run.
     for entry in WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter().filter_entry(visible) {
         let entry = entry.map_err(|error| read(error.into()))?;
         if !entry.file_type().is_file() {

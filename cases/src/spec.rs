@@ -212,9 +212,11 @@ pub(crate) fn interpret(document: &Document, value: Value) -> Interpreted {
             found.errors.append(&mut log.errors);
             continue;
         };
+        // Read before `case` consumes the fields: messages name a case even if its id is invalid.
         let mut log = ProblemLog::new(document, written_id(&map));
         let spec = case(Fields::new(map, pointer.clone(), &mut log));
         let ProblemLog { mut errors, mut warnings, .. } = log;
+        // A case with an error is left out: without an invalid expectation, it would be less strict than it is written.
         if let (Some(spec), true) = (spec, errors.is_empty()) {
             found.cases.push((spec, pointer));
         }
@@ -229,6 +231,7 @@ pub(crate) fn interpret(document: &Document, value: Value) -> Interpreted {
 
 /// Returns the name of a list of objects, in an object that is not a case. Other tools name the list of cases differently.
 fn other_list(map: &Map<String, Value>) -> Option<&str> {
+    // A case can contain lists of objects too.
     if map.keys().any(|key| ["id", "case_id", "input"].contains(&key.as_str())) {
         return None;
     }
@@ -240,6 +243,7 @@ fn other_list(map: &Map<String, Value>) -> Option<&str> {
 fn written_id(map: &Map<String, Value>) -> Option<String> {
     match map.get("id").or_else(|| map.get("case_id"))? {
         Value::String(id) => Some(id.clone()),
+        // In YAML, an id of digits without quotes is a number.
         Value::Number(id) => Some(id.to_string()),
         _ => None,
     }
@@ -259,6 +263,7 @@ fn case(mut fields: Fields<'_, '_>) -> Option<CaseSpec> {
     let metadata = fields.object("metadata", "{tags: [refund]}").map(metadata).unwrap_or_default();
     let suite = fields.string("suite");
     let extra = fields.rest_misspelt(&CASE_KEYS);
+    // All fields are read before the first `?`, so that a missing id hides no other problem.
     Some(CaseSpec { id: id?, title, input: input?, expected, metadata, suite, extra })
 }
 
@@ -286,6 +291,7 @@ fn input(mut fields: Fields<'_, '_>) -> Option<Input> {
     }
     let user = fields.string("user");
     let context = fields.any("context");
+    // Without a warning about unknown names: every field of the input is sent to the agent.
     Some(Input { user: user?, context, extra: fields.rest() })
 }
 
@@ -315,6 +321,7 @@ fn expected(mut fields: Fields<'_, '_>) -> Expected {
         max_tokens: fields.count("max_tokens"),
         max_cost: fields.number("max_cost"),
         must: fields.boolean("must"),
+        // Last, because it takes all fields that are not read yet.
         extra: fields.rest_unknown("expectation", &Expected::KEYS),
     }
 }

@@ -21,6 +21,7 @@ pub struct Position {
 /// Returns the positions of byte offsets, in the order of the offsets. The text is read once for all offsets.
 pub fn positions(text: &[u8], offsets: &[usize]) -> Vec<Position> {
     let mut order: Vec<usize> = (0..offsets.len()).collect();
+    // In the order of the text, so that one pass finds all of them.
     order.sort_unstable_by_key(|&index| offsets[index]);
     let mut positions = vec![Position { line: 1, column: 1 }; offsets.len()];
     let (mut at, mut here) = (0, Position { line: 1, column: 1 });
@@ -66,6 +67,7 @@ pub fn spans(text: &str, pointers: &[&str]) -> Vec<Option<Range<usize>>> {
         Step::Element { parent, index } => tree.child(parent?, decimal(&mut [0; 20], index)),
         Step::Value { node, span } => {
             if let Some(node) = node {
+                // Overwrites the value of an earlier duplicate key.
                 found[node] = Some(span);
             }
             None
@@ -91,6 +93,7 @@ impl PointerTree {
         let mut node = ROOT;
         for segment in pointer.split('/').skip(1) {
             let next = self.children.len();
+            // In this order (RFC 6901, section 4): `~01` means `~1` and not `/`.
             let key = segment.replace("~1", "/").replace("~0", "~");
             node = *self.children[node].entry(key).or_insert(next);
             if node == next {
@@ -107,6 +110,7 @@ impl PointerTree {
 
 /// Formats a number into a buffer. Avoids an allocation for each element of each array.
 fn decimal(buffer: &mut [u8; 20], mut number: usize) -> &str {
+    // No `usize` has more than 20 digits.
     let mut start = buffer.len();
     loop {
         start -= 1;
@@ -139,7 +143,7 @@ pub struct DuplicateKeys {
 /// Maximum number of listed duplicates. More would not help a reader, and each costs a pointer.
 pub(crate) const MAX_DUPLICATES: usize = 1000;
 
-/// Maximum length of a pointer to a duplicate key, in bytes. A longer one is cut at a segment, so it names an enclosing value.
+/// Maximum length of a pointer to a duplicate key, in bytes.
 const MAX_POINTER_BYTES: usize = 512;
 
 /// The segment of a pointer that leads to a container.
@@ -193,6 +197,7 @@ fn pointer_to<'s>(text: &str, path: impl Iterator<Item = &'s Segment>, last: &Ra
             None => push_segment(&mut pointer, &decode(&text[last.clone()])),
         }
         if pointer.len() > MAX_POINTER_BYTES {
+            // Cut at a segment, so that it names an enclosing value.
             pointer.truncate(fits);
             break;
         }
@@ -202,6 +207,7 @@ fn pointer_to<'s>(text: &str, path: impl Iterator<Item = &'s Segment>, last: &Ra
 
 fn push_segment(pointer: &mut String, segment: &str) {
     pointer.push('/');
+    // `~` first: the tilde of `~1` must not be escaped again.
     pointer.push_str(&segment.replace('~', "~0").replace('/', "~1"));
 }
 
@@ -240,9 +246,10 @@ struct Frame {
     index: Option<usize>,
 }
 
-/// Visits the values of a text. The stack of open containers is on the heap.
+/// Visits the values of a text.
 fn walk(text: &str, keys: Keys, visit: &mut dyn FnMut(Step<'_>) -> Option<usize>) {
     let bytes = text.as_bytes();
+    // No limit, since the stack of open containers is on the heap.
     let mut tokenizer = Tokenizer::with_max_depth(usize::MAX);
     let mut open: Vec<Frame> = Vec::new();
     let mut node = visit(Step::Root);

@@ -131,6 +131,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
             let value = entries.next_value_seed(self)?;
             read.borrow_mut().push((key, value));
         }
+        // Borrowed only now: the values within the object use the same buffer.
         let mut read = read.borrow_mut();
         let mut object = Map::with_capacity(read.len() - start);
         for (key, value) in read.drain(start..) {

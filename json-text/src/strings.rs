@@ -6,6 +6,7 @@ use std::ops::Range;
 /// Decodes the escapes of a quoted string. What cannot be decoded is returned as it is, without the quotes.
 pub fn decode(quoted: &str) -> Cow<'_, str> {
     let inner = quoted.trim_matches('"');
+    // Most strings have no escape and are borrowed.
     if quoted.contains('\\') {
         return serde_json::from_str::<String>(quoted).map_or(inner.into(), Into::into);
     }
@@ -18,6 +19,7 @@ pub fn within(quoted: &str, part: &Range<usize>) -> Option<Range<usize>> {
     let inner = quoted.strip_prefix('"')?.strip_suffix('"')?;
     let (mut decoded, mut start, mut at) = (0, None, 0);
     loop {
+        // Not `==`: the part may start within the bytes of a character.
         if start.is_none() && decoded >= part.start {
             start = Some(at);
         }
@@ -41,6 +43,7 @@ fn next_char(text: &str) -> Option<(usize, usize)> {
         return None;
     }
     match encoded {
+        // A surrogate pair stands for a character that takes four bytes in UTF-8.
         12 => Some((12, 4)),
         6 => {
             let unit = u32::from_str_radix(escape.get(1..5)?, 16).ok()?;
@@ -99,6 +102,7 @@ impl<'a> EscapeCursor<'a> {
             let start = self.at + found;
             let end = start + escape_length(&self.text[start..]);
             if end > place {
+                // Stays at the escape, because the next place may be within it too.
                 self.at = start;
                 return Some(start..end);
             }

@@ -189,6 +189,7 @@ impl Tokenizer {
                 let length = bytes.iter().take_while(|byte| is_space(**byte)).count();
                 return Some((Token::Gap, length));
             }
+            // Before the other arms: after the value, only white space may follow.
             (_, Nothing) => return self.fail(SyntaxError::SecondValue { offset: self.offset }),
             (b':', Colon) => {
                 self.expected = Value;
@@ -235,6 +236,7 @@ impl Tokenizer {
     }
 
     fn end_string(&mut self, kind: Kind) -> Token {
+        // The quote ends the string within a character.
         if !self.character.is_empty() {
             self.character.clear();
             self.string_error.get_or_insert(SyntaxError::NotUtf8 { offset: self.offset });
@@ -303,6 +305,7 @@ impl Tokenizer {
             rest = others;
             match std::str::from_utf8(&self.character) {
                 Err(error) if error.error_len().is_none() => {}
+                // The character is complete or invalid. Either way, the next byte starts another one.
                 checked => {
                     if checked.is_err() {
                         self.string_error.get_or_insert(fault(0));
@@ -313,6 +316,7 @@ impl Tokenizer {
         }
         match std::str::from_utf8(rest) {
             Ok(_) => {}
+            // The next piece may complete the character.
             Err(error) if error.error_len().is_none() => self.character.extend_from_slice(&rest[error.valid_up_to()..]),
             Err(error) => {
                 let at = content.len() - rest.len() + error.valid_up_to();
@@ -336,12 +340,14 @@ impl Tokenizer {
         if at > 0 {
             return Some((Token::Content, at));
         }
+        // `12x` is not a number followed by a letter.
         let is_delimiter = is_space(bytes[0]) || b",]}".contains(&bytes[0]);
         if !is_delimiter || !self.is_scalar_complete() {
             return self.unexpected();
         }
         self.state = State::Between;
         self.end_value();
+        // The delimiter is read again, as a gap or as the end of a container.
         Some((Token::End(Kind::Scalar), 0))
     }
 

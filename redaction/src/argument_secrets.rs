@@ -34,6 +34,7 @@ fn add_arguments<'a>(arguments: impl Iterator<Item = &'a str>, depth: u8, secret
     let mut is_named = false;
     for argument in arguments {
         let is_option = argument.starts_with('-');
+        // What starts with `-` is the next option, so the option before it has no value.
         if is_named && !is_option {
             add_value(argument, secrets);
         }
@@ -78,12 +79,14 @@ fn add_json(value: &Value, meaning: Meaning, depth: u8, secrets: &mut Vec<String
         }
         Value::Array(items) => items.iter().for_each(|item| add_json(item, meaning, depth, secrets)),
         Value::String(text) if meaning == Meaning::Secret => {
+            // A program may print the argument as it is, with the escapes of JSON.
             let written = value.to_string();
             secrets.push(written[1..written.len() - 1].to_owned());
             add_value(text, secrets);
         }
         Value::String(text) => add_arguments(std::iter::once(text.as_str()), depth, secrets),
         Value::Number(number) if meaning == Meaning::Secret => secrets.push(number.to_string()),
+        // `true` and `null` are in any text, whatever their name.
         Value::Number(_) | Value::Bool(_) | Value::Null => {}
     }
 }
@@ -119,6 +122,7 @@ fn add_value(value: &str, secrets: &mut Vec<String>) {
 
 /// Splits a command into words, without their quotes.
 fn words(command: &str) -> Vec<String> {
+    // A rough split is enough: the words are searched for secrets and never run.
     let (mut words, mut word) = (Vec::new(), String::new());
     let mut quote = None;
     for character in command.chars() {
@@ -161,6 +165,7 @@ pub fn url_secrets(text: &str) -> Vec<String> {
     };
     let mut secrets = Vec::new();
     let mut add = |texts: &[&str], separator: &str| {
+        // A program may print the URL as it is, or a part that a library has decoded.
         let decoded: Vec<String> = texts.iter().map(|text| percent_decoded(text)).collect();
         secrets.extend([texts.join(separator), decoded.join(separator)]);
     };
@@ -175,6 +180,7 @@ pub fn url_secrets(text: &str) -> Vec<String> {
     for pair in query.into_iter().flat_map(|query| query.split('&')) {
         let value = pair.split_once('=').map_or("", |(_name, value)| value);
         add(&[value], "");
+        // Forms encode a space as `+`.
         add(&[&value.replace('+', " ")], "");
     }
     secrets.retain(|secret| !secret.is_empty());
@@ -190,6 +196,7 @@ type Login<'a> = (&'a str, Option<&'a str>);
 fn parts(text: &str) -> Option<(Option<Login<'_>>, Option<&str>)> {
     let (_scheme, rest) = text.split_once("://").filter(|(scheme, _)| scheme.split(':').all(is_scheme))?;
     let (authority, rest) = rest.split_at(authority_end(rest));
+    // The last `@`, because a password can contain one.
     let (user_info, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
     if host.is_empty() {
         return None;

@@ -13,16 +13,17 @@ use crate::value_search::{Content, Digits, LONGEST_COMPOSED, Needle};
 /// The base64 digits of a value that starts at some byte of a larger text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Base64 {
-    /// True where a digit before the known ones encodes bits of the value and of the preceding byte.
+    /// True if a digit before the known ones encodes bits of the value and of the preceding byte.
     pub(super) shares_first: bool,
     /// The digits that depend on the value alone, in the standard alphabet.
     pub(super) digits: Vec<u8>,
-    /// True where a digit after the known ones encodes bits of the value and of the following byte.
+    /// True if a digit after the known ones encodes bits of the value and of the following byte.
     pub(super) shares_last: bool,
 }
 
 /// Returns the digits of a value for each position modulo three.
 pub(super) fn base64(value: &[u8]) -> [Base64; 3] {
+    // The digits depend on where the value starts within a group of three bytes.
     [0, 1, 2].map(|offset| base64_at(value, offset))
 }
 
@@ -40,6 +41,7 @@ fn base64_at(value: &[u8], offset: usize) -> Base64 {
     };
     Base64 {
         shares_first: !start.is_multiple_of(6),
+        // Only the digits all of whose bits belong to the value.
         digits: (start.div_ceil(6)..end / 6).map(digit).collect(),
         shares_last: !end.is_multiple_of(6),
     }
@@ -68,6 +70,7 @@ pub(super) fn all(value: &str) -> BTreeSet<String> {
 fn escapes_of_json(value: &str) -> BTreeSet<String> {
     let quoted = Value::from(value).to_string();
     let json = quoted[1..quoted.len() - 1].to_owned();
+    // Some encoders, such as PHP's, escape slashes, and some, such as Python's, everything beyond ASCII.
     let with_slashes = json.replace('/', "\\/");
     let in_ascii = |text: &str| each_character(text, |it| if it.is_ascii() { it.to_string() } else { units(it) });
     let all = each_character(value, units);
@@ -169,6 +172,7 @@ impl<'a> Variants<'a> {
         values.into_iter().for_each(|value| variants.add(value));
         variants.whole.retain(|text| text.len() >= SHORTEST);
         let whole = &variants.whole;
+        // A line that is a value itself is searched in all forms already.
         variants.lines.retain(|line| !whole.contains(*line));
         variants
     }

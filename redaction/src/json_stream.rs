@@ -39,6 +39,7 @@ pub enum JsonUse {
 pub fn redact_json<'a>(redactor: &Redactor, text: &'a [u8], usage: JsonUse, applied: &mut Applied) -> Cow<'a, [u8]> {
     let mut applied_to_text = Applied::default();
     let masked = redactor.bytes(text, &mut applied_to_text);
+    // Nearly all texts have no secret. They are not parsed.
     if matches!(masked, Cow::Borrowed(_)) {
         return masked;
     }
@@ -134,6 +135,7 @@ impl JsonRedactingStream {
     /// Ends the line as [`Self::finish`] does. Returns the same as an error if the line was not JSON.
     fn finish_json(mut self) -> Result<(Vec<u8>, Applied), (Vec<u8>, Applied)> {
         let mut out = Vec::new();
+        // A number at the top has no delimiter: the end of the line ends it.
         if matches!(self.state, State::Scalar(_)) && self.tokenizer.finish().is_ok() {
             self.end_scalar(&mut out);
             self.is_complete = true;
@@ -161,11 +163,13 @@ impl JsonRedactingStream {
             return rest.len();
         }
         let Some((token, length)) = self.tokenizer.read(rest) else {
+            // Reads nothing, so that the same bytes are read again as text.
             self.give_up(out);
             return 0;
         };
         let bytes = &rest[..length];
         let is_envelope = self.is_envelope;
+        // The colon after the key is a gap. Any other token is the value, or follows it.
         self.is_envelope &= token == Token::Gap;
         match (token, &mut self.state) {
             (Token::Begin(Kind::Key), _) => self.begin_text(Role::Key, out),
@@ -189,6 +193,7 @@ impl JsonRedactingStream {
             (Token::End(Kind::Scalar), _) => self.end_scalar(out),
             (Token::Gap | Token::Content | Token::Begin(_) | Token::End(_), _) => {
                 self.held.extend_from_slice(bytes);
+                // Only at twice the length, so that each byte is moved at most once.
                 if self.held.len() > 2 * HELD {
                     let safe = self.held.len() - HELD;
                     out.extend(self.held.drain(..safe));
@@ -209,6 +214,7 @@ impl JsonRedactingStream {
 
     fn end_scalar(&mut self, out: &mut Vec<u8>) {
         let State::Scalar(scalar) = &mut self.state else { return };
+        // A program that reads a message expects a number where one was sent, so only stored numbers become strings.
         let is_number = !scalar[0].is_ascii_alphabetic();
         if self.usage == JsonUse::Storage
             && is_number
@@ -227,6 +233,7 @@ impl JsonRedactingStream {
     /// Treats the rest of the line as text.
     fn give_up(&mut self, out: &mut Vec<u8>) {
         let mut stream = RedactingStream::new(self.redactor.clone());
+        // The bytes that were held back may be the start of a secret that the rest of the line continues.
         out.extend(stream.push(&std::mem::take(&mut self.held)));
         if let State::Scalar(scalar) = &self.state {
             out.extend(stream.push(scalar));
@@ -237,6 +244,7 @@ impl JsonRedactingStream {
     /// Writes the content of a string that has ended.
     fn end_text(&mut self, text: Text, out: &mut Vec<u8>) {
         let Text { role, content, stream, .. } = text;
+        // No key or id of a protocol is as long as a string with a stream, so its role does not matter.
         if let Some(stream) = stream {
             return self.end_stream(stream, out);
         }
@@ -274,6 +282,7 @@ impl Text {
             return;
         }
         self.content.extend_from_slice(content);
+        // Without this, one long string would be held in memory completely.
         if self.content.len() > BUFFERED {
             let mut stream = RedactingStream::for_json_string(redactor.clone());
             out.extend(stream.push(&std::mem::take(&mut self.content)));

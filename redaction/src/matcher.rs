@@ -69,7 +69,7 @@ pub(super) struct Matcher<'a> {
     text: &'a [u8],
     /// The place where the form starts.
     start: usize,
-    /// True where a form reaches the end of the text.
+    /// True if a form reaches the end of the text.
     pub(super) is_cut: bool,
     /// The last search for each introducer: all forms that start with an escape search for the same ones.
     introduced: [Option<Introduced>; INTRODUCERS.len()],
@@ -149,6 +149,7 @@ impl<'a> Matcher<'a> {
             self.is_cut |= known.is_cut;
             return known.ends;
         }
+        // Set aside, so that the entry records only whether this search was cut.
         let was_cut = std::mem::take(&mut self.is_cut);
         let mut ends = Places::default();
         self.element(introducer, at, encoders, &mut ends);
@@ -189,6 +190,7 @@ impl<'a> Matcher<'a> {
             }
             Element::Zeros => self.zeros(at, encoders, ends),
             Element::Percent => {
+                // Each further round encodes the percent sign itself: `%25`, `%2525`.
                 self.ascii(b'%', at, encoders, ends);
                 self.repeated(b"25", 2, Encoders::None, ends);
             }
@@ -198,6 +200,7 @@ impl<'a> Matcher<'a> {
                 if run > 1 {
                     ends.push(at + run);
                 }
+                // More backslashes may follow in the next piece.
                 self.is_cut |= run > 0 && at + run == self.text.len();
             }
             Element::Ampersand => {
@@ -251,6 +254,7 @@ impl<'a> Matcher<'a> {
     /// Adds the end of a line break and of the indentation of the next line.
     pub(super) fn line_break(&mut self, at: usize, encoders: Encoders, ends: &mut Places) {
         let mut places = Places::one(at);
+        // Twice, since `\r\n` is two characters.
         for _ in 0..2 {
             places = self.each(places, |matcher, at, next| {
                 matcher.ascii(b'\r', at, encoders, next);
@@ -279,7 +283,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// True where a base64 digit of either alphabet is at a place.
+    /// Returns whether a base64 digit of either alphabet is at a place.
     pub(super) fn is_base64_digit(&mut self, at: usize) -> bool {
         self.is_cut |= at == self.text.len();
         self.text.get(at).is_some_and(|byte| is_base64_digit(*byte))
@@ -416,6 +420,7 @@ pub(super) fn of(character: char) -> Vec<Escapes> {
         Escapes { introducer: Ampersand, bodies: references(character) },
     ];
     match character {
+        // A form encodes a space as `+`, and a mail header (RFC 2047) as `_`.
         ' ' => escapes.extend([b'+', b'_'].map(|byte| Escapes { introducer: Byte(byte), bodies: vec![Vec::new()] })),
         // CSV and SQL double a quote. Shells close the quotes, write an escaped quote, and open them again.
         '"' | '\'' => {

@@ -14,9 +14,9 @@ pub struct KeyPattern {
     pub name: &'static str,
     /// A short description of the format.
     pub looks_like: &'static str,
-    /// A regular expression over bytes. Its first group is masked, or the complete match where it has no group.
+    /// A regular expression over bytes. Its first group is masked, or the complete match if it has no group.
     pub(super) regex: &'static str,
-    /// A regular expression for a key that is truncated at the end of the text. `None` where `regex` matches it as well.
+    /// A regular expression for a key that is truncated at the end of the text. `None` if `regex` matches it as well.
     pub(super) truncated: Option<&'static str>,
 }
 
@@ -155,14 +155,16 @@ impl KeyFinder {
         Ok(Self { any: compile(&all.join("|"))?, patterns: patterns.collect::<Result<_, _>>()? })
     }
 
-    /// The keys in a text, in their order. A key that is masked already is none.
+    /// Returns the keys in a text, in their order. A key that is masked already is left out.
     pub fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = KeyMatch> + 'a {
         self.any.find_iter(text.as_bytes()).filter_map(|found| {
             let bytes = found.as_bytes();
+            // Only now the patterns are tried one by one, for the name and the group of the one that matched.
             let (name, key) = self.patterns.iter().find_map(|(name, regex)| {
                 let captures = regex.captures(bytes)?;
                 Some((*name, captures.get(1).or_else(|| captures.get(0))?.range()))
             })?;
+            // A text that was redacted before has the mask where a key was.
             let is_masked = bytes.windows(MASK.len()).any(|window| window == MASK.as_bytes());
             (!is_masked).then(|| KeyMatch { name, range: found.start() + key.start..found.start() + key.end })
         })
@@ -209,6 +211,7 @@ pub fn is_secret_name(name: &str) -> bool {
         .flat_map(camel_case_words)
         .map(str::to_ascii_lowercase)
         .collect();
+    // The value of `TOKEN_FILE` is a path and not a token.
     let is_description = words.last().is_some_and(|last| DESCRIBING_WORDS.contains(&last.as_str()));
     let is_secret =
         |word: &String| SECRET_WORDS.contains(&word.as_str()) || SECRET_ENDS.iter().any(|end| word.ends_with(end));

@@ -52,7 +52,7 @@ impl Applied {
         self.0.iter().copied().collect()
     }
 
-    /// True where nothing was masked.
+    /// Returns whether nothing was masked.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -72,7 +72,7 @@ pub struct Redactor {
     any: Regex,
     /// The replacement for a secret.
     mask: &'static str,
-    /// True where a mask is followed by the line breaks of the secret.
+    /// True if a mask is followed by the line breaks of the secret.
     preserves_lines: bool,
 }
 
@@ -158,6 +158,7 @@ impl Redactor {
             builder.build().map_err(|_| RedactError { bytes })
         };
         let keys = patterns.iter().map(|pattern| {
+            // Only a key at the very end of the text can be cut off.
             let truncated = pattern.truncated.map(|source| compile(&format!("(?:{source})\\z"))).transpose()?;
             Ok(KeyRule { name: pattern.name, regex: compile(pattern.regex)?, truncated })
         });
@@ -268,6 +269,7 @@ impl Redactor {
                     name,
                 ));
             }
+            // Not the end of the candidate: a secret can start within it.
             at = range.start + 1;
         }
     }
@@ -284,6 +286,7 @@ impl Redactor {
                 at += 1;
             }
         }
+        // A value can reach into the key. Then the rest of the key is masked as well.
         if done < secret.end {
             secrets.push((done.max(secret.start)..secret.end, name));
         }

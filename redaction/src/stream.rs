@@ -34,6 +34,7 @@ impl RedactingStream {
     }
 
     fn with_content(redactor: Redactor, content: Content) -> Self {
+        // A value is found only if all of it is in the buffer.
         let held = HELD.max(redactor.longest());
         Self { redactor, content, waiting: Vec::new(), held, dropping: false, applied: Applied::default() }
     }
@@ -115,7 +116,7 @@ impl RedactingStream {
             if self.dropping {
                 redactor.mask_bytes(&self.waiting[found.range.clone()], &mut out);
             }
-            // Called for its entry in `applied` also where the mask is already written.
+            // Called for its entry in `applied` even if the mask is already written.
             let mut masked = Vec::new();
             redactor.mask_one(&self.waiting, &found, &mut masked, &mut self.applied);
             if !self.dropping {

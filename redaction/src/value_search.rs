@@ -71,14 +71,16 @@ impl ValueSearch {
             let shares_first = needle.shares_first && at > first && is_base64_digit(text[at - 1]);
             Some((end, shares_first))
         });
+        // The longest: a shorter form would leave the rest of the secret in the text.
         let (end, shares_first) = complete.max()?;
         Some(at - usize::from(shares_first)..end)
     }
 
-    /// True where the text ends inside a form that starts at a place, and its beginning is long enough.
+    /// Returns whether the text ends inside a form that starts at a place, and its beginning is long enough.
     pub(super) fn is_cut(&self, text: &[u8], start: usize, beginning: Beginning) -> bool {
         let mut matcher = Matcher::new(text, start);
         let is_cut = |needle: &Needle| {
+            // The matcher is shared by all forms, for its cache of introducers.
             matcher.is_cut = false;
             needle.follow(&mut matcher, start, &self.0.escaped);
             let is_long_enough = || text.len() - start >= shortest_beginning(needle);
@@ -97,6 +99,7 @@ impl ValueSearch {
 /// Returns the bytes with which a form starts if its first character is not escaped.
 fn first_bytes(needle: &Needle) -> Vec<u8> {
     let mut bytes: Vec<u8> = needle.alternatives(0).map(|first| first.encode_utf8(&mut [0; 4]).as_bytes()[0]).to_vec();
+    // The forms of a space that have no introducer.
     if needle.digits == Digits::Text && needle.characters[0] == ' ' {
         bytes.extend(b"+_");
     }
@@ -127,7 +130,7 @@ pub(super) struct Needle {
     pub(super) characters: Vec<char>,
     pub(super) digits: Digits,
     pub(super) content: Content,
-    /// True where a digit before the known ones encodes bits of the value and of the preceding byte.
+    /// True if a digit before the known ones encodes bits of the value and of the preceding byte.
     pub(super) shares_first: bool,
     shares_last: bool,
 }
@@ -137,7 +140,7 @@ pub(super) struct Needle {
 pub(super) enum Digits {
     /// None: the characters themselves.
     Text,
-    /// Those of base64, of both alphabets.
+    /// The digits of base64, in both alphabets.
     Base64,
     Hexadecimal,
 }
@@ -229,6 +232,8 @@ impl Needle {
                 return None;
             }
         }
+        // Ends differ in optional characters, such as the `;` of a reference. The last one leaves nothing of the
+        // secret.
         let end = places.as_slice().iter().copied().max()?;
         Some(if self.shares_last && matcher.is_base64_digit(end) { end + 1 } else { end })
     }
@@ -255,6 +260,7 @@ impl Needle {
         match self.digits {
             Digits::Text => matcher.soft_break(at, Encoders::One, next),
             Digits::Base64 => matcher.line_break(at, Encoders::One, next),
+            // Dumps separate bytes, not digits.
             Digits::Hexadecimal if index.is_multiple_of(2) => {
                 matcher.line_break(at, Encoders::One, next);
                 matcher.any_of(b" :-", at, next);

@@ -119,6 +119,7 @@ impl Transport {
     pub(crate) fn secrets(&self) -> &[Secret] {
         match self {
             Transport::Http(client) => client.secrets(),
+            // Its arguments are in the settings, where `known_secrets` finds them.
             Transport::Program(_) => &[],
         }
     }

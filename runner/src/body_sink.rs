@@ -159,7 +159,7 @@ impl<'run> BodySink<'run> {
 }
 
 impl RedactedFile {
-    /// Appends to the file without fsync.
+    /// Appends to the file.
     fn write(&mut self, bytes: &[u8], snippet: usize) -> io::Result<()> {
         // Without fsync: the data is synced when the file gets its name.
         let missing = snippet.saturating_sub(self.start.len()).min(bytes.len());

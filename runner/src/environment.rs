@@ -96,6 +96,7 @@ impl SteppingClock {
 
     fn advance(&self, span: Duration) -> Duration {
         let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+        // The value before the addition, so that the first reading is the start.
         Duration::from_micros(self.elapsed_micros.fetch_add(micros, Ordering::Relaxed))
     }
 }

@@ -152,6 +152,7 @@ pub struct Counts {
 impl Counts {
     /// Adds the outcome of a case from an earlier process.
     pub(crate) const fn add(&mut self, case: &Counts) {
+        // Not `skipped`: a resume runs the skipped cases again.
         self.answered += case.answered;
         self.failed += case.failed;
         self.retried += case.retried;

@@ -39,6 +39,7 @@ impl ProtocolAdapter for OpenaiChat {
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
         let fields = native::object(body)?;
+        // Before the fields are read: an error object lacks them, and would look like a violation of the protocol.
         answer::reject_errors(&fields)?;
         let Some(Value::Object(choice)) = fields.get("choices").and_then(|choices| choices.get(0)) else {
             return Err(unreadable("/choices/0", &Value::Null, "a choice with the agent's message"));

@@ -198,6 +198,7 @@ impl RiskTable {
             return *level;
         }
         let matching = self.0.iter().filter(|(pattern, _)| glob::fits(pattern, tool));
+        // Of equally long patterns, the last one in the alphabet counts, whatever the order of the configuration.
         matching.max_by_key(|(pattern, _)| pattern.len()).map_or(RiskLevel::Unknown, |(_, level)| *level)
     }
 }

@@ -88,6 +88,7 @@ pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Re
         .into_iter()
         .map(|candidate| stage(candidate, acceptance.labels.as_ref()))
         .collect::<Result<Vec<_>, _>>()?;
+    // All copies are complete before the first of them gets its name.
     publish(&copies)?;
     Ok(Baseline {
         cases: candidates[0].reader.run().selected_case_ids.len(),

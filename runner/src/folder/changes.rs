@@ -144,6 +144,7 @@ pub(crate) fn differing_settings(one: &Run, other: &Run) -> Changes {
             shard.retain(|name, _| ["run_id", "count", "cases_total"].contains(&name.as_str()));
         }
     }
+    // A shard that ran outside of a checkout has no commit to compare.
     let known = one.get("repo_commit").is_some() && other.get("repo_commit").is_some();
     let mut names: Vec<&String> = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name))).collect();
     names.retain(|name| {

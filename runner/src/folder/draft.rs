@@ -181,6 +181,7 @@ fn numbers_in(text: &str) -> BTreeSet<String> {
         }
         // A word with the separators inside of it, such as `1,500.00` or `A-1001`.
         let end = at + bytes[at..].iter().take_while(|byte| is_word(byte) || is_part(byte)).count();
+        // Punctuation at the end belongs to the sentence.
         let word = text.get(at..end).unwrap_or_default().trim_end_matches(['.', ',', '-']);
         if word.starts_with(|first: char| first.is_ascii_digit()) && word.bytes().all(|byte| is_part(&byte)) {
             found.insert(word.to_owned());

@@ -58,6 +58,7 @@ pub(crate) fn list_assets(reader: &RunReader, cases: &BTreeSet<CaseId>) -> Resul
         if let Some(item) = items.remove(&format!("{ASSETS_FOLDER}/{name}")) {
             return Asset { name, kind: item.kind, case: item.case_id, sha256: item.sha256, extra: item.extra };
         }
+        // A run writes its manifest at the end. For an unfinished run, only the name shows the case.
         let owner = owner(&name, reader.run().version, cases);
         let (case, kind) = owner.map_or((None, AssetKind::Other), |(case, kind)| (Some(case), kind));
         Asset { name, kind, case, sha256: None, extra: Extra::new() }

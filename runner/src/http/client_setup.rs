@@ -59,6 +59,7 @@ impl ClientSetup {
             None => Route::System(Proxy::of_system(base)),
         };
         Self {
+            // Shorter than the attempt, so that a host that drops packets is distinguished from a slow agent.
             connect_timeout: settings.phases.connect.min(settings.timeout.mul_f64(0.75)),
             route,
             certificates: settings.certificates.to_vec(),

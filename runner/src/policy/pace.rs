@@ -22,6 +22,7 @@ impl Pace {
     pub(crate) fn new(concurrency: Concurrency, rate: Option<Rate>) -> Self {
         let (fixed, adaptive) = match concurrency {
             Concurrency::Fixed(limit) => (limit, None),
+            // The fixed number is not used: the adaptive limit decides.
             Concurrency::Auto { max } => (NonZeroUsize::MIN, Some(Mutex::new(AdaptiveLimit::new(max)))),
         };
         Self { fixed, adaptive, schedule: rate.map(|rate| Mutex::new(Schedule::new(rate))) }

@@ -88,6 +88,7 @@ impl RetryPolicy {
     /// Returns the policy as `run.json` records it.
     pub(crate) fn document(&self) -> counterproof_artifact::RetryPolicy {
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX).into();
+        // The failures of `is_transient`, in the words of the contract.
         let classes = ["timeout", "network_error", "http_408", "http_429", "http_5xx"];
         let classes = classes.into_iter().filter(|class| self.rate_limited || *class != "http_429");
         counterproof_artifact::RetryPolicy {

@@ -134,6 +134,7 @@ impl ProgramOutput<'_> {
     }
 
     fn store_stderr(&mut self, piece: &[u8]) {
+        // The rest is read and dropped, because a full pipe would block the program.
         let available = STDERR_LIMIT - self.end.stderr.len();
         self.end.stderr.extend_from_slice(&piece[..piece.len().min(available)]);
         if piece.len() > available {

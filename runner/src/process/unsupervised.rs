@@ -47,6 +47,7 @@ async fn forward(
 ) {
     let Some(mut pipe) = pipe else { return };
     let mut buffer = vec![0; 16 * 1024];
+    // An error ends the output as its end does: the exit code decides what the output is worth.
     while let Ok(read @ 1..) = pipe.read(&mut buffer).await {
         let _ = sender.send(piece(buffer[..read].to_vec())).await;
     }

@@ -48,6 +48,7 @@ impl AttemptRecorder {
     pub(crate) fn record(&self, attempt: FinishedAttempt, case_id: &CaseId) -> Result<RecordedAttempt, WriteError> {
         let mut attempt = attempt;
         let reached = match &attempt.exchange.fault {
+            // A response proves a connection, whatever the fault.
             Some(fault) => attempt.exchange.response.is_some() || is_past_connecting(fault.reason),
             None => true,
         };

@@ -149,6 +149,7 @@ impl BaseUrl {
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.host();
         let name = host.trim_start_matches('[').trim_end_matches(']');
+        // All names below `localhost` are loopback names (RFC 6761, section 6.3).
         name == "localhost" || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
