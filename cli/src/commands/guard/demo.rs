@@ -42,6 +42,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let cases_path = out.join("cases.json");
     prepare(out, &cases_path, GUARD_CASES)?;
     let policy = out.join("policy.yaml");
+    // Not synced: the demo can be run again.
     write::write(&policy, GUARD_POLICY.as_bytes(), Durability::Cached).map_err(CommandError::io)?;
     let recording =
         Recording { ledger: absolute(&out.join("ledger.db"))?, policy: absolute(&policy)?, runs: out.join("runs") };
@@ -117,6 +118,7 @@ impl Recording {
         for name in names.filter(|name| VARIABLES.iter().any(|it| name.to_string_lossy().starts_with(it))) {
             command.env_remove(name);
         }
+        // After the removal, which would take these variables too.
         command.envs(settings.environment().into_iter().filter_map(|(name, value)| Some((name, value?))));
         // What the shim reports, such as the end of a run by a rule, is part of the demo and shown in its report.
         let mut shim = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
@@ -158,8 +160,9 @@ fn select(store: &mut dyn EventStore, run: &str) -> Result<SelectedRun, CommandE
     Ok(SelectedRun { run, case_id })
 }
 
-/// Returns an absolute path: shims run with the working directory of the demo, but a server may change its own.
+/// Returns an absolute path.
 fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
+    // Shims run with the working directory of the demo, but a server may change to another one.
     camino::absolute_utf8(path).map_err(|error| CommandError::io(format!("cannot resolve `{path}`: {error}")))
 }
 

@@ -22,7 +22,7 @@ use crate::commands::ledger::Place;
 use crate::streams::Streams;
 use crate::value_parsers::LedgerParser;
 
-/// How long to move the last events to the ledger. What is left stays in the spool file, from which the next process moves it.
+/// How long to move the last events to the ledger.
 const LAST_EVENTS: Duration = Duration::from_secs(5);
 
 /// Where the events go.
@@ -40,16 +40,19 @@ pub(super) struct EventsArgs {
 impl EventsArgs {
     pub(super) fn start(&self, identity: &RunIdentity, streams: &mut Streams) -> Result<EventRecording, CommandError> {
         let recording = EventRecording::start(self.ledger.clone(), self.events.clone(), identity)?;
+        // Only for a recording that has started: otherwise the error explains more.
         self.warn_about_other_ledger(streams);
         self.warn_about_readers(streams);
         Ok(recording)
     }
 
-    /// Warns if the variable names another ledger than the option. An invalid variable does not count next to the option.
+    /// Warns if the variable names another ledger than the option.
     fn warn_about_other_ledger(&self, streams: &mut Streams) {
+        // An invalid variable does not count next to the option.
         let other = process_variable(LEDGER).and_then(|text| text.parse::<LedgerLocation>().ok());
         let (Some(ledger), Some(other)) = (&self.ledger, other) else { return };
         let Ok(state) = StateFolder::from_environment(process_variable) else { return };
+        // By their spools, which are the same for all names of a ledger.
         if ledger.spool_folder(&state) != other.spool_folder(&state) {
             streams.warn(format_args!(
                 "events go to the ledger `{ledger}` of the option `--ledger`, and not to `{other}` of the variable `{LEDGER}`"
@@ -57,8 +60,9 @@ impl EventsArgs {
         }
     }
 
-    /// New files are private. The mode of a file that exists stays, since another program may collect the events.
+    /// Warns if other users can read a file of events that existed before.
     fn warn_about_readers(&self, streams: &mut Streams) {
+        // New files are private. The mode of a file that exists stays, since another program may collect the events.
         let Some(path) = self.events.as_deref().filter(|path| path.is_file() && is_open_to_others(path)) else {
             return;
         };
@@ -72,7 +76,7 @@ impl EventsArgs {
 pub(super) struct EventRecording(Arc<Recorder>);
 
 impl EventRecording {
-    /// Starts to record in a ledger, by default in that of the state folder, and in a file of events.
+    /// Starts to record in a ledger, by default in the one of the state folder, and in a file of events.
     pub(super) fn start(
         ledger: Option<LedgerLocation>,
         events_file: Option<Utf8PathBuf>,
@@ -104,6 +108,7 @@ impl EventRecording {
 
     /// Moves the last events to the ledger, for a bounded time.
     pub(super) fn finish(&self, streams: &mut Streams) {
+        // What is left after this time stays in the spool file, from which the next process moves it.
         match self.0.finish(LAST_EVENTS) {
             Ok(finished) => {
                 if let Some(error) = finished.events_file_error {
@@ -157,6 +162,8 @@ struct RecordedRun {
 
 impl RunLedger {
     pub(super) fn new(given: Option<LedgerLocation>) -> Result<Self, CommandError> {
+        // Read here and not by the argument parser: for `guard run`, an invalid variable is a warning, and the agent
+        // runs.
         let of_variable = || process_variable(LEDGER).map(|text| text.parse::<LedgerLocation>()).transpose();
         let named = match given {
             Some(given) => Some(given),
@@ -186,8 +193,9 @@ impl RunLedger {
         Ok(Some(store))
     }
 
-    /// Prints what the ledger has about the run. A ledger that cannot be read does not change how the run ended.
+    /// Prints what the ledger has about the run.
     pub(super) fn summarize(&self, run_id: &str, streams: &mut Streams) {
+        // A ledger that cannot be read does not change how the run ended.
         let Ok(recorded) = self.recorded(run_id) else { return };
         let Some(RecordedRun { run, failed, servers }) = recorded.filter(|recorded| !recorded.servers.is_empty())
         else {
@@ -227,6 +235,7 @@ fn failures(servers: &[ServerProcess]) -> BTreeMap<String, usize> {
     let mut failures = BTreeMap::new();
     for server in servers {
         let detail = match &server.exit {
+            // Before the status: a process that was killed recorded neither a status nor an exit.
             _ if server.is_lost => " (no end)".to_owned(),
             _ if server.status.as_deref() != Some(FAILED) => continue,
             Some(ProcessExit::Code(0)) => " (calls had no response)".to_owned(),

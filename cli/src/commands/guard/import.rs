@@ -101,6 +101,7 @@ fn shim_command(settings: &ShimSettings) -> Result<ShimCommand, CommandError> {
             if url.has_password() {
                 let message =
                     "the URL of the ledger has a password, which every user could see in the list of processes";
+                // The URL would be in the configuration of the client, as an argument of the shim.
                 return Err(
                     CommandError::usage(message).hint("set the variable `COUNTERPROOF_LEDGER` for the client instead")
                 );
@@ -127,11 +128,13 @@ fn program() -> Result<String, CommandError> {
     })
 }
 
-/// Returns an absolute path. The client starts its servers in another folder.
+/// Returns an absolute path.
 fn absolute(path: String) -> Result<String, CommandError> {
+    // The client starts its servers in another folder, so a relative path would not lead to the program.
     if Path::new(&path).is_absolute() {
         return Ok(path);
     }
+    // As in a shell, a name without a separator is looked up in PATH.
     let candidates = if path.contains(std::path::is_separator) {
         std::path::absolute(&path).into_iter().collect()
     } else {
@@ -148,6 +151,7 @@ fn absolute(path: String) -> Result<String, CommandError> {
 /// Returns the path in PATH that leads to this program, if there is one.
 fn path_of_same_program(program: &Path) -> Option<PathBuf> {
     let target = std::fs::canonicalize(program).ok()?;
+    // By the real path: another program with this name can come first in PATH.
     let is_same = |path: &PathBuf| std::fs::canonicalize(path).is_ok_and(|path| path == target);
     in_search_path(program.file_name()?).into_iter().find(is_same)
 }
@@ -155,6 +159,7 @@ fn path_of_same_program(program: &Path) -> Option<PathBuf> {
 /// Returns the paths of a name in the absolute folders of PATH.
 fn in_search_path(name: &OsStr) -> Vec<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
+    // A relative folder of PATH depends on the working directory of the client.
     std::env::split_paths(&folders).filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).collect()
 }
 
@@ -181,7 +186,7 @@ impl ClientConfig {
         })
     }
 
-    /// Converts an error. If the configuration of the user is missing, a hint names that of a project.
+    /// Converts an error. If the configuration of the user is missing, a hint names the one of a project.
     pub(super) fn error(&self, error: ImportError) -> CommandError {
         let (is_missing, hint) = (matches!(error, ImportError::Missing { .. }), error.hint());
         let error = if error.is_io() { CommandError::io(error) } else { CommandError::usage(error) };

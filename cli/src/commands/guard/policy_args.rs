@@ -39,6 +39,7 @@ impl PolicyArgs {
 
 fn is_same_file(one: &Utf8Path, other: &Utf8Path) -> bool {
     let canonical = |path: &Utf8Path| path.canonicalize_utf8().ok();
+    // The text first: a path that does not exist has no canonical form.
     one == other || canonical(one).is_some_and(|one| canonical(other) == Some(one))
 }
 
@@ -74,6 +75,7 @@ fn invalid(path: &Utf8Path, invalid: &InvalidPolicy) -> CommandError {
 fn line(finding: &Finding) -> String {
     let position = finding.position.map(|at| format!(":{}:{}", at.line, at.column)).unwrap_or_default();
     let advice = match finding.code {
+        // For these, what is expected says more than the general remedy.
         Code::WrongValue | Code::WrongType | Code::UnexpectedField => format!("expected {}", finding.expected),
         _ => finding.remedy.clone(),
     };

@@ -62,6 +62,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let interrupted = Arc::new(Notify::new());
     let notify = interrupted.clone();
+    // First: a signal during the start is stored, and ends the proxy as soon as it serves.
     on_ending_signal(move || notify.notify_one()).map_err(CommandError::io)?;
     let policy = Arc::new(args.policy.load(streams)?);
     let (identity, warnings) = RunIdentity::from_environment(process_variable);
@@ -70,6 +71,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     }
     args.policy.warn_if_unused(&policy, &identity, &args.server_name, streams);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::io)?;
+    // Before the recording starts, so that a port in use leaves no run in the ledger.
     let listener = runtime.block_on(args.listen.bind())?;
     let address = listener.local_addr().map_err(CommandError::io)?;
     if !address.ip().is_loopback() {
@@ -79,6 +81,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
             args.server_name
         ));
     }
+    // The proxy injects no secrets, so only keys of known formats are masked in what it records.
     let redactor = secrets::redactor(&[]).map_err(CommandError::usage)?;
     let recording = args.events.start(&identity, streams)?;
     let warnings = Warnings::start().map_err(CommandError::io)?;
@@ -98,6 +101,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     });
     let session = Arc::new(session.map_err(CommandError::io)?);
     let path = args.upstream.path();
+    // The socket listens already: a script that waits for this line can connect at once.
     streams.print_line(format_args!("the proxy for {} listens on http://{address}{path}", args.server_name))?;
     let peers = PeerRules::new(address, args.hosts.clone(), args.origins.clone());
     let options = ProxyOptions { session: session.clone(), upstream: args.upstream.clone(), peers };
@@ -122,6 +126,7 @@ impl FromStr for ListenAddress {
 
     fn from_str(text: &str) -> Result<Self, InvalidAddress> {
         let (host, port) = text.rsplit_once(':').ok_or(InvalidAddress)?;
+        // Without brackets, the port of an IPv6 address is ambiguous.
         let is_host = !host.is_empty() && !host.contains(['/', '@']) && (host.starts_with('[') || !host.contains(':'));
         if is_host && port.parse::<u16>().is_ok() { Ok(Self(text.to_owned())) } else { Err(InvalidAddress) }
     }

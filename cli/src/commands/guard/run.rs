@@ -85,6 +85,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         .inspect_err(|error| streams.warn(format_args!("the run is not recorded: {}", error.message())))
         .ok();
     if let Some(ledger) = &ledger {
+        // Before the agent starts: the calls of two agents in one run cannot be separated afterwards.
         reject_known(args, &settings.run_id, ledger, streams)?;
     }
     if args.print_run_id {
@@ -102,6 +103,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         supervisor: None,
     });
     if let Some(recording) = recording {
+        // Before an error of the start is returned, which is the end of the run in the ledger.
         recording.finish(&end, started.elapsed(), streams);
     }
     let end = end.map_err(|error| not_started(error, args.run.as_deref()))?;
@@ -146,11 +148,13 @@ fn settings(args: &Args) -> Result<RunSettings, CommandError> {
         _ => None,
     };
     let (identity, warnings) = RunIdentity::from_environment(lookup);
+    // The shims only warn and replace an invalid id. Here, the user can still correct the command.
     if let Some(warning) = warnings.first() {
         return Err(CommandError::usage(warning.to_string()));
     }
     let ledger = args.settings.ledger()?.map(|ledger| match ledger {
         LedgerLocation::SqliteFile(path) => path.into_string(),
+        // With its password: the shims read it from a variable, which other users cannot see.
         LedgerLocation::PostgreSql(url) => url.expose().to_owned(),
     });
     let label = |case: &CaseId| {
@@ -177,13 +181,15 @@ fn settings(args: &Args) -> Result<RunSettings, CommandError> {
 struct AgentRecording(EventRecording);
 
 impl AgentRecording {
-    /// Records the start of the agent. A failure is a warning, because the agent runs all the same.
+    /// Records the start of the agent.
     fn start(command: &[OsString], settings: &RunSettings, ledger: &RunLedger, streams: &mut Streams) -> Option<Self> {
         let recording = EventRecording::start(Some(ledger.location().clone()), None, &identity(settings));
+        // A failure is a warning, because the agent runs all the same.
         let recording = recording
             .inspect_err(|error| streams.warn(format_args!("the agent is not recorded: {}", error.message())))
             .ok()?;
         let program = command.first().map(OsString::as_os_str).unwrap_or_default();
+        // Without its start, the end of the agent is not recorded either.
         record(&recording, agent_started(program, &policy(settings)), streams).then_some(Self(recording))
     }
 
@@ -202,6 +208,7 @@ fn record(recording: &EventRecording, event: EventBody, streams: &mut Streams) -
 fn identity(settings: &RunSettings) -> RunIdentity {
     let changes = settings.environment();
     let lookup = |name: &str| match changes.get(OsStr::new(name)) {
+        // `None` removes the variable from the environment of the shims.
         Some(value) => value.as_ref()?.to_str().map(str::to_owned),
         None => process_variable(name),
     };
@@ -209,19 +216,18 @@ fn identity(settings: &RunSettings) -> RunIdentity {
     RunIdentity::from_environment(lookup).0
 }
 
-/// Returns the policy of the shims. Without a valid one, they do not start.
+/// Returns the policy of the shims.
 fn policy(settings: &RunSettings) -> Policy {
     let path = settings.policy.clone().or_else(|| process_variable(POLICY));
     let policy = path.and_then(|path| policy_args::load(Utf8Path::new(&path)).ok());
+    // Only for the recorded event: without a valid policy, the shims do not start.
     policy.unwrap_or_else(Policy::observe_only)
 }
 
 /// Rejects an id of the option `--run` that the ledger already has: both runs would become one.
-///
-/// An id in the variable joins the run, because an outer program states it for several agents. This is logged, except below another
-/// `guard run`. A ledger that cannot be read is a warning.
 fn reject_known(args: &Args, run_id: &str, ledger: &RunLedger, streams: &mut Streams) -> Result<(), CommandError> {
     let is_new = args.run.is_none() && process_variable(RUN_ID).is_none();
+    // Below another `guard run`, joining its run is the purpose and not worth a message.
     let is_nested = args.run.is_none() && process_variable(TERMINATION).is_some();
     if is_new || is_nested {
         return Ok(());
@@ -234,10 +240,12 @@ fn reject_known(args: &Args, run_id: &str, ledger: &RunLedger, streams: &mut Str
                 .hint("choose another id with `--run`, or omit the option for a new id; the agent was not started"))
         }
         Ok(Some(_)) => {
+            // Not an error: an outer program can state one id for several agents.
             streams.log(format_args!("the agent joins the run `{run_id}` of `{RUN_ID}`, which the ledger already has"));
             Ok(())
         }
         Err(error) => {
+            // A ledger that cannot be read does not stop the agent.
             let reason = with_causes(&error);
             streams.warn(format_args!("cannot check whether the run `{run_id}` is new: {reason}"));
             Ok(())

@@ -72,6 +72,7 @@ fn add(args: &AddArgs, store: &SecretStore, is_json: bool, streams: &mut Streams
         Some(variable) => (from_variable(variable)?, format!("env:{variable}")),
         None => (from_stdin(&args.name)?, "stdin".to_owned()),
     };
+    // Before it is stored: a value that cannot be masked would be in every recording.
     value.check_redactable().map_err(|error| CommandError::usage(format!("cannot store `{}`: {error}", args.name)))?;
     let is_replaced = store.add(&args.name, &value, &source, Timestamp::now()).map_err(store_error)?;
     let change = if is_replaced { "replaced" } else { "added" };
@@ -89,6 +90,7 @@ fn from_variable(variable: &str) -> Result<SecretValue, CommandError> {
         CommandError::usage(format!("environment variable `{variable}` is not set"))
             .hint(format!("set `{variable}`, or pass the value on standard input"))
     })?;
+    // As bytes, so that invalid UTF-8 has the same message from both sources.
     checked(value.into_encoded_bytes(), &format!("environment variable `{variable}`"))
 }
 
@@ -102,11 +104,13 @@ fn from_stdin(name: &SecretRef) -> Result<SecretValue, CommandError> {
         )));
     }
     let mut bytes = Vec::new();
+    // One byte more than the limit shows that the value is longer, without reading all of it.
     let read = stdin.lock().take(MAX_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| CommandError::io(format!("cannot read standard input: {error}")))?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(CommandError::usage(format!("the value has more than {MAX_BYTES} bytes")));
     }
+    // One line end belongs to `echo` or to the editor. More of them belong to the value.
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
         if bytes.last() == Some(&b'\r') {

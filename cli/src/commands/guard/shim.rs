@@ -102,6 +102,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let recorder = args.events.start(&identity, streams)?;
     // Every failure until here leaves neither a cassette nor events. From the first event on, a run has an end.
     let cassette = match &args.record {
+        // A server that is not started gets no cassette.
         Some(path) if missing_secret.is_none() => Some(record_cassette(path, args, &secrets)?),
         _ => replay,
     };
@@ -119,6 +120,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     });
     let session = Arc::new(session.map_err(CommandError::io)?);
     if let Some(error) = missing_secret {
+        // Recorded as a run that failed: the ledger then shows why the client has no server.
         session.finish(RunStatus::Failed, NOT_STARTED);
         warnings.finish();
         recorder.finish(streams);
@@ -165,10 +167,10 @@ fn run_server(options: ShimOptions<'_>) -> Result<Exit, CommandError> {
     }
 }
 
-/// Returns the changes of the server's environment: its secrets, and the removal of the variables that name the ledger, the policy
-/// and the way to end the run.
+/// Returns the changes of the server's environment: its secrets, and the removal of the variables of the guard.
 fn environment_of_server(secrets: &ResolvedSecrets) -> BTreeMap<OsString, Option<OsString>> {
     let mut environment = secrets.environment();
+    // The ledger can have the password of a database, and writing to the pipe of the first would end the run.
     for name in [TERMINATION, LEDGER, POLICY] {
         environment.insert(name.into(), None);
     }
@@ -255,11 +257,13 @@ fn resolve_secrets(args: &Args, streams: &mut Streams) -> Result<ResolvedSecrets
     Ok(resolved)
 }
 
-/// Returns the redactor of what the server sends, if it has secrets. Keys of known formats stay: a tool may return them on purpose.
+/// Returns the redactor of what the server sends, if it has secrets.
 fn traffic_redactor(secrets: &ResolvedSecrets) -> Result<Option<Redactor>, CommandError> {
+    // Without secrets, the messages of the server are forwarded without a search.
     if secrets.redact.is_empty() {
         return Ok(None);
     }
+    // Keys of known formats stay: a tool may return them on purpose.
     secrets::value_redactor(&secrets.redact).map(Some).map_err(CommandError::usage)
 }
 
@@ -267,6 +271,7 @@ fn traffic_redactor(secrets: &ResolvedSecrets) -> Result<Option<Redactor>, Comma
 fn missing_secret(secrets: &ResolvedSecrets) -> Option<CommandError> {
     let (first, others) = secrets.errors.split_first()?;
     let mut message = with_causes(first);
+    // All in one message, so that the user need not fix one after another.
     for other in others {
         message = format!("{message}; {}", with_causes(other));
     }
@@ -275,6 +280,7 @@ fn missing_secret(secrets: &ResolvedSecrets) -> Option<CommandError> {
 }
 
 fn meta(args: &Args) -> Map<String, Value> {
+    // The program only, because its arguments can contain secrets.
     let program = args.command.first().map(|program| program.to_string_lossy().into_owned());
     let mut meta = Map::new();
     meta.insert("server_name".to_owned(), args.server_name.clone().into());
@@ -295,9 +301,10 @@ pub(super) struct ShimSettings {
 }
 
 impl ShimSettings {
-    /// Returns the absolute path of the policy, which is valid: with an invalid one no server would start.
+    /// Returns the absolute path of the policy.
     pub(super) fn policy(&self) -> Result<Option<Utf8PathBuf>, CommandError> {
         let Some(path) = &self.policy else { return Ok(None) };
+        // Only to validate it: with an invalid policy, no server would start.
         policy_args::load(path)?;
         absolute(path).map(Some)
     }
@@ -310,8 +317,8 @@ impl ShimSettings {
     }
 }
 
-/// The shims run in other folders.
 fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
+    // The shims run in other folders.
     let absolute =
         std::path::absolute(path).map_err(|error| CommandError::io(format!("cannot resolve `{path}`: {error}")))?;
     Utf8PathBuf::from_path_buf(absolute)

@@ -58,6 +58,7 @@ impl Warnings {
                 print_dropped(&mut print);
             }
             print_dropped(&mut print);
+            // Fails only if `finish` no longer waits.
             let _ = done.send(());
         })?;
         Ok(Self { sender, written })
@@ -70,6 +71,7 @@ impl Warnings {
     /// Waits until the warnings are written, for a bounded time.
     pub(super) fn finish(self) {
         let until = Instant::now() + LAST_WARNINGS;
+        // Not `send`, which would wait without a limit while standard error is a full pipe.
         while let Err(TrySendError::Full(_)) = self.sender.messages.try_send(Message::End) {
             if Instant::now() >= until {
                 return;
@@ -83,6 +85,7 @@ impl Warnings {
 impl WarningSender {
     /// Sends a warning, or drops it if too many wait.
     pub(super) fn send(&self, message: &str) {
+        // A closed channel is ignored: the thread has ended, and no warning can be printed.
         if let Err(TrySendError::Full(_)) = self.messages.try_send(Message::Warning(message.to_owned())) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }

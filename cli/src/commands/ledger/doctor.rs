@@ -27,6 +27,7 @@ pub(super) fn run(_args: &Args, place: &Place, streams: &mut Streams) -> Result<
                 match replay(&place.spool, store.as_mut()) {
                     Ok(replayed) => report(&replayed, place, streams),
                     Err(error) => {
+                        // The checks go on: they list the files of these events.
                         streams.warn(format_args!("events that wait were not added: {}", with_causes(&error)));
                     }
                 }
@@ -34,6 +35,7 @@ pub(super) fn run(_args: &Args, place: &Place, streams: &mut Streams) -> Result<
             checks.extend(examine(&place.location, &place.spool, Some(store.as_mut())));
         }
         Err(error) => {
+            // A ledger that cannot be opened is a finding of this command and not an error.
             checks.push(Check::unusable(&error));
             checks.extend(examine(&place.location, &place.spool, None));
         }

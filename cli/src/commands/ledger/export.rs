@@ -49,6 +49,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let mut store = place.open(streams)?;
     let store = store.as_mut();
     if let Some(run_id) = &args.run {
+        // Otherwise an id with a typo would be an empty export.
         place.find_run(run_id, store)?;
     }
     let since = args.since.map(|since| since.sortable(Timestamp::now()));
@@ -56,12 +57,14 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let Some(path) = &args.out else {
         let mut has_reader = true;
         pages(store, &filter, |line| {
+            // A reader such as `head` closes the pipe. This ends the export without an error.
             has_reader = has_reader && streams.print_to_reader(&(safe_json(line) + "\n"))?;
             Ok(has_reader)
         })?;
         return Ok(Exit::Done);
     };
     reject_ledger(path, place)?;
+    // Atomic, so that an export that fails leaves an earlier file as it was.
     let mut file = AtomicFile::create(path).map_err(CommandError::io)?;
     let mut count = 0_u64;
     pages(store, &filter, |line| {
@@ -71,6 +74,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
             .map_err(|error| failed_write(path, &error))?;
         Ok(true)
     })?;
+    // Not synced, because the ledger still has the events.
     file.commit(Durability::Cached).map_err(CommandError::io)?;
     if place.is_json {
         let document = serde_json::json!({ "events": count, "out": path });
@@ -85,6 +89,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
 fn reject_ledger(out: &Utf8Path, place: &Place) -> Result<(), CommandError> {
     let out_file = real_path(out);
     let is_database = match &place.location {
+        // SQLite has its log and the index of the log in files next to the database.
         LedgerLocation::SqliteFile(path) => ["", "-wal", "-shm"]
             .iter()
             .any(|suffix| real_path(&Utf8PathBuf::from(format!("{path}{suffix}"))) == out_file),

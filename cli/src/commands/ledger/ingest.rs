@@ -50,6 +50,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         let file: File = read_file::open_argument(&args.file).map_err(failed_read)?;
         Box::new(BufReader::with_capacity(256 * 1024, file))
     };
+    // After the input: a file that cannot be read must not leave an empty ledger.
     let mut store = place.open_or_create()?;
     report(&replay(&place.spool, store.as_mut()).map_err(failed_spool)?, place, streams);
     let mut ingested = Ingested::default();
@@ -69,6 +70,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         }
         ingested.add(&batch, &args.file, store.as_mut(), streams)?;
     }
+    // Before the counts are printed, since closing can fail.
     store.close().map_err(failed)?;
     ingested.print(place, streams)
 }
@@ -142,6 +144,7 @@ struct TooLong;
 /// Reads the next line without its newline.
 fn next_line(input: &mut dyn BufRead) -> io::Result<Option<Result<Vec<u8>, TooLong>>> {
     let mut line = Vec::new();
+    // One byte more than the limit, for the newline of a line of maximum length.
     (&mut *input).take(line_log::MAX_LINE_BYTES + 1).read_until(b'\n', &mut line)?;
     if line.is_empty() {
         return Ok(None);
@@ -149,6 +152,7 @@ fn next_line(input: &mut dyn BufRead) -> io::Result<Option<Result<Vec<u8>, TooLo
     if line.last() == Some(&b'\n') {
         line.pop();
     } else if line.len() as u64 > line_log::MAX_LINE_BYTES {
+        // Without holding the rest of the line in memory.
         input.skip_until(b'\n')?;
         return Ok(Some(Err(TooLong)));
     }

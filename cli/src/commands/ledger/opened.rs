@@ -63,6 +63,7 @@ impl Place {
     /// Opens the ledger. Creates it if it does not exist and events wait for it.
     pub(crate) fn open_store(&self) -> Result<Box<dyn EventStore>, StoreError> {
         match counterproof_ledger::open(&self.location) {
+            // Only then: a command that reads, such as `query`, must not leave an empty ledger.
             Err(StoreError::Missing { .. }) if self.spool.is_empty().is_ok_and(|is_empty| !is_empty) => {
                 counterproof_ledger::open_or_create(&self.location)
             }

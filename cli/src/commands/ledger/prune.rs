@@ -39,6 +39,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let mut store = place.open(streams)?;
     let before = Since::Ago(args.older_than).sortable(Timestamp::now());
     let mut runs = prunable_runs(store.as_mut(), &before).map_err(failed)?;
+    // To the ledger, a run whose process is alive looks like one whose process was killed on another machine.
     let running = running(store.as_mut(), place)?;
     runs.retain(|run| !running.contains(&run.run_id));
     let found = runs.len();

@@ -89,6 +89,7 @@ fn filter(args: &Args) -> CallFilter {
         run_id: args.run.clone(),
         server_name: args.server.clone(),
         tool_name: args.tool.clone(),
+        // The ledger has actions and statuses in upper case and hashes in lower case. The options accept both.
         decision: args.decision.as_deref().map(str::to_ascii_uppercase),
         status: args.status.as_deref().map(str::to_ascii_uppercase),
         args_hash: args.hash.as_deref().map(str::to_ascii_lowercase),

@@ -42,6 +42,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let since = args.since.map(|since| since.sortable(Timestamp::now()));
     let filter = RunFilter { run_id: args.run.clone(), since, limit: args.limit };
     let found = runs(store.as_mut(), &filter).map_err(failed)?;
+    // With `--since`, no row is an answer: the run may have started earlier.
     if let Some(run_id) = args.run.as_ref().filter(|_| found.is_empty() && args.since.is_none()) {
         return Err(place.unknown_run(run_id));
     }
@@ -112,6 +113,7 @@ fn document(run: &RunRecord, status: &str) -> Value {
     let mut document = serde_json::to_value(run).unwrap_or_default();
     document["status"] = json!(status);
     document["state"] = json!(run.state());
+    // The ledger has it as a text. Readers of the document get an object.
     let workload: Option<Value> = run.workload_json.as_deref().and_then(|json| serde_json::from_str(json).ok());
     document["workload"] = json!(workload);
     document
@@ -139,6 +141,7 @@ pub(super) const UNKNOWN: &str = "unknown";
 /// Returns a table as text: a line for the names of the columns, and one for each row.
 pub(super) fn table<const N: usize>(names: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut lines = vec![names.map(str::to_owned)];
+    // Names come from agents, so they can contain line breaks.
     lines.extend(rows.into_iter().map(|row| row.map(|text| one_line(&text, LONGEST))));
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
@@ -162,6 +165,7 @@ pub(super) fn known(value: Option<&str>) -> String {
 /// Returns a time of the ledger to the millisecond.
 pub(super) fn short_time(time: &str) -> String {
     match time.split_once('.') {
+        // The precision of a text is its maximum length: the fraction is cut and not rounded.
         Some((seconds, fraction)) => format!("{seconds}.{fraction:.3}Z"),
         None => time.to_owned(),
     }

@@ -42,6 +42,7 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
     let is_stopped = Arc::new(AtomicBool::new(false));
+    // Without `--follow`, the default action of the signal ends the command.
     if args.follow {
         let stopped = Arc::clone(&is_stopped);
         on_signal(move || stopped.store(true, Ordering::Relaxed)).map_err(CommandError::io)?;
@@ -62,6 +63,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         if is_stopped.load(Ordering::Relaxed) {
             return Ok(Exit::Interrupted);
         }
+        // A full page means that more events are there already.
         if events.len() < PAGE as usize {
             wait(args.poll, &is_stopped);
         }

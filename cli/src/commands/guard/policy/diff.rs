@@ -40,6 +40,7 @@ pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<E
         let document = json!({"old": old.reference(), "new": new.reference(), "diff": differences});
         streams.print_document(&to_json(&document))?;
     } else {
+        // The texts of a policy can contain characters that steer a terminal.
         streams.print_document(&harmless(&text(&differences)))?;
     }
     Ok(if args.exit_code && !differences.is_empty() { Exit::Findings } else { Exit::Done })

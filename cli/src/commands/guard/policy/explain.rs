@@ -101,10 +101,13 @@ pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<E
     let mut engine = Engine::new(policy.clone(), &identity);
     let (mut calls, mut steps): (Vec<Calls>, Vec<RuleStep>) = (Vec::new(), Vec::new());
     for number in 1..=args.repeat {
+        // The clock of the rules is simulated, so `--every` takes no time.
         let now = Duration::from_millis(u64::from(number - 1) * u64::from(args.every));
         let (decision, rules) = engine.explain(&call, now);
+        // Only the steps of the last call are listed, but the decisions of all calls.
         steps = rules;
         match calls.last_mut() {
+            // Equal decisions in a row share a line, since there can be 100,000 calls.
             Some(last) if last.decision.record == decision.record => last.last = number,
             _ => calls.push(Calls { first: number, last: number, decision }),
         }
@@ -154,6 +157,7 @@ fn identity(args: &Args) -> Result<RunIdentity, CommandError> {
 }
 
 fn named<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, CommandError> {
+    // The argument parser accepts only names that the types have.
     serde_json::from_value(name.into()).map_err(CommandError::usage)
 }
 
@@ -270,6 +274,7 @@ impl CallArgs {
         };
         let origin = self.origin();
         match serde_json::from_str::<Value>(&text) {
+            // The text, not the value: a parsed value hides duplicate keys, for which the guard refuses a call.
             Ok(value) if value.is_object() => Ok(text),
             Ok(_) => Err(CommandError::usage(format!("{origin} is not a JSON object"))
                 .hint("the arguments of a tool are an object, such as {\"path\": \"a\"}")),

@@ -44,6 +44,7 @@ pub(super) fn run(args: &Args, is_json: bool, streams: &mut Streams) -> Result<E
         let warnings = found.warnings.into_iter().map(|warning| (false, warning.code.as_str(), warning.finding));
         let of_file = errors.chain(warnings).map(|(is_error, code, finding)| Listed { is_error, code, finding });
         let mut of_file: Vec<Listed> = of_file.collect();
+        // Errors and warnings together, in the order of the text.
         of_file.sort_by_key(|it| it.finding.position);
         listed.extend(of_file);
     }

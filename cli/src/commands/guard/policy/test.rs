@@ -107,6 +107,7 @@ pub(super) fn run_recorded(
     streams: &mut Streams,
 ) -> Result<Exit, CommandError> {
     let found = dry_run(policy, &read(path, "check that the path exists and is readable")?);
+    // A comparison of nothing must not pass.
     if found.calls_compared == 0 {
         return Err(nothing_compared(&found, path));
     }
@@ -118,7 +119,7 @@ pub(super) fn run_recorded(
     Ok(if found.differences.is_empty() && found.problems.is_empty() { Exit::Done } else { Exit::Findings })
 }
 
-/// A comparison of nothing must not pass.
+/// Returns the error about a file of events without a decision.
 fn nothing_compared(found: &DryRun, path: &Utf8Path) -> CommandError {
     let what = if found.calls == 0 { "tool call" } else { "decision about a tool call" };
     let line = found.problems.first();
@@ -129,6 +130,7 @@ fn nothing_compared(found: &DryRun, path: &Utf8Path) -> CommandError {
 
 fn recorded_text(found: &DryRun, path: &Utf8Path) -> String {
     let mut recorded_text = String::new();
+    // One edit of a rule usually changes many calls in the same way.
     let mut groups: BTreeMap<(String, String), Vec<&DryRunDifference>> = BTreeMap::new();
     for difference in &found.differences {
         let observed = if difference.is_observed && difference.before.action != Action::Allow {
@@ -142,6 +144,7 @@ fn recorded_text(found: &DryRun, path: &Utf8Path) -> String {
     for ((before, after), calls) in &groups {
         let _ = writeln!(recorded_text, "{}: recorded {before}; this policy {after}", count(calls.len() as u64));
         for call in calls.iter().take(MAX_LISTED) {
+            // The names come from agents and servers, so they can be long and steer a terminal.
             let tool = one_line(&format!("{}/{}", call.server_name, call.tool_name), 60);
             let (run, id) = (one_line(&call.run_id, 40), one_line(call.call_id.as_str(), 40));
             let _ = writeln!(recorded_text, "  {}  {tool}  run {run}  call {id}", call.ts);
