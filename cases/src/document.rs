@@ -138,7 +138,6 @@ fn parse_json(file: &Utf8Path, text: &str, first_line: usize) -> Result<Value, V
     if duplicates.is_empty() { Ok(value) } else { Err(duplicates) }
 }
 
-/// Reports duplicate keys.
 fn duplicate_keys(file: &Utf8Path, text: &str, first_line: usize) -> Vec<Problem> {
     let DuplicateKeys { listed, omitted } = json_text::duplicate_keys(text);
     let offsets: Vec<usize> = listed.iter().map(|duplicate| duplicate.span.start).collect();

@@ -9,8 +9,8 @@
 //! Two texts of RFC 8259 are JSON, and yet no [`serde_json::Value`]: a number beyond the range of a 64-bit float (`1.5e3111`), and
 //! a string with half of a surrogate pair (`"\ud83d"`). [`Tokenizer`] and [`check`] follow the grammar and accept both; [`parse`]
 //! and [`parse_strict`] reject them, as `serde_json` does. So `check(text).is_ok() && parse(text).is_err()` means: other programs
-//! may read this text, and this one cannot inspect it. A program that forwards a text asks [`check`] whether it is JSON; a
-//! program that decides on its values asks [`parse`]. All of them allow [`MAX_DEPTH`] levels of nesting.
+//! may read this text, and this one cannot inspect it. A program that forwards a text asks [`check`] whether it is JSON;
+//! a program that decides on its values asks [`parse`]. All of them allow [`MAX_DEPTH`] levels of nesting.
 //!
 //! ```
 //! use counterproof_json_text::{check, parse, spans};

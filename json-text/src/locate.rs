@@ -54,7 +54,7 @@ pub fn offset(text: &str, position: Position) -> usize {
 
 const ROOT: usize = 0;
 
-/// Returns the byte ranges of the values that the pointers name, in the order of the pointers; `None` where there is no value.
+/// Returns the byte ranges of the values that the pointers name, in the order of the pointers; `None` for a missing value.
 ///
 /// Of a duplicate key, the last value is located, as in the parsed document.
 pub fn spans(text: &str, pointers: &[&str]) -> Vec<Option<Range<usize>>> {

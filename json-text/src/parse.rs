@@ -14,7 +14,7 @@ use crate::strings::decode;
 pub struct Parsed {
     /// The value. Of a duplicate key, the last value counts.
     pub value: Value,
-    /// True if an object has a key twice. [`duplicate_keys`] tells which.
+    /// True if an object has a key twice. [`duplicate_keys`] returns them.
     pub has_duplicate_keys: bool,
 }
 
@@ -37,7 +37,7 @@ pub enum StrictError {
     DuplicateKey(String),
     #[error("not UTF-8")]
     NotUtf8,
-    /// Not JSON, nested too deeply, or JSON that `serde_json` cannot represent ([`check`](crate::check) tells them apart).
+    /// Not JSON, nested too deeply, or JSON that `serde_json` cannot represent: see [`check`](crate::check).
     #[error("invalid JSON: {0}")]
     Invalid(serde_json::Error),
 }

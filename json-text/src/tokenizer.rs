@@ -46,7 +46,7 @@ pub enum Kind {
 
 /// Splits a text that arrives in pieces into tokens.
 ///
-/// Numbers are checked for their syntax only: `1.5e3111` is JSON. The crate's docs tell what that means for a parser.
+/// Numbers are checked for their syntax only: `1.5e3111` is JSON. The crate's docs state what that means for a parser.
 #[derive(Debug)]
 pub struct Tokenizer {
     max_depth: usize,
@@ -139,8 +139,8 @@ impl Tokenizer {
     }
 
     /// Reads the token at the start of the bytes, or as much of it as they have, and returns its length. The caller passes the
-    /// bytes after it next. Returns `None` if there are no bytes, or if they do not continue a JSON text ([`Self::finish`] tells
-    /// why).
+    /// bytes after it next. Returns `None` if there are no bytes, or if they do not continue a JSON text: [`Self::finish`]
+    /// returns the reason.
     ///
     /// Within a string, a wrong escape, a control character or bytes that are not UTF-8 do not end the reading, because the end of
     /// the string is known anyway: only `finish` reports them. Callers that mask or hash what others read go on, as lenient

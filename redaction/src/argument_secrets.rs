@@ -60,7 +60,7 @@ fn add_parts(argument: &str, depth: u8, secrets: &mut Vec<String>) {
     }
 }
 
-/// What the name of a value says about it.
+/// What the name of a value states about it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Secret,
@@ -206,7 +206,8 @@ fn parts(text: &str) -> Option<(Option<Login<'_>>, Option<&str>)> {
     Some((login, query))
 }
 
-/// Returns the end of the host. What looks like `user:pass` before the first delimiter, and is no host with a port, goes on to `@`.
+/// Returns the end of the host. What looks like `user:pass` before the first delimiter, and is not a host with a port,
+/// goes on to `@`.
 fn authority_end(rest: &str) -> usize {
     let end_from = |start: usize| rest[start..].find(['/', '?', '#']).map_or(rest.len(), |at| start + at);
     let end = end_from(0);

@@ -482,7 +482,6 @@ fn references(character: char) -> Vec<Vec<Element>> {
     [decimal.concat(), hexadecimal.concat()].into_iter().chain(name).collect()
 }
 
-/// Returns the name of a character in HTML.
 pub(super) fn html_name(character: char) -> Option<&'static str> {
     HTML_NAMES.iter().find_map(|(named, name)| (*named == character).then_some(*name))
 }

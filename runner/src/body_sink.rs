@@ -133,7 +133,7 @@ impl<'run> BodySink<'run> {
             self.memory.extend_from_slice(bytes);
             return Ok(());
         }
-        // Too large for an answer: move the bytes so far to a file, and stream the rest behind them.
+        // Too large for an answer: move the bytes so far to a file, and stream the rest after them.
         let buffered = if self.file.is_none() { std::mem::take(&mut self.memory) } else { Vec::new() };
         let file = match &mut self.file {
             Some(file) => file,

@@ -61,7 +61,7 @@ pub(crate) struct ReceivedBody {
 }
 
 impl ReceivedBody {
-    /// Returns the fault of a body that did not fit into memory, where an answer must fit.
+    /// Returns the fault of a body that did not fit into memory.
     pub(crate) fn answer_size_fault(&self, limits: SinkLimits) -> Option<Fault> {
         // An answer is parsed in memory, so a body on disk cannot be one.
         let message = || format!("the body is larger than the limit of {} bytes for answers", limits.memory);

@@ -1,4 +1,4 @@
-//! The schemas of the contract, compiled once per process, and the check of a document against that of the kind that it declares.
+//! The schemas of the contract, compiled once per process, and the check of a document against the schema of its kind.
 
 use std::sync::LazyLock;
 
@@ -49,7 +49,6 @@ pub(crate) enum Declared {
     Foreign,
 }
 
-/// Reads the declared kind of a document.
 pub(crate) fn declared(document: &Value) -> Declared {
     match document.get("schema_version").map(|version| version.as_str().unwrap_or_default()) {
         None => older_shape(document).map_or(Declared::Foreign, Declared::Older),
@@ -92,7 +91,7 @@ fn older_shape(document: &Value) -> Option<&'static str> {
         .then_some("an `evaluation.json` in the format before `evaluation.v1`")
 }
 
-/// Checks a document against the schema of the expected kind. Returns false where it is another kind of document, to which
+/// Checks a document against the schema of the expected kind. Returns false if it is another kind of document, to which
 /// no further rule applies.
 pub(crate) fn check(expected: Kind, document: &Value, findings: &mut Findings) -> bool {
     let is_expected = check_kind(expected, document, findings);

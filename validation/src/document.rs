@@ -39,7 +39,7 @@ pub(crate) fn read(root: &Utf8Path, name: &str, findings: &mut Findings) -> Opti
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) path: Utf8PathBuf,
-    /// Null where the file could not be parsed; `findings` has the reason.
+    /// Null if the file could not be parsed; `findings` has the reason.
     pub(crate) value: Value,
     pub(crate) is_json: bool,
     pub(crate) findings: Findings,
@@ -102,7 +102,7 @@ pub(crate) fn parse(bytes: &[u8], findings: &mut Findings) -> Option<Value> {
         let span = 0..BYTE_ORDER_MARK.len();
         findings.add_at(Code::ByteOrderMark, span, "the file starts with a byte order mark", "JSON without one");
     }
-    // Parsing continues behind the mark, so that it hides no other finding.
+    // Parsing continues after the mark, so that it hides no other finding.
     let Text { body: text, skipped } = decode(bytes, "a JSON document", findings)?;
     match json_text::parse(text) {
         Ok(parsed) => {
@@ -203,7 +203,7 @@ pub enum DocumentFormat {
     Yaml,
 }
 
-/// Returns the elements of an array field with their indices; none where the field is not an array.
+/// Returns the elements of an array field with their indices; none if the field is not an array.
 pub(crate) fn items<'a>(document: &'a Value, field: &str) -> impl Iterator<Item = (usize, &'a Value)> {
     document.get(field).and_then(Value::as_array).into_iter().flatten().enumerate()
 }

@@ -29,7 +29,7 @@ pub struct InvalidSchema(String);
 pub struct DocumentText<'a> {
     /// The file, as findings name it.
     pub file: &'a Utf8Path,
-    /// The bytes of the document: those of the file, or of one of its lines.
+    /// The bytes of the document: of the file, or of one of its lines.
     pub bytes: &'a [u8],
     /// The line of the file at which the document starts, counted from 1. A document in JSON Lines is one line of its file.
     pub first_line: usize,

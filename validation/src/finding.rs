@@ -23,9 +23,9 @@ pub struct Finding {
     pub file: Utf8PathBuf,
     /// A JSON Pointer into the file; empty for the whole document.
     pub pointer: String,
-    /// Line and column, where the file is text.
+    /// Line and column, if the file is text.
     pub position: Option<Position>,
-    /// The surrounding lines, where the file is text.
+    /// The surrounding lines, if the file is text.
     pub excerpt: Option<Excerpt>,
     /// The actual state.
     pub message: String,
@@ -122,7 +122,7 @@ impl Findings {
         self.list.is_empty()
     }
 
-    /// True where further findings are only counted.
+    /// True if further findings are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= MAX_FINDINGS
     }

@@ -19,7 +19,6 @@ pub(crate) enum RecordedValue {
     Digest(Sha256Digest),
 }
 
-/// An entry of the manifest.
 #[derive(Debug, Clone)]
 struct Entry {
     asset_id: String,

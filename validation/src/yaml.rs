@@ -45,7 +45,7 @@ pub fn parse(text: &str) -> Result<Value, YamlError> {
             (line > 0).then_some(Position { line, column: column.max(1) })
         });
         let (what, remedy) = explain(&error, text.len());
-        // The position has a field of its own, so the message does not repeat it.
+        // The position has its own field, so the message does not repeat it.
         let message = what.split(" at line ").next().unwrap_or(&what).to_owned();
         YamlError { position, message, remedy }
     })
@@ -150,7 +150,7 @@ impl Positions {
         let mut positions = Self::default();
         let mut open: Vec<Open> = Vec::new();
         for event in Parser::new_from_str(text) {
-            // Values behind a syntax error have no position, and `nearest` finds a parent.
+            // Values after a syntax error have no position, and `nearest` finds a parent.
             let Ok((event, span)) = event else { break };
             let at = Place { position: position(span.start), bytes: span.byte_range().unwrap_or_default() };
             match event {

@@ -124,7 +124,7 @@ impl<'a> Builder<'a> {
         self.events.push(event);
     }
 
-    /// Returns the artifact. The additional fields follow those of the contract.
+    /// Returns the artifact. The additional fields follow the fields of the contract.
     pub(super) fn finish(self, output: Value, extra_fields: Map<String, Value>) -> Result<Case, Fault> {
         let mut document = native::envelope(self.context);
         document.insert("proposed_actions".to_owned(), self.actions.into());

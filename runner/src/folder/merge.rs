@@ -231,7 +231,7 @@ impl MergePlan<'_> {
         let oldest = self.runs().min_by(|a, b| a.generated_at.cmp(&b.generated_at));
         let (from, to) = (absolute(self.shard_folders[0].reader.folder()), absolute(self.out));
         let mut extra = first.extra.clone();
-        // The resumes of the first shard are not those of the whole run; each shard lists its own below.
+        // The resumes of the first shard are not resumes of the whole run; each shard lists its resumes below.
         extra.remove("resumes");
         extra.insert("merged_from".to_owned(), self.runs().map(shard_summary).collect::<Vec<_>>().into());
         Run {
@@ -391,7 +391,7 @@ pub enum ShardMismatch {
         /// Cases of the whole run.
         expected: u64,
     },
-    /// The cases differ from those of the whole run.
+    /// The cases differ from the cases of the whole run.
     #[error("the cases of the shards differ from those of the whole run")]
     OtherCases,
     /// A case has no artifact.

@@ -150,7 +150,7 @@ fn credentials(header: &str) -> Vec<Secret> {
     let encoded = header.trim_start_matches("Basic ").trim();
     let plain = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
     let password = plain.split_once(':').map_or("", |(_user, password)| password);
-    // The user name is no secret, and without a password it may be a common word.
+    // The user name is not a secret, and without a password it may be a common word.
     let secrets = [encoded, &plain, password].map(str::to_owned);
     let is_long_enough = |text: &String| text.len() >= counterproof_redaction::SHORTEST;
     secrets.into_iter().filter(is_long_enough).map(Secret::from).collect()

@@ -60,7 +60,7 @@ impl<'run> BodyReader<'run> {
         };
         let drained = self.drain(response, first, &encoding).await;
         let mut body = self.summarise(drained, &encoding)?;
-        // For an encoded body, `Content-Length` counts encoded bytes and says nothing about the decoded size.
+        // For an encoded body, `Content-Length` counts encoded bytes, not decoded ones.
         if body.extent == Extent::Truncated && encoding.is_empty() {
             body.total = announced;
         }

@@ -53,7 +53,6 @@ impl Pace {
     }
 }
 
-/// Locks a rule.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // Neither rule can panic half-way through an update, so a poisoned lock still guards a valid state.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

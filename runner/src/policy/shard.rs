@@ -226,7 +226,7 @@ pub fn detect_shard(
         let Some(shard) = platform.shard(&environment, count)? else { continue };
         match found {
             None => found = Some((platform.name, shard)),
-            // Job systems can be nested. Equal shards are no conflict.
+            // Job systems can be nested. Equal shards are not a conflict.
             Some((_, known)) if known == shard => {}
             Some((first, one)) => {
                 return Err(ShardDetectionError::Ambiguous { first, one, second: platform.name, other: shard });

@@ -171,7 +171,6 @@ impl ProgramOutput<'_> {
     }
 }
 
-/// Writes the request.
 async fn write_request(mut input: impl AsyncWrite + Unpin, request: &[u8]) {
     // A program may answer and close its input before it has read the request, so errors are ignored.
     if input.write_all(request).await.is_ok() {

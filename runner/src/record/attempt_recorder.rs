@@ -175,7 +175,6 @@ pub(crate) fn artifact(
     }
 }
 
-/// Rejects a body with duplicate keys.
 pub(super) fn reject_duplicate_keys(bytes: &[u8]) -> Result<(), Fault> {
     // Their meaning is undefined (RFC 8259, section 4), so either value could be the one that the agent meant.
     let DuplicateKeys { listed, omitted } = duplicate_keys(&String::from_utf8_lossy(bytes));
@@ -197,7 +196,6 @@ pub(super) fn reject_duplicate_keys(bytes: &[u8]) -> Result<(), Fault> {
 pub(crate) const SKIPPED: FailureNote =
     FailureNote { class: Reason::NotRun.class(), name: Reason::NotRun.name(), status: None };
 
-/// Returns the artifact of a skipped case.
 pub(crate) fn skipped_case(recorder: &AttemptRecorder, case_id: CaseId, consecutive: NonZeroU32) -> Case {
     // The contract counts attempts from 1, so `attempt` is 1 although `attempts` is empty.
     let failures = if consecutive.get() == 1 { "failure" } else { "consecutive failures" };

@@ -178,7 +178,7 @@ pub(crate) struct Selection<'a> {
     /// In the order of the cases file.
     pub(crate) cases: Vec<&'a CaseSpec>,
     pub(crate) digests: BTreeMap<CaseId, Sha256Digest>,
-    /// The digest over all cases of the run, those of other shards included.
+    /// The digest over all cases of the run, cases of other shards included.
     pub(crate) digest: Sha256Digest,
     pub(crate) shard: Option<ShardOf>,
 }

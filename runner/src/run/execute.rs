@@ -202,7 +202,7 @@ pub enum ResumeError {
     /// A file could not be written or removed.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The cases or settings differ from those of the started run.
+    /// The cases or settings differ from the ones of the started run.
     #[error("the run `{}` was started with other cases or settings: {changes}", run.run_id)]
     Changed {
         /// The document of the started run.

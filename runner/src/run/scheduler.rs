@@ -119,7 +119,7 @@ impl<'run> Scheduler<'run> {
     /// Starts a case, or skips it if the agent looks down.
     fn start(&mut self, case: &CaseSpec) {
         if let Some(consecutive) = self.circuit.open_after() {
-            // The artifact of an earlier failure is more informative than that of a skipped case, so it stays.
+            // The artifact of an earlier failure is more informative than the artifact of a skipped case, so it stays.
             if !self.reruns.contains_key(&case.id) {
                 let (runner, case_id) = (self.case_runner.clone(), case.id.clone());
                 self.tasks.spawn(async move { runner.skip(case_id, consecutive).await });
@@ -207,7 +207,6 @@ impl<'run> Scheduler<'run> {
         self.forward(RunEvent::now(&*self.case_runner.clock, kind));
     }
 
-    /// Forwards an event to the reporter.
     fn forward(&mut self, event: RunEvent) {
         // Events of concurrent cases can arrive out of order, and the reported time must not decrease.
         self.latest = self.latest.max(event.elapsed);

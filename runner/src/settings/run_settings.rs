@@ -56,7 +56,7 @@ pub struct Settings {
     pub secrets: Vec<Secret>,
     /// Addresses to use instead of name resolution.
     pub resolve: Vec<ResolveRule>,
-    /// Certificates that are trusted in addition to those of the system.
+    /// Certificates that are trusted in addition to the system's.
     pub certificates: TrustedCertificates,
     /// Saves the request of each case as an asset, so that it can be sent again.
     pub save_requests: bool,

@@ -254,7 +254,7 @@ pub enum CertificateError {
     /// The text is not PEM.
     #[error("not PEM: {0}")]
     Pem(rustls::pki_types::pem::Error),
-    /// A certificate cannot be that of an authority.
+    /// A certificate cannot be one of an authority.
     #[error("certificate {number}: {source}")]
     Invalid {
         /// The number of the certificate in the text, counted from 1.

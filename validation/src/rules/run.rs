@@ -141,7 +141,6 @@ pub(crate) fn check_labels(labels: &Value, findings: &mut Findings) -> bool {
     true
 }
 
-/// Checks the labels against the run.
 pub(crate) fn check_labels_of_run(run: &Value, labels: &Value, findings: &mut Findings) {
     let selected: HashSet<&str> = items(run, "selected_case_ids").filter_map(|(_, id)| id.as_str()).collect();
     let labelled = labels["solved"].as_object().into_iter().flatten().map(|(id, _)| id);

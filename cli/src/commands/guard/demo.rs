@@ -160,7 +160,6 @@ fn select(store: &mut dyn EventStore, run: &str) -> Result<SelectedRun, CommandE
     Ok(SelectedRun { run, case_id })
 }
 
-/// Returns an absolute path.
 fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, CommandError> {
     // Shims run with the working directory of the demo, but a server may change to another one.
     camino::absolute_utf8(path).map_err(|error| CommandError::io(format!("cannot resolve `{path}`: {error}")))

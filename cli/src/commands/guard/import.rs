@@ -128,7 +128,6 @@ fn program() -> Result<String, CommandError> {
     })
 }
 
-/// Returns an absolute path.
 fn absolute(path: String) -> Result<String, CommandError> {
     // The client starts its servers in another folder, so a relative path would not lead to the program.
     if Path::new(&path).is_absolute() {

@@ -75,7 +75,7 @@ fn invalid(path: &Utf8Path, invalid: &InvalidPolicy) -> CommandError {
 fn line(finding: &Finding) -> String {
     let position = finding.position.map(|at| format!(":{}:{}", at.line, at.column)).unwrap_or_default();
     let advice = match finding.code {
-        // For these, what is expected says more than the general remedy.
+        // For these, the expected value explains more than the general remedy.
         Code::WrongValue | Code::WrongType | Code::UnexpectedField => format!("expected {}", finding.expected),
         _ => finding.remedy.clone(),
     };

@@ -181,7 +181,6 @@ fn settings(args: &Args) -> Result<RunSettings, CommandError> {
 struct AgentRecording(EventRecording);
 
 impl AgentRecording {
-    /// Records the start of the agent.
     fn start(command: &[OsString], settings: &RunSettings, ledger: &RunLedger, streams: &mut Streams) -> Option<Self> {
         let recording = EventRecording::start(Some(ledger.location().clone()), None, &identity(settings));
         // A failure is a warning, because the agent runs all the same.
