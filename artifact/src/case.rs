@@ -97,6 +97,7 @@ impl ContentType {
 
 /// A text or a JSON object; the contract distinguishes them by the JSON type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+// The published format distinguishes the two by their JSON type only.
 #[serde(untagged)]
 pub enum Content {
     /// A string.
@@ -296,12 +297,14 @@ impl<T> From<Option<T>> for Nullable<T> {
 
 impl<T: Serialize> Serialize for Nullable<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // An absent field does not get here: `skip_serializing_if` leaves it out.
         self.value().serialize(serializer)
     }
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Nullable<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // A missing field does not get here: serde takes the default, which is `Absent`.
         Option::<T>::deserialize(deserializer).map(Nullable::from)
     }
 }

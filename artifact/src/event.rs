@@ -204,6 +204,7 @@ struct Wire<'a, B> {
     #[serde(rename = "type")]
     kind: &'a str,
     ts: &'a Millis,
+    // The published format has the fields of a type next to `type` and `ts`.
     #[serde(flatten)]
     body: &'a B,
 }

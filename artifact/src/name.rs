@@ -207,6 +207,7 @@ impl CaseIds {
 pub fn derived_id(prefix: &str, readable: &str, text: &str) -> String {
     let is_safe = |c: &char| c.is_ascii_alphanumeric() || *c == '-' || *c == '_';
     let readable: String = readable.chars().filter(is_safe).take(READABLE_CHARS).collect();
+    // The digest distinguishes texts with the same readable part.
     format!("{prefix}-{readable}-{}", &Sha256Digest::from_bytes(text.as_bytes()).short()[..DIGEST_DIGITS])
 }
 

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 /// assert_eq!(counterproof_artifact::pointer::escape("a/b~c"), "a~1b~0c");
 /// ```
 pub fn escape(key: &str) -> Cow<'_, str> {
+    // `~` is escaped first: the tilde of `~1` must not be escaped again.
     if key.contains(['~', '/']) { Cow::Owned(key.replace('~', "~0").replace('/', "~1")) } else { Cow::Borrowed(key) }
 }
 

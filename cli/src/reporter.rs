@@ -50,6 +50,7 @@ impl<'out> RunReporter<'out> {
     pub(crate) fn finish(self) -> Result<FailureSummary, OutputError> {
         if let Output::Jsonl(lines) = self.output
             && let Err(error) = lines.finish()
+            // A reader that has closed the pipe does not fail the run.
             && let Some(error) = OutputError::from_io(error)
         {
             return Err(error);

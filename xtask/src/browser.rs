@@ -23,6 +23,7 @@ pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     let history = [&["history", "--out", "history"], &["demo/report", "hostile/report", "repeats/report"][..]].concat();
     counterproof(&scratch, "history", &history)?;
     for folder in folders {
+        // The suite runs in another folder.
         let whole = folder.canonicalize_utf8();
         reports.push(whole.map_err(|source| Failure::File { path: folder.clone(), source })?);
     }
@@ -58,6 +59,7 @@ fn suite_folder() -> Utf8PathBuf {
 
 fn scratch() -> Result<Utf8PathBuf, Failure> {
     let scratch = root().join("target/browser");
+    // Files of an earlier run could hide that one is missing now.
     if scratch.exists() {
         std::fs::remove_dir_all(&scratch).map_err(|source| Failure::File { path: scratch.clone(), source })?;
     }
@@ -84,11 +86,12 @@ fn contract_pages(folder: &Utf8Path) -> Result<Vec<String>, Failure> {
     Ok(pages.into_iter().map(|page| folder.join(page).into_string()).collect())
 }
 
-/// Runs the program. Exit code 1 is accepted: a failed gate writes a report too.
+/// Runs the program.
 fn counterproof(folder: &Utf8Path, report: &str, arguments: &[&str]) -> Result<(), Failure> {
     let line = format!("counterproof {}", arguments.join(" "));
     let mut command = Command::new(programs::counterproof());
     command.args(arguments).current_dir(folder).stdout(Stdio::null());
     let code = Step::new(line.clone(), command).code()?;
+    // Exit code 1 is accepted, because a failed gate writes a report too.
     if matches!(code, Some(0 | 1)) && folder.join(report).exists() { Ok(()) } else { Err(Failure::Step(line)) }
 }

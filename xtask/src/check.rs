@@ -8,6 +8,7 @@ use crate::{import_cycles, language, readers};
 type SourceCheck = fn() -> Result<usize, Failure>;
 
 pub(crate) fn all() -> Result<(), Failure> {
+    // First, because these checks need no compiler.
     source()?;
     Step::cargo(["fmt", "--all", "--check"]).run()?;
     Step::cargo(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]).run()?;
@@ -34,9 +35,10 @@ pub(crate) fn source() -> Result<(), Failure> {
     if failures.is_empty() { Ok(()) } else { Err(Failure::Source(failures.join("\n"))) }
 }
 
-/// The one check that needs a program of its own.
+/// Checks the dependencies. Skipped without `cargo-deny`.
 fn dependencies() -> Result<(), Failure> {
     if Step::cargo(["deny", "--version"]).works() {
+        // Without `advisories`, which fetches a database and has other results every day.
         return Step::cargo(["deny", "check", "bans", "licenses", "sources"]).run();
     }
     progress("==> skipped: cargo deny check (cargo-deny is not installed)");

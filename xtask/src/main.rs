@@ -107,10 +107,10 @@ fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// Runs everything. What mostly waits runs next to what computes: downloads next to the compiler, and attacks with their fixed
-/// time next to the suites of other programs.
+/// Runs everything.
 fn ci() -> Result<(), Failure> {
     thread::scope(|scope| {
+        // Downloads wait for the network, so they run next to the compiler.
         let downloads = scope.spawn(|| browser::install().and_then(|_| interop::prepare()));
         check::all()?;
         cross()?;
@@ -118,6 +118,7 @@ fn ci() -> Result<(), Failure> {
         joined(downloads)
     })?;
     thread::scope(|scope| {
+        // The attacks have a fixed time, so they run next to the suites of other programs.
         let attacks = scope.spawn(|| torture(test_runs::SHORT_TORTURE, None, Vec::new()));
         let suites = browser::run(&[]).and_then(|()| interop::run(&interop::Options::default()));
         joined(attacks).and(suites)

@@ -13,6 +13,7 @@ const FOLDER: &str = "sample-runs";
 
 pub(crate) fn record() -> Result<(), Failure> {
     let runs = root().join(FOLDER).join("runs");
+    // A file that is no longer recorded must not stay.
     if runs.exists() {
         std::fs::remove_dir_all(&runs).map_err(|source| Failure::File { path: runs, source })?;
     }

@@ -55,6 +55,7 @@ impl Step {
         if command.get_current_dir().is_none() {
             command.current_dir(root());
         }
+        // A program that asks a question must fail and not wait.
         command.stdin(Stdio::null());
         Self { line, command }
     }

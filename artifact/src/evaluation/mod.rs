@@ -96,6 +96,7 @@ impl Evaluation {
         let score = |case: &CaseEvaluation| case.severity.as_ref().map_or(0.0, |severity| severity.score);
         let mut cases: Vec<_> = self.cases.iter().collect();
         let is_invalid = |case: &CaseEvaluation| case.verdict == Verdict::Invalid;
+        // A stable sort: equal cases stay in the order of the document.
         cases.sort_by(|a, b| {
             let by_severity = score(b).total_cmp(&score(a)).then(rank(a).cmp(&rank(b)));
             is_invalid(b).cmp(&is_invalid(a)).then(by_severity)

@@ -22,6 +22,7 @@ impl CaseUsage {
     pub fn compared(&self, code: UsageCode) -> Option<(f64, f64)> {
         let (baseline, new) = (self.baseline.as_ref()?, self.new.as_ref()?);
         let values = (baseline.get(code)?, new.get(code)?);
+        // Costs in two currencies cannot be compared.
         (baseline.currency_of(code) == new.currency_of(code)).then_some(values)
     }
 }
@@ -57,6 +58,7 @@ pub struct SideUsage {
 impl SideUsage {
     /// Input and output tokens together, where both are known.
     pub fn tokens(&self) -> Option<f64> {
+        // Only if both are known: a sum of one would look like a fall.
         Some(self.input_tokens?.value() + self.output_tokens?.value())
     }
 
@@ -133,6 +135,7 @@ impl UsageMeasure {
     /// The relative growth of the sum; `None` where the baseline's sum is 0.
     pub fn growth(&self) -> Option<f64> {
         let baseline = self.baseline.value();
+        // There is no growth in per cent from zero.
         (baseline > 0.0).then(|| self.new.value() / baseline - 1.0)
     }
 }

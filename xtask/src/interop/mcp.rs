@@ -98,6 +98,7 @@ fn script(python: &Utf8Path, name: &str, options: &[(&str, Utf8PathBuf)]) -> Res
     let line = format!("python {SCRIPTS}/{name}");
     progress(&format!("==> {line}"));
     let mut command = Command::new(python.join("python"));
+    // `-B` leaves no bytecode in the checkout.
     command.arg("-B").arg(root().join(SCRIPTS).join(name));
     for (option, value) in options {
         command.args([option, value.as_str()]);

@@ -40,6 +40,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
         findings.findings.extend(checked.findings);
         contracts.extend(checked.contracts);
     }
+    // Before the store is opened: all files are added, or none.
     if !findings.findings.is_empty() {
         let format = if project.is_json { Format::Json } else { Format::Human };
         streams.print_document(&findings::render(&findings, format))?;
@@ -100,6 +101,7 @@ pub(super) fn run_validate(args: &ValidateArgs, project: &Project, streams: &mut
 
 /// Reads and checks a contract file, or standard input.
 pub(super) fn read_contracts(file: &Utf8Path) -> Result<CheckedFile, Failure> {
+    // By its path, so that standard input has the same limit as a file.
     let source = if is_standard_input(file) { Utf8Path::new("/dev/stdin") } else { file };
     let bytes = read_file::read_argument(source, read_file::MAX_LARGE_BYTES).map_err(|error| {
         Failure::io(format!("cannot read `{file}`: {error}")).hint("check that the path exists and is readable")

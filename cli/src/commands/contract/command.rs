@@ -54,6 +54,7 @@ enum Command {
 pub(crate) fn run_contract(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let project = Project { store: args.store.clone(), is_json: args.json };
     dispatch(&args.command, &project, streams)
+        // With `--json`, an error is a document as well: a program that calls this one reads a single stream.
         .or_else(|failure| if project.is_json { failure.print(streams) } else { Err(failure.into_error()) })
 }
 

@@ -25,6 +25,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
     let mut plan = store.compaction_plan()?;
     let mut archive = None;
     if !args.dry_run && plan.removed_lines > 0 {
+        // The time keeps the archives of several compactions apart.
         let time = now().strftime("%Y%m%dT%H%M%S%3f");
         let to = Utf8PathBuf::from(format!("{}.before-{time}", store.path()));
         let compacted = edit(&store, streams)?.compact(to)?;

@@ -42,6 +42,7 @@ pub(super) fn run(args: &Args, decision: Decision, project: &Project, streams: &
         return Err(Failure::refused("not_allowed", format!("`{actor}` is not a person")).hint("pass `human:NAME`"));
     }
     let store = project.open_for_changes()?;
+    // Locked before the state is read, since another process could change it in between.
     let mut editor = edit(&store, streams)?;
     let not_found = || StoreError::NotFound(args.contract.clone());
     let state = store.status(&args.contract.id)?.ok_or_else(not_found)?.state;

@@ -83,6 +83,7 @@ pub(crate) struct StatusArgs {
 pub(super) fn run_status(args: &StatusArgs, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
     let store = project.open(streams)?;
     let host = host_name();
+    // A process can be looked for on its own host only.
     let is_running = |process: &WorkProcess| process.is_running_on(&host);
     let room = ControlRoom::read(&store, &ControlRoomOptions::new(now(), &is_running))?;
     if let Some(folder) = &args.html {

@@ -23,6 +23,7 @@ impl Project {
     /// Opens the store for reading. Warns about a torn last line.
     pub(super) fn open(&self, streams: &mut Streams) -> Result<Store, Failure> {
         let store = Store::new(&self.store);
+        // Not an error, because an empty store has valid answers. The path may still be wrong.
         if !self.store.exists() {
             streams.warn(format_args!("the store `{}` does not exist yet", self.store));
         }
@@ -87,6 +88,7 @@ pub(super) fn person(given: Option<&Actor>) -> Result<Actor, Failure> {
     if let Some(actor) = given {
         return Ok(actor.clone());
     }
+    // `LOGNAME` is the name in POSIX, and `USERNAME` the one on Windows.
     let user = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     user.filter(|user| !user.trim().is_empty())
         .map(Actor::Human)

@@ -172,6 +172,7 @@ fn exit(ends: &[ContractEnd]) -> Exit {
         ContractEnd::Refused(_) => Exit::Usage,
         ContractEnd::NotBegun | ContractEnd::Interrupted => Exit::Interrupted,
     };
+    // Higher codes are more severe.
     ends.iter().map(code).max_by_key(|exit| exit.code()).unwrap_or(Exit::Done)
 }
 
@@ -230,6 +231,7 @@ fn redactor(names: &[String]) -> Result<Redactor, Failure> {
         let value = env::var(name).map_err(|_| {
             refused("the variable is not set, or is not UTF-8").hint("correct the name in `--redact-env`")
         })?;
+        // A shorter value is in unrelated text, where its mask would hide too much.
         if value.len() < SHORTEST {
             return Err(refused(&format!("it is shorter than {SHORTEST} bytes")));
         }

@@ -69,6 +69,7 @@ impl RunFolder {
             ContractEnd::Blocked { by, .. } => not_executed("blocked", &format!("its dependency `{by}` is not met")),
             ContractEnd::NotBegun | ContractEnd::Interrupted => not_executed("interrupted", "the run was interrupted"),
         };
+        // The other contracts go on: their results do not depend on this folder.
         if let Err(error) = added {
             self.error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
         }

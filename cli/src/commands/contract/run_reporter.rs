@@ -39,10 +39,12 @@ impl RunReporter {
         let target = if is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(contracts as u64), target);
         let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {elapsed}  {msg}");
+        // The template is a constant, so it is always valid.
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         if is_terminal {
             bar.enable_steady_tick(TICK);
         }
+        // With `--json`, the reasons are in the document.
         Self { bar, running: Mutex::default(), has_lines: !is_json }
     }
 

@@ -25,6 +25,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
     let store = project.open(streams)?;
     let version = store.version(&args.contract)?;
     let status = store.status(&args.contract.id)?;
+    // A status is about the latest version, and the argument can name an older one.
     let latest = status.as_ref().filter(|status| status.version == version.contract.version);
     let open = latest.map_or(Ok(Vec::new()), |status| store.open_dependencies(status))?;
     let next: Vec<State> = latest.map_or_else(Vec::new, |status| StateChange::targets(status.state).collect());
@@ -94,6 +95,7 @@ pub(super) fn run_history(args: &HistoryArgs, project: &Project, streams: &mut S
                 let (line, details) = match record {
                     Record::Transition(it) => (project::transition(it), &it.details),
                     Record::Note(it) => (project::note(it), &it.details),
+                    // The contract is the version itself and not something that happened to it.
                     Record::Contract(_) => continue,
                 };
                 let _ = writeln!(lines, "  {line}");

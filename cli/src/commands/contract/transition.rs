@@ -48,6 +48,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
         return Err(Failure::refused("usage", "`--workdir` is only for `--to executing`"));
     }
     let store = project.open_for_changes()?;
+    // The folder is read before the store is locked, so that no other process waits for it.
     let details = match &args.workdir {
         Some(workdir) => {
             let workdir = existing_folder(workdir)?;

@@ -182,6 +182,7 @@ impl RunOptions {
         let config = Config::load(args.agent.config.as_deref())?;
         let settings = from_args(args, plan.id.clone(), &config)?;
         let confirm = match args.plan.confirm.confirm {
+            // A dry run sends nothing, so no case can flip.
             Some(_) if !args.dry_run => Some(ConfirmOptions {
                 against: args.plan.against.clone(),
                 baseline_agent: args.plan.confirm.baseline_settings(&settings, args.agent.model.as_ref())?,
