@@ -45,6 +45,7 @@ impl Count {
 /// Saturates at [`Count::MAX`].
 impl From<u64> for Count {
     fn from(count: u64) -> Self {
+        // A larger integer is not exact in programs whose numbers are doubles.
         Self(count).min(Count::MAX)
     }
 }

@@ -46,6 +46,7 @@ pub(crate) struct Document {
     source: Rc<Source>,
     range: Range<usize>,
     first_line: usize,
+    // A box, because there is a document for each case, and few of them need positions.
     positions: OnceCell<Box<Positions>>,
 }
 

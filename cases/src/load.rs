@@ -181,6 +181,7 @@ fn files(path: &Utf8Path) -> Result<Vec<(Utf8PathBuf, Format)>, LoadError> {
     // Sorted, because the order of the files is the order of the cases in a run.
     for entry in WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter().filter_entry(visible) {
         let entry = entry.map_err(|error| read(error.into()))?;
+        // Neither folders, nor pipes and devices, whose reading may never end.
         if !entry.file_type().is_file() {
             continue;
         }

@@ -72,6 +72,7 @@ impl Config {
         let read = if named.is_some() { read_file::read_text_argument } else { read_file::read_text };
         let text = match read(&path, read_file::MAX_SMALL_BYTES) {
             Ok(text) => text,
+            // The default file is optional. A file that is named must exist.
             Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(CommandError::io(format!("failed to read `{path}`: {error}"))),
         };

@@ -165,6 +165,7 @@ impl RunProgress {
         self.bar.set_length(cases as u64);
         let template = "{bar:30} {pos}/{len}  {msg}  {elapsed}";
         self.bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        // The time goes on while no case ends.
         self.bar.enable_steady_tick(TICK);
         self.show_counts();
     }

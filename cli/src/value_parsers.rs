@@ -12,6 +12,7 @@ use jiff::SignedDuration;
 
 pub(crate) fn new_run_id(text: &str) -> Result<RunId, NameError> {
     let id: RunId = text.parse()?;
+    // Stricter than parsing, which also has to read the ids of existing runs.
     id.check_new().map(|()| id)
 }
 
@@ -24,6 +25,7 @@ pub(crate) fn new_case_id(text: &str) -> Result<CaseId, NameError> {
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let span: SignedDuration = text.parse().map_err(|_| "expected a number with a unit, such as 15s or 500ms")?;
     match Duration::try_from(span) {
+        // Settings are recorded in milliseconds, and a limit of zero would fail every attempt.
         Ok(span) if span >= Duration::from_millis(1) => Ok(span),
         _ => Err("must be at least 1ms".to_owned()),
     }

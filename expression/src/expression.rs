@@ -19,6 +19,7 @@ use crate::values::Value;
 #[derive(Clone)]
 pub struct Expression {
     source: Arc<str>,
+    // Shared, so that a clone does not copy the tree.
     root: Arc<Node>,
 }
 

@@ -153,6 +153,7 @@ impl Matcher {
         let small = build(SMALL_BYTES).map(|regex| Self { regex, weight: 1 });
         let matcher = small.or_else(|_| build(MAX_COMPILED_BYTES).map(|regex| Self { regex, weight: LARGE_WEIGHT }));
         matcher.map_err(|error| {
+            // The message of the regex crate has several lines, of which the last is the reason.
             let text = error.to_string();
             let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
             PatternError(last.trim().trim_start_matches("error: ").to_owned())

@@ -84,6 +84,7 @@ fn text(value: &Value<'_>) -> Option<String> {
         }
         return Some(Computed::String(start).to_string());
     }
+    // A value that takes more steps is too long to be shown.
     let copied = Computed::copy(&mut Budget::with_steps(COPY_STEPS), value).ok()?;
     Some(copied.to_string()).filter(|text| text.chars().count() <= MAX_CHARS)
 }

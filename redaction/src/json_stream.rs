@@ -128,6 +128,7 @@ impl JsonRedactingStream {
     /// Ends the line. Returns the remaining bytes, and the rules that were applied.
     pub fn finish(self) -> (Vec<u8>, Applied) {
         match self.finish_json() {
+            // Only `redact_json` has to know whether it was JSON.
             Ok(end) | Err(end) => end,
         }
     }

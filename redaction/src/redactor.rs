@@ -155,6 +155,7 @@ impl Redactor {
             let mut builder = RegexBuilder::new(pattern);
             // Bytes, not characters: responses need not be UTF-8, and a secret in them must be found anyway.
             builder.unicode(false).size_limit(COMPILED_LIMIT).dfa_size_limit(SEARCH_MEMORY);
+            // Without its cause, which quotes the pattern and with it the secrets.
             builder.build().map_err(|_| RedactError { bytes })
         };
         let keys = patterns.iter().map(|pattern| {

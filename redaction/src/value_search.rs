@@ -46,6 +46,7 @@ impl ValueSearch {
                 by_first_byte[usize::from(first)].push(index);
             }
         }
+        // Tried wherever an escape starts: which character it encodes is only known after it is read.
         let escapable = (0..needles.len()).filter(|index| needles[*index].encoders() != Encoders::None).collect();
         let longest = values.whole.iter().map(|value| value.len() * LONGEST).max().unwrap_or_default();
         Self(Arc::new(Forms { escaped: escaped(&needles), needles, by_first_byte, escapable, longest }))

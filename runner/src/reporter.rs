@@ -64,6 +64,7 @@ impl<W: Write> JsonLines<W> {
         bytes.push(b'\n');
         // One write per line, so that a reader never sees a partial line.
         self.out.write_all(&bytes)?;
+        // A program may follow the run while it goes on.
         self.out.flush()
     }
 }

@@ -28,6 +28,7 @@ impl CaseList {
     /// Reads a file to change it, in a folder that exists. A file that does not exist has no cases. Waits for another process that
     /// changes it.
     pub fn open(path: &Utf8Path) -> Result<Self, CaseListError> {
+        // Not the file itself, which every write replaces.
         let lock_path = path.with_file_name(format!(".{}.lock", path.file_name().unwrap_or_default()));
         let lock = FileLock::lock_within(&lock_path, LOCK_TIME)
             .map_err(|source| CaseListError::Lock { path: path.to_owned(), source })?;
@@ -60,6 +61,7 @@ impl CaseList {
         if !self.is_changed {
             return Ok(());
         }
+        // Sorted, so that the file does not depend on the order in which programs ran.
         self.cases.sort_by(|one, other| one["id"].as_str().cmp(&other["id"].as_str()));
         write::write_json(&self.path, &self.cases, Durability::Cached)
     }
@@ -75,6 +77,7 @@ fn read(path: &Utf8Path) -> Result<Vec<Value>, CaseListError> {
 }
 
 fn has_id(case: &Value, id: &CaseId) -> bool {
+    // Other tools name the field `case_id`.
     case["id"] == id.as_str() || case["case_id"] == id.as_str()
 }
 

@@ -47,7 +47,7 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// Converts to an I/O error, keeping the one of the operating system where there is one.
+    /// Converts to an I/O error, and keeps the one of the operating system if there is one.
     pub(crate) fn into_io(self) -> io::Error {
         match self {
             ResolveError::Missing { source, .. } | ResolveError::Io { source, .. } => source,
@@ -84,6 +84,7 @@ fn resolve_without_links(root: &Utf8Path, name: &str) -> Option<Utf8PathBuf> {
     let mut path = root.to_owned();
     let mut segments = name.split('/').peekable();
     while let Some(segment) = segments.next() {
+        // A backslash or a colon may mean another folder or a drive.
         if matches!(segment, "" | "." | "..") || segment.contains(['\\', ':']) {
             return None;
         }

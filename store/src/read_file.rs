@@ -55,6 +55,7 @@ pub fn read_text(path: &Utf8Path, limit: u64) -> io::Result<String> {
 
 /// Opens a file that a person named, for reading from its start to its end. It may be a pipe too, such as `<(command)` of a shell.
 pub fn open_argument(path: &Utf8Path) -> io::Result<File> {
+    // This waits for the writer of a pipe, as all programs do that a shell starts.
     let file = File::open(path)?;
     let found = file.metadata()?;
     if found.is_dir() { Err(not_a_file(&found)) } else { Ok(file) }
@@ -82,6 +83,7 @@ pub fn read_to_limit(file: File, length: u64, limit: u64) -> io::Result<Vec<u8>>
         let message = format!("{found} is more than the limit of {limit} bytes");
         io::Error::new(io::ErrorKind::FileTooLarge, message)
     };
+    // A file that states its length is refused before any byte is read.
     if length > limit {
         return Err(large(format!("{length} bytes")));
     }

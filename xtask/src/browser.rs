@@ -42,6 +42,7 @@ pub(crate) fn install() -> Result<Option<String>, Failure> {
     progress(&format!("==> {script}"));
     let mut command = Command::new("bash");
     command.arg(&script).stdin(Stdio::null()).stdout(Stdio::null());
+    // A machine without bash skips the task as well.
     if !command.status().is_ok_and(|status| status.success()) {
         progress(
             "==> SKIPPED: cargo xtask browser (node, its packages or Chromium are missing and cannot be installed)",

@@ -17,7 +17,7 @@ pub(crate) fn all() -> Result<(), Failure> {
     samples::check()
 }
 
-/// The project's own checks of its source files. All of them run, whichever fails.
+/// Runs the project's own checks of its source files.
 pub(crate) fn source() -> Result<(), Failure> {
     let checks: [(&str, SourceCheck); 4] = [
         ("import cycles between folders", import_cycles::check),
@@ -27,6 +27,7 @@ pub(crate) fn source() -> Result<(), Failure> {
     ];
     let mut failures = Vec::new();
     for (name, check) in checks {
+        // All of them run, so that one failure does not hide another.
         match check() {
             Ok(files) => progress(&format!("==> {name}: none found in {files} files")),
             Err(failure) => failures.push(failure.to_string()),

@@ -68,6 +68,7 @@ fn find(source: &Utf8Path, imports: &BTreeSet<Import>) -> Vec<String> {
     for (folder, steps) in folders {
         let edges: BTreeSet<(&str, &str)> = steps.keys().copied().collect();
         for cycle in strongly_connected(&edges) {
+            // Files of one folder may import each other: the check is about folders.
             if cycle.iter().all(|entry| folder.join(entry).is_file()) {
                 continue;
             }
@@ -260,6 +261,7 @@ struct Paths<'p>(&'p mut Vec<Segments>);
 
 impl<'ast> Visit<'ast> for Paths<'_> {
     fn visit_path(&mut self, path: &'ast syn::Path) {
+        // A single name is defined in the module, or by an import that is read already.
         if path.segments.len() > 1 {
             self.0.push(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
         }

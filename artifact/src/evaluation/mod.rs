@@ -99,6 +99,7 @@ impl Evaluation {
         // A stable sort: equal cases stay in the order of the document.
         cases.sort_by(|a, b| {
             let by_severity = score(b).total_cmp(&score(a)).then(rank(a).cmp(&rank(b)));
+            // Invalid cases have no severity, because they cannot be compared.
             is_invalid(b).cmp(&is_invalid(a)).then(by_severity)
         });
         cases

@@ -87,6 +87,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         golden_mode: if args.write_expected { GoldenMode::Write } else { GoldenMode::Compare },
         cancellation,
     };
+    // An interruption is not an error: it was asked for.
     let results = match run.run() {
         Ok(results) => results,
         Err(RunError::Interrupted) => {

@@ -32,6 +32,7 @@ impl<'de> Deserialize<'de> for Limit {
                 Ok(Limit::Count(count))
             }
 
+            // The TOML parser passes all integers as `i64`.
             fn visit_i64<E: Error>(self, count: i64) -> Result<Limit, E> {
                 u64::try_from(count).map(Limit::Count).map_err(|_| E::custom(format!("expected {LIMIT}")))
             }

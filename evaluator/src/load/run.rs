@@ -174,6 +174,7 @@ impl ComparedRun {
     pub fn case_ids(&self) -> Result<Vec<CaseId>, ReadError> {
         let mut ids = self.reader.run().selected_case_ids.clone();
         let on_disk = self.reader.case_ids_on_disk()?.into_iter();
+        // A file that the run did not select may have nothing to do with it.
         ids.extend(on_disk.filter(|id| !self.selects(id) && !self.folder.is_foreign(id)));
         Ok(ids)
     }
@@ -300,6 +301,7 @@ impl SideRuns {
     pub(crate) fn labelled_failed(&self, case_id: &CaseId) -> f64 {
         let labels: Vec<bool> = self.runs.iter().filter_map(|run| run.is_solved(case_id)).collect();
         let failed = labels.iter().filter(|solved| !**solved).count();
+        // Without a label, no run failed.
         failed as f64 / labels.len().max(1) as f64
     }
 
@@ -396,6 +398,7 @@ impl Positions {
     /// Sorts the ids for binary search and keeps the first position of each.
     fn sort(&mut self) {
         self.0.sort_unstable();
+        // The positions of an id are sorted too, so the first event with it stays.
         self.0.dedup_by_key(|(id, _)| *id);
     }
 

@@ -163,6 +163,7 @@ pub fn reordering(old: &[Value], new: &[Value]) -> String {
 /// Returns a pointer into an artifact as a short path: `to.id` for `/proposed_actions/0/params/to/id`.
 pub fn field_path(pointer: &str) -> String {
     let mut segments: Vec<_> =
+        // In this order (RFC 6901, section 4): `~01` means `~1` and not `/`.
         pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
     let prefix = match segments.first().map(String::as_str) {
         Some("proposed_actions" | "events") => 2,
@@ -235,6 +236,7 @@ impl TextSummary {
     pub(super) fn new(changes: &TextChanges) -> Self {
         let only = |side: LineOrigin| changes.lines.iter().filter(|line| line.origin == side).collect::<Vec<_>>();
         let (old, new) = (only(LineOrigin::Baseline), only(LineOrigin::New));
+        // For one line on each side, the changed words explain more than counts of lines.
         if let ([old], [new]) = (&old[..], &new[..]) {
             return Self { quote: Some(quote(&changed_words(old), &changed_words(new))), counts: None };
         }

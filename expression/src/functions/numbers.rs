@@ -34,6 +34,7 @@ pub(super) fn trunc<'j>(_: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j
 pub(super) fn abs<'j>(_: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
     match arguments {
         [Value::Double(value)] => Ok(Value::Double(value.abs())),
+        // The smallest integer has no positive counterpart.
         [Value::Int(value)] => match value.checked_abs() {
             Some(value) => Ok(Value::Int(value)),
             None => failed("integer overflow in `math.abs`"),
@@ -46,6 +47,7 @@ pub(super) fn abs<'j>(_: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> 
 /// Returns -1, 0 or 1, in the type of the argument.
 pub(super) fn sign<'j>(_: &mut Budget, arguments: &[Value<'j>]) -> Evaluated<'j> {
     match arguments {
+        // Not `f64::signum`, which is 1 for zero.
         [Value::Double(value)] => Ok(Value::Double(match value.partial_cmp(&0.0) {
             Some(Ordering::Less) => -1.0,
             Some(Ordering::Equal) => 0.0,
@@ -105,6 +107,7 @@ fn first_extreme<'j>(budget: &mut Budget, values: impl Iterator<Item = Value<'j>
         budget.charge(1)?;
         let number = value.number().ok_or(Stop::WrongTypes)?;
         extreme = match extreme {
+            // NaN has no order, so the earlier value stays.
             Some(found) if compare_numbers(number, found) != Some(wanted) => Some(found),
             _ => Some(number),
         };

@@ -74,6 +74,7 @@ static FUNCTIONS: [Function; 56] = [
 
 /// Returns the function that a call means.
 pub(crate) fn find(name: &str, style: Style, arguments: usize) -> Option<&'static Function> {
+    // Only while an expression is compiled, so an index by name is not worth it.
     FUNCTIONS.iter().find(|function| {
         function.name == name
             && (function.style == style || function.style == Either)

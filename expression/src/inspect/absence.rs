@@ -53,6 +53,7 @@ impl World<'_> {
                 failure | then | otherwise
             }
             Kind::Binary { operator, left, right } => self.binary(*operator, left, right),
+            // Other failures of a call are not due to the missing field.
             Kind::Call { arguments, .. } => self.failures(arguments) | Outcomes::ANY,
             Kind::Matches { text, pattern } => {
                 let pattern = if let Pattern::Computed(pattern) = pattern { Some(&**pattern) } else { None };

@@ -83,6 +83,7 @@ impl<'j> Object<'j> {
     pub(crate) fn get(&self, key: &Key<'_>) -> Option<Value<'j>> {
         match (self, key) {
             (Object::Borrowed(map), Key::String(name)) => map.get(name.as_str()).map(Value::from_json),
+            // All keys of a JSON object are strings.
             (Object::Borrowed(_), _) => None,
             (Object::Owned(entries), key) => entries.get(key),
         }

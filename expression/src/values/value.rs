@@ -61,6 +61,7 @@ impl<'j> Value<'j> {
 
     /// Returns a count as an integer.
     pub(crate) fn count(count: usize) -> Self {
+        // A larger count does not fit into memory.
         Value::Int(i64::try_from(count).unwrap_or(i64::MAX))
     }
 

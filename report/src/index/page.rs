@@ -232,6 +232,7 @@ impl UsageColumns {
     /// The columns of a comparison. A quantity that is 0 in every case has none.
     pub(crate) fn new(evaluation: &Evaluation) -> Self {
         let on_new = |case: &CaseEvaluation, code| case.usage.as_ref()?.new.as_ref()?.get(code);
+        // A quantity that new never has would be an empty column.
         let is_shown =
             |code: &UsageCode| evaluation.cases.iter().any(|case| on_new(case, *code).is_some_and(|value| value > 0.0));
         Self { codes: LISTED.into_iter().filter(is_shown).collect() }

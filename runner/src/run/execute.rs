@@ -54,6 +54,7 @@ pub fn run(
     let adapter: Arc<dyn ProtocolAdapter> = settings.protocol.adapter(&settings.agent).into();
     let transport = Transport::new(settings, adapter.path())?;
     let redactor = redactor(settings, &transport)?;
+    // Before the folder is created, whose name is the run id.
     reject_secret_names(settings, cases)?;
     let runtime = runtime()?;
 

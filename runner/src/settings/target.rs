@@ -141,6 +141,7 @@ impl BaseUrl {
     /// Returns the URL of a request to `path` below the base, with credentials and query.
     pub(crate) fn request_url(&self, path: &str) -> Url {
         let mut url = self.full.clone();
+        // A base URL may end with a slash.
         url.set_path(&format!("{}/{path}", self.full.path().trim_end_matches('/')));
         url
     }

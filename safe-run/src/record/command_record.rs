@@ -31,6 +31,7 @@ impl Ending {
     pub fn exit_code(self) -> i32 {
         match self {
             Ending::Exited(code) => code,
+            // As shells report it.
             Ending::Killed(signal) => 128 + signal,
         }
     }

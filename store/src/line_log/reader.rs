@@ -30,7 +30,7 @@ pub struct LineReader {
     torn: u64,
 }
 
-/// The part of a file between two offsets. It has a position of its own, since a writer may share the file.
+/// The part of a file between two offsets.
 #[derive(Debug)]
 struct Section {
     file: File,
@@ -42,6 +42,7 @@ impl Read for Section {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end.saturating_sub(self.position)).unwrap_or(usize::MAX);
         let length = buffer.len().min(left);
+        // Not `read`: a writer may share the open file, and with it the position of the file.
         let read = read_at(&self.file, &mut buffer[..length], self.position)?;
         self.position += read as u64;
         Ok(read)
@@ -80,6 +81,7 @@ impl LineReader {
     /// Reads the next whole line. Returns `None` at the end, and before a torn last line.
     pub fn next_line(&mut self) -> Result<Option<Line>, LogError> {
         let mut bytes = Vec::new();
+        // One byte more than the limit, for the newline of a line of maximum length.
         let mut limited = (&mut self.section).take(MAX_LINE_BYTES + 1);
         let read = limited.read_until(b'\n', &mut bytes).map_err(LogError::read(&self.path))? as u64;
         if bytes.last() == Some(&b'\n') {
@@ -97,6 +99,7 @@ impl LineReader {
 
     /// Reads the line at an offset that is the start of a line.
     pub fn line_at(&mut self, offset: u64) -> Result<Option<Line>, LogError> {
+        // What was read ahead belongs to another place.
         self.section.consume(self.section.buffer().len());
         self.section.get_mut().position = offset;
         self.offset = offset;
@@ -140,6 +143,7 @@ impl LineWriter {
 
         match is_at(&self.file, &self.path) {
             Ok(false) => LogState::Removed,
+            // The file went with its folder.
             Err(error) if matches!(error.kind(), NotFound | NotADirectory) => LogState::Removed,
             _ if self.file.metadata().is_ok_and(|metadata| metadata.len() != self.length) => LogState::Resized,
             _ => LogState::Intact,
@@ -151,6 +155,7 @@ impl LineWriter {
     pub fn accept_size(&mut self) -> Result<u64, LogError> {
         let found = self.file.metadata().map_err(LogError::read(&self.path))?.len();
         if found > 0
+            // Ends the part of a line that the other program may have left.
             && let Err(error) = self.file.write_all(b"\n")
         {
             return Err(LogError::write(&self.path)(error));
@@ -166,10 +171,12 @@ impl LineWriter {
         let mut buffer = vec![0; COPIED_AT_ONCE];
         while offset < self.length {
             let read = read_at(&self.file, &mut buffer, offset).map_err(LogError::read(&self.path))?;
+            // Another program has shortened the file.
             if read == 0 {
                 break;
             }
             if let Err(error) = to.file.write_all(&buffer[..read]) {
+                // The other log gets all of the lines or none.
                 to.file.set_len(start).map_err(LogError::write(&to.path))?;
                 to.length = start;
                 return Err(LogError::write(&to.path)(error));

@@ -54,12 +54,14 @@ pub(super) fn npm(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8Pat
     }
     create(folder)?;
     let mut npm = Command::new("npm");
+    // Without scripts: no package runs code while it is installed.
     npm.args(["install", "--prefix", folder.as_str(), "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"]);
     npm.args(["--loglevel", "error"]).args(packages);
     Ok(install(folder, packages, npm, "npm")?.then_some(modules))
 }
 
 fn is_installed(folder: &Utf8Path, packages: &[&str]) -> bool {
+    // The packages have versions, so an update installs them again.
     std::fs::read_to_string(folder.join(MARKER)).is_ok_and(|installed| installed == packages.join(" "))
 }
 
@@ -76,6 +78,7 @@ fn install(folder: &Utf8Path, packages: &[&str], command: Command, installer: &s
         return Ok(false);
     }
     progress(&format!("    installed in {:.1} s", start.elapsed().as_secs_f64()));
+    // Last, so that an interrupted installation is done again.
     write(&folder.join(MARKER), package)?;
     Ok(true)
 }
@@ -101,6 +104,7 @@ pub(super) fn write(path: &Utf8Path, text: impl AsRef<[u8]>) -> Result<(), Failu
 pub(super) fn succeeds(mut command: Command, within: Duration) -> bool {
     let Ok(mut child) = command.stdin(Stdio::null()).spawn() else { return false };
     let end = Instant::now() + within;
+    // `wait` of the standard library has no time limit.
     while Instant::now() < end {
         match child.try_wait() {
             Ok(Some(status)) => return status.success(),

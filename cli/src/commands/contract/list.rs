@@ -51,6 +51,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
         } else {
             let owner = status.owner.as_deref().map_or_else(String::new, |owner| format!("  [{owner}]"));
             let waits = if status.awaits_approval { "  (needs approval)" } else { "" };
+            // A row is one line, and a summary can have several.
             let (state, id, version) = (status.state.as_str(), &status.id, status.version);
             streams.print_line(format_args!(
                 "{state:<12} {id}@{version}{owner}{waits}  {}",

@@ -248,6 +248,7 @@ pub(super) fn print(
     project: &Project,
     streams: &mut Streams,
 ) -> Result<Exit, Failure> {
+    // All contracts are checked, even if the first one has a problem.
     let previews: Vec<_> = selected.iter().map(|it| preview(store, it, settings)).collect::<Result<_, _>>()?;
     let is_possible = previews.iter().all(|preview| preview.problems.is_empty());
     let rows = selected.iter().zip(&previews).map(|(selected, preview)| {

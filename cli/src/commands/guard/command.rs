@@ -15,6 +15,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    // The arguments with many options are boxed, so that the others do not take their size.
     Shim(Box<shim::Args>),
     Proxy(Box<proxy::Args>),
     Policy(policy::Args),

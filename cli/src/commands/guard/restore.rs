@@ -55,6 +55,7 @@ pub(super) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 
 fn print(report: &RestoreReport, streams: &mut Streams) -> Result<(), CommandError> {
     let config = &report.config;
+    // The original is restored as a whole, without a change to single servers.
     if report.restored == RestoreOutcome::Unwrapped {
         print_servers(&report.servers, streams)?;
     }

@@ -37,6 +37,7 @@ pub(super) fn run(_args: &Args, place: &Place, streams: &mut Streams) -> Result<
         Err(error) => {
             // A ledger that cannot be opened is a finding of this command and not an error.
             checks.push(Check::unusable(&error));
+            // The files can be examined without opening the ledger.
             checks.extend(examine(&place.location, &place.spool, None));
         }
     }

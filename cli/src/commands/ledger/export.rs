@@ -87,6 +87,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
 
 /// Rejects a file of the ledger itself, which the events would replace.
 fn reject_ledger(out: &Utf8Path, place: &Place) -> Result<(), CommandError> {
+    // A link to the ledger names the same file.
     let out_file = real_path(out);
     let is_database = match &place.location {
         // SQLite has its log and the index of the log in files next to the database.

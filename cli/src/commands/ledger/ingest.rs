@@ -59,6 +59,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     while !is_over {
         let mut batch = Vec::new();
         let mut bytes = 0;
+        // Other writers wait for a batch, so its size is limited.
         while batch.len() < BATCH_LINES && bytes < BATCH_BYTES {
             let Some(line) = next_line(input.as_mut()).map_err(failed_read)? else {
                 is_over = true;

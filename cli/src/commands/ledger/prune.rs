@@ -42,6 +42,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     // To the ledger, a run whose process is alive looks like one whose process was killed on another machine.
     let running = running(store.as_mut(), place)?;
     runs.retain(|run| !running.contains(&run.run_id));
+    // Without the running ones, which no option deletes.
     let found = runs.len();
     runs.retain(|run| args.include_open || !run.is_open);
     let kept = found - runs.len();

@@ -77,6 +77,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
 }
 
 pub(super) fn running(store: &mut dyn EventStore, place: &Place) -> Result<BTreeSet<String>, CommandError> {
+    // A living process holds the lock of its spool file, so only processes of this machine are found.
     let sources = open_sources(store).map_err(failed)?;
     Ok(sources.into_iter().filter(|source| place.spool.is_alive(source)).map(|source| source.run_id).collect())
 }

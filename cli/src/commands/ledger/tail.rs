@@ -78,6 +78,7 @@ fn wait(time: Duration, is_stopped: &AtomicBool) {
         if left.is_zero() {
             return;
         }
+        // In slices, because `sleep` goes on after a signal.
         thread::sleep(SLICE.min(left));
     }
 }
