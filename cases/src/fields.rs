@@ -167,8 +167,7 @@ impl<'l, 'd> Fields<'l, 'd> {
     /// Reads a JSON Schema: an object, true or false.
     pub(crate) fn schema(&mut self, key: &str) -> Option<Value> {
         match self.map.shift_remove(key)? {
-            // Compiled only to report errors at their position. A compiled schema is large, and the suite stays in
-            // memory.
+            // Compiled only to report errors at their position. A compiled schema is too large to stay in memory.
             schema @ (Value::Object(_) | Value::Bool(_)) => match JsonSchema::compile(&schema) {
                 Ok(compiled) => {
                     if let Some(reason) = compiled.too_costly() {

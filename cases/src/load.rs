@@ -56,8 +56,7 @@ pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
                     let mut found = interpret(&document, value);
                     errors.append(&mut found.errors);
                     suite.warnings.append(&mut found.warnings);
-                    // Stored until the end: the problem of a duplicate id names the line of the first use, which may be
-                    // in another file.
+                    // Stored until the end: the problem of a duplicate id names the file and line of the first use.
                     documents.push(document);
                     for (case, pointer) in found.cases {
                         match used.insert(&case.id, &documents, pointer) {
@@ -68,7 +67,7 @@ pub fn load(path: &Utf8Path) -> Result<Suite, LoadError> {
                 }
                 Err(mut problems) => {
                     syntax.append(&mut problems);
-                    // Errors of the values before it are dropped too, because they may follow from it.
+                    // Only the syntax of the file counts now, so the errors of the values before it are dropped.
                     errors.truncate(errors_before);
                 }
             }

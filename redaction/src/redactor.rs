@@ -165,6 +165,7 @@ impl Redactor {
         });
         let keys = keys.collect::<Result<_, _>>()?;
         let values = ValueSearch::new(&values);
+        // Compiled with the keys into one expression, so that nearly all text is read once.
         let candidates = values.candidates();
         // Keys first: a candidate for a value must not hide a key that starts at the same place.
         let sources = patterns.iter().map(|pattern| pattern.regex).chain(candidates.iter().map(String::as_str));

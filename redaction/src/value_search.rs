@@ -233,8 +233,7 @@ impl Needle {
                 return None;
             }
         }
-        // Ends differ in optional characters, such as the `;` of a reference. The last one leaves nothing of the
-        // secret.
+        // Ends differ in optional characters, such as the `;` of a reference. The last one leaves no rest.
         let end = places.as_slice().iter().copied().max()?;
         Some(if self.shares_last && matcher.is_base64_digit(end) { end + 1 } else { end })
     }

@@ -54,8 +54,7 @@ pub(crate) fn declared(document: &Value) -> Declared {
         None => older_shape(document).map_or(Declared::Foreign, Declared::Older),
         Some(version) => match version.parse() {
             Ok(kind) => Declared::Known(kind),
-            // In a tree, foreign files are skipped without a finding. A document of a newer version must not be one of
-            // them.
+            // In a tree, foreign files are skipped without a finding. A document of a newer version must not be.
             Err(_) if is_other_version(version) => Declared::UnknownVersion,
             Err(_) => Declared::Foreign,
         },
@@ -103,8 +102,7 @@ pub(crate) fn check(expected: Kind, document: &Value, findings: &mut Findings) -
 
 /// Adds the violations of the schema of a kind.
 pub(crate) fn add_violations(kind: Kind, document: &Value, findings: &mut Findings) {
-    // `rules::case::check_failure` reports this part as `snippet-without-body`. A finding of the schema would repeat
-    // it.
+    // `rules::case::check_failure` reports this part as `snippet-without-body`, which the schema would repeat.
     let is_covered = |path: &str| COVERED_BY_RULES.iter().any(|part| path.contains(part));
     schema(kind).add_findings(document, is_covered, findings);
 }

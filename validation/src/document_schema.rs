@@ -195,8 +195,7 @@ fn add(name: &str, schema: &Value, error: &ValidationError<'_>, findings: &mut F
         ValidationErrorKind::Pattern { pattern } => {
             (Code::WrongValue, value(), format!("a text that matches {}", quote(pattern)))
         }
-        // Only a choice between required fields has a short explanation. Other uses of `anyOf` get the message of the
-        // last arm.
+        // Only a choice between required fields has a short explanation. Other uses of `anyOf` end in the last arm.
         ValidationErrorKind::AnyOf { .. } if let Some(fields) = alternatives(schema, schema_path) => {
             let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
             let message = format!("one of the fields {} is missing", fields.join(", "));

@@ -75,6 +75,7 @@ pub fn validate_path(path: &Utf8Path) -> Result<Report, PathError> {
         }
         return Ok(file(path, Origin::Requested));
     }
+    // A folder that cannot be read is an error and not a finding, because nothing in it was validated.
     path.read_dir_utf8().map_err(unreadable)?;
     if has_run_document(path) {
         return Ok(validate_run::check(path));

@@ -170,8 +170,7 @@ impl Positions {
                     open.push(Open::Mapping { pointer, key: None });
                 }
                 Event::Alias(_) => {
-                    // Values below an alias are not recorded: `nearest` finds the alias, where the reader can change
-                    // it.
+                    // Values below an alias are not recorded: `nearest` finds the alias.
                     positions.enter(&mut open, at);
                 }
                 Event::SequenceEnd | Event::MappingEnd => {

@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 }
 
 impl Args {
-    /// Returns the file for the drafts; `None` without `--expect`. Rejects an existing file, which a person may be editing.
+    /// Returns the file for the drafts; `None` without `--expect`. Rejects an existing file.
     fn drafts_file(&self) -> Result<Option<Utf8PathBuf>, CommandError> {
         let Some(cases) = &self.cases else { return Ok(None) };
         let file = match &self.drafts {
@@ -131,6 +131,7 @@ impl Args {
         if !cases.exists() {
             return Err(CommandError::usage(format!("`{cases}` does not exist")).hint("pass the cases of the run"));
         }
+        // A person may be editing it.
         if file.exists() {
             return Err(CommandError::usage(format!("`{file}` already exists"))
                 .hint("finish or remove it, or name another file with `--drafts`"));

@@ -192,6 +192,7 @@ fn export_ledger(args: &Args, place: &Place, streams: &mut Streams) -> Result<Ex
     let cases_path = format!("../../{CASES_FILE}");
     let exported = export_runs(store.as_mut(), &selected, &destination(args, &run_id), cases_path);
     let exported = exported.map_err(export_failed)?;
+    // Last, so that no case is listed without its run folder.
     write_cases(&args.out, &selected).map_err(cases_failed)?;
     for case in &exported.cases {
         warn_without_evidence(case, streams);

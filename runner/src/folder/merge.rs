@@ -110,6 +110,7 @@ fn open(shards: &[Utf8PathBuf]) -> Result<Vec<ShardFolder>, MergeError> {
     let Some(count) = shard_folders.values().next().map(|shard_folder| shard_folder.shard.count.get()) else {
         return Err(ShardMismatch::Empty.into());
     };
+    // Only the first ones: a wrong count could make the message endless.
     let missing: Vec<_> = (1..=count).filter(|index| !shard_folders.contains_key(index)).take(20).collect();
     // Shards of different counts belong to different runs. `check_settings` explains that better than missing numbers.
     if !missing.is_empty() && shard_folders.values().all(|shard_folder| shard_folder.shard.count.get() == count) {

@@ -88,8 +88,7 @@ impl AgentClient {
     pub(super) async fn post(&self, body: &[u8], connection: Connection) -> Result<Response, reqwest::Error> {
         if connection == Connection::KeptOrFresh {
             match self.send(&self.keeping, body).await {
-                // An agent may close an idle connection just when a request is sent. That is not a failure of the
-                // attempt.
+                // An agent may close an idle connection just when a request is sent: not a failure of the attempt.
                 Err(failure) if failure.on_reused_connection => {}
                 result => return result.map_err(|failure| failure.error),
             }

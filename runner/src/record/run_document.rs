@@ -188,6 +188,7 @@ impl<'a> Selection<'a> {
         let all: Vec<_> = all.iter().map(|case| (case, case_digest(case))).collect();
         let digest = cases_digest(all.iter().map(|(case, digest)| (&case.id, digest)));
         let is_selected = |case: &CaseSpec| shard.is_none_or(|shard| shard.shard.contains(&case.id));
+        // Numbered before the selection: a merge restores the order of the whole run from these positions.
         let selected: Vec<_> = all.iter().enumerate().filter(|(_, (case, _))| is_selected(case)).collect();
         let shard = shard.map(|shard| ShardOf {
             run_id: shard.run_id.clone(),

@@ -149,6 +149,7 @@ impl BaseUrl {
     /// Reports whether the URL names this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.host();
+        // In a URL, an IPv6 address is in brackets.
         let name = host.trim_start_matches('[').trim_end_matches(']');
         // All names below `localhost` are loopback names (RFC 6761, section 6.3).
         name == "localhost" || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
@@ -200,6 +201,7 @@ impl FromStr for ResolveRule {
 
     fn from_str(text: &str) -> Result<Self, ResolveRuleError> {
         let invalid = || ResolveRuleError(text.to_owned());
+        // At the first colon, since an IPv6 address has colons too.
         let (host, address) = text.split_once(':').ok_or_else(invalid)?;
         if host.is_empty() {
             return Err(invalid());
@@ -224,9 +226,8 @@ impl ResolveRule {
     }
 
     /// Removes the port from the URL and returns the original `Host` header.
-    ///
-    /// The HTTP client prefers the port of the URL over the port of the address, so the URL must not contain one.
     pub(crate) fn take_port(url: &mut Url) -> Option<HeaderValue> {
+        // The HTTP client prefers the port of the URL over the port of the address, so the URL must not contain one.
         let host = match (url.host_str(), url.port()) {
             (Some(host), Some(port)) => format!("{host}:{port}"),
             (Some(host), None) => host.to_owned(),

@@ -59,7 +59,6 @@ pub(crate) fn prepare() -> Result<(), Failure> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    // Without a choice, all parts run.
     let wanted = |part| options.parts.is_empty() || options.parts.contains(&part);
     if wanted(Part::Conformance) {
         cel_conformance()?;

@@ -46,6 +46,7 @@ impl RunFolder {
             let time = started_at.strftime("%Y%m%dT%H%M%S%3fZ");
             format!("{time}-{}", std::process::id()).parse().map_err(Failure::io)?
         };
+        // Before the run folder is created: a cases file that cannot be written leaves nothing behind.
         write_cases(out, redactor, contracts).map_err(Failure::io)?;
         let destination = Destination { out, side, run_id: &run_id, writer: WRITER.to_owned() };
         let run = CaseRun::create(&destination, started_at, redactor.clone()).map_err(|error| match error {

@@ -162,8 +162,7 @@ struct RecordedRun {
 
 impl RunLedger {
     pub(super) fn new(given: Option<LedgerLocation>) -> Result<Self, CommandError> {
-        // Read here and not by the argument parser: for `guard run`, an invalid variable is a warning, and the agent
-        // runs.
+        // Read here and not by the argument parser: an invalid variable must not prevent `guard run`.
         let of_variable = || process_variable(LEDGER).map(|text| text.parse::<LedgerLocation>()).transpose();
         let named = match given {
             Some(given) => Some(given),
