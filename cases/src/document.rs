@@ -190,6 +190,7 @@ fn lines(source: Rc<Source>, start: usize) -> impl Iterator<Item = Parsed> {
 }
 
 fn not_utf8(file: &Utf8Path, bytes: &[u8], valid: usize) -> Vec<Problem> {
+    // Valid up to here, so lines and characters are counted exactly.
     let before = String::from_utf8_lossy(&bytes[..valid]);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;

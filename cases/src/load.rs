@@ -136,6 +136,7 @@ impl UsedIds {
         let first_use = match self.first.entry(id.collision_key()) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
+                // The caller has added the document of the case already, so it is the last one.
                 entry.insert(FirstUse { id: id.clone(), document: documents.len() - 1, pointer });
                 return Ok(());
             }
