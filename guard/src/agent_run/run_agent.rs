@@ -120,8 +120,9 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
     })
 }
 
+/// True if INT or QUIT, the signals of the keys of a terminal, ended the agent. An agent that has the terminal is the
+/// only one to receive them.
 const fn is_interrupt(ending: Ending) -> bool {
-    // An agent with its own terminal is the only one to receive them.
     matches!(ending, Ending::Killed(2 | 3))
 }
 
@@ -142,7 +143,7 @@ fn forward(stream: Stream, bytes: &[u8]) -> io::Result<()> {
 }
 
 pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {
-    // Its arguments are not recorded, because they may be secret.
+    // The arguments of the program are not recorded, because they may be secret.
     let meta = [(SOURCE_KIND, AGENT_SOURCE.to_owned()), ("program", program.to_string_lossy().into_owned())];
     let meta: Map<_, _> = meta.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
     EventBody::RunStart {
@@ -150,8 +151,8 @@ pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {
     }
 }
 
+/// The end of an agent, without counts of calls: the shims count them.
 pub fn agent_ended(end: &Result<AgentEnd, AgentRunError>, elapsed: Duration) -> EventBody {
-    // It counts no calls, because the shims do.
     let (status, exit) = match end {
         Ok(end) => (end.status(), process_exit(end.ending)),
         Err(error) => (RunStatus::Failed, failed_start(error)),

@@ -265,7 +265,7 @@ pub fn request_key(method: &str, params: Option<&str>) -> RequestKey {
         params = Value::Object(Map::new());
     }
     if let Some(fields) = params.as_object_mut() {
-        // It has tokens for progress and traces, which differ in each run.
+        // `_meta` has tokens for progress and traces, which differ in each run.
         fields.shift_remove("_meta");
         if method == TOOLS_CALL && fields.get("arguments").is_none_or(Value::is_null) {
             fields.insert("arguments".to_owned(), Value::Object(Map::new()));

@@ -74,7 +74,8 @@ impl Replay {
         let (mut state, mut server_names) = (State::default(), BTreeSet::new());
         for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
             let invalid = |problem: String| ReplayError::Line { path: path.to_owned(), line: index + 1, problem };
-            // Its answer would be missing at some later request, where nobody would look for the reason.
+            // Without this error, the answer in a cut line would only be missed at a later request, which does not show
+            // the reason.
             if !line.ends_with(b"\n") {
                 return Err(invalid("the line is cut off: the recording was interrupted".to_owned()));
             }

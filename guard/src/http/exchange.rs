@@ -63,7 +63,7 @@ impl Exchange {
         if self.is_stream_of_others() {
             self.shared.detached.stream_starts(&self.scope);
         }
-        // These have no body, whatever their length says (RFC 9110).
+        // Responses with these statuses have no body, whatever their length states (RFC 9110).
         let has_body = !matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
         self.remaining = if has_body { length } else { Some(0) };

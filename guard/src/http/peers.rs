@@ -60,9 +60,8 @@ fn authority(host: &HeaderValue) -> Option<Authority> {
     host.to_str().ok()?.parse().ok()
 }
 
-/// True for names and addresses of this machine.
+/// True for names and addresses of this machine. A web page of another site has none of them as its origin.
 fn is_loopback(host: &str) -> bool {
-    // A web page cannot have them.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

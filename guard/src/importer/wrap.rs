@@ -283,7 +283,6 @@ fn pass_variables(edits: &mut TextEdits<'_>, server: &str, program: &Program<'_>
 }
 
 fn remove_variables(edits: &mut TextEdits<'_>, program: &Program<'_>, added: &AddedVariables) {
-    // The user may have listed the same ones before, or more since then: those stay.
     let listed = program.entry.get(VARIABLE_NAMES).and_then(Node::as_list).unwrap_or_default();
     let is_added = |node: &&Node| node.as_text().is_some_and(|name| added.names.iter().any(|added| added == name));
     // Only the first ones, where the import has put them. The user may have listed the same ones further down.

@@ -55,7 +55,7 @@ pub fn uninspected_message(problem: &str) -> String {
 }
 
 pub fn error_message(id: Option<&RequestId>, code: i64, message: &str) -> String {
-    // Without an id, its id is `null`.
+    // JSON-RPC requires the id `null` in an error whose request has no readable id.
     let id = id.map_or("null", RequestId::as_json);
     let message = Value::from(message);
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#)
@@ -71,7 +71,7 @@ const fn code(action: Action, responses: &Responses) -> i32 {
 }
 
 fn summary(decision: &DecisionRecord) -> String {
-    // It is the message of an error, and many clients pass only that to the model.
+    // The hint is appended, because many clients pass only the message of an error to the model.
     let summary = &decision.explain.summary;
     match &decision.hint {
         Some(hint) if hint.hint_text != *summary => format!("{summary}\n{}", hint.hint_text),

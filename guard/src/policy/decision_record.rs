@@ -60,7 +60,6 @@ impl DecidedBy {
     }
 
     pub(super) fn record(self, policy: &Policy, doubts: &Doubts) -> DecisionRecord {
-        // A refusal names the allow rule that could not be decided.
         // First as if the policy enforced its rules: a policy that observes records what it would have decided.
         let enforced = self.enforced(policy, doubts);
         if policy.mode != Mode::Observe {
@@ -92,6 +91,7 @@ impl DecidedBy {
             (action, _) => action,
         };
         let mut explain = self.explanation(rule, refusal, doubts);
+        // A refusal names the allow rule that could not be decided.
         if let Some(allow) = doubts.skipped_allow.filter(|_| action != Action::Allow) {
             let _ = write!(explain.summary, " (allow {})", doubts.about(allow, policy.rules.get(allow)));
         }
@@ -177,7 +177,6 @@ fn hint(refusal: Option<&Refusal>, explain: &Explanation) -> Hint {
 const VALUE_CHARS: usize = 60;
 
 pub(super) fn condition_names(conditions: &Conditions) -> Vec<String> {
-    // A rule without conditions has none.
     let is_there = |is_set: bool, condition| is_set.then_some(condition);
     let listed = [
         is_there(conditions.server_name.is_some(), Condition::ServerName),

@@ -165,7 +165,7 @@ fn effective_rule(rule: &Value) -> Value {
     let defaults = effect_defaults(&kind, &rule);
     fill(&mut rule, &defaults);
     use_integers(&mut rule);
-    // They follow from the kind and the action, which are compared anyway.
+    // Default codes follow from the kind and the action, which are compared anyway.
     remove_default_codes(&kind, &mut rule["effect"]);
     if let Some(conditions) = rule.get_mut("match") {
         sort_sets(conditions, str::to_owned);

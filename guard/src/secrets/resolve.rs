@@ -72,9 +72,9 @@ impl LookupError {
 }
 
 impl ResolvedSecrets {
-    /// The changes of the server's environment in the form that processes are started with.
+    /// The changes of the server's environment in the form that processes are started with. They contain the values, so
+    /// only the start of the server may use them.
     pub fn environment(&self) -> BTreeMap<OsString, Option<OsString>> {
-        // They contain the values: only the start of the server may use them.
         let plain = |value: &SecretValue| OsString::from(value.expose());
         self.variables.iter().map(|(name, value)| (name.clone(), value.as_ref().map(plain))).collect()
     }
@@ -167,8 +167,8 @@ pub fn redactor<'a>(values: impl IntoIterator<Item = &'a SecretValue>) -> Result
     Ok(Redactor::broad(values.into_iter().map(SecretValue::expose))?.with_mask(MASK))
 }
 
-/// Compiles the redactor of what a server sends to its client.
+/// Compiles the redactor of what a server sends to its client. It masks only the values: all other bytes must arrive
+/// unchanged.
 pub fn value_redactor<'a>(values: impl IntoIterator<Item = &'a SecretValue>) -> Result<Redactor, RedactError> {
-    // It masks only the values: all other bytes must arrive unchanged.
     Ok(Redactor::of_values(values.into_iter().map(SecretValue::expose))?.with_mask(MASK))
 }

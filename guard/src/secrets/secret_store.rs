@@ -135,10 +135,10 @@ impl SecretStore {
     }
 
     fn read(&self) -> Result<Map<String, Value>, SecretStoreError> {
-        // A file that does not exist has none.
         let read_error = |source| SecretStoreError::Read { path: self.path.clone(), source };
         let (file, length) = match read_file::open(&self.path) {
             Ok(opened) => opened,
+            // The file is created with the first secret.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
             Err(error) => return Err(read_error(error)),
         };

@@ -172,7 +172,7 @@ impl Session {
             return Admission::Forward(call_id);
         }
         let refusal = self.refusal(call, record);
-        // Its end is recorded when the answer is written, whose size is then known.
+        // The end of a refused call is recorded when the answer is written, whose size is then known.
         state.open.insert_refusal(refusal.clone());
         Admission::Refuse(Box::new(refusal))
     }
@@ -366,7 +366,7 @@ impl Session {
         if std::mem::replace(&mut state.is_finished, true) {
             return;
         }
-        // Their answers are not written yet.
+        // The answers of these refusals are not written yet, so their ends have no bytes.
         for refusal in state.open.take_refusals() {
             // Every call has an end, so that a reader can tell a refusal from a call whose process was killed.
             self.end_refusal(&mut state, &refusal, 0);

@@ -84,8 +84,9 @@ impl<R: Read> LineReader<R> {
         }
     }
 
+    /// True if the buffer cannot begin a message. Such bytes do not wait for a newline, which another framing may not
+    /// have.
     fn is_opaque(&self) -> bool {
-        // It must not wait for a newline, which another framing may not have.
         let first = self.buffer[self.start..self.end].iter().find(|byte| !byte.is_ascii_whitespace());
         first.is_some_and(|byte| !matches!(byte, b'{' | b'['))
     }

@@ -275,7 +275,6 @@ impl Running {
 
     /// Sets a deadline, unless a later stage is already scheduled.
     fn end_within(&mut self, time: Duration, next: Next) {
-        // Repeated signals must not delay it.
         let is_next = match self.deadline {
             None => true,
             // Only a stricter stage replaces a deadline, so that repeated signals do not delay the end.
@@ -355,7 +354,6 @@ pub(super) enum ShimEvent {
 }
 
 pub(super) fn server_stderr(secrets: Option<&Redactor>) -> io::Result<(OwnedFd, Option<PipeReader>)> {
-    // It is our own, unless secrets must be masked in it.
     // Without secrets, the server writes to the standard error of this process itself: nothing can be lost or delayed.
     if secrets.is_none() {
         return Ok((rustix::stdio::stderr().try_clone_to_owned()?, None));

@@ -60,7 +60,7 @@ pub struct PolicyFile {
 impl PolicyFile {
     /// Reads a policy file. It may be a pipe.
     pub fn read(path: &Utf8Path) -> Result<Self, LoadPolicyError> {
-        // A larger file is read as well, because a finding is clearer than an error of the system.
+        // A file above `MAX_POLICY_BYTES` is read as well, because a finding is clearer than an error of the system.
         let bytes = read_file::read_argument(path, read_file::MAX_SMALL_BYTES);
         let bytes = bytes.map_err(|source| LoadPolicyError::Read { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), bytes })
@@ -243,7 +243,7 @@ impl Compiler {
     }
 
     fn check_codes(&mut self, codes: &Value) {
-        // A client must be able to distinguish them from each other and from those of the protocol.
+        // A client must be able to distinguish the codes from each other and from those of the protocol.
         let Ok(codes) = serde_json::from_value::<DenyCodes>(codes.clone()) else { return };
         let named = codes.named();
         for (index, (name, code)) in named.iter().enumerate() {

@@ -48,7 +48,7 @@ impl Compiler {
         let pointer = child(pointer, "numeric_range");
         let mut numeric_range = Vec::new();
         for (key, range) in document.numeric_range {
-            // Such a rule would never match, which its author cannot have meant.
+            // A rule with an empty range would never match, which its author cannot have meant.
             if range.is_empty() {
                 let message = "`min` is larger than `max`, so no number is in the range";
                 let finding =

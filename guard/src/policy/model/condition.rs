@@ -99,7 +99,7 @@ pub(crate) struct RiskClasses {
 
 impl RiskClasses {
     pub(crate) fn add(&mut self, classes: &[String], is_certain: bool) {
-        // They are only possible ones if the tag rule is undecided.
+        // The classes of a tag rule that is undecided are only possible.
         let list = if is_certain { &mut self.certain } else { &mut self.possible };
         for class in classes {
             if !list.contains(class) {

@@ -57,7 +57,7 @@ impl NamePatternsBuilder {
 
     /// Adds a regular expression, which matches any part of a name.
     pub fn add_regex(&mut self, regex: &str) -> Result<(), InvalidPattern> {
-        // It would match every name, and is more likely a mistake than a rule for everything.
+        // An empty expression would match every name, and is more likely a mistake than a rule for everything.
         if regex.is_empty() {
             return Err(InvalidPattern::EmptyRegex);
         }

@@ -62,8 +62,8 @@ impl Policy {
         }
     }
 
+    /// False for [`Policy::observe_only`], which stands in if no policy is given.
     pub fn is_loaded(&self) -> bool {
-        // Without one, it is [`Policy::observe_only`].
         self.reference.policy_hash != NO_HASH
     }
 
@@ -359,8 +359,7 @@ pub enum NeverApplies {
 
 impl Policy {
     pub fn never_applies(&self, run: &RunIdentity, server_name: &str) -> Option<NeverApplies> {
-        // A policy whose rules only add tags, or that has none, guards nothing on purpose.
-        // Tag rules decide nothing: a policy of only such rules guards nothing on purpose.
+        // Tag rules decide nothing: a policy with only such rules, or with none, guards nothing on purpose.
         let mut rules = self.rules.iter().filter(|rule| rule.is_enabled && rule.kind() != RuleKind::Tag).peekable();
         rules.peek()?;
         if let Some(unmet) = self.selectors.unmet(run) {
