@@ -89,9 +89,8 @@ fn names(sources: &[IncompleteSource]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// Counts the runs of which a process was killed.
+/// Counts the runs of which a process was killed. They are not a problem of the ledger.
 fn lost(store: &mut dyn EventStore) -> Check {
-    // This is not a problem of the ledger.
     match lost_runs(store) {
         Ok(count) => Check::well("runs_without_end", format!("{count}, of which a process was killed")),
         Err(error) => Check::problem("runs_without_end", with_causes(&error), "see the other checks"),

@@ -73,9 +73,8 @@ impl fmt::Display for LedgerLocation {
 
 const MAX_LINKS: u32 = 40;
 
-/// Returns the absolute path of a file without symbolic links.
+/// Returns the absolute path of a file without symbolic links. The file need not exist.
 pub fn real_path(path: &Utf8Path) -> Utf8PathBuf {
-    // What does not exist has no links.
     follow(path, MAX_LINKS)
 }
 
@@ -225,9 +224,8 @@ impl PostgresUrl {
         format!("{}/{name}", addresses.join(","))
     }
 
-    /// Returns the parts, or `None` if they cannot be separated.
+    /// Returns the parts, or `None` if a password with characters that must be encoded makes them ambiguous.
     fn parts(&self) -> Option<Parts<'_>> {
-        // They cannot be separated if a password has characters that must be encoded.
         let (scheme, rest) = self.0.split_once("://")?;
         let (front, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (user_info, address) = match front.rsplit_once('@') {

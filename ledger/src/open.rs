@@ -12,8 +12,8 @@ pub fn open_or_create(location: &LedgerLocation) -> Result<Box<dyn EventStore>, 
     }
 }
 
+/// Opens a ledger that exists. A SQLite file that cannot be written is opened for reading only.
 pub fn open(location: &LedgerLocation) -> Result<Box<dyn EventStore>, StoreError> {
-    // A SQLite file that cannot be written can be read.
     match location {
         LedgerLocation::SqliteFile(path) => Ok(Box::new(SqliteStore::open(path)?)),
         LedgerLocation::PostgreSql(url) => Ok(Box::new(PostgresStore::open(url)?)),

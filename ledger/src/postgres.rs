@@ -183,7 +183,7 @@ fn update_runs(transaction: &mut Transaction<'_>, runs: &[&str]) -> Result<(), E
 }
 
 fn upsert(transaction: &mut Transaction<'_>, rows: &MergedRows<'_>) -> Result<(), Error> {
-    // Not even a round trip.
+    // Without rows, even a round trip would be wasted.
     if rows.rows.is_empty() {
         return Ok(());
     }

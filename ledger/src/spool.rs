@@ -49,7 +49,8 @@ impl SpoolFolder {
     }
 
     pub(crate) fn file(&self, source: &SourceId) -> LineLog {
-        // Its name follows from the source, so that others can find out whether the process of a source is alive.
+        // The name of the file follows from the source, so that others can find out whether the process of a source is
+        // alive.
         let text = format!("{}\n{}", source.run_id, source.shim_id);
         let name = Sha256Digest::from_bytes(text.as_bytes()).to_string();
         LineLog::new(self.0.join(format!("{}.{EXTENSION}", &name[..32])))

@@ -32,8 +32,8 @@ impl SqliteStore {
         Ok(Self::new(path, open_or_create(path)?, Access::ReadWrite))
     }
 
+    /// Opens a ledger that exists. A file that cannot be written is opened for reading only.
     pub fn open(path: &Utf8Path) -> Result<Self, StoreError> {
-        // If it cannot be written, it can be read.
         if !path.exists() {
             return Err(StoreError::Missing { location: path.to_string() });
         }
@@ -129,7 +129,7 @@ impl EventStore for SqliteStore {
 
 /// Copies the log into the database, unless other processes use the file. Then the last one does it.
 fn checkpoint(connection: &Connection) {
-    // Nobody waits for it: a process that ends must not be held up by another one that reads.
+    // Without a timeout: a process that ends must not wait for another one that reads.
     let _ = connection.busy_timeout(Duration::ZERO);
     let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     let _ = connection.busy_timeout(BUSY);
@@ -312,7 +312,6 @@ fn open_or_create(path: &Utf8Path) -> Result<Connection, StoreError> {
 }
 
 fn open(path: &Utf8Path) -> Result<(Connection, Access), StoreError> {
-    // If it cannot be written, it can be read.
     reject_folder(path)?;
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let opened = require(&connection, path)
@@ -333,8 +332,8 @@ fn reject_folder(path: &Utf8Path) -> Result<(), StoreError> {
     Err(StoreError::NotALedger { location: path.to_string(), reason })
 }
 
+/// Opens a ledger whose file or folder is protected from writing.
 fn open_protected(path: &Utf8Path) -> Result<Connection, StoreError> {
-    // Its file or its folder is protected.
     // First with the log of changes, which needs its shared memory; below without.
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let is_readable = require(&connection, path);

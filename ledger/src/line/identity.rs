@@ -85,7 +85,7 @@ pub(crate) fn is_id(text: &str) -> bool {
 
 /// Cuts a name that is too long, and replaces characters that a database cannot store.
 pub(super) fn name(text: &str) -> Cow<'_, str> {
-    // Also in SQLite, so that both databases have the same names.
+    // SQLite could store the whole name. It is cut for both databases, so that they have the same names.
     if text.len() > MAX_NAME_BYTES {
         let end = text.floor_char_boundary(MAX_NAME_BYTES);
         return Cow::Owned(format!("{}…", storable(&text[..end])));

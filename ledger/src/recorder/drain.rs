@@ -74,7 +74,7 @@ impl Drain {
     fn work(&mut self) -> Result<Next, SpoolError> {
         // Read before the backlog, because the recorder adds no event after it finishes.
         let is_finishing = self.shared.signal.deadline().is_some();
-        // Its own events first: what the agent does now is read before what another process has left.
+        // The events of this process first: what the agent does now is read before what another process has left.
         if self.move_batch()? {
             return Ok(Next::Continue);
         }
@@ -115,7 +115,7 @@ impl Drain {
 
     /// Returns where the events are that the store does not have, and a reader at the first one.
     fn next_lines(&mut self) -> Result<Option<(Backlog, LineReader)>, SpoolError> {
-        // Both are of the same file: the lock is held until the file is open.
+        // The lock is held until the file is open, so that the backlog and the reader are of the same file.
         let output = self.shared.output();
         let Some(spool) = &output.spool else { return Ok(None) };
         let backlog = spool.backlog();
@@ -252,7 +252,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn output(&self) -> MutexGuard<'_, Output> {
-        // The lock is held during writes to them only, and never while the database is used.
+        // The lock is held while the local files are read and written, and never while the database is used.
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -71,7 +71,7 @@ impl Output {
         let written = self.restore_spool().map_err(RecordError::from).and_then(|()| self.write(&body));
         if let Err(error) = written {
             self.seq += 1;
-            // It keeps its number: the gap shows readers that an event is missing.
+            // The lost event keeps its number: the gap shows readers that an event is missing.
             self.losses.add_event(&error);
             return Err(error);
         }
@@ -185,18 +185,17 @@ impl OwnSpool {
         Ok(Self { folder, source, writer, drained: 0, generation: 0 })
     }
 
+    /// Appends lines. The file must be intact: call [`Self::restore`] first.
     pub(super) fn append(&mut self, lines: &str) -> Result<(), SpoolError> {
-        // The file must be intact, see [`OwnSpool::restore`].
         Ok(self.writer.append_unsynced(lines.as_bytes())?)
     }
 
     /// Makes the file one that survives the end of this process. Returns how many bytes of such events another program has cut off.
     pub(super) fn restore(&mut self) -> Result<u64, SpoolError> {
-        // If it was removed, it is created again with the events that the store does not have.
         match self.writer.state() {
             LogState::Intact => return Ok(0),
             // Another program has removed the file. The open one still has the events, and the lock of a removed file protects
-            // nothing.
+            // nothing: a new file gets the events that the store does not have.
             LogState::Removed => {
                 let mut new = self.folder.lock(&self.source, RESTORE_WAIT)?;
                 if let Err(error) = self.writer.copy_to(&mut new, self.drained) {

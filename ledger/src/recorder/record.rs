@@ -31,9 +31,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates the files, and starts the thread that moves events to the store.
+    /// Creates the files, and starts the thread that moves events to the store. Only that thread opens the database.
     pub fn start(options: RecorderOptions) -> Result<Self, RecordError> {
-        // Does not open the database.
         let RecorderOptions { ledger, state, events_file, origin, limits } = options;
         let source = SourceId { run_id: origin.run_id.clone(), shim_id: origin.source.shim_id.clone() };
         // Checked once here: an event with an invalid id would be set aside as a line that no query finds.
