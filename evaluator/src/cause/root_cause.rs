@@ -341,7 +341,7 @@ code_enum! {
 
 /// The place that the cases of a cluster share.
 fn shared_place(cause: &Cause) -> String {
-    // A change of form has none: it shows in many tools.
+    // A change of form shows in many tools, so its cases share no place.
     let is_form = cause.code == CauseCode::ArgumentForm.as_str();
     if is_form { "arguments".to_owned() } else { cause.place.clone() }
 }

@@ -1,5 +1,5 @@
-//! Shows a finished comparison again: verdicts and reasons come from its evaluation and are not judged again. Only what a page shows
-//! of the two sides is read and aligned again.
+//! Re-renders a finished comparison. Verdicts and reasons come from its evaluation and are not judged again. Only what
+//! a page shows of the two sides is read and aligned again.
 
 use std::collections::HashMap;
 

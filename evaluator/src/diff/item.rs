@@ -140,7 +140,7 @@ impl<'a> PreparedItem<'a> {
 
     /// True if the parts differ only in numbers within the tolerance of a rule.
     fn is_near(&self, other: &PreparedItem<'_>) -> bool {
-        // Comparing is expensive, so it runs only if the views without such numbers have equal hashes.
+        // Comparing is expensive, so it runs only if the views without the tolerated numbers have equal hashes.
         self.view.is_some()
             && self.coarse().1 == other.coarse().1
             && self.changes(other, &mut Renaming::any()).is_empty()

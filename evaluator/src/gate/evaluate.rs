@@ -150,7 +150,7 @@ impl<'a> ViolatedRules<'a> {
 }
 
 fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
-    // The rules over all cases together (`suite_fell`, `undecided`) count no single case.
+    // Rules over all cases together (`suite_fell`, `undecided`) have no such measure, and count no single case.
     let measure = Measure::parse(&rule.code);
     let is_within = rule.scope.as_ref().is_none_or(|scope| case.is_in(scope));
     is_within && measure.is_some_and(|measure| measure.counts(case))
@@ -257,9 +257,9 @@ fn fell_on_too_few_runs(case: &CaseEvaluation) -> bool {
     !is_decided && case.repeats.iter().flat_map(|repeats| &repeats.measures).any(CaseMeasure::is_open_fall)
 }
 
-/// Whether the gate rests on differences alone, because no expectation could be judged on any answer of new.
+/// Whether the gate rests on differences alone, because no expectation could be judged on any answer of new. Such a
+/// gate cannot tell right from wrong.
 pub(crate) fn lacks_expectations(evaluation: &Evaluation) -> bool {
-    // Such a gate cannot tell right from wrong.
     let is_judged = evaluation.cases.iter().any(CaseEvaluation::is_judged_on_new);
     !is_judged && evaluation.gate.outcome != GateOutcome::NotEnoughData
 }

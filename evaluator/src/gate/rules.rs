@@ -311,11 +311,11 @@ pub(crate) fn usage_rules(
 }
 
 fn usage_rule(name: &str, limit: GrowthLimit, level: f64, tested: Option<(&UsageMeasure, f64)>) -> GateRule {
-    // Without a case in which both sides have it, the rule is met.
     let share = match limit {
         GrowthLimit::None => None,
         GrowthLimit::Share(share) => Some(share),
     };
+    // Without a case in which both sides report the quantity, nothing was tested, and the rule is met.
     let grew = tested.is_some_and(|(_, p)| p <= level);
     GateRule {
         code: name.to_owned(),

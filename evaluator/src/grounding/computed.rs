@@ -207,12 +207,13 @@ impl<'a> Records<'a> {
     }
 
     fn object(&mut self, fields: &Map<String, Value>, key: Option<&str>) {
-        // It is a named record if one of its fields, or the key that it is stored under, is among the arguments.
         if self.visits_left == 0 {
             return;
         }
         // The bound counts visited values and not time, so that the result is the same on every machine.
         self.visits_left = self.visits_left.saturating_sub(fields.len() + 1);
+        // The object is a named record if one of its fields, or the key that it is stored under, is among the
+        // arguments.
         let own = fields.values().filter_map(Value::as_str).chain(key).map(id_hash);
         let own: Vec<u64> = own.collect();
         let naming: Vec<(usize, u64)> = self
@@ -321,9 +322,9 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Collects the ids among arguments: texts with a digit and at least three characters.
+/// Collects the ids among arguments, which are texts with a digit and at least three characters, and the multipliers,
+/// which are small numbers and the lengths of lists.
 fn collect_ids(value: &Value, ids: &mut HashedSet, multipliers: &mut BTreeSet<i128>) {
-    // The length of a list is a multiplier.
     match value {
         Value::String(text) => match stringified::scalars(text) {
             Some(values) => values.iter().for_each(|value| collect_ids(value, ids, multipliers)),

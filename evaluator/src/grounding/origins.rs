@@ -152,9 +152,8 @@ fn arguments_of(loaded: &LoadedAnswer, holder: Holder) -> &Map<String, Value> {
     }
 }
 
-/// True if both agents received the same and passed the same to their tools.
+/// True if both agents received the same and passed the same to their tools. Then no value can have lost its origin.
 pub(crate) fn is_same_transcript(baseline: &LoadedAnswer, new: &LoadedAnswer) -> bool {
-    // Then no value can have lost its origin.
     let (old, other) = (&baseline.answer, &new.answer);
     let same_event = |index: usize| match (&old.events[index].body, &other.events[index].body) {
         (EventBody::ToolCall(a), EventBody::ToolCall(b)) => a.tool == b.tool && same_object(&a.args, &b.args),
@@ -175,9 +174,8 @@ pub(crate) fn is_same_transcript(baseline: &LoadedAnswer, new: &LoadedAnswer) ->
         && (0..old.events.len()).all(|index| payload::is_same(baseline.payload(index), new.payload(index)))
 }
 
-/// Finds the origins of values of the final output, in order.
+/// Finds the origins of values of the final output, in order. These values were passed to no tool.
 pub(crate) fn origins_of_values(loaded: &LoadedAnswer, asked: &CaseInput<'_>, values: &[Value]) -> Vec<Origin> {
-    // They were passed to no tool.
     if values.is_empty() {
         return Vec::new();
     }

@@ -143,7 +143,7 @@ impl Search {
 
     /// Adds pairs of adjacent words: an id such as `order 17` must not be assembled from unrelated parts.
     fn add_adjacent(&mut self, text: &str, words: &[Word]) {
-        // The parts of a postal address, between commas, may be.
+        // An exception: a postal address may be assembled from its parts, which commas separate.
         let parts: Vec<_> = text.split(", ").flat_map(|part| part.split([';', '\n'])).collect();
         if parts.len() < 2 {
             self.words.extend(words.windows(2).map(|two| tokens::pair(two[0].hash, two[1].hash)));
@@ -175,7 +175,7 @@ impl Search {
 
     /// Reads everything that the agent received in events. Returns the position of the first payload that was too large.
     pub(super) fn read_events(&mut self, loaded: &LoadedAnswer) -> usize {
-        // Shared by all events but failed results, so that most events allocate nothing.
+        // Shared by all events except failed results, so that most events allocate nothing.
         let nothing = HashedSet::default();
         for (index, event) in loaded.answer.events.iter().enumerate() {
             let own = match &event.body {
@@ -208,7 +208,7 @@ impl Search {
 
     /// Returns the searched words of a failed call's arguments.
     fn own_words(&mut self, args: &Map<String, Value>) -> HashedSet {
-        // Errors often repeat them, and a repetition is not an origin.
+        // Errors often repeat the arguments, and a repetition is not an origin.
         let start = self.words.len();
         let mut others = Vec::new();
         each_leaf(args, 0, &mut |_, value| {
@@ -268,9 +268,8 @@ impl Search {
     }
 }
 
-/// True for a long text with few numbers.
+/// True for a long text with few numbers, which agents write themselves instead of copying it.
 pub(super) const fn is_prose(words: usize, numbers: usize) -> bool {
-    // Agents write such texts themselves and do not copy them.
     words > LONG && numbers * 2 < words
 }
 

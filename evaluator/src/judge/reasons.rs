@@ -191,7 +191,6 @@ impl<'a> Failures<'a> {
 
 /// Splits the reasons into those that explain why an action failed on new and succeeded on baseline, and the others.
 pub(super) fn refused_actions(compared: AnswerPair<'_>, steps: Vec<Reason>) -> (Vec<Reason>, Vec<Reason>) {
-    // With repeated calls there may be no such row; the action then gets a separate reason.
     let (old, new) = (compared.baseline.loaded, compared.new.loaded);
     let newly = outcomes::newly_failed(old, new, &compared.differences.actions);
     // A row of a failed call is found by its pointer, because reasons do not keep their row.
@@ -201,6 +200,7 @@ pub(super) fn refused_actions(compared: AnswerPair<'_>, steps: Vec<Reason>) -> (
             && step.pointers.iter().any(|at| at.side == Side::New && places.contains(&at.pointer))
     });
     for action in &newly {
+        // With repeated calls, no row of steps may show the failure. The action then gets a separate reason.
         let covers = |reason: &Reason, event: usize| reason.pointers.iter().any(|at| at.pointer == at_event(event));
         // The last result is reported: it is the outcome after all retries.
         let Some(&last) = action.failed.last() else { continue };

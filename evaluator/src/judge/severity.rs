@@ -371,9 +371,9 @@ fn step_leaves(body: Option<&EventBody>) -> usize {
     }
 }
 
-/// Returns the share of all leaves that differ.
+/// Returns the share of all leaves that differ. Prose counts by its numbers, and another form of the same content not
+/// at all.
 fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
-    // Prose counts by its numbers, and another form of the same content not at all.
     if changes.count() == 0 {
         return 0.0;
     }
@@ -427,7 +427,7 @@ fn changed_statements(answers: Sides<&LoadedAnswer>, change: &OutputChange) -> (
 
 /// All that an agent said: its turns and its output.
 fn texts(loaded: &LoadedAnswer) -> String {
-    // What one agent says at the end, another says on the way.
+    // The turns count too: one agent states at the end what another states on the way.
     let turns = loaded.answer.events.iter().filter_map(|event| match &event.body {
         EventBody::Unknown { fields, .. } if case_input::speaker(event) == Some(Speaker::Assistant) => {
             case_input::text_of(fields)
@@ -535,9 +535,8 @@ fn writes_of<'a>(
 }
 
 /// Pairs writes with the same effect: those of one row without a difference, then those with the same arguments, also in
-/// another form.
+/// another form, because a side may repeat a write that failed, so that the rows pair the wrong ones.
 fn equal_pairs(sides: &Sides<Vec<Write<'_>>>, differences: &Differences) -> Vec<Sides<usize>> {
-    // The second matters where a side repeats a write that failed, so that the rows pair the wrong ones.
     let rows: HashMap<_, _> =
         sides.new.iter().enumerate().map(|(index, write)| ((write.is_call, write.row), index)).collect();
     let mut pairs = Vec::new();
@@ -566,9 +565,9 @@ fn equal_pairs(sides: &Sides<Vec<Write<'_>>>, differences: &Differences) -> Vec<
     pairs
 }
 
-/// Counts the writes that come before another one on the same thing on one side and after it on the other.
+/// Counts the writes that come before another one on the same thing on one side and after it on the other. The last
+/// write of them decides what holds in the end.
 fn inverted(sides: &Sides<Vec<Write<'_>>>, pairs: &[Sides<usize>]) -> usize {
-    // The last of such writes decides what holds in the end.
     let order = |first: &Sides<usize>, second: &Sides<usize>, side: Side| {
         let position = |pair: &Sides<usize>| sides.get(side)[*pair.get(side)].position;
         Some(position(first)?.cmp(&position(second)?))

@@ -222,7 +222,6 @@ pub(crate) fn hints(
     expectations: &Expectations,
     thresholds: &Thresholds,
 ) -> Vec<(CaseId, String)> {
-    // The test of confirmed cases conditions on this choice, so both use the same function.
     // Rules of comparison do not affect pass rates.
     let rules = Rules::default();
     let criteria = Criteria { expectations, rules: &rules, side: Side::New };
@@ -233,6 +232,7 @@ pub(crate) fn hints(
     };
     let counted: Vec<CaseTallies> = case_ids.par_iter().map(count).collect();
     let mut tests = CaseTests::default();
+    // The test of confirmed cases conditions on this choice, so both use `is_hint`.
     let hints = case_ids.iter().zip(counted).filter(|(_, case)| is_hint(*case, &mut tests, thresholds));
     hints.map(|(id, case)| (id.clone(), counts(case))).collect()
 }
@@ -351,9 +351,8 @@ fn is_sign(measure: &CaseMeasure) -> bool {
     measure.tier == Tier::Likely || always_held(measure)
 }
 
-/// Whether the measure passed in every baseline run.
+/// Whether the measure passed in every baseline run. Then a single failure on new is not baseline behaviour.
 const fn always_held(measure: &CaseMeasure) -> bool {
-    // Then a single failure on new is not baseline behaviour.
     measure.baseline.passed == measure.baseline.runs
 }
 

@@ -96,7 +96,7 @@ fn decide(aspect: Option<ActionAspect>, case: &Disagreement, pooled: &Disagreeme
 }
 
 const fn is_noise(basis: NoiseBasis) -> bool {
-    // It is noise only if two baseline runs were observed to differ.
+    // A difference is noise only if two baseline runs were observed to differ.
     matches!(basis, NoiseBasis::CaseSeen | NoiseBasis::PooledSeen)
 }
 

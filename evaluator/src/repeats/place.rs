@@ -60,7 +60,7 @@ impl Place<'_> {
 
     /// The key of the calls or the actions that the place is a part of, equal in every run of every case.
     pub(super) fn owner(self) -> Option<u64> {
-        // A run without these calls or actions has no value at the place; their existence is another place.
+        // A run without the owner has no value at the place: whether a run has the owner is another place.
         let (kind, tool) = match self {
             Place::Argument { tool, .. } | Place::Call { tool } | Place::Result { tool, .. } => ("calls", tool),
             Place::Param { tool, .. } | Place::Action { tool } | Place::Evidence { tool } => ("actions", tool),
@@ -176,7 +176,7 @@ impl AnswerPlaces<'_> {
                 visit(Place::Result { tool, path: "" }, meaning_hash(&Value::Object(fields)));
             }
             EventBody::Retrieval(_) => visit(Place::Retrieval, meaning_hash(&Value::Object(fields))),
-            // Its places are those of the final output, which `visit_output` visits.
+            // The final output has other places, which `visit_output` visits.
             EventBody::FinalOutput(_) => {}
             EventBody::Unknown { .. } => visit(Place::OtherEvent { kind }, meaning_hash(&Value::Object(fields))),
         }

@@ -63,8 +63,8 @@ fn unseen(case: &CaseValues) -> Option<Unseen> {
 
 /// The sets of runs that share a value, as bits; the baseline runs are the first bits.
 fn groups(case: &CaseValues) -> Vec<u64> {
-    // Places at which most runs differ, such as free text, show nothing and are left out. That looks at all runs alike, so the
-    // test stays valid.
+    // Places at which most runs differ, such as free text, show nothing and are left out. This choice treats all runs
+    // alike, so the test stays valid.
     let mut by_place: BTreeMap<u64, HashMap<u64, u64>> = BTreeMap::new();
     for (run, values) in case.baseline.iter().chain(&case.new).enumerate() {
         for (place, value) in values {

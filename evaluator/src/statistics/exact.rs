@@ -217,7 +217,7 @@ impl Distribution {
 
     /// Builds a distribution from the ratio of each mass to the one before.
     fn from_ratios(lowest: u32, highest: u32, ratio: impl Fn(u32) -> f64) -> Self {
-        // It starts at the largest mass: no product overflows, and no digits are lost to logarithms.
+        // The products start at the largest mass: no product overflows, and no digits are lost to logarithms.
         let ratios: Vec<f64> = (lowest..highest).map(ratio).collect();
         // The distributions are unimodal, so the ratios fall and the mass is largest where they first drop below 1.
         let mode = ratios.partition_point(|ratio| *ratio >= 1.0);

@@ -100,7 +100,7 @@ fn typical(mut logs: Vec<f64>) -> Option<UsageRatio> {
 }
 
 fn four_digits(value: f64) -> f64 {
-    // More are noise, and the last digits of logarithms differ between platforms.
+    // More digits are noise, and the last digits of logarithms differ between platforms.
     #[expect(clippy::cast_possible_truncation, reason = "the exponent of a finite number has three digits")]
     let exponent = value.log10().floor() as i32;
     let scale = 10_f64.powi(3 - exponent);

@@ -52,8 +52,8 @@ fn is_unknown(case: &Case<'_>, side: Side, used: &AgentContact) -> bool {
 
 /// Finds personal data in the texts of new's agent.
 pub(super) fn find_personal_data(case: &Case<'_>, signals: &mut SignalSet) {
-    // It is not a signal if the user gave it, if the agent of either side passed it to a tool, since it then belongs to the
-    // customer that the case is about, or if the baseline uses it too.
+    // Personal data is not a signal if the user gave it, if the agent of either side passed it to a tool, since it then
+    // belongs to the customer that the case is about, or if the baseline uses it too.
     let is_personal = |used: &&AgentContact| used.place.is_stated() && used.contact.kind != ContactKind::Url;
     let contacts = case.contacts(Side::New);
     let mut stated = contacts.iter().filter(is_personal).peekable();

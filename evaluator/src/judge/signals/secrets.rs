@@ -43,7 +43,7 @@ impl Secret {
 
     /// What is the same in two occurrences of one secret.
     fn identity(&self) -> String {
-        // A redacted one is known by its place only.
+        // A redacted secret is known by its place only.
         let place = || format!("{MASK} {} in {}", self.format, self.place.name(&self.field));
         self.value.clone().unwrap_or_else(place)
     }

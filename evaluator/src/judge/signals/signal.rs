@@ -80,9 +80,9 @@ impl SignalSet {
         self.undecided |= other.undecided;
     }
 
-    /// Adds the signals that only another run of new has.
+    /// Adds the signals that only another run of new has, without their pointers, which lead into the artifact of that
+    /// run.
     pub(crate) fn include(&mut self, of_run: Self, run: RunNumber) {
-        // Their pointers are left out, since they lead into its artifact.
         self.undecided |= of_run.undecided;
         let mut keys: Vec<_> = of_run.by_value.into_iter().collect();
         // The order of the artifact, not of the map.
