@@ -26,7 +26,8 @@ pub(crate) fn secrets(named: &[Secret], configured: &Secrets) -> Result<Vec<Secr
         secrets.push(long_enough(name, value)?);
     }
     for name in &configured.env {
-        // Ignored if it is not set, unlike for `--secret`: a project shares its configuration between machines.
+        // A variable that is not set is ignored, unlike for `--secret`: a project shares its configuration between
+        // machines.
         if let Some(value) = variable(name)? {
             secrets.push(long_enough(name, value)?);
         }

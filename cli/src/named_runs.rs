@@ -326,9 +326,8 @@ fn baseline_folder(run: &RunReader) -> Option<Utf8PathBuf> {
     (side.file_name() == Some(Side::New.as_str())).then(|| side.with_file_name(Side::Baseline.as_str()))
 }
 
-/// Drops runs that were stopped.
+/// Drops runs that were stopped. Their missing cases would count as missing answers.
 fn complete(mut runs: Vec<RunReader>, streams: &mut Streams) -> Vec<RunReader> {
-    // Their missing cases would count as missing answers.
     runs.retain(|run| {
         let document = run.run();
         let is_complete =

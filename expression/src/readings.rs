@@ -56,7 +56,7 @@ impl<'j> Reader<'j> {
         if self.found.len() >= self.most || !reads_variable(node) {
             return;
         }
-        // It has a value for each element, and none that explains the result.
+        // The body of a macro has a value for each element, and none that explains the result.
         if depends_on_macro(node) {
             return self.read_operands(node);
         }

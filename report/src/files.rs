@@ -191,7 +191,7 @@ pub(crate) fn copy_files(
 }
 
 /// Extensions that a browser displays or saves, and never executes, when a user opens the file from disk.
-// A file with any other extension is copied as `.txt`, because a browser may guess that an unknown type is HTML.
+/// A file with any other extension is copied as `.txt`, because a browser may guess that an unknown type is HTML.
 const HARMLESS_EXTENSIONS: [&str; 9] = ["json", "txt", "bin", "csv", "png", "jpg", "jpeg", "gif", "webp"];
 
 /// The folder for files that a browser could execute under their own name.

@@ -360,7 +360,8 @@ fn warn_if_swapped(request: &Request<'_>, streams: &mut Streams) {
 fn warn_if_unanswered_or_stopped(run: &RunReader, streams: &mut Streams) {
     let (folder, document) = (run.folder(), run.run());
     if document.confirmation.is_some() {
-        // It runs cases that look worse, so failures are expected, and stopped ones are reported when they are found.
+        // A confirmation run has cases that look worse, so failures are expected. A stopped one is reported when it is
+        // found.
         return;
     }
     if let Some(stats) = &document.stats

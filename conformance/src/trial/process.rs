@@ -1,7 +1,8 @@
 //! Runs the process of a trial: writes its input, sends its signal, and reads its output to the end.
 //!
-//! The process is not supervised by safe-run, which is what it may be: see the crate's documentation. On Unix it has its own process group. A process that fails, exceeds the time limit or is cancelled is killed together with
-//! this group.
+//! The process may itself be an implementation of safe-run, so the library of safe-run does not supervise it: see the
+//! documentation of the crate. On Unix, the process has its own process group. If the trial fails, exceeds the time
+//! limit or is cancelled, the process is killed together with this group.
 
 use std::io::{self, Read, Write as _};
 use std::process::{Child, Command, Output, Stdio};
@@ -121,7 +122,7 @@ fn wait_until_ready(ready: &Utf8Path, child: &mut Child, limits: &Limits<'_>) ->
 #[cfg(unix)]
 fn has_ended(child: &Child) -> Result<bool, ProcessError> {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
-    // Without reaping, so that its id and its process group id cannot be reused yet.
+    // Without reaping the child, so that its id and its process group id cannot be reused yet.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let status = waitid(WaitId::Pid(process_id(child).map_err(ProcessError::Wait)?), options);
     Ok(status.map_err(|error| ProcessError::Wait(error.into()))?.is_some())

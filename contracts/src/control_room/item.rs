@@ -142,7 +142,7 @@ fn duration(status: &Status, version: &VersionHistory, now: Timestamp) -> Option
         version.records.iter().rposition(|it| matches!(it, Record::Transition(it) if it.to == State::Executing))?;
     let later = || version.records[start + 1..].iter();
     if later().any(|it| matches!(it, Record::Transition(it) if matches!(it.to, State::Ready | State::Claimed))) {
-        // It waits for another attempt.
+        // The contract waits for another attempt, which has no duration yet.
         return None;
     }
     let Record::Transition(executing) = &version.records[start] else { return None };

@@ -246,7 +246,7 @@ fn snapshot_paths(contract: &Contract) -> Result<Result<Vec<String>, String>, Ex
     if paths.is_empty() {
         return Ok(Err("a snapshot would be empty: the contract has neither artifacts nor file locks".to_owned()));
     }
-    // It would contain the repository, the store and its evidence.
+    // A snapshot of the whole folder would contain the repository, the store and its evidence.
     if paths.iter().any(|path| path == ".") {
         return Ok(Err("a snapshot would be of the whole working directory: begin each path with a folder".to_owned()));
     }

@@ -213,7 +213,7 @@ pub fn reset(
 /// Removes a file, and the folders above it that are empty then.
 fn remove(root: &Utf8Path, path: &str) -> Result<(), GitError> {
     let full = root.join(path);
-    // It may be gone: an interrupted reset is repeated from the start.
+    // The file may be gone: an interrupted reset is repeated from the start.
     match fs::remove_file(&full) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(GitError::File { path: full, source }),
         _ => {}

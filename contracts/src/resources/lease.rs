@@ -165,7 +165,7 @@ impl<'a> Wanted<'a> {
                 ResourceRequest::Variable { name, value: Some(value) } => {
                     wanted.environment.insert(name.clone(), value.clone());
                 }
-                // It takes nothing from others, but failing here is cheaper than in the middle of the work.
+                // A variable takes nothing from others, but failing here is cheaper than in the middle of the work.
                 ResourceRequest::Variable { name, value: None } => {
                     variable(name).ok_or_else(|| LeaseError::NotSet(name.clone()))?;
                 }

@@ -72,7 +72,8 @@ impl PathPattern {
     }
 
     pub(super) fn may_overlap(&self, other: &Self) -> bool {
-        // In doubt it is true: an execution that waits loses time, and two that change the same file lose work.
+        // In doubt, two patterns overlap: an execution that waits loses time, and two that change the same file lose
+        // work.
         match (self.is_literal, other.is_literal) {
             (true, true) => self.start == other.start,
             (true, false) => other.matches(&self.start),

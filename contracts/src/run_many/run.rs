@@ -200,8 +200,8 @@ impl Queue {
         }
     }
 
+    /// Ends a contract that is met. Its dependents need no longer wait for it.
     pub(super) fn met(&mut self, id: &ContractId) {
-        // Its dependents need no longer wait for it.
         self.running -= 1;
         for (_, _, after) in &mut self.waiting {
             after.remove(id);

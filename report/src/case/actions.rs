@@ -13,7 +13,7 @@ use super::context::{self, CaseContext};
 use crate::view::changes::{self, ChangesView};
 use crate::view::display;
 
-// The linked artifact has all rows.
+// Further rows are left out: the linked artifact has all of them.
 const MOST_ROWS: usize = 500;
 
 #[derive(Debug, Clone, Default)]

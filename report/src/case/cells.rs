@@ -153,8 +153,8 @@ pub(crate) fn payload(element: &ElementContext<'_, '_>, field: &str, payload: Pa
         Payload::Object(fields) => fields,
         Payload::Other(value) => return vec![element.highlighted("payload", field, value)],
     };
-    let has_lines = |value: &Value| value.as_str().is_some_and(|text| text.trim_end_matches('\n').contains('\n'));
     // A final newline alone does not make a text of several lines.
+    let has_lines = |value: &Value| value.as_str().is_some_and(|text| text.trim_end_matches('\n').contains('\n'));
     // Further texts stay in the object, so that one result cannot fill the page.
     let texts: Vec<_> = fields.iter().filter(|(_, value)| has_lines(value)).take(MOST_TEXTS).collect();
     if texts.is_empty() {
@@ -246,8 +246,7 @@ impl<'a> PairHighlights<'a> {
 pub(crate) struct Highlights<'a> {
     /// The pointers of the changed values, and whether the field name is highlighted too.
     changed: HashMap<&'a str, bool>,
-    /// The pointers that were highlighted in some value.
-    // Filled while the values are rendered, which only borrow the highlights.
+    /// The pointers that were highlighted in some value. Rendering fills the set, and only borrows the highlights.
     highlighted: RefCell<HashSet<&'a str>>,
 }
 

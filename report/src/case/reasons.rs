@@ -59,7 +59,7 @@ pub(crate) fn mark_first(reasons: &mut [ReasonView], first: Option<ReasonView>) 
 
 pub(crate) fn links(context: &CaseContext<'_>, pointers: &[SidePointer]) -> Vec<AnchorLink> {
     let link = |at: &SidePointer| match context.artifact(at.side) {
-        // Such an artifact has no rows that a link could lead to.
+        // An artifact that is invalid or absent has no rows that a link could lead to.
         Artifact::Invalid(_) | Artifact::Absent => context.anchors.link_to_file(at),
         Artifact::Answer(_) | Artifact::Failure(_) => context.anchors.link(at),
     };

@@ -13,7 +13,7 @@ use crate::view::changes::{self, ChangesView};
 use crate::view::display;
 use crate::view::verdict;
 
-// The linked artifact has all rows.
+// Further rows are left out: the linked artifact has all of them.
 const MOST_ROWS: usize = 2_000;
 
 /// Shorter stretches of identical steps are not folded.
@@ -98,8 +98,8 @@ fn row_view(context: &CaseContext<'_>, row: &EventRow) -> RowView {
         Row::Removed(index) => vec![cell(Side::Baseline, index), None],
         Row::Added(index) => vec![None, cell(Side::New, index)],
     };
-    // After the cells, because building them records which changes are highlighted.
-    // The section of the output shows its difference.
+    // After the cells, because building them records which changes are highlighted. The difference of the output is
+    // shown in the section of the output.
     let is_shown_elsewhere = highlights.cover(&row.changes) || is_output_pair(context, row.row);
     let changes =
         if is_shown_elsewhere { ChangesView::default() } else { changes::changes_view(&row.changes, &context.budget) };

@@ -269,9 +269,9 @@ impl Layered {
                 let neighbour = if sweep % 2 == 0 { layer - 1 } else { layer + 1 };
                 let wanted = self.averages(layer, neighbour, &places(self.slots[neighbour].len()));
                 let mut order: Vec<usize> = (0..self.slots[layer].len()).collect();
-                // A slot without neighbours stays where it is.
                 // A stable sort, so that equal averages give the same drawing each time.
                 order.sort_by(|&a, &b| {
+                    // A slot without neighbours stays where it is.
                     let key = |place: usize| wanted[place].unwrap_or(place as f64);
                     key(a).total_cmp(&key(b))
                 });

@@ -88,7 +88,7 @@ fn target(address: &str) -> String {
     let mut safe = String::with_capacity(address.len());
     for c in address.chars() {
         match c {
-            // It could start a character reference.
+            // `&` could start a character reference.
             '&' => safe.push_str("&amp;"),
             '(' | ')' | '[' | ']' | '*' | '\'' | '$' => {
                 let _ = write!(safe, "%{:02X}", u32::from(c));

@@ -33,7 +33,7 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
 
 /// A skipped test for a gate that has nothing to judge by.
 fn not_judged_test(evaluation: &Evaluation) -> Option<TestCase> {
-    // Without it, the results would look like a pass.
+    // Without this test, the results would look like a pass.
     (evaluation.gate.outcome == GateOutcome::NotJudged)
         .then(|| test("counterproof.gate", "not judged", skipped(&evaluation_text::outcome(evaluation)), ""))
 }
@@ -89,9 +89,8 @@ fn property(name: &str, value: &str) -> Property {
     Property::new(name, visible(value))
 }
 
-/// Escapes characters that XML does not allow.
+/// Escapes characters that XML does not allow. The JUnit writer would drop them.
 fn visible(text: &str) -> String {
-    // The JUnit writer would drop them.
     let is_noncharacter = |c: char| matches!(c, '\u{fffe}' | '\u{ffff}');
     let mut visible = String::with_capacity(text.len());
     for c in display::visible(text).chars() {

@@ -26,8 +26,8 @@ enum RedactionError {
 }
 
 pub(super) fn run(run: &Run) -> i32 {
-    // The events file is opened before the start, so that a wrong path costs no execution.
     let settings = Settings::read(|name| std::env::var_os(name));
+    // The events file is opened before the start, so that a wrong path costs no execution.
     let events = match run.events.as_deref().map(EventsFile::open).transpose() {
         Ok(events) => events,
         Err(error) => {

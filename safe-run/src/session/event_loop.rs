@@ -109,7 +109,7 @@ impl Session<'_> {
 
     fn on_time_limit(&mut self) {
         self.time_limit = None;
-        // Not if it is ending already, by a signal or by the output limit.
+        // Not if the command is ending already, by a signal or by the output limit.
         if self.aborted_by.is_none() {
             self.stopped = Some(StopReason::TimedOut);
             self.on_signal(SignalNumber::SIGTERM);
@@ -121,7 +121,7 @@ impl Session<'_> {
         self.output_left = left.checked_sub(bytes);
         if self.output_left.is_none() {
             self.stopped = Some(StopReason::OutputTooLarge);
-            // No grace time, in which it could print as much again.
+            // No grace time, in which the command could print as much again.
             self.on_signal(SignalNumber::SIGKILL);
         }
     }

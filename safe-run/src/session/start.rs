@@ -122,7 +122,8 @@ pub(super) fn setup_error(options: &Options, error: io::Error) -> StartError {
 
 fn reap(mut supervisor: Child, session: &Session<'_>) {
     if session.is_finishing() && session.supervisor.is_some() {
-        // It waits for a process that even KILL does not end. Waiting here too could last forever.
+        // The supervisor waits for a process that even KILL does not end. Waiting for the supervisor could last
+        // forever.
         let _ = supervisor.kill();
     } else {
         let _ = supervisor.wait();

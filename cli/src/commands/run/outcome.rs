@@ -26,7 +26,7 @@ pub(super) fn log_outcome(
             streams.log(counts);
             warn_about_baseline(settings, summary, streams);
         }
-        // It has flipped cases only, so that failures are expected.
+        // A confirmation run has flipped cases only, so failures are expected.
         Some(plan) => streams.log(format_args!("{} of {} as {}: {counts}", plan.index, plan.count, settings.side)),
     }
     // The other reporters have logged each failure when it happened.

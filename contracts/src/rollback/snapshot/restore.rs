@@ -54,7 +54,7 @@ pub fn restore(
     if let Some(parent) = replaced_parent(root, &manifest.declared)? {
         return Ok(Err(SnapshotRefusal::ParentReplaced(parent.to_string())));
     }
-    // They would count as new files, and be copied and listed as work of the execution.
+    // Leftovers of an earlier restore would count as new files, and be copied and listed as work of the execution.
     remove_leftovers(root, &manifest.declared);
     let mut opened = Vec::new();
     let Prepared { now, differences, restored } = match prepare(start, &manifest, limits, &mut opened) {
