@@ -347,8 +347,8 @@ impl Names {
 
 /// Adds the hash of an element to the label of its place.
 pub(super) fn add(label: &mut u64, value: u64) {
-    // The sum depends on the number of elements but not on their order.
     // An odd multiplier spreads the bits. The lowest bit is set so that no element adds 0 and all elements count.
     let mixed = (value ^ (value >> 31)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    // The sum depends on the number of elements but not on their order.
     *label = label.wrapping_add(mixed);
 }

@@ -37,8 +37,7 @@ impl<'a> EventLine<'a> {
             ts: std::mem::take(&mut fields.ts).0,
         };
         let identity = Identity::new(line, head)?;
-        // A call whose id cannot be a key has no row.
-        // The event itself stays: only its call has no key.
+        // A call whose id cannot be a key has no row. The event itself is stored.
         let call = fields.call.take();
         let has_call = call.is_some();
         fields.call = call.filter(|call| is_id(&call.call_id.0));
