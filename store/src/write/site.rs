@@ -153,6 +153,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "the writer has no names that are not UTF-8")]
     fn a_file_with_a_name_of_any_bytes_stays_in_a_replaced_folder_and_is_foreign_in_another_one() {
         use std::os::unix::ffi::OsStrExt as _;
 
