@@ -249,7 +249,7 @@ impl StateChange {
 
     pub fn check(self, actor: &Actor, owner: Option<&str>) -> Result<(), TransitionError> {
         let StateChange { from, to } = self;
-        // The table comes first, so an impossible change is reported as such to everyone, whoever asks.
+        // Before the permission: an impossible change is reported as invalid, and not as forbidden for this actor.
         let Some(permission) = self.permission() else { return Err(TransitionError::Invalid { from, to }) };
         let owns = matches!(actor, Actor::Agent(name) if owner == Some(name));
         // A person may do everything that an owner may: an agent that hangs must not keep its contract.

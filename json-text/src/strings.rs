@@ -43,7 +43,7 @@ fn next_char(text: &str) -> Option<(usize, usize)> {
         return None;
     }
     match encoded {
-        // A surrogate pair stands for a character that takes four bytes in UTF-8.
+        // A surrogate pair encodes one character, which has four bytes in UTF-8.
         12 => Some((12, 4)),
         6 => {
             let unit = u32::from_str_radix(escape.get(1..5)?, 16).ok()?;

@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     }
     Ok(match evaluation.gate.outcome {
         GateOutcome::Passed => Exit::Done,
-        // Without expectations and with one run per side nothing can fail, which is not an error by itself.
+        // No rule could be applied: no expectations, and one run per side. `--strict` makes that a failure.
         GateOutcome::NotJudged if !args.strict => Exit::Done,
         GateOutcome::NotJudged | GateOutcome::Failed | GateOutcome::NotEnoughData => Exit::Findings,
     })

@@ -85,7 +85,7 @@ pub fn plan(
     if let Some(folder) = protected.folder_around(&repository.root) {
         return Ok(Err(Refusal::AllProtected(folder.to_owned())));
     }
-    // A file that is not checked out cannot be told from one that the work has removed.
+    // In a sparse checkout, a missing file may be one that was never checked out, or one that the work has removed.
     if repository.is_sparse()? {
         return Ok(Err(Refusal::Sparse));
     }

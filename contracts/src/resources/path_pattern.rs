@@ -43,7 +43,7 @@ impl PathPattern {
         if text.len() > MAX_BYTES {
             return Err(PatternError::TooLong(text.len()));
         }
-        // No path of the system contains NUL, so the lock would exclude nobody.
+        // No path contains NUL, so the pattern would match no path and the lock would protect nothing.
         if text.contains('\0') {
             return Err(PatternError::Nul);
         }

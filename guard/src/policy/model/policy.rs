@@ -62,7 +62,7 @@ impl Policy {
         }
     }
 
-    /// False for [`Policy::observe_only`], which stands in if no policy is given.
+    /// Returns false for [`Policy::observe_only`], the policy of a guard that was given none.
     pub fn is_loaded(&self) -> bool {
         self.reference.policy_hash != NO_HASH
     }
