@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use counterproof_artifact::evaluation::RuleTest;
 
+use crate::statistics::poisson_binomial_tail;
+
 /// The least number of baseline runs with an answer. With fewer, almost any value is new.
 const MIN_BASELINE_RUNS: usize = 3;
 
@@ -35,7 +37,8 @@ pub(super) fn test(cases: &[CaseValues], alpha: f64) -> Option<RuleTest> {
         return None;
     }
     let seen = tested.iter().filter(|case| case.occurred).count();
-    let p = poisson_binomial_tail(tested.iter().map(|case| case.probability), seen);
+    let probabilities: Vec<f64> = tested.iter().map(|case| case.probability).collect();
+    let p = poisson_binomial_tail(&probabilities, seen);
     Some(RuleTest { p, level: alpha / LEVEL_DIVISOR, fell: seen as u64, rose: 0 })
 }
 
@@ -108,22 +111,6 @@ fn subset_probability(size: usize, all: usize, new: usize) -> f64 {
         return 0.0;
     }
     (0..size).map(|at| (new - at) as f64 / (all - at) as f64).product()
-}
-
-/// The probability of at least `least` successes among independent trials.
-fn poisson_binomial_tail(probabilities: impl Iterator<Item = f64>, least: usize) -> f64 {
-    let mut below = vec![0.0; least];
-    let Some(first) = below.first_mut() else { return 1.0 };
-    *first = 1.0;
-    let mut at_least = 0.0;
-    for p in probabilities {
-        at_least += below[least - 1] * p;
-        for count in (1..least).rev() {
-            below[count] = below[count] * (1.0 - p) + below[count - 1] * p;
-        }
-        below[0] *= 1.0 - p;
-    }
-    at_least
 }
 
 #[cfg(test)]

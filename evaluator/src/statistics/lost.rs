@@ -1,0 +1,134 @@
+//! Lost cases: the baseline solved a case in every run, and new in none.
+//!
+//! Let an unchanged agent solve a case with probability `q`. It then shows the case as lost, with `a` runs of baseline and `b` of
+//! new, with probability `q^a (1 − q)^b`. That is largest at `q = a / (a + b)`, so it is at most
+//!
+//! > m(a, b) = (a / (a + b))^a · (b / (a + b))^b
+//!
+//! whatever `q` is. The bound needs no correction for a selection: if further runs were made because the first ones failed, the case
+//! is lost only if all the runs that were planned for such a case fail. The number of lost cases among independent cases is then
+//! bounded by a Poisson binomial distribution with these probabilities (Hoeffding 1956: the tail grows with each of them).
+
+use super::tally::is_at_most;
+
+/// The runs of a case that count for the bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostRuns {
+    /// The runs of baseline.
+    pub baseline: u32,
+    /// The runs of new, with those that would have followed a failure.
+    pub new: u32,
+    /// Whether all runs of baseline passed and all of new failed.
+    pub is_lost: bool,
+}
+
+/// The test of all cases together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LostTest {
+    /// The number of lost cases.
+    pub lost: usize,
+    /// At most this many of them are expected if nothing changed.
+    pub expected: f64,
+    /// The probability of at least so many lost cases if nothing changed is at most this.
+    pub p: f64,
+}
+
+impl LostTest {
+    /// Tests the cases that have runs on both sides; `None` without one.
+    pub fn new(cases: &[LostRuns]) -> Option<Self> {
+        let bounds: Vec<f64> = cases.iter().filter_map(|case| probability_bound(case.baseline, case.new)).collect();
+        if bounds.is_empty() {
+            return None;
+        }
+        let lost = cases.iter().filter(|case| case.is_lost).count();
+        Some(Self { lost, expected: bounds.iter().sum(), p: poisson_binomial_tail(&bounds, lost) })
+    }
+
+    /// Whether chance is excluded at this level.
+    pub fn is_significant(&self, level: f64) -> bool {
+        self.lost > 0 && is_at_most(self.p, level)
+    }
+}
+
+/// The largest probability, over all pass rates, that `baseline` runs all pass and `new` runs all fail. `None` without runs on both
+/// sides.
+pub fn probability_bound(baseline: u32, new: u32) -> Option<f64> {
+    let (a, b) = (f64::from(baseline), f64::from(new));
+    // As logarithms, since the powers of many runs are below the smallest number.
+    (baseline > 0 && new > 0).then(|| (a * (a / (a + b)).ln() + b * (b / (a + b)).ln()).exp())
+}
+
+/// The probability of at least `least` successes among independent trials.
+pub(crate) fn poisson_binomial_tail(probabilities: &[f64], least: usize) -> f64 {
+    // The tail is summed directly: one minus the other sum would lose all digits of a small probability.
+    let mut below = vec![0.0; least];
+    let Some(first) = below.first_mut() else { return 1.0 };
+    *first = 1.0;
+    let mut at_least = 0.0;
+    for p in probabilities {
+        at_least += below[least - 1] * p;
+        for count in (1..least).rev() {
+            below[count] = below[count] * (1.0 - p) + below[count - 1] * p;
+        }
+        below[0] *= 1.0 - p;
+    }
+    at_least
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cases(total: usize, lost: usize, baseline: u32, new: u32) -> Vec<LostRuns> {
+        (0..total).map(|index| LostRuns { baseline, new, is_lost: index < lost }).collect()
+    }
+
+    fn p(total: usize, lost: usize, baseline: u32, new: u32) -> f64 {
+        LostTest::new(&cases(total, lost, baseline, new)).unwrap().p
+    }
+
+    #[test]
+    fn three_lost_cases_of_eight_are_convicted_with_one_baseline_run_and_four_confirmations() {
+        assert!(p(8, 3, 1, 5) <= 0.013, "{}", p(8, 3, 1, 5));
+        assert!(p(8, 2, 1, 5) > 0.05);
+    }
+
+    #[test]
+    fn five_runs_a_side_convict_one_case_of_eight() {
+        assert!((p(8, 1, 5, 5) - (1.0 - (1.0 - 2f64.powi(-10)).powi(8))).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_pass_rate_gives_more_than_the_bound() {
+        for (a, b) in [(1, 1), (1, 5), (5, 1), (5, 5), (3, 9)] {
+            let bound = probability_bound(a, b).unwrap();
+            let most = (0..=1000)
+                .map(|rate| f64::from(rate) / 1000.0)
+                .map(|q| q.powi(a.cast_signed()) * (1.0 - q).powi(b.cast_signed()))
+                .fold(0.0, f64::max);
+            assert!(most <= bound + 1e-12 && bound - most < 1e-4, "{a} {b}: {most} {bound}");
+        }
+        assert_eq!((probability_bound(0, 3), probability_bound(3, 0)), (None, None));
+        assert!(probability_bound(4000, 4000).unwrap() >= 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn one_more_lost_case_or_one_more_run_never_makes_chance_more_likely(
+            runs in proptest::collection::vec((1_u32..12, 1_u32..12, any::<bool>()), 1..40),
+            index in any::<prop::sample::Index>(),
+        ) {
+            let mut cases: Vec<LostRuns> =
+                runs.into_iter().map(|(baseline, new, is_lost)| LostRuns { baseline, new, is_lost }).collect();
+            let before = LostTest::new(&cases).unwrap();
+            let index = index.index(cases.len());
+            let mut longer = cases.clone();
+            longer[index].new += 1;
+            prop_assert!(LostTest::new(&longer).unwrap().p <= before.p + 1e-12);
+            cases[index].is_lost = true;
+            prop_assert!(LostTest::new(&cases).unwrap().p <= before.p + 1e-12);
+        }
+    }
+}
