@@ -101,6 +101,9 @@ pub struct RuleTest {
     /// Cases that got better.
     #[serde(deserialize_with = "whole::required")]
     pub rose: u64,
+    /// At most this many of the cases that got worse are explained by chance; only of the rule `lost`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<f64>,
 }
 
 /// The cases that a rule of the gate applies to.

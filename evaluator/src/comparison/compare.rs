@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::case::{CaseComparison, CaseContext, CaseRepeats, compare_case};
 use super::request::Request;
 use crate::cause;
-use crate::gate::{self, GateCase, GateInput, ReviewSet};
+use crate::gate::{self, GateCase, GateInput, Limit, ReviewSet};
 use crate::grounding::{Coverage, UsualValues};
 use crate::judge::findings::BaselineValues;
 use crate::judge::signals::BaselineContacts;
@@ -62,6 +62,7 @@ pub fn compare<E: Send>(
         rules: &request.rules,
         thresholds: &request.thresholds,
         is_declared_deterministic: request.declares_deterministic(),
+        convicts_lost: request.limits.lost != Limit::None,
     };
     // All runs are analysed before any pair is shown: which pair shows the deciding difference follows from all cases together.
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
@@ -112,6 +113,7 @@ fn evaluation(
     let judged: Vec<_> = judged.collect();
     let limits = &request.limits;
     let mut tested = vec![suite_rule(&suite, limits)];
+    tested.extend(repeated.and_then(|repeated| repeated.lost_rule(limits)));
     tested.extend(repeated.and_then(|repeated| repeated.unseen_rule(limits)));
     tested.extend(gate::usage_rules(&cases, &measures, &limits.usage, request.thresholds.alpha.value()));
     let (is_repeated, unmet) = (repeated.is_some(), gate::unmet_test(&suite.measures, suite.level));

@@ -51,6 +51,17 @@ pub fn limit(rule: &GateRule) -> String {
         let verb = if rule.passed { "no more than chance explains" } else { "more than chance explains" };
         return format!("{verb} (p {}, level {})", probability(test.p), test.level);
     }
+    if let (Some(test), "lost") = (&rule.test, rule.code.as_str()) {
+        return match rule.passed {
+            true if test.fell == 0 => "none".to_owned(),
+            true => "no more than chance explains".to_owned(),
+            // Rounded up, since it is a bound.
+            false => {
+                let expected = (test.expected.unwrap_or_default() * 10.0).ceil() / 10.0;
+                format!("at most {expected} of these {} by chance", test.fell)
+            }
+        };
+    }
     let mut sentence = match (rule.limit, rule.share) {
         (None, _) => "no limit".to_owned(),
         (Some(limit), None) => format!("{bound} {limit}"),

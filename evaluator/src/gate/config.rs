@@ -62,6 +62,7 @@ impl<'de> Deserialize<'de> for Limit {
 enum Key {
     Measure(Measure),
     SuiteFell,
+    Lost,
     UnseenHighRisk,
     Slower,
     Costlier,
@@ -94,6 +95,7 @@ const KEYS: &[&str] = &[
     "signals",
     "min_compared",
     "suite_fell",
+    "lost",
     "unseen_high_risk",
     "slower",
     "costlier",
@@ -111,6 +113,7 @@ impl<'de> Deserialize<'de> for Key {
         let key = String::deserialize(deserializer)?;
         match key.as_str() {
             "suite_fell" => Ok(Key::SuiteFell),
+            "lost" => Ok(Key::Lost),
             "unseen_high_risk" => Ok(Key::UnseenHighRisk),
             "slower" => Ok(Key::Slower),
             "costlier" => Ok(Key::Costlier),
@@ -152,6 +155,7 @@ impl<'de> Deserialize<'de> for GateRules {
                             limits.overall.insert(measure, absolute(&mut map)?);
                         }
                         Key::SuiteFell => limits.suite_fell = absolute(&mut map)?,
+                        Key::Lost => limits.lost = tested(&mut map)?,
                         Key::UnseenHighRisk => limits.unseen_high_risk = tested(&mut map)?,
                         Key::Slower => limits.usage.slower = map.next_value()?,
                         Key::Costlier => limits.usage.costlier = map.next_value()?,

@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn a_fall_of_the_expectations_violates_unmet_unless_the_user_sets_a_number() {
         let cases = cases(&[(Verdict::Unchanged, 5)]);
-        let test = RuleTest { p: 0.01, level: 0.05, fell: 9, rose: 1 };
+        let test = RuleTest { p: 0.01, level: 0.05, fell: 9, rose: 1, expected: None };
         let outcome = |limits: &GateRules, fell| {
             let unmet = Some(UnmetTest { test, fell });
             judge(GateInput { cases: &cases, tested: Vec::new(), limits, is_repeated: true, unmet, review: Vec::new() })

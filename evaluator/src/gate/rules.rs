@@ -61,6 +61,9 @@ pub enum Limit {
 pub struct GateRules {
     /// Whether the combined measure may fall over all cases together.
     pub suite_fell: Limit,
+    /// Cases that new fails in every run and the baseline in none, tested over all cases. Only the limit 0, which lets the test
+    /// decide, and none are allowed.
+    pub lost: Limit,
     /// High-risk actions and arguments that no run of the baseline shows, tested over all cases. Only the limit 0, which lets
     /// the test decide, and none are allowed.
     pub unseen_high_risk: Limit,
@@ -99,7 +102,7 @@ impl Default for GateRules {
             (Measure::Compared, MIN_COMPARED_PERCENT.parse().map_or(Limit::Count(1), Limit::Share)),
         ];
         let overall = overall.into_iter().collect();
-        Self { suite_fell: zero, unseen_high_risk: zero, usage: UsageLimits::default(), overall, scopes: Vec::new() }
+        Self { suite_fell: zero, lost: zero, unseen_high_risk: zero, usage: UsageLimits::default(), overall, scopes: Vec::new() }
     }
 }
 
@@ -277,7 +280,7 @@ pub(crate) fn unmet_test(suite: &[SuiteMeasure], level: f64) -> Option<UnmetTest
     let expectations = measure(MeasureCode::Expectations)?;
     // A part counts as fallen only with the combined measure, so the larger p-value of the two decides.
     let p = measure(MeasureCode::Solved).map_or(expectations.p, |solved| solved.p.max(expectations.p));
-    let test = RuleTest { p, level, fell: expectations.cases_fell, rose: expectations.cases_rose };
+    let test = RuleTest { p, level, fell: expectations.cases_fell, rose: expectations.cases_rose, expected: None };
     Some(UnmetTest { test, fell: expectations.fell })
 }
 
@@ -326,7 +329,7 @@ fn usage_rule(name: &str, limit: GrowthLimit, level: f64, tested: Option<(&Usage
         actual: u64::from(grew),
         of: Some(tested.map_or(0, |(measure, _)| measure.cases)),
         // A rule without a limit has no test, because nothing is decided. More of a quantity is worse.
-        test: share.and(tested).map(|(measure, p)| RuleTest { p, level, fell: measure.rose, rose: measure.fell }),
+        test: share.and(tested).map(|(measure, p)| RuleTest { p, level, fell: measure.rose, rose: measure.fell, expected: None }),
         passed: share.is_none() || !grew,
     }
 }

@@ -24,11 +24,14 @@ use crate::judge::verdict::Decision;
 use crate::load::SideRuns;
 use crate::messages;
 use crate::rules::Rules;
-use crate::statistics::{CaseTallies, CaseTests, Tally, Thresholds, is_hint};
+use crate::statistics::{CaseTallies, CaseTests, Tally, Thresholds, is_at_most, is_hint};
 use crate::values::text;
 
 /// Maximum number of places in the record of a case; further ones are counted.
 const PLACES_LISTED: usize = 50;
+
+/// The share of `alpha` for the test of lost cases.
+const LOST_SHARE: f64 = 0.4;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatInputs<'a> {
@@ -39,6 +42,8 @@ pub(crate) struct RepeatInputs<'a> {
     pub thresholds: &'a Thresholds,
     /// Whether the agent is declared to do the same in every run.
     pub is_declared_deterministic: bool,
+    /// Whether the gate counts lost cases.
+    pub convicts_lost: bool,
 }
 
 /// The result of analysing repeated runs: for each case, and for all cases together.
@@ -52,6 +57,8 @@ pub(crate) struct RepeatAnalysis {
     is_deterministic: bool,
     /// The test of high-risk values that no baseline run shows.
     unseen: Option<RuleTest>,
+    /// The test of lost cases.
+    lost: Option<RuleTest>,
 }
 
 #[derive(Debug)]
@@ -88,9 +95,18 @@ impl RepeatAnalysis {
         let alpha = inputs.thresholds.alpha.value();
         let high_risk: Vec<_> = observed.iter().map(CaseObservations::high_risk_values).collect();
         let unseen = unseen::test(&high_risk, alpha);
-        // Both tests can fail the gate, so together they take no more than `alpha`.
-        let thresholds = inputs.thresholds.with_alpha(unseen.map_or(alpha, |unseen| alpha - unseen.level));
-        let measures = Measures::new(&results, &confirms, &thresholds);
+        let lost_level = inputs.convicts_lost.then_some(alpha * LOST_SHARE);
+        // Each of these tests can fail the gate, so together they take no more than `alpha`.
+        let rest = alpha - lost_level.unwrap_or(0.0) - unseen.map_or(0.0, |unseen| unseen.level);
+        let thresholds = inputs.thresholds.with_alpha(rest);
+        let measures = Measures::new(&results, &confirms, &thresholds, lost_level);
+        let lost = measures.lost.zip(lost_level).map(|(test, level)| RuleTest {
+            p: test.p,
+            level,
+            fell: test.lost as u64,
+            rose: 0,
+            expected: Some(test.expected),
+        });
         let suite = SuiteAnalysis::of_measures(&measures, &thresholds);
         let is_deterministic = is_deterministic(inputs, &observed);
         let places = noise::differing(&observed, &names, alpha);
@@ -120,6 +136,7 @@ impl RepeatAnalysis {
             names,
             is_deterministic,
             unseen,
+            lost,
         }
     }
 
@@ -200,6 +217,13 @@ impl RepeatAnalysis {
         let passed = limits.unseen_high_risk == Limit::None || test.p > test.level;
         let rule = gate::at_most("unseen_high_risk", Limit::None, test.fell, self.cases.len() as u64);
         Some(GateRule { test: (limits.unseen_high_risk != Limit::None).then_some(test), passed, ..rule })
+    }
+
+    /// The rule about cases that new fails in every run and the baseline in none. `None` if it is switched off.
+    pub(crate) fn lost_rule(&self, limits: &GateRules) -> Option<GateRule> {
+        let test = self.lost?;
+        let rule = gate::at_most("lost", limits.lost, test.fell, self.cases.len() as u64);
+        Some(GateRule { test: Some(test), passed: test.fell == 0 || !is_at_most(test.p, test.level), ..rule })
     }
 
     fn places(&self, case: &CaseAnalysis) -> Vec<PlaceNoise> {
@@ -284,8 +308,8 @@ impl CaseAnalysis {
     }
 
     /// Whether new got worse and only further runs of the baseline can decide whether that is chance.
-    pub(crate) const fn is_unconfirmed(&self) -> bool {
-        self.fell_from_one_run
+    pub(crate) fn is_unconfirmed(&self) -> bool {
+        self.fell_from_one_run && !self.is_confirmed()
     }
 
     /// Whether new answers less often, and its answers are no worse.

@@ -13,8 +13,8 @@ use crate::gate::{self, GateRules};
 use crate::load::evidence::{self, FollowedRef};
 use crate::load::{Artifact, SideRuns};
 use crate::statistics::{
-    self, CaseJudgement, CaseRuns, CaseTallies, CaseTests, Interval, MoreRuns, Planner, SuiteDecision, TWO_SIDED_95,
-    Tally, Thresholds, wilson,
+    self, CaseJudgement, CaseRuns, CaseTallies, CaseTests, Interval, LostRuns, LostTest, MoreRuns, Planner,
+    SuiteDecision, TWO_SIDED_95, Tally, Thresholds, wilson,
 };
 
 /// For each run of each side, whether it confirms cases that looked worse in the first runs.
@@ -26,6 +26,12 @@ impl ConfirmationRuns {
         let confirms =
             |side: &SideRuns| side.iter().map(|run| run.reader().run().confirmation.is_some()).collect::<Vec<_>>();
         Self(Sides::new(confirms(baseline), confirms(new)))
+    }
+
+    /// The number of confirmation runs of each side.
+    fn planned(&self) -> Sides<u32> {
+        let count = |confirms: &Vec<bool>| confirms.iter().filter(|confirms| **confirms).count() as u32;
+        Sides::new(count(&self.0.baseline), count(&self.0.new))
     }
 
     /// One run per side, without a confirmation.
@@ -42,17 +48,44 @@ pub(super) struct Measures {
     pub(super) suite: Vec<SuiteMeasure>,
     /// The p-value of the whole night: a case or the suite fell. `None` without cases that have runs on both sides.
     pub(super) p: Option<f64>,
+    /// The test of the cases that new fails in every run, and the baseline in none.
+    pub(super) lost: Option<LostTest>,
 }
 
 impl Measures {
-    /// Judges all cases. The false alarm rate in `thresholds` applies to the whole night.
-    pub(super) fn new(cases: &[CaseResults], confirms: &ConfirmationRuns, thresholds: &Thresholds) -> Self {
-        let mut found = Self { by_case: vec![Vec::new(); cases.len()], suite: Vec::new(), p: None };
+    /// Judges all cases. The false alarm rate in `thresholds` applies to the whole night, without that of the lost cases, which
+    /// are convicted at the level `lost`, if there is one.
+    pub(super) fn new(
+        cases: &[CaseResults],
+        confirms: &ConfirmationRuns,
+        thresholds: &Thresholds,
+        lost: Option<f64>,
+    ) -> Self {
+        let mut found = Self { by_case: vec![Vec::new(); cases.len()], suite: Vec::new(), p: None, lost: None };
         for code in MeasureCode::ALL {
             found.add(code, cases, confirms, thresholds);
         }
+        if let Some(level) = lost {
+            found.convict_lost(cases, confirms, level);
+        }
         found.restrict_parts();
         found
+    }
+
+    /// Gives lost cases the tier of a regression if chance does not explain their number.
+    fn convict_lost(&mut self, cases: &[CaseResults], confirms: &ConfirmationRuns, level: f64) {
+        let counted = Counted::from_cases(MeasureCode::Solved, cases, confirms);
+        let planned = confirms.planned();
+        let runs: Vec<_> = counted.runs.iter().map(|case| lost_runs(*case, planned)).collect();
+        self.lost = LostTest::new(&runs);
+        let Some(test) = self.lost.filter(|test| test.is_significant(level)) else { return };
+        for index in counted.indexes.iter().zip(&runs).filter(|(_, case)| case.is_lost).map(|(index, _)| *index) {
+            // The combined measure is the first.
+            if let Some(solved) = self.by_case[index].first_mut() {
+                solved.tier = Tier::Regression;
+                solved.corrected = solved.corrected.min(test.p);
+            }
+        }
     }
 
     fn add(&mut self, code: MeasureCode, cases: &[CaseResults], confirms: &ConfirmationRuns, thresholds: &Thresholds) {
@@ -163,6 +196,20 @@ pub(super) fn case_runs(code: MeasureCode, case: &CaseResults, confirms: &Confir
         CaseTallies { baseline: tally(&case.baseline, &confirms.0.baseline), new: tally(&case.new, &confirms.0.new) }
     };
     CaseRuns { initial: tallies(false), confirmation: tallies(true) }
+}
+
+/// The runs of a case as the test of lost cases counts them.
+fn lost_runs(runs: CaseRuns, planned: Sides<u32>) -> LostRuns {
+    let all = runs.all();
+    let is_lost = all.baseline.failed == 0 && all.new.passed == 0;
+    // A case that was not run again, or not to the end, could have been lost only after all the runs that were planned for it. A
+    // lost case has the runs that it has: some of them may have been ended by an interruption.
+    let (baseline, new) = if is_lost {
+        (all.baseline.runs(), all.new.runs())
+    } else {
+        (runs.initial.baseline.runs() + planned.baseline, runs.initial.new.runs() + planned.new)
+    };
+    LostRuns { baseline, new, is_lost }
 }
 
 fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement) -> CaseMeasure {
@@ -314,7 +361,7 @@ pub(crate) struct SuiteAnalysis {
 impl SuiteAnalysis {
     /// Tests one run per side: the exact test of `McNemar` over the cases that both sides have.
     pub(crate) fn of_one_run(cases: &[CaseResults], thresholds: &Thresholds) -> Self {
-        Self::of_measures(&Measures::new(cases, &ConfirmationRuns::one_run(), thresholds), thresholds)
+        Self::of_measures(&Measures::new(cases, &ConfirmationRuns::one_run(), thresholds, None), thresholds)
     }
 
     pub(super) fn of_measures(measures: &Measures, thresholds: &Thresholds) -> Self {
@@ -333,6 +380,7 @@ pub(crate) fn suite_rule(suite: &SuiteAnalysis, limits: &GateRules) -> GateRule 
         level: suite.level,
         fell: solved.cases_fell,
         rose: solved.cases_rose,
+        expected: None,
     });
     GateRule { test, ..rule }
 }

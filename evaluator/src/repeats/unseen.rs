@@ -39,7 +39,7 @@ pub(super) fn test(cases: &[CaseValues], alpha: f64) -> Option<RuleTest> {
     let seen = tested.iter().filter(|case| case.occurred).count();
     let probabilities: Vec<f64> = tested.iter().map(|case| case.probability).collect();
     let p = poisson_binomial_tail(&probabilities, seen);
-    Some(RuleTest { p, level: alpha / LEVEL_DIVISOR, fell: seen as u64, rose: 0 })
+    Some(RuleTest { p, level: alpha / LEVEL_DIVISOR, fell: seen as u64, rose: 0, expected: None })
 }
 
 /// Whether new has an unseen value in a case, and how likely that is by chance.

@@ -248,7 +248,7 @@ fn a_misspelt_rule_is_an_error_with_its_line() {
     insta::assert_snapshot!(sandbox.run(args(&[])), @"
     exit code: 2
     --- stderr
-    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `unconfirmed`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `undecided`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `signals`, `min_compared`, `suite_fell`, `unseen_high_risk`, `slower`, `costlier`, `longer`, `risk`, `tag`, `suite`
+    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `unconfirmed`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `undecided`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `signals`, `min_compared`, `suite_fell`, `lost`, `unseen_high_risk`, `slower`, `costlier`, `longer`, `risk`, `tag`, `suite`
       |
     1 | [gate]
     2 | regresed = 3

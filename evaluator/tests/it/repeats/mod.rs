@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::kit::{self, CASE, answer, answer_of, failure, finished};
 
+mod lost;
 mod noise_of_steps;
 mod signals;
 
@@ -39,6 +40,15 @@ fn of_runs(baseline: &[RunOf], new: &[RunOf], expected: &Value) -> Evaluation {
 
 /// The same by rules of comparison.
 fn under(rules: Rules, baseline: &[RunOf], new: &[RunOf], expected: &Value) -> Evaluation {
+    compared(rules, GateRules::default(), baseline, new, expected)
+}
+
+/// The same with limits of the gate.
+fn of_runs_within(limits: &GateRules, baseline: &[RunOf], new: &[RunOf], expected: &Value) -> Evaluation {
+    compared(Rules::default(), limits.clone(), baseline, new, expected)
+}
+
+fn compared(rules: Rules, limits: GateRules, baseline: &[RunOf], new: &[RunOf], expected: &Value) -> Evaluation {
     let folder = tempfile::tempdir().unwrap();
     let out = Utf8Path::from_path(folder.path()).unwrap();
     let mut ids: Vec<&str> = baseline.iter().chain(new).flatten().map(|(id, _)| id.as_str()).collect();
@@ -69,7 +79,7 @@ fn under(rules: Rules, baseline: &[RunOf], new: &[RunOf], expected: &Value) -> E
         cases: &cases,
         expectations: Expectations::compile(&cases).unwrap(),
         rules,
-        limits: GateRules::default(),
+        limits,
         thresholds: Thresholds::default(),
         is_deterministic: false,
         signals: SignalSettings::default(),
