@@ -102,7 +102,14 @@ impl Default for GateRules {
             (Measure::Compared, MIN_COMPARED_PERCENT.parse().map_or(Limit::Count(1), Limit::Share)),
         ];
         let overall = overall.into_iter().collect();
-        Self { suite_fell: zero, lost: zero, unseen_high_risk: zero, usage: UsageLimits::default(), overall, scopes: Vec::new() }
+        Self {
+            suite_fell: zero,
+            lost: zero,
+            unseen_high_risk: zero,
+            usage: UsageLimits::default(),
+            overall,
+            scopes: Vec::new(),
+        }
     }
 }
 
@@ -329,7 +336,13 @@ fn usage_rule(name: &str, limit: GrowthLimit, level: f64, tested: Option<(&Usage
         actual: u64::from(grew),
         of: Some(tested.map_or(0, |(measure, _)| measure.cases)),
         // A rule without a limit has no test, because nothing is decided. More of a quantity is worse.
-        test: share.and(tested).map(|(measure, p)| RuleTest { p, level, fell: measure.rose, rose: measure.fell, expected: None }),
+        test: share.and(tested).map(|(measure, p)| RuleTest {
+            p,
+            level,
+            fell: measure.rose,
+            rose: measure.fell,
+            expected: None,
+        }),
         passed: share.is_none() || !grew,
     }
 }
