@@ -54,6 +54,9 @@ pub struct Evaluation {
     /// True where the agent is declared deterministic, or its baseline runs agree on every case: one run then decides a case.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deterministic: bool,
+    /// Facts that a reader must know before any number below, most important first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
     /// The rates over all cases: one entry for each measure that at least one case has, also with one run per side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suite: Vec<SuiteMeasure>,
@@ -76,6 +79,18 @@ pub struct Evaluation {
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+/// A fact that puts the whole comparison in doubt, such as an outage of the agent's provider. It stands above everything else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// A stable kebab-case name.
+    pub code: String,
+    /// One sentence without a full stop.
+    pub message: String,
+    /// The cases that it is about; empty if it is about all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub case_ids: Vec<CaseId>,
 }
 
 /// A rule of the comparison and its number of matches.

@@ -92,6 +92,7 @@ pub(crate) fn evaluation() -> impl Strategy<Value = Evaluation> {
                 "schema_version": "evaluation.v1", "evaluator_version": "x 1", "baseline": baseline, "new": new,
                 "counts": counts, "gate": {"passed": outcome == "passed", "outcome": outcome, "rules": rules}, "cases": cases,
                 "rules": [{"rule": "tool get_*, /args/at: ignore", "matched": 3}],
+                "notices": [{"code": "answer-outage", "message": "one text", "case_ids": ["a"]}],
                 "suite": [{
                     "code": "solved", "baseline": {"passed": 2, "runs": 2}, "new": {"passed": 1, "runs": 2}, "p": 0.5,
                     "fell": false, "cases_fell": 1, "cases_rose": 0

@@ -129,6 +129,7 @@ fn evaluation(
             suite: suite.measures.clone(),
         }),
         deterministic: request.is_deterministic_over(repeated),
+        notices: Vec::new(),
         suite: suite.measures,
         counts: count_verdicts(&cases),
         usage: measures,
