@@ -19,7 +19,7 @@ mod test_runs;
 mod workspace;
 
 use step::{Failure, Step};
-use test_runs::{cross, docs, test, torture};
+use test_runs::{bench_trust, cross, docs, test, torture};
 
 /// The project's own commands.
 #[derive(Debug, Parser)]
@@ -45,6 +45,13 @@ enum Command {
     Source,
     /// Run what CI runs: `check`, `cross`, `test`, one minute of `torture`, `browser` and `interop`.
     Ci,
+    /// Measure how far verdicts can be trusted: false alarms and power over simulated nights, and a corpus of real runs if there is
+    /// one. Hours with the default number of nights.
+    BenchTrust {
+        /// Arguments for the benchmark `trust`, such as `simulations --nights 100 --only 5/5`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Attack the programs at random: kills, full disks, signals, servers, damaged folders and encoded secrets. Fails on any
     /// fault, which prints how to repeat it.
     Torture {
@@ -97,6 +104,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Check => check::all(),
         Command::Source => check::source(),
         Command::Ci => ci(),
+        Command::BenchTrust { arguments } => bench_trust(&arguments),
         Command::Torture { minutes, seed, kinds } => torture(minutes, seed, kinds),
         Command::Browser { reports } => browser::run(&reports),
         Command::Cross => cross(),

@@ -24,6 +24,12 @@ pub(crate) fn docs() -> Result<(), Failure> {
     Step::cargo(test).env("UPDATE_DOCS", "1").run()
 }
 
+pub(crate) fn bench_trust(arguments: &[String]) -> Result<(), Failure> {
+    Step::cargo(["bench", "--locked", "--package", "counterproof-bench", "--bench", "trust", "--"])
+        .with(arguments)
+        .run()
+}
+
 /// Runs the attacks. Without a seed, the time of day is one, so that every run tries something else.
 pub(crate) fn torture(minutes: f64, seed: Option<u64>, kinds: Vec<String>) -> Result<(), Failure> {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

@@ -24,6 +24,9 @@ pub(crate) enum Confirmation {
     None,
     BothSides(u32),
     NewAlone(u32),
+    /// As `--confirm auto`: as many runs as one lost case of the suite needs. A case ends when it can no longer be lost.
+    AutoBothSides,
+    AutoNewAlone,
 }
 
 /// A case of a synthetic agent: the probability that an answer is right.
@@ -33,6 +36,15 @@ pub(crate) struct CaseRates {
     pub(crate) new: f64,
 }
 
+/// Whole runs that are worse.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BadHours {
+    /// The probability that a run is in one.
+    pub(crate) share: f64,
+    /// The probability that an answer is wrong for this reason alone.
+    pub(crate) wrong: f64,
+}
+
 /// The synthetic agent and the design of a night.
 #[derive(Debug)]
 pub(crate) struct Night<'a> {
@@ -40,6 +52,10 @@ pub(crate) struct Night<'a> {
     pub(crate) design: Design,
     /// The probability of a runner error, on both sides.
     pub(crate) errors: f64,
+    /// The hours in which a provider answers worse, on both sides. Each run lies in one hour.
+    pub(crate) bad_hours: Option<BadHours>,
+    /// The first cases form a suite with a name.
+    pub(crate) suite: usize,
     /// Whether the cases file has expectations.
     pub(crate) expectations: bool,
 }
@@ -55,6 +71,41 @@ enum Outcome {
 /// The outcomes of a side: one row per run, one entry per case. `None` where the run does not select the case.
 type Runs = Vec<Vec<Option<Outcome>>>;
 
+/// The confirmation runs of each side.
+#[derive(Debug, Clone, Copy)]
+struct Rounds {
+    baseline: u32,
+    new: u32,
+    /// Whether a case is asked no more once it cannot be lost.
+    ends_early: bool,
+}
+
+impl Design {
+    fn confirmation_runs(&self, cases: usize) -> Rounds {
+        let (baseline, new, ends_early) = match self.confirmation {
+            Confirmation::None => (0, 0, false),
+            Confirmation::BothSides(runs) => (runs, runs, false),
+            Confirmation::NewAlone(runs) => (0, runs, false),
+            Confirmation::AutoBothSides => {
+                let runs = self.smallest(cases, |runs| (runs, runs));
+                (runs, runs, true)
+            }
+            Confirmation::AutoNewAlone => (0, self.smallest(cases, |runs| (0, runs)), true),
+        };
+        Rounds { baseline, new, ends_early }
+    }
+
+    /// The smallest number of runs, at most 8, at which chance explains one lost case of the suite in at most 2 % of nights.
+    fn smallest(&self, cases: usize, added: impl Fn(u32) -> (u32, u32)) -> u32 {
+        let explains = |runs: u32| {
+            let (baseline, new) = added(runs);
+            let (a, b) = (f64::from(self.baseline + baseline), f64::from(self.new + new));
+            cases as f64 * (a / (a + b)).powf(a) * (b / (a + b)).powf(b)
+        };
+        (1..=8).find(|runs| explains(*runs) <= 0.02).unwrap_or(8)
+    }
+}
+
 impl Night<'_> {
     /// Simulates the night in an empty folder. Returns whether the program fails the gate.
     pub(crate) fn is_red(&self, program: &Utf8Path, folder: &Utf8Path, random: &mut Rng) -> io::Result<bool> {
@@ -69,20 +120,27 @@ impl Night<'_> {
         for (number, run) in other.iter().enumerate() {
             folders[1].push(write_run(folder, "new", &format!("n{number}"), run, None, random)?);
         }
-        let flipped: Vec<bool> = (0..self.cases.len()).map(|case| self.is_flipped(case, &old, &other)).collect();
-        let (of_baseline, of_new) = match self.design.confirmation {
-            Confirmation::None => (0, 0),
-            Confirmation::BothSides(runs) => (runs, runs),
-            Confirmation::NewAlone(runs) => (0, runs),
-        };
-        if flipped.contains(&true) {
-            for number in 0..of_baseline {
-                let run = self.run(&flipped, |case| case.baseline, random);
-                folders[0].push(write_run(folder, "baseline", &format!("n0-c{number}"), &run, Some("n0"), random)?);
+        let mut flipped: Vec<bool> = (0..self.cases.len()).map(|case| self.is_flipped(case, &old, &other)).collect();
+        let rounds = self.design.confirmation_runs(self.cases.len());
+        for number in 0..rounds.baseline.max(rounds.new) {
+            if !flipped.contains(&true) {
+                break;
             }
-            for number in 0..of_new {
-                let run = self.run(&flipped, |case| case.new, random);
-                folders[1].push(write_run(folder, "new", &format!("n0-c{number}"), &run, Some("n0"), random)?);
+            let mut sides = Vec::new();
+            if number < rounds.baseline {
+                sides.push((0, "baseline", true, self.run(&flipped, |case| case.baseline, random)));
+            }
+            if number < rounds.new {
+                sides.push((1, "new", false, self.run(&flipped, |case| case.new, random)));
+            }
+            for (side, name, solves, run) in sides {
+                let id = format!("n0-c{number}");
+                folders[side].push(write_run(folder, name, &id, &run, Some("n0"), random)?);
+                if rounds.ends_early {
+                    // A case that the baseline fails once, or new solves once, is not lost.
+                    let is_lost = |outcome: Option<Outcome>| outcome.is_some_and(|it| self.is_solved(it) == solves);
+                    flipped.iter_mut().zip(&run).for_each(|(asked, outcome)| *asked &= is_lost(*outcome));
+                }
             }
         }
         write(folder.join("cases.json"), self.cases_file())?;
@@ -91,11 +149,12 @@ impl Night<'_> {
 
     /// One run of the selected cases.
     fn run(&self, selected: &[bool], rate: fn(&CaseRates) -> f64, random: &mut Rng) -> Vec<Option<Outcome>> {
+        let wrong = self.bad_hours.filter(|hours| random.f64() < hours.share).map_or(0.0, |hours| hours.wrong);
         let outcome = |(case, selected): (&CaseRates, &bool)| {
             selected.then(|| {
                 if random.f64() < self.errors {
                     Outcome::Error
-                } else if random.f64() < rate(case) {
+                } else if random.f64() < rate(case) * (1.0 - wrong) {
                     Outcome::Right
                 } else {
                     Outcome::Wrong
@@ -107,20 +166,25 @@ impl Night<'_> {
 
     /// Whether `run --confirm` would run the case again: its share of solved runs fell by at least the default `watch_drop`.
     fn is_flipped(&self, case: usize, baseline: &Runs, new: &Runs) -> bool {
-        let is_solved = |outcome: Option<Outcome>| match outcome {
-            Some(Outcome::Right) => true,
-            Some(Outcome::Wrong) => !self.expectations,
-            Some(Outcome::Error) | None => false,
-        };
+        let is_solved = |outcome: Option<Outcome>| outcome.is_some_and(|it| self.is_solved(it));
         let share = |runs: &Runs| runs.iter().filter(|run| is_solved(run[case])).count() as f64 / runs.len() as f64;
         share(baseline) - share(new) >= 0.35
+    }
+
+    const fn is_solved(&self, outcome: Outcome) -> bool {
+        match outcome {
+            Outcome::Right => true,
+            Outcome::Wrong => !self.expectations,
+            Outcome::Error => false,
+        }
     }
 
     fn cases_file(&self) -> String {
         let expected = if self.expectations { r#", "expected": {"must_include": ["50 EUR"]}"# } else { "" };
         let case = |number: usize| {
+            let suite = if number < self.suite { r#", "suite": "refunds""# } else { "" };
             format!(
-                r#"{{"id": "case_{number}", "title": "Case {number}", "input": {{"user": "My refund"}}{expected}}}"#
+                r#"{{"id": "case_{number}", "title": "Case {number}", "input": {{"user": "My refund"}}{suite}{expected}}}"#
             )
         };
         let cases: Vec<_> = (0..self.cases.len()).map(case).collect();

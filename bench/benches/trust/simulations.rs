@@ -8,12 +8,15 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_bench::Outcome;
 use fastrand::Rng;
 
-use crate::night::{CaseRates, Confirmation, Design, Night};
+use crate::night::{BadHours, CaseRates, Confirmation, Design, Night};
 
 /// The number of cases of every suite.
 const CASES: usize = 50;
 
-/// Rates of a suite from steady to flaky, in turn.
+/// The number of cases in a suite with a name.
+const SUITE: usize = 12;
+
+/// Rates of cases from steady to flaky, in turn.
 const MIXED: [f64; 10] = [1.0, 0.98, 0.95, 0.9, 0.7, 0.5, 0.3, 1.0, 0.0, 0.85];
 
 /// The share of runner errors in most rows.
@@ -25,8 +28,12 @@ struct Row {
     cases: Vec<CaseRates>,
     design: Design,
     errors: f64,
+    bad_hours: Option<BadHours>,
     expectations: bool,
 }
+
+/// Hours in which 30 % of the answers are wrong, in one run of five.
+const BAD_HOURS: BadHours = BadHours { share: 0.2, wrong: 0.3 };
 
 /// Simulates nights, and prints a row for each design.
 pub(crate) fn run(program: &Utf8Path, nights: u32, only: Option<&str>) -> Outcome {
@@ -52,86 +59,70 @@ fn same(rates: &[f64]) -> Vec<CaseRates> {
     rates.iter().cycle().take(CASES).map(|rate| CaseRates { baseline: *rate, new: *rate }).collect()
 }
 
-/// Designs in which nothing changed.
+/// How often each side runs in the rows: one run, several, and a confirmation.
+const DESIGNS: [(&str, Design); 8] = [
+    ("1/1", design(1, 1, Confirmation::None)),
+    ("1/1 + auto, baseline's agent too", design(1, 1, Confirmation::AutoBothSides)),
+    ("1/1 + 4/4", design(1, 1, Confirmation::BothSides(4))),
+    ("3/3", design(3, 3, Confirmation::None)),
+    ("5/5", design(5, 5, Confirmation::None)),
+    ("10/10", design(10, 10, Confirmation::None)),
+    ("5/1 + auto", design(5, 1, Confirmation::AutoNewAlone)),
+    ("20/1 + 0/4", design(20, 1, Confirmation::NewAlone(4))),
+];
+
+/// Nights in which nothing changed.
 fn unchanged() -> Vec<Row> {
     let mut rows = Vec::new();
-    for (baseline, new) in [(1, 1), (3, 3), (5, 5), (20, 5), (10, 10)] {
-        for expectations in [true, false] {
-            let with = if expectations { "with" } else { "without" };
-            rows.push(Row {
-                name: format!("{baseline}/{new}, steady to flaky, 2 % errors, {with} expectations"),
-                cases: same(&MIXED),
-                design: design(baseline, new, Confirmation::None),
-                errors: ERRORS,
-                expectations,
-            });
+    for (name, design) in DESIGNS {
+        for (suffix, errors, bad_hours, expectations) in [
+            ("", 0.0, None, true),
+            (", 2 % errors", ERRORS, None, true),
+            (", 2 % errors, without expectations", ERRORS, None, false),
+            (", bad hours", 0.0, Some(BAD_HOURS), true),
+        ] {
+            let name = format!("{name}, steady to flaky{suffix}");
+            rows.push(Row { name, cases: same(&MIXED), design, errors, bad_hours, expectations });
         }
     }
     for rate in [0.97, 0.75, 0.5] {
-        for (suffix, confirmation) in [("", Confirmation::None), (" + 4/4 confirmation", Confirmation::BothSides(4))] {
-            rows.push(Row {
-                name: format!("1/1{suffix}, all at {:.0} %, 2 % errors, with expectations", 100.0 * rate),
-                cases: same(&[rate]),
-                design: design(1, 1, confirmation),
-                errors: ERRORS,
-                expectations: true,
-            });
+        for (name, design) in DESIGNS.into_iter().filter(|(name, _)| name.starts_with("1/1") || name.starts_with("5/1"))
+        {
+            let name = format!("{name}, all at {:.0} %, 2 % errors", 100.0 * rate);
+            rows.push(Row { name, cases: same(&[rate]), design, errors: ERRORS, bad_hours: None, expectations: true });
         }
-    }
-    for (name, first, confirmation) in [
-        ("1/1 + 4/4 confirmation", design(1, 1, Confirmation::None), Confirmation::BothSides(4)),
-        ("20/1 + 0/4 confirmation", design(20, 1, Confirmation::None), Confirmation::NewAlone(4)),
-        ("5/5 + 4/4 confirmation", design(5, 5, Confirmation::None), Confirmation::BothSides(4)),
-    ] {
-        rows.push(Row {
-            name: format!("{name}, steady to flaky, 2 % errors, with expectations"),
-            cases: same(&MIXED),
-            design: Design { confirmation, ..first },
-            errors: ERRORS,
-            expectations: true,
-        });
     }
     rows
 }
 
-/// Designs in which new is worse.
+/// Nights in which new is worse.
 fn worse() -> Vec<Row> {
     let mut rows = Vec::new();
-    for (baseline, new) in [(5, 5), (20, 5)] {
-        for errors in [0.0, ERRORS] {
-            rows.push(Row {
-                name: format!("{baseline}/{new}, all fall from 90 % to 82 %, {:.0} % errors", 100.0 * errors),
-                cases: vec![CaseRates { baseline: 0.90, new: 0.82 }; CASES],
-                design: design(baseline, new, Confirmation::None),
-                errors,
-                expectations: true,
-            });
+    let mut add = |name: String, cases: Vec<CaseRates>, design, errors| {
+        rows.push(Row { name, cases, design, errors, bad_hours: None, expectations: true });
+    };
+    for errors in [0.0, ERRORS] {
+        let percent = format!("{:.0} % errors", 100.0 * errors);
+        for (name, design) in DESIGNS {
+            let all = vec![CaseRates { baseline: 0.90, new: 0.82 }; CASES];
+            add(format!("{name}, all fall from 90 % to 82 %, {percent}"), all, design, errors);
+            let mut one = same(&[0.9]);
+            one[0] = CaseRates { baseline: 1.0, new: 0.0 };
+            add(format!("{name}, 1 case from 100 % to 0, others 90 %, {percent}"), one, design, errors);
+            let mut steady = same(&[1.0]);
+            steady[0] = CaseRates { baseline: 1.0, new: 0.0 };
+            add(format!("{name}, 1 case from 100 % to 0, others 100 %, {percent}"), steady, design, errors);
+            let mut cases = same(&[0.9]);
+            cases[..SUITE].fill(CaseRates { baseline: 0.9, new: 0.7 });
+            add(format!("{name}, a suite of {SUITE} from 90 % to 70 %, {percent}"), cases, design, errors);
         }
     }
-    for (name, rates) in [("90 %", &[0.9][..]), ("75 %", &[0.75]), ("steady to flaky", &MIXED)] {
-        for (suffix, base, confirmation) in
-            [("1/1 + 4/4", 1, Confirmation::BothSides(4)), ("20/1 + 0/4", 20, Confirmation::NewAlone(4))]
-        {
-            for errors in [0.0, ERRORS] {
-                let mut cases = same(rates);
-                cases[0] = CaseRates { baseline: 1.0, new: 0.0 };
-                rows.push(Row {
-                    name: format!("{suffix}, 1 case from 100 % to 0, others {name}, {:.0} % errors", 100.0 * errors),
-                    cases,
-                    design: design(base, 1, confirmation),
-                    errors,
-                    expectations: true,
-                });
-            }
-        }
-    }
-    rows.push(Row {
-        name: "1/1, all fall from 75 % to 45 %, 2 % errors".to_owned(),
-        cases: vec![CaseRates { baseline: 0.75, new: 0.45 }; CASES],
-        design: design(1, 1, Confirmation::None),
-        errors: ERRORS,
-        expectations: true,
-    });
+    add(
+        "1/1, all fall from 75 % to 45 %, 2 % errors".to_owned(),
+        vec![CaseRates { baseline: 0.75, new: 0.45 }; CASES],
+        design(1, 1, Confirmation::None),
+        ERRORS,
+    );
     rows
 }
 
@@ -154,6 +145,8 @@ impl Row {
                     cases: &self.cases,
                     design: self.design,
                     errors: self.errors,
+                    bad_hours: self.bad_hours,
+                    suite: SUITE,
                     expectations: self.expectations,
                 };
                 let is_red = simulated.is_red(program, &folder, &mut Rng::with_seed(u64::from(night)))?;
