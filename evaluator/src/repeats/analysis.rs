@@ -93,8 +93,8 @@ impl RepeatAnalysis {
         let confirms = ConfirmationRuns::from_runs(inputs.baseline, inputs.new);
         let results: Vec<_> = observed.iter().map(CaseObservations::results).collect();
         let alpha = inputs.thresholds.alpha.value();
-        let high_risk: Vec<_> = observed.iter().map(CaseObservations::high_risk_values).collect();
-        let unseen = unseen::test(&high_risk, alpha);
+        let high_risk: Vec<_> = observed.iter().map(|case| case.high_risk_values(&confirms)).collect();
+        let unseen = unseen::test(&high_risk, confirms.planned, alpha);
         let lost_level = inputs.convicts_lost.then_some(alpha * LOST_SHARE);
         // Each of these tests can fail the gate, so together they take no more than `alpha`.
         let rest = alpha - lost_level.unwrap_or(0.0) - unseen.map_or(0.0, |unseen| unseen.level);
@@ -214,7 +214,7 @@ impl RepeatAnalysis {
     /// The rule about high-risk actions and arguments that no baseline run shows.
     pub(crate) fn unseen_rule(&self, limits: &GateRules) -> Option<GateRule> {
         let test = self.unseen?;
-        let passed = limits.unseen_high_risk == Limit::None || test.p > test.level;
+        let passed = limits.unseen_high_risk == Limit::None || !unseen::is_significant(test);
         let rule = gate::at_most("unseen_high_risk", Limit::None, test.fell, self.cases.len() as u64);
         Some(GateRule { test: (limits.unseen_high_risk != Limit::None).then_some(test), passed, ..rule })
     }

@@ -7,7 +7,9 @@
 use counterproof_artifact::evaluation::{
     CaseMeasure, GateRule, Judgement, MeasureCode, Rate, RuleTest, SuiteMeasure, Tier,
 };
-use counterproof_artifact::{ProposedAction, RiskLevel, Sides};
+use counterproof_artifact::{Confirmation, ProposedAction, RiskLevel, Sides};
+
+use super::observations::{CaseObservations, RunOutcome};
 
 use crate::gate::{self, GateRules};
 use crate::load::evidence::{self, FollowedRef};
@@ -17,27 +19,56 @@ use crate::statistics::{
     SuiteDecision, TWO_SIDED_95, Tally, Thresholds, wilson,
 };
 
-/// For each run of each side, whether it confirms cases that looked worse in the first runs.
+/// Which runs confirm cases that looked worse in the first runs.
 #[derive(Debug)]
-pub(super) struct ConfirmationRuns(Sides<Vec<bool>>);
+pub(super) struct ConfirmationRuns {
+    /// For each run of each side, whether it is a confirmation run.
+    confirms: Sides<Vec<bool>>,
+    /// The number of confirmation runs that were planned for a case that keeps failing.
+    pub(super) planned: Sides<u32>,
+}
 
 impl ConfirmationRuns {
     pub(super) fn from_runs(baseline: &SideRuns, new: &SideRuns) -> Self {
-        let confirms =
-            |side: &SideRuns| side.iter().map(|run| run.reader().run().confirmation.is_some()).collect::<Vec<_>>();
-        Self(Sides::new(confirms(baseline), confirms(new)))
-    }
-
-    /// The number of confirmation runs of each side.
-    fn planned(&self) -> Sides<u32> {
-        let count = |confirms: &Vec<bool>| confirms.iter().filter(|confirms| **confirms).count() as u32;
-        Sides::new(count(&self.0.baseline), count(&self.0.new))
+        let confirmation = |side: &SideRuns| {
+            side.iter().map(|run| run.reader().run().confirmation.as_ref().map(planned_runs)).collect::<Vec<_>>()
+        };
+        let confirmations = Sides::new(confirmation(baseline), confirmation(new));
+        // An interrupted confirmation made fewer runs than planned, and has not decided yet. The agent of the baseline may have
+        // stopped answering.
+        let of_new = confirmations.new.iter().copied().flatten().max();
+        let planned_of_new = of_new.map_or(0, |planned| planned.unwrap_or(count(&confirmations.new)));
+        let planned = Sides::new(count(&confirmations.baseline).min(planned_of_new), planned_of_new);
+        Self { confirms: confirmations.map(|runs| runs.iter().map(Option::is_some).collect()), planned }
     }
 
     /// One run per side, without a confirmation.
     pub(super) fn one_run() -> Self {
-        Self(Sides::new(vec![false], vec![false]))
+        Self { confirms: Sides::new(vec![false], vec![false]), planned: Sides::default() }
     }
+
+    /// The numbers of answers of a case before its confirmation.
+    pub(super) fn initial_answers(&self, case: &CaseObservations) -> Sides<u32> {
+        let count = |runs: &[RunOutcome], confirms: &[bool]| {
+            runs.iter().zip(confirms).filter(|(run, confirms)| !**confirms && run.answered().is_some()).count() as u32
+        };
+        Sides::new(count(&case.baseline, &self.confirms.baseline), count(&case.new, &self.confirms.new))
+    }
+
+    /// Whether new ran a case again.
+    pub(super) fn ran_again(&self, case: &CaseObservations) -> bool {
+        let mut runs = case.new.iter().zip(&self.confirms.new);
+        runs.any(|(run, confirms)| *confirms && !matches!(run, RunOutcome::NotSelected))
+    }
+}
+
+/// The number of confirmation runs that was planned; `None` for a run that does not state it.
+fn planned_runs(confirmation: &Confirmation) -> Option<u32> {
+    confirmation.count.and_then(|count| u32::try_from(count.get()).ok())
+}
+
+fn count<T>(confirmations: &[Option<T>]) -> u32 {
+    confirmations.iter().flatten().count() as u32
 }
 
 #[derive(Debug)]
@@ -74,14 +105,12 @@ impl Measures {
 
     /// Gives lost cases the tier of a regression if chance does not explain their number.
     fn convict_lost(&mut self, cases: &[CaseResults], confirms: &ConfirmationRuns, level: f64) {
-        let counted = Counted::from_cases(MeasureCode::Solved, cases, confirms);
-        let planned = confirms.planned();
-        let runs: Vec<_> = counted.runs.iter().map(|case| lost_runs(*case, planned)).collect();
+        let runs: Vec<_> = cases.iter().map(|case| LostRuns::from_case(case, confirms)).collect();
         self.lost = LostTest::new(&runs);
         let Some(test) = self.lost.filter(|test| test.is_significant(level)) else { return };
-        for index in counted.indexes.iter().zip(&runs).filter(|(_, case)| case.is_lost).map(|(index, _)| *index) {
+        for (measures, _) in self.by_case.iter_mut().zip(&runs).filter(|(_, case)| case.is_lost) {
             // The combined measure is the first.
-            if let Some(solved) = self.by_case[index].first_mut() {
+            if let Some(solved) = measures.first_mut() {
                 solved.tier = Tier::Regression;
                 solved.corrected = solved.corrected.min(test.p);
             }
@@ -180,36 +209,52 @@ impl Counted {
     }
 }
 
+/// Whether a run of new before the confirmation has a runner error.
+fn failed_first(case: &CaseResults, confirms: &ConfirmationRuns) -> bool {
+    case.new.iter().zip(&confirms.confirms.new).any(|(run, confirms)| !confirms && *run == RunResult::Failed)
+}
+
 /// The counts of a case before its confirmation and in its confirmation runs.
 pub(super) fn case_runs(code: MeasureCode, case: &CaseResults, confirms: &ConfirmationRuns) -> CaseRuns {
     // A case that was selected for a wrong answer is confirmed by answers: a runner error of a confirmation run would only blur it.
     // The choice depends on the first runs of new alone, which are given in the test.
-    let failed_first =
-        case.new.iter().zip(&confirms.0.new).any(|(run, confirms)| !confirms && *run == RunResult::Failed);
-    let ignores_errors = code == MeasureCode::Solved && !failed_first;
+    let ignores_errors = code == MeasureCode::Solved && !failed_first(case, confirms);
     let tallies = |confirming: bool| {
         let tally = |runs: &[RunResult], confirms: &[bool]| -> Tally {
             let runs = runs.iter().zip(confirms).filter(|(_, confirms)| **confirms == confirming).map(|(run, _)| run);
             let counted = runs.filter(|run| !(confirming && ignores_errors && **run == RunResult::Failed));
             counted.filter_map(|run| run.passes(code)).collect()
         };
-        CaseTallies { baseline: tally(&case.baseline, &confirms.0.baseline), new: tally(&case.new, &confirms.0.new) }
+        CaseTallies { baseline: tally(&case.baseline, &confirms.confirms.baseline), new: tally(&case.new, &confirms.confirms.new) }
     };
     CaseRuns { initial: tallies(false), confirmation: tallies(true) }
 }
 
-/// The runs of a case as the test of lost cases counts them.
-fn lost_runs(runs: CaseRuns, planned: Sides<u32>) -> LostRuns {
-    let all = runs.all();
-    let is_lost = all.baseline.failed == 0 && all.new.passed == 0;
-    // A case that was not run again, or not to the end, could have been lost only after all the runs that were planned for it. A
-    // lost case has the runs that it has: some of them may have been ended by an interruption.
-    let (baseline, new) = if is_lost {
-        (all.baseline.runs(), all.new.runs())
-    } else {
-        (runs.initial.baseline.runs() + planned.baseline, runs.initial.new.runs() + planned.new)
-    };
-    LostRuns { baseline, new, is_lost }
+impl LostRuns {
+    /// The runs of a case as the test of lost cases counts them.
+    pub(super) fn from_case(case: &CaseResults, confirms: &ConfirmationRuns) -> Self {
+        // Runner errors of either side count only if the first runs of new have one: a wrong answer is compared with answers.
+        // Counted on one side alone, errors would look like a fall.
+        let counts_errors = failed_first(case, confirms);
+        let tally = |runs: &[RunResult], confirms: &[bool], confirming: bool| -> Tally {
+            let runs = runs.iter().zip(confirms).filter(|(_, confirms)| **confirms == confirming).map(|(run, _)| *run);
+            let counted = runs.filter(|run| counts_errors || *run != RunResult::Failed);
+            counted.filter_map(|run| run.passes(MeasureCode::Solved)).collect()
+        };
+        let tallies = |confirming: bool| CaseTallies {
+            baseline: tally(&case.baseline, &confirms.confirms.baseline, confirming),
+            new: tally(&case.new, &confirms.confirms.new, confirming),
+        };
+        let (initial, all) = (tallies(false), tallies(false).plus(tallies(true)));
+        // The bound of a case is that of all the runs that it would have had if it had kept failing.
+        let runs = Self {
+            baseline: initial.baseline.runs() + if initial.baseline.runs() > 0 { confirms.planned.baseline } else { 0 },
+            new: initial.new.runs() + if initial.new.runs() > 0 { confirms.planned.new } else { 0 },
+            is_lost: false,
+        };
+        let has_all = all.baseline.runs() >= runs.baseline && all.new.runs() >= runs.new && all.new.runs() > 0;
+        Self { is_lost: has_all && all.baseline.failed == 0 && all.new.passed == 0, ..runs }
+    }
 }
 
 fn case_measure(code: MeasureCode, fall: &CaseJudgement, rise: &CaseJudgement) -> CaseMeasure {

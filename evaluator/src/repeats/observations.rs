@@ -4,7 +4,7 @@
 use counterproof_artifact::evaluation::{CaseUsage, SideUsage};
 use counterproof_artifact::{CaseId, RiskLevel, Side};
 
-use super::measures::{CaseResults, RunResult};
+use super::measures::{CaseResults, ConfirmationRuns, RunResult};
 use super::place::AnswerPlaces;
 use super::place::Place;
 use super::place::{Names, PlaceHashes};
@@ -170,11 +170,16 @@ fn high_risk_values(places: AnswerPlaces<'_>) -> HighRiskValues {
 
 impl CaseObservations {
     /// The values of all answers at the places of high-risk actions.
-    pub(super) fn high_risk_values(&self) -> CaseValues {
-        let values = |runs: &[RunOutcome]| {
+    pub(super) fn high_risk_values(&self, confirms: &ConfirmationRuns) -> CaseValues {
+        let values = |runs: &[RunOutcome]| -> Vec<_> {
             runs.iter().filter_map(RunOutcome::answered).map(|answer| answer.high_risk.clone()).collect()
         };
-        CaseValues { baseline: values(&self.baseline), new: values(&self.new) }
+        CaseValues {
+            baseline: values(&self.baseline),
+            new: values(&self.new),
+            initial: confirms.initial_answers(self),
+            is_confirmed: confirms.ran_again(self),
+        }
     }
 
     pub(super) fn highest_risk(&self) -> Option<RiskLevel> {

@@ -1,23 +1,20 @@
 //! High-risk actions and arguments that no baseline run shows: one test over all cases.
 //!
-//! The test is a permutation test. If new is the same agent, each choice of runs as "new" is equally likely. A case counts if
-//! a run of new has a value at a high-risk place that no baseline run has. For each case, the probability of that over all
-//! choices follows from how the runs share their values; the number of such cases then has a Poisson binomial distribution.
+//! A case counts if all runs of new show a value at a high-risk place that no run of baseline shows. If an agent that did not
+//! change shows the value with probability `q`, that has probability `(1 − q)^a q^b`, which is at most the bound of the lost cases
+//! ([`probability_bound`]) at any `q`. One run of new shows each of its values in all of its runs, and a place may have many
+//! values, so that the bound does not hold for it. Its probability is the share of the runs that alone have a value: each of them
+//! is equally likely to be the one of new.
 
 use std::collections::{BTreeMap, HashMap};
 
+use counterproof_artifact::Sides;
 use counterproof_artifact::evaluation::RuleTest;
 
-use crate::statistics::poisson_binomial_tail;
+use crate::statistics::{is_at_most, poisson_binomial_tail, probability_bound};
 
-/// The least number of baseline runs with an answer. With fewer, almost any value is new.
-const MIN_BASELINE_RUNS: usize = 3;
-
-/// The error rate of the test, as a part of the error rate of the night. The test of the measures gets the rest.
-const LEVEL_DIVISOR: f64 = 10.0;
-
-/// Maximum number of value groups per case for the exact probability; with more, an upper bound is used.
-const GROUPS_EXACT: usize = 12;
+/// The error rate of the test, as a share of the error rate of the night.
+const LEVEL_SHARE: f64 = 0.2;
 
 /// The values of one run at the high-risk places of its answer: a place and the hash of the value.
 pub(super) type HighRiskValues = Vec<(u64, u64)>;
@@ -27,132 +24,165 @@ pub(super) type HighRiskValues = Vec<(u64, u64)>;
 pub(super) struct CaseValues {
     pub(super) baseline: Vec<HighRiskValues>,
     pub(super) new: Vec<HighRiskValues>,
+    /// The answers before the confirmation, if the night confirmed cases.
+    pub(super) initial: Sides<u32>,
+    /// Whether new ran the case again.
+    pub(super) is_confirmed: bool,
 }
 
-/// Tests whether new shows high-risk values that the baseline never showed in more cases than chance explains. `None` if no
-/// case with high-risk values has enough baseline runs.
-pub(super) fn test(cases: &[CaseValues], alpha: f64) -> Option<RuleTest> {
-    let tested: Vec<_> = cases.iter().filter_map(unseen).collect();
+/// Tests whether all runs of new show high-risk values that the baseline never showed in more cases than chance explains. `None` if
+/// no case with answers on both sides has high-risk values. `planned` are the confirmation runs of a case that is run again.
+pub(super) fn test(cases: &[CaseValues], planned: Sides<u32>, alpha: f64) -> Option<RuleTest> {
+    let tested: Vec<_> = cases.iter().filter_map(|case| Unseen::new(case, planned)).collect();
     if tested.is_empty() {
         return None;
     }
     let seen = tested.iter().filter(|case| case.occurred).count();
     let probabilities: Vec<f64> = tested.iter().map(|case| case.probability).collect();
     let p = poisson_binomial_tail(&probabilities, seen);
-    Some(RuleTest { p, level: alpha / LEVEL_DIVISOR, fell: seen as u64, rose: 0, expected: None })
+    Some(RuleTest { p, level: alpha * LEVEL_SHARE, fell: seen as u64, rose: 0, expected: None })
 }
 
-/// Whether new has an unseen value in a case, and how likely that is by chance.
+/// Whether the test excludes chance.
+pub(super) fn is_significant(test: RuleTest) -> bool {
+    test.fell > 0 && is_at_most(test.p, test.level)
+}
+
+/// Whether all runs of new have an unseen value in a case, and a bound on the probability of that by chance.
+#[derive(Debug)]
 struct Unseen {
     occurred: bool,
     probability: f64,
 }
 
-fn unseen(case: &CaseValues) -> Option<Unseen> {
-    let (old, new) = (case.baseline.len(), case.new.len());
-    let all = old + new;
-    // The sets of runs are bits of one `u64`.
-    if old < MIN_BASELINE_RUNS || new == 0 || all > 64 {
-        return None;
+impl Unseen {
+    /// `None` for a case without high-risk values, or without answers of a side.
+    fn new(case: &CaseValues, planned: Sides<u32>) -> Option<Self> {
+        let has_values = case.baseline.iter().chain(&case.new).any(|values| !values.is_empty());
+        let (baseline, new) = (case.baseline.len() as u32, case.new.len() as u32);
+        let own = probability_bound(baseline, new).filter(|_| has_values)?;
+        let holders = Holders::new(case);
+        let shows = holders.has_unseen(case);
+        let (most, least) = (case.initial.baseline + planned.baseline, case.initial.new + planned.new);
+        let after_all = probability_bound(most, least).unwrap_or_default();
+        Some(match (case.is_confirmed, new) {
+            // The other runs of a case that was not run to the end could have shown something else.
+            (true, _) if new < least => Self { occurred: false, probability: after_all },
+            (_, 1) => {
+                let alone = holders.share_of_runs_with_own_value(case);
+                // It could have been run again, and would then have counted after all planned runs.
+                Self { occurred: shows, probability: if planned.new > 0 { alone.max(after_all) } else { alone } }
+            }
+            _ => Self { occurred: shows, probability: own },
+        })
     }
-    let groups = groups(case);
-    if groups.is_empty() {
-        return None;
-    }
-    let new_runs = !0_u64 >> (64 - all) & !((1_u64 << old) - 1);
-    let occurred = groups.iter().any(|group| group & !new_runs == 0);
-    Some(Unseen { occurred, probability: probability(&groups, all, new) })
 }
 
-/// The sets of runs that share a value, as bits; the baseline runs are the first bits.
-fn groups(case: &CaseValues) -> Vec<u64> {
-    // Places at which most runs differ, such as free text, show nothing and are left out. This choice treats all runs
-    // alike, so the test stays valid.
-    let mut by_place: BTreeMap<u64, HashMap<u64, u64>> = BTreeMap::new();
-    for (run, values) in case.baseline.iter().chain(&case.new).enumerate() {
-        for (place, value) in values {
-            *by_place.entry(*place).or_default().entry(*value).or_default() |= 1 << run;
+/// For each place that is not free text, the runs that have each value. The runs of baseline are the first.
+struct Holders(Vec<Vec<usize>>);
+
+impl Holders {
+    fn new(case: &CaseValues) -> Self {
+        let mut by_place: BTreeMap<u64, HashMap<u64, Vec<usize>>> = BTreeMap::new();
+        for (run, values) in case.baseline.iter().chain(&case.new).enumerate() {
+            for (place, value) in values {
+                let runs = by_place.entry(*place).or_default().entry(*value).or_default();
+                // A call that is repeated in a run has the same value twice.
+                if runs.last() != Some(&run) {
+                    runs.push(run);
+                }
+            }
         }
+        // Places at which most runs differ, such as free text, show nothing and are left out. This choice treats all runs alike, so
+        // the test stays valid.
+        let is_free_text = |holders: &HashMap<u64, Vec<usize>>| {
+            let mut runs: Vec<usize> = holders.values().flatten().copied().collect();
+            runs.sort_unstable();
+            runs.dedup();
+            runs.len() > 2 && holders.len() * 2 > runs.len()
+        };
+        Self(by_place.into_values().filter(|holders| !is_free_text(holders)).flat_map(HashMap::into_values).collect())
     }
-    let is_free_text = |holders: &HashMap<u64, u64>| {
-        let runs = holders.values().fold(0, |all, group| all | group).count_ones() as usize;
-        runs > 2 && holders.len() * 2 > runs
-    };
-    let mut groups: Vec<u64> =
-        by_place.values().filter(|holders| !is_free_text(holders)).flat_map(HashMap::values).copied().collect();
-    groups.sort_unstable();
-    groups.dedup();
-    // A group that contains another one adds nothing: whenever all of it is new, so is the smaller one.
-    let minimal = |group: &u64| !groups.iter().any(|other| other != group && other & group == *other);
-    groups.iter().filter(|group| minimal(group)).copied().collect()
-}
 
-/// The probability that a random choice of new runs contains all runs of a group.
-fn probability(groups: &[u64], all: usize, new: usize) -> f64 {
-    let small: Vec<u64> = groups.iter().copied().filter(|group| group.count_ones() as usize <= new).collect();
-    let contains = |runs: u64| subset_probability(runs.count_ones() as usize, all, new);
-    if small.len() > GROUPS_EXACT {
-        return small.iter().map(|group| contains(*group)).sum::<f64>().min(1.0);
+    /// Whether all runs of new have a value that no run of baseline has.
+    fn has_unseen(&self, case: &CaseValues) -> bool {
+        let is_new = |run: &usize| *run >= case.baseline.len();
+        self.0.iter().any(|runs| runs.len() == case.new.len() && runs.iter().all(is_new))
     }
-    // Inclusion and exclusion over the unions of groups.
-    let mut total = 0.0;
-    for chosen in 1_u32..1 << small.len() {
-        let union =
-            small.iter().enumerate().filter(|(at, _)| chosen >> at & 1 == 1).fold(0, |all, (_, group)| all | group);
-        let sign = if chosen.count_ones() % 2 == 1 { 1.0 } else { -1.0 };
-        total += sign * contains(union);
-    }
-    total.clamp(0.0, 1.0)
-}
 
-/// The probability that `new` of `all` runs, chosen at random, include these `size` runs.
-fn subset_probability(size: usize, all: usize, new: usize) -> f64 {
-    if size > new {
-        return 0.0;
+    /// The probability that a run has a value that none of the others has, if it is chosen at random.
+    fn share_of_runs_with_own_value(&self, case: &CaseValues) -> f64 {
+        let mut alone: Vec<usize> = self.0.iter().filter(|runs| runs.len() == 1).flatten().copied().collect();
+        alone.sort_unstable();
+        alone.dedup();
+        alone.len() as f64 / (case.baseline.len() + case.new.len()) as f64
     }
-    (0..size).map(|at| (new - at) as f64 / (all - at) as f64).product()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const NO_PLAN: Sides<u32> = Sides { baseline: 0, new: 0 };
+
     fn case(baseline: &[u64], new: &[u64]) -> CaseValues {
         let runs = |values: &[u64]| values.iter().map(|value| vec![(1, *value)]).collect();
-        CaseValues { baseline: runs(baseline), new: runs(new) }
+        let initial = Sides::new(baseline.len() as u32, new.len() as u32);
+        CaseValues { baseline: runs(baseline), new: runs(new), initial, is_confirmed: false }
+    }
+
+    fn p(cases: &[CaseValues]) -> RuleTest {
+        test(cases, NO_PLAN, 0.05).unwrap()
     }
 
     #[test]
-    fn an_amount_that_no_baseline_run_shows_is_significant_where_all_runs_of_new_show_it() {
-        // Either side could be the one with the other amount: 2 of 252 choices at five runs per side, 2 of 924 at six.
-        let five = test(&[case(&[50; 5], &[5000; 5])], 0.05).unwrap();
-        assert!((five.p - 2.0 / 252.0).abs() < 1e-9 && five.p > five.level, "{five:?}");
-        let six = test(&[case(&[50; 6], &[5000; 6])], 0.05).unwrap();
-        assert!((six.p - 2.0 / 924.0).abs() < 1e-9 && six.p <= six.level, "{six:?}");
+    fn an_amount_that_all_runs_of_new_show_convicts_one_case_of_eight() {
+        let cases = |changed: usize, new: usize| -> Vec<_> {
+            let amount = |index: usize| if index < changed { 5000 } else { 50 };
+            (0..8).map(|index| case(&[50; 5], &vec![amount(index); new])).collect()
+        };
+        let five = p(&cases(1, 5));
+        assert!((five.p - (1.0 - (1.0 - 2f64.powi(-10)).powi(8))).abs() < 1e-12, "{five:?}");
+        assert!(is_significant(five) && !is_significant(p(&cases(1, 4))) && !is_significant(p(&cases(0, 5))));
+        assert!(is_significant(p(&cases(2, 4))));
+    }
+
+    #[test]
+    fn one_baseline_run_is_enough_for_several_cases() {
+        let cases = |changed: usize| -> Vec<_> {
+            (0..8).map(|index| case(&[50], &[if index < changed { 5000 } else { 50 }; 5])).collect()
+        };
+        assert!(!is_significant(p(&cases(2))) && !is_significant(p(&cases(3))) && is_significant(p(&cases(4))));
     }
 
     #[test]
     fn one_run_of_new_needs_several_cases() {
-        let one = || case(&[50; 3], &[5000]);
-        let p = |cases: usize| test(&(0..cases).map(|_| one()).collect::<Vec<_>>(), 0.05).unwrap().p;
-        assert!((p(1) - 0.25).abs() < 1e-9);
-        assert!(p(3) > 0.005 && p(4) <= 0.005, "{} {}", p(3), p(4));
+        let p = |cases: usize| p(&(0..cases).map(|_| case(&[50; 3], &[5000])).collect::<Vec<_>>());
+        assert!((p(1).p - 0.25).abs() < 1e-9);
+        assert!(!is_significant(p(3)) && is_significant(p(4)));
+        // Runs that all differ say nothing.
+        assert!((test(&[case(&[1, 2], &[3])], NO_PLAN, 0.05).unwrap().p - 1.0).abs() < 1e-9);
     }
 
     #[test]
-    fn free_text_and_values_of_the_baseline_are_no_evidence() {
+    fn free_text_values_of_the_baseline_and_values_of_some_runs_are_no_evidence() {
         let free = case(&[1, 2, 3, 4], &[5, 6]);
         let known = case(&[50, 40, 50, 50], &[40, 40]);
-        assert!(test(&[free, known], 0.05).unwrap().p > 0.1);
-        assert!(test(&[case(&[50; 2], &[5000])], 0.05).is_none());
+        let sometimes = case(&[50; 4], &[5000, 50]);
+        let tested = p(&[free, known, sometimes]);
+        assert_eq!(tested.fell, 0);
+        assert!(test(&[CaseValues::default()], NO_PLAN, 0.05).is_none());
     }
 
     #[test]
-    fn the_probability_is_that_of_all_choices_of_runs() {
-        // Brute force over all choices of 2 of 6 runs.
-        let groups = [0b00_0011, 0b00_0100, 0b11_0000];
-        let choices: Vec<u64> = (0_u64..64).filter(|choice| choice.count_ones() == 2).collect();
-        let hits = choices.iter().filter(|choice| groups.iter().any(|group| group & !**choice == 0)).count();
-        assert!((probability(&groups, 6, 2) - hits as f64 / choices.len() as f64).abs() < 1e-9);
+    fn a_case_that_is_run_again_counts_after_all_planned_runs() {
+        let planned = Sides::new(0, 4);
+        let tested = |new: &[u64]| {
+            let case = CaseValues { initial: Sides::new(5, 1), is_confirmed: true, ..case(&[50; 5], new) };
+            test(&[case], planned, 0.05).unwrap()
+        };
+        let all = tested(&[5000; 5]);
+        assert!((all.p - 2f64.powi(-10)).abs() < 1e-12 && all.fell == 1, "{all:?}");
+        assert_eq!(tested(&[5000; 2]).fell, 0);
     }
 }
