@@ -9,6 +9,8 @@
 //! is lost only if all the runs that were planned for such a case fail. The number of lost cases among independent cases is then
 //! bounded by a Poisson binomial distribution with these probabilities (Hoeffding 1956: the tail grows with each of them).
 
+use counterproof_artifact::Sides;
+
 use super::tally::is_at_most;
 
 /// The runs of a case that count for the bound.
@@ -48,6 +50,54 @@ impl LostTest {
     pub fn is_significant(&self, level: f64) -> bool {
         self.lost > 0 && is_at_most(self.p, level)
     }
+}
+
+/// How many confirmation runs a night makes of a case that keeps failing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfirmationCount {
+    /// The number of runs.
+    pub runs: u32,
+    /// What they decide.
+    pub decides: Decides,
+}
+
+/// What the confirmation runs of a night decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decides {
+    /// One lost case is convicted.
+    OneCase,
+    /// The cases that flipped are convicted if all of them are lost.
+    AllTogether,
+    /// Chance is not excluded even if all of them are lost.
+    Nothing,
+}
+
+impl ConfirmationCount {
+    /// The smallest number of runs, at most `most`, for which one lost case is convicted at this level; if there is none, the smallest
+    /// for which the `flipped` cases together are. `first` are the runs of all cases before the confirmation.
+    pub fn new(first: &[Sides<u32>], flipped: usize, repeats_baseline: bool, most: u32, level: f64) -> Self {
+        let convicts = |runs: u32, lost: usize| {
+            let case = |case: &Sides<u32>| {
+                probability_bound(case.baseline + if repeats_baseline { runs } else { 0 }, case.new + runs)
+            };
+            let bounds: Vec<f64> = first.iter().filter(|case| case.baseline > 0).filter_map(case).collect();
+            lost > 0 && is_at_most(poisson_binomial_tail(&bounds, lost), level)
+        };
+        let smallest = |lost: usize, decides: Decides| {
+            (1..=most).find(|runs| convicts(*runs, lost)).map(|runs| Self { runs, decides })
+        };
+        smallest(1, Decides::OneCase)
+            .or_else(|| smallest(flipped, Decides::AllTogether))
+            .unwrap_or(Self { runs: most, decides: Decides::Nothing })
+    }
+}
+
+/// The smallest number of baseline runs, at most `most`, with which this many lost cases are convicted, if new has the runs of `cases`.
+pub fn deciding_baseline(cases: &[LostRuns], lost: usize, level: f64, most: u32) -> Option<u32> {
+    (1..=most).find(|baseline| {
+        let bounds: Vec<f64> = cases.iter().filter_map(|case| probability_bound(*baseline, case.new)).collect();
+        is_at_most(poisson_binomial_tail(&bounds, lost), level)
+    })
 }
 
 /// The largest probability, over all pass rates, that `baseline` runs all pass and `new` runs all fail. `None` without runs on both
@@ -98,6 +148,59 @@ mod tests {
     #[test]
     fn five_runs_a_side_convict_one_case_of_eight() {
         assert!((p(8, 1, 5, 5) - (1.0 - (1.0 - 2f64.powi(-10)).powi(8))).abs() < 1e-12);
+    }
+
+    fn planned(cases: usize, baseline: u32, flipped: usize, repeats_baseline: bool) -> (u32, Decides) {
+        let first = vec![Sides::new(baseline, 1); cases];
+        let count = ConfirmationCount::new(&first, flipped, repeats_baseline, 8, 0.02);
+        (count.runs, count.decides)
+    }
+
+    #[test]
+    fn the_number_of_confirmation_runs_convicts_one_case_if_it_can() {
+        assert_eq!(planned(8, 5, 1, false), (3, Decides::OneCase));
+        assert_eq!(planned(50, 5, 1, false), (6, Decides::OneCase));
+        assert_eq!(planned(50, 1, 1, true), (5, Decides::OneCase));
+        // One baseline run convicts several cases together.
+        assert_eq!(planned(8, 1, 3, false), (4, Decides::AllTogether));
+        assert_eq!(planned(8, 1, 2, false), (8, Decides::Nothing));
+        let lost: Vec<_> = cases(8, 1, 1, 9);
+        assert_eq!(deciding_baseline(&lost, 1, 0.02, 100), Some(3));
+        assert_eq!(deciding_baseline(&lost, 1, 0.02, 2), None);
+    }
+
+    /// The probability that a night convicts, if each of its cases passes with the probability `q` on both sides. The number of
+    /// confirmation runs follows from the number of flipped cases.
+    fn false_nights(total: usize, baseline: u32, repeats_baseline: bool, q: f64) -> f64 {
+        let binomial = |n: usize, p: f64| -> Vec<f64> {
+            let at_least = |k: usize| poisson_binomial_tail(&vec![p; n], k);
+            (0..=n).map(|k| at_least(k) - if k < n { at_least(k + 1) } else { 0.0 }).collect()
+        };
+        let flips = binomial(total, q.powi(baseline.cast_signed()) * (1.0 - q));
+        (1..=total.min(25))
+            .map(|flipped| {
+                let (runs, decides) = planned(total, baseline, flipped, repeats_baseline);
+                let again = if repeats_baseline { q * (1.0 - q) } else { 1.0 - q };
+                let lost = binomial(flipped, again.powi(runs.cast_signed()));
+                let baseline = baseline + if repeats_baseline { runs } else { 0 };
+                let convicts = |lost: usize| decides != Decides::Nothing && p(total, lost, baseline, 1 + runs) <= 0.02;
+                flips[flipped] * (1..=flipped).filter(|lost| convicts(*lost)).map(|count| lost[count]).sum::<f64>()
+            })
+            .sum()
+    }
+
+    #[test]
+    fn a_number_of_runs_that_follows_from_the_flips_keeps_the_error_rate() {
+        // Every outcome of nights in which nothing changed, at the rates that make most false alarms and around them.
+        for (total, baseline, repeats_baseline) in
+            [(8, 1, false), (20, 1, false), (40, 1, false), (20, 2, false), (20, 3, false), (20, 1, true), (8, 5, false)]
+        {
+            for rate in 1..20 {
+                let q = f64::from(rate) / 20.0;
+                let nights = false_nights(total, baseline, repeats_baseline, q);
+                assert!(nights <= 0.0201, "{nights} with {total} cases, {baseline} baseline runs, rate {q}");
+            }
+        }
     }
 
     #[test]

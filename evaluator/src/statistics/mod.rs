@@ -18,7 +18,7 @@ pub use confirmation::{CaseRuns, judge_confirmed};
 pub use disagreement::{Disagreement, PlaceJudgement, PlaceValues, RunPairs, judge_place};
 pub use exact::{BOSCHLOO_UP_TO, CaseTests, Method, fisher};
 pub(crate) use lost::poisson_binomial_tail;
-pub use lost::{LostRuns, LostTest, probability_bound};
+pub use lost::{ConfirmationCount, Decides, LostRuns, LostTest, deciding_baseline, probability_bound};
 pub use plan::{MoreRuns, Planner};
 pub use suite_decision::{CaseJudgement, SuiteDecision, SuiteJudgement, is_hint, judge, judge_with};
 pub use suite_decision::{Fraction, Thresholds};
