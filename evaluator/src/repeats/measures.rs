@@ -225,7 +225,10 @@ pub(super) fn case_runs(code: MeasureCode, case: &CaseResults, confirms: &Confir
             let counted = runs.filter(|run| !(confirming && ignores_errors && **run == RunResult::Failed));
             counted.filter_map(|run| run.passes(code)).collect()
         };
-        CaseTallies { baseline: tally(&case.baseline, &confirms.confirms.baseline), new: tally(&case.new, &confirms.confirms.new) }
+        CaseTallies {
+            baseline: tally(&case.baseline, &confirms.confirms.baseline),
+            new: tally(&case.new, &confirms.confirms.new),
+        }
     };
     CaseRuns { initial: tallies(false), confirmation: tallies(true) }
 }

@@ -192,9 +192,15 @@ mod tests {
     #[test]
     fn a_number_of_runs_that_follows_from_the_flips_keeps_the_error_rate() {
         // Every outcome of nights in which nothing changed, at the rates that make most false alarms and around them.
-        for (total, baseline, repeats_baseline) in
-            [(8, 1, false), (20, 1, false), (40, 1, false), (20, 2, false), (20, 3, false), (20, 1, true), (8, 5, false)]
-        {
+        for (total, baseline, repeats_baseline) in [
+            (8, 1, false),
+            (20, 1, false),
+            (40, 1, false),
+            (20, 2, false),
+            (20, 3, false),
+            (20, 1, true),
+            (8, 5, false),
+        ] {
             for rate in 1..20 {
                 let q = f64::from(rate) / 20.0;
                 let nights = false_nights(total, baseline, repeats_baseline, q);
