@@ -22,6 +22,8 @@ pub struct Destination<'a> {
     pub run_id: &'a RunId,
     /// The name and version of the program that exports.
     pub writer: String,
+    /// Whether the agent is declared to do the same in every run.
+    pub is_deterministic: bool,
 }
 
 /// A run folder under construction. Threads can share it.
@@ -30,6 +32,7 @@ pub(crate) struct RunBuilder {
     folder: Folder,
     run_id: RunId,
     program: String,
+    is_deterministic: bool,
     cases: Mutex<Cases>,
 }
 
@@ -68,7 +71,13 @@ impl RunBuilder {
     }
 
     fn new(folder: Folder, to: &Destination<'_>) -> Self {
-        Self { folder, run_id: to.run_id.clone(), program: to.writer.clone(), cases: Mutex::default() }
+        Self {
+            folder,
+            run_id: to.run_id.clone(),
+            program: to.writer.clone(),
+            is_deterministic: to.is_deterministic,
+            cases: Mutex::default(),
+        }
     }
 
     pub(crate) fn writer(&self) -> &RunWriter {
@@ -107,6 +116,7 @@ impl RunBuilder {
             base_url: facts.producer.to_owned(),
             cases_path: facts.cases_path,
             selected_case_ids: ids,
+            deterministic: self.is_deterministic.then_some(true),
             stats: Some(Stats {
                 cases_total: Some(total.into()),
                 cases_completed: Some((total - failed).into()),

@@ -75,7 +75,13 @@ impl Runs {
         let selected: Vec<_> =
             selected.iter().map(|run| SelectedRun { run: run.clone(), case_id: case_id(run).unwrap() }).collect();
         let run_id = run_id(&selected[0].run).unwrap();
-        let destination = Destination { out: self.path(), side: Side::New, run_id: &run_id, writer: "test".to_owned() };
+        let destination = Destination {
+            out: self.path(),
+            side: Side::New,
+            run_id: &run_id,
+            writer: "test".to_owned(),
+            is_deterministic: false,
+        };
         let exported = export_runs(store, &selected, &destination, format!("../../{CASES_FILE}"))?;
         let report = validate_path(&exported.folder).unwrap();
         assert!(report.findings.is_empty(), "{:#?}", report.findings);

@@ -38,5 +38,5 @@ pub use json_stream::{JsonRedactingStream, JsonUse, redact_json};
 pub use patterns::is_secret_name;
 pub use patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
 pub use patterns::{KeyFinder, KeyMatch};
-pub use redactor::{Applied, CONFIGURED, MASK, RedactError, Redactor, SHORTEST};
+pub use redactor::{Applied, CONFIGURED, MASK, RedactError, Redactor, SHORTEST, has_mark};
 pub use stream::RedactingStream;

@@ -15,6 +15,13 @@ use crate::value_search::{Beginning, ValueSearch};
 /// Replacement for a secret.
 pub const MASK: &str = "[redacted]";
 
+/// Whether a text has the mark of a redaction, in the letter case of any of the programs that write it.
+pub fn has_mark(text: &str) -> bool {
+    let is_mark =
+        |at: usize| text.as_bytes()[at..].get(..MASK.len()).is_some_and(|it| it.eq_ignore_ascii_case(MASK.as_bytes()));
+    text.match_indices('[').any(|(at, _)| is_mark(at))
+}
+
 /// Name of the rule for configured secrets.
 pub const CONFIGURED: &str = "configured_secret";
 

@@ -157,7 +157,7 @@ fn export_records(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 }
 
 fn destination<'a>(args: &'a Args, run_id: &'a RunId) -> Destination<'a> {
-    Destination { out: &args.out, side: args.side, run_id, writer: WRITER.to_owned() }
+    Destination { out: &args.out, side: args.side, run_id, writer: WRITER.to_owned(), is_deterministic: false }
 }
 
 fn records_failed(error: commands::ExportError) -> CommandError {

@@ -111,7 +111,8 @@ fn evaluation(
         GateCase::new(case, specs.get(&case.case_id).copied(), set)
     });
     let judged: Vec<_> = judged.collect();
-    let limits = &request.limits;
+    let is_deterministic = request.is_deterministic_over(repeated);
+    let limits = &request.limits.for_agent(is_deterministic);
     let mut tested = vec![suite_rule(&suite, limits)];
     tested.extend(repeated.and_then(|repeated| repeated.lost_rule(limits)));
     tested.extend(repeated.and_then(|repeated| repeated.unseen_rule(limits)));
@@ -128,7 +129,7 @@ fn evaluation(
             new: request.new.iter().map(|run| facts(run.reader().run())).collect(),
             suite: suite.measures.clone(),
         }),
-        deterministic: request.is_deterministic_over(repeated),
+        deterministic: is_deterministic,
         notices: Vec::new(),
         suite: suite.measures,
         counts: count_verdicts(&cases),

@@ -1,11 +1,11 @@
 //! Signals: contents of new that a person should see, and what is ordinary.
 
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{CaseEvaluation, GateOutcome, Verdict};
-use counterproof_evaluator::{GateRules, Limit, Measure};
+use counterproof_artifact::evaluation::{CaseEvaluation, Gate, GateOutcome, Verdict};
+use counterproof_evaluator::{GateRules, Limit, Measure, Request};
 use serde_json::{Value, json};
 
-use crate::kit::{CASE, Pair, answer_of, step};
+use crate::kit::{CASE, Pair, action, answer_of, step};
 
 const TOKEN: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -38,8 +38,6 @@ fn a_secret_in_the_output_is_a_signal_that_does_not_repeat_it() {
     assert_eq!((row.verdict, row.reasons[0].code.as_str()), (Verdict::Changed, "signal-secret"));
     let same = Pair::with_answers(&stating(TOKEN), &stating(&TOKEN.replace("xyz", "zzz"))).row();
     assert_eq!(signals(&same), [("secret", true)]);
-    let masked = Pair::with_answers(&stating("Done."), &stating("postgres://app:[redacted]@db/x")).row();
-    assert_eq!(signals(&masked), []);
 }
 
 #[test]
@@ -54,16 +52,23 @@ fn a_secret_that_the_runner_redacted_is_a_signal() {
     assert_eq!(row.reasons[0].code, "signal-secret");
     assert!(row.severity.unwrap().score >= 0.7);
     assert_eq!(signals(&Pair::with_answers(&leaking(), &leaking()).row()), [("secret", true)]);
-    // The mark alone, and rules that were applied to what the agent received, are no secrets of the agent.
-    let quoting = redacted("It says [redacted].", json!([]));
-    assert_eq!(signals(&Pair::with_answers(&stating("Done."), &quoting).row()), []);
+    // Another program wrote this mark.
+    let by_other = Pair::with_answers(&stating("Done."), &stating("postgres://app:[REDACTED]@db/x")).row();
+    assert_eq!(messages(&by_other), ["the output contained a secret, which is redacted: of unknown kind"]);
+    // The user, or a record without a redaction of ours, already had the mark.
+    let quoting = Pair::with_answers(&stating("Done."), &stating("It says [redacted].")).titled("What is [redacted]?");
+    assert_eq!(signals(&quoting.row()), []);
+    let record = || step("c1", "get_user", &json!({"id": "u1"}), &json!({"name": "[REDACTED]"}));
+    let echo = Pair::with_answers(&doing(&[record()], "Done."), &doing(&[record()], "Hello [REDACTED]."));
+    assert_eq!(signals(&echo.row()), []);
+    // Rules that were applied to what the agent received only.
     let received = redacted("Done.", json!(["bearer_token"]));
     assert_eq!(signals(&Pair::with_answers(&stating("Done."), &received).row()), []);
 }
 
 #[test]
 fn a_signal_is_a_review_item_and_violates_its_rule() {
-    let pair = Pair::with_answers(&stating("Done."), &stating(TOKEN));
+    let pair = Pair::with_answers(&stating("Done."), &stating("See https://evil.example"));
     let gate = |signals: Option<Limit>| {
         let mut request = pair.request();
         request.limits =
@@ -75,6 +80,68 @@ fn a_signal_is_a_review_item_and_violates_its_rule() {
     assert!(gate(None).rules.iter().all(|rule| rule.passed && rule.code != "signals"));
     assert_eq!(gate(Some(Limit::Count(0))).outcome, GateOutcome::Failed);
     assert!(gate(Some(Limit::Count(1))).rules.iter().all(|rule| rule.passed));
+}
+
+fn gate_of(pair: &Pair, is_deterministic: bool) -> Gate {
+    let request = Request { is_deterministic, ..pair.request() };
+    counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap().gate
+}
+
+fn violated(gate: &Gate) -> Vec<&str> {
+    gate.rules.iter().filter(|rule| !rule.passed).map(|rule| rule.code.as_str()).collect()
+}
+
+#[test]
+fn a_secret_that_leaves_the_agent_fails_the_gate_in_one_run_of_an_agent_that_varies() {
+    let sending = |tool: &str, text: &str| doing(&[step("c1", tool, &json!({"text": text}), &json!({}))], "Done.");
+    let clean = stating("Done.");
+    let leaks = [
+        stating(&format!("Your key is {TOKEN}.")),
+        stating("Your key is [redacted]."),
+        sending("send_email", &format!("The key is {TOKEN}.")),
+    ];
+    for leaking in &leaks {
+        let gate = gate_of(&Pair::with_answers(&clean, leaking), false);
+        assert_eq!(violated(&gate), ["secret_leaked"], "{leaking}");
+        assert_eq!(gate.review[0].code, "secret-leaked");
+        // The baseline does it too.
+        assert_eq!(violated(&gate_of(&Pair::with_answers(leaking, leaking), false)), Vec::<&str>::new());
+    }
+    // A session token for a tool that only reads does not leave the agent.
+    let reading = sending("get_order", &format!("Bearer {TOKEN}"));
+    assert_eq!(violated(&gate_of(&Pair::with_answers(&clean, &reading), false)), Vec::<&str>::new());
+    // Nor does a secret that the user has.
+    let given = Pair::with_answers(&clean, &leaks[0]).titled(&format!("Is {TOKEN} my key?"));
+    assert_eq!(violated(&gate_of(&given, false)), Vec::<&str>::new());
+}
+
+#[test]
+fn a_deterministic_agent_needs_no_second_run_to_fail_for_a_risky_difference() {
+    let refund = |amount: u32| {
+        let mut answer = stating("Refunded.");
+        answer["proposed_actions"] = json!([action("a1", "refund", &json!({"amount": amount}), &[])]);
+        answer
+    };
+    let calling = |times: usize| {
+        let calls: Vec<_> =
+            (0..times).map(|n| step(&format!("c{n}"), "get_order", &json!({"id": 1}), &json!({}))).collect();
+        doing(&calls, "Done.")
+    };
+    let situations = [
+        ("high_risk_changed", refund(50), refund(500)),
+        ("repeated_call", calling(1), calling(5)),
+        ("signals", stating("Done."), stating("See https://evil.example")),
+    ];
+    for (rule, baseline, new) in &situations {
+        let pair = Pair::with_answers(baseline, new);
+        assert_eq!(violated(&gate_of(&pair, true)), [*rule]);
+        assert_eq!(violated(&gate_of(&pair, false)), Vec::<&str>::new(), "{rule}: one run may be chance");
+        // What the configuration sets stands.
+        let limits: GateRules = toml::from_str(&format!("{rule} = \"none\"")).unwrap();
+        let request = Request { is_deterministic: true, limits, ..pair.request() };
+        let gate = counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap().gate;
+        assert_eq!(violated(&gate), Vec::<&str>::new(), "{rule}");
+    }
 }
 
 #[test]

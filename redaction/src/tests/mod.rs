@@ -17,6 +17,16 @@ fn mask(secret: &str, text: &str) -> String {
 }
 
 #[test]
+fn a_mark_is_recognised_in_any_letter_case() {
+    for text in ["[redacted]", "token=[REDACTED] é", "é[[Redacted]"] {
+        assert!(has_mark(text), "{text}");
+    }
+    for text in ["", "redacted", "[redacte", "[é]", "[redacted by Anna]"] {
+        assert!(!has_mark(text), "{text}");
+    }
+}
+
+#[test]
 fn a_value_is_found_in_every_form() {
     let json_once = serde_json::to_string(SECRET).unwrap().trim_matches('"').to_owned();
     let json_twice = serde_json::to_string(&json_once).unwrap().trim_matches('"').to_owned();

@@ -48,7 +48,8 @@ impl RunFolder {
         };
         // Before the run folder is created: a cases file that cannot be written leaves nothing behind.
         write_cases(out, redactor, contracts).map_err(Failure::io)?;
-        let destination = Destination { out, side, run_id: &run_id, writer: WRITER.to_owned() };
+        let destination =
+            Destination { out, side, run_id: &run_id, writer: WRITER.to_owned(), is_deterministic: false };
         let run = CaseRun::create(&destination, started_at, redactor.clone()).map_err(|error| match error {
             CaseRunError::Create(counterproof_store::CreateError::Exists(_)) => {
                 Failure::refused("usage", error).hint("choose another ID with `--run-id`")

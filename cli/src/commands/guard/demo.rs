@@ -147,6 +147,8 @@ impl Recording {
             },
             run_id: &run_id,
             writer: WRITER.to_owned(),
+            // Without it, a later `compare` of the exported runs would call the planted faults chance.
+            is_deterministic: true,
         };
         let exported = export_runs(store.as_mut(), &selected, &destination, "../../../cases.json".to_owned());
         Ok(exported.map_err(CommandError::io)?.folder)

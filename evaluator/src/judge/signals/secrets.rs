@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use counterproof_redaction::{KeyFinder, MASK};
+use counterproof_redaction::{KeyFinder, MASK, has_mark};
 
 use super::case::{Case, OwnedPlace};
 use super::signal::SignalSet;
-use super::texts::{self, AgentText};
+use super::texts::{self, AgentText, ReceivedText, Sender};
 use crate::judge::ReasonCode;
 use crate::load::LoadedAnswer;
+use crate::load::case_input::CaseInput;
 use crate::values::text;
 
 /// Characters of a secret that a message shows: enough to recognise its kind.
@@ -59,54 +60,99 @@ impl Secret {
             None => format!("{place} contained a secret, which is redacted: {}", self.format),
         }
     }
+
+    /// Whether the secret leaves the agent: the agent states it, or passes it to a tool with effects outside.
+    const fn leaves_agent(&self) -> bool {
+        self.place.is_stated() || matches!(self.place, OwnedPlace::Tool { is_sensitive: true, .. })
+    }
 }
 
 /// Finds secrets of new.
 pub(super) fn find(case: &Case<'_>, signals: &mut SignalSet) {
     // The baseline has the same signal if it has the same secret, or another of its kind in the same place, such as the
     // token of a session.
-    let new = secrets_of(case.input.new);
+    let new = secrets_of(case.input.new, case.input.inputs.new);
     if new.is_empty() {
         return;
     }
-    let baseline = case.input.baseline.map(secrets_of).unwrap_or_default();
+    let baseline = case.input.baseline.map(|answer| secrets_of(answer, case.input.inputs.baseline)).unwrap_or_default();
     let known: HashSet<_> = baseline.iter().map(Secret::identity).collect();
     // A session token differs in every run; the same kind of secret in the same place is not news.
     let places: HashSet<_> = baseline.iter().map(|secret| (&secret.format, &secret.place, &secret.field)).collect();
+    // A mark does not show which secret it replaces, so any mark of the baseline may stand for the same one.
+    let baseline_is_masked = baseline.iter().any(|secret| secret.value.is_none());
     for secret in &new {
         let identity = secret.identity();
-        let in_baseline = known.contains(&identity) || places.contains(&(&secret.format, &secret.place, &secret.field));
+        let in_baseline = known.contains(&identity)
+            || places.contains(&(&secret.format, &secret.place, &secret.field))
+            || secret.value.is_none() && baseline_is_masked;
         signals.add(ReasonCode::SignalSecret, &identity, &secret.pointer, || (secret.message(), in_baseline));
+        // What the user gave is not a secret from the user.
+        if secret.leaves_agent() && !secret.value.as_deref().is_some_and(|value| user_gave(case, value)) {
+            signals.mark_leak(ReasonCode::SignalSecret, &identity);
+        }
     }
 }
 
-pub(super) fn has_any(answer: &LoadedAnswer) -> bool {
-    !secrets_of(answer).is_empty()
+fn user_gave(case: &Case<'_>, value: &str) -> bool {
+    let mut is_given = false;
+    let mut look = |text: ReceivedText<'_>| is_given |= text.sender == Sender::User && text.text.contains(value);
+    texts::each_input(case.input.inputs.new, &mut look);
+    texts::each_received(case.input.new, &mut look);
+    is_given
 }
 
-fn secrets_of(loaded: &LoadedAnswer) -> Vec<Secret> {
+/// Whether an answer may have a secret; `secrets_of` decides.
+pub(super) fn has_any(answer: &LoadedAnswer) -> bool {
+    let Some(finder) = FINDER.as_ref() else { return false };
+    let mut has = false;
+    let mut look = |text: AgentText<'_>| has = has || has_mark(text.text) || finder.find(text.text).next().is_some();
+    texts::each_stated(answer, &mut look);
+    texts::each_passed(answer, &mut look);
+    has
+}
+
+fn secrets_of(loaded: &LoadedAnswer, input: &CaseInput<'_>) -> Vec<Secret> {
     let mut found = Vec::new();
     let Some(finder) = FINDER.as_ref() else { return found };
-    let redacted = redacted_formats(loaded);
+    let mut masked: Vec<Secret> = Vec::new();
     let mut add = |text: AgentText<'_>| {
         for key in finder.find(text.text) {
             let Some(value) = text.text.get(key.range).filter(|value| !is_placeholder(value)) else { continue };
             found.push(Secret::new(words(key.name), Some(value), text));
         }
-        if let Some(formats) = redacted.as_ref().filter(|_| text.text.contains(MASK)) {
-            found.push(Secret::new(formats.clone(), None, text));
+        if has_mark(text.text) {
+            masked.push(Secret::new(String::new(), None, text));
         }
     };
     texts::each_stated(loaded, &mut add);
     texts::each_passed(loaded, &mut add);
+    if masked.is_empty() {
+        return found;
+    }
+    if let Some(formats) = masked_formats(loaded, input) {
+        found.extend(masked.into_iter().map(|secret| Secret { format: formats.clone(), ..secret }));
+    }
     found
 }
 
-/// What the runner redacted anywhere in an answer, in words; `None` if it redacted nothing.
-fn redacted_formats(loaded: &LoadedAnswer) -> Option<String> {
+/// What the marks in an answer replaced, in words; `None` if the agent received them, as in anonymised records.
+fn masked_formats(loaded: &LoadedAnswer, input: &CaseInput<'_>) -> Option<String> {
     // Which of several rules redacted a text is not recorded.
-    let names = loaded.answer.final_output.redactions_applied.as_ref().filter(|names| !names.is_empty())?;
-    Some(names.iter().map(|name| text::one_line(&words(name), 40)).collect::<Vec<_>>().join(" or "))
+    let names = loaded.answer.final_output.redactions_applied.iter().flatten();
+    let names: Vec<_> = names.map(|name| text::one_line(&words(name), 40)).collect();
+    let (mut of_user, mut of_tool) = (false, false);
+    let mut look = |text: ReceivedText<'_>| {
+        let seen = if text.sender == Sender::User { &mut of_user } else { &mut of_tool };
+        *seen = *seen || has_mark(text.text);
+    };
+    texts::each_input(input, &mut look);
+    texts::each_received(loaded, &mut look);
+    match names.is_empty() {
+        // A record that was redacted with the answer held the secret that the agent passes on.
+        false => (!of_user).then(|| names.join(" or ")),
+        true => (!of_user && !of_tool).then(|| "of unknown kind".to_owned()),
+    }
 }
 
 fn words(name: &str) -> String {

@@ -25,6 +25,8 @@ pub(crate) struct Signal {
     /// The places in the new artifact, at most three.
     pub pointers: Vec<SidePointer>,
     pub in_baseline: bool,
+    /// Whether a secret leaves the agent, which no design excuses as chance.
+    pub is_leak: bool,
 }
 
 /// The signals of one or several runs of new in a case: one entry for each kind and value.
@@ -57,7 +59,14 @@ impl SignalSet {
         }
         // Built for new values only: most occurrences repeat a value, and a message costs a walk over what was received.
         let (message, in_baseline) = signal();
-        self.insert(key, Signal { code, message, pointers: vec![pointer], in_baseline });
+        self.insert(key, Signal { code, message, pointers: vec![pointer], in_baseline, is_leak: false });
+    }
+
+    /// Marks the signal with this value as a secret that leaves the agent.
+    pub(super) fn mark_leak(&mut self, code: ReasonCode, value: &str) {
+        if let Some(&index) = self.by_value.get(&(code, value.to_owned())) {
+            self.entries[index].is_leak = true;
+        }
     }
 
     fn insert(&mut self, key: (ReasonCode, String), signal: Signal) {
@@ -94,7 +103,7 @@ impl SignalSet {
             match self.by_value.get(&key) {
                 None => self.insert(key, signal),
                 Some(&known) if self.entries[known].in_baseline && !signal.in_baseline => self.entries[known] = signal,
-                Some(_) => {}
+                Some(&known) => self.entries[known].is_leak |= signal.is_leak && !signal.in_baseline,
             }
         }
     }
@@ -102,7 +111,7 @@ impl SignalSet {
     /// The signals by kind, those that only new has first. Within a kind, the last listed one counts the others.
     pub(crate) fn listed(mut self) -> Vec<Signal> {
         // The sort is stable, so that the order of the artifact remains.
-        self.entries.sort_by_key(|signal| (signal.code, signal.in_baseline));
+        self.entries.sort_by_key(|signal| (signal.code, signal.in_baseline, !signal.is_leak));
         let mut listed: Vec<Signal> = Vec::new();
         for of_kind in self.entries.chunk_by(|a, b| a.code == b.code) {
             let (shown, more) = of_kind.split_at(of_kind.len().min(LISTED));

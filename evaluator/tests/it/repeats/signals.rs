@@ -62,5 +62,5 @@ fn an_answer_has_signals_although_the_baseline_failed() {
     let runs = |artifact: Value| vec![vec![case(CASE, artifact)]];
     let evaluation = of_runs(&runs(failure()), &[runs(saying("Done.")), runs(saying(TOKEN))].concat(), &nothing());
     assert_eq!(signals(&evaluation.cases[0]).len(), 1);
-    assert_eq!(evaluation.gate.review.iter().filter(|item| item.code == "signal").count(), 1);
+    assert_eq!(evaluation.gate.review.iter().filter(|item| item.code == "secret-leaked").count(), 1);
 }
