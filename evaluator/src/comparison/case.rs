@@ -9,6 +9,7 @@ use crate::diff::{Differences, WithEvidence, differences};
 use crate::gate::{self, ReviewInput};
 use crate::grounding::Provenance;
 use crate::judge::findings::{self, BaselineValues, Findings};
+use crate::judge::outage::{self, AnswerFeatures, Candidate, OutageDecision, ShortTexts};
 use crate::judge::outcomes::HighRisk;
 use crate::judge::reasons::{AnswerPair, expectation_message};
 use crate::judge::signals::{self, BaselineContacts, RunNumber, SignalInput, SignalSet};
@@ -45,6 +46,10 @@ pub struct CaseComparison<'a> {
     pub(crate) review: Vec<ReviewItem>,
     /// What the measures count in the pair.
     pub(crate) results: Sides<RunResult>,
+    /// The answer of new, if other cases may show that it is an outage.
+    pub(crate) outage_candidate: Option<Candidate>,
+    /// The text of the outage that stands in place of the answer of new.
+    pub(crate) outage: Option<String>,
     /// Whether the result depends on values of baseline's other cases, and those were not all loaded yet.
     pub(crate) undecided: bool,
     /// The arguments for which the baseline passed a value without an origin.
@@ -64,6 +69,7 @@ pub(super) struct CaseContext<'a> {
     /// Whether the agent is declared or shown to do the same in every run.
     pub(super) is_deterministic: bool,
     pub(super) baseline_contacts: &'a BaselineContacts,
+    pub(super) short_texts: &'a ShortTexts,
 }
 
 /// What several runs say of all cases, and of this one.
@@ -77,13 +83,19 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     // Of several runs, the pair that shows best what they say.
     let shown = context.repeats.map(|repeats| repeats.case.shown).unwrap_or_default();
     let runs = Sides::new(&context.request.baseline, &context.request.new);
-    let pair = LoadedPair::load(runs, shown, context.case_id);
+    let mut pair = LoadedPair::load(runs, shown, context.case_id);
+    let candidate = pair.outage_candidate();
+    let outage = decide_outage(context, candidate);
+    if outage == OutageDecision::Outage {
+        pair.count_as_outage();
+    }
     let examination = pair.examine(context);
     // A hard expectation alone fails the gate, so it is the first reason, whatever decided the verdict.
     let decision = with_must_first(decide(context, &pair, &examination), &examination.expectations);
     let row = evaluation(context, &pair, &examination, decision);
     let review = review(context, &row, &examination);
-    let undecided = examination.findings.undecided;
+    let undecided = examination.findings.undecided || outage == OutageDecision::Undecided;
+    let outage = outage_text(context, &pair);
     let results = pair.results(&examination.expectations);
     let provenance = examination.answers.as_ref().map(|answers| &answers.provenance);
     let unsourced = provenance.map(|found| found.unsourced_in_baseline().collect()).unwrap_or_default();
@@ -104,6 +116,31 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
         results,
         undecided,
         unsourced,
+        outage_candidate: candidate,
+        outage,
+    }
+}
+
+/// Whether the answer of new is an outage. Several runs were all seen before; of one run, the other cases may decide.
+fn decide_outage(context: CaseContext<'_>, candidate: Option<Candidate>) -> OutageDecision {
+    match (context.repeats, candidate) {
+        (Some(CaseRepeats { case, .. }), _) if case.outages.contains(&case.shown.new) => OutageDecision::Outage,
+        (Some(_), _) | (None, None) => OutageDecision::Answer,
+        (None, Some(candidate)) => context.short_texts.decide(candidate, context.baseline_values.coverage),
+    }
+}
+
+/// The text of the outage, if the case counts as not answered for it: with several runs, if at least half of the answers are
+/// outages.
+fn outage_text(context: CaseContext<'_>, pair: &LoadedPair) -> Option<String> {
+    if let Some(CaseRepeats { case, .. }) = context.repeats {
+        let run = *case.outages.first().filter(|_| 2 * case.outages.len() >= case.answers)?;
+        let artifact = context.request.new.get(run)?.load(context.case_id);
+        return artifact.answer().map(outage::text_of);
+    }
+    match &pair.artifacts.new {
+        Artifact::Outage(answer) => Some(outage::text_of(answer)),
+        _ => None,
     }
 }
 
@@ -111,6 +148,7 @@ fn review(context: CaseContext<'_>, row: &CaseEvaluation, examination: &Examinat
     let answers = examination.answers.as_ref();
     gate::review_items(&ReviewInput {
         row,
+        outages_in_runs: context.repeats.and_then(|CaseRepeats { case, .. }| case.outages_message()),
         differences: answers.map(|answers| &answers.differences),
         findings: &examination.findings,
         high_risk: answers.map(|answers| HighRisk { answers: answers.sides.map(|side| side.loaded) }),
@@ -147,6 +185,20 @@ impl LoadedPair {
         let artifacts = runs.zip(shown).map(load);
         let evidence = artifacts.as_ref().map(|artifact| artifact.answer().map(evidence::follow).unwrap_or_default());
         Self { shown, artifacts, evidence }
+    }
+
+    fn outage_candidate(&self) -> Option<Candidate> {
+        let baseline = self.artifacts.baseline.answer().map(AnswerFeatures::new);
+        let new = AnswerFeatures::new(self.artifacts.new.answer()?);
+        Candidate::new(&baseline.iter().collect::<Vec<_>>(), &new)
+    }
+
+    pub(super) fn count_as_outage(&mut self) {
+        self.evidence.new.clear();
+        self.artifacts.new = match std::mem::replace(&mut self.artifacts.new, Artifact::Absent) {
+            Artifact::Answer(answer) => Artifact::Outage(answer),
+            other => other,
+        };
     }
 
     pub(super) fn answers(&self) -> Sides<Option<WithEvidence<'_>>> {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, MeasureCode, Repeats, ReviewItem, Verdict,
+    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, MeasureCode, Notice, Repeats, ReviewItem,
+    Verdict,
 };
 use counterproof_artifact::{CaseId, Extra, Run, Sides};
 use counterproof_cases::CaseSpec;
@@ -16,12 +17,16 @@ use super::request::Request;
 use crate::cause;
 use crate::gate::{self, GateCase, GateInput, Limit, ReviewSet};
 use crate::grounding::{Coverage, UsualValues};
+use crate::judge::ReasonCode;
 use crate::judge::findings::BaselineValues;
+use crate::judge::outage::{self, AnswerFeatures, ShortTexts};
 use crate::judge::signals::BaselineContacts;
 use crate::judge::usage::BaselineRepetition;
+use crate::judge::verdict::OUTAGE_CHARS;
 use crate::load::SideRuns;
 use crate::repeats::{self, CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rule};
 use crate::statistics::usage;
+use crate::values::text;
 
 /// An error of [`compare`].
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +81,7 @@ pub fn compare<E: Send>(
         repeated: repeated.as_ref(),
         values: &UsualValues::default(),
         contacts: &BaselineContacts::default(),
+        short_texts: &ShortTexts::default(),
         repetition: &repetition,
         is_deterministic,
     };
@@ -93,6 +99,10 @@ fn evaluation(
         Some(repeated) => repeated.suite().clone(),
         None => SuiteAnalysis::of_one_run(&pair_results(&rows), &request.thresholds),
     };
+    let outages: Vec<_> =
+        rows.iter().filter_map(|row| Some((&row.evaluation.case_id, row.outage.as_deref()?))).collect();
+    let outage_cases = outages.len();
+    let notices = outage_notice(&outages, rows.iter().filter(|row| row.is_answered).count()).into_iter().collect();
     let (mut cases, mut matched, mut review) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
         cases.push(row.evaluation);
@@ -118,7 +128,7 @@ fn evaluation(
     tested.extend(repeated.and_then(|repeated| repeated.unseen_rule(limits)));
     tested.extend(gate::usage_rules(&cases, &measures, &limits.usage, request.thresholds.alpha.value()));
     let (is_repeated, unmet) = (repeated.is_some(), gate::unmet_test(&suite.measures, suite.level));
-    let gate = gate::judge(GateInput { cases: &judged, tested, limits, is_repeated, unmet, review });
+    let gate = gate::judge(GateInput { cases: &judged, tested, limits, is_repeated, outage_cases, unmet, review });
     Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -130,7 +140,7 @@ fn evaluation(
             suite: suite.measures.clone(),
         }),
         deterministic: is_deterministic,
-        notices: Vec::new(),
+        notices,
         suite: suite.measures,
         counts: count_verdicts(&cases),
         usage: measures,
@@ -158,6 +168,8 @@ struct ComparedRow {
     matched: Vec<u64>,
     review: Vec<ReviewItem>,
     results: Sides<RunResult>,
+    outage: Option<String>,
+    is_answered: bool,
 }
 
 /// What the comparisons of all cases share.
@@ -171,6 +183,7 @@ struct Pass<'a> {
     is_deterministic: bool,
     contacts: &'a BaselineContacts,
     repetition: &'a BaselineRepetition,
+    short_texts: &'a ShortTexts,
 }
 
 impl Pass<'_> {
@@ -188,6 +201,10 @@ impl Pass<'_> {
                 self.values.note(answer, &comparison.unsourced);
                 self.contacts.note(answer);
                 self.repetition.note(answer);
+                self.short_texts.note_baseline(&AnswerFeatures::new(answer));
+            }
+            if let Some(candidate) = comparison.outage_candidate {
+                self.short_texts.note_new(index, candidate);
             }
             if comparison.undecided { Ok(None) } else { finish(comparison, &sink).map(Some) }
         };
@@ -212,6 +229,7 @@ impl Pass<'_> {
             baseline_values: BaselineValues { usual: self.values, repetition: self.repetition, coverage },
             is_deterministic: self.is_deterministic,
             baseline_contacts: self.contacts,
+            short_texts: self.short_texts,
         })
     }
 }
@@ -224,8 +242,23 @@ fn finish<E>(
     // The artifacts are dropped here, so that memory grows with the number of cases and not with their size.
     sink(&comparison)?;
     let matched = comparison.differences.map(|found| found.rules_matched).unwrap_or_default();
-    let CaseComparison { row: evaluation, review, results, .. } = comparison;
-    Ok(ComparedRow { evaluation, matched, review, results })
+    let is_answered = comparison.new.answer().is_some() || comparison.outage.is_some();
+    let CaseComparison { row: evaluation, review, results, outage, .. } = comparison;
+    Ok(ComparedRow { evaluation, matched, review, results, outage, is_answered })
+}
+
+/// The notice on outages in so many cases that the rest of the comparison is in doubt.
+fn outage_notice(outages: &[(&CaseId, &str)], answers: usize) -> Option<Notice> {
+    let (_, first) = outages.first().filter(|_| outages.len() >= outage::CASES)?;
+    let is_same = outages.iter().all(|(_, text)| text == first);
+    let what = if is_same { "are the same text" } else { "are messages of an outage" };
+    let shown = text::one_line(first, OUTAGE_CHARS);
+    let more = if is_same { "" } else { " and others" };
+    Some(Notice {
+        code: ReasonCode::AnswerOutage.as_str().to_owned(),
+        message: format!("{} of {answers} answers {what}: “{shown}”{more}", outages.len()),
+        case_ids: outages.iter().map(|(case_id, _)| (*case_id).clone()).collect(),
+    })
 }
 
 /// The review item for a baseline with too few answers. Several runs are counted by run, one by case.

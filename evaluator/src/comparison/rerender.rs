@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::case::{CaseComparison, LoadedPair};
 use super::request::Request;
 use crate::diff::Differences;
+use crate::judge::ReasonCode;
 use crate::load::{ComparedRun, SideRuns};
 use crate::repeats::RunResult;
 use crate::values::meaning::HashedSet;
@@ -99,7 +100,11 @@ fn show_case<'a>(
         baseline: index_of(stored.baseline, &request.baseline),
         new: index_of(stored.new, &request.new),
     });
-    let pair = LoadedPair::load(Sides::new(&request.baseline, &request.new), shown, &row.case_id);
+    let mut pair = LoadedPair::load(Sides::new(&request.baseline, &request.new), shown, &row.case_id);
+    // Only a comparison of all cases recognises an outage; the stored reason says what it decided.
+    if row.reasons.iter().any(|reason| ReasonCode::AnswerOutage.is_code_of(reason)) {
+        pair.count_as_outage();
+    }
     let answers = pair.answers().both();
     let differences = answers.map(|sides| Differences::between(sides.baseline, sides.new, &request.rules));
     let LoadedPair { artifacts, evidence, .. } = pair;
@@ -117,5 +122,7 @@ fn show_case<'a>(
         results: Sides { baseline: RunResult::Unknown, new: RunResult::Unknown },
         undecided: false,
         unsourced: HashedSet::default(),
+        outage_candidate: None,
+        outage: None,
     }
 }

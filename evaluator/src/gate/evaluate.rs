@@ -10,6 +10,7 @@ use counterproof_cases::CaseSpec;
 
 use super::review::{self, ReviewSet};
 use super::rules::{GateCase, GateRules, Limit, Measure, ScopeRules, UnmetTest, fails_by_default};
+use crate::judge::outage;
 use crate::values::text;
 
 pub(crate) struct GateInput<'a> {
@@ -18,6 +19,8 @@ pub(crate) struct GateInput<'a> {
     pub tested: Vec<GateRule>,
     pub limits: &'a GateRules,
     pub is_repeated: bool,
+    /// Cases that new did not answer because of an outage.
+    pub outage_cases: usize,
     /// Tests whether new meets the expectations in fewer cases than the baseline.
     pub unmet: Option<UnmetTest>,
     /// The review items of all cases, sorted.
@@ -48,10 +51,15 @@ enum Basis {
     Sufficient,
     /// Differences of one pair of runs alone.
     Missing,
+    /// An outage in so many cases that the others may be part of it.
+    Outage,
 }
 
 impl GateInput<'_> {
     fn basis(&self) -> Basis {
+        if self.outage_cases >= outage::CASES {
+            return Basis::Outage;
+        }
         // A difference of one pair of runs may be better, worse or chance, so that alone no verdict on the version is possible.
         let is_judged = self.cases.iter().any(|case| case.met.is_some());
         let limits_changes = self.limits.overall().get(&Measure::Changed).is_some_and(|limit| *limit != Limit::None);
@@ -162,7 +170,7 @@ fn decide(rules: Vec<GateRule>, basis: Basis) -> Gate {
     let violated = |bound| rules.iter().any(|rule| rule.bound == bound && !rule.passed);
     let outcome = match (violated(Bound::AtMost), violated(Bound::AtLeast), basis) {
         (true, _, _) => GateOutcome::Failed,
-        (false, true, _) => GateOutcome::NotEnoughData,
+        (false, true, _) | (false, false, Basis::Outage) => GateOutcome::NotEnoughData,
         (false, false, Basis::Missing) => GateOutcome::NotJudged,
         (false, false, Basis::Sufficient) => GateOutcome::Passed,
     };
@@ -221,9 +229,17 @@ fn outcome(gate: &Gate) -> String {
         (GateOutcome::Failed, rules) => {
             format!("Gate failed: {violated} of {} violated", text::count(rules, "rule", "rules"))
         }
+        (GateOutcome::NotEnoughData, _) if rules_are_met(gate) => {
+            "Gate undecided: outages instead of answers".to_owned()
+        }
         (GateOutcome::NotEnoughData, _) => "Gate undecided: too few cases have answers on both sides".to_owned(),
         (GateOutcome::NotJudged, _) => "Not judged: no expectations and one run per side".to_owned(),
     }
+}
+
+/// Whether every rule is met. If the gate then has not enough data, the reason is an outage.
+fn rules_are_met(gate: &Gate) -> bool {
+    gate.rules.iter().all(|rule| rule.passed)
 }
 
 /// What limits the meaning of the headline, one sentence each without a full stop: cases with too few runs to decide, and
@@ -289,7 +305,15 @@ mod tests {
 
     /// The gate over cases whose differences have a basis to be judged by.
     fn judged(cases: &[GateCase<'_>], limits: &GateRules) -> Gate {
-        judge(GateInput { cases, tested: Vec::new(), limits, is_repeated: true, unmet: None, review: Vec::new() })
+        judge(GateInput {
+            cases,
+            tested: Vec::new(),
+            limits,
+            is_repeated: true,
+            outage_cases: 0,
+            unmet: None,
+            review: Vec::new(),
+        })
     }
 
     fn outcome(counts: &[(Verdict, usize)], limits: &GateRules) -> GateOutcome {
@@ -390,7 +414,15 @@ mod tests {
         let test = RuleTest { p: 0.01, level: 0.05, fell: 9, rose: 1, expected: None };
         let outcome = |limits: &GateRules, fell| {
             let unmet = Some(UnmetTest { test, fell });
-            judge(GateInput { cases: &cases, tested: Vec::new(), limits, is_repeated: true, unmet, review: Vec::new() })
+            judge(GateInput {
+                cases: &cases,
+                tested: Vec::new(),
+                limits,
+                is_repeated: true,
+                outage_cases: 0,
+                unmet,
+                review: Vec::new(),
+            })
         };
         let gate = outcome(&GateRules::default(), true);
         let rule = find(&gate, "unmet", None);
@@ -442,7 +474,16 @@ mod tests {
     fn differences_of_one_pair_of_runs_without_expectations_are_not_judged() {
         let limits = GateRules::default();
         let outcome = |cases: &[GateCase<'_>], limits: &GateRules, is_repeated| {
-            judge(GateInput { cases, tested: Vec::new(), limits, is_repeated, unmet: None, review: Vec::new() }).outcome
+            judge(GateInput {
+                cases,
+                tested: Vec::new(),
+                limits,
+                is_repeated,
+                outage_cases: 0,
+                unmet: None,
+                review: Vec::new(),
+            })
+            .outcome
         };
         let differing = cases(&[(Verdict::Unchanged, 3), (Verdict::Changed, 2)]);
         assert_eq!(outcome(&differing, &limits, false), GateOutcome::NotJudged);

@@ -31,6 +31,7 @@ code_enum! {
     /// The kind of a review item, most urgent first. The order of the variants is the order of the list; the meaning is the label
     /// for people.
     pub(crate) ReviewCode {
+        AnswerOutage "answer-outage" "outage instead of an answer"
         MustUnmet "must-unmet" "hard expectation unmet"
         FabricatedArgument "fabricated-argument" "high-risk action with a made-up argument"
         SecretLeaked "secret-leaked" "secret leaked"
@@ -85,6 +86,8 @@ impl ReviewSet {
 /// What the review items of a case are collected from.
 pub(crate) struct ReviewInput<'a> {
     pub row: &'a CaseEvaluation,
+    /// In how many of several runs the answer of new is an outage.
+    pub outages_in_runs: Option<String>,
     /// The differences; `None` unless both sides answered.
     pub differences: Option<&'a Differences>,
     pub findings: &'a Findings,
@@ -102,7 +105,10 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
         items.extend(action_items(input, high_risk));
         items.extend(would_be_refused_item(input.row, high_risk.answers.new));
     }
-    items.extend(unconfirmed_item(input.row));
+    let outage = outage_item(input);
+    // The outage is why the case may be broken by chance, so that one item is enough.
+    items.extend(unconfirmed_item(input.row).filter(|_| outage.is_none()));
+    items.extend(outage);
     items.extend(repeated_call_items(input));
     // Sorted before the cut, so that the most urgent items remain.
     items.sort_by_key(|item| rank(&item.code));
@@ -126,6 +132,18 @@ fn undecided_collapse(row: &CaseEvaluation) -> Option<&Reason> {
     }
     let codes = [ReasonCode::PassRateMayHaveFallen, ReasonCode::PassRateUndecided];
     row.reasons.iter().find(|reason| codes.iter().any(|code| code.is_code_of(reason)))
+}
+
+fn outage_item(input: &ReviewInput<'_>) -> Option<ReviewItem> {
+    let case_id = Some(input.row.case_id.clone());
+    let reason = input.row.reasons.iter().find(|reason| ReasonCode::AnswerOutage.is_code_of(reason));
+    match (&input.outages_in_runs, reason) {
+        (Some(message), _) => Some(ReviewCode::AnswerOutage.item(case_id, message.clone(), Vec::new())),
+        (None, reason) => {
+            let reason = reason?;
+            Some(ReviewCode::AnswerOutage.item(case_id, reason.message.clone(), reason.pointers.clone()))
+        }
+    }
 }
 
 fn expectation_items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {

@@ -2,6 +2,7 @@
 
 mod expectations;
 pub(crate) mod findings;
+pub(crate) mod outage;
 pub(crate) mod outcomes;
 mod reason_code;
 pub(crate) mod reasons;

@@ -6,6 +6,7 @@ use counterproof_artifact::evaluation::{Reason, SidePointer, Verdict};
 use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel, Side, Sides};
 
 use super::ReasonCode;
+use super::outage;
 use super::outcomes::HighRisk;
 use super::reason_code::at;
 use super::reasons::{self, AnswerPair, Turn};
@@ -43,7 +44,7 @@ impl Decision {
 
 /// Decides on two artifacts. `compared` is the comparison of their answers, present where both have one.
 pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<AnswerPair<'_>>) -> Decision {
-    use Artifact::{Absent, Answer, Failure, Invalid};
+    use Artifact::{Absent, Answer, Failure, Invalid, Outage};
     let decision = |verdict, code: ReasonCode, message: String, pointers| {
         Decision::new(verdict, vec![code.reason(message, pointers)])
     };
@@ -66,6 +67,14 @@ pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Answer
             let message = format!("runner error on new: {}", messages::failure(&new.failure));
             decision(Verdict::Broken, ReasonCode::RunnerFailure, message, at(Side::New, "/runner_failure"))
         }
+        (Answer(_), Outage(new)) => {
+            decision(Verdict::Broken, ReasonCode::AnswerOutage, outage_message(new), at(Side::New, OUTPUT))
+        }
+        (Failure(_) | Outage(_), Outage(new)) => {
+            decision(Verdict::StillBroken, ReasonCode::AnswerOutage, outage_message(new), at(Side::New, OUTPUT))
+        }
+        // Only answers of new are searched for outages.
+        (Outage(_), _) => Decision::new(Verdict::Unchanged, Vec::new()),
         (Failure(old), Answer(_)) => {
             let message = format!("runner error on baseline: {}", messages::failure(&old.failure));
             let pointers = at(Side::Baseline, "/runner_failure");
@@ -80,6 +89,16 @@ pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Answer
         (Answer(_), Answer(_)) => compared.map_or_else(|| Decision::new(Verdict::Unchanged, Vec::new()), of_answers),
     }
 }
+
+const OUTPUT: &str = "/final_output/content";
+
+/// States that an answer is the message of an outage.
+pub(crate) fn outage_message(loaded: &LoadedAnswer) -> String {
+    format!("an outage instead of an answer: “{}”", text::one_line(&outage::text_of(loaded), OUTAGE_CHARS))
+}
+
+/// Characters of the text of an outage in a message.
+pub(crate) const OUTAGE_CHARS: usize = 100;
 
 fn of_answers(compared: AnswerPair<'_>) -> Decision {
     // Expectations first: they are the only evidence of what is right; everything else shows that something differs.

@@ -48,6 +48,9 @@ pub enum Artifact {
     Invalid(Vec<Finding>),
     /// The agent answered.
     Answer(Box<LoadedAnswer>),
+    /// The agent's provider was out of quota or overloaded, and its message is the answer. Never loaded as such: a comparison
+    /// decides it from all cases.
+    Outage(Box<LoadedAnswer>),
     /// The runner got no answer.
     Failure(Box<LoadedFailure>),
 }
@@ -124,7 +127,7 @@ impl Artifact {
     /// Returns the fields that answers and failures share.
     pub fn envelope(&self) -> Option<&CaseEnvelope> {
         match self {
-            Artifact::Answer(answer) => Some(&answer.case),
+            Artifact::Answer(answer) | Artifact::Outage(answer) => Some(&answer.case),
             Artifact::Failure(failure) => Some(&failure.case),
             Artifact::Absent | Artifact::Invalid(_) => None,
         }

@@ -72,6 +72,10 @@ pub(crate) struct CaseAnalysis {
     pub risk: Option<RiskLevel>,
     /// The median time, size and cost of the answers of each side.
     pub usage: CaseUsage,
+    /// The runs of new whose answer is an outage.
+    pub outages: Vec<usize>,
+    /// The number of runs of new that have an answer, including outages.
+    pub answers: usize,
     /// The runs of new whose answer has anything that can be a signal.
     pub runs_with_signals: Vec<usize>,
     /// The number of runs of each side without an artifact of the case.
@@ -89,6 +93,7 @@ impl RepeatAnalysis {
         // One case at a time across all runs, so that only the small summaries of all cases are in memory together.
         let survey = |id: &CaseId| CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id);
         let (observed, learnt): (Vec<CaseObservations>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
+        let observed = CaseObservations::without_outages(observed);
         let names = learnt.into_iter().fold(Names::default(), Names::merged);
         let confirms = ConfirmationRuns::from_runs(inputs.baseline, inputs.new);
         let results: Vec<_> = observed.iter().map(CaseObservations::results).collect();
@@ -122,6 +127,8 @@ impl RepeatAnalysis {
                 must_unmet,
                 risk: case.highest_risk(),
                 usage: case.usage(),
+                outages: case.outages.clone(),
+                answers: case.outages.len() + case.new.iter().filter(|run| run.answered().is_some()).count(),
                 runs_with_signals: case.runs_with_signals(),
                 missing,
                 runs_decide,
@@ -250,11 +257,10 @@ pub(crate) fn hints(
     let rules = Rules::default();
     let criteria = Criteria { expectations, rules: &rules, side: Side::New };
     let confirms = ConfirmationRuns::from_runs(baseline, new);
-    let count = |id: &CaseId| {
-        let results = CaseObservations::from_runs(baseline, new, criteria, id).0.results();
-        case_runs(MeasureCode::Solved, &results, &confirms).initial
-    };
-    let counted: Vec<CaseTallies> = case_ids.par_iter().map(count).collect();
+    let observe = |id: &CaseId| CaseObservations::from_runs(baseline, new, criteria, id).0;
+    let observed = CaseObservations::without_outages(case_ids.par_iter().map(observe).collect());
+    let count = |case: &CaseObservations| case_runs(MeasureCode::Solved, &case.results(), &confirms).initial;
+    let counted: Vec<CaseTallies> = observed.iter().map(count).collect();
     let mut tests = CaseTests::default();
     // The test of confirmed cases conditions on this choice, so both use `is_hint`.
     let hints = case_ids.iter().zip(counted).filter(|(_, case)| is_hint(*case, &mut tests, thresholds));
@@ -295,6 +301,13 @@ impl CaseAnalysis {
     /// Describes the first hard expectation that a run of new does not meet.
     pub(crate) fn must_unmet_message(&self) -> Option<String> {
         self.must_unmet.clone()
+    }
+
+    /// States in how many runs the answer of new is an outage.
+    pub(crate) fn outages_message(&self) -> Option<String> {
+        let runs = text::count(self.answers, "answer", "answers");
+        (!self.outages.is_empty())
+            .then(|| format!("an outage instead of an answer in {} of {runs}", self.outages.len()))
     }
 
     /// Whether all runs decide the verdict, and not the pair that is shown.

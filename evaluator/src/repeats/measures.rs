@@ -344,7 +344,7 @@ impl RunResult {
     ) -> Self {
         match artifact {
             Artifact::Absent | Artifact::Invalid(_) => RunResult::Unknown,
-            Artifact::Failure(_) => RunResult::Failed,
+            Artifact::Failure(_) | Artifact::Outage(_) => RunResult::Failed,
             Artifact::Answer(answer) => RunResult::Answered {
                 met: met(judged),
                 evidence_holds: evidence_holds(&answer.answer.proposed_actions, evidence),

@@ -10,7 +10,9 @@ use super::place::Place;
 use super::place::{Names, PlaceHashes};
 use super::unseen::{CaseValues, HighRiskValues};
 use crate::diff::WithEvidence;
+use crate::grounding::Coverage;
 use crate::judge::Expectations;
+use crate::judge::outage::{AnswerFeatures, Candidate, OutageDecision, ShortTexts};
 use crate::judge::{signals, usage, verdict};
 use crate::load::SideRuns;
 use crate::load::evidence;
@@ -22,6 +24,8 @@ use crate::rules::Rules;
 pub(super) struct CaseObservations {
     pub(super) baseline: Vec<RunOutcome>,
     pub(super) new: Vec<RunOutcome>,
+    /// The runs of new whose answer is an outage. Their outcome is [`RunOutcome::Failed`].
+    pub(super) outages: Vec<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -53,6 +57,7 @@ pub(super) struct Answered {
     pub(super) highest_risk: Option<RiskLevel>,
     pub(super) usage: SideUsage,
     pub(super) repetition: usize,
+    pub(super) features: AnswerFeatures,
     /// Whether it is an answer of new and has anything that can be a signal.
     pub(super) may_have_signals: bool,
 }
@@ -70,8 +75,39 @@ impl CaseObservations {
             let criteria = Criteria { side, ..criteria };
             runs.iter().map(|run| RunOutcome::from_run(run, criteria, case_id, &mut names)).collect()
         };
-        let survey = Self { baseline: outcomes(baseline, Side::Baseline), new: outcomes(new, Side::New) };
-        (survey, names)
+        let (baseline, new) = (outcomes(baseline, Side::Baseline), outcomes(new, Side::New));
+        (Self { baseline, new, outages: Vec::new() }, names)
+    }
+
+    /// The answers of new that may be outages, by run.
+    fn outage_candidates(&self) -> Vec<(usize, Candidate)> {
+        let baseline = self.baseline.iter().filter_map(RunOutcome::answered);
+        let baseline: Vec<_> = baseline.map(|answer| &answer.features).collect();
+        let candidate = |(run, outcome): (usize, &RunOutcome)| {
+            Some((run, Candidate::new(&baseline, &outcome.answered()?.features)?))
+        };
+        self.new.iter().enumerate().filter_map(candidate).collect()
+    }
+
+    /// Counts the outages among the answers of new as not answered. They are known only from all cases together.
+    pub(super) fn without_outages(mut all: Vec<Self>) -> Vec<Self> {
+        let texts = ShortTexts::default();
+        let candidates: Vec<_> = all.iter().map(Self::outage_candidates).collect();
+        for (index, (case, candidates)) in all.iter().zip(&candidates).enumerate() {
+            let baseline = case.baseline.iter().filter_map(RunOutcome::answered);
+            baseline.for_each(|answer| texts.note_baseline(&answer.features));
+            candidates.iter().for_each(|(_, candidate)| texts.note_new(index, *candidate));
+        }
+        for (case, candidates) in all.iter_mut().zip(candidates) {
+            let outages = candidates
+                .into_iter()
+                .filter(|(_, candidate)| texts.decide(*candidate, Coverage::Complete) == OutageDecision::Outage);
+            case.outages = outages.map(|(run, _)| run).collect();
+            for run in &case.outages {
+                case.new[*run] = RunOutcome::Failed;
+            }
+        }
+        all
     }
 
     /// The median time, size and cost of the answers of each side.
@@ -196,7 +232,7 @@ impl RunOutcome {
             Artifact::Absent if run.selects(case_id) => RunOutcome::Absent,
             Artifact::Absent => RunOutcome::NotSelected,
             Artifact::Invalid(_) => RunOutcome::Invalid,
-            Artifact::Failure(_) => RunOutcome::Failed,
+            Artifact::Failure(_) | Artifact::Outage(_) => RunOutcome::Failed,
             Artifact::Answer(ref answer) => {
                 // Everything that needs the artifact is computed here, so that the artifact can be dropped.
                 let evidence = evidence::follow(answer);
@@ -217,6 +253,7 @@ impl RunOutcome {
                     must_unmet: criteria.expectations.must_unmet(case_id, &judged),
                     highest_risk: verdict::highest_risk([&**answer]),
                     usage: usage::of_answer(answer),
+                    features: AnswerFeatures::new(answer),
                     repetition: usage::longest(answer).map_or(0, |repetition| repetition.times),
                     may_have_signals: criteria.side == Side::New && signals::may_have_signals(answer),
                 }))

@@ -9,6 +9,7 @@ mod grounding_labels;
 #[expect(dead_code, reason = "the tests of the report use the rest of the kit")]
 mod kit;
 mod labelled;
+mod outages;
 mod properties;
 mod repeats;
 mod rules;

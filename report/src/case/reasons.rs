@@ -60,7 +60,7 @@ pub(crate) fn mark_first(reasons: &mut [ReasonView], first: Option<ReasonView>) 
 pub(crate) fn links(context: &CaseContext<'_>, pointers: &[SidePointer]) -> Vec<AnchorLink> {
     let link = |at: &SidePointer| match context.artifact(at.side) {
         // An artifact that is invalid or absent has no rows that a link could lead to.
-        Artifact::Invalid(_) | Artifact::Absent => context.anchors.link_to_file(at),
+        Artifact::Invalid(_) | Artifact::Absent | Artifact::Outage(_) => context.anchors.link_to_file(at),
         Artifact::Answer(_) | Artifact::Failure(_) => context.anchors.link(at),
     };
     pointers.iter().map(link).collect()
@@ -71,6 +71,7 @@ pub(crate) fn absence(side: Side, artifact: &Artifact) -> Option<String> {
     match artifact {
         Artifact::Absent => Some(format!("{side} has no artifact of this case")),
         Artifact::Invalid(_) => Some(format!("the {side} artifact violates the contract")),
+        Artifact::Outage(_) => Some(format!("the {side} answer is the message of an outage")),
         Artifact::Answer(_) | Artifact::Failure(_) => None,
     }
 }
