@@ -54,8 +54,8 @@ code_enum! {
         OnlyInBaseline "only-in-baseline" "Only baseline has an artifact of the case."
         OnlyInNew "only-in-new" "Only new has an artifact of the case."
         RunnerFailure "runner-failure" "New has a runner error and baseline has an answer."
-        RunnerFailureGone "runner-failure-gone" "Baseline has a runner error and new has an answer."
         AnswerOutage "answer-outage" "The answer of new is the message of an outage, not an answer of the agent."
+        RunnerFailureGone "runner-failure-gone" "Baseline has a runner error and new has an answer."
         RunnerFailureOnBothSides "runner-failure-on-both-sides" "Both sides have a runner error."
 
         // Expectations and evidence.
