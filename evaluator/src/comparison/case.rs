@@ -8,6 +8,7 @@ use super::request::Request;
 use crate::diff::{Differences, WithEvidence, differences};
 use crate::gate::{self, ReviewInput};
 use crate::grounding::Provenance;
+use crate::judge::answer_texts::{self, AnswerStyle, BaselineEndings, TextFinding, TextInput};
 use crate::judge::findings::{self, BaselineValues, Findings};
 use crate::judge::outage::{self, AnswerFeatures, Candidate, OutageDecision, ShortTexts};
 use crate::judge::outcomes::HighRisk;
@@ -70,6 +71,7 @@ pub(super) struct CaseContext<'a> {
     pub(super) is_deterministic: bool,
     pub(super) baseline_contacts: &'a BaselineContacts,
     pub(super) short_texts: &'a ShortTexts,
+    pub(super) baseline_endings: &'a BaselineEndings,
 }
 
 /// What several runs say of all cases, and of this one.
@@ -246,6 +248,9 @@ impl LoadedPair {
         let suspects = &provenance.suspects;
         let mut findings = findings::find(sides, &differences, suspects, context.baseline_values);
         findings.add_signals(signals);
+        let (texts, undecided) = find_text_faults(context, sides, &inputs.new);
+        findings.texts = texts;
+        findings.undecided |= undecided;
         Examination {
             inputs,
             expectations,
@@ -253,6 +258,28 @@ impl LoadedPair {
             answers: Some(ExaminedAnswers { sides, differences, provenance }),
         }
     }
+}
+
+/// Finds faults in the texts of new, compared with all runs of the baseline.
+fn find_text_faults(
+    context: CaseContext<'_>,
+    sides: Sides<WithEvidence<'_>>,
+    input: &CaseInput<'_>,
+) -> (Vec<TextFinding>, bool) {
+    let shown = sides.map(|side| AnswerStyle::new(side.loaded));
+    let of_pair = (vec![&shown.baseline], vec![&shown.new]);
+    let (baseline_runs, new_runs) = context.repeats.map_or(of_pair, |repeats| {
+        (repeats.case.styles.baseline.iter().collect(), repeats.case.styles.new.iter().collect())
+    });
+    answer_texts::find(&TextInput {
+        new: sides.new.loaded,
+        input,
+        shown: &shown.new,
+        baseline_runs: &baseline_runs,
+        new_runs: &new_runs,
+        endings: context.baseline_endings,
+        coverage: context.baseline_values.coverage,
+    })
 }
 
 /// Step 3: the verdict of the pair; replaced by that of several runs, where these decide; replaced again where runs have

@@ -18,6 +18,7 @@ use crate::cause;
 use crate::gate::{self, GateCase, GateInput, Limit, ReviewSet};
 use crate::grounding::{Coverage, UsualValues};
 use crate::judge::ReasonCode;
+use crate::judge::answer_texts::BaselineEndings;
 use crate::judge::findings::BaselineValues;
 use crate::judge::outage::{self, AnswerFeatures, ShortTexts};
 use crate::judge::signals::BaselineContacts;
@@ -73,6 +74,8 @@ pub fn compare<E: Send>(
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
     // Of several runs, the comparison loads the shown one of each case only; the analysis has seen all of them.
     let repetition = BaselineRepetition::new(repeated.as_ref().map_or(0, RepeatAnalysis::longest_repetition));
+    let endings = BaselineEndings::default();
+    repeated.iter().flat_map(RepeatAnalysis::baseline_styles).for_each(|style| endings.note_style(style));
     let is_deterministic = request.is_deterministic_over(repeated.as_ref());
     let pass = Pass {
         request,
@@ -82,6 +85,7 @@ pub fn compare<E: Send>(
         values: &UsualValues::default(),
         contacts: &BaselineContacts::default(),
         short_texts: &ShortTexts::default(),
+        endings: &endings,
         repetition: &repetition,
         is_deterministic,
     };
@@ -184,6 +188,7 @@ struct Pass<'a> {
     contacts: &'a BaselineContacts,
     repetition: &'a BaselineRepetition,
     short_texts: &'a ShortTexts,
+    endings: &'a BaselineEndings,
 }
 
 impl Pass<'_> {
@@ -202,6 +207,7 @@ impl Pass<'_> {
                 self.contacts.note(answer);
                 self.repetition.note(answer);
                 self.short_texts.note_baseline(&AnswerFeatures::new(answer));
+                self.endings.note(answer);
             }
             if let Some(candidate) = comparison.outage_candidate {
                 self.short_texts.note_new(index, candidate);
@@ -230,6 +236,7 @@ impl Pass<'_> {
             is_deterministic: self.is_deterministic,
             baseline_contacts: self.contacts,
             short_texts: self.short_texts,
+            baseline_endings: self.endings,
         })
     }
 }

@@ -39,6 +39,10 @@ code_enum! {
         FailedEvidence "failed-evidence" "evidence from a failed call"
         Unconfirmed "unconfirmed" "worse in one run, may be chance"
         RepeatedCall "repeated-call" "repeated call"
+        ConfirmationSkipped "confirmation-skipped" "no confirmation question"
+        UnsupportedAmount "unsupported-amount" "amount without a source"
+        AnswerLanguage "answer-language" "another language"
+        AnswerCut "answer-cut" "cut answer"
         UsageRose "usage-rose" "more time or cost"
         UsageOutlier "usage-outlier" "far more time or cost"
         Signal "signal" "signal"
@@ -110,6 +114,7 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
     items.extend(unconfirmed_item(input.row).filter(|_| outage.is_none()));
     items.extend(outage);
     items.extend(repeated_call_items(input));
+    items.extend(text_items(input));
     // Sorted before the cut, so that the most urgent items remain.
     items.sort_by_key(|item| rank(&item.code));
     items.truncate(ITEMS_LISTED);
@@ -186,6 +191,14 @@ fn repeated_call_items(input: &ReviewInput<'_>) -> impl Iterator<Item = ReviewIt
     repeated.map(|found| {
         let (case_id, finding) = (Some(input.row.case_id.clone()), &found.finding);
         ReviewCode::RepeatedCall.item(case_id, finding.message.clone(), finding.pointers.clone())
+    })
+}
+
+/// Faults in the texts of new, which have the same codes in both lists.
+fn text_items(input: &ReviewInput<'_>) -> impl Iterator<Item = ReviewItem> {
+    input.findings.texts.iter().filter_map(|found| {
+        let case_id = Some(input.row.case_id.clone());
+        Some(ReviewCode::parse(found.code.as_str())?.item(case_id, found.message.clone(), found.pointers.clone()))
     })
 }
 

@@ -7,6 +7,7 @@ use counterproof_artifact::evaluation::{CaseFinding, SidePointer};
 use counterproof_artifact::{ProposedAction, RiskLevel, Side, Sides};
 
 use super::ReasonCode;
+use super::answer_texts::TextFinding;
 use super::signals::{Signal, SignalSet};
 use super::usage::{self, BaselineRepetition};
 use crate::diff::align::Row;
@@ -39,6 +40,8 @@ pub(crate) struct Findings {
     pub list: Vec<LocatedFinding>,
     /// The signals, the most urgent kind first.
     pub signals: Vec<Signal>,
+    /// Faults in the texts of the agent. They decide no verdict.
+    pub texts: Vec<TextFinding>,
     /// True if a value may be usual in the baseline, which only the remaining cases can decide.
     pub undecided: bool,
 }
@@ -73,7 +76,14 @@ impl Findings {
             in_baseline: signal.in_baseline,
             risk_level: None,
         });
-        self.list.iter().map(|found| found.finding.clone()).chain(of_signals).collect()
+        let of_texts = self.texts.iter().map(|found| CaseFinding {
+            code: found.code.as_str().to_owned(),
+            message: found.message.clone(),
+            pointers: found.pointers.clone(),
+            in_baseline: false,
+            risk_level: None,
+        });
+        self.list.iter().map(|found| found.finding.clone()).chain(of_signals).chain(of_texts).collect()
     }
 
     /// True if a value that was passed to a call or an action is ungrounded and the baseline does not have it.

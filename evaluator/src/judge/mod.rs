@@ -1,7 +1,9 @@
 //! Judges one case: its expectations, findings, verdict and severity.
 
+pub(crate) mod answer_texts;
 mod expectations;
 pub(crate) mod findings;
+mod language;
 pub(crate) mod outage;
 pub(crate) mod outcomes;
 mod reason_code;

@@ -33,6 +33,7 @@ code_enum! {
         EvidenceLost "evidence-lost" "An action lost its evidence."
         HighRiskWithoutEvidence "high-risk-without-evidence" "A high-risk action has no evidence that resolves."
         UngroundedArgument "ungrounded-argument" "A tool received an ungrounded value."
+        AnswerText "answer-text" "The texts of the agent have a fault: another language, an unsupported amount, a cut answer, or a skipped confirmation question."
         OutputFields "output-fields" "The share of fields that differ in an output that is an object."
         Steps "steps" "The distance between the other calls and the retrievals of the two sides."
         OtherActions "other-actions" "The distance between the actions of lower or unstated risk of the two sides."
@@ -60,6 +61,8 @@ const EVIDENCE: f64 = 0.5;
 const INVENTED: f64 = 0.4;
 /// For each ungrounded value that baseline has too, or whose calls all failed.
 const UNSEEN: f64 = 0.05;
+/// For each fault in the texts of the agent.
+const TEXT_FAULT: f64 = 0.4;
 /// Other calls, and retrievals.
 const STEPS: f64 = 0.2;
 
@@ -215,6 +218,7 @@ fn differing(input: &SeverityInput<'_>) -> Vec<SeverityShare> {
     let (code, share) = changed_statements(pair, &differences.output);
     let parts = [
         part(SeverityPart::UngroundedArgument, any(invented)),
+        part(SeverityPart::AnswerText, any(input.findings.texts.iter().map(|_| TEXT_FAULT))),
         part(SeverityPart::OtherActions, OTHER_ACTIONS * distances.actions.distance()),
         part(SeverityPart::Steps, STEPS * distances.steps.distance()),
         part(code, share),

@@ -19,6 +19,7 @@ use super::unseen;
 use crate::diff::{Differences, WithEvidence};
 use crate::gate::{self, GateRules, Limit};
 use crate::judge::Expectations;
+use crate::judge::answer_texts::AnswerStyle;
 use crate::judge::severity::RepeatRates;
 use crate::judge::verdict::Decision;
 use crate::load::SideRuns;
@@ -72,6 +73,8 @@ pub(crate) struct CaseAnalysis {
     pub risk: Option<RiskLevel>,
     /// The median time, size and cost of the answers of each side.
     pub usage: CaseUsage,
+    /// The features of the texts of all answers.
+    pub styles: Sides<Vec<AnswerStyle>>,
     /// The runs of new whose answer is an outage.
     pub outages: Vec<usize>,
     /// The number of runs of new that have an answer, including outages.
@@ -127,6 +130,7 @@ impl RepeatAnalysis {
                 must_unmet,
                 risk: case.highest_risk(),
                 usage: case.usage(),
+                styles: case.styles(),
                 outages: case.outages.clone(),
                 answers: case.outages.len() + case.new.iter().filter(|run| run.answered().is_some()).count(),
                 runs_with_signals: case.runs_with_signals(),
@@ -145,6 +149,11 @@ impl RepeatAnalysis {
             unseen,
             lost,
         }
+    }
+
+    /// The features of the texts of all answers of the baseline.
+    pub(crate) fn baseline_styles(&self) -> impl Iterator<Item = &AnswerStyle> {
+        self.cases.iter().flat_map(|case| &case.styles.baseline)
     }
 
     pub(crate) fn case(&self, index: usize) -> Option<&CaseAnalysis> {

@@ -2,7 +2,7 @@
 //! and can be compared with each other.
 
 use counterproof_artifact::evaluation::{CaseUsage, SideUsage};
-use counterproof_artifact::{CaseId, RiskLevel, Side};
+use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
 
 use super::measures::{CaseResults, ConfirmationRuns, RunResult};
 use super::place::AnswerPlaces;
@@ -12,6 +12,7 @@ use super::unseen::{CaseValues, HighRiskValues};
 use crate::diff::WithEvidence;
 use crate::grounding::Coverage;
 use crate::judge::Expectations;
+use crate::judge::answer_texts::AnswerStyle;
 use crate::judge::outage::{AnswerFeatures, Candidate, OutageDecision, ShortTexts};
 use crate::judge::{signals, usage, verdict};
 use crate::load::SideRuns;
@@ -58,6 +59,7 @@ pub(super) struct Answered {
     pub(super) usage: SideUsage,
     pub(super) repetition: usize,
     pub(super) features: AnswerFeatures,
+    pub(super) style: AnswerStyle,
     /// Whether it is an answer of new and has anything that can be a signal.
     pub(super) may_have_signals: bool,
 }
@@ -77,6 +79,12 @@ impl CaseObservations {
         };
         let (baseline, new) = (outcomes(baseline, Side::Baseline), outcomes(new, Side::New));
         (Self { baseline, new, outages: Vec::new() }, names)
+    }
+
+    /// The features of the texts of all answers.
+    pub(super) fn styles(&self) -> Sides<Vec<AnswerStyle>> {
+        Sides::new(&self.baseline, &self.new)
+            .map(|runs| runs.iter().filter_map(RunOutcome::answered).map(|answer| answer.style.clone()).collect())
     }
 
     /// The answers of new that may be outages, by run.
@@ -254,6 +262,7 @@ impl RunOutcome {
                     highest_risk: verdict::highest_risk([&**answer]),
                     usage: usage::of_answer(answer),
                     features: AnswerFeatures::new(answer),
+                    style: AnswerStyle::new(answer),
                     repetition: usage::longest(answer).map_or(0, |repetition| repetition.times),
                     may_have_signals: criteria.side == Side::New && signals::may_have_signals(answer),
                 }))

@@ -1,5 +1,6 @@
 //! The crate as another crate uses it.
 
+mod answer_texts;
 mod codes;
 mod error_rates;
 mod evidence;

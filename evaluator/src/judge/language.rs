@@ -1,0 +1,174 @@
+//! The language of a text: by its script, or else by the share of function words, which make up a large part of every prose. A text
+//! without enough of them has no known language: ids, code, lists of names, and short answers.
+
+/// Languages with Latin letters, each with frequent function words. Words that several of them have count for each.
+const FUNCTION_WORDS: [(Language, &str); 9] = [
+    (
+        Language("English"),
+        "the and of to is you your are have has was with for this that will been be it if not can any on at from or as an we",
+    ),
+    (
+        Language("German"),
+        "der die das und ist sie ihr ihre ihnen ich wir nicht ein eine einen zu mit auf für von den dem im wird wurde haben \
+         hat sind bei oder wenn",
+    ),
+    (
+        Language("French"),
+        "le la les et est vous votre vos je nous ne pas un une des du de à avec pour sur dans que qui sera été avez ou si au \
+         ce cette",
+    ),
+    (
+        Language("Spanish"),
+        "el la los las y es usted su sus yo no un una de del a con para por en que será ha sido si o al este esta se le",
+    ),
+    (
+        Language("Portuguese"),
+        "o a os as e é você seu sua eu não um uma de do da com para por em que será foi se ou ao no na este esta dos das",
+    ),
+    (
+        Language("Italian"),
+        "il lo la gli le e è lei suo sua io non un una di del della con per su in che sarà stato se o al nel questo questa i",
+    ),
+    (
+        Language("Dutch"),
+        "de het een en is u uw ik wij niet van te met voor op in dat zal wordt heeft zijn bij of als deze dit om aan",
+    ),
+    (
+        Language("Polish"),
+        "i w na z do nie jest się to że o jak po za od przez dla czy lub jeśli pan pani został została będzie są oraz",
+    ),
+    (
+        Language("Swedish"),
+        "och att det är en ett på som för med av den du din ni er har inte jag vi om till kommer från eller när kan",
+    ),
+];
+
+/// Fewest words of a text whose language is known.
+const WORDS: usize = 6;
+
+/// Fewest function words.
+const FOUND: usize = 3;
+
+/// A language with few words in common with others, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Language(&'static str);
+
+impl Language {
+    pub(super) const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+/// The language of a text; `None` if it cannot be told.
+pub(super) fn language(text: &str) -> Option<Language> {
+    let prose = without_code(text);
+    by_script(&prose).or_else(|| by_function_words(&prose))
+}
+
+/// The text without what stands between backquotes, which is code.
+fn without_code(text: &str) -> String {
+    text.split('`').step_by(2).collect::<Vec<_>>().join(" ")
+}
+
+fn by_function_words(text: &str) -> Option<Language> {
+    // A word with a digit, an underscore or a sign inside is an id, a path or code.
+    let is_letter = |c: char| c.is_alphabetic() || c == '\'' || c == '’';
+    let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let words: Vec<String> =
+        words.filter(|word| !word.is_empty() && word.chars().all(is_letter)).map(str::to_lowercase).collect();
+    if words.len() < WORDS {
+        return None;
+    }
+    let count = |list: &str| words.iter().filter(|word| list.split_whitespace().any(|known| known == *word)).count();
+    let mut found: Vec<(usize, Language)> =
+        FUNCTION_WORDS.iter().map(|(language, list)| (count(list), *language)).collect();
+    found.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let ((most, best), (second, _)) = (found[0], found[1]);
+    // A tenth of the words, where prose has a third; and clear of all other languages.
+    (most >= FOUND && most * 10 >= words.len() && most >= second + second / 2 + 1).then_some(best)
+}
+
+fn by_script(text: &str) -> Option<Language> {
+    let mut letters = 0;
+    let mut counts: Vec<(Language, usize)> = Vec::new();
+    for c in text.chars().filter(|c| c.is_alphabetic()) {
+        letters += 1;
+        if let Some(script) = script(c) {
+            match counts.iter_mut().find(|(known, _)| *known == script) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((script, 1)),
+            }
+        }
+    }
+    let of = |name: &str| counts.iter().find(|(script, _)| script.name() == name).map_or(0, |(_, count)| *count);
+    // Japanese mixes its own letters with Chinese ones.
+    if of("Japanese") > 0 && 2 * (of("Japanese") + of("Chinese")) > letters && letters >= WORDS {
+        return Some(Language("Japanese"));
+    }
+    let (script, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    (2 * count > letters && letters >= WORDS).then_some(script)
+}
+
+/// The script of a letter; `None` for Latin and for rare scripts.
+fn script(c: char) -> Option<Language> {
+    let name = match u32::from(c) {
+        0x0370..=0x03ff => "Greek",
+        0x0400..=0x052f => "a language with Cyrillic letters",
+        0x0590..=0x05ff => "Hebrew",
+        0x0600..=0x06ff | 0x0750..=0x077f => "a language with Arabic letters",
+        0x0900..=0x097f => "a language with Devanagari letters",
+        0x0e00..=0x0e7f => "Thai",
+        0x1100..=0x11ff | 0xac00..=0xd7af => "Korean",
+        0x3040..=0x30ff => "Japanese",
+        0x3400..=0x4dbf | 0x4e00..=0x9fff => "Chinese",
+        _ => return None,
+    };
+    Some(Language(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Option<&'static str> {
+        language(text).map(Language::name)
+    }
+
+    #[test]
+    fn prose_has_a_language() {
+        for (text, expected) in [
+            ("Your refund of $50 has been processed and will be on your card within 5 days.", "English"),
+            ("Ihre Erstattung von 50 € wurde veranlasst und ist in 5 Tagen auf Ihrer Karte.", "German"),
+            ("Votre remboursement de 50 € a été effectué et sera sur votre carte dans 5 jours.", "French"),
+            ("Su reembolso de 50 € ha sido procesado y estará en su tarjeta en 5 días.", "Spanish"),
+            ("O seu reembolso de 50 € foi processado e estará no seu cartão em 5 dias.", "Portuguese"),
+            ("Il suo rimborso di 50 € è stato elaborato e sarà sulla sua carta in 5 giorni.", "Italian"),
+            ("Uw terugbetaling van € 50 is verwerkt en staat binnen 5 dagen op uw rekening.", "Dutch"),
+            ("Twój zwrot został zrealizowany i będzie na karcie w ciągu 5 dni, jeśli nie ma przerw.", "Polish"),
+            ("Din återbetalning på 50 kr är klar och kommer att vara på ditt konto om 5 dagar.", "Swedish"),
+            ("Ваш возврат средств обработан.", "a language with Cyrillic letters"),
+            ("返金は処理されました。", "Japanese"),
+            ("您的退款已经处理完毕。", "Chinese"),
+        ] {
+            assert_eq!(name(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn ids_code_and_short_answers_have_none() {
+        for text in [
+            "",
+            "Done.",
+            "OK",
+            "W8665881, W9810810, W9034102",
+            "refund_order(order_id=\"W12\", amount=50)",
+            "`SELECT o.id, o.total FROM the_orders o WHERE o.user IN (1, 2)`",
+            "```\nfor item in list of the items:\n    if it is not in that: return the item\n```",
+            "Mei Patel, 445 Maple Drive, Suite 394, Fort Worth, TX 76165",
+            "Zwei-Faktor",
+            "/home/user/de/la/en/y/que.txt",
+        ] {
+            assert_eq!(name(text), None, "{text}");
+        }
+    }
+}
