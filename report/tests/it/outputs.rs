@@ -39,7 +39,7 @@ fn every_output_reports_next_to_the_gate_that_no_expectations_were_judged() {
     const UNJUDGED: &str = "No expectations were judged; the gate only compares new with baseline";
     let changed = || Pair::with_answers(&answer_of(&json!({})), &answer_of(&json!({"workflow_id": "other"})));
     for (pair, is_reported) in [(changed(), true), (changed().expecting(&json!({"tool_required": []})), false)] {
-        let gate = format!("Gate passed: all {} rules met", if is_reported { 9 } else { 10 });
+        let gate = format!("Gate passed: all {} rules met", if is_reported { 10 } else { 11 });
         let report = pair.report();
         let read = |name: &str| std::fs::read_to_string(report.join(name)).unwrap();
         let index = read("index.html");
