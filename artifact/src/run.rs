@@ -214,6 +214,9 @@ pub struct Confirmation {
     /// The planned number of confirmation runs of its side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<Count>,
+    /// True if a case is not run again after it passed on new or failed on baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends_early: Option<bool>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,

@@ -72,6 +72,23 @@ impl FromStr for ShardChoice {
     }
 }
 
+/// The value of `--confirm`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConfirmRuns {
+    /// As many runs as one case needs that always fails.
+    Auto,
+    /// This many runs of each flipped case.
+    Fixed(NonZeroU32),
+}
+
+impl FromStr for ConfirmRuns {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" { Ok(Self::Auto) } else { at_least_one(text).map(Self::Fixed) }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlannedRun {
     pub(crate) run_id: RunId,
@@ -97,7 +114,7 @@ pub(crate) struct RunPlan {
     /// The ID that `--resume` takes to resume all of the runs.
     pub(crate) id: RunId,
     pub(crate) runs: Vec<PlannedRun>,
-    /// The IDs of the runs that confirm the only run; empty without `--confirm`.
+    /// The IDs of the runs that confirm the only run; empty without `--confirm`. With `--confirm auto`, these are the most.
     pub(crate) confirmations: Vec<RunId>,
     /// How a run starts that follows the first. A stopped command may not have reached it.
     pub(crate) later_start: Start,
@@ -121,7 +138,11 @@ impl PlanArgs {
             Some(of) => (1..=of.get()).map(Some).collect(),
         };
         let runs = numbers.into_iter().map(|number| self.planned_run(&id, number, shard)).collect::<Result<_, _>>()?;
-        let confirmations = 1..=self.confirm.confirm.map_or(0, NonZeroU32::get);
+        let confirmations = 1..=match self.confirm.confirm {
+            None => 0,
+            Some(ConfirmRuns::Auto) => self.confirm.confirm_max.get(),
+            Some(ConfirmRuns::Fixed(runs)) => runs.get(),
+        };
         // Planned with the run, so that a dry run shows their names and a name that is too long fails at once.
         let confirmations =
             confirmations.map(|number| with_suffix(&id, &format!("c{number}"))).collect::<Result<_, _>>()?;
@@ -176,17 +197,25 @@ fn with_suffix(id: &RunId, suffix: &str) -> Result<RunId, CommandError> {
 /// Options that decide how regressions are confirmed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConfirmArgs {
-    /// Run the flipped cases N more times, to tell regressions from chance
+    /// Run the flipped cases again, to tell regressions from chance
     ///
     /// A case is flipped if it looks worse than on the baseline: it was answered and is not, fails an expectation that was met, or
     /// lost evidence. The runs have the IDs ID-c1 to ID-cN. `counterproof compare` judges these cases by all their runs. The
     /// baseline is the one of --against [default: the latest run in RUNS/baseline, with its repeats].
+    ///
+    /// `auto`, or no value: as many runs as exclude chance for a case that fails in all of them and in no run of the baseline. A case
+    /// that passes is not run again. `N`: N more runs of each flipped case.
     #[arg(
-        long, value_name = "N", value_parser = at_least_one, conflicts_with_all = ["repeat", "shard"]
+        long, value_name = "N|auto", num_args = 0..=1, default_missing_value = "auto",
+        conflicts_with_all = ["repeat", "shard"]
     )]
-    pub(crate) confirm: Option<NonZeroU32>,
+    pub(crate) confirm: Option<ConfirmRuns>,
 
-    /// With --confirm: base URL of the agent of the baseline, which then also runs the flipped cases N more times
+    /// With --confirm auto: maximum number of further runs of a case
+    #[arg(long, value_name = "N", default_value = "8", value_parser = at_least_one)]
+    confirm_max: NonZeroU32,
+
+    /// With --confirm: base URL of the agent of the baseline, which then also runs the flipped cases again
     // Not parsed by clap, whose messages quote what was typed.
     #[arg(long, value_name = "URL", requires = "confirm")]
     confirm_baseline_url: Option<Secret>,
@@ -270,6 +299,19 @@ mod tests {
     }
 
     #[test]
+    fn the_number_of_confirmation_runs_is_optional() {
+        let confirmations = |line: &[&str]| {
+            let line = ["run", "--run-id", "n", "--confirm"].iter().chain(line);
+            let plan = Line::try_parse_from(line).unwrap().options.plan(|_| None).unwrap();
+            plan.confirmations.last().unwrap().to_string()
+        };
+        assert_eq!(confirmations(&[]), "n-c8");
+        assert_eq!(confirmations(&["--confirm-max", "5"]), "n-c5");
+        assert_eq!(confirmations(&["auto"]), "n-c8");
+        assert_eq!(confirmations(&["4"]), "n-c4");
+    }
+
+    #[test]
     fn zero_repeats_are_rejected() {
         let error = ids(&["--repeat", "0"]).unwrap_err();
         assert!(error.contains("invalid value '0' for '--repeat <N>': must be at least 1"), "{error}");
@@ -287,6 +329,8 @@ mod tests {
             &["--run-id", "n", "--repeat", "0"],
             &["--run-id", "n", "--against", "b"],
             &["--run-id", "n", "--confirm", "2", "--repeat", "3"],
+            &["--run-id", "n", "--confirm", "--shard", "1/2"],
+            &["--run-id", "n", "--confirm", "often"],
         ] {
             assert!(ids(line).is_err(), "{line:?}");
         }

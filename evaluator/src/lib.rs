@@ -77,7 +77,8 @@ pub use gate::{
 };
 pub use judge::signals::{Domain, SignalSettings};
 pub use judge::{CallOutcome, Expectations, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes};
-pub use statistics::Thresholds;
+pub use repeats::LostCases;
+pub use statistics::{ConfirmationCount, Decides, Thresholds};
 
 // The comparison.
 pub use comparison::{

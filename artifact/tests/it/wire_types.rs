@@ -144,9 +144,9 @@ prop_compose! {
 prop_compose! {
     pub(crate) fn confirmation()(
         of in run_id(), against in vec(run_id(), 0..3), index in option::of(count()), count in option::of(count()),
-        extra in extra(),
+        ends_early: Option<bool>, extra in extra(),
     ) -> Confirmation {
-        Confirmation { of, against, index, count, extra }
+        Confirmation { of, against, index, count, ends_early, extra }
     }
 }
 

@@ -37,7 +37,7 @@ code_enum! {
         SecretLeaked "secret-leaked" "secret leaked"
         HighRiskChanged "high-risk-changed" "high-risk action changed"
         FailedEvidence "failed-evidence" "evidence from a failed call"
-        Unconfirmed "unconfirmed" "worse in one run, may be chance"
+        Unconfirmed "unconfirmed" "worse, may be chance"
         RepeatedCall "repeated-call" "repeated call"
         ConfirmationSkipped "confirmation-skipped" "no confirmation question"
         UnsupportedAmount "unsupported-amount" "amount without a source"

@@ -32,7 +32,7 @@ use crate::values::text;
 const PLACES_LISTED: usize = 50;
 
 /// The share of `alpha` for the test of lost cases.
-const LOST_SHARE: f64 = 0.4;
+pub(super) const LOST_SHARE: f64 = 0.4;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatInputs<'a> {

@@ -13,7 +13,7 @@ use super::observations::{CaseObservations, RunOutcome};
 
 use crate::gate::{self, GateRules};
 use crate::load::evidence::{self, FollowedRef};
-use crate::load::{Artifact, SideRuns};
+use crate::load::{Artifact, ComparedRun, SideRuns};
 use crate::statistics::{
     self, CaseJudgement, CaseRuns, CaseTallies, CaseTests, Interval, LostRuns, LostTest, MoreRuns, Planner,
     SuiteDecision, TWO_SIDED_95, Tally, Thresholds, wilson,
@@ -26,6 +26,8 @@ pub(super) struct ConfirmationRuns {
     confirms: Sides<Vec<bool>>,
     /// The number of confirmation runs that were planned for a case that keeps failing.
     pub(super) planned: Sides<u32>,
+    /// Whether a case was not run again after the first run in which it could no longer be lost.
+    ends_early: bool,
 }
 
 impl ConfirmationRuns {
@@ -39,12 +41,19 @@ impl ConfirmationRuns {
         let of_new = confirmations.new.iter().copied().flatten().max();
         let planned_of_new = of_new.map_or(0, |planned| planned.unwrap_or(count(&confirmations.new)));
         let planned = Sides::new(count(&confirmations.baseline).min(planned_of_new), planned_of_new);
-        Self { confirms: confirmations.map(|runs| runs.iter().map(Option::is_some).collect()), planned }
+        let ends_early = |run: &ComparedRun| {
+            run.reader().run().confirmation.as_ref().and_then(|confirmation| confirmation.ends_early) == Some(true)
+        };
+        Self {
+            confirms: confirmations.map(|runs| runs.iter().map(Option::is_some).collect()),
+            planned,
+            ends_early: new.iter().any(ends_early),
+        }
     }
 
     /// One run per side, without a confirmation.
     pub(super) fn one_run() -> Self {
-        Self { confirms: Sides::new(vec![false], vec![false]), planned: Sides::default() }
+        Self { confirms: Sides::new(vec![false], vec![false]), planned: Sides::default(), ends_early: false }
     }
 
     /// The numbers of answers of a case before its confirmation.
@@ -97,22 +106,31 @@ impl Measures {
             found.add(code, cases, confirms, thresholds);
         }
         if let Some(level) = lost {
-            found.convict_lost(cases, confirms, level);
+            found.convict_lost(cases, confirms, level, thresholds.more_runs_up_to);
         }
         found.restrict_parts();
         found
     }
 
-    /// Gives lost cases the tier of a regression if chance does not explain their number.
-    fn convict_lost(&mut self, cases: &[CaseResults], confirms: &ConfirmationRuns, level: f64) {
-        let runs: Vec<_> = cases.iter().map(|case| LostRuns::from_case(case, confirms)).collect();
+    /// Gives lost cases the tier of a regression if chance does not explain their number, and otherwise the number of further
+    /// baseline runs, in total at most `up_to`, with which it would not.
+    fn convict_lost(&mut self, cases: &[CaseResults], confirms: &ConfirmationRuns, level: f64, up_to: u32) {
+        let runs: Vec<_> =
+            cases.iter().map(|case| LostCounts::from_case(case, confirms).lost_runs(confirms.planned)).collect();
         self.lost = LostTest::new(&runs);
-        let Some(test) = self.lost.filter(|test| test.is_significant(level)) else { return };
-        for (measures, _) in self.by_case.iter_mut().zip(&runs).filter(|(_, case)| case.is_lost) {
+        let Some(test) = self.lost.filter(|test| test.lost > 0) else { return };
+        let convicts = test.is_significant(level);
+        let baseline = if convicts { None } else { statistics::deciding_baseline(&runs, test.lost, level, up_to) };
+        for (measures, case) in self.by_case.iter_mut().zip(&runs).filter(|(_, case)| case.is_lost) {
             // The combined measure is the first.
-            if let Some(solved) = measures.first_mut() {
+            let Some(solved) = measures.first_mut() else { continue };
+            if convicts {
                 solved.tier = Tier::Regression;
                 solved.corrected = solved.corrected.min(test.p);
+            } else if let Some(baseline) = baseline.and_then(|baseline| baseline.checked_sub(case.baseline)) {
+                // The number of the planner, which is for the test of one case, may be larger.
+                let more = solved.more_baseline_runs.map_or(u64::from(baseline), |more| more.min(baseline.into()));
+                solved.more_baseline_runs = Some(more);
             }
         }
     }
@@ -123,7 +141,8 @@ impl Measures {
         if counted.indexes.is_empty() {
             return;
         }
-        let fall = statistics::judge_confirmed(&counted.runs, thresholds, &mut CaseTests::default());
+        let judge = if confirms.ends_early { statistics::judge_first_runs } else { statistics::judge_confirmed };
+        let fall = judge(&counted.runs, thresholds, &mut CaseTests::default());
         // A rise is a fall with the sides exchanged, so one test covers both directions. Cases are selected for confirmation by
         // a fall, so only the first runs can show a rise.
         let mirrored: Vec<_> = counted.runs.iter().map(|case| case.initial.mirrored()).collect();
@@ -233,8 +252,11 @@ pub(super) fn case_runs(code: MeasureCode, case: &CaseResults, confirms: &Confir
     CaseRuns { initial: tallies(false), confirmation: tallies(true) }
 }
 
-impl LostRuns {
-    /// The runs of a case as the test of lost cases counts them.
+/// The runs of a case as the test of lost cases counts them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LostCounts(CaseRuns);
+
+impl LostCounts {
     pub(super) fn from_case(case: &CaseResults, confirms: &ConfirmationRuns) -> Self {
         // Runner errors of either side count only if the first runs of new have one: a wrong answer is compared with answers.
         // Counted on one side alone, errors would look like a fall.
@@ -248,15 +270,35 @@ impl LostRuns {
             baseline: tally(&case.baseline, &confirms.confirms.baseline, confirming),
             new: tally(&case.new, &confirms.confirms.new, confirming),
         };
-        let (initial, all) = (tallies(false), tallies(false).plus(tallies(true)));
-        // The bound of a case is that of all the runs that it would have had if it had kept failing.
-        let runs = Self {
-            baseline: initial.baseline.runs() + if initial.baseline.runs() > 0 { confirms.planned.baseline } else { 0 },
-            new: initial.new.runs() + if initial.new.runs() > 0 { confirms.planned.new } else { 0 },
-            is_lost: false,
-        };
-        let has_all = all.baseline.runs() >= runs.baseline && all.new.runs() >= runs.new && all.new.runs() > 0;
-        Self { is_lost: has_all && all.baseline.failed == 0 && all.new.passed == 0, ..runs }
+        Self(CaseRuns { initial: tallies(false), confirmation: tallies(true) })
+    }
+
+    /// The runs before the confirmation.
+    pub(super) const fn first(&self) -> Sides<u32> {
+        Sides { baseline: self.0.initial.baseline.runs(), new: self.0.initial.new.runs() }
+    }
+
+    /// Whether the baseline solved the case in all runs so far, and new in none.
+    pub(super) fn can_be_lost(&self) -> bool {
+        let (first, all) = (self.first(), self.0.all());
+        first.baseline > 0 && first.new > 0 && all.baseline.failed == 0 && all.new.passed == 0
+    }
+
+    /// Whether the case has the confirmation runs that were planned.
+    pub(super) const fn has_all(&self, planned: Sides<u32>) -> bool {
+        let confirmation = self.0.confirmation;
+        confirmation.baseline.runs() >= planned.baseline && confirmation.new.runs() >= planned.new
+    }
+
+    /// The case for the test. Its bound is that of all the runs that it would have had if it had kept failing.
+    pub(super) fn lost_runs(&self, planned: Sides<u32>) -> LostRuns {
+        let after = |first: u32, planned: u32| if first > 0 { first + planned } else { 0 };
+        let first = self.first();
+        LostRuns {
+            baseline: after(first.baseline, planned.baseline),
+            new: after(first.new, planned.new),
+            is_lost: self.can_be_lost() && self.has_all(planned),
+        }
     }
 }
 

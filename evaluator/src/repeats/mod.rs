@@ -5,6 +5,7 @@
 //! per side.
 
 mod analysis;
+mod confirming;
 mod measures;
 pub(crate) mod noise;
 mod observations;
@@ -13,5 +14,6 @@ mod reasons;
 mod unseen;
 
 pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs, hints};
+pub use confirming::LostCases;
 pub(crate) use measures::{CaseResults, RunResult};
 pub(crate) use measures::{SuiteAnalysis, suite_rule};

@@ -42,6 +42,11 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
                 message.push_str("; ");
                 message.push_str(&messages::more_runs(more, measure.more_baseline_runs));
             }
+            None if measure.more_baseline_runs.is_some() => {
+                let more = measure.more_baseline_runs.unwrap_or_default();
+                let runs = text::count(usize::try_from(more).unwrap_or(usize::MAX), "more run", "more runs");
+                message.push_str(&format!("; {runs} of the baseline would confirm it"));
+            }
             None if measure.baseline.runs == 1 && measure.new.runs > 1 => {
                 message.push_str("; one run of the baseline cannot confirm it: repeat the baseline");
             }

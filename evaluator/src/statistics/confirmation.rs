@@ -75,6 +75,22 @@ pub fn judge_confirmed(cases: &[CaseRuns], thresholds: &Thresholds, tests: &mut 
     decision
 }
 
+/// Judges all cases by the runs before the confirmation, with the whole of `alpha`. For confirmation runs that ended when a case could
+/// no longer be lost: their number depends on their results, so that only the test of lost cases may count them.
+pub fn judge_first_runs(cases: &[CaseRuns], thresholds: &Thresholds, tests: &mut CaseTests) -> SuiteDecision {
+    let initial: Vec<CaseTallies> = cases.iter().map(|case| case.initial).collect();
+    let mut decision = judge_with(&initial, thresholds, tests);
+    count_all_runs(&mut decision, cases);
+    let again = cases.iter().map(|case| case.confirmation.new.runs() > 0);
+    for (judged, _) in decision.cases.iter_mut().zip(again).filter(|(_, again)| *again) {
+        // A hint of the first runs is withdrawn if the case passed again.
+        if let (Some(p), true) = (judged.p, judged.tier != Tier::Regression) {
+            judged.tier = tier(judged.tallies, TestResult { p, significant: false }, thresholds);
+        }
+    }
+    decision
+}
+
 /// Shows all runs of the cases that were run again, also of those that their runs cannot confirm.
 fn count_all_runs(decision: &mut SuiteDecision, cases: &[CaseRuns]) {
     for (judged, case) in decision.cases.iter_mut().zip(cases) {

@@ -9,6 +9,8 @@
 //! is lost only if all the runs that were planned for such a case fail. The number of lost cases among independent cases is then
 //! bounded by a Poisson binomial distribution with these probabilities (Hoeffding 1956: the tail grows with each of them).
 
+use std::ops::RangeInclusive;
+
 use counterproof_artifact::Sides;
 
 use super::tally::is_at_most;
@@ -73,9 +75,15 @@ pub enum Decides {
 }
 
 impl ConfirmationCount {
-    /// The smallest number of runs, at most `most`, for which one lost case is convicted at this level; if there is none, the smallest
-    /// for which the `flipped` cases together are. `first` are the runs of all cases before the confirmation.
-    pub fn new(first: &[Sides<u32>], flipped: usize, repeats_baseline: bool, most: u32, level: f64) -> Self {
+    /// The smallest number of runs for which one lost case is convicted at this level; if there is none, the smallest for which the
+    /// `flipped` cases together are. `first` are the runs of all cases before the confirmation.
+    pub fn new(
+        first: &[Sides<u32>],
+        flipped: usize,
+        repeats_baseline: bool,
+        numbers: RangeInclusive<u32>,
+        level: f64,
+    ) -> Self {
         let convicts = |runs: u32, lost: usize| {
             let case = |case: &Sides<u32>| {
                 probability_bound(case.baseline + if repeats_baseline { runs } else { 0 }, case.new + runs)
@@ -84,11 +92,11 @@ impl ConfirmationCount {
             lost > 0 && is_at_most(poisson_binomial_tail(&bounds, lost), level)
         };
         let smallest = |lost: usize, decides: Decides| {
-            (1..=most).find(|runs| convicts(*runs, lost)).map(|runs| Self { runs, decides })
+            numbers.clone().find(|runs| convicts(*runs, lost)).map(|runs| Self { runs, decides })
         };
         smallest(1, Decides::OneCase)
             .or_else(|| smallest(flipped, Decides::AllTogether))
-            .unwrap_or(Self { runs: most, decides: Decides::Nothing })
+            .unwrap_or(Self { runs: *numbers.end(), decides: Decides::Nothing })
     }
 }
 
@@ -152,7 +160,7 @@ mod tests {
 
     fn planned(cases: usize, baseline: u32, flipped: usize, repeats_baseline: bool) -> (u32, Decides) {
         let first = vec![Sides::new(baseline, 1); cases];
-        let count = ConfirmationCount::new(&first, flipped, repeats_baseline, 8, 0.02);
+        let count = ConfirmationCount::new(&first, flipped, repeats_baseline, 1..=8, 0.02);
         (count.runs, count.decides)
     }
 

@@ -14,7 +14,7 @@ mod suite_decision;
 mod tally;
 pub(crate) mod usage;
 
-pub use confirmation::{CaseRuns, judge_confirmed};
+pub use confirmation::{CaseRuns, judge_confirmed, judge_first_runs};
 pub use disagreement::{Disagreement, PlaceJudgement, PlaceValues, RunPairs, judge_place};
 pub use exact::{BOSCHLOO_UP_TO, CaseTests, Method, fisher};
 pub(crate) use lost::poisson_binomial_tail;

@@ -82,6 +82,7 @@ fn confirmation(plan: &ConfirmationPlan) -> Confirmation {
         against: plan.against.clone(),
         index: Some(u64::from(plan.index).into()),
         count: Some(u64::from(plan.count).into()),
+        ends_early: plan.ends_early.then_some(true),
         extra: Extra::new(),
     }
 }

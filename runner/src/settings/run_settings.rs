@@ -113,6 +113,8 @@ pub struct ConfirmationPlan {
     pub index: u32,
     /// The number of confirmation runs of the side.
     pub count: u32,
+    /// Whether a case is not run again after the first run in which it can no longer be lost.
+    pub ends_early: bool,
 }
 
 impl Settings {

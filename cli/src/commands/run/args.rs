@@ -16,7 +16,7 @@ use crate::command_error::CommandError;
 use crate::config::Config;
 use crate::environment;
 use crate::reporter::ReporterKind;
-use crate::run_plan::{PlanArgs, RunPlan};
+use crate::run_plan::{ConfirmRuns, PlanArgs, RunPlan};
 use crate::value_parsers::{at_least_one, bytes, duration};
 
 /// Run cases against an agent and record the answers.
@@ -166,6 +166,8 @@ pub(super) struct RunOptions {
 /// What flipped cases are found and confirmed with.
 #[derive(Debug)]
 pub(super) struct ConfirmOptions {
+    /// How often the flipped cases run again.
+    pub(super) runs: ConfirmRuns,
     /// Run folders of the baseline; empty for the latest.
     pub(super) against: Vec<Utf8PathBuf>,
     /// The settings of the agent of the baseline; `None` if no option names it.
@@ -183,7 +185,8 @@ impl RunOptions {
         let settings = from_args(args, plan.id.clone(), &config)?;
         let confirm = match args.plan.confirm.confirm {
             // A dry run sends nothing, so no case can flip.
-            Some(_) if !args.dry_run => Some(ConfirmOptions {
+            Some(runs) if !args.dry_run => Some(ConfirmOptions {
+                runs,
                 against: args.plan.against.clone(),
                 baseline_agent: args.plan.confirm.baseline_settings(&settings, args.agent.model.as_ref())?,
                 rules: config.rules,

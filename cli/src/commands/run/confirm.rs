@@ -6,9 +6,11 @@ use std::collections::HashSet;
 use std::fs;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::{CaseId, Side};
+use counterproof_artifact::{CaseId, RunId, Side, Sides};
 use counterproof_cases::CaseSpec;
-use counterproof_evaluator::{ComparedRun, Expectations, FlippedCase, Request, SideRuns, flipped_cases, text};
+use counterproof_evaluator::{
+    ComparedRun, ConfirmationCount, Decides, Expectations, FlippedCase, LostCases, Request, SideRuns, flipped_cases, text,
+};
 use counterproof_runner::{ConfirmationPlan, Settings, Summary};
 use counterproof_store::{ReadError, RunReader};
 
@@ -16,12 +18,24 @@ use super::args::{ConfirmOptions, RunOptions};
 use super::command::{RunEnd, Session};
 use crate::command_error::{CommandError, recorded_failure};
 use crate::named_runs::{RunSelection, read_error, side_runs};
-use crate::run_plan::RunPlan;
+use crate::resume_command;
+use crate::run_plan::{ConfirmRuns, RunPlan};
 use crate::streams::Streams;
 
 const MAX_CASES_LISTED: usize = 10;
 
 const MAX_REASON_CHARS: usize = 160;
+
+/// One confirmation run of each side.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    /// The number of the run, counted from 1.
+    index: u32,
+    /// The planned number of runs.
+    count: u32,
+    ends_early: bool,
+    is_last: bool,
+}
 
 /// The confirmation of a run.
 pub(super) struct Confirmation<'a> {
@@ -59,44 +73,176 @@ impl<'a> Confirmation<'a> {
         Ok(Some(Self { confirm, plan, shared, cases, expectations, baseline, baseline_agent }))
     }
 
-    pub(super) fn run(mut self, session: &mut Session<'_>) -> Result<RunEnd, CommandError> {
-        let cases = match self.recorded_cases() {
+    pub(super) fn run(self, session: &mut Session<'_>) -> Result<RunEnd, CommandError> {
+        match self.confirm.runs {
+            ConfirmRuns::Auto => self.run_while_undecided(session),
+            ConfirmRuns::Fixed(runs) => self.run_fixed(runs.get(), session),
+        }
+    }
+
+    /// Runs all flipped cases again, equally often.
+    fn run_fixed(mut self, count: u32, session: &mut Session<'_>) -> Result<RunEnd, CommandError> {
+        let cases = match self.recorded_cases(1) {
             Some(cases) => cases,
-            None => self.flipped_cases(session.streams)?,
+            None => {
+                let flipped = self.flipped_cases()?;
+                self.log_flipped(&flipped, &format!("{}", more_runs(count)), session.streams);
+                if !flipped.is_empty() && self.baseline_agent.is_none() && !self.baseline.is_repeated() {
+                    // Against one run, only the test of lost cases can exclude chance.
+                    let first = self.lost_cases(0, None)?;
+                    if first.confirmation_count(flipped.len(), false, count..=count).decides == Decides::Nothing {
+                        self.warn_undecided(&first, flipped.len(), Sides::new(0, count), session.streams);
+                    }
+                }
+                self.select(|id| flipped.iter().any(|flipped| flipped.case_id == *id))
+            }
         };
         if cases.is_empty() {
             return Ok(RunEnd::Completed);
         }
-        let count = self.plan.confirmations.len();
         for index in 1..=count {
-            // Baseline and new alternate, so that a change of load or of a shared backend affects both sides.
-            if let Some(agent) = self.baseline_agent {
-                let settings = self.settings(agent, Side::Baseline, index);
-                match run_baseline(session, &settings, &cases)? {
-                    BaselineEnd::Run(RunEnd::Interrupted) => return Ok(RunEnd::Interrupted),
-                    BaselineEnd::Run(RunEnd::Completed) => {}
-                    BaselineEnd::Unanswered => self.baseline_agent = None,
-                }
-            }
-            let settings = self.settings(self.shared, Side::New, index);
-            if session.run(&settings, &cases, count - index)? == RunEnd::Interrupted {
+            let round = Round { index, count, ends_early: false, is_last: index == count };
+            let ends = [self.run_baseline(session, round, &cases)?, self.run_new(session, round, &cases)?];
+            if ends.contains(&RunEnd::Interrupted) {
                 return Ok(RunEnd::Interrupted);
             }
         }
         Ok(RunEnd::Completed)
     }
 
-    /// Returns the cases that an earlier call of a resumed command found flipped.
-    fn recorded_cases(&self) -> Option<Vec<CaseSpec>> {
-        let folder = self.shared.out.join(Side::New.as_str());
-        let runs = if self.confirm.is_resumed { RunReader::confirmations(&folder, &self.plan.id) } else { Vec::new() };
-        // Not searched again: the baseline or the expectations may have changed, but a confirmation keeps its cases.
-        let recorded = runs.into_iter().next()?;
-        Some(self.select(&recorded.run().selected_case_ids.iter().collect()))
+    /// Runs each flipped case again until it can no longer be lost, or has as many runs as exclude chance.
+    fn run_while_undecided(mut self, session: &mut Session<'_>) -> Result<RunEnd, CommandError> {
+        let first = self.lost_cases(0, None)?;
+        let mut open = first.candidates();
+        let most = u32::try_from(self.plan.confirmations.len()).unwrap_or(u32::MAX);
+        let recorded = self.recorded(1).and_then(|run| run.run().confirmation.as_ref()?.count);
+        let mut count = match recorded.and_then(|count| u32::try_from(count.get()).ok()) {
+            Some(count) => count,
+            None => {
+                let flipped = self.flipped_cases()?;
+                // The baseline explains the others.
+                let (lost, others): (Vec<_>, Vec<_>) =
+                    flipped.into_iter().partition(|flipped| open.contains(&flipped.case_id));
+                open.retain(|id| lost.iter().any(|flipped| flipped.case_id == *id));
+                let plan = first.confirmation_count(open.len(), self.baseline_agent.is_some(), 1..=most);
+                self.log_flipped(&lost, &format!("up to {}", more_runs(plan.runs)), session.streams);
+                log_not_confirmed(&others, session.streams);
+                log_what_decides(plan, open.len(), session.streams);
+                plan.runs
+            }
+        };
+        let flipped = open.len();
+        // After the planned runs, a case whose answer is missing in one of them runs once more.
+        for index in 1..=most {
+            let cases = self.recorded_cases(index).unwrap_or_else(|| self.select(|id| open.contains(id)));
+            if cases.is_empty() {
+                break;
+            }
+            let round = Round { index, count, ends_early: true, is_last: false };
+            let has_agent = self.baseline_agent.is_some();
+            if self.run_baseline(session, round, &cases)? == RunEnd::Interrupted {
+                return Ok(RunEnd::Interrupted);
+            }
+            // Without the agent of the baseline, another number is enough. Chosen before new runs again.
+            if index == 1 && has_agent && self.baseline_agent.is_none() {
+                count = first.confirmation_count(flipped, false, 1..=most).runs;
+            }
+            if self.run_new(session, Round { count, ..round }, &cases)? == RunEnd::Interrupted {
+                return Ok(RunEnd::Interrupted);
+            }
+            open = self.lost_cases(index, Some(&open))?.unfinished(self.planned(count));
+        }
+        let planned = self.planned(count);
+        let lost = self.lost_cases(most, Some(&first.candidates()))?.candidates();
+        let repeats_baseline = self.baseline_agent.is_some();
+        if !lost.is_empty()
+            && first.confirmation_count(lost.len(), repeats_baseline, count..=count).decides == Decides::Nothing
+        {
+            self.warn_undecided(&first, lost.len(), planned, session.streams);
+        }
+        Ok(RunEnd::Completed)
     }
 
-    /// Compares the run with the baseline, and logs the flipped cases.
-    fn flipped_cases(&mut self, streams: &mut Streams) -> Result<Vec<CaseSpec>, CommandError> {
+    fn planned(&self, count: u32) -> Sides<u32> {
+        Sides::new(if self.baseline_agent.is_some() { count } else { 0 }, count)
+    }
+
+    /// Makes a confirmation run of the baseline, if its agent is known.
+    fn run_baseline(
+        &mut self,
+        session: &mut Session<'_>,
+        round: Round,
+        cases: &[CaseSpec],
+    ) -> Result<RunEnd, CommandError> {
+        // Baseline and new alternate, so that a change of load or of a shared backend affects both sides.
+        let Some(agent) = self.baseline_agent else { return Ok(RunEnd::Completed) };
+        match run_baseline(session, &self.settings(agent, Side::Baseline, round), cases)? {
+            BaselineEnd::Run(end) => Ok(end),
+            BaselineEnd::Unanswered => {
+                self.baseline_agent = None;
+                Ok(RunEnd::Completed)
+            }
+        }
+    }
+
+    fn run_new(
+        &self,
+        session: &mut Session<'_>,
+        round: Round,
+        cases: &[CaseSpec],
+    ) -> Result<RunEnd, CommandError> {
+        session.run(&self.settings(self.shared, Side::New, round), cases, usize::from(!round.is_last))
+    }
+
+    /// Reads what the runs show about lost cases: those of the baseline and of new, with this many confirmation runs.
+    fn lost_cases(&self, confirmations: u32, only: Option<&HashSet<CaseId>>) -> Result<LostCases, CommandError> {
+        let confirmations = &self.plan.confirmations[..confirmations as usize];
+        let folder = |side: Side, id: &RunId| self.shared.out.join(side.as_str()).join(id.as_str());
+        let opened = |side: Side| confirmations.iter().filter_map(move |id| RunReader::open(&folder(side, id)).ok());
+        let first = RunReader::open(&folder(Side::New, &self.plan.id)).map_err(|error| read_error(error, Side::New))?;
+        let baseline = self.baseline.iter().map(|run| run.reader().clone()).chain(opened(Side::Baseline));
+        let new = std::iter::once(first).chain(opened(Side::New));
+        let baseline = side_runs(baseline.map(ComparedRun::new).collect(), Side::Baseline)?;
+        let new = side_runs(new.map(ComparedRun::new).collect(), Side::New)?;
+        let thresholds = &self.confirm.thresholds;
+        LostCases::read(Sides::new(&baseline, &new), &self.expectations, thresholds, only)
+            .map_err(|error| read_error(error, Side::New))
+    }
+
+    /// Warns about lost cases that the baseline is too short to convict, with the command that would.
+    fn warn_undecided(&self, first: &LostCases, lost: usize, planned: Sides<u32>, streams: &mut Streams) {
+        let (runs, against) = (planned.new + 1, self.baseline.iter().count());
+        let fails = if lost == 1 { "1 case fails".to_owned() } else { format!("{lost} cases fail") };
+        let cases = resume_command::path(&self.shared.cases_path);
+        let command = |baseline: String| format!("counterproof run --cases {cases} --side baseline --repeat {baseline}");
+        let decides = match first.deciding_baseline(lost, planned) {
+            Some(baseline) => format!("a baseline of {baseline} runs would exclude it: `{}`", command(baseline.to_string())),
+            None => format!("a longer baseline would exclude it: `{}`", command("N".to_owned())),
+        };
+        streams.warn(format_args!(
+            "{fails} if {} of new does, which may be chance: the baseline has {}\nhint: {decides} with the options of \
+             the baseline's agent, or `counterproof accept --append` after further runs; `--confirm-baseline-url` lets that \
+             agent run the flipped cases again",
+            text::count(runs as usize, "run", "runs"),
+            text::count(against, "run", "runs"),
+        ));
+    }
+
+    /// Returns the confirmation run of new with this number, counted from 1, that an earlier call of a resumed command made.
+    fn recorded(&self, index: u32) -> Option<RunReader> {
+        let id = self.plan.confirmations.get(index as usize - 1).filter(|_| self.confirm.is_resumed)?;
+        RunReader::open(&self.shared.out.join(Side::New.as_str()).join(id.as_str())).ok()
+    }
+
+    /// Returns the cases of that run.
+    fn recorded_cases(&self, index: u32) -> Option<Vec<CaseSpec>> {
+        // Not searched again: the baseline or the expectations may have changed, but a confirmation keeps its cases.
+        let recorded = self.recorded(index)?;
+        Some(self.select(|id| recorded.run().selected_case_ids.contains(id)))
+    }
+
+    /// Compares the run with the baseline.
+    fn flipped_cases(&mut self) -> Result<Vec<FlippedCase>, CommandError> {
         let folder = self.shared.out.join(Side::New.as_str()).join(self.plan.id.as_str());
         let new = RunReader::open(&folder).map_err(|error| read_error(error, Side::New))?;
         // Opened again, because the settings of each confirmation run name the runs of `self.baseline`.
@@ -108,21 +254,21 @@ impl<'a> Confirmation<'a> {
             thresholds: self.confirm.thresholds.clone(),
             ..Request::new(side_runs(baseline, Side::Baseline)?, ComparedRun::new(new).into())
         };
-        let flipped = flipped_cases(&request).map_err(|error| read_error(error, Side::New))?;
-        self.log_flipped(&flipped, streams);
-        Ok(self.select(&flipped.iter().map(|flipped| &flipped.case_id).collect()))
+        let flipped = flipped_cases(&request).map_err(|error| read_error(error, Side::New));
+        self.expectations = request.expectations;
+        flipped
     }
 
-    fn select(&self, ids: &HashSet<&CaseId>) -> Vec<CaseSpec> {
-        self.cases.iter().filter(|case| ids.contains(&case.id)).cloned().collect()
+    fn select(&self, is_selected: impl Fn(&CaseId) -> bool) -> Vec<CaseSpec> {
+        self.cases.iter().filter(|case| is_selected(&case.id)).cloned().collect()
     }
 
-    fn log_flipped(&self, flipped: &[FlippedCase], streams: &mut Streams) {
+    /// Logs the flipped cases. `runs` is how often they run again.
+    fn log_flipped(&self, flipped: &[FlippedCase], runs: &str, streams: &mut Streams) {
         let against = self.baseline.first().reader().folder();
         if flipped.is_empty() {
             return streams.log(format_args!("no case is worse than in `{against}`; nothing to confirm"));
         }
-        let runs = text::count(self.plan.confirmations.len(), "more run", "more runs");
         let sides = if self.baseline_agent.is_some() { " of new and of the baseline" } else { " of new" };
         let are = if flipped.len() == 1 { "is" } else { "are" };
         streams.log(format_args!(
@@ -136,31 +282,53 @@ impl<'a> Confirmation<'a> {
         if flipped.len() > MAX_CASES_LISTED {
             streams.log(format_args!("  and {} more", flipped.len() - MAX_CASES_LISTED));
         }
-        if self.baseline_agent.is_none() && !self.baseline.is_repeated() {
-            streams.warn(
-                "the baseline has one run, against which no number of runs of new excludes chance: these cases stay \
-                 unconfirmed\nhint: name the baseline's agent with `--confirm-baseline-url`, or create several runs of the \
-                 baseline with `--side baseline --repeat N`",
-            );
-        }
     }
 
-    /// Returns the settings of the confirmation run with this number, counted from 1.
-    fn settings(&self, agent: &Settings, side: Side, index: usize) -> Settings {
+    /// Returns the settings of a confirmation run.
+    fn settings(&self, agent: &Settings, side: Side, round: Round) -> Settings {
         let plan = self.plan;
-        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Settings {
-            run_id: plan.confirmations[index - 1].clone(),
+            run_id: plan.confirmations[round.index as usize - 1].clone(),
             side,
             start: plan.later_start,
             confirmation: Some(ConfirmationPlan {
                 of: plan.id.clone(),
                 against: self.baseline.iter().map(|run| run.reader().run().run_id.clone()).collect(),
-                index: number(index),
-                count: number(plan.confirmations.len()),
+                index: round.index,
+                count: round.count,
+                ends_early: round.ends_early,
             }),
             ..agent.clone()
         }
+    }
+}
+
+fn more_runs(count: u32) -> String {
+    text::count(count as usize, "more run", "more runs")
+}
+
+/// Logs the flipped cases that are not run again.
+fn log_not_confirmed(flipped: &[FlippedCase], streams: &mut Streams) {
+    if let Some(first) = flipped.first() {
+        let count = text::count(flipped.len(), "case looks", "cases look");
+        let id = &first.case_id;
+        streams.log(format_args!(
+            "note: {count} worse and will not run again, because not every run of the baseline solves it, such as {id}; \
+             to run every such case again, use `--confirm N`"
+        ));
+    }
+}
+
+/// Logs that the planned runs do not convict every case that fails in all of them.
+fn log_what_decides(plan: ConfirmationCount, flipped: usize, streams: &mut Streams) {
+    match plan.decides {
+        Decides::AllTogether if flipped > 1 => streams.log(format_args!(
+            "note: the baseline is too short to confirm one case; all {flipped} together are confirmed if they keep failing"
+        )),
+        Decides::Nothing if flipped > 0 => {
+            streams.log("note: the baseline is too short to confirm these cases, even if they keep failing");
+        }
+        Decides::OneCase | Decides::AllTogether | Decides::Nothing => {}
     }
 }
 

@@ -27,7 +27,11 @@ pub(super) fn log_outcome(
             warn_about_baseline(settings, summary, streams);
         }
         // A confirmation run has flipped cases only, so failures are expected.
-        Some(plan) => streams.log(format_args!("{} of {} as {}: {counts}", plan.index, plan.count, settings.side)),
+        Some(plan) => {
+            // A case without an answer may run more often than planned.
+            let count = plan.count.max(plan.index);
+            streams.log(format_args!("{} of {count} as {}: {counts}", plan.index, settings.side));
+        }
     }
     // The other reporters have logged each failure when it happened.
     if reporter == ReporterKind::Human {
