@@ -338,7 +338,8 @@ fn complete(mut runs: Vec<RunReader>, streams: &mut Streams) -> Vec<RunReader> {
         is_complete
     });
     // A confirmation that ends early has fewer runs than planned if no case needs more.
-    let fixed = runs.iter().filter_map(|run| run.run().confirmation.as_ref().filter(|run| run.ends_early != Some(true)));
+    let fixed =
+        runs.iter().filter_map(|run| run.run().confirmation.as_ref().filter(|run| run.ends_early != Some(true)));
     let planned = fixed.filter_map(|confirmation| confirmation.count).map(Count::get).max();
     if let (Some(planned), Some(first)) = (planned.filter(|planned| *planned > runs.len() as u64), runs.first()) {
         let (found, side) = (runs.len(), first.run().version);

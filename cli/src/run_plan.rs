@@ -194,6 +194,9 @@ fn with_suffix(id: &RunId, suffix: &str) -> Result<RunId, CommandError> {
     format!("{id}-{suffix}").parse().map_err(|error| CommandError::usage(error).hint("use a shorter ID"))
 }
 
+/// The default of `--confirm-max`.
+pub(crate) const DEFAULT_CONFIRM_MAX: NonZeroU32 = NonZeroU32::MIN.saturating_add(7);
+
 /// Options that decide how regressions are confirmed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConfirmArgs {
@@ -212,7 +215,7 @@ pub(crate) struct ConfirmArgs {
     pub(crate) confirm: Option<ConfirmRuns>,
 
     /// With --confirm auto: maximum number of further runs of a case
-    #[arg(long, value_name = "N", default_value = "8", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_CONFIRM_MAX, value_parser = at_least_one)]
     confirm_max: NonZeroU32,
 
     /// With --confirm: base URL of the agent of the baseline, which then also runs the flipped cases again

@@ -77,7 +77,7 @@ pub use gate::{
 };
 pub use judge::signals::{Domain, SignalSettings};
 pub use judge::{CallOutcome, Expectations, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes};
-pub use repeats::LostCases;
+pub use repeats::{LostCases, smallest_confirmable};
 pub use statistics::{ConfirmationCount, Decides, Thresholds};
 
 // The comparison.

@@ -10,6 +10,9 @@ use fastrand::Rng;
 /// Ways to word the same answer, so that runs differ as those of a real agent do.
 const WORDINGS: u64 = 8;
 
+/// The default of `--confirm-max`.
+const MOST_CONFIRMATIONS: u32 = 8;
+
 /// The number of runs per side, and how they are confirmed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Design {
@@ -102,7 +105,7 @@ impl Design {
             let (a, b) = (f64::from(self.baseline + baseline), f64::from(self.new + new));
             cases as f64 * (a / (a + b)).powf(a) * (b / (a + b)).powf(b)
         };
-        (1..=8).find(|runs| explains(*runs) <= 0.02).unwrap_or(8)
+        (1..=MOST_CONFIRMATIONS).find(|runs| explains(*runs) <= 0.02).unwrap_or(MOST_CONFIRMATIONS)
     }
 }
 
@@ -122,24 +125,36 @@ impl Night<'_> {
         }
         let mut flipped: Vec<bool> = (0..self.cases.len()).map(|case| self.is_flipped(case, &old, &other)).collect();
         let rounds = self.design.confirmation_runs(self.cases.len());
-        for number in 0..rounds.baseline.max(rounds.new) {
+        let planned = format!(r#""of": "n0", "count": {}, "ends_early": {}"#, rounds.new, rounds.ends_early);
+        // A case without an answer runs once more than planned.
+        let mut answers = [vec![0; self.cases.len()], vec![0; self.cases.len()]];
+        for number in 0..if rounds.ends_early { MOST_CONFIRMATIONS } else { rounds.baseline.max(rounds.new) } {
             if !flipped.contains(&true) {
                 break;
             }
             let mut sides = Vec::new();
-            if number < rounds.baseline {
+            if number < rounds.baseline || (rounds.ends_early && rounds.baseline > 0) {
                 sides.push((0, "baseline", true, self.run(&flipped, |case| case.baseline, random)));
             }
-            if number < rounds.new {
+            if number < rounds.new || rounds.ends_early {
                 sides.push((1, "new", false, self.run(&flipped, |case| case.new, random)));
             }
             for (side, name, solves, run) in sides {
                 let id = format!("n0-c{number}");
-                folders[side].push(write_run(folder, name, &id, &run, Some("n0"), random)?);
+                folders[side].push(write_run(folder, name, &id, &run, Some(&planned), random)?);
                 if rounds.ends_early {
-                    // A case that the baseline fails once, or new solves once, is not lost.
-                    let is_lost = |outcome: Option<Outcome>| outcome.is_some_and(|it| self.is_solved(it) == solves);
-                    flipped.iter_mut().zip(&run).for_each(|(asked, outcome)| *asked &= is_lost(*outcome));
+                    // A case that the baseline fails once, or new solves once, is not lost. An error shows neither.
+                    let is_error = |outcome: &Option<Outcome>| *outcome == Some(Outcome::Error);
+                    let is_lost = |outcome: &Option<Outcome>| outcome.is_some_and(|it| self.is_solved(it) == solves);
+                    for (case, outcome) in run.iter().enumerate() {
+                        flipped[case] &= is_lost(outcome) || is_error(outcome);
+                        answers[side][case] += u32::from(!is_error(outcome));
+                    }
+                }
+            }
+            if rounds.ends_early {
+                for (case, asked) in flipped.iter_mut().enumerate() {
+                    *asked &= answers[0][case] < rounds.baseline || answers[1][case] < rounds.new;
                 }
             }
         }
@@ -213,7 +228,7 @@ fn write_run(
     side: &str,
     id: &str,
     run: &[Option<Outcome>],
-    confirms: Option<&str>,
+    confirmation: Option<&str>,
     random: &mut Rng,
 ) -> io::Result<Utf8PathBuf> {
     let relative = Utf8Path::new("runs").join(side).join(id);
@@ -225,7 +240,7 @@ fn write_run(
         selected.push(format!("\"case_{number}\""));
         write(out.join(format!("case_{number}.json")), artifact(side, number, *outcome, random))?;
     }
-    let confirmation = confirms.map(|of| format!(r#""confirmation": {{"of": "{of}"}}, "#)).unwrap_or_default();
+    let confirmation = confirmation.map(|fields| format!(r#""confirmation": {{{fields}}}, "#)).unwrap_or_default();
     let document = format!(
         r#"{{"schema_version": "run.v1", "run_id": "{id}", "version": "{side}", "generated_at": "2026-11-20T00:00:00Z",
 "base_url": "http://agent.example", "cases_path": "../../../cases.json", "out_dir": "../..", "runner_version": "simulation 1",

@@ -2,7 +2,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, RunId, Side};
-use counterproof_evaluator::text;
+use counterproof_evaluator::{Thresholds, smallest_confirmable, text};
 use counterproof_runner::{
     AcceptError, Acceptance, CaseLabels, Clock, LabelsError, SystemClock, draft_expectations, runs_of_baseline,
 };
@@ -12,6 +12,7 @@ use counterproof_store::{LockError, ReadError, RunReader};
 use crate::command_error::{CommandError, WAIT_OR_STOP};
 use crate::named_runs;
 use crate::resume_command;
+use crate::run_plan::DEFAULT_CONFIRM_MAX;
 use crate::streams::Streams;
 use crate::value_parsers::new_run_id;
 
@@ -116,8 +117,24 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     if let Some(file) = drafts {
         write_drafts(&file, &args.runs, streams)?;
     }
+    if !args.append && baseline.folders.len() == 1 {
+        log_what_one_run_confirms(baseline.cases, streams);
+    }
     streams.log("next: counterproof run --side new …, then counterproof compare");
     Ok(Exit::Done)
+}
+
+/// Logs how few regressions a comparison with a single baseline run can confirm.
+fn log_what_one_run_confirms(cases: usize, streams: &mut Streams) {
+    let confirms = match smallest_confirmable(cases, 1, DEFAULT_CONFIRM_MAX.into(), &Thresholds::default()) {
+        Some(1) => return,
+        Some(least) => format!("confirms {least} or more of {cases} cases that fail together, and no single case"),
+        None => "confirms no regression".to_owned(),
+    };
+    streams.log(format_args!(
+        "note: a baseline of one run {confirms}; add runs with `counterproof accept --append`, or create a baseline of five \
+         with `counterproof run --side baseline --repeat 5`"
+    ));
 }
 
 impl Args {

@@ -156,7 +156,7 @@ fn hint_at_confirmation(options: &CompareOptions, evaluation: &Evaluation, strea
     streams.log(format_args!(
         "hint: {worse} in a single run, which may be chance; to run them again, add the options of the agent, and of the\n      \
          baseline's agent (`--confirm-baseline-url`) unless the baseline has several runs, to\n      \
-         counterproof run --cases {} --side new --resume {} --confirm 4",
+         counterproof run --cases {} --side new --resume {} --confirm",
         resume_command::path(cases),
         evaluation.new.run_id
     ));

@@ -14,7 +14,7 @@ use crate::comparison::pair;
 use crate::judge::Expectations;
 use crate::load::SideRuns;
 use crate::rules::Rules;
-use crate::statistics::{ConfirmationCount, Thresholds, deciding_baseline};
+use crate::statistics::{ConfirmationCount, Decides, Thresholds, deciding_baseline};
 
 /// The runs of cases that all runs of the baseline solved and no run of new, and of the cases that they are judged with.
 #[derive(Debug)]
@@ -64,7 +64,12 @@ impl LostCases {
     }
 
     /// Chooses the number of confirmation runs from a range, if this many cases flipped.
-    pub fn confirmation_count(&self, flipped: usize, repeats_baseline: bool, runs: RangeInclusive<u32>) -> ConfirmationCount {
+    pub fn confirmation_count(
+        &self,
+        flipped: usize,
+        repeats_baseline: bool,
+        runs: RangeInclusive<u32>,
+    ) -> ConfirmationCount {
         let first: Vec<Sides<u32>> = self.cases.iter().map(|(_, case)| case.first()).collect();
         ConfirmationCount::new(&first, flipped, repeats_baseline, runs, self.level)
     }
@@ -74,5 +79,136 @@ impl LostCases {
     pub fn deciding_baseline(&self, lost: usize, planned: Sides<u32>) -> Option<u32> {
         let cases: Vec<_> = self.cases.iter().map(|(_, case)| case.lost_runs(planned)).collect();
         deciding_baseline(&cases, lost, self.level, self.most)
+    }
+}
+
+/// The smallest number of cases of this many that are convicted if all of them keep failing: with this many runs of the baseline, and
+/// one run of new that `most` confirmation runs follow. `None` if even all cases are not.
+pub fn smallest_confirmable(cases: usize, baseline: u32, most: u32, thresholds: &Thresholds) -> Option<usize> {
+    let first = vec![Sides::new(baseline, 1); cases];
+    let level = thresholds.alpha.value() * LOST_SHARE;
+    let convicts =
+        |lost: &usize| ConfirmationCount::new(&first, *lost, false, most..=most, level).decides != Decides::Nothing;
+    (1..=cases).find(convicts)
+}
+
+#[cfg(test)]
+mod tests {
+    use counterproof_artifact::evaluation::Tier;
+    use fastrand::Rng;
+
+    use super::*;
+    use crate::repeats::measures::{CaseResults, Measures, RunResult};
+    use crate::statistics::LostTest;
+
+    const ALPHA: f64 = 0.05;
+
+    /// Nights of a synthetic agent that flipped cases are run again in, as by `--confirm auto`.
+    struct Nights {
+        /// The probabilities with which a case is solved, on the baseline and on new.
+        rates: Vec<(f64, f64)>,
+        baseline: u32,
+        /// Whether the agent of the baseline runs the flipped cases again too.
+        repeats_baseline: bool,
+        /// The probability of a runner error.
+        errors: f64,
+    }
+
+    impl Nights {
+        /// The share of nights that the tests of the pass rates and of lost cases convict.
+        fn convicted(&self, nights: u32) -> f64 {
+            let red = (0..nights).filter(|seed| self.is_convicted(&mut Rng::with_seed(u64::from(*seed)))).count();
+            red as f64 / f64::from(nights)
+        }
+
+        fn is_convicted(&self, random: &mut Rng) -> bool {
+            let mut run = |rate: f64| match random.f64() {
+                error if error < self.errors => RunResult::Failed,
+                _ => RunResult::Answered { met: Some(random.f64() < rate), evidence_holds: None },
+            };
+            let mut confirms = ConfirmationRuns::one_run();
+            confirms.confirms.baseline = vec![false; self.baseline as usize];
+            let mut cases: Vec<CaseResults> = self
+                .rates
+                .iter()
+                .map(|(old, new)| CaseResults {
+                    baseline: (0..self.baseline).map(|_| run(*old)).collect(),
+                    new: vec![run(*new)],
+                })
+                .collect();
+            let counts = |cases: &[CaseResults], confirms: &ConfirmationRuns| -> Vec<LostCounts> {
+                cases.iter().map(|case| LostCounts::from_case(case, confirms)).collect()
+            };
+            let first = counts(&cases, &confirms);
+            let runs: Vec<_> = first.iter().map(LostCounts::first).collect();
+            let flipped = first.iter().filter(|case| case.can_be_lost()).count();
+            let count = ConfirmationCount::new(&runs, flipped, self.repeats_baseline, 1..=8, ALPHA * LOST_SHARE).runs;
+            let planned = Sides::new(if self.repeats_baseline { count } else { 0 }, count);
+            for _ in 0..8 {
+                let open = counts(&cases, &confirms);
+                for (index, case) in cases.iter_mut().enumerate() {
+                    let runs_again = open[index].can_be_lost() && !open[index].has_all(planned);
+                    let (old, new) = self.rates[index];
+                    let mut again = |rate: f64| if runs_again { run(rate) } else { RunResult::Unknown };
+                    if self.repeats_baseline {
+                        case.baseline.push(again(old));
+                    }
+                    case.new.push(again(new));
+                }
+                confirms.confirms.new.push(true);
+                if self.repeats_baseline {
+                    confirms.confirms.baseline.push(true);
+                }
+            }
+            (confirms.planned, confirms.ends_early) = (planned, true);
+            let level = ALPHA * LOST_SHARE;
+            let thresholds = Thresholds::default().with_alpha(ALPHA - level);
+            let measures = Measures::new(&cases, &confirms, &thresholds, Some(level));
+            let is_regression = |case: &Vec<_>| {
+                case.iter()
+                    .any(|measure: &counterproof_artifact::evaluation::CaseMeasure| measure.tier == Tier::Regression)
+            };
+            measures.lost.is_some_and(|test: LostTest| test.is_significant(level))
+                || measures.by_case.iter().any(is_regression)
+                || measures.suite.iter().any(|measure| measure.fell)
+        }
+    }
+
+    fn nights(rates: &[f64], cases: usize, baseline: u32) -> Nights {
+        let rates = rates.iter().map(|rate| (*rate, *rate)).cycle().take(cases).collect();
+        Nights { rates, baseline, repeats_baseline: false, errors: 0.0 }
+    }
+
+    const MIXED: [f64; 10] = [1.0, 0.98, 0.95, 0.9, 0.7, 0.5, 0.3, 1.0, 0.0, 0.85];
+
+    #[test]
+    fn at_most_one_night_in_twenty_is_convicted_if_nothing_changed() {
+        // The last rates are those at which most cases are lost by chance.
+        let worst = |cases, baseline| nights(&[f64::from(baseline) / f64::from(baseline + 5)], cases, baseline);
+        for (name, suite) in [
+            ("mixed, five baseline runs", nights(&MIXED, 50, 5)),
+            ("mixed, one baseline run", nights(&MIXED, 50, 1)),
+            ("mixed, the baseline's agent too", Nights { repeats_baseline: true, ..nights(&MIXED, 50, 1) }),
+            ("mixed, runner errors", Nights { errors: 0.02, ..nights(&MIXED, 50, 5) }),
+            ("mixed, many runner errors", Nights { errors: 0.2, ..nights(&MIXED, 20, 5) }),
+            ("worst, five baseline runs", worst(20, 5)),
+            ("worst, one baseline run", worst(20, 1)),
+        ] {
+            let share = suite.convicted(600);
+            // Four standard deviations of the count at 5 %.
+            assert!(share <= ALPHA + 0.036, "{name}: {share}");
+        }
+    }
+
+    #[test]
+    fn one_case_of_fifty_that_always_fails_is_convicted() {
+        for (baseline, repeats_baseline) in [(5, false), (1, true)] {
+            for errors in [0.0, 0.02] {
+                let mut suite = Nights { repeats_baseline, errors, ..nights(&[0.98], 50, baseline) };
+                suite.rates[0] = (1.0, 0.0);
+                let share = suite.convicted(100);
+                assert!(share >= 0.95, "{baseline} {repeats_baseline} {errors}: {share}");
+            }
+        }
     }
 }

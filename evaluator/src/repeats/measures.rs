@@ -23,11 +23,11 @@ use crate::statistics::{
 #[derive(Debug)]
 pub(super) struct ConfirmationRuns {
     /// For each run of each side, whether it is a confirmation run.
-    confirms: Sides<Vec<bool>>,
+    pub(super) confirms: Sides<Vec<bool>>,
     /// The number of confirmation runs that were planned for a case that keeps failing.
     pub(super) planned: Sides<u32>,
     /// Whether a case was not run again after the first run in which it could no longer be lost.
-    ends_early: bool,
+    pub(super) ends_early: bool,
 }
 
 impl ConfirmationRuns {

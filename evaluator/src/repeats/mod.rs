@@ -14,6 +14,6 @@ mod reasons;
 mod unseen;
 
 pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs, hints};
-pub use confirming::LostCases;
+pub use confirming::{LostCases, smallest_confirmable};
 pub(crate) use measures::{CaseResults, RunResult};
 pub(crate) use measures::{SuiteAnalysis, suite_rule};

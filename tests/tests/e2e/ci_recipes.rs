@@ -90,6 +90,12 @@ fn command(section: &str, start: &str) -> Option<String> {
     Some(list.split(',').map(|word| word.trim().trim_matches('"')).collect::<Vec<_>>().join(" "))
 }
 
+/// Returns the command that makes the baseline of all recipes.
+fn baseline() -> &'static str {
+    let (_, rest) = DOCS.split_once("of the version that you trust:\n  `").unwrap();
+    rest.split_once('`').unwrap().0
+}
+
 fn sandbox() -> Sandbox {
     let cases: Vec<_> = (0..12).map(|n| json!({"id": format!("c{n}"), "input": {"user": "go"}})).collect();
     Sandbox::new().with_file("cases.json", &Value::from(cases).to_string())
@@ -129,8 +135,7 @@ fn each_recipe_merges_its_shards_into_a_run_that_can_be_compared() {
         let merged = merge.split("--out ").nth(1).unwrap();
         shell(&sandbox, &format!("counterproof validate {merged}"), &variables);
         shell(&sandbox, &format!("test $(ls {merged} | grep -c '^c[0-9]*.json$') = 12"), &variables);
-        let baseline = "counterproof run --cases cases.json --side baseline --run-id b --base-url \"$AGENT\"";
-        shell(&sandbox, baseline, &[("AGENT", url.clone())]);
+        shell(&sandbox, baseline(), &[("AGENT", url.clone())]);
         shell(&sandbox, "counterproof compare --runs runs --cases cases.json --out report", &[]);
     }
 }
@@ -173,12 +178,11 @@ fn each_recipe_that_compares_keeps_its_report_night_after_night() {
         let (sandbox, recipe) = (sandbox(), section(name));
         let lines = lines(recipe);
         assert!(lines.len() >= 2 && lines[0].starts_with("counterproof run"), "{name}: {lines:?}");
+        assert!(lines[0].ends_with(" --confirm") && baseline().ends_with(" --repeat 5"), "{name}: {lines:?}");
         for night in 1..=2 {
             let variables = [variables(night), vec![("AGENT", agent.base_url())]].concat();
             if night == 1 {
-                let good = "counterproof run --cases cases.json --side new --run-id good --base-url \"$AGENT\"";
-                shell(&sandbox, good, &variables);
-                shell(&sandbox, "counterproof accept runs/new/good --reason first", &variables);
+                shell(&sandbox, baseline(), &variables);
             }
             for line in &lines {
                 shell(&sandbox, line, &variables);

@@ -223,7 +223,7 @@ fn compare_states_how_to_confirm_what_one_run_shows() {
     assert_eq!(evaluated(&sandbox, "fell")["unconfirmed"], json!(true), "{compared}");
     let said =
         "hint: 1 case is worse in a single run, which may be chance; to run them again, add the options of the agent,";
-    let next = "      counterproof run --cases cases.json --side new --resume n --confirm 4\n";
+    let next = "      counterproof run --cases cases.json --side new --resume n --confirm\n";
     assert!(compared.stderr.contains(said) && compared.stderr.contains(next), "{compared}");
 
     let confirmed = format!("--side new --resume n --confirm 4 --confirm-baseline-url {}", old.base_url());
@@ -341,16 +341,145 @@ fn a_case_that_fails_against_one_baseline_run_stays_unconfirmed_and_in_the_revie
     done(run(&sandbox, &old, "--side baseline --run-id good"));
     let new = agent(|case, _| case == "steady");
     let confirmed = done(run(&sandbox, &new, "--side new --run-id n --confirm 4"));
-    assert!(confirmed.stderr.contains("warning: the baseline has one run"), "{confirmed}");
+    let warning = "warning: even a case that fails in all of them may do so by chance: the baseline has 1 run\n\
+                   hint: a baseline of 3 runs decides: `counterproof run --cases cases.json --side baseline --repeat 3`";
+    assert!(confirmed.stderr.contains(warning), "{confirmed}");
     assert!(confirmed.stderr.contains("--confirm-baseline-url"), "{confirmed}");
     let compared = sandbox.run(["compare", "--cases", "cases.json"]);
     let case = evaluated(&sandbox, "fell");
     assert_eq!((&case["verdict"], &case["unconfirmed"]), (&json!("regressed"), &json!(true)), "{compared}");
     let message = case["reasons"][0]["message"].as_str().unwrap();
     assert!(message.contains("0 of 5 runs, baseline in 1 of 1"), "{message}");
-    assert!(message.ends_with("one run of the baseline cannot confirm it: repeat the baseline"), "{message}");
+    assert!(message.ends_with("2 more runs of the baseline would confirm it"), "{message}");
     assert!(compared.stdout.contains("Review"), "{compared}");
     let limited = "[gate]\nunconfirmed = 0\n";
     let sandbox = sandbox.with_file("counterproof.toml", limited);
     assert_eq!(sandbox.run(["compare", "--cases", "cases.json"]).code, Some(1));
+}
+
+const EIGHT: [&str; 8] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"];
+
+/// Runs of eight cases, of which the first always fail on new: with the options of the baseline and of new.
+fn broken(broken: usize, baseline: &str, new: &str) -> (Sandbox, Finished, Finished) {
+    let sandbox = sandbox(&EIGHT);
+    let old = agent(|_, _| true);
+    done(run(&sandbox, &old, &format!("--side baseline --run-id good {baseline}")));
+    let agent = agent(move |case, _| !EIGHT[..broken].contains(&case));
+    let ran = done(run(&sandbox, &agent, &format!("--side new --run-id n {new}")));
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    (sandbox, ran, compared)
+}
+
+fn convicted(sandbox: &Sandbox) -> Vec<String> {
+    let evaluation = sandbox.json("report/evaluation.json");
+    let cases = evaluation["cases"].as_array().unwrap().iter();
+    let convicted = cases.filter(|case| case["verdict"] == "regressed" && case["unconfirmed"].is_null());
+    convicted.map(|case| case["case_id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_readme_commands_convict_every_case_that_always_fails_however_many_there_are() {
+    for count in 1..=EIGHT.len() {
+        let (sandbox, _, compared) = broken(count, "--repeat 5", "--confirm");
+        assert_eq!(compared.code, Some(1), "{compared}");
+        assert_eq!(convicted(&sandbox), EIGHT[..count], "{compared}");
+        let top: Vec<_> = compared.stdout.lines().filter(|line| !line.trim().is_empty()).take(5).collect();
+        assert!(top[0].starts_with("Gate failed"), "{compared}");
+    }
+}
+
+#[test]
+fn one_accepted_run_convicts_three_of_eight_cases_and_names_the_command_for_fewer() {
+    for count in 1..=EIGHT.len() {
+        let (sandbox, ran, compared) = broken(count, "", "--confirm");
+        let is_decided = count >= 3;
+        assert_eq!(compared.code, Some(i32::from(is_decided)), "{ran}{compared}");
+        assert_eq!(convicted(&sandbox).len(), if is_decided { count } else { 0 }, "{compared}");
+        let command = "decides: `counterproof run --cases cases.json --side baseline --repeat";
+        assert_eq!(ran.stderr.contains(command), !is_decided, "{ran}");
+        assert_eq!(sandbox.path("runs/new/n-c8").is_dir(), !is_decided, "the maximum if nothing decides");
+    }
+}
+
+#[test]
+fn a_longer_baseline_decides_what_the_same_runs_of_new_could_not() {
+    let (sandbox, ran, compared) = broken(1, "", "--confirm");
+    assert_eq!(compared.code, Some(0), "{compared}");
+    let said = "c0 fails in all 9 runs of new, which may be chance: the baseline has 1 run\nhint: a baseline of 3 runs decides";
+    assert!(ran.stderr.contains(said), "{ran}");
+    assert!(
+        evaluated(&sandbox, "c0")["reasons"][0]["message"]
+            .as_str()
+            .unwrap()
+            .ends_with("2 more runs of the baseline would confirm it")
+    );
+    let old = agent(|_, _| true);
+    done(run(&sandbox, &old, "--side baseline --run-id longer --repeat 3"));
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert_eq!((compared.code, convicted(&sandbox)), (Some(1), vec!["c0".to_owned()]), "{compared}");
+}
+
+#[test]
+fn a_case_that_passes_again_is_asked_less_often_than_one_that_always_fails() {
+    let sandbox = sandbox(&["steady", "flaky", "late", "fell"]);
+    let old = agent(|_, _| true);
+    done(run(&sandbox, &old, "--side baseline --run-id good --repeat 5"));
+    let new = agent(|case, number| match case {
+        "steady" => true,
+        "flaky" => number > 1,
+        "late" => number > 2,
+        _ => false,
+    });
+    let finished = done(run(&sandbox, &new, "--side new --run-id n --confirm auto"));
+    assert!(
+        finished.stderr.contains("3 of 4 cases are worse than in `runs/baseline/good-r5`; confirming with up to"),
+        "{finished}"
+    );
+    let counts = ["steady", "flaky", "late", "fell"].map(|case| requests(&new, case));
+    assert_eq!(counts, [1, 2, 3, 4], "{finished}");
+    let confirmation = sandbox.json("runs/new/n-c3/run.json")["confirmation"].clone();
+    assert_eq!(
+        (&confirmation["index"], &confirmation["count"], &confirmation["ends_early"]),
+        (&json!(3), &json!(3), &json!(true))
+    );
+    assert_eq!(sandbox.json("runs/new/n-c2/run.json")["selected_case_ids"], json!(["late", "fell"]));
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert_eq!((compared.code, convicted(&sandbox)), (Some(1), vec!["fell".to_owned()]), "{compared}");
+    assert!(!compared.stderr.contains("found only"), "{compared}");
+    done(sandbox.run(["validate", "runs"]));
+    // Nothing is left to do.
+    done(run(&sandbox, &new, "--side new --resume n --confirm auto"));
+    assert_eq!(["flaky", "late", "fell"].map(|case| requests(&new, case)), [2, 3, 4]);
+}
+
+#[test]
+fn the_agent_of_the_baseline_makes_one_baseline_run_enough() {
+    let (old, sandbox) = (agent(|_, _| true), sandbox(&EIGHT));
+    done(run(&sandbox, &old, "--side baseline --run-id good"));
+    let new = agent(|case, _| case != "c0");
+    let line = format!("--side new --run-id n --confirm --confirm-baseline-url {}", old.base_url());
+    let finished = done(run(&sandbox, &new, &line));
+    assert!(!finished.stderr.contains("warning"), "{finished}");
+    assert_eq!((requests(&new, "c0"), requests(&old, "c0")), (5, 5), "{finished}");
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert_eq!((compared.code, convicted(&sandbox)), (Some(1), vec!["c0".to_owned()]), "{compared}");
+}
+
+#[test]
+fn a_confirmation_run_without_an_answer_is_made_up_for() {
+    let sandbox = sandbox(&EIGHT);
+    let old = agent(|_, _| true);
+    done(run(&sandbox, &old, "--side baseline --run-id good --repeat 5"));
+    let asked = Mutex::new(0);
+    let new = Agent::start(move |case| {
+        let mut answer = minimal_answer();
+        answer["final_output"]["content"] = json!(if case == "c0" { "sorry" } else { "refunded" });
+        let mut asked = asked.lock().unwrap();
+        *asked += u32::from(case == "c0");
+        if case == "c0" && *asked == 3 { Reply::text(500, "text/plain", "down") } else { Reply::json(&answer) }
+    });
+    let finished = done(run(&sandbox, &new, "--side new --run-id n --confirm --retries 0"));
+    assert_eq!(requests(&new, "c0"), 5, "{finished}");
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert_eq!((compared.code, convicted(&sandbox)), (Some(1), vec!["c0".to_owned()]), "{compared}");
 }

@@ -9,7 +9,8 @@ use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, RunId, Side, Sides};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
-    ComparedRun, ConfirmationCount, Decides, Expectations, FlippedCase, LostCases, Request, SideRuns, flipped_cases, text,
+    ComparedRun, ConfirmationCount, Decides, Expectations, FlippedCase, LostCases, Request, SideRuns, flipped_cases,
+    text,
 };
 use counterproof_runner::{ConfirmationPlan, Settings, Summary};
 use counterproof_store::{ReadError, RunReader};
@@ -91,7 +92,8 @@ impl<'a> Confirmation<'a> {
                     // Against one run, only the test of lost cases can exclude chance.
                     let first = self.lost_cases(0, None)?;
                     if first.confirmation_count(flipped.len(), false, count..=count).decides == Decides::Nothing {
-                        self.warn_undecided(&first, flipped.len(), Sides::new(0, count), session.streams);
+                        let claim = "even a case that fails in all of them may do so by chance";
+                        self.warn_undecided(claim, &first, flipped.len(), Sides::new(0, count), session.streams);
                     }
                 }
                 self.select(|id| flipped.iter().any(|flipped| flipped.case_id == *id))
@@ -131,7 +133,10 @@ impl<'a> Confirmation<'a> {
                 plan.runs
             }
         };
-        let flipped = open.len();
+        if let Some(run) = self.recorded(1) {
+            open = run.run().selected_case_ids.iter().cloned().collect();
+        }
+        let confirmed = open.clone();
         // After the planned runs, a case whose answer is missing in one of them runs once more.
         for index in 1..=most {
             let cases = self.recorded_cases(index).unwrap_or_else(|| self.select(|id| open.contains(id)));
@@ -145,7 +150,7 @@ impl<'a> Confirmation<'a> {
             }
             // Without the agent of the baseline, another number is enough. Chosen before new runs again.
             if index == 1 && has_agent && self.baseline_agent.is_none() {
-                count = first.confirmation_count(flipped, false, 1..=most).runs;
+                count = first.confirmation_count(confirmed.len(), false, 1..=most).runs;
             }
             if self.run_new(session, Round { count, ..round }, &cases)? == RunEnd::Interrupted {
                 return Ok(RunEnd::Interrupted);
@@ -153,12 +158,17 @@ impl<'a> Confirmation<'a> {
             open = self.lost_cases(index, Some(&open))?.unfinished(self.planned(count));
         }
         let planned = self.planned(count);
-        let lost = self.lost_cases(most, Some(&first.candidates()))?.candidates();
+        let lost = self.lost_cases(most, Some(&confirmed))?.candidates();
         let repeats_baseline = self.baseline_agent.is_some();
         if !lost.is_empty()
             && first.confirmation_count(lost.len(), repeats_baseline, count..=count).decides == Decides::Nothing
         {
-            self.warn_undecided(&first, lost.len(), planned, session.streams);
+            let mut ids: Vec<&str> = lost.iter().map(CaseId::as_str).collect();
+            ids.sort_unstable();
+            let fail = if ids.len() == 1 { "fails" } else { "fail" };
+            let runs = text::count(count as usize + 1, "run", "runs");
+            let claim = format!("{} {fail} in all {runs} of new, which may be chance", text::list(&ids));
+            self.warn_undecided(&claim, &first, lost.len(), planned, session.streams);
         }
         Ok(RunEnd::Completed)
     }
@@ -185,12 +195,7 @@ impl<'a> Confirmation<'a> {
         }
     }
 
-    fn run_new(
-        &self,
-        session: &mut Session<'_>,
-        round: Round,
-        cases: &[CaseSpec],
-    ) -> Result<RunEnd, CommandError> {
+    fn run_new(&self, session: &mut Session<'_>, round: Round, cases: &[CaseSpec]) -> Result<RunEnd, CommandError> {
         session.run(&self.settings(self.shared, Side::New, round), cases, usize::from(!round.is_last))
     }
 
@@ -209,22 +214,21 @@ impl<'a> Confirmation<'a> {
             .map_err(|error| read_error(error, Side::New))
     }
 
-    /// Warns about lost cases that the baseline is too short to convict, with the command that would.
-    fn warn_undecided(&self, first: &LostCases, lost: usize, planned: Sides<u32>, streams: &mut Streams) {
-        let (runs, against) = (planned.new + 1, self.baseline.iter().count());
-        let fails = if lost == 1 { "1 case fails".to_owned() } else { format!("{lost} cases fail") };
+    /// Warns about lost cases that the baseline is too short to convict, with the command that decides.
+    fn warn_undecided(&self, claim: &str, first: &LostCases, lost: usize, planned: Sides<u32>, streams: &mut Streams) {
         let cases = resume_command::path(&self.shared.cases_path);
-        let command = |baseline: String| format!("counterproof run --cases {cases} --side baseline --repeat {baseline}");
-        let decides = match first.deciding_baseline(lost, planned) {
-            Some(baseline) => format!("a baseline of {baseline} runs would exclude it: `{}`", command(baseline.to_string())),
-            None => format!("a longer baseline would exclude it: `{}`", command("N".to_owned())),
+        let (runs, repeat) = match first.deciding_baseline(lost, planned) {
+            Some(runs) => (format!("a baseline of {runs} runs"), runs.to_string()),
+            None => ("a longer baseline".to_owned(), "N".to_owned()),
         };
         streams.warn(format_args!(
-            "{fails} if {} of new does, which may be chance: the baseline has {}\nhint: {decides} with the options of \
-             the baseline's agent, or `counterproof accept --append` after further runs; `--confirm-baseline-url` lets that \
-             agent run the flipped cases again",
-            text::count(runs as usize, "run", "runs"),
-            text::count(against, "run", "runs"),
+            "{claim}: the baseline has {}\nhint: {runs} decides: `counterproof run --cases {cases} --side baseline --repeat \
+             {repeat}` with its agent, or `counterproof accept --append` after further runs{}",
+            text::count(self.baseline.iter().count(), "run", "runs"),
+            match self.baseline_agent {
+                Some(_) => "",
+                None => "\nhint: `--confirm-baseline-url` lets the baseline's agent run these cases again, too",
+            },
         ));
     }
 
