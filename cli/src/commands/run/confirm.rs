@@ -35,7 +35,6 @@ struct Round {
     /// The planned number of runs.
     count: u32,
     ends_early: bool,
-    is_last: bool,
 }
 
 /// The confirmation of a run.
@@ -87,7 +86,7 @@ impl<'a> Confirmation<'a> {
             Some(cases) => cases,
             None => {
                 let flipped = self.flipped_cases()?;
-                self.log_flipped(&flipped, &format!("{}", more_runs(count)), session.streams);
+                self.log_flipped(&flipped, &more_runs(count), session.streams);
                 if !flipped.is_empty() && self.baseline_agent.is_none() && !self.baseline.is_repeated() {
                     // Against one run, only the test of lost cases can exclude chance.
                     let first = self.lost_cases(0, None)?;
@@ -103,9 +102,10 @@ impl<'a> Confirmation<'a> {
             return Ok(RunEnd::Completed);
         }
         for index in 1..=count {
-            let round = Round { index, count, ends_early: false, is_last: index == count };
-            let ends = [self.run_baseline(session, round, &cases)?, self.run_new(session, round, &cases)?];
-            if ends.contains(&RunEnd::Interrupted) {
+            let round = Round { index, count, ends_early: false };
+            if self.run_baseline(session, round, &cases)? == RunEnd::Interrupted
+                || self.run_new(session, round, &cases)? == RunEnd::Interrupted
+            {
                 return Ok(RunEnd::Interrupted);
             }
         }
@@ -143,7 +143,7 @@ impl<'a> Confirmation<'a> {
             if cases.is_empty() {
                 break;
             }
-            let round = Round { index, count, ends_early: true, is_last: false };
+            let round = Round { index, count, ends_early: true };
             let has_agent = self.baseline_agent.is_some();
             if self.run_baseline(session, round, &cases)? == RunEnd::Interrupted {
                 return Ok(RunEnd::Interrupted);
@@ -165,9 +165,12 @@ impl<'a> Confirmation<'a> {
         {
             let mut ids: Vec<&str> = lost.iter().map(CaseId::as_str).collect();
             ids.sort_unstable();
-            let fail = if ids.len() == 1 { "fails" } else { "fail" };
+            let (fail, more) =
+                (if ids.len() == 1 { "fails" } else { "fail" }, ids.len().saturating_sub(MAX_CASES_LISTED));
+            ids.truncate(MAX_CASES_LISTED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let runs = text::count(count as usize + 1, "run", "runs");
-            let claim = format!("{} {fail} in all {runs} of new, which may be chance", text::list(&ids));
+            let claim = format!("{}{more} {fail} in all {runs} of new, which may be chance", text::list(&ids));
             self.warn_undecided(&claim, &first, lost.len(), planned, session.streams);
         }
         Ok(RunEnd::Completed)
@@ -196,7 +199,8 @@ impl<'a> Confirmation<'a> {
     }
 
     fn run_new(&self, session: &mut Session<'_>, round: Round, cases: &[CaseSpec]) -> Result<RunEnd, CommandError> {
-        session.run(&self.settings(self.shared, Side::New, round), cases, usize::from(!round.is_last))
+        let remaining_runs = round.count.saturating_sub(round.index) as usize;
+        session.run(&self.settings(self.shared, Side::New, round), cases, remaining_runs)
     }
 
     /// Reads what the runs show about lost cases: those of the baseline and of new, with this many confirmation runs.
