@@ -162,7 +162,7 @@ prop_compose! {
         (case_digests, cases_digest) in (option::of(btree_map(case_id(), digest(), 0..3)), option::of(digest())),
         (shard, group_id) in (option::of(shard_of()), option::of(run_id())),
         (repeat, repeats, accepted) in (option::of(count()), option::of(count()), option::of(accepted())),
-        confirmation in option::of(confirmation()),
+        confirmation in option::of(confirmation().boxed()),
         deterministic: Option<bool>,
         extra in extra(),
     ) -> Run {
