@@ -21,7 +21,7 @@ use crate::validate_run;
 use counterproof_artifact::schema::Kind;
 use counterproof_store::read_file;
 use counterproof_store::write::TEMPORARY_PREFIX;
-use counterproof_store::{ASSETS_FOLDER, MANIFEST_FILE, RUN_FILE};
+use counterproof_store::{ASSETS_FOLDER, EVALUATION_FILE, MANIFEST_FILE, RUN_FILE};
 
 /// The result of validating a path.
 #[derive(Debug, Default)]
@@ -89,6 +89,12 @@ fn has_run_document(folder: &Utf8Path) -> bool {
     folder.join(RUN_FILE).symlink_metadata().is_ok_and(|found| !found.is_dir())
 }
 
+/// Returns whether a folder has the copies of a report. They are parts of runs, which are validated where the runs are.
+fn is_copy_in_report(folder: &Utf8Path) -> bool {
+    let has = |name: &str| folder.parent().is_some_and(|report| report.join(name).is_file());
+    folder.file_name() == Some("artifacts") && has("index.html") && has(EVALUATION_FILE)
+}
+
 /// Returns the run folder of a file, and the path of the file in it.
 fn run_folder_of(path: &Utf8Path) -> Option<(&Utf8Path, &str)> {
     let mut folders =
@@ -136,7 +142,8 @@ fn tree(root: &Utf8Path) -> Report {
         let name = entry.file_name().to_string_lossy();
         if entry.file_type().is_dir() {
             // The root is checked whatever its name: the caller asked for it.
-            let is_excluded = entry.depth() > 0 && (name.starts_with('.') || name == "node_modules");
+            let is_excluded =
+                entry.depth() > 0 && (name.starts_with('.') || name == "node_modules" || is_copy_in_report(path));
             if is_excluded {
                 walk.skip_current_dir();
             } else if has_run_document(path) {

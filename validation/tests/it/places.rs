@@ -70,6 +70,9 @@ fn a_tree_is_searched_for_run_folders_and_documents() {
     put(&root.join("package.json"), b"{\"name\": \"x\", \"schema_version\": \"invoice.v1\"}");
     put(&root.join("report/evaluation.json"), &std::fs::read(kit.path("evaluation.json")).unwrap());
     put(&root.join("report/later.json"), b"{\"schema_version\": \"run.v9\"}");
+    // A report has copies of the shown artifacts, which are no whole run.
+    put(&root.join("report/index.html"), b"<html>");
+    put(&root.join("report/artifacts/new/run.json"), b"{");
     put(&root.join("broken.json"), b"{");
     put(&root.join(".git/x.json"), b"{");
     put(&root.join("node_modules/x.json"), b"{");
