@@ -6,12 +6,14 @@ use std::io::IsTerminal as _;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use counterproof_artifact::{Exit, harmless, with_causes};
+use camino::Utf8Path;
+use counterproof_artifact::{Exit, Side, harmless, with_causes};
 use counterproof_contracts::StoreError;
 use counterproof_contracts::execution::RollbackOutcome;
 use counterproof_contracts::execution::{ExecutionError, VerificationStatus};
 use counterproof_contracts::run_many::{ContractEnd, RunStep, Selected};
 use counterproof_evaluator::text;
+use counterproof_store::RunReader;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -159,13 +161,23 @@ pub(super) fn print(
         "met": met, "contracts": rows.collect::<Vec<Value>>(), "run": written.folder, "cases": written.cases,
     });
     project.print(streams, &document, || {
-        format!(
-            "{met} of {} met\nrun folder: {}\ncompare two runs: counterproof compare --cases {}",
+        let met = format!(
+            "{met} of {} met\nrun folder: {}",
             text::count(ends.len(), "contract", "contracts"),
-            written.folder,
-            resume_command::path(&written.cases)
-        )
+            written.folder
+        );
+        // `compare` needs a run of each side.
+        if !has_both_sides(&written.folder) {
+            return met;
+        }
+        format!("{met}\ncompare two runs: counterproof compare --cases {}", resume_command::path(&written.cases))
     })
+}
+
+/// Whether the folder of all runs has runs of both sides. `folder` is one of the runs.
+fn has_both_sides(folder: &Utf8Path) -> bool {
+    let runs = folder.parent().and_then(Utf8Path::parent);
+    runs.is_some_and(|runs| Side::BOTH.iter().all(|side| RunReader::open_latest(runs, *side).is_ok()))
 }
 
 /// A failed subcommand.
