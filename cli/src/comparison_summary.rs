@@ -1,73 +1,204 @@
-//! The terminal summary of a comparison: the gate line, every rule, the verdict counts, and the worst cases.
+//! The terminal summary of a comparison. What decides comes first: the verdict with its reason, a line for each convicted case, and
+//! the unconfirmed ones with the command that would decide. Rules that are met are one line.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::{fs, io};
+use std::{fs, io, iter};
 
 use camino::Utf8Path;
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SeverityLevel, Verdict};
-use counterproof_evaluator::{evaluation_text, gate_headline, gate_qualifications, review_lines, text};
+use counterproof_artifact::CaseId;
+use counterproof_artifact::evaluation::{Evaluation, GateRule, Verdict};
+use counterproof_evaluator::{
+    RankedCase, Standing, evaluation_text, gate_headline, gate_qualifications, review_lines, text, worst_first,
+};
 use counterproof_report::{PageSelection, ReportContext};
 use counterproof_store::write;
 
-/// Maximum number of listed cases. The report lists all.
-const MAX_CASES_LISTED: usize = 10;
+/// Maximum number of convicted cases with a line. All others are named.
+const MAX_CONVICTED_LISTED: usize = 50;
+
+/// Maximum number of convicted cases that are named in one line after the last one with a line.
+const MAX_CONVICTED_NAMED: usize = 500;
+
+const MAX_UNCONFIRMED_LISTED: usize = 10;
 
 const MAX_REVIEW_LISTED: usize = 10;
 
+/// Maximum number of other changes, the most severe first. The report lists all.
+const MAX_CHANGES_LISTED: usize = 5;
+
 const MAX_REASON_CHARS: usize = 180;
 
-/// Minimum width of the column of rule names, in characters.
-const MIN_RULE_WIDTH: usize = 13;
+/// The number of cases that the verdict names if a notice stands above it.
+const CASES_NAMED: usize = 4;
 
-/// Minimum width of the column of verdicts, in characters.
-const MIN_VERDICT_WIDTH: usize = 12;
+/// How much the summary prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// What a person needs to decide.
+    Brief,
+    /// All rules and the numbers of the tests, too.
+    Full,
+}
 
-pub(crate) fn render(evaluation: &Evaluation) -> String {
+/// Renders the summary. `decide` is the command that would decide the unconfirmed cases.
+pub(crate) fn render(evaluation: &Evaluation, detail: Detail, decide: Option<&str>) -> String {
+    let ranked = worst_first(evaluation);
+    let of = |standing| ranked.iter().filter(move |case| case.standing == standing).copied().collect::<Vec<_>>();
+    let convicted = of(Standing::Convicted);
     let mut text = String::new();
-    let _ = writeln!(text, "{}", gate_headline(&evaluation.gate));
+    write_verdict(&mut text, evaluation, &convicted);
+    write_convicted(&mut text, evaluation, &convicted);
+    write_unconfirmed(&mut text, evaluation, &of(Standing::Unconfirmed), decide);
     for sentence in gate_qualifications(evaluation) {
         let _ = writeln!(text, "{sentence}");
     }
-    let _ = writeln!(text, "{}", evaluation_text::case_summary(evaluation));
-    let _ = writeln!(text, "{}", evaluation_text::compared(evaluation));
-    let _ = writeln!(text, "{}", evaluation_text::repeats(evaluation));
-    for sentence in evaluation_text::suite(evaluation).into_iter().chain(evaluation_text::usage(evaluation)) {
-        let _ = writeln!(text, "{sentence}");
-    }
-    write_review(&mut text, evaluation);
-    let _ = writeln!(text);
-    write_rules(&mut text, evaluation);
+    let reviewed = write_review(&mut text, evaluation);
+    let others = of(Standing::Other);
+    write_changes(&mut text, evaluation, others.iter().filter(|other| !reviewed.contains(&other.case.case_id)));
+    write_table(&mut text, evaluation);
     write_counts(&mut text, evaluation);
-    write_worst_cases(&mut text, evaluation);
+    if detail == Detail::Full {
+        for sentence in evaluation_text::suite(evaluation) {
+            let _ = writeln!(text, "{sentence}");
+        }
+    }
+    write_rules(&mut text, evaluation, detail);
     text
 }
 
-/// Writes the review items, most urgent first.
-fn write_review(text: &mut String, evaluation: &Evaluation) {
-    let lines = review_lines(evaluation, MAX_REVIEW_LISTED);
-    if lines.is_empty() {
+/// Writes the notice that stands over everything, if there is one, and the verdict with its reason.
+fn write_verdict(text: &mut String, evaluation: &Evaluation, convicted: &[RankedCase<'_>]) {
+    let notices: Vec<_> = evaluation.notices.iter().map(|notice| notice.message.as_str()).collect();
+    let headline = gate_headline(evaluation);
+    if notices.is_empty() {
+        let _ = writeln!(text, "{headline}");
         return;
     }
-    let _ = writeln!(text, "\nReview:");
-    for line in lines {
-        let case = line.case_id.map(|id| format!("{id}  ")).unwrap_or_default();
-        let kind = if line.kind.is_empty() { String::new() } else { format!("{}: ", line.kind) };
-        let _ = writeln!(text, "  {case}{kind}{}", text::one_line(&line.message, MAX_REASON_CHARS));
+    // One line, so that the verdict is always the second. The verdict names the first cases, because their lines come later.
+    let _ = writeln!(text, "{}", notices.join("; "));
+    let ids: Vec<_> = convicted.iter().take(CASES_NAMED).map(|ranked| ranked.case.case_id.as_str()).collect();
+    let named = if ids.is_empty() { String::new() } else { format!(" ({})", ids.join(", ")) };
+    let _ = writeln!(text, "{headline}{named}");
+}
+
+fn write_convicted(text: &mut String, evaluation: &Evaluation, convicted: &[RankedCase<'_>]) {
+    let (listed, named) = convicted.split_at(convicted.len().min(MAX_CONVICTED_LISTED));
+    write_cases(text, evaluation, listed.iter());
+    if named.is_empty() {
+        return;
+    }
+    let ids: Vec<_> = named.iter().take(MAX_CONVICTED_NAMED).map(|ranked| ranked.case.case_id.as_str()).collect();
+    let more = if named.len() > ids.len() { ", …" } else { "" };
+    let _ = writeln!(text, "  and {} more: {}{more}", named.len(), ids.join(", "));
+}
+
+/// Writes the cases that are worse but may be so by chance, and how to find out.
+fn write_unconfirmed(text: &mut String, evaluation: &Evaluation, unconfirmed: &[RankedCase<'_>], decide: Option<&str>) {
+    if unconfirmed.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "Unconfirmed, which may be chance:");
+    write_cases(text, evaluation, unconfirmed.iter().take(MAX_UNCONFIRMED_LISTED));
+    if unconfirmed.len() > MAX_UNCONFIRMED_LISTED {
+        let _ = writeln!(text, "  and {} more unconfirmed", unconfirmed.len() - MAX_UNCONFIRMED_LISTED);
+    }
+    if let Some(decide) = decide {
+        let _ = writeln!(text, "  {decide}");
     }
 }
 
-/// Writes a line for each rule of the gate, and one for each comparison rule without a match.
-fn write_rules(text: &mut String, evaluation: &Evaluation) {
-    let names: Vec<_> = evaluation.gate.rules.iter().map(evaluation_text::rule).collect();
-    let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(MIN_RULE_WIDTH);
-    for (rule, name) in evaluation.gate.rules.iter().zip(&names) {
-        let sign = match (rule.passed, rule.limit) {
+/// Writes a line for each case: its id, its verdict, and what happened on how many runs.
+fn write_cases<'a>(
+    text: &mut String,
+    evaluation: &Evaluation,
+    cases: impl Iterator<Item = &'a RankedCase<'a>> + Clone,
+) {
+    let width = cases.clone().map(|ranked| ranked.case.case_id.as_str().len()).max().unwrap_or(0);
+    for ranked in cases {
+        let (id, verdict) = (ranked.case.case_id.as_str(), ranked.verdict());
+        let line = text::one_line(&evaluation_text::case_line(evaluation, ranked), MAX_REASON_CHARS);
+        let _ = writeln!(text, "  {id:<width$}  {verdict}: {line}");
+    }
+}
+
+/// Writes the review items, the most harmful case first. Returns the listed cases.
+fn write_review<'a>(text: &mut String, evaluation: &'a Evaluation) -> HashSet<&'a CaseId> {
+    let lines = review_lines(evaluation, MAX_REVIEW_LISTED);
+    if !lines.is_empty() {
+        let _ = writeln!(text, "\nReview:");
+    }
+    for line in &lines {
+        let case = line.case_id.as_ref().map(|id| format!("{id}  ")).unwrap_or_default();
+        let kind = if line.kind.is_empty() { String::new() } else { format!("{}: ", line.kind) };
+        let _ = writeln!(text, "  {case}{kind}{}", text::one_line(&line.message, MAX_REASON_CHARS));
+    }
+    evaluation.gate.review.iter().filter_map(|item| item.case_id.as_ref()).collect()
+}
+
+/// Writes the most severe cases that differ and that no other list has.
+fn write_changes<'a>(text: &mut String, evaluation: &Evaluation, others: impl Iterator<Item = &'a RankedCase<'a>>) {
+    let is_quiet = |verdict| matches!(verdict, Verdict::Unchanged | Verdict::Noisy);
+    let changes: Vec<_> = others.filter(|other| !is_quiet(other.case.verdict)).collect();
+    if changes.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\nOther changes:");
+    write_cases(text, evaluation, changes.iter().copied().take(MAX_CHANGES_LISTED));
+    if changes.len() > MAX_CHANGES_LISTED {
+        let _ = writeln!(text, "  and {} more", changes.len() - MAX_CHANGES_LISTED);
+    }
+}
+
+fn write_table(text: &mut String, evaluation: &Evaluation) {
+    let rows = evaluation_text::table(evaluation);
+    if rows.is_empty() {
+        return;
+    }
+    let head = ["", "baseline", "new", "change"].map(str::to_owned);
+    let rows: Vec<[String; 4]> =
+        iter::once(head).chain(rows.into_iter().map(|row| [row.name, row.baseline, row.new, row.change])).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2)];
+    let _ = writeln!(text);
+    for [name, baseline, new, change] in &rows {
+        let [w0, w1, w2] = widths;
+        let _ = writeln!(text, "  {name:<w0$}  {baseline:<w1$}  {new:<w2$}  {change}");
+    }
+}
+
+fn write_counts(text: &mut String, evaluation: &Evaluation) {
+    let counted = Verdict::WORST_FIRST.into_iter().filter_map(|verdict| {
+        let count = evaluation.counts.get(&verdict).copied().filter(|count| *count > 0)?;
+        let name = verdict.as_str().replace('_', " ");
+        Some(format!("{count} {name}{}", evaluation_text::unconfirmed(&evaluation.cases, verdict)))
+    });
+    let counted: Vec<_> = counted.collect();
+    let cases = text::count(evaluation.cases.len(), "case", "cases");
+    let _ = writeln!(text, "\n{cases}: {}", if counted.is_empty() { "none".to_owned() } else { counted.join(" · ") });
+    let _ = writeln!(text, "{}", evaluation_text::case_summary(evaluation));
+    let _ = writeln!(text, "{}; {}", evaluation_text::compared(evaluation), evaluation_text::repeats(evaluation));
+}
+
+/// Writes the violated rules and how many others are met, or all of them; then each comparison rule without a match.
+fn write_rules(text: &mut String, evaluation: &Evaluation, detail: Detail) {
+    let _ = writeln!(text);
+    let is_shown = |rule: &&GateRule| detail == Detail::Full || !rule.passed;
+    let rules: Vec<_> = evaluation.gate.rules.iter().filter(is_shown).collect();
+    let names: Vec<_> = rules.iter().map(|rule| evaluation_text::rule(rule)).collect();
+    let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    for (rule, name) in rules.iter().zip(&names) {
+        let sign = match (rule.passed, rule.is_limited()) {
             (false, _) => "✗",
             // A rule without a limit only counts, so it is neither met nor violated.
-            (true, None) if rule.test.is_none() => " ",
-            (true, _) => "✓",
+            (true, false) => " ",
+            (true, true) => "✓",
         };
-        let _ = writeln!(text, "  {sign} {name:<widest$}{:>6}   {}", rule.actual, evaluation_text::limit(rule));
+        let limit = if detail == Detail::Full { evaluation_text::tested(rule) } else { evaluation_text::limit(rule) };
+        let _ = writeln!(text, "  {sign} {name:<widest$}{:>6}   {limit}", rule.actual);
+    }
+    if let (Some(met), Detail::Brief) = (evaluation_text::met_rules(&evaluation.gate), detail) {
+        let _ = writeln!(text, "  {met}");
     }
     for rule in evaluation.rules.iter().filter(|rule| rule.matched == 0) {
         // With several runs per side, only the displayed pairs of runs are searched for matches.
@@ -75,56 +206,6 @@ fn write_rules(text: &mut String, evaluation: &Evaluation) {
         let rule = text::one_line(&rule.rule, MAX_REASON_CHARS);
         let _ = writeln!(text, "  ! comparison rule matched nothing{in_what}: {rule}");
     }
-}
-
-fn write_counts(text: &mut String, evaluation: &Evaluation) {
-    let counted = Verdict::ALL.into_iter().filter_map(|verdict| {
-        let count = evaluation.counts.get(&verdict).copied().filter(|count| *count > 0)?;
-        Some(format!("{count} {}{}", name(verdict), evaluation_text::unconfirmed(evaluation, verdict)))
-    });
-    let counted: Vec<_> = counted.collect();
-    let cases = text::count(evaluation.cases.len(), "case", "cases");
-    let _ = writeln!(text, "\n{cases}: {}", if counted.is_empty() { "none".to_owned() } else { counted.join(" · ") });
-}
-
-/// Writes a line for each of the worst cases: verdict, level of severity, case and reason.
-fn write_worst_cases(text: &mut String, evaluation: &Evaluation) {
-    let differing: Vec<&CaseEvaluation> =
-        evaluation.worst_first().into_iter().filter(|case| case.verdict != Verdict::Unchanged).collect();
-    let width = differing.iter().take(MAX_CASES_LISTED).map(|case| case.case_id.as_str().len()).max().unwrap_or(0);
-    let verdicts = differing.iter().take(MAX_CASES_LISTED).map(|case| case_verdict(case).chars().count());
-    // In characters and not in bytes, which the columns are padded to.
-    let names = verdicts.max().unwrap_or(0).max(MIN_VERDICT_WIDTH) + 1;
-    let levels = differing.iter().take(MAX_CASES_LISTED).map(|case| level(case).len()).max().unwrap_or(0);
-    let levels = if levels == 0 { 0 } else { levels + 2 };
-    for case in differing.iter().take(MAX_CASES_LISTED) {
-        let reason = case.reasons.first().map_or("", |reason| reason.message.as_str());
-        let _ = writeln!(
-            text,
-            "  {:<names$}{:<levels$}{:<width$}  {}",
-            case_verdict(case),
-            level(case),
-            case.case_id.as_str(),
-            text::one_line(reason, MAX_REASON_CHARS)
-        );
-    }
-    if differing.len() > MAX_CASES_LISTED {
-        let _ = writeln!(text, "  and {} more", differing.len() - MAX_CASES_LISTED);
-    }
-}
-
-/// Returns the level of the severity of a case; empty if nothing counts.
-fn level(case: &CaseEvaluation) -> &'static str {
-    case.severity_level().map_or("", SeverityLevel::as_str)
-}
-
-fn case_verdict(case: &CaseEvaluation) -> String {
-    let name = name(case.verdict);
-    if case.unconfirmed { format!("{name} (unconfirmed)") } else { name }
-}
-
-fn name(verdict: Verdict) -> String {
-    verdict.as_str().replace('_', " ")
 }
 
 /// The environment variable with the path of the step summary.
@@ -156,4 +237,102 @@ pub(crate) fn append(
     };
     write::append(path, format!("{separator}{summary}").as_bytes())
         .map_err(|error| format!("{error}: {}", error.source))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn case(id: &str, verdict: &str, message: &str, passed: [u64; 2]) -> Value {
+        let rate = |passed: u64| json!({"passed": passed, "runs": 5});
+        let measure = |code: &str| {
+            json!({
+                "code": code, "baseline": rate(passed[0]), "new": rate(passed[1]), "p": 0.016, "corrected": 0.1,
+                "tier": if verdict == "regressed" { "regression" } else { "watch" }, "more_runs": 4,
+            })
+        };
+        json!({
+            "case_id": id, "verdict": verdict, "repeats": {"shown": {"baseline": 0, "new": 0}, "measures": [measure("solved"), measure("expectations")]},
+            "reasons": [{"code": "expectation-failed", "message": message, "pointers": []}],
+        })
+    }
+
+    /// Two cases always fail, one fails sometimes, and one is as before.
+    fn evaluation(notices: &Value) -> Evaluation {
+        let run = |id: &str| json!({"run_id": id, "generated_at": "2026-01-01T00:00:00Z", "runner_version": "v", "cases_selected": 4});
+        let rule = |code: &str, actual: u64, passed: bool| json!({"code": code, "bound": "at_most", "limit": 0, "actual": actual, "of": 4, "passed": passed});
+        let mut lost = rule("lost", 2, false);
+        lost["test"] = json!({"p": 0.001, "level": 0.02, "fell": 2, "rose": 0, "expected": 0.1});
+        let review = json!([
+            {"case_id": "same", "code": "high-risk-changed", "message": "cancel_reservation 4XGCCM newly proposed"},
+            {"case_id": "sometimes", "code": "unconfirmed", "message": "expectations met in 2 of 5 runs"},
+        ]);
+        let missing = "must_include no longer met: no “50 EUR”";
+        serde_json::from_value(json!({
+            "schema_version": "evaluation.v1", "evaluator_version": "v", "baseline": run("old"), "new": run("build"),
+            "repeats": {"baseline": vec![run("old"); 5], "new": vec![run("build"); 5]}, "notices": notices,
+            "counts": {"regressed": 2, "undecided": 1, "unchanged": 1},
+            "gate": {
+                "passed": false, "outcome": "failed", "review": review,
+                "rules": [rule("regressed", 2, false), rule("broken", 0, true), rule("must", 0, true), lost],
+            },
+            "cases": [
+                case("same", "unchanged", "", [5, 5]), case("sometimes", "undecided", missing, [5, 2]),
+                case("refund", "regressed", missing, [5, 0]), case("cancel_all", "regressed", missing, [5, 0]),
+            ],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_verdict_and_the_convicted_cases_come_first_and_met_rules_are_one_line() {
+        let text = render(&evaluation(&json!([])), Detail::Brief, Some("to decide: counterproof run --repeat 9"));
+        insta::assert_snapshot!(text, @"
+        Gate failed: 2 cases always fail
+          refund      regressed: must_include no longer met: no “50 EUR”; expectations met in 0 of 5 runs, baseline in 5 of 5
+          cancel_all  regressed: must_include no longer met: no “50 EUR”; expectations met in 0 of 5 runs, baseline in 5 of 5
+        Unconfirmed, which may be chance:
+          sometimes  undecided (unconfirmed): must_include no longer met: no “50 EUR”; expectations met in 2 of 5 runs, baseline in 5 of 5
+          to decide: counterproof run --repeat 9
+
+        Review:
+          same  high-risk action: cancel_reservation 4XGCCM newly proposed
+
+        4 cases: 2 regressed · 1 undecided · 1 unchanged
+        2 of 4 cases differ by more than chance, 1 undecided; new does not meet the expectations of 3 of 4 judged cases
+        new build and 4 more compared with baseline old and 4 more; 5 runs of baseline and 5 runs of new
+
+          ✗ regressed     2   at most 0
+          ✗ lost          2   at most 0.1 of these 2 by chance
+          2 other rules are met
+        ");
+    }
+
+    #[test]
+    fn verbose_output_has_every_rule_and_the_numbers_of_its_test() {
+        let text = render(&evaluation(&json!([])), Detail::Full, None);
+        assert!(text.contains("  ✓ must          0   at most 0\n"), "{text}");
+        assert!(
+            text.contains("  ✗ lost          2   at most 0.1 of these 2 by chance; p 0.001, level 0.02\n"),
+            "{text}"
+        );
+        assert!(!text.contains("rules are met"), "{text}");
+    }
+
+    #[test]
+    fn a_notice_is_the_first_line_and_the_second_one_names_the_convicted_cases() {
+        let notice = |message: &str| json!({"code": "x", "message": message});
+        let notices = json!([notice("different records in 44 of 45 cases"), notice("input changed in 1 case")]);
+        let text = render(&evaluation(&notices), Detail::Brief, None);
+        let first: Vec<_> = text.lines().take(2).collect();
+        assert_eq!(
+            first,
+            [
+                "different records in 44 of 45 cases; input changed in 1 case",
+                "Gate failed: 2 cases always fail (refund, cancel_all)"
+            ]
+        );
+    }
 }

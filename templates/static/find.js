@@ -26,10 +26,10 @@
   counterproof.addCases = function (index, shard) {
     const names = (indexes) => indexes.map((index) => shard.strings[index]);
     shards[index] = shard.cases.map((fields) => {
-      const [id, page, title, verdict, risk, severity, reason, suite, codes, tools, tags, usage] = fields;
+      const [id, page, title, verdict, risk, severity, reason, suite, codes, tools, tags, usage, unconfirmed] = fields;
       const href = page === 0 ? "" : `cases/${encodeURIComponent(page === 1 ? id : page)}.html`;
       return {
-        id, title, verdict, risk, severity, reason, suite, href, usage,
+        id, title, verdict, risk, severity, reason, suite, href, usage, unconfirmed,
         codes: names(codes), tools: names(tools), tags: names(tags),
       };
     });
@@ -117,7 +117,8 @@
   function row(entry) {
     const sign = element("span", "sign", SIGNS[entry.verdict] ?? "");
     sign.setAttribute("aria-hidden", "true");
-    const verdict = element("span", `verdict ${entry.verdict}`, sign, ` ${entry.verdict.replaceAll("-", " ")}`);
+    const word = entry.verdict.replaceAll("-", " ") + (entry.unconfirmed ? " (unconfirmed)" : "");
+    const verdict = element("span", `verdict ${entry.verdict}`, sign, ` ${word}`);
     const link = element(entry.href ? "a" : "span", "case", entry.id);
     if (entry.href) link.href = entry.href;
     const head = element("th", "", link);

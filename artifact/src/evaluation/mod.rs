@@ -103,24 +103,6 @@ pub struct RuleUse {
     pub matched: u64,
 }
 
-impl Evaluation {
-    /// Returns the cases by descending severity. Invalid cases come first, because they cannot be compared; of equally severe
-    /// cases, the verdict that comes first in [`Verdict::WORST_FIRST`].
-    pub fn worst_first(&self) -> Vec<&CaseEvaluation> {
-        let rank = |case: &CaseEvaluation| Verdict::WORST_FIRST.iter().position(|verdict| *verdict == case.verdict);
-        let score = |case: &CaseEvaluation| case.severity.as_ref().map_or(0.0, |severity| severity.score);
-        let mut cases: Vec<_> = self.cases.iter().collect();
-        let is_invalid = |case: &CaseEvaluation| case.verdict == Verdict::Invalid;
-        // A stable sort: equal cases stay in the order of the document.
-        cases.sort_by(|a, b| {
-            let by_severity = score(b).total_cmp(&score(a)).then(rank(a).cmp(&rank(b)));
-            // Invalid cases have no severity, because they cannot be compared.
-            is_invalid(b).cmp(&is_invalid(a)).then(by_severity)
-        });
-        cases
-    }
-}
-
 /// A compared run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedRun {

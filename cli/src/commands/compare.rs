@@ -14,6 +14,7 @@ use counterproof_store::write::{self, Durability};
 use counterproof_store::{EVALUATION_FILE, RunReader};
 
 use crate::command_error::CommandError;
+use crate::comparison_summary::Detail;
 use crate::config::Config;
 use crate::named_runs::{RunIdentity, RunSelection, open_sides, warn_about_side};
 use crate::report_output::{Pages, report_context, report_error};
@@ -78,6 +79,10 @@ pub(crate) struct Args {
     #[arg(long)]
     allow_unpaired: bool,
 
+    /// Print all rules of the gate, with the numbers of their tests
+    #[arg(long, short)]
+    verbose: bool,
+
     /// Do not write evaluation.json into the run folders
     #[arg(long)]
     no_write_back: bool,
@@ -133,15 +138,13 @@ impl CompareOptions {
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let options = CompareOptions::new(args, Config::load(args.config.as_deref())?)?;
-    let Compared { evaluation, can_repeat_new } = compare(&options, streams)?;
+    let compared = compare(&options, streams)?;
+    let decide = deciding_command(&options, &compared);
+    let evaluation = compared.evaluation;
     append_step_summary(&options, &evaluation, streams);
-    streams.print_line(comparison_summary::render(&evaluation))?;
+    let detail = if args.verbose { Detail::Full } else { Detail::Brief };
+    streams.print_line(comparison_summary::render(&evaluation, detail, Some(&decide)))?;
     streams.print_line(format_args!("report: {}", options.out.join("index.html")))?;
-    if can_repeat_new {
-        hint_at_confirmation(&options, &evaluation, streams);
-    } else {
-        hint_at_more_runs(&options, &evaluation, streams);
-    }
     Ok(match evaluation.gate.outcome {
         GateOutcome::Passed => Exit::Done,
         // No rule could be applied: no expectations, and one run per side. `--strict` makes that a failure.
@@ -150,39 +153,48 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     })
 }
 
-/// Logs how to confirm the regressions of one run per side.
-fn hint_at_confirmation(options: &CompareOptions, evaluation: &Evaluation, streams: &mut Streams) {
-    let (Some(worse), Some(cases)) = (unconfirmed(evaluation), &options.cases) else { return };
-    streams.log(format_args!(
-        "hint: {worse} in a single run, which may be chance; to run them again, add the options of the agent, and of the\n      \
-         baseline's agent (`--confirm-baseline-url`) unless the baseline has several runs, to\n      \
-         counterproof run --cases {} --side new --resume {} --confirm",
-        resume_command::path(cases),
-        evaluation.new.run_id
-    ));
-}
+/// The number of baseline runs against which a case that always fails can be confirmed.
+const BASELINE_RUNS: u64 = 5;
 
-/// Logs what to do about the regressions of one run per side, if other programs made the runs.
-fn hint_at_more_runs(options: &CompareOptions, evaluation: &Evaluation, streams: &mut Streams) {
-    let Some(worse) = unconfirmed(evaluation) else { return };
+/// Returns how to find out whether the unconfirmed cases are chance.
+fn deciding_command(options: &CompareOptions, compared: &Compared) -> String {
+    let Compared { evaluation, agents, .. } = compared;
     let cases =
-        options.cases.as_ref().map(|cases| format!("--cases {} ", resume_command::path(cases))).unwrap_or_default();
-    streams.log(format_args!(
-        "hint: {worse} in a single run, which may be chance; record more runs of each side, and pass all run folders with\n      \
-         counterproof compare {cases}--baseline DIR... --new DIR...\n      \
-         or set `deterministic = true` below `[agent]` in counterproof.toml if the agent always does the same",
-    ));
+        options.cases.as_ref().map(|cases| format!(" --cases {}", resume_command::path(cases))).unwrap_or_default();
+    let Some(agents) = agents else {
+        return format!(
+            "to decide: record more runs of each side, then counterproof compare{cases} --baseline DIR... --new DIR...\n  \
+             (or set `deterministic = true` below `[agent]` in counterproof.toml if the agent always does the same)"
+        );
+    };
+    let agents = agents.as_ref().map(|url| url.as_deref().map_or("URL".into(), resume_command::quoted));
+    let run = |side: Side, more: &str| {
+        format!("counterproof run{cases} --side {side} --base-url {} {more}", agents.get(side))
+    };
+    match (&evaluation.repeats, more_runs(evaluation)) {
+        (None, _) => {
+            let (id, baseline) = (&evaluation.new.run_id, &agents.baseline);
+            let more = format!("--resume {id} --confirm --confirm-baseline-url {baseline}");
+            format!("to decide: {}", run(Side::New, &more))
+        }
+        (Some(_), None) => {
+            format!("to decide: {}, then compare again", run(Side::Baseline, &format!("--repeat {BASELINE_RUNS}")))
+        }
+        (Some(repeats), Some(more)) => {
+            let repeat = |recorded: usize| format!("--repeat {}", recorded as u64 + more);
+            format!(
+                "to decide: {}\n             {}",
+                run(Side::Baseline, &repeat(repeats.baseline.len())),
+                run(Side::New, &repeat(repeats.new.len()))
+            )
+        }
+    }
 }
 
-/// Returns how many cases are worse in a single run.
-fn unconfirmed(evaluation: &Evaluation) -> Option<String> {
-    let count = evaluation.cases.iter().filter(|case| case.unconfirmed).count();
-    match (&evaluation.repeats, count) {
-        // With several runs, the reasons of the cases state how many more runs would decide.
-        (Some(_), _) | (None, 0) => None,
-        (None, 1) => Some("1 case is worse".to_owned()),
-        (None, count) => Some(format!("{count} cases are worse")),
-    }
+/// The most further runs per side that would decide an undecided case, where a number is known.
+fn more_runs(evaluation: &Evaluation) -> Option<u64> {
+    let measures = evaluation.cases.iter().filter_map(|case| case.repeats.as_ref()).flat_map(|case| &case.measures);
+    measures.filter(|measure| measure.is_open_fall()).filter_map(|measure| measure.more_runs).max()
 }
 
 /// Appends the summary to the one of the GitHub Actions step, if this is one.
@@ -199,8 +211,8 @@ fn append_step_summary(options: &CompareOptions, evaluation: &Evaluation, stream
 #[derive(Debug)]
 pub(crate) struct Compared {
     pub(crate) evaluation: Evaluation,
-    /// True if `counterproof run` made the new run, and can repeat its cases.
-    pub(crate) can_repeat_new: bool,
+    /// The URLs of the agents, where they are known; `None` if another program made the new run, which cannot be repeated.
+    pub(crate) agents: Option<Sides<Option<String>>>,
 }
 
 /// Compares the runs, and writes the report and, unless disabled, evaluation.json into each run folder.
@@ -232,7 +244,10 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
     }
     // Runs of other programs, such as exports of a ledger, have no digests of their cases.
     let can_repeat_new = request.new.first().reader().run().case_digests.is_some();
-    Ok(Compared { evaluation, can_repeat_new })
+    let url =
+        |runs: &SideRuns| Some(runs.first().reader().run().base_url.clone()).filter(|url| url.starts_with("http"));
+    let agents = can_repeat_new.then(|| Sides::new(url(&request.baseline), url(&request.new)));
+    Ok(Compared { evaluation, agents })
 }
 
 fn write_report(request: &Request<'_>, options: &CompareOptions) -> Result<Evaluation, CommandError> {

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::compare::{CompareOptions, compare};
 use crate::command_error::CommandError;
+use crate::comparison_summary::Detail;
 use crate::config::Config;
 use crate::named_runs::RunSelection;
 use crate::reporter::RunProgress;
@@ -146,7 +147,7 @@ pub(crate) fn compare_runs(
         write_back: true,
     };
     let evaluation = compare(&options, streams)?.evaluation;
-    streams.print_line(comparison_summary::render(&evaluation))?;
+    streams.print_line(comparison_summary::render(&evaluation, Detail::Brief, None))?;
     Ok(evaluation)
 }
 

@@ -113,11 +113,10 @@ fn evaluation(
         matched.push(row.matched);
         review.extend(row.review);
     }
-    // After the items of the cases, since these look at all cases; `sorted_review` puts them in order.
+    // After the items of the cases, since these look at all cases; `sort_review` puts them in order.
     review.extend(incomplete_baseline(&cases, repeated));
     let measures = usage::compare_all(&cases);
     review.extend(gate::usage_review(&cases, &measures));
-    let review = gate::sorted_review(review, &cases);
     // Several rules count cases by their review items, so that the gate and the list for people cannot disagree.
     let sets = ReviewSet::by_case(&review);
     let judged = cases.iter().map(|case| {
@@ -133,7 +132,7 @@ fn evaluation(
     tested.extend(gate::usage_rules(&cases, &measures, &limits.usage, request.thresholds.alpha.value()));
     let (is_repeated, unmet) = (repeated.is_some(), gate::unmet_test(&suite.measures, suite.level));
     let gate = gate::judge(GateInput { cases: &judged, tested, limits, is_repeated, outage_cases, unmet, review });
-    Evaluation {
+    let mut evaluation = Evaluation {
         schema_version: EvaluationSchema::V1,
         evaluator_version: concat!("counterproof/", env!("CARGO_PKG_VERSION")).to_owned(),
         baseline: facts(request.baseline.first().reader().run()),
@@ -153,7 +152,11 @@ fn evaluation(
         clusters: cause::clusters(&cases),
         cases,
         extra: Extra::new(),
-    }
+    };
+    // Last, since the order of the cases depends on the violated rules.
+    let order: Vec<_> = gate::worst_first(&evaluation).iter().map(|ranked| ranked.case.case_id.clone()).collect();
+    gate::sort_review(&mut evaluation.gate.review, &order);
+    evaluation
 }
 
 /// The results of one run per side, in the form of several.

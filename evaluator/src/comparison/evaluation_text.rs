@@ -1,11 +1,14 @@
 //! Messages about a whole evaluation: the gate, its rules, and the changes.
 
 use counterproof_artifact::evaluation::{
-    Bound, ComparedRun, Evaluation, GateRule, GateScope, MeasureCode, Rate, SuiteMeasure, Verdict,
+    Bound, CaseEvaluation, ComparedRun, Evaluation, Gate, GateRule, GateScope, MeasureCode, Rate, Reason, SuiteMeasure,
+    UsageCode, UsageMeasure, Verdict,
 };
 
-use crate::gate::{self, UnknownScope};
-use crate::messages::{self, measure, probability};
+use crate::gate::{self, RankedCase, UnknownScope};
+use crate::judge::ReasonCode;
+use crate::messages::{self, measure, probability, usage};
+use crate::repeats;
 use crate::values::text;
 
 const SCOPE_NAMED: usize = 60;
@@ -14,7 +17,7 @@ const SCOPES_NAMED: usize = 12;
 
 /// The gate's headline and the sentences that qualify it, in one line.
 pub fn outcome(evaluation: &Evaluation) -> String {
-    let mut sentences = vec![gate::headline(&evaluation.gate)];
+    let mut sentences = vec![gate::headline(evaluation)];
     sentences.extend(gate::qualifications(evaluation));
     sentences.join(". ")
 }
@@ -28,7 +31,7 @@ pub fn rule(rule: &GateRule) -> String {
     }
 }
 
-/// A rule's limit: `at most 0`, `at most 3 (2 % of 150)`.
+/// A rule's limit: `at most 0`, `at most 3 (2 % of 150)`. Without the numbers of its test, which are in [`tested`].
 pub fn limit(rule: &GateRule) -> String {
     if gate::USAGE_CODES.contains(&rule.code.as_str()) {
         return growth_limit(rule);
@@ -38,29 +41,22 @@ pub fn limit(rule: &GateRule) -> String {
         Bound::AtLeast => "at least",
     };
     let of = rule.of.unwrap_or_default();
-    if let (Some(test), true) = (&rule.test, rule.code == "unmet") {
-        let verb = if rule.passed { "not significantly more" } else { "significantly more" };
-        return format!(
-            "{verb} than baseline on the same cases ({} worse, {} better, p {})",
-            test.fell,
-            test.rose,
-            probability(test.p)
-        );
-    }
-    if let (Some(test), "unseen_high_risk") = (&rule.test, rule.code.as_str()) {
-        let verb = if rule.passed { "no more than chance explains" } else { "more than chance explains" };
-        return format!("{verb} (p {}, level {})", probability(test.p), test.level);
-    }
-    if let (Some(test), "lost") = (&rule.test, rule.code.as_str()) {
-        return match rule.passed {
-            true if test.fell == 0 => "none".to_owned(),
-            true => "no more than chance explains".to_owned(),
+    let verb = if rule.passed { "no more" } else { "more" };
+    match (&rule.test, rule.code.as_str()) {
+        (Some(test), "unmet") => {
+            let cases = format!("{} worse, {} better", test.fell, test.rose);
+            let verb =
+                if rule.passed { "no more than baseline, or by chance" } else { "more than baseline, not by chance" };
+            return format!("{verb} ({cases})");
+        }
+        (Some(test), "lost") if rule.passed && test.fell == 0 => return "none".to_owned(),
+        (Some(test), "lost") if !rule.passed => {
             // Rounded up, since it is a bound.
-            false => {
-                let expected = (test.expected.unwrap_or_default() * 10.0).ceil() / 10.0;
-                format!("at most {expected} of these {} by chance", test.fell)
-            }
-        };
+            let expected = (test.expected.unwrap_or_default() * 10.0).ceil() / 10.0;
+            return format!("at most {expected} of these {} by chance", test.fell);
+        }
+        (Some(_), "lost" | "unseen_high_risk") => return format!("{verb} than chance explains"),
+        _ => {}
     }
     let mut sentence = match (rule.limit, rule.share) {
         (None, _) => "no limit".to_owned(),
@@ -81,8 +77,24 @@ fn growth_limit(rule: &GateRule) -> String {
         (Some(_), None) => "no rise beyond chance".to_owned(),
         (Some(_), Some(share)) => format!("at most {share} more"),
     };
-    let p = rule.test.as_ref().map(|test| format!("; p {}", probability(test.p))).unwrap_or_default();
-    if rule.of == Some(0) { format!("{limit}; not reported") } else { format!("{limit}{p}") }
+    if rule.of == Some(0) { format!("{limit}; not reported") } else { limit }
+}
+
+/// A rule's limit with the numbers of the test that decided it: `at most 0; p 0.062, level 0.05`.
+pub fn tested(rule: &GateRule) -> String {
+    let test = rule.test.as_ref().map(|test| format!("; p {}, level {}", probability(test.p), test.level));
+    limit(rule) + &test.unwrap_or_default()
+}
+
+/// How many rules are met besides the violated ones: `18 other rules are met`. `None` if no rule is met.
+pub fn met_rules(gate: &Gate) -> Option<String> {
+    let met = gate.rules.iter().filter(|rule| rule.passed && rule.is_limited()).count();
+    let other = if gate.rules.iter().all(|rule| rule.passed) { "" } else { "other " };
+    match met {
+        0 => None,
+        1 => Some(format!("1 {other}rule is met")),
+        met => Some(format!("{met} {other}rules are met")),
+    }
 }
 
 /// A warning about rules that are always met, since no case is in their scope.
@@ -135,14 +147,14 @@ fn differing(evaluation: &Evaluation) -> String {
     };
     let moved = evaluation.cases.iter().filter(|case| !stays(case.verdict)).count();
     let undecided = evaluation.cases.iter().filter(|case| case.verdict == Verdict::Undecided).count();
-    let verb = if moved == 1 { "differs" } else { "differ" };
+    let verb = if moved == 1 || evaluation.cases.len() == 1 { "differs" } else { "differ" };
     let moved = format!("{moved} of {} {verb}", text::count(evaluation.cases.len(), "case", "cases"));
     if undecided == 0 { moved } else { format!("{moved} by more than chance, {undecided} undecided") }
 }
 
 /// How many of the cases with a verdict are unconfirmed, after their number: ` (unconfirmed)`, ` (2 unconfirmed)`. Empty if none is.
-pub fn unconfirmed(evaluation: &Evaluation, verdict: Verdict) -> String {
-    let cases: Vec<_> = evaluation.cases.iter().filter(|case| case.verdict == verdict).collect();
+pub fn unconfirmed<'a>(cases: impl IntoIterator<Item = &'a CaseEvaluation>, verdict: Verdict) -> String {
+    let cases: Vec<_> = cases.into_iter().filter(|case| case.verdict == verdict).collect();
     match cases.iter().filter(|case| case.unconfirmed).count() {
         0 => String::new(),
         all if all == cases.len() => " (unconfirmed)".to_owned(),
@@ -204,10 +216,99 @@ pub fn suite(evaluation: &Evaluation) -> Vec<String> {
     moved.map(sentence).collect()
 }
 
-/// The means per case of time, size and cost, in one line; `None` if no case has an answer on both sides.
-pub fn usage(evaluation: &Evaluation) -> Option<String> {
-    let means: Vec<_> = evaluation.usage.iter().map(messages::usage::mean_per_case).collect();
-    (!means.is_empty()).then(|| format!("per case: {}", means.join(", ")))
+/// A row of the table of rates and quantities.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableRow {
+    /// What is counted or measured.
+    pub name: String,
+    /// The value of the baseline.
+    pub baseline: String,
+    /// The value of new.
+    pub new: String,
+    /// The change, with whether it may be chance.
+    pub change: String,
+}
+
+/// The solved runs, and the means per case of duration, steps, tokens and cost. Without what no side has.
+pub fn table(evaluation: &Evaluation) -> Vec<TableRow> {
+    let solved = evaluation.suite.iter().find(|suite| suite.code == MeasureCode::Solved);
+    let shown = evaluation.usage.iter().filter(|measure| measure.code != UsageCode::ToolTime);
+    solved.map(|solved| solved_row(evaluation, solved)).into_iter().chain(shown.map(usage_row)).collect()
+}
+
+fn solved_row(evaluation: &Evaluation, solved: &SuiteMeasure) -> TableRow {
+    let share = |rate: &Rate| 100.0 * rate.passed as f64 / rate.runs.max(1) as f64;
+    let value = |rate: &Rate| format!("{} of {} ({:.0} %)", rate.passed, rate.runs, share(rate));
+    let points = share(&solved.new) - share(&solved.baseline);
+    let change = match points {
+        rise if rise > 0.05 => format!("+{rise:.0} points"),
+        fall if fall < -0.05 => {
+            let chance = if solved.fell { "not chance" } else { "may be chance" };
+            format!("−{:.0} points, {chance}", -fall)
+        }
+        _ => "unchanged".to_owned(),
+    };
+    // The cases of a confirmation are selected for their failures, so their further runs are no part of the rate.
+    let in_cases = |case: &CaseEvaluation| case.measure(MeasureCode::Solved).map_or(0, |measure| measure.new.runs);
+    let has_confirmation = evaluation.cases.iter().map(in_cases).sum::<u64>() > solved.new.runs;
+    let name = if has_confirmation { "solved, before confirmation" } else { "solved" };
+    TableRow { name: name.to_owned(), baseline: value(&solved.baseline), new: value(&solved.new), change }
+}
+
+fn usage_row(measure: &UsageMeasure) -> TableRow {
+    let mean = |sum: f64| usage::amount(measure.code, sum / measure.cases.max(1) as f64, measure.currency.as_deref());
+    let (baseline, new) = (measure.baseline.value(), measure.new.value());
+    let chance = if usage::rose(measure) { ", not chance" } else { "" };
+    TableRow {
+        name: usage::quantity(measure.code).to_owned(),
+        baseline: mean(baseline),
+        new: mean(new),
+        change: format!("{}{chance}", usage::change(baseline, new)),
+    }
+}
+
+/// A case in one line: what it was expected to do or did, and in how many runs of each side.
+pub fn case_line(evaluation: &Evaluation, ranked: &RankedCase<'_>) -> String {
+    let case = ranked.case;
+    // A rule that counts review items says more about its cases than their first difference.
+    let item = ranked.violated.filter(|_| !is_worse(case)).and_then(|rule| gate::item_of(evaluation, case, rule));
+    let mut line = item.or_else(|| what(case).map(str::to_owned)).unwrap_or_default();
+    if let Some(runs) = runs(case) {
+        line.push_str(if line.is_empty() { "" } else { "; " });
+        line.push_str(&runs);
+    }
+    line
+}
+
+const fn is_worse(case: &CaseEvaluation) -> bool {
+    matches!(case.verdict, Verdict::Regressed | Verdict::Broken)
+}
+
+/// The reason that names what the case did: an expectation first, then whatever is not about the number of runs.
+fn what(case: &CaseEvaluation) -> Option<&str> {
+    let is_of = |codes: &[ReasonCode], reason: &Reason| codes.iter().any(|code| code.is_code_of(reason));
+    let expected = [ReasonCode::MustUnmet, ReasonCode::ExpectationFailed];
+    let over_runs = [
+        ReasonCode::PassRateFell,
+        ReasonCode::PassRateMayHaveFallen,
+        ReasonCode::PassRateUndecided,
+        ReasonCode::BeyondNoise,
+        ReasonCode::DifferenceUndecided,
+        ReasonCode::Noise,
+    ];
+    let reasons = &case.reasons;
+    let first = reasons.iter().find(|reason| is_of(&expected, reason));
+    let first = first.or_else(|| reasons.iter().find(|reason| !is_of(&over_runs, reason)));
+    // The counts follow, so a reason about them alone adds nothing.
+    let first = first.or_else(|| reasons.first().filter(|_| runs(case).is_none()));
+    first.map(|reason| reason.message.as_str())
+}
+
+/// How many runs of each side passed the measure that fell: `expectations met in 0 of 5 runs, baseline in 5 of 5`.
+fn runs(case: &CaseEvaluation) -> Option<String> {
+    let measures = &case.repeats.as_ref()?.measures;
+    let fell = repeats::explaining(measures).into_iter().find(|measure| measure.is_lower_on_new())?;
+    Some(messages::counts(fell))
 }
 
 /// A rate over all cases with its number of runs. Where repeats stop when they have decided, only the runs that select every

@@ -1,17 +1,13 @@
-//! Evaluates the gate: compares the count of each rule with its limit, decides, and states the outcome in one line.
+//! Evaluates the gate: compares the count of each rule with its limit, and decides.
 
-use std::collections::HashMap;
-
+use counterproof_artifact::RiskLevel;
 use counterproof_artifact::evaluation::{
-    Bound, CaseEvaluation, CaseMeasure, Evaluation, Gate, GateOutcome, GateRule, GateScope, ReviewItem, Verdict,
+    Bound, CaseEvaluation, Gate, GateOutcome, GateRule, GateScope, ReviewItem, Verdict,
 };
-use counterproof_artifact::{CaseId, RiskLevel};
 use counterproof_cases::CaseSpec;
 
-use super::review::{self, ReviewSet};
-use super::rules::{GateCase, GateRules, Limit, Measure, ScopeRules, UnmetTest, fails_by_default};
+use super::rules::{GateCase, GateRules, Limit, Measure, ScopeRules, UnmetTest};
 use crate::judge::outage;
-use crate::values::text;
 
 pub(crate) struct GateInput<'a> {
     pub cases: &'a [GateCase<'a>],
@@ -135,35 +131,6 @@ impl Counted {
     }
 }
 
-/// The violated maximums of a gate, and the review items by which they count cases.
-#[derive(Debug)]
-pub struct ViolatedRules<'a> {
-    rules: Vec<&'a GateRule>,
-    review: HashMap<&'a CaseId, ReviewSet>,
-}
-
-impl<'a> ViolatedRules<'a> {
-    /// The violated maximums of a gate.
-    pub fn new(gate: &'a Gate) -> Self {
-        let rules = gate.rules.iter().filter(|rule| !rule.passed && rule.bound == Bound::AtMost).collect();
-        Self { rules, review: ReviewSet::by_case(&gate.review) }
-    }
-
-    /// The first rule that counts a case. Tags and suites are in the cases file, so scopes of them count no case here.
-    pub fn first(&self, case: &CaseEvaluation) -> Option<&'a GateRule> {
-        let review = self.review.get(&case.case_id).copied().unwrap_or_default();
-        let judged = GateCase::new(case, None, review);
-        self.rules.iter().copied().find(|rule| counts(rule, &judged))
-    }
-}
-
-fn counts(rule: &GateRule, case: &GateCase<'_>) -> bool {
-    // Rules over all cases together (`suite_fell`, `undecided`) have no such measure, and count no single case.
-    let measure = Measure::parse(&rule.code);
-    let is_within = rule.scope.as_ref().is_none_or(|scope| case.is_in(scope));
-    is_within && measure.is_some_and(|measure| measure.counts(case))
-}
-
 /// The outcome of all rules: an exceeded maximum fails the gate; a missed minimum alone means not enough data; met rules
 /// without a basis mean that nothing was judged.
 fn decide(rules: Vec<GateRule>, basis: Basis) -> Gate {
@@ -208,84 +175,12 @@ pub fn unknown_scopes(limits: &GateRules, specs: &[CaseSpec], cases: &[CaseEvalu
     unknown.collect()
 }
 
-/// The outcome of the gate and how many of its rules are met: `Gate failed: 2 of 5 rules violated`. Rules without a limit
-/// are not counted, since they cannot be violated.
-pub fn headline(gate: &Gate) -> String {
-    let outcome = outcome(gate);
-    // A comparison with half a baseline looks like any other, so the first line says it.
-    match review::baseline_incomplete(gate) {
-        Some(incomplete) => format!("{outcome}; {incomplete}"),
-        None => outcome,
-    }
-}
-
-fn outcome(gate: &Gate) -> String {
-    let rules = gate.rules.iter().filter(|rule| rule.is_limited()).count();
-    let violated = gate.rules.iter().filter(|rule| !rule.passed).count();
-    match (gate.outcome, rules) {
-        (GateOutcome::Passed, 0) => "Gate passed: no rule has a limit".to_owned(),
-        (GateOutcome::Passed, 1) => "Gate passed: 1 rule met".to_owned(),
-        (GateOutcome::Passed, rules) => format!("Gate passed: all {rules} rules met"),
-        (GateOutcome::Failed, rules) => {
-            format!("Gate failed: {violated} of {} violated", text::count(rules, "rule", "rules"))
-        }
-        (GateOutcome::NotEnoughData, _) if rules_are_met(gate) => {
-            "Gate undecided: outages instead of answers".to_owned()
-        }
-        (GateOutcome::NotEnoughData, _) => "Gate undecided: too few cases have answers on both sides".to_owned(),
-        (GateOutcome::NotJudged, _) => "Not judged: no expectations and one run per side".to_owned(),
-    }
-}
-
-/// Whether every rule is met. If the gate then has not enough data, the reason is an outage.
-fn rules_are_met(gate: &Gate) -> bool {
-    gate.rules.iter().all(|rule| rule.passed)
-}
-
-/// What limits the meaning of the headline, one sentence each without a full stop: cases with too few runs to decide, and
-/// that no expectations were judged.
-pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
-    let mut sentences = Vec::new();
-    // A failed gate needs no such warning: its violated rules come first.
-    let open = evaluation.cases.iter().filter(|case| fell_on_too_few_runs(case)).count();
-    if evaluation.gate.outcome == GateOutcome::Passed && open > 0 {
-        let verb = if open == 1 { "has" } else { "have" };
-        sentences.push(format!(
-            "{} {verb} a lower pass rate on new, with too few runs to rule out chance",
-            text::count(open, "case", "cases")
-        ));
-    }
-    if evaluation.gate.outcome == GateOutcome::NotJudged {
-        sentences.push(
-            "Differences alone do not show whether new is worse: add expectations to the cases, or compare several runs per side"
-                .to_owned(),
-        );
-    } else if lacks_expectations(evaluation) {
-        sentences.push("No expectations were judged; the gate only compares new with baseline".to_owned());
-    }
-    sentences
-}
-
-/// Whether a case has a lower pass rate on new that further runs could decide.
-fn fell_on_too_few_runs(case: &CaseEvaluation) -> bool {
-    // A case that fails the gate needs no further runs.
-    let is_decided = fails_by_default(case.verdict) && !case.unconfirmed;
-    !is_decided && case.repeats.iter().flat_map(|repeats| &repeats.measures).any(CaseMeasure::is_open_fall)
-}
-
-/// Whether the gate rests on differences alone, because no expectation could be judged on any answer of new. Such a
-/// gate cannot tell right from wrong.
-pub(crate) fn lacks_expectations(evaluation: &Evaluation) -> bool {
-    let is_judged = evaluation.cases.iter().any(CaseEvaluation::is_judged_on_new);
-    !is_judged && evaluation.gate.outcome != GateOutcome::NotEnoughData
-}
-
 #[cfg(test)]
 mod tests {
-    use counterproof_artifact::evaluation::{Bound, GateRule, RuleTest};
+    use counterproof_artifact::evaluation::RuleTest;
 
     use super::*;
-    use crate::gate::review::ReviewCode;
+    use crate::gate::review::{ReviewCode, ReviewSet};
 
     fn case(verdict: Verdict) -> GateCase<'static> {
         GateCase {
@@ -507,37 +402,5 @@ mod tests {
     fn a_scope_without_the_cases_that_it_needs_is_not_enough_data() {
         let limits = limits("[tag.money]\nmin_compared = 1");
         assert_eq!(outcome(&[(Verdict::Unchanged, 1)], &limits), GateOutcome::NotEnoughData);
-    }
-
-    /// A gate whose rules have a limit and are met or violated as listed, and one more rule without a limit.
-    fn gate(outcome: GateOutcome, met: &[bool]) -> Gate {
-        let rule = |limit: Option<u64>, passed: bool| GateRule {
-            code: "regressed".to_owned(),
-            scope: None,
-            bound: Bound::AtMost,
-            limit,
-            share: None,
-            actual: 0,
-            of: None,
-            test: None,
-            passed,
-        };
-        let rules = met.iter().map(|met| rule(Some(0), *met)).chain([rule(None, true)]).collect();
-        Gate { passed: outcome == GateOutcome::Passed, outcome, rules, review: Vec::new() }
-    }
-
-    #[test]
-    fn the_headline_has_the_outcome_and_counts_the_rules_with_a_limit() {
-        for (outcome, met, expected) in [
-            (GateOutcome::Passed, &[true, true, true][..], "Gate passed: all 3 rules met"),
-            (GateOutcome::Passed, &[true], "Gate passed: 1 rule met"),
-            (GateOutcome::Passed, &[], "Gate passed: no rule has a limit"),
-            (GateOutcome::Failed, &[true, false, false], "Gate failed: 2 of 3 rules violated"),
-            (GateOutcome::Failed, &[false], "Gate failed: 1 of 1 rule violated"),
-            (GateOutcome::NotJudged, &[true], "Not judged: no expectations and one run per side"),
-            (GateOutcome::NotEnoughData, &[false, true], "Gate undecided: too few cases have answers on both sides"),
-        ] {
-            assert_eq!(headline(&gate(outcome, met)), expected);
-        }
     }
 }

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, CaseMeasure, Evaluation, Gate, Reason, ReviewItem, SidePointer, UsageCode, UsageMeasure, Verdict,
+    CaseEvaluation, Evaluation, Gate, GateRule, Reason, ReviewItem, SidePointer, UsageCode, UsageMeasure, Verdict,
 };
 use counterproof_artifact::{CaseId, Side};
 
+use super::rules::Measure;
+use super::standing::from_always_to_never;
 use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
 use crate::diff::rows::row_pointers;
@@ -35,9 +37,9 @@ code_enum! {
         MustUnmet "must-unmet" "hard expectation unmet"
         FabricatedArgument "fabricated-argument" "high-risk action with a made-up argument"
         SecretLeaked "secret-leaked" "secret leaked"
-        HighRiskChanged "high-risk-changed" "high-risk action changed"
+        HighRiskChanged "high-risk-changed" "high-risk action"
         FailedEvidence "failed-evidence" "evidence from a failed call"
-        Unconfirmed "unconfirmed" "worse, may be chance"
+        Unconfirmed "unconfirmed" "unconfirmed, may be chance"
         RepeatedCall "repeated-call" "repeated call"
         ConfirmationSkipped "confirmation-skipped" "no confirmation question"
         UnsupportedAmount "unsupported-amount" "amount without a source"
@@ -130,9 +132,8 @@ fn unconfirmed_item(row: &CaseEvaluation) -> Option<ReviewItem> {
 
 /// The reason of a measure that every run of the baseline passes and no run of new, if the verdict does not say so.
 fn undecided_collapse(row: &CaseEvaluation) -> Option<&Reason> {
-    let never = |measure: &CaseMeasure| measure.baseline.passed == measure.baseline.runs && measure.new.passed == 0;
     let is_decided = matches!(row.verdict, Verdict::Regressed | Verdict::Broken);
-    if is_decided || !row.repeats.as_ref()?.measures.iter().any(never) {
+    if is_decided || !row.repeats.as_ref()?.measures.iter().any(from_always_to_never) {
         return None;
     }
     let codes = [ReasonCode::PassRateMayHaveFallen, ReasonCode::PassRateUndecided];
@@ -230,6 +231,9 @@ fn signal_items(input: &ReviewInput<'_>) -> impl Iterator<Item = ReviewItem> {
 /// High-risk actions and calls that differ, and evidence that failed.
 fn action_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewItem> {
     // Noise stays in the list of reasons, but is nothing that a person has to look at.
+    if input.row.verdict == Verdict::Noisy {
+        return Vec::new();
+    }
     let noise: Vec<SidePointer> = input
         .differences
         .iter()
@@ -277,27 +281,38 @@ fn rank(code: &str) -> usize {
     ReviewCode::ALL.iter().position(|known| known.as_str() == code).unwrap_or(ReviewCode::ALL.len())
 }
 
-/// Sorts the items of all cases: by kind, then by the severity of the case.
-pub(crate) fn sorted(items: Vec<ReviewItem>, cases: &[CaseEvaluation]) -> Vec<ReviewItem> {
-    let severity: HashMap<&CaseId, f64> = cases
-        .iter()
-        .map(|case| (&case.case_id, case.severity.as_ref().map_or(0.0, |severity| severity.score)))
-        .collect();
-    let score = |item: &ReviewItem| item.case_id.as_ref().and_then(|id| severity.get(id)).copied().unwrap_or(1.0);
-    let mut keyed: Vec<_> = items.into_iter().map(|item| (rank(&item.code), -score(&item), item)).collect();
-    // By case id last, so that the items of a case stay together. Stable, so that they stay in their order.
-    keyed.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.case_id.cmp(&b.2.case_id)));
-    keyed.into_iter().map(|(_, _, item)| item).collect()
+/// Sorts the items of all cases in the order of the cases, the items of a case by their kind. Those about the whole comparison
+/// come last.
+pub(crate) fn sort(items: &mut [ReviewItem], order: &[CaseId]) {
+    let positions: HashMap<&CaseId, usize> = order.iter().enumerate().map(|(position, id)| (id, position)).collect();
+    let position = |item: &ReviewItem| {
+        let known = item.case_id.as_ref().map(|id| positions.get(id).copied().unwrap_or(usize::MAX));
+        known.map_or((true, 0), |position| (false, position))
+    };
+    // Stable, so that equal items stay in their order.
+    items.sort_by_key(|item| (position(item), rank(&item.code)));
 }
 
-/// The review items as lines for a terminal or a list: one line for each case and kind, at most `most`. The last line counts
-/// what is left out, by kind.
+/// The review item by which a rule counts a case, with its kind. `None` for a rule that counts verdicts.
+pub(crate) fn item_of(evaluation: &Evaluation, case: &CaseEvaluation, rule: &GateRule) -> Option<String> {
+    let code = match Measure::parse(&rule.code) {
+        Some(measure) => measure.review_code()?,
+        None => ReviewCode::parse(&rule.code.replace('_', "-"))?,
+    };
+    let is_it = |item: &&ReviewItem| item.case_id.as_ref() == Some(&case.case_id) && item.code == code.as_str();
+    let item = evaluation.gate.review.iter().find(is_it)?;
+    Some(format!("{}: {}", code.meaning(), item.message))
+}
+
+/// The review items as lines for a terminal or a list: one line for each case, at most `most`. The last line counts what is left
+/// out, by kind. Cases that are listed as unconfirmed have no line for that alone.
 pub fn review_lines(evaluation: &Evaluation, most: usize) -> Vec<ReviewLine> {
     let mut groups: Vec<(&ReviewItem, usize)> = Vec::new();
-    // Items of one kind and case are adjacent, since they are sorted by kind and severity, in case order.
-    for item in &evaluation.gate.review {
+    // The items of a case are adjacent, the most urgent one first.
+    let items = evaluation.gate.review.iter();
+    for item in items.filter(|item| item.case_id.is_none() || item.code != ReviewCode::Unconfirmed.as_str()) {
         match groups.last_mut() {
-            Some((first, count)) if (&first.case_id, &first.code) == (&item.case_id, &item.code) => *count += 1,
+            Some((first, count)) if first.case_id.is_some() && first.case_id == item.case_id => *count += 1,
             _ => groups.push((item, 1)),
         }
     }
@@ -423,10 +438,7 @@ pub(super) mod tests {
         let items: Vec<_> = review.iter().map(|item| (item.code.as_str(), item.message.as_str())).collect();
         assert_eq!(
             items,
-            [
-                ("usage-rose", "per case: steps 5 → 13.8 (×2.75, p below 0.001)"),
-                ("usage-outlier", "steps 5 → 95 (×19)")
-            ]
+            [("usage-rose", "per case: steps 5 → 13.8 (×2.75, not chance)"), ("usage-outlier", "steps 5 → 95 (×19)")]
         );
         assert_eq!(review[1].case_id.as_ref().map(ToString::to_string).as_deref(), Some("c12"));
     }

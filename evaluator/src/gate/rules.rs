@@ -230,6 +230,20 @@ impl Measure {
         Measure::ALL.iter().copied().find(|measure| measure.key() == key)
     }
 
+    /// The kind of review item by which the measure counts cases; `None` if it counts verdicts or expectations.
+    pub(super) const fn review_code(self) -> Option<ReviewCode> {
+        match self {
+            Measure::Must => Some(ReviewCode::MustUnmet),
+            Measure::HighRiskChanged => Some(ReviewCode::HighRiskChanged),
+            Measure::Fabricated => Some(ReviewCode::FabricatedArgument),
+            Measure::FailedEvidence => Some(ReviewCode::FailedEvidence),
+            Measure::Signals => Some(ReviewCode::Signal),
+            Measure::RepeatedCall => Some(ReviewCode::RepeatedCall),
+            Measure::SecretLeaked => Some(ReviewCode::SecretLeaked),
+            _ => None,
+        }
+    }
+
     pub(super) fn counts(self, case: &GateCase<'_>) -> bool {
         match self {
             Measure::Regressed => case.verdict == Verdict::Regressed && !case.unconfirmed,

@@ -19,6 +19,7 @@ use crate::diff::output::OutputChange;
 use crate::grounding::{self, Holder};
 use crate::load::case_input::{self, Speaker};
 use crate::load::{Artifact, LoadedAnswer};
+use crate::messages::target;
 use crate::values::meaning::{leaves_below, leaves_of};
 use crate::values::stringified::with_texts_parsed;
 use crate::values::{key_of, meaning_hash};
@@ -588,12 +589,6 @@ fn inverted(sides: &Sides<Vec<Write<'_>>>, pairs: &[Sides<usize>]) -> usize {
         pairs[..index].iter().any(|earlier| is_inverted(earlier, pair) && writes_to_same(earlier, pair))
     };
     pairs.iter().enumerate().filter(|(index, pair)| with_earlier((*index, pair))).count()
-}
-
-/// What a write writes to: its first argument that is an id.
-fn target(arguments: &Map<String, Value>) -> Option<&Value> {
-    let is_id = |name: &str| name == "id" || name.ends_with("_id") || name.ends_with("Id");
-    arguments.iter().find(|(name, value)| is_id(name) && !value.is_null()).map(|(_, value)| value)
 }
 
 fn changes<'d>(differences: &'d Differences, write: &Write<'_>) -> &'d JsonChanges {

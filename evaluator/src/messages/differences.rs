@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use counterproof_artifact::evaluation::{Divergence, DivergenceKind, MeasureCode, SidePointer};
+use counterproof_artifact::evaluation::{CaseMeasure, Divergence, DivergenceKind, MeasureCode, SidePointer};
 use counterproof_artifact::{Event, EventBody, FailureClass, ProposedAction, RunnerFailure, Side, Sides};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::diff::json::{self, Moved};
 use crate::diff::output::{LineOrigin, TextChanges, TextLine, TextPart, diff_texts};
@@ -191,8 +191,10 @@ const TOOL_LENGTH: usize = 60;
 /// Describes a row of the aligned actions that differs.
 pub fn action(row: &ActionRow, baseline: &[ProposedAction], new: &[ProposedAction]) -> String {
     match row.row {
-        Row::Removed(index) => format!("{} no longer proposed", tool(&baseline[index])),
-        Row::Added(index) => format!("{} newly proposed (risk {})", tool(&new[index]), new[index].risk_level),
+        Row::Removed(index) => format!("{} no longer proposed", tool_and_target(&baseline[index])),
+        Row::Added(index) => {
+            format!("{} newly proposed (risk {})", tool_and_target(&new[index]), new[index].risk_level)
+        }
         Row::Both { new: index, .. } => {
             let name = tool(&new[index]);
             match (row.changes.is_empty(), row.evidence) {
@@ -206,6 +208,24 @@ pub fn action(row: &ActionRow, baseline: &[ProposedAction], new: &[ProposedActio
 
 fn tool(action: &ProposedAction) -> String {
     text::one_line(&action.tool_name, TOOL_LENGTH)
+}
+
+const TARGET_LENGTH: usize = 40;
+
+/// The tool and what it acts on: `cancel_reservation 4XGCCM`.
+fn tool_and_target(action: &ProposedAction) -> String {
+    let name = tool(action);
+    match target(&action.params) {
+        Some(Value::String(target)) => format!("{name} {}", text::one_line(target, TARGET_LENGTH)),
+        Some(Value::Number(target)) => format!("{name} {target}"),
+        _ => name,
+    }
+}
+
+/// What a write writes to: its first argument that is an id.
+pub(crate) fn target(arguments: &Map<String, Value>) -> Option<&Value> {
+    let is_id = |name: &str| name == "id" || name.ends_with("_id") || name.ends_with("Id");
+    arguments.iter().find(|(name, value)| is_id(name) && !value.is_null()).map(|(_, value)| value)
 }
 
 const QUOTE_LENGTH: usize = 60;
@@ -321,6 +341,19 @@ pub const fn measure(code: MeasureCode) -> &'static str {
         MeasureCode::Expectations => "expectations met",
         MeasureCode::Evidence => "evidence resolved",
     }
+}
+
+/// How many runs of each side pass a measure: `expectations met in 0 of 5 runs, baseline in 5 of 5`.
+pub fn counts(found: &CaseMeasure) -> String {
+    let (old, new) = (&found.baseline, &found.new);
+    format!(
+        "{} in {} of {}, baseline in {} of {}",
+        measure(found.code),
+        new.passed,
+        text::count(usize::try_from(new.runs).unwrap_or(usize::MAX), "run", "runs"),
+        old.passed,
+        old.runs,
+    )
 }
 
 /// The further runs that would probably decide a case: `3 more runs per side, or 12 of baseline alone, would decide`.

@@ -5,8 +5,8 @@ pub mod usage;
 
 pub use differences::action;
 pub use differences::output;
-pub(crate) use differences::{changes, moved};
+pub(crate) use differences::{changes, moved, target};
+pub use differences::{counts, measure, more_runs, probability};
 pub use differences::{failure, violations};
 pub use differences::{field_path, reordering};
 pub use differences::{first_divergence, step_name};
-pub use differences::{measure, more_runs, probability};

@@ -17,3 +17,4 @@ pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs, hints};
 pub use confirming::{LostCases, smallest_confirmable};
 pub(crate) use measures::{CaseResults, RunResult};
 pub(crate) use measures::{SuiteAnalysis, suite_rule};
+pub(crate) use reasons::explaining;

@@ -20,7 +20,7 @@ pub(super) enum Repeatability {
 const PLACES_NAMED: usize = 3;
 
 /// The measures without the combined one where a part has the same counts and so names the reason better.
-pub(super) fn explaining(measures: &[CaseMeasure]) -> Vec<&CaseMeasure> {
+pub(crate) fn explaining(measures: &[CaseMeasure]) -> Vec<&CaseMeasure> {
     let counts = |measure: &CaseMeasure| [&measure.baseline, &measure.new].map(|rate| (rate.passed, rate.runs));
     let is_explained = |solved: &CaseMeasure| {
         measures.iter().any(|part| part.code != MeasureCode::Solved && counts(part) == counts(solved))
@@ -56,24 +56,13 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
     code.reason(message, Vec::new())
 }
 
+/// The counts of a measure, and whether they may be chance. The numbers of the test are in the record of the measure.
 pub(super) fn measured(measure: &CaseMeasure) -> String {
-    let (old, new) = (&measure.baseline, &measure.new);
-    format!(
-        "{} in {} of {}, baseline in {} of {} ({})",
-        messages::measure(measure.code),
-        new.passed,
-        text::count(usize::try_from(new.runs).unwrap_or(usize::MAX), "run", "runs"),
-        old.passed,
-        old.runs,
-        chance(measure),
-    )
-}
-
-fn chance(measure: &CaseMeasure) -> String {
-    if measure.tier == Tier::Improvement {
-        return "a rise beyond chance".to_owned();
-    }
-    format!("p {}, corrected {}", messages::probability(measure.p), messages::probability(measure.corrected))
+    let chance = match measure.tier {
+        Tier::Regression | Tier::Improvement => "not chance",
+        Tier::Likely | Tier::Watch | Tier::Unknown | Tier::Steady => "may be chance",
+    };
+    format!("{} ({chance})", messages::counts(measure))
 }
 
 /// The reason for runs of a side that selected a case but have no artifact of it.

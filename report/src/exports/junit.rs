@@ -1,10 +1,10 @@
-//! `junit.xml`: the evaluation as JUnit test results. The results fail exactly if the gate fails: each gate rule is a test, and
-//! each case that a violated rule counts is a failed test.
+//! `junit.xml`: the evaluation as JUnit test results. The results fail exactly if the gate fails. One suite has a test for each gate
+//! rule, the other one for each case: a case that a violated rule counts is a failed test.
 
 use std::time::Duration;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, UsageCode, Verdict};
-use counterproof_evaluator::{ViolatedRules, evaluation_text, messages, text};
+use counterproof_evaluator::{RankedCase, Standing, evaluation_text, messages, text, worst_first};
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::view::{display, verdict};
@@ -13,20 +13,26 @@ const LONGEST_MESSAGE: usize = 400;
 
 const REASONS_LISTED: usize = 20;
 
+/// The suite of the rules, and the prefix of its tests.
+const GATE: &str = "counterproof.gate";
+
+/// The suite of the cases, and the prefix of its tests.
+const CASES: &str = "counterproof.cases";
+
 pub(crate) fn render(evaluation: &Evaluation) -> String {
-    let mut suite = TestSuite::new("counterproof");
-    suite.add_properties([
+    let mut gate = TestSuite::new(GATE);
+    gate.add_properties([
         property("baseline", evaluation.baseline.run_id.as_str()),
         property("new", evaluation.new.run_id.as_str()),
         property("gate", &evaluation_text::outcome(evaluation)),
         property("evaluator", &evaluation.evaluator_version),
     ]);
-    suite.add_test_cases(not_judged_test(evaluation));
-    suite.add_test_cases(evaluation.gate.rules.iter().filter(|rule| rule.is_limited()).map(rule_test));
-    let violated = ViolatedRules::new(&evaluation.gate);
-    suite.add_test_cases(evaluation.cases.iter().map(|case| case_test(case, violated.first(case))));
+    gate.add_test_cases(not_judged_test(evaluation));
+    gate.add_test_cases(evaluation.gate.rules.iter().filter(|rule| rule.is_limited()).map(rule_test));
+    let mut cases = TestSuite::new(CASES);
+    cases.add_test_cases(worst_first(evaluation).iter().map(|ranked| case_test(evaluation, ranked)));
     let mut report = Report::unnamed();
-    report.add_test_suite(suite);
+    report.add_test_suites([gate, cases]);
     // Writing into memory cannot fail, and every text is valid XML.
     report.to_string().unwrap_or_default()
 }
@@ -35,7 +41,7 @@ pub(crate) fn render(evaluation: &Evaluation) -> String {
 fn not_judged_test(evaluation: &Evaluation) -> Option<TestCase> {
     // Without this test, the results would look like a pass.
     (evaluation.gate.outcome == GateOutcome::NotJudged)
-        .then(|| test("counterproof.gate", "not judged", skipped(&evaluation_text::outcome(evaluation)), ""))
+        .then(|| test(GATE, "not judged", skipped(&evaluation_text::outcome(evaluation)), ""))
 }
 
 fn rule_test(rule: &GateRule) -> TestCase {
@@ -46,12 +52,13 @@ fn rule_test(rule: &GateRule) -> TestCase {
     } else {
         problem(NonSuccessKind::Failure, &rule.code, &format!("{name}: {result}"))
     };
-    test("counterproof.gate", &name, status, &result)
+    test(GATE, &name, status, &result)
 }
 
-fn case_test(case: &CaseEvaluation, violated: Option<&GateRule>) -> TestCase {
-    let mut test = test("counterproof.cases", case.case_id.as_str(), status(case, violated), &description(case));
-    test.add_properties(properties(case));
+fn case_test(evaluation: &Evaluation, ranked: &RankedCase<'_>) -> TestCase {
+    let case = ranked.case;
+    let mut test = test(CASES, case.case_id.as_str(), status(evaluation, ranked), &description(case));
+    test.add_properties(properties(ranked));
     let duration = case.usage.as_ref().and_then(|usage| usage.new.as_ref()?.get(UsageCode::Duration));
     // `from_secs_f64` panics on a value that is out of range.
     if let Some(duration) = duration.and_then(|millis| Duration::try_from_secs_f64(millis / 1000.0).ok()) {
@@ -100,13 +107,12 @@ fn visible(text: &str) -> String {
 }
 
 /// The result of a case. It fails only if a violated rule counts the case: a regression within the limits of the gate is skipped.
-fn status(case: &CaseEvaluation, violated: Option<&GateRule>) -> TestCaseStatus {
-    let word = verdict::of_case(case).word;
-    let reason = case.reasons.first();
-    let message = reason.map(|reason| text::one_line(&reason.message, LONGEST_MESSAGE)).or_else(|| unmet(case));
-    if let Some(rule) = violated {
-        let code = reason.map_or(&rule.code, |reason| &reason.code);
-        let message = message.map_or_else(|| word.to_owned(), |message| format!("{word}: {message}"));
+fn status(evaluation: &Evaluation, ranked: &RankedCase<'_>) -> TestCaseStatus {
+    let (case, word) = (ranked.case, ranked.verdict());
+    let line = text::one_line(&evaluation_text::case_line(evaluation, ranked), LONGEST_MESSAGE);
+    let message = if line.is_empty() { word.clone() } else { format!("{word}: {line}") };
+    if let Some(rule) = ranked.violated {
+        let code = case.reasons.first().map_or(&rule.code, |reason| &reason.code);
         // An error is a test that could not be run, as a case without an answer.
         let kind = match case.verdict {
             Verdict::Broken | Verdict::StillBroken => NonSuccessKind::Error,
@@ -118,28 +124,22 @@ fn status(case: &CaseEvaluation, violated: Option<&GateRule>) -> TestCaseStatus 
         Verdict::Missing | Verdict::Added => skipped(&format!("{word}: nothing to compare with")),
         // CI servers show skipped tests separately, and none fails a build for them.
         Verdict::Regressed | Verdict::Broken | Verdict::StillBroken | Verdict::Invalid => {
-            let message = message.map(|message| format!("; {message}")).unwrap_or_default();
-            skipped(&format!("{word}, within the limits of the gate{message}"))
+            let line = if line.is_empty() { line } else { format!("; {line}") };
+            skipped(&format!("{word}, within the limits of the gate{line}"))
         }
+        _ if ranked.standing == Standing::Unconfirmed => skipped(&message),
         // Noise passes: some tools read `flakyFailure` and others ignore it.
         _ => TestCaseStatus::success(),
     }
 }
 
-/// The first expectation that new does not meet.
-fn unmet(case: &CaseEvaluation) -> Option<String> {
-    let unmet = case.unmet_on_new();
-    let first = unmet.first()?;
-    let found = first.new.as_ref().map(|new| text::one_line(new.found(), LONGEST_MESSAGE)).unwrap_or_default();
-    Some(format!("{} not met: {found}", first.code))
-}
-
-fn properties(case: &CaseEvaluation) -> Vec<Property> {
+fn properties(ranked: &RankedCase<'_>) -> Vec<Property> {
+    let case = ranked.case;
     // Most cases are unchanged, and tools rarely show properties.
     if case.verdict == Verdict::Unchanged && case.repeats.is_none() {
         return Vec::new();
     }
-    let mut properties = vec![property("verdict", verdict::of_case(case).word)];
+    let mut properties = vec![property("verdict", &ranked.verdict())];
     properties.extend(verdict::risk(case.risk_level).map(|risk| property("risk", risk)));
     let severity = case.severity.as_ref().map(|severity| display::score(severity.score));
     properties.extend(severity.map(|severity| property("severity", &severity)));

@@ -6,13 +6,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, ReviewItem, SidePointer, Verdict};
 use counterproof_artifact::{CaseId, Sha256Digest, Side};
-use counterproof_evaluator::{ReasonCode, evaluation_text, text};
+use counterproof_evaluator::{RankedCase, ReasonCode, Standing, evaluation_text, text, worst_first};
 use counterproof_validation::Code;
 use serde_json::{Map, Value, json};
 
 use super::context::CaseLocation;
 use crate::site::encode_path;
-use crate::view::verdict;
 
 /// The levels of results and notifications (3.27.10).
 pub const ERROR: &str = "error";
@@ -68,9 +67,11 @@ pub(crate) fn render(evaluation: &Evaluation, locations: &HashMap<CaseId, CaseLo
             review.entry(case_id).or_insert(item);
         }
     }
-    let problems = evaluation.worst_first().into_iter().flat_map(|case| {
+    let ranked = worst_first(evaluation);
+    let problems = ranked.iter().flat_map(|ranked| {
+        let case = ranked.case;
         let at = locations.get(&case.case_id);
-        let problems = problems(case, review.get(&case.case_id).copied()).into_iter();
+        let problems = problems(ranked, review.get(&case.case_id).copied()).into_iter();
         problems.map(move |problem| (problem.code, result(evaluation, case, at, &problem)))
     });
     let (mut results, omitted) = within_limits(problems);
@@ -133,13 +134,18 @@ fn rules(results: &mut [CodedResult<'_>]) -> Vec<Value> {
     codes.into_iter().map(rule).collect()
 }
 
-/// The level of a verdict; `None` for a verdict that is not a problem.
-const fn level(verdict: Verdict) -> Option<&'static str> {
-    match verdict {
-        Verdict::Regressed | Verdict::Broken | Verdict::Invalid | Verdict::Missing => Some(ERROR),
-        Verdict::Changed | Verdict::StillBroken => Some(WARNING),
-        Verdict::Added | Verdict::Undecided => Some(NOTE),
-        Verdict::Noisy | Verdict::Improved | Verdict::Recovered | Verdict::Unchanged => None,
+/// The level of a case, which follows the gate; `None` for a case that is not a problem.
+const fn level(ranked: &RankedCase<'_>) -> Option<&'static str> {
+    if ranked.violated.is_some() {
+        return Some(ERROR);
+    }
+    match (ranked.standing, ranked.case.verdict) {
+        // Worse for sure, but the limits of the gate allow it.
+        (Standing::Convicted, _) => Some(WARNING),
+        (Standing::Unconfirmed, _) => Some(NOTE),
+        (Standing::Other, Verdict::Invalid | Verdict::Missing | Verdict::StillBroken) => Some(WARNING),
+        (Standing::Other, Verdict::Noisy | Verdict::Improved | Verdict::Recovered | Verdict::Unchanged) => None,
+        (Standing::Other, _) => Some(NOTE),
     }
 }
 
@@ -153,21 +159,26 @@ struct Problem<'a> {
 }
 
 /// The deciding reason, and each new finding once per code and location.
-fn problems<'a>(case: &'a CaseEvaluation, review: Option<&'a ReviewItem>) -> Vec<Problem<'a>> {
+fn problems<'a>(ranked: &RankedCase<'a>, review: Option<&'a ReviewItem>) -> Vec<Problem<'a>> {
+    let case = ranked.case;
     let mut problems = Vec::new();
-    // A case whose verdict is not a problem has no deciding reason, but a review item may still ask for a look at it.
-    if let (None, Some(item)) = (level(case.verdict), review) {
+    let level = level(ranked);
+    // A case that is not a problem has no deciding reason, but a review item may still ask for a look at it.
+    if let (None, Some(item)) = (level, review) {
         problems.push(Problem {
             code: &item.code,
-            level: if item.code == ReasonCode::MustUnmet.as_str() { ERROR } else { WARNING },
-            message: Cow::Owned(format!("{}: {}", verdict::show(case.verdict).word, item.message)),
+            level: WARNING,
+            message: Cow::Owned(format!("{}: {}", ranked.verdict(), item.message)),
             pointers: &item.pointers,
             location: String::new(),
         });
     }
-    let decisive = case.reasons.first().zip(level(case.verdict));
+    let decisive = case.reasons.first().zip(level);
     if let Some((reason, level)) = decisive {
-        let message = Cow::Owned(format!("{}: {}", verdict::of_case(case).word, reason.message));
+        // A person should look at a change with a review item, whatever the gate says of it.
+        let level =
+            if level == NOTE && ranked.standing == Standing::Other && review.is_some() { WARNING } else { level };
+        let message = Cow::Owned(format!("{}: {}", ranked.verdict(), reason.message));
         let pointers = &reason.pointers;
         problems.push(Problem { code: &reason.code, level, message, pointers, location: String::new() });
     }

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, SeverityLevel, Verdict};
-use counterproof_evaluator::{ReviewLine, evaluation_text, gate_headline, gate_qualifications, review_lines, text};
+use counterproof_evaluator::evaluation_text::{self, TableRow};
+use counterproof_evaluator::{
+    RankedCase, ReviewLine, Standing, gate_headline, gate_qualifications, review_lines, text, worst_first,
+};
 
 use super::context::{ReportContext, ReportUrl};
 use crate::files::PageNames;
@@ -20,9 +23,9 @@ const LONGEST_SENTENCE: usize = 240;
 
 const LONGEST_NAME: usize = 90;
 
-const RULES_NAMED: usize = 3;
+const LONGEST_HEADLINE: usize = 600;
 
-const REVIEW_LISTED: usize = 20;
+const REVIEW_LISTED: usize = 10;
 
 const CASES_NAMED: usize = 6;
 
@@ -61,28 +64,82 @@ impl<'a> Links<'a> {
 
 fn render(evaluation: &Evaluation, links: &Links<'_>, most_bytes: usize) -> Option<String> {
     let mut page = Page { text: String::new(), most: most_bytes };
+    // A notice stands over everything, even the verdict.
+    let notices: Vec<_> = evaluation.notices.iter().map(|notice| escaped(&notice.message, LONGEST_SENTENCE)).collect();
+    if !notices.is_empty() {
+        page.add(&format!("## ! {}\n\n", notices.join("; ")));
+    }
     if !page.add(&headline(evaluation)) {
         return None;
     }
-    page.add(&about(evaluation, links));
-    page.add(&counts(evaluation));
+    let ranked = worst_first(evaluation);
+    add_cases(&mut page, evaluation, links, &ranked, Standing::Convicted);
+    add_cases(&mut page, evaluation, links, &ranked, Standing::Unconfirmed);
     add_review(&mut page, evaluation, links);
+    add_table(&mut page, evaluation);
+    page.add(&counts(evaluation));
+    page.add(&about(evaluation, links));
     add_rules(&mut page, evaluation);
     add_changes(&mut page, evaluation, links);
     Some(page.text)
 }
 
-/// Adds the gate rules, violated ones first, in at most half of the room, and the comparison rules without matches.
-fn add_rules(page: &mut Page, evaluation: &Evaluation) {
-    let mut rules: Vec<_> = evaluation.gate.rules.iter().collect();
-    // Violated rules first, because rows without room are left out from the end.
-    rules.sort_by_key(|rule| rule.passed);
-    // The other half of the space is for the changes by root cause.
-    let head = "\n| | Rule | Cases | Limit |\n|---|---|---:|---|\n";
+/// Adds the cases of a standing, in at most half of the room.
+fn add_cases(
+    page: &mut Page,
+    evaluation: &Evaluation,
+    links: &Links<'_>,
+    ranked: &[RankedCase<'_>],
+    standing: Standing,
+) {
+    let cases: Vec<_> = ranked.iter().filter(|ranked| ranked.standing == standing).collect();
+    if cases.is_empty() {
+        return;
+    }
+    let head = match standing {
+        Standing::Unconfirmed => {
+            "\n### Unconfirmed, which may be chance\n\n| Case | Verdict | Detail |\n|---|---|---|\n"
+        }
+        Standing::Convicted | Standing::Other => "\n| Case | Verdict | Detail |\n|---|---|---|\n",
+    };
+    let row = |ranked: &&RankedCase<'_>| {
+        let line = evaluation_text::case_line(evaluation, ranked);
+        let verdict = escaped(&ranked.verdict(), LONGEST_NAME);
+        format!("| {} | {verdict} | {} |\n", links.case(ranked.case), escaped(&line, LONGEST_SENTENCE))
+    };
     let half = page.most - page.room() / 2;
-    page.add_table(head, rules.into_iter().map(rule_row), half, |omitted| {
-        format!("\n{} not shown.\n", text::count(omitted, "more rule is", "more rules are"))
+    page.add_table(head, cases.iter().map(row), half, |omitted| {
+        format!("\n{} not shown.\n", text::count(omitted, "more case is", "more cases are"))
     });
+}
+
+/// Adds the solved runs, time, size and cost.
+fn add_table(page: &mut Page, evaluation: &Evaluation) {
+    let row = |row: &TableRow| {
+        let [name, baseline, new, change] =
+            [&row.name, &row.baseline, &row.new, &row.change].map(|cell| escaped(cell, LONGEST_NAME));
+        format!("| {name} | {baseline} | {new} | {change} |\n")
+    };
+    let rows: String = evaluation_text::table(evaluation).iter().map(row).collect();
+    if !rows.is_empty() {
+        page.add(&format!("\n| | Baseline | New | Change |\n|---|---|---|---|\n{rows}"));
+    }
+}
+
+/// Adds the violated rules, in at most half of the room, how many others are met, and the comparison rules without matches.
+fn add_rules(page: &mut Page, evaluation: &Evaluation) {
+    let violated: Vec<_> = evaluation.gate.rules.iter().filter(|rule| !rule.passed).collect();
+    // The other half of the space is for the changes by root cause.
+    let head = "\n| Violated rule | Cases | Limit |\n|---|---:|---|\n";
+    let half = page.most - page.room() / 2;
+    if !violated.is_empty() {
+        page.add_table(head, violated.into_iter().map(rule_row), half, |omitted| {
+            format!("\n{} not shown.\n", text::count(omitted, "more violated rule is", "more violated rules are"))
+        });
+    }
+    if let Some(met) = evaluation_text::met_rules(&evaluation.gate) {
+        page.add(&format!("\n{met}.\n"));
+    }
     for unused in evaluation.rules.iter().filter(|rule| rule.matched == 0) {
         let rule = code(&text::one_line(&unused.rule, LONGEST_SENTENCE));
         page.add(&format!("\nComparison rule without matches: {rule}\n"));
@@ -183,25 +240,14 @@ impl Page {
 }
 
 fn headline(evaluation: &Evaluation) -> String {
-    let result = &evaluation.gate;
-    let sign = match result.outcome {
+    let sign = match evaluation.gate.outcome {
         GateOutcome::Passed => "✓",
         GateOutcome::Failed => "✗",
         GateOutcome::NotEnoughData | GateOutcome::NotJudged => "?",
     };
-    let violated: Vec<_> = result.rules.iter().filter(|rule| !rule.passed).collect();
-    let name = |rule: &&&GateRule| {
-        let name = escaped(&evaluation_text::rule(rule), LONGEST_NAME);
-        format!("{name} {}, {}", rule.actual, limit(rule))
-    };
-    let mut named: Vec<_> = violated.iter().take(RULES_NAMED).map(|rule| name(&rule)).collect();
-    if violated.len() > RULES_NAMED {
-        named.push(format!("{} more", violated.len() - RULES_NAMED));
-    }
-    let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join("; ")) };
-    let mut sentences = vec![format!("{}{named}", gate_headline(result))];
+    let mut sentences = vec![gate_headline(evaluation)];
     sentences.extend(gate_qualifications(evaluation));
-    format!("## {sign} {}\n", sentences.join(". "))
+    format!("## {sign} {}\n", escaped(&sentences.join(". "), LONGEST_HEADLINE))
 }
 
 fn limit(rule: &GateRule) -> String {
@@ -211,9 +257,7 @@ fn limit(rule: &GateRule) -> String {
 fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
     let [baseline, new] = [&evaluation.baseline, &evaluation.new].map(|run| code(run.run_id.as_str()));
     let report = links.url.map(|url| format!(" · [full report]({})", url.index_page())).unwrap_or_default();
-    let mut notes = vec![evaluation_text::case_summary(evaluation), evaluation_text::repeats(evaluation)];
-    notes.extend(evaluation_text::suite(evaluation));
-    notes.extend(evaluation_text::usage(evaluation));
+    let notes = [evaluation_text::case_summary(evaluation), evaluation_text::repeats(evaluation)];
     let notes: Vec<_> = notes.iter().map(|note| escaped(note, LONGEST_SENTENCE)).collect();
     format!("\nBaseline {baseline}, new {new}{report}\n\nSummary: {}.\n", notes.join("; "))
 }
@@ -221,7 +265,7 @@ fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
 fn counts(evaluation: &Evaluation) -> String {
     let counts = Verdict::WORST_FIRST.into_iter().filter_map(|verdict| {
         let count = evaluation.counts.get(&verdict).copied().filter(|count| *count > 0)?;
-        let unconfirmed = evaluation_text::unconfirmed(evaluation, verdict);
+        let unconfirmed = evaluation_text::unconfirmed(&evaluation.cases, verdict);
         Some(format!("{} {}{unconfirmed}", display::number(count), verdict::show(verdict).word))
     });
     let counts: Vec<_> = counts.collect();
@@ -230,13 +274,8 @@ fn counts(evaluation: &Evaluation) -> String {
 }
 
 fn rule_row(rule: &GateRule) -> String {
-    let result = match (rule.passed, rule.is_limited()) {
-        (false, _) => "✗ violated",
-        (true, false) => "",
-        (true, true) => "✓ met",
-    };
     let name = escaped(&evaluation_text::rule(rule), LONGEST_NAME);
-    format!("| {result} | {name} | {} | {} |\n", rule.actual, limit(rule))
+    format!("| {name} | {} | {} |\n", rule.actual, limit(rule))
 }
 
 fn change_row(row: &RootCauseRow<'_>, links: &Links<'_>) -> String {
@@ -244,7 +283,8 @@ fn change_row(row: &RootCauseRow<'_>, links: &Links<'_>) -> String {
     let word = |verdict| {
         let view = verdict::show(verdict);
         // Two tildes would strike out the text between them.
-        format!("{} {}", view.sign.replace('~', "&#126;"), view.word)
+        let unconfirmed = evaluation_text::unconfirmed(row.cases.iter().copied(), verdict);
+        format!("{} {}{unconfirmed}", view.sign.replace('~', "&#126;"), view.word)
     };
     let verdict: Vec<_> = match &verdicts[..] {
         [(only, _)] => vec![word(*only)],
@@ -304,7 +344,8 @@ pub(crate) fn root_cause_rows(evaluation: &Evaluation) -> Vec<RootCauseRow<'_>> 
     let mut rows: Vec<RootCauseRow<'_>> = Vec::new();
     let mut indexes: HashMap<&str, usize> = HashMap::new();
     // Unchanged and noisy cases are only counted: the summary is about changes.
-    for case in evaluation.worst_first().into_iter().filter(|case| !verdict::is_quiet(case.verdict)) {
+    for case in worst_first(evaluation).iter().map(|ranked| ranked.case).filter(|case| !verdict::is_quiet(case.verdict))
+    {
         let cluster = case.cause.as_ref().map(|cause| cause.cluster.as_str());
         if let Some(index) = cluster.and_then(|cluster| indexes.get(cluster)) {
             rows[*index].cases.push(case);

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
-use counterproof_evaluator::{ReviewLine, evaluation_text, gate_headline, gate_qualifications, review_lines, text};
+use counterproof_evaluator::{
+    RankedCase, ReviewLine, Standing, evaluation_text, gate_headline, gate_qualifications, review_lines, text,
+    worst_first,
+};
 
 use super::lists::{self, CaseRow, CaseTable};
 use super::page::UsageColumns;
@@ -23,7 +26,9 @@ const BAR_LEAST: u64 = 6;
 pub(crate) struct GateHeadlineView {
     pub(crate) class: &'static str,
     pub(crate) sign: &'static str,
-    /// The outcome with the number of rules.
+    /// What stands over everything, one sentence each.
+    pub(crate) notices: Vec<String>,
+    /// The outcome with its reason.
     pub(crate) sentence: String,
     /// What limits the meaning of the outcome, one sentence each.
     pub(crate) qualifications: Vec<String>,
@@ -50,6 +55,8 @@ pub(crate) struct ComparisonRuleView {
 pub(crate) struct BarPart {
     pub(crate) verdict: VerdictView,
     pub(crate) count: String,
+    /// How many of the cases are unconfirmed; empty if none is.
+    pub(crate) unconfirmed: String,
     pub(crate) x: u64,
     pub(crate) width: u64,
     /// The first page of the list of these cases.
@@ -65,9 +72,31 @@ pub(crate) fn headline(evaluation: &Evaluation) -> GateHeadlineView {
     GateHeadlineView {
         class,
         sign,
-        sentence: gate_headline(&evaluation.gate),
+        notices: evaluation.notices.iter().map(|notice| display::visible(&notice.message)).collect(),
+        sentence: display::visible(&gate_headline(evaluation)),
         qualifications: gate_qualifications(evaluation),
     }
+}
+
+/// Maximum number of cases in each list next to the verdict. The page lists all of them further below.
+const CASES_LISTED: usize = 20;
+
+/// The cases of a standing, worst first, each with what happened on how many runs.
+pub(crate) fn cases(site: &Site<'_>, evaluation: &Evaluation, standing: Standing) -> Vec<ReviewView> {
+    let ranked = worst_first(evaluation);
+    let cases: Vec<_> = ranked.iter().filter(|ranked| ranked.standing == standing).collect();
+    let view = |ranked: &&RankedCase<'_>| ReviewView {
+        href: site.case_href(ranked.case),
+        case_id: ranked.case.case_id.to_string(),
+        kind: ranked.verdict(),
+        message: display::visible(&evaluation_text::case_line(evaluation, ranked)),
+    };
+    let mut views: Vec<_> = cases.iter().take(CASES_LISTED).map(view).collect();
+    if cases.len() > CASES_LISTED {
+        let message = format!("and {} more", display::number((cases.len() - CASES_LISTED) as u64));
+        views.push(ReviewView { href: None, case_id: String::new(), kind: String::new(), message });
+    }
+    views
 }
 
 #[derive(Debug, Clone)]
@@ -97,7 +126,7 @@ pub(crate) fn rules(evaluation: &Evaluation) -> Vec<GateRuleView> {
     let rules = evaluation.gate.rules.iter().map(|rule| GateRuleView {
         name: display::visible(&evaluation_text::rule(rule)),
         actual: display::number(rule.actual),
-        limit: display::visible(&evaluation_text::limit(rule)),
+        limit: display::visible(&evaluation_text::tested(rule)),
         passed: rule.passed,
         result: match (rule.passed, rule.is_limited()) {
             (true, false) => "",
@@ -133,6 +162,7 @@ pub(crate) fn bar(evaluation: &Evaluation) -> Vec<BarPart> {
         parts.push(BarPart {
             verdict: verdict::show(verdict),
             count: display::number(count(verdict)),
+            unconfirmed: evaluation_text::unconfirmed(&evaluation.cases, verdict),
             x: from,
             width: to - from,
             list: folder::verdict_list(verdict, 1),
@@ -204,7 +234,9 @@ pub(crate) fn groups(evaluation: &Evaluation) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     // The first case of a group is its worst one, because the cases are sorted.
     let mut indexes: HashMap<GroupKey<'_>, usize> = HashMap::new();
-    for case in evaluation.worst_first().into_iter().filter(|case| case.verdict != Verdict::Unchanged) {
+    for case in
+        worst_first(evaluation).iter().map(|ranked| ranked.case).filter(|case| case.verdict != Verdict::Unchanged)
+    {
         let index = *indexes.entry(key(case)).or_insert_with(|| {
             groups.push(Group { cases: Vec::new() });
             groups.len() - 1
@@ -282,7 +314,10 @@ impl Group<'_> {
         if counts.len() < 2 {
             return all;
         }
-        let of_verdict = |(verdict, count): &(Verdict, usize)| format!("{count} {}", verdict::show(*verdict).word);
+        let of_verdict = |(verdict, count): &(Verdict, usize)| {
+            let unconfirmed = evaluation_text::unconfirmed(self.cases.iter().copied(), *verdict);
+            format!("{count} {}{unconfirmed}", verdict::show(*verdict).word)
+        };
         format!("{all}: {}", text::list(&counts.iter().map(of_verdict).collect::<Vec<_>>()))
     }
 }
@@ -302,7 +337,7 @@ fn group_view(
     // A single case is shown as the group itself.
     let listed = if count == 1 { 0 } else { CASES_SHOWN };
     GroupView {
-        verdict: verdict::show(worst.verdict),
+        verdict: verdict::of_case(worst),
         severity: lists::severity(worst),
         message: group.message(),
         code,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use askama::Template;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SeverityLevel, Verdict};
-use counterproof_evaluator::text;
+use counterproof_evaluator::{evaluation_text, text, worst_first};
 use serde_json::{Value, json};
 
 use super::gate::{self, Group};
@@ -52,13 +52,14 @@ pub(crate) fn list_pages<'a>(
     evaluation: &'a Evaluation,
     groups: &'a [Group<'_>],
 ) -> impl Iterator<Item = (String, ListPage)> {
-    let sorted = evaluation.worst_first();
+    let sorted: Vec<_> = worst_first(evaluation).iter().map(|ranked| ranked.case).collect();
     let columns = UsageColumns::new(evaluation);
     // Two closures need the columns, and the iterator that they make outlives this call.
     let columns_of_verdicts = columns.clone();
     let of_verdict = move |verdict: Verdict| {
         let cases: Vec<_> = sorted.iter().copied().filter(|case| case.verdict == verdict).collect();
-        let title = format!("{} {}", display::number(cases.len() as u64), verdict::show(verdict).word);
+        let unconfirmed = evaluation_text::unconfirmed(cases.iter().copied(), verdict);
+        let title = format!("{} {}{unconfirmed}", display::number(cases.len() as u64), verdict::show(verdict).word);
         let path = move |page| folder::verdict_list(verdict, page);
         List { title, subtitle: String::new(), cases, path }.pages(site, &columns_of_verdicts)
     };
@@ -249,7 +250,7 @@ pub(crate) fn search_scripts<'a>(
     site: &'a Site<'_>,
     evaluation: &'a Evaluation,
 ) -> impl Iterator<Item = (String, String)> + use<'a> {
-    let sorted = evaluation.worst_first();
+    let sorted: Vec<_> = worst_first(evaluation).iter().map(|ranked| ranked.case).collect();
     let columns = UsageColumns::new(evaluation);
     (0..shard_count(evaluation)).map(move |index| {
         let start = index * CASES_PER_SHARD;
@@ -268,7 +269,8 @@ fn script(site: &Site<'_>, columns: &UsageColumns, index: usize, cases: &[&CaseE
 }
 
 /// The data of a case: id, name of the page (0 without a page, 1 if it equals the id), title, verdict, risk, severity, reason,
-/// suite, the reason codes, tools and tags as indexes into the string table, and the cells about time, size and cost.
+/// suite, the reason codes, tools and tags as indexes into the string table, the cells about time, size and cost, and 1 for an
+/// unconfirmed verdict.
 fn case_data(site: &Site<'_>, columns: &UsageColumns, case: &CaseEvaluation, strings: &mut StringTable) -> Value {
     let stem = site.pages.stem(&case.case_id);
     // Numbers for the usual cases, because every byte occurs once per case.
@@ -290,6 +292,7 @@ fn case_data(site: &Site<'_>, columns: &UsageColumns, case: &CaseEvaluation, str
         strings.indexes(case.tools.iter().map(String::as_str)),
         strings.indexes(case.tags.iter().map(String::as_str)),
         columns.cells(case).iter().map(cell_data).collect::<Vec<_>>(),
+        u8::from(case.unconfirmed),
     ])
 }
 

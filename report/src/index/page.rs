@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use askama::Template;
 use counterproof_artifact::evaluation::{CaseEvaluation, ComparedRun, Evaluation, UsageCode, Verdict};
 use counterproof_artifact::{Count, Run, Sides, Stats};
-use counterproof_evaluator::{diff_json, evaluation_text, messages::usage, text};
+use counterproof_evaluator::evaluation_text::{self, TableRow};
+use counterproof_evaluator::{Standing, diff_json, messages::usage, text};
 use serde_json::Value;
 
 use super::gate::{
@@ -33,8 +34,12 @@ pub(crate) struct IndexPage {
     runs: Vec<(&'static str, FileLink)>,
     evaluator: String,
     headline: GateHeadlineView,
+    convicted: Vec<ReviewView>,
+    unconfirmed: Vec<ReviewView>,
     review: Vec<ReviewView>,
+    table: Vec<TableRow>,
     rules: Vec<GateRuleView>,
+    met_rules: Option<String>,
     bar: Vec<BarPart>,
     bar_text: String,
     /// The sentences below the gate.
@@ -55,7 +60,8 @@ impl IndexPage {
         let documents = site.documents();
         let settings = documents.map(different_settings);
         let bar = gate::bar(evaluation);
-        let counts: Vec<_> = bar.iter().map(|part| format!("{} {}", part.count, part.verdict.word)).collect();
+        let counts: Vec<_> =
+            bar.iter().map(|part| format!("{} {}{}", part.count, part.verdict.word, part.unconfirmed)).collect();
         let count = |verdict| display::number(evaluation.counts.get(&verdict).copied().unwrap_or(0));
         let columns = UsageColumns::new(evaluation);
         let unchanged = evaluation.cases.iter().filter(|case| case.verdict == Verdict::Unchanged);
@@ -70,6 +76,10 @@ impl IndexPage {
             runs: site.run_files().into_iter().map(|(side, file)| (side.as_str(), file.link)).collect(),
             evaluator: evaluation.evaluator_version.clone(),
             headline: gate::headline(evaluation),
+            convicted: gate::cases(site, evaluation, Standing::Convicted),
+            unconfirmed: gate::cases(site, evaluation, Standing::Unconfirmed),
+            table: evaluation_text::table(evaluation),
+            met_rules: evaluation_text::met_rules(&evaluation.gate),
             review: gate::review(site, evaluation),
             rules: gate::rules(evaluation),
             bar,
@@ -91,7 +101,6 @@ impl IndexPage {
 fn notes(evaluation: &Evaluation) -> Vec<String> {
     let mut notes = vec![evaluation_text::case_summary(evaluation), evaluation_text::repeats(evaluation)];
     notes.extend(evaluation_text::suite(evaluation));
-    notes.extend(evaluation_text::usage(evaluation));
     notes
 }
 

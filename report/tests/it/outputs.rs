@@ -39,16 +39,16 @@ fn every_output_reports_next_to_the_gate_that_no_expectations_were_judged() {
     const UNJUDGED: &str = "No expectations were judged; the gate only compares new with baseline";
     let changed = || Pair::with_answers(&answer_of(&json!({})), &answer_of(&json!({"workflow_id": "other"})));
     for (pair, is_reported) in [(changed(), true), (changed().expecting(&json!({"tool_required": []})), false)] {
-        let gate = format!("Gate passed: all {} rules met", if is_reported { 10 } else { 11 });
+        let gate = "Gate passed: no case got worse";
         let report = pair.report();
         let read = |name: &str| std::fs::read_to_string(report.join(name)).unwrap();
         let index = read("index.html");
         let headline = index.split("<h1").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap();
-        assert!(headline.contains(&gate), "{headline}");
+        assert!(headline.contains(gate), "{headline}");
         let below = index.split("</h1>").nth(1).and_then(|rest| rest.split("<table").next()).unwrap();
         assert_eq!(below.contains(UNJUDGED), is_reported, "{below}");
         for text in [read("summary.md").lines().next().unwrap(), &read("junit.xml")] {
-            assert!(text.contains(&gate), "{text}");
+            assert!(text.contains(gate), "{text}");
             assert_eq!(text.contains(UNJUDGED), is_reported, "{text}");
         }
     }

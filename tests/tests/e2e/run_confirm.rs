@@ -1,6 +1,7 @@
 //! `run --confirm`: flipped cases run again, on new and on the baseline, and `compare` judges them by all runs.
 
 use std::collections::HashMap;
+use std::fs;
 use std::sync::Mutex;
 
 use counterproof_tests::{Agent, Finished, Reply, Sandbox, minimal_answer};
@@ -221,10 +222,12 @@ fn compare_states_how_to_confirm_what_one_run_shows() {
     // One failure in one run may be chance, so it does not fail the gate.
     assert_eq!(compared.code, Some(0), "{compared}");
     assert_eq!(evaluated(&sandbox, "fell")["unconfirmed"], json!(true), "{compared}");
-    let said =
-        "hint: 1 case is worse in a single run, which may be chance; to run them again, add the options of the agent,";
-    let next = "      counterproof run --cases cases.json --side new --resume n --confirm\n";
-    assert!(compared.stderr.contains(said) && compared.stderr.contains(next), "{compared}");
+    let first: Vec<_> = compared.stdout.lines().take(4).collect();
+    assert_eq!(first[0], "Gate passed: 1 case looks worse, unconfirmed");
+    assert!(first[2].starts_with("  fell  regressed (unconfirmed): must_include no longer met"), "{compared}");
+    let (new_url, old_url) = (new.base_url(), old.base_url());
+    let next = format!("to decide: counterproof run --cases cases.json --side new --base-url {new_url} --resume n");
+    assert!(first[3].contains(&next) && first[3].contains(&format!("--confirm-baseline-url {old_url}")), "{compared}");
 
     let confirmed = format!("--side new --resume n --confirm 4 --confirm-baseline-url {}", old.base_url());
     let confirmed = done(run(&sandbox, &new, &confirmed));
@@ -234,7 +237,10 @@ fn compare_states_how_to_confirm_what_one_run_shows() {
     );
     let compared = sandbox.run(["compare", "--cases", "cases.json"]);
     assert_eq!(compared.code, Some(1), "{compared}");
-    assert!(evaluated(&sandbox, "fell")["unconfirmed"].is_null() && !compared.stderr.contains("hint"), "{compared}");
+    assert!(
+        evaluated(&sandbox, "fell")["unconfirmed"].is_null() && !compared.stdout.contains("to decide"),
+        "{compared}"
+    );
 }
 
 #[test]
@@ -335,6 +341,35 @@ fn an_interrupted_confirmation_resumes_with_its_cases() {
 }
 
 #[test]
+fn the_first_lines_are_the_verdict_and_the_cases_that_always_fail() {
+    let ids = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
+    let sandbox = sandbox(&ids);
+    let old = agent(|_, _| true);
+    done(run(&sandbox, &old, "--side baseline --run-id good --repeat 5"));
+    let new = agent(|case, _| !ids[..3].contains(&case));
+    done(run(&sandbox, &new, "--side new --run-id n --repeat 5"));
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert_eq!(compared.code, Some(1), "{compared}");
+    let lines: Vec<_> = compared.stdout.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines[0], "Gate failed: 3 cases always fail");
+    for id in &ids[..3] {
+        let line = lines[1..4].iter().find(|line| line.starts_with(&format!("  {id}"))).unwrap();
+        assert!(line.contains("regressed: must_include"), "{line}");
+        assert!(line.ends_with("expectations met in 0 of 5 runs, baseline in 5 of 5"), "{line}");
+    }
+    assert!(!compared.stdout.contains("p 0") && !compared.stdout.contains("✓"), "{compared}");
+    assert!(compared.stdout.contains("other rules are met"), "{compared}");
+    let verbose = sandbox.run(["compare", "--cases", "cases.json", "--verbose"]);
+    assert!(verbose.stdout.contains("✓ must") && verbose.stdout.contains("; p "), "{verbose}");
+    // The summary starts with the same lines.
+    let summary = fs::read_to_string(sandbox.path("report/summary.md")).unwrap();
+    assert!(summary.starts_with("## ✗ Gate failed: 3 cases always fail\n"), "{summary}");
+    let places: Vec<_> =
+        ["`one`", "| baseline", "other rules are met"].map(|it| summary.to_lowercase().find(it)).into();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{summary}");
+}
+
+#[test]
 fn a_case_that_fails_against_one_baseline_run_stays_unconfirmed_and_in_the_review() {
     let sandbox = sandbox(&["steady", "fell"]);
     let old = agent(|_, _| true);
@@ -351,7 +386,12 @@ fn a_case_that_fails_against_one_baseline_run_stays_unconfirmed_and_in_the_revie
     let message = case["reasons"][0]["message"].as_str().unwrap();
     assert!(message.contains("0 of 5 runs, baseline in 1 of 1"), "{message}");
     assert!(message.ends_with("2 more runs of the baseline would confirm it"), "{message}");
-    assert!(compared.stdout.contains("Review"), "{compared}");
+    let first: Vec<_> = compared.stdout.lines().take(10).collect();
+    assert!(first.iter().any(|line| line.contains("fell") && line.contains("unconfirmed")), "{compared}");
+    assert!(
+        first.iter().any(|line| line.contains("counterproof run --cases cases.json --side baseline")),
+        "{compared}"
+    );
     let limited = "[gate]\nunconfirmed = 0\n";
     let sandbox = sandbox.with_file("counterproof.toml", limited);
     assert_eq!(sandbox.run(["compare", "--cases", "cases.json"]).code, Some(1));

@@ -1,0 +1,250 @@
+//! The outcome of the gate with its reason in one line, and what limits its meaning.
+
+use counterproof_artifact::evaluation::{
+    Bound, CaseEvaluation, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, SuiteMeasure,
+};
+
+use super::review;
+use super::standing::{RankedCase, Standing, is_lost, worst_first};
+use crate::values::text;
+
+/// Maximum number of violated rules in the headline.
+const REASONS_NAMED: usize = 3;
+
+const SCOPE_NAMED: usize = 60;
+
+/// The outcome of the gate and its reason: `Gate failed: 3 cases always fail`.
+pub fn headline(evaluation: &Evaluation) -> String {
+    let outcome = outcome(evaluation);
+    // A comparison with half a baseline looks like any other, so the first line says it.
+    match review::baseline_incomplete(&evaluation.gate) {
+        Some(incomplete) => format!("{outcome}; {incomplete}"),
+        None => outcome,
+    }
+}
+
+fn outcome(evaluation: &Evaluation) -> String {
+    match evaluation.gate.outcome {
+        GateOutcome::Failed => format!("Gate failed: {}", violations(evaluation)),
+        GateOutcome::Passed => format!("Gate passed: {}", passed(evaluation)),
+        GateOutcome::NotEnoughData => {
+            let compared = violated(&evaluation.gate).find(|rule| rule.bound == Bound::AtLeast);
+            let reason = compared.map(|rule| violation(rule, evaluation));
+            // Too few cases may have answers in spite of the met rules: some answers are those of an outage.
+            let reason = reason.unwrap_or_else(|| "outages instead of answers".to_owned());
+            format!("Gate undecided: {reason}")
+        }
+        GateOutcome::NotJudged => "Not judged: no expectations and one run per side".to_owned(),
+    }
+}
+
+fn violated(gate: &Gate) -> impl Iterator<Item = &GateRule> {
+    gate.rules.iter().filter(|rule| !rule.passed)
+}
+
+/// Why the gate failed: its violated rules, the surest first.
+fn violations(evaluation: &Evaluation) -> String {
+    let mut rules: Vec<_> = violated(&evaluation.gate).collect();
+    // A maximum fails the gate; a missed minimum only says how much the rest is worth.
+    rules.sort_by_key(|rule| (rule.code != "lost", rule.bound == Bound::AtLeast));
+    let mut reasons: Vec<_> =
+        rules.into_iter().map(|rule| violation(rule, evaluation)).filter(|reason| !reason.is_empty()).collect();
+    if reasons.len() > REASONS_NAMED {
+        let more = reasons.len() - REASONS_NAMED;
+        reasons.truncate(REASONS_NAMED);
+        reasons.push(text::count(more, "more rule violated", "more rules violated"));
+    }
+    text::list(&reasons)
+}
+
+/// What a violated rule found: `2 cases have no answer`. Empty where another rule already says it.
+fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
+    let number = usize::try_from(rule.actual).unwrap_or(usize::MAX);
+    let cases = |one: &str, many: &str| {
+        let counted = text::count(number, "case", "cases");
+        format!("{counted} {}", if number == 1 { one } else { many })
+    };
+    let found = match rule.code.as_str() {
+        "lost" => {
+            let lost = rule.test.map_or(rule.actual, |test| test.fell);
+            return text::count(usize::try_from(lost).unwrap_or(usize::MAX), "case always fails", "cases always fail");
+        }
+        "regressed" | "broken" if rule.scope.is_none() => return besides_lost(rule, evaluation),
+        "regressed" => cases("regressed", "regressed"),
+        "broken" => cases("has no answer", "have no answer"),
+        "invalid" => cases("has an invalid artifact", "have an invalid artifact"),
+        "unpaired" => cases("is on one side only", "are on one side only"),
+        "missing" => cases("is missing on new", "are missing on new"),
+        "added" => cases("is on new only", "are on new only"),
+        "unmet" if rule.test.is_some() => "new meets the expectations of fewer cases".to_owned(),
+        "unmet" => cases("does not meet the expectations", "do not meet the expectations"),
+        "must" => cases("does not meet a hard expectation", "do not meet a hard expectation"),
+        "high_risk_changed" => cases("changed a high-risk action", "changed a high-risk action"),
+        "fabricated" => cases("has a made-up argument", "have a made-up argument"),
+        "failed_evidence" => cases("has evidence from a failed call", "have evidence from a failed call"),
+        "signals" => cases("has a new signal", "have a new signal"),
+        "unseen_high_risk" => "high-risk actions or arguments that baseline never shows".to_owned(),
+        "secret_leaked" => cases("leaks a secret", "leak a secret"),
+        "repeated_call" => cases("repeats a call", "repeat a call"),
+        "suite_fell" => return suite_fell(rule, evaluation),
+        "slower" => "cases are slower".to_owned(),
+        "costlier" => "cases cost more".to_owned(),
+        "longer" => "cases take more steps".to_owned(),
+        "compared" => {
+            let of = rule.of.unwrap_or_default();
+            let verb = if of == 1 { "case has answers" } else { "cases have answers" };
+            format!("only {} of {of} {verb} on both sides", rule.actual)
+        }
+        code => format!("{} {}", rule.actual, code.replace('_', " ")),
+    };
+    match &rule.scope {
+        Some(scope) => format!("{found} ({})", name(scope)),
+        None => found,
+    }
+}
+
+/// The regressed or broken cases that the rule for lost cases does not count already.
+fn besides_lost(rule: &GateRule, evaluation: &Evaluation) -> String {
+    let names_lost = violated(&evaluation.gate).any(|rule| rule.code == "lost");
+    let is_counted = |case: &&CaseEvaluation| {
+        case.verdict.as_str() == rule.code && !case.unconfirmed && !(names_lost && is_lost(case))
+    };
+    let number = evaluation.cases.iter().filter(is_counted).count();
+    let also = if names_lost { " more" } else { "" };
+    match (number, rule.code.as_str()) {
+        (0, _) => String::new(),
+        (1, "broken") => format!("1{also} case has no answer"),
+        (number, "broken") => format!("{number}{also} cases have no answer"),
+        (1, _) => format!("1{also} case regressed"),
+        (number, _) => format!("{number}{also} cases regressed"),
+    }
+}
+
+/// A fall of the suite, or of a named suite, with its counts.
+fn suite_fell(rule: &GateRule, evaluation: &Evaluation) -> String {
+    if let Some(scope) = &rule.scope {
+        return format!("{} solves fewer cases", name(scope));
+    }
+    let solved = evaluation.suite.iter().find(|measure| measure.code == MeasureCode::Solved);
+    let counts = solved.map(|SuiteMeasure { baseline, new, .. }| {
+        format!(", {} of {} instead of {} of {}", new.passed, new.runs, baseline.passed, baseline.runs)
+    });
+    format!("fewer runs solve their cases{}", counts.unwrap_or_default())
+}
+
+fn name(scope: &GateScope) -> String {
+    text::one_line(&scope.to_string(), SCOPE_NAMED)
+}
+
+/// What a passed gate has to say about cases that look worse.
+fn passed(evaluation: &Evaluation) -> String {
+    let ranked = worst_first(evaluation);
+    let count = |standing| ranked.iter().filter(|ranked: &&RankedCase<'_>| ranked.standing == standing).count();
+    let (convicted, unconfirmed) = (count(Standing::Convicted), count(Standing::Unconfirmed));
+    let looks = |number: usize| if number == 1 { "looks" } else { "look" };
+    let open = match unconfirmed {
+        0 => String::new(),
+        number => format!("{} {} worse, unconfirmed", text::count(number, "case", "cases"), looks(number)),
+    };
+    match (convicted, unconfirmed) {
+        (0, 0) => "no case got worse".to_owned(),
+        (0, _) => open,
+        (1, 0) => "1 case got worse, within the limits".to_owned(),
+        (number, 0) => format!("{number} cases got worse, within the limits"),
+        (number, _) => format!("{} got worse, within the limits; {open}", text::count(number, "case", "cases")),
+    }
+}
+
+/// What limits the meaning of the headline, one sentence each without a full stop.
+pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if evaluation.gate.outcome == GateOutcome::NotJudged {
+        sentences.push(
+            "Differences alone do not show whether new is worse: add expectations to the cases, or compare several runs per side"
+                .to_owned(),
+        );
+    } else if lacks_expectations(evaluation) {
+        sentences.push("No expectations were judged; the gate only compares new with baseline".to_owned());
+    }
+    sentences
+}
+
+/// Whether the gate rests on differences alone, because no expectation could be judged on any answer of new. Such a
+/// gate cannot tell right from wrong.
+pub(crate) fn lacks_expectations(evaluation: &Evaluation) -> bool {
+    let is_judged = evaluation.cases.iter().any(CaseEvaluation::is_judged_on_new);
+    !is_judged && evaluation.gate.outcome != GateOutcome::NotEnoughData
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::gate::standing::tests::{case, evaluation, rule};
+
+    fn says(outcome: &str, cases: &Value, rules: &Value) -> String {
+        headline(&evaluation(outcome, cases, rules))
+    }
+
+    fn lost(number: u64) -> Value {
+        let mut lost = rule("lost", number, false);
+        lost["test"] = json!({"p": 0.001, "level": 0.02, "fell": number, "rose": 0, "expected": 0.2});
+        lost
+    }
+
+    #[test]
+    fn a_failed_gate_names_its_reasons_and_counts_no_case_twice() {
+        let always = [case("a", "regressed", [5, 0]), case("b", "regressed", [5, 0]), case("c", "regressed", [5, 0])];
+        let three = json!(always);
+        let rules = json!([rule("regressed", 3, false), lost(3)]);
+        assert_eq!(says("failed", &three, &rules), "Gate failed: 3 cases always fail");
+        let four = json!([always[0], always[1], always[2], case("d", "regressed", [5, 2])]);
+        let rules = json!([rule("regressed", 4, false), lost(3), rule("must", 1, false)]);
+        assert_eq!(
+            says("failed", &four, &rules),
+            "Gate failed: 3 cases always fail, 1 more case regressed and 1 case does not meet a hard expectation"
+        );
+        let rules = json!([rule("regressed", 1, false)]);
+        assert_eq!(says("failed", &json!([always[0]]), &rules), "Gate failed: 1 case regressed");
+    }
+
+    #[test]
+    fn a_fallen_suite_is_named() {
+        let mut suite = rule("suite_fell", 1, false);
+        suite["scope"] = json!({"kind": "suite", "name": "refunds"});
+        assert_eq!(says("failed", &json!([]), &json!([suite])), "Gate failed: suite refunds solves fewer cases");
+    }
+
+    #[test]
+    fn a_rule_without_words_of_its_own_is_named_by_its_code() {
+        assert_eq!(
+            says("failed", &json!([]), &json!([rule("some_new_rule", 2, false)])),
+            "Gate failed: 2 some new rule"
+        );
+    }
+
+    #[test]
+    fn a_passed_gate_says_what_looks_worse() {
+        let rules = json!([rule("regressed", 0, true)]);
+        let same = case("a", "unchanged", [5, 5]);
+        assert_eq!(says("passed", &json!([same]), &rules), "Gate passed: no case got worse");
+        let open = json!([same, case("b", "undecided", [5, 0])]);
+        assert_eq!(says("passed", &open, &rules), "Gate passed: 1 case looks worse, unconfirmed");
+        let allowed = json!([case("a", "regressed", [5, 0]), case("b", "undecided", [5, 0])]);
+        assert_eq!(
+            says("passed", &allowed, &rules),
+            "Gate passed: 1 case got worse, within the limits; 1 case looks worse, unconfirmed"
+        );
+    }
+
+    #[test]
+    fn an_undecided_gate_says_how_many_cases_were_compared() {
+        let mut compared = rule("compared", 6, false);
+        (compared["bound"], compared["of"]) = (json!("at_least"), json!(10));
+        assert_eq!(
+            says("not_enough_data", &json!([]), &json!([compared])),
+            "Gate undecided: only 6 of 10 cases have answers on both sides"
+        );
+    }
+}
