@@ -18,6 +18,7 @@
 //! assert_eq!(suite.cases[0].input.user, "Where is my money?");
 //! ```
 
+pub mod draft;
 pub mod glob;
 
 mod document;

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use counterproof_artifact::{Answer, CaseId, Content, EventBody, Outcome, RiskLevel};
+use counterproof_cases::draft::{CaseDraft, DraftExpect, DraftExpected, field, numbers, quoted, states_number};
 use counterproof_store::{ReadError, RunReader};
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// Maximum number of drafted actions, of params of an action, and of numbers, for a case. More would not be read.
@@ -15,33 +15,6 @@ const MAX_PER_CASE: usize = 10;
 
 /// Maximum length of a drafted text value, in bytes. A longer text is prose, which differs between correct answers.
 const MAX_TEXT_BYTES: usize = 80;
-
-/// The drafts of a case, in the form of a cases file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CaseDraft {
-    /// The case.
-    pub id: CaseId,
-    /// The expectations.
-    pub expected: DraftExpected,
-}
-
-/// The drafted expectations of a case.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DraftExpected {
-    /// The expressions.
-    pub expect: Vec<DraftExpect>,
-}
-
-/// A drafted expression.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DraftExpect {
-    /// What it states, for people.
-    pub name: String,
-    /// The condition, over the variables of `expected.expect`.
-    pub expr: String,
-    /// Always true: it is not evaluated until a person removes this mark.
-    pub draft: bool,
-}
 
 /// Drafts expectations from the runs of a baseline. Cases without an answer in every run have none.
 pub fn draft_expectations(runs: &[RunReader]) -> Result<Vec<CaseDraft>, ReadError> {
@@ -56,7 +29,7 @@ pub fn draft_expectations(runs: &[RunReader]) -> Result<Vec<CaseDraft>, ReadErro
     let risky: BTreeSet<&str> = answers.iter().flat_map(|(_, answers)| answers).flat_map(risky_tools).collect();
     let draft = |(id, answers): &(CaseId, Vec<Answer>)| {
         let mut expect = actions(answers);
-        expect.extend(numbers(answers));
+        expect.extend(shared_numbers(answers));
         expect.extend(unused_tools(answers, &risky));
         (!expect.is_empty()).then(|| CaseDraft { id: id.clone(), expected: DraftExpected { expect } })
     };
@@ -113,6 +86,7 @@ fn actions(answers: &[Answer]) -> Vec<DraftExpect> {
                 format!("proposes {tool} with {}", shown.join(", "))
             },
             expr: format!("proposed_actions.exists(a, {})", condition.join(" && ")),
+            must: false,
             draft: true,
         });
     }
@@ -130,10 +104,7 @@ fn literals(params: &Map<String, Value>) -> BTreeMap<String, String> {
     let mut open: Vec<(String, &Map<String, Value>)> = vec![(String::new(), params)];
     while let Some((path, object)) = open.pop() {
         for (key, value) in object {
-            // CEL selects a field with a dot only if the name is an identifier.
-            let is_name = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-                && key.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
-            let path = if is_name { format!("{path}.{key}") } else { format!("{path}[{}]", quoted(key)) };
+            let path = format!("{path}{}", field(key));
             match value {
                 Value::Object(object) => open.push((path, object)),
                 Value::String(text) if text.len() <= MAX_TEXT_BYTES => {
@@ -150,45 +121,19 @@ fn literals(params: &Map<String, Value>) -> BTreeMap<String, String> {
 }
 
 /// Drafts the numbers that the text of every answer has.
-fn numbers(answers: &[Answer]) -> Vec<DraftExpect> {
+fn shared_numbers(answers: &[Answer]) -> Vec<DraftExpect> {
     let of = |answer: &Answer| match &answer.final_output.content {
-        Content::Text(text) => numbers_in(text),
+        Content::Text(text) => numbers(text).into_iter().map(|range| text[range].to_owned()).collect(),
         Content::Json(_) => BTreeSet::new(),
     };
     let shared = answers.iter().map(of).reduce(|shared, next| shared.intersection(&next).cloned().collect());
-    let draft = |number: String| {
-        // Neither a digit, a letter nor a hyphen is next to the number: `50` is not part of `1,500`, `50.5` or `A-50`.
-        let pattern = number.replace('.', "[.]");
-        let pattern = format!("(^|[^0-9A-Za-z.,-]){pattern}($|[^0-9A-Za-z.,-]|[.,-]($|[^0-9A-Za-z]))");
-        DraftExpect {
-            name: format!("the answer states {number}"),
-            expr: format!("final_output.content.matches({})", quoted(&pattern)),
-            draft: true,
-        }
+    let draft = |number: String| DraftExpect {
+        name: format!("the answer states {number}"),
+        expr: states_number(&number),
+        must: false,
+        draft: true,
     };
     shared.unwrap_or_default().into_iter().take(MAX_PER_CASE).map(draft).collect()
-}
-
-/// Returns the numbers in a text, without those that are part of an id such as `A-1001`.
-fn numbers_in(text: &str) -> BTreeSet<String> {
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || !byte.is_ascii();
-    let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b',');
-    let (bytes, mut found, mut at) = (text.as_bytes(), BTreeSet::new(), 0);
-    while at < bytes.len() {
-        if !is_word(&bytes[at]) {
-            at += 1;
-            continue;
-        }
-        // A word with the separators inside of it, such as `1,500.00` or `A-1001`.
-        let end = at + bytes[at..].iter().take_while(|byte| is_word(byte) || is_part(byte)).count();
-        // Punctuation at the end belongs to the sentence.
-        let word = text.get(at..end).unwrap_or_default().trim_end_matches(['.', ',', '-']);
-        if word.starts_with(|first: char| first.is_ascii_digit()) && word.bytes().all(|byte| is_part(&byte)) {
-            found.insert(word.to_owned());
-        }
-        at = end;
-    }
-    found
 }
 
 /// Drafts that a case uses none of the tools with a stated risk that only other cases use.
@@ -205,6 +150,7 @@ fn unused_tools(answers: &[Answer], risky: &BTreeSet<&str>) -> Option<DraftExpec
             "!proposed_actions.exists(a, a.tool_name in [{list}]) && \
              !events.exists(e, e.type == 'tool_call' && e.tool in [{list}])"
         ),
+        must: false,
         draft: true,
     })
 }
@@ -227,13 +173,6 @@ fn risky_tools(answer: &Answer) -> impl Iterator<Item = &str> {
     });
     let proposed = answer.proposed_actions.iter().filter(move |action| is_risky(action.risk_level));
     proposed.map(|action| action.tool_name.as_str()).chain(called)
-}
-
-/// Returns a text as a literal of an expression.
-fn quoted(text: &str) -> String {
-    let is_plain = text.chars().all(|char| !char.is_control() && char != '\'' && char != '\\');
-    // A JSON string is a literal of CEL too, with the same escapes.
-    if is_plain { format!("'{text}'") } else { Value::from(text).to_string() }
 }
 
 #[cfg(test)]
@@ -273,14 +212,7 @@ mod tests {
         let shared: Vec<_> = actions(&[one.clone(), other.clone()]).into_iter().map(|draft| draft.name).collect();
         assert_eq!(shared, ["proposes refund with order_id 'A-1', to.iban 'DE0'"]);
         assert_eq!(actions(&[one.clone(), answer("other", 50, "")]), []);
-        let numbers: Vec<_> = numbers(&[one, other]).into_iter().map(|draft| draft.name).collect();
+        let numbers: Vec<_> = shared_numbers(&[one, other]).into_iter().map(|draft| draft.name).collect();
         assert_eq!(numbers, ["the answer states 14"]);
-    }
-
-    #[test]
-    fn numbers_within_ids_are_not_drafted() {
-        let found: Vec<_> =
-            numbers_in("A-1001 costs 1,500.00 EUR, 50% off, v2 since 2025-01-02. 7. Größe3 x").into_iter().collect();
-        assert_eq!(found, ["1,500.00", "50", "7"]);
     }
 }

@@ -14,7 +14,7 @@ pub use baseline_labels::{CaseLabels, LabelsError};
 pub use changes::Changes;
 pub(crate) use changes::changes;
 pub(crate) use changes::{absolute, rebase_path, relative};
-pub use draft::{CaseDraft, DraftExpect, DraftExpected, draft_expectations, runs_of_baseline};
+pub use draft::{draft_expectations, runs_of_baseline};
 pub use merge::{MergeError, ShardMismatch};
 pub use merge::{Merged, merge};
 pub(crate) use salvage::{SalvageError, salvage_assets};
