@@ -9,8 +9,8 @@ use counterproof_safe_run::report_file_size_limit;
 
 use crate::command_error::CommandError;
 use crate::commands::{
-    accept, compare, conformance, contract, demo, demo_agent, export_run, guard, history, ledger, merge, replay,
-    report, run, schema, validate,
+    accept, calibrate, compare, conformance, contract, demo, demo_agent, export_run, guard, history, ledger, merge,
+    mutate, replay, report, run, schema, validate,
 };
 use crate::resume_command::TypedOptions;
 use crate::streams::{OutputError, Streams};
@@ -34,6 +34,8 @@ enum Command {
     Report(report::Args),
     History(history::Args),
     Accept(accept::Args),
+    Mutate(mutate::Args),
+    Calibrate(calibrate::Args),
     Replay(replay::Args),
     Validate(validate::Args),
     Schema(schema::Args),
@@ -62,6 +64,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Report(args) => report::run(&args, &mut streams),
         Command::History(args) => history::run(&args, &mut streams),
         Command::Accept(args) => accept::run(&args, &mut streams),
+        Command::Mutate(args) => mutate::run(&args, &mut streams),
+        Command::Calibrate(args) => calibrate::run(&args, &mut streams),
         Command::Replay(args) => replay::run(&args, &mut streams),
         Command::Validate(args) => validate::run(&args, &mut streams),
         Command::Schema(args) => schema::run(&args, &mut streams),

@@ -4,7 +4,8 @@
 //! The modules are the stages of the comparison, and each imports only stages before it:
 //!
 //! ```text
-//! values ← load ← rules ← diff ← grounding ← messages ← judge ← cause ← gate, statistics ← repeats ← comparison
+//! values ← load ← rules ← diff ← grounding ← messages ← judge ← cause ← gate, statistics ← repeats ← comparison ← mutation,
+//! calibration
 //! ```
 //!
 //! Each stage is a set of functions from values to values. One pair of artifacts passes through all stages on one worker
@@ -37,6 +38,7 @@
 // The interface that a program embeds.
 #![warn(missing_docs)]
 
+mod calibration;
 mod cause;
 mod comparison;
 mod diff;
@@ -45,6 +47,7 @@ mod grounding;
 mod judge;
 mod load;
 pub mod messages;
+mod mutation;
 mod repeats;
 mod rules;
 pub mod statistics;
@@ -85,6 +88,10 @@ pub use statistics::{ConfirmationCount, Decides, Thresholds};
 pub use comparison::{
     CaseComparison, CompareError, FlippedCase, Request, compare, evaluation_text, flipped_cases, pair, rerender,
 };
+
+// Studies that compare many times: what the gate finds, and how often it fails for nothing.
+pub use calibration::{Calibration, Design, FalseAlarms, SmallestFall, calibrate};
+pub use mutation::{Fault, FaultReport, survey as survey_faults};
 
 /// Parts of the stages that the integration tests check one by one. Not part of the interface.
 #[doc(hidden)]

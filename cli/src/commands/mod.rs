@@ -1,6 +1,7 @@
 //! The subcommands, one file or folder each: an `Args` struct whose doc comments are the help, and a `run` function.
 
 pub(crate) mod accept;
+pub(crate) mod calibrate;
 pub(crate) mod compare;
 pub(crate) mod conformance;
 pub(crate) mod contract;
@@ -11,6 +12,7 @@ pub(crate) mod guard;
 pub(crate) mod history;
 pub(crate) mod ledger;
 pub(crate) mod merge;
+pub(crate) mod mutate;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;

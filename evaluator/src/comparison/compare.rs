@@ -24,7 +24,7 @@ use crate::judge::outage::{self, AnswerFeatures, ShortTexts};
 use crate::judge::signals::BaselineContacts;
 use crate::judge::usage::BaselineRepetition;
 use crate::judge::verdict::OUTAGE_CHARS;
-use crate::load::SideRuns;
+use crate::load::{ComparedRun, SideRuns};
 use crate::repeats::{self, CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rule};
 use crate::statistics::usage;
 use crate::values::text;
@@ -306,6 +306,33 @@ fn facts(run: &Run) -> RunFacts {
     }
 }
 
+/// Compares two runs as `run --confirm` and `compare` do together: if cases look worse, further runs of new judge these cases.
+pub(crate) fn compare_confirmed(
+    request: Request<'_>,
+    further: impl IntoIterator<Item = ComparedRun>,
+) -> Result<Evaluation, ReadError> {
+    let mut further = further.into_iter().peekable();
+    // One run decides if the agent is declared deterministic, so that nothing is confirmed.
+    if further.peek().is_none() || request.declares_deterministic() {
+        return evaluate(&request);
+    }
+    let flipped: Vec<CaseId> = flipped_cases(&request)?.into_iter().map(|flipped| flipped.case_id).collect();
+    if flipped.is_empty() {
+        return evaluate(&request);
+    }
+    let of = request.new.first().reader().run().run_id.clone();
+    let confirmations = further.map(|run| run.as_confirmation(&of, &flipped));
+    evaluate(&Request { new: request.new.clone().with_more(confirmations), ..request })
+}
+
+fn evaluate(request: &Request<'_>) -> Result<Evaluation, ReadError> {
+    match compare(request, |_| Ok::<_, Infallible>(())) {
+        Ok(evaluation) => Ok(evaluation),
+        Err(CompareError::Read(error)) => Err(error),
+        Err(CompareError::Sink(never)) => match never {},
+    }
+}
+
 /// A case that looks worse on new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlippedCase {
@@ -325,11 +352,7 @@ pub fn flipped_cases(request: &Request<'_>) -> Result<Vec<FlippedCase>, ReadErro
         let hints = repeats::hints(&request.baseline, &request.new, &ids, &request.expectations, &request.thresholds);
         return Ok(hints.into_iter().map(|(case_id, reason)| FlippedCase { case_id, reason }).collect());
     }
-    let evaluation = match compare(request, |_| Ok::<_, Infallible>(())) {
-        Ok(evaluation) => evaluation,
-        Err(CompareError::Read(error)) => return Err(error),
-        Err(CompareError::Sink(never)) => match never {},
-    };
+    let evaluation = evaluate(request)?;
     let is_flipped = |verdict| matches!(verdict, Verdict::Regressed | Verdict::Broken);
     let flipped = evaluation.cases.into_iter().filter(|case| is_flipped(case.verdict)).map(|case| FlippedCase {
         reason: case.reasons.first().map(|reason| reason.message.clone()).unwrap_or_default(),

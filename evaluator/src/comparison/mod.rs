@@ -7,5 +7,6 @@ mod request;
 pub mod rerender;
 
 pub use case::CaseComparison;
+pub(crate) use compare::compare_confirmed;
 pub use compare::{CompareError, FlippedCase, compare, flipped_cases, pair};
 pub use request::Request;

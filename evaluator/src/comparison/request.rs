@@ -12,7 +12,7 @@ use crate::rules::Rules;
 use crate::statistics::Thresholds;
 
 /// The runs to compare, and the settings of the comparison.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// The runs of the known-good version.
     pub baseline: SideRuns,
@@ -58,7 +58,7 @@ impl Request<'_> {
     }
 
     /// Whether the configuration or every run declares the agent deterministic.
-    pub(super) fn declares_deterministic(&self) -> bool {
+    pub fn declares_deterministic(&self) -> bool {
         let declares = |run: &ComparedRun| run.reader().run().deterministic == Some(true);
         self.is_deterministic || self.baseline.iter().chain(self.new.iter()).all(declares)
     }

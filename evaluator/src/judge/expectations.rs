@@ -27,9 +27,10 @@ const VIOLATIONS_SHOWN: usize = 5;
 const REFUSALS_SHOWN: usize = 5;
 
 /// The compiled expectations of all cases.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Expectations {
-    by_case: HashMap<CaseId, Vec<Expectation>>,
+    // Shared, because a comparison of changed answers is made many times with the same or one more expectation.
+    by_case: HashMap<CaseId, Vec<Arc<Expectation>>>,
 }
 
 #[derive(Debug)]
@@ -70,13 +71,23 @@ impl Expectations {
         for case in cases {
             let checks = compile(&case.expected).map_err(|source| SchemaError { case_id: case.id.clone(), source })?;
             let all_must = case.expected.must == Some(true);
-            let mut checks: Vec<_> = checks.into_iter().map(|check| Expectation { check, must: all_must }).collect();
-            checks.extend(expressions(case));
+            let checks = checks.into_iter().map(|check| Expectation { check, must: all_must });
+            let checks: Vec<_> = checks.chain(expressions(case)).map(Arc::new).collect();
             if !checks.is_empty() {
                 by_case.insert(case.id.clone(), checks);
             }
         }
         Ok(Self { by_case })
+    }
+
+    /// The expectations with one more for a case, which does not refer to its input.
+    #[must_use]
+    pub(crate) fn with(&self, case_id: &CaseId, expect: Expect) -> Self {
+        let mut expectations = self.clone();
+        let must = expect.must;
+        let check = Check::Expect { expect, input: Arc::default() };
+        expectations.by_case.entry(case_id.clone()).or_default().push(Arc::new(Expectation { check, must }));
+        expectations
     }
 
     /// Judges an answer to a case, one judgement for each expectation.
@@ -90,8 +101,9 @@ impl Expectations {
     /// Describes the first hard expectation of a case that an answer with these judgements does not meet.
     pub(crate) fn must_unmet(&self, case_id: &CaseId, judgements: &[Judgement]) -> Option<String> {
         let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
-        let (Expectation { check, must }, judgement) =
+        let (expectation, judgement) =
             checks.iter().zip(judgements).find(|(expectation, judgement)| expectation.must && !judgement.is_met())?;
+        let Expectation { check, must } = &**expectation;
         let result = ExpectationResult {
             code: check.code().to_owned(),
             expected: check.expected(),
@@ -115,7 +127,8 @@ impl Expectations {
         let (baseline_view, new_view) = (OnceCell::new(), OnceCell::new());
         checks
             .iter()
-            .map(|Expectation { check, must }| ExpectationResult {
+            .map(|expectation| (&expectation.check, &expectation.must))
+            .map(|(check, must)| ExpectationResult {
                 code: check.code().to_owned(),
                 expected: check.expected(),
                 name: check.name(),

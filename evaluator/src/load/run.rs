@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use counterproof_artifact::{
-    Answer, Attempt, Case, CaseId, Content, Event, EventBody, EvidenceTarget, Href, Manifest, Outcome,
-    REQUEST_ASSET_HREF, RunnerFailure, ToolCall, Usage,
+    Answer, Attempt, Case, CaseId, Confirmation, Content, Event, EventBody, EvidenceTarget, Extra, Href, Manifest,
+    Outcome, REQUEST_ASSET_HREF, Run, RunId, RunnerFailure, ToolCall, Usage,
 };
 use counterproof_store::{MANIFEST_FILE, ReadError, RunReader};
-use counterproof_validation::{Code, Finding, RunFolder};
+use counterproof_validation::{CheckedCase, Code, Finding, RunFolder};
+use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::load::payload::{self, Payload, Payloads};
@@ -26,33 +27,35 @@ const TITLE_UP_TO: usize = 200;
 const COMPLETE_FIELD: &str = "transcript_complete";
 
 /// A run folder opened for a comparison.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ComparedRun {
     reader: RunReader,
     manifest: Option<Arc<Manifest>>,
     manifest_is_broken: bool,
-    folder: RunFolder,
+    folder: Arc<RunFolder>,
     selected: HashSet<CaseId>,
     /// Which cases the agent solved, as far as it is known.
     solved: BTreeMap<CaseId, bool>,
     /// Why the labels of the run cannot be used.
-    labels_error: Option<ReadError>,
+    labels_error: Option<Arc<ReadError>>,
+    /// The artifacts in memory, in place of those of the folder.
+    held: Option<BTreeMap<CaseId, Artifact>>,
 }
 
-/// The artifact of a case on one side.
-#[derive(Debug)]
+/// The artifact of a case on one side. A clone shares the answer.
+#[derive(Debug, Clone)]
 pub enum Artifact {
     /// There is no file.
     Absent,
     /// The file violates the contract.
     Invalid(Vec<Finding>),
     /// The agent answered.
-    Answer(Box<LoadedAnswer>),
+    Answer(Arc<LoadedAnswer>),
     /// The agent's provider was out of quota or overloaded, and its message is the answer. Never loaded as such: a comparison
     /// decides it from all cases.
-    Outage(Box<LoadedAnswer>),
+    Outage(Arc<LoadedAnswer>),
     /// The runner got no answer.
-    Failure(Box<LoadedFailure>),
+    Failure(Arc<LoadedFailure>),
 }
 
 /// An answer with its payloads and an index of its events.
@@ -142,15 +145,15 @@ impl ComparedRun {
             Ok(manifest) => (manifest, false),
             Err(_) => (None, true),
         };
-        let folder = RunFolder::new(reader.folder(), reader.run().version, manifest.as_ref());
+        let folder = Arc::new(RunFolder::new(reader.folder(), reader.run().version, manifest.as_ref()));
         let selected = reader.run().selected_case_ids.iter().cloned().collect();
         // Labels only add to a comparison, so that unreadable ones must not prevent it.
         let (solved, labels_error) = match reader.labels() {
             Ok(labels) => (labels.map(|labels| labels.solved).unwrap_or_default(), None),
-            Err(error) => (BTreeMap::new(), Some(error)),
+            Err(error) => (BTreeMap::new(), Some(Arc::new(error))),
         };
         let manifest = manifest.map(Arc::new);
-        Self { reader, manifest, manifest_is_broken, folder, selected, solved, labels_error }
+        Self { reader, manifest, manifest_is_broken, folder, selected, solved, labels_error, held: None }
     }
 
     /// Returns the reader of the folder, with the run document.
@@ -169,13 +172,17 @@ impl ComparedRun {
     }
 
     /// Returns why the labels of the run cannot be used.
-    pub const fn labels_error(&self) -> Option<&ReadError> {
-        self.labels_error.as_ref()
+    pub fn labels_error(&self) -> Option<&ReadError> {
+        self.labels_error.as_deref()
     }
 
     /// Returns all cases that the run selected, then those that only have an artifact on disk.
     pub fn case_ids(&self) -> Result<Vec<CaseId>, ReadError> {
         let mut ids = self.reader.run().selected_case_ids.clone();
+        if let Some(held) = &self.held {
+            ids.extend(held.keys().filter(|id| !self.selects(id)).cloned());
+            return Ok(ids);
+        }
         let on_disk = self.reader.case_ids_on_disk()?.into_iter();
         // A file that the run did not select may have nothing to do with it.
         ids.extend(on_disk.filter(|id| !self.selects(id) && !self.folder.is_foreign(id)));
@@ -194,8 +201,14 @@ impl ComparedRun {
 
     /// Reads and validates the artifact of a case.
     pub fn load(&self, case_id: &CaseId) -> Artifact {
+        match &self.held {
+            Some(held) => held.get(case_id).cloned().unwrap_or(Artifact::Absent),
+            None => self.to_artifact(self.folder.read_case(case_id)),
+        }
+    }
+
+    fn to_artifact(&self, checked: CheckedCase) -> Artifact {
         let folder = self.reader.folder();
-        let checked = self.folder.read_case(case_id);
         if checked.findings.iter().any(|finding| finding.code == Code::CaseFileMissing) {
             return Artifact::Absent;
         }
@@ -222,7 +235,7 @@ impl ComparedRun {
             recorded,
         };
         match case.outcome {
-            Outcome::RunnerError(failure) => Artifact::Failure(Box::new(LoadedFailure { case: envelope, failure })),
+            Outcome::RunnerError(failure) => Artifact::Failure(Arc::new(LoadedFailure { case: envelope, failure })),
             Outcome::Ok(answer) => {
                 // Without its manifest, an asset cannot be told from a missing one. Answers without assets are not affected.
                 if self.manifest_is_broken && refers_to_assets(&answer) {
@@ -233,7 +246,7 @@ impl ComparedRun {
                 let index = EventIndex::new(&answer.events);
                 let payloads = Payloads::read(folder, &answer.events);
                 let manifest = self.manifest.as_ref().filter(|_| refers_to_assets(&answer)).cloned();
-                Artifact::Answer(Box::new(LoadedAnswer {
+                Artifact::Answer(Arc::new(LoadedAnswer {
                     case: envelope,
                     answer,
                     payloads,
@@ -243,6 +256,49 @@ impl ComparedRun {
                 }))
             }
         }
+    }
+}
+
+/// Runs in memory, for many comparisons of the same artifacts or of changed ones.
+impl ComparedRun {
+    /// Loads all artifacts. Memory grows with their size.
+    pub(crate) fn into_memory(mut self) -> Result<Self, ReadError> {
+        let ids = self.case_ids()?;
+        self.held = Some(ids.into_par_iter().map(|id| (id.clone(), self.load(&id))).collect());
+        Ok(self)
+    }
+
+    /// A run in memory with another answer to a case. An artifact that then breaks the contract is loaded as an invalid one.
+    pub(crate) fn with_case(&self, case: &Case) -> Self {
+        let mut run = self.clone();
+        // Serialising our own type cannot fail; without its bytes, the artifact would be invalid.
+        let bytes = serde_json::to_vec(case).unwrap_or_default();
+        let artifact = self.to_artifact(self.folder.check_case(&case.case_id, bytes));
+        if let Some(held) = &mut run.held {
+            held.insert(case.case_id.clone(), artifact);
+        }
+        run
+    }
+
+    /// The run as one that asked these cases again, to confirm those that looked worse in the run `of`.
+    pub(crate) fn as_confirmation(&self, of: &RunId, cases: &[CaseId]) -> Self {
+        let mut run = self.clone();
+        let confirmation = Confirmation {
+            of: of.clone(),
+            against: Vec::new(),
+            index: None,
+            count: None,
+            ends_early: None,
+            extra: Extra::new(),
+        };
+        run.reader = self.reader.with_run(Run {
+            confirmation: Some(confirmation),
+            selected_case_ids: cases.to_vec(),
+            ..self.reader.run().clone()
+        });
+        run.selected = cases.iter().cloned().collect();
+        run.held = Some(cases.iter().map(|id| (id.clone(), self.load(id))).collect());
+        run
     }
 }
 
@@ -274,7 +330,7 @@ fn refers_to_assets(answer: &Answer) -> bool {
 }
 
 /// The runs of one side in the order given. There is at least one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SideRuns {
     runs: Vec<ComparedRun>,
 }
@@ -311,6 +367,13 @@ impl SideRuns {
     /// True if the side has more than one run.
     pub const fn is_repeated(&self) -> bool {
         self.runs.len() > 1
+    }
+
+    /// Adds runs after the others.
+    #[must_use]
+    pub(crate) fn with_more(mut self, runs: impl IntoIterator<Item = ComparedRun>) -> Self {
+        self.runs.extend(runs);
+        self
     }
 
     /// Returns the cases of all runs: in the order of the first run, then those that only later runs have.

@@ -22,7 +22,7 @@ use crate::judge::Expectations;
 use crate::judge::answer_texts::AnswerStyle;
 use crate::judge::severity::RepeatRates;
 use crate::judge::verdict::Decision;
-use crate::load::SideRuns;
+use crate::load::{ComparedRun, SideRuns};
 use crate::messages;
 use crate::rules::Rules;
 use crate::statistics::{CaseTallies, CaseTests, Tally, Thresholds, is_at_most, is_hint};
@@ -32,7 +32,7 @@ use crate::values::text;
 const PLACES_LISTED: usize = 50;
 
 /// The share of `alpha` for the test of lost cases.
-pub(super) const LOST_SHARE: f64 = 0.4;
+pub(crate) const LOST_SHARE: f64 = 0.4;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatInputs<'a> {
@@ -274,6 +274,17 @@ pub(crate) fn hints(
     // The test of confirmed cases conditions on this choice, so both use `is_hint`.
     let hints = case_ids.iter().zip(counted).filter(|(_, case)| is_hint(*case, &mut tests, thresholds));
     hints.map(|(id, case)| (id.clone(), counts(case))).collect()
+}
+
+/// Counts in how many runs each case is solved, in the order of `case_ids`.
+pub(crate) fn solved_tallies(runs: &[ComparedRun], case_ids: &[CaseId], expectations: &Expectations) -> Vec<Tally> {
+    // As for hints, rules of comparison do not matter.
+    let rules = Rules::default();
+    let criteria = Criteria { expectations, rules: &rules, side: Side::Baseline };
+    let is_solved = |run: &ComparedRun, id: &CaseId| {
+        RunOutcome::from_run(run, criteria, id, &mut Names::default()).result().passes(MeasureCode::Solved)
+    };
+    case_ids.par_iter().map(|id| runs.iter().filter_map(|run| is_solved(run, id)).collect()).collect()
 }
 
 fn counts(case: CaseTallies) -> String {

@@ -13,7 +13,7 @@ mod place;
 mod reasons;
 mod unseen;
 
-pub(crate) use analysis::{CaseAnalysis, RepeatAnalysis, RepeatInputs, hints};
+pub(crate) use analysis::{CaseAnalysis, LOST_SHARE, RepeatAnalysis, RepeatInputs, hints, solved_tallies};
 pub use confirming::{LostCases, smallest_confirmable};
 pub(crate) use measures::{CaseResults, RunResult};
 pub(crate) use measures::{SuiteAnalysis, suite_rule};

@@ -233,7 +233,7 @@ impl CaseObservations {
 }
 
 impl RunOutcome {
-    fn from_run(run: &ComparedRun, criteria: Criteria<'_>, case_id: &CaseId, names: &mut Names) -> Self {
+    pub(super) fn from_run(run: &ComparedRun, criteria: Criteria<'_>, case_id: &CaseId, names: &mut Names) -> Self {
         let artifact = run.load(case_id);
         match artifact {
             // A selected case without an artifact is missing data; a case that was not selected is not.

@@ -162,7 +162,7 @@ impl Pair {
     }
 
     /// Finishes a run folder. With a cases file, the runner recorded what it asked.
-    fn finished(&self, side: Side) -> ComparedRun {
+    pub(crate) fn finished(&self, side: Side) -> ComparedRun {
         let selected = &self.selected[usize::from(side == Side::New)];
         let digests: serde_json::Map<_, _> = selected.iter().map(|id| (id.clone(), json!("1".repeat(64)))).collect();
         let asked = if self.cases.is_empty() { json!({}) } else { json!({"case_digests": digests}) };

@@ -1,6 +1,7 @@
 //! The crate as another crate uses it.
 
 mod answer_texts;
+mod calibration;
 mod codes;
 mod error_rates;
 mod evidence;
@@ -10,6 +11,7 @@ mod grounding_labels;
 #[expect(dead_code, reason = "the tests of the report use the rest of the kit")]
 mod kit;
 mod labelled;
+mod mutation;
 mod outages;
 mod properties;
 mod repeats;

@@ -113,6 +113,12 @@ impl RunReader {
         Ok(Self { folder: folder.to_owned(), run })
     }
 
+    /// The same folder under another run document.
+    #[must_use]
+    pub fn with_run(&self, run: Run) -> Self {
+        Self { folder: self.folder.clone(), run }
+    }
+
     /// Opens the newest run of a side below `out`, as [`RunReader::latest`] does.
     pub fn open_latest(out: &Utf8Path, side: Side) -> Result<Self, ReadError> {
         Self::latest(out, side).map(|latest| latest.run)

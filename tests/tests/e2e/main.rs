@@ -65,6 +65,7 @@ mod ledger;
 mod ledger_export;
 mod malformed;
 mod merge;
+mod mutate;
 #[cfg(unix)]
 mod open_files;
 #[cfg(target_os = "linux")]

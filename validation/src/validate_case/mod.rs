@@ -51,6 +51,15 @@ impl RunFolder {
             }
             return CheckedCase { case: None, bytes: Vec::new(), findings: findings.into_list() };
         };
+        self.check(case_id, bytes, findings)
+    }
+
+    /// Validates the bytes of `<case_id>.json` with the assets of the folder, whether or not they are stored.
+    pub fn check_case(&self, case_id: &CaseId, bytes: Vec<u8>) -> CheckedCase {
+        self.check(case_id, bytes, Findings::new(&self.path().join(format!("{case_id}.json"))))
+    }
+
+    fn check(&self, case_id: &CaseId, bytes: Vec<u8>, mut findings: Findings) -> CheckedCase {
         let document = document::parse(&bytes, &mut findings);
         let case = document.and_then(|document| match check_in(&document, case_id.as_str(), self, &mut findings) {
             CaseCheck::Answer(case) => Some(*case),
