@@ -157,8 +157,8 @@ fn repeat_call(answer: &Answer) -> Option<Mutant> {
         for mut event in repeated.iter().cloned() {
             // Ids of calls are unique within an artifact.
             match &mut event.body {
-                EventBody::ToolCall(call) => call.call_id += &format!("-repeat{number}"),
-                EventBody::ToolResult(result) => result.call_id += &format!("-repeat{number}"),
+                EventBody::ToolCall(call) => call.call_id = format!("{}-repeat{number}", call.call_id),
+                EventBody::ToolResult(result) => result.call_id = format!("{}-repeat{number}", result.call_id),
                 _ => {}
             }
             mutant.events.insert(insert_at, event);
