@@ -241,6 +241,10 @@ pub struct CaseEvaluation {
     /// The first step at which the two sides differ in meaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_divergence: Option<Divergence>,
+    /// The step from which the two sides go separate ways to the end; absent where they come together again, or where it is
+    /// the first divergence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasting_divergence: Option<Divergence>,
     /// The alignment of the events; absent where a side has no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alignment: Option<Alignment>,

@@ -65,6 +65,7 @@ fn case_evaluation() -> impl Strategy<Value = Value> {
                 "case_id": case_id, "title": "a title", "verdict": verdict, "risk_level": risk_level,
                 "reasons": [{"code": "some-code", "message": "moved", "pointers": pointers}],
                 "first_divergence": {"kind": kind, "pointers": pointers, "message": "here"},
+                "lasting_divergence": {"kind": kind, "pointers": pointers, "message": "there"},
                 "alignment": {
                     "cost": 1.25, "bounded": passed, "recovery": pointers,
                     "operations": {"same": 3, "changed": 1, "moved": 0, "added": 2, "removed": 0}

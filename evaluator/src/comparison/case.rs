@@ -382,13 +382,18 @@ fn evaluation(
     // Both, since the action with the highest risk may be in a run that is not shown.
     let risk_of_pair = verdict::highest_risk([baseline, new].into_iter().filter_map(Artifact::answer));
     let risk_of_runs = repeats.and_then(|repeats| repeats.case.risk);
+    let first_divergence = messages::first_divergence(baseline, new, differences);
+    let lasting_divergence = answers.as_ref().zip(first_divergence.as_ref()).and_then(|(answers, first)| {
+        messages::lasting_divergence(answers.sides.map(|side| side.loaded), &answers.differences, first)
+    });
     CaseEvaluation {
         case_id: context.case_id.clone(),
         title: title(spec, [new, baseline]),
         verdict: decision.verdict,
         unconfirmed: is_unconfirmed(context, decision.verdict),
         reasons: decision.reasons,
-        first_divergence: messages::first_divergence(baseline, new, differences),
+        first_divergence,
+        lasting_divergence,
         alignment: differences.map(differences::summary),
         cause: root_cause(pair, examination, decision.verdict),
         severity: Some(severity),

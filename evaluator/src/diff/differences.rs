@@ -10,6 +10,7 @@ use super::align::Row;
 use super::assign::{Cost, LEFT_OUT};
 use super::events::{AlignedEvents, EventRow, Events};
 use super::output::{self, OutputChange};
+use super::parting::PartedStep;
 use super::rows::{Operation, row_pointers};
 use crate::load::LoadedAnswer;
 use crate::load::case_input::{self, Speaker};
@@ -31,6 +32,8 @@ pub struct Differences {
     pub cost: Cost,
     /// The row of the events from which all steps are equal to the end, if there is a difference before it.
     pub recovery: Option<usize>,
+    /// The first step of each side from which the two sides go separate ways to the end; `None` if they stay or come together.
+    pub parting: Option<Sides<Option<PartedStep>>>,
     /// False if a list was too long for the cheapest alignment.
     pub exact: bool,
     /// For each rule of comparison, how often it was applied to both answers. Trailing rules that never applied are omitted.
@@ -66,6 +69,8 @@ impl Differences {
         let matching = actions.pair_off();
         events.follow_actions(sides.map(|side| side.loaded), &matching);
         let AlignedEvents { rows, cost, exact, recovery } = events.align(&mut renaming);
+        // Equal steps cost nothing and part nowhere, which spares reading their words.
+        let parting = if cost > 0 { events.parting(sides.map(|side| side.loaded)) } else { None };
         // A ref of new is compared by the call of the baseline that is equal under the rules, so that a difference which the
         // rules ignore in the call does not appear as changed evidence.
         let paired = if rules.is_empty() { HashMap::new() } else { unchanged_calls(&rows) };
@@ -84,6 +89,7 @@ impl Differences {
             output_is_noise: false,
             cost,
             recovery,
+            parting,
             exact: matching.exact && exact,
             rules_matched: all.matched,
         }

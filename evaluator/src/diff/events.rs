@@ -11,6 +11,7 @@ use super::assign::{self, Matching, Sets};
 use super::assign::{Cost, LEFT_OUT};
 use super::item::{CostRange, PreparedItem, event_value};
 use super::json::JsonChanges;
+use super::parting::{self, PartedStep};
 use super::rows::{self, Operation};
 use crate::load::LoadedAnswer;
 use crate::rules::{Notes, Renaming, Rules, Subject};
@@ -138,6 +139,11 @@ impl<'a> Events<'a> {
 }
 
 impl Events<'_> {
+    /// Finds where the steps of both sides part for good.
+    pub(crate) fn parting(&self, answers: Sides<&LoadedAnswer>) -> Option<Sides<Option<PartedStep>>> {
+        parting::find(self.steps.as_ref().map(Vec::as_slice), answers)
+    }
+
     /// Returns the row from which all steps are equal.
     fn recovery(&self, rows: &[EventRow]) -> Option<usize> {
         // The final output does not count: its wording differs between most runs with the same steps, and it is compared
@@ -285,8 +291,13 @@ impl<'a> Step<'a> {
     pub(super) fn cost(&self, other: &Step<'_>) -> Option<Cost> {
         let bounds = if self.kind.event == "tool_call" { [CALL, RESULT] } else { [OTHER, RESULT] };
         let parts = self.parts.iter().zip(&other.parts).zip(bounds);
-        (self.kind == other.kind && !self.is_of_other_action(other))
+        (self.is_of_kind(other) && !self.is_of_other_action(other))
             .then(|| parts.map(|((part, other), bounds)| part_cost(part.as_ref(), other.as_ref(), bounds)).sum())
+    }
+
+    /// True for two events of one type, and two calls of one tool.
+    pub(super) fn is_of_kind(&self, other: &Step<'_>) -> bool {
+        self.kind == other.kind
     }
 
     pub(super) fn is_of_same_action(&self, other: &Step<'_>) -> bool {

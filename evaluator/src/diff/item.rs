@@ -106,6 +106,11 @@ impl<'a> PreparedItem<'a> {
         Self { value, scope, key, view, coarse: OnceCell::new() }
     }
 
+    /// Returns what identifies the part under the rules: the arguments of a call, otherwise all of it.
+    pub(super) fn arguments(&self) -> &Value {
+        arguments_in(self.view())
+    }
+
     fn view(&self) -> &Value {
         self.view.as_ref().unwrap_or(&self.value)
     }

@@ -9,6 +9,7 @@ pub(crate) mod item;
 pub(crate) mod json;
 mod lcs;
 pub(crate) mod output;
+mod parting;
 pub(crate) mod rows;
 
 pub use actions::{ActionRow, EvidenceChange};
@@ -18,5 +19,6 @@ pub(crate) use differences::{EventRole, FirstDifference};
 pub use events::EventRow;
 pub use json::{ChangeKind, JsonChange, JsonChanges, LocatedValue, diff as diff_json};
 pub use output::{LineOrigin, OutputChange, TextChanges, TextLine, TextPart, diff_texts};
+pub(crate) use parting::PartedStep;
 pub use rows::Operation;
 pub use rows::{output_pointers, row_pointers};

@@ -21,4 +21,5 @@ pub(crate) use provenance::Provenance;
 pub(crate) use provenance::Transcript;
 pub(crate) use provenance::{Suspect, suspects};
 pub(crate) use search::Origin;
+pub(crate) use tokens::each_word;
 pub(crate) use usual_values::{Classification, Coverage, UsualValues};

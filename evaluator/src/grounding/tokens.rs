@@ -450,6 +450,19 @@ fn number(text: &str) -> Option<usize> {
     (!goes_on).then_some(end)
 }
 
+/// Calls `take` with the hash of each word of a value, at any depth. Keys are not words.
+pub(crate) fn each_word(value: &Value, take: &mut impl FnMut(u64)) {
+    match value {
+        Value::Object(fields) => fields.values().for_each(|value| each_word(value, take)),
+        Value::Array(items) => items.iter().for_each(|item| each_word(item, take)),
+        leaf => Reader::default().leaf(leaf, &mut |token| {
+            if let Token::Word(word) = token {
+                take(word.hash);
+            }
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -596,5 +609,12 @@ mod tests {
         ] {
             assert!(!is_arithmetic(text), "{text}");
         }
+    }
+
+    #[test]
+    fn the_words_of_a_value_are_those_of_its_leaves() {
+        let mut found = Vec::new();
+        each_word(&json!({"key": ["one two", {"n": 50.0}], "flag": true}), &mut |word| found.push(word));
+        assert_eq!(found, [words(&json!("one two")), words(&json!(50))].concat());
     }
 }

@@ -12,7 +12,7 @@ use crate::diff::output::{LineOrigin, TextChanges, TextLine, TextPart, diff_text
 use crate::diff::rows::{output_pointers, row_pointers};
 use crate::diff::{
     ActionRow, Differences, EventRow, EvidenceChange, FirstDifference, JsonChange, JsonChanges, LocatedValue,
-    OutputChange, Row,
+    OutputChange, PartedStep, Row,
 };
 use crate::load::case_input::{self, Speaker};
 use crate::load::{Artifact, LoadedAnswer};
@@ -40,6 +40,43 @@ fn answer_divergence(baseline: &LoadedAnswer, new: &LoadedAnswer, differences: &
             Divergence { kind: DivergenceKind::FinalOutput, pointers: output_pointers(), message: output(change) }
         }
     })
+}
+
+/// Returns where two answers go separate ways to the end; `None` if they come together again, or if `first` is the same step.
+pub(crate) fn lasting_divergence(
+    answers: Sides<&LoadedAnswer>,
+    differences: &Differences,
+    first: &Divergence,
+) -> Option<Divergence> {
+    let parting = differences.parting?;
+    let is_first = |side: Side, step: PartedStep| {
+        let events = [Some(step.event), step.result].into_iter().flatten();
+        events.into_iter().any(|index| first.pointers.contains(&SidePointer::new(side, event_pointer(index))))
+    };
+    let steps: Vec<_> = Side::BOTH.into_iter().filter_map(|side| Some((side, (*parting.get(side))?))).collect();
+    if steps.iter().any(|(side, step)| is_first(*side, *step)) {
+        return None;
+    }
+    let named = |side: Side, step: PartedStep| {
+        let loaded = answers.get(side);
+        step_name(&loaded.answer.events[step.event], loaded)
+    };
+    let names: Vec<_> = steps.iter().map(|(side, step)| (*side, named(*side, *step))).collect();
+    let message = match names.as_slice() {
+        [(_, old), (_, new)] if old == new => format!("{new} on both sides"),
+        [(_, old), (_, new)] => format!("{old} on baseline, {new} on new"),
+        _ => names.iter().map(|(side, name)| format!("{name} only in {side}")).collect(),
+    };
+    let (side, step) = steps.last()?;
+    Some(Divergence {
+        kind: sequence_kind(&answers.get(*side).answer.events[step.event]),
+        pointers: steps.iter().map(|(side, step)| SidePointer::new(*side, event_pointer(step.event))).collect(),
+        message: format!("the two sides go separate ways from here: {message}"),
+    })
+}
+
+fn event_pointer(index: usize) -> String {
+    format!("/events/{index}")
 }
 
 fn failure_divergence(baseline: &Artifact, new: &Artifact) -> Option<Divergence> {

@@ -4,6 +4,7 @@ mod differences;
 pub mod usage;
 
 pub use differences::action;
+pub(crate) use differences::lasting_divergence;
 pub use differences::output;
 pub(crate) use differences::{changes, moved, target};
 pub use differences::{counts, measure, more_runs, probability};

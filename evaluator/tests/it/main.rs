@@ -13,6 +13,7 @@ mod kit;
 mod labelled;
 mod mutation;
 mod outages;
+mod parting;
 mod properties;
 mod repeats;
 mod rules;

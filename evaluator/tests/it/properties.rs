@@ -114,6 +114,10 @@ pub(crate) fn is_mirrored(there: &Differences, back: &Differences) {
     assert_eq!(events(there, Direction::Forward), events(back, Direction::Mirrored));
     assert_eq!(actions(there, Direction::Forward), actions(back, Direction::Mirrored));
     assert_eq!(met(there), met(back).map(Row::mirrored));
+    let parted = |found: &Differences| {
+        found.parting.map(|sides| (sides.baseline.map(|step| step.event), sides.new.map(|step| step.event)))
+    };
+    assert_eq!(parted(there), parted(back).map(|(baseline, new)| (new, baseline)));
 }
 
 /// The same value with the keys of every object in reverse order.

@@ -37,7 +37,8 @@ pub(crate) struct CasePage {
     cause: Option<RootCauseView>,
     findings: Vec<FindingView>,
     severity: Option<SeverityView>,
-    divergence: Option<ReasonView>,
+    /// The first divergence and the lasting one, each with its title.
+    divergences: Vec<(&'static str, ReasonView)>,
     /// One sentence per side without an answer and without a runner error.
     absences: Vec<String>,
     invalid: Vec<InvalidArtifactView>,
@@ -91,6 +92,15 @@ impl CasePage {
         let more_reasons = reasons.split_off(reasons.len().min(REASONS_OPEN));
         let divergence = divergence.map(|divergence| reasons::divergence(context, divergence));
         let divergence = reasons::mark_first(&mut reasons, divergence);
+        let lasting = row.lasting_divergence.as_ref().map(|lasting| reasons::divergence(context, lasting));
+        let mut divergences: Vec<_> = [("First divergence", divergence), ("Lasting divergence", lasting)]
+            .into_iter()
+            .filter_map(|(title, divergence)| Some((title, divergence?)))
+            .collect();
+        // The first difference of single runs is often chance. Over several runs, noise is known and is never the first.
+        if row.repeats.is_none() {
+            divergences.reverse();
+        }
         Self {
             // Relative, because a report opens in any folder and behind any address.
             root: "../",
@@ -107,7 +117,7 @@ impl CasePage {
             more_reasons,
             findings: reasons::findings(context),
             severity: reasons::severity(row.severity.as_ref()),
-            divergence,
+            divergences,
             absences: absences(context),
             invalid,
             failures,

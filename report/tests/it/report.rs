@@ -245,6 +245,25 @@ fn a_message_of_a_reason_is_not_repeated_as_first_divergence_or_cause() {
 }
 
 #[test]
+fn the_page_shows_where_the_sides_go_separate_ways_to_the_end() {
+    let read = |records: &[&str]| {
+        let steps = records.iter().enumerate();
+        let steps = steps.flat_map(|(index, id)| step(&format!("c{index}"), "read", &json!({"id": id}), &json!({})));
+        answer_of(&json!({"events": steps.collect::<Vec<_>>()}))
+    };
+    let pair = Pair::empty().with(Side::Baseline, "parted", &read(&["A1", "A2", "A3", "B4", "B5"])).with(
+        Side::New,
+        "parted",
+        &read(&["A1", "A9", "A2", "A3", "C4", "C5"]),
+    );
+    let page = &pages(&pair.report())[Utf8Path::new("cases/parted.html")];
+    assert!(page.contains("<h3>Lasting divergence</h3>"), "{page}");
+    let shown = pair.evaluation().cases.remove(0).lasting_divergence.unwrap();
+    assert_eq!(shown.pointers[1].pointer, "/events/8");
+    assert!(page.contains(&shown.message), "{page}");
+}
+
+#[test]
 fn a_side_without_an_answer_leaves_a_page_complete() {
     let pair = every_kind();
     let report = pair.report();
