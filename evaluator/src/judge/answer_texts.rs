@@ -103,14 +103,15 @@ fn high_risk_calls(loaded: &LoadedAnswer) -> Vec<HighRiskCall> {
             loaded.answer.proposed_actions.iter().find(|action| Some(&action.action_id) == call.action_id.as_ref());
         [call.risk_level, of_action.map(|action| action.risk_level)].contains(&Some(RiskLevel::High))
     };
-    // Without messages, nothing is known of questions. Most artifacts have none.
-    let mut asking = BTreeSet::new();
+    let (mut asking, mut messages) = (BTreeSet::new(), 0);
     each_message(loaded, |index, text| {
+        messages += 1;
         if text.contains(['?', '？', '؟']) {
             asking.insert(index);
         }
     });
-    if asking.is_empty() && !events.iter().any(|event| event.tool_call().is_some_and(is_high)) {
+    // Without messages, nothing is known of questions. Most artifacts have none.
+    if messages == 0 {
         return Vec::new();
     }
     let outcomes = Outcomes::new(loaded);

@@ -1,6 +1,9 @@
 //! The language of a text: by its script, or else by the share of function words, which make up a large part of every prose. A text
 //! without enough of them has no known language: ids, code, lists of names, and short answers.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// Languages with Latin letters, each with frequent function words. Words that several of them have count for each.
 const FUNCTION_WORDS: [(Language, &str); 9] = [
     (
@@ -70,22 +73,31 @@ fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect::<Vec<_>>().join(" ")
 }
 
+/// For each function word, the languages that have it, as indexes of [`FUNCTION_WORDS`].
+static LANGUAGES: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
+    let mut languages: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, (_, words)) in FUNCTION_WORDS.iter().enumerate() {
+        words.split_whitespace().for_each(|word| languages.entry(word).or_default().push(index));
+    }
+    languages
+});
+
 fn by_function_words(text: &str) -> Option<Language> {
     // A word with a digit, an underscore or a sign inside is an id, a path or code.
     let is_letter = |c: char| c.is_alphabetic() || c == '\'' || c == '’';
     let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
-    let words: Vec<String> =
-        words.filter(|word| !word.is_empty() && word.chars().all(is_letter)).map(str::to_lowercase).collect();
-    if words.len() < WORDS {
-        return None;
+    let words = words.filter(|word| !word.is_empty() && word.chars().all(is_letter));
+    let (mut all, mut found) = (0, [0; FUNCTION_WORDS.len()]);
+    for word in words {
+        all += 1;
+        let languages = LANGUAGES.get(word.to_lowercase().as_str());
+        languages.into_iter().flatten().for_each(|language| found[*language] += 1);
     }
-    let count = |list: &str| words.iter().filter(|word| list.split_whitespace().any(|known| known == *word)).count();
-    let mut found: Vec<(usize, Language)> =
-        FUNCTION_WORDS.iter().map(|(language, list)| (count(list), *language)).collect();
-    found.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    let ((most, best), (second, _)) = (found[0], found[1]);
+    let (best, most) = found.iter().copied().enumerate().max_by_key(|(_, count)| *count)?;
+    let second = found.iter().enumerate().filter(|(index, _)| *index != best).map(|(_, count)| *count).max()?;
     // A tenth of the words, where prose has a third; and clear of all other languages.
-    (most >= FOUND && most * 10 >= words.len() && most >= second + second / 2 + 1).then_some(best)
+    let is_clear = most >= FOUND && most * 10 >= all && most > second + second / 2;
+    (all >= WORDS && is_clear).then_some(FUNCTION_WORDS[best].0)
 }
 
 fn by_script(text: &str) -> Option<Language> {

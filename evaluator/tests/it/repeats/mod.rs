@@ -15,6 +15,7 @@ use crate::kit::{self, CASE, answer, answer_of, failure, finished};
 
 mod lost;
 mod noise_of_steps;
+mod outages;
 mod signals;
 
 /// Each run is a list of cases with their artifacts; a case without one is selected and has no file.
