@@ -286,7 +286,7 @@ fn received_numbers(loaded: &LoadedAnswer, input: &CaseInput<'_>) -> BTreeSet<u6
             },
             // What the agent wrote itself is no source.
             EventBody::Unknown { kind, fields } if !case_input::is_by_agent(kind, fields) => {
-                add_all(&mut known, fields)
+                add_all(&mut known, fields);
             }
             _ => {}
         }

@@ -187,7 +187,9 @@ mod tests {
         let texts = ShortTexts::default();
         assert_eq!(texts.decide(candidate, Coverage::Partial), OutageDecision::Undecided);
         (0..cases).for_each(|case| texts.note_new(case, candidate));
-        baseline.iter().for_each(|answer| texts.note_baseline(answer));
+        for answer in baseline {
+            texts.note_baseline(answer);
+        }
         texts.decide(candidate, Coverage::Complete)
     }
 

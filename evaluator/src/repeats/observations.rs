@@ -104,7 +104,9 @@ impl CaseObservations {
         for (index, (case, candidates)) in all.iter().zip(&candidates).enumerate() {
             let baseline = case.baseline.iter().filter_map(RunOutcome::answered);
             baseline.for_each(|answer| texts.note_baseline(&answer.features));
-            candidates.iter().for_each(|(_, candidate)| texts.note_new(index, *candidate));
+            for (_, candidate) in candidates {
+                texts.note_new(index, *candidate);
+            }
         }
         for (case, candidates) in all.iter_mut().zip(candidates) {
             let outages = candidates

@@ -148,11 +148,11 @@ fn masked_formats(loaded: &LoadedAnswer, input: &CaseInput<'_>) -> Option<String
     };
     texts::each_input(input, &mut look);
     texts::each_received(loaded, &mut look);
-    match names.is_empty() {
-        // A record that was redacted with the answer held the secret that the agent passes on.
-        false => (!of_user).then(|| names.join(" or ")),
-        true => (!of_user && !of_tool).then(|| "of unknown kind".to_owned()),
+    if names.is_empty() {
+        return (!of_user && !of_tool).then(|| "of unknown kind".to_owned());
     }
+    // A record that was redacted with the answer held the secret that the agent passes on.
+    (!of_user).then(|| names.join(" or "))
 }
 
 fn words(name: &str) -> String {
