@@ -268,7 +268,7 @@ fn unsupported_amount(input: &TextInput<'_>) -> Option<TextFinding> {
         text::list(&names)
     );
     let pointers = vec![SidePointer::new(Side::New, OUTPUT)];
-    (!names.is_empty()).then(|| TextFinding { code: ReasonCode::UnsupportedAmount, message, pointers })
+    (!names.is_empty()).then_some(TextFinding { code: ReasonCode::UnsupportedAmount, message, pointers })
 }
 
 /// All numbers that the agent received, in cents.
