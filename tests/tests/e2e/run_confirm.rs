@@ -472,7 +472,7 @@ fn a_case_that_passes_again_is_asked_less_often_than_one_that_always_fails() {
     });
     let finished = done(run(&sandbox, &new, "--side new --run-id n --confirm auto"));
     assert!(
-        finished.stderr.contains("3 of 4 cases are worse than in `runs/baseline/good-r5`; confirming with up to"),
+        finished.stderr.contains("3 of 4 cases are worse than in `runs/baseline/good-r1`; confirming with up to"),
         "{finished}"
     );
     let counts = ["steady", "flaky", "late", "fell"].map(|case| requests(&new, case));
