@@ -1,5 +1,7 @@
 //! Compares one case: the pair that is shown, its judgement, and the signals of all runs of new.
 
+use std::sync::Arc;
+
 use counterproof_artifact::evaluation::{CaseEvaluation, CaseUsage, Cause, ExpectationResult, ReviewItem, Verdict};
 use counterproof_artifact::{CaseId, Extra, Side, Sides};
 use counterproof_cases::CaseSpec;
@@ -17,7 +19,7 @@ use crate::judge::signals::{self, BaselineContacts, RunNumber, SignalInput, Sign
 use crate::judge::verdict::{self, Decision};
 use crate::judge::{ReasonCode, severity};
 use crate::load::case_input::CaseInput;
-use crate::load::{Artifact, LoadedAnswer, SideRuns, evidence, run};
+use crate::load::{Artifact, LoadedAnswer, SideRuns, call_status, evidence, run};
 use crate::repeats::{CaseAnalysis, RepeatAnalysis, RunResult, noise};
 use crate::values::meaning::HashedSet;
 use crate::{cause, judge, messages};
@@ -184,7 +186,13 @@ impl LoadedPair {
     pub(super) fn load(runs: Sides<&SideRuns>, shown: Sides<usize>, case_id: &CaseId) -> Self {
         let load =
             |(runs, index): (&SideRuns, usize)| runs.get(index).map_or(Artifact::Absent, |run| run.load(case_id));
-        let artifacts = runs.zip(shown).map(load);
+        let mut artifacts = runs.zip(shown).map(load);
+        if let (Artifact::Answer(baseline), Artifact::Answer(new)) = (&artifacts.baseline, &mut artifacts.new) {
+            // An artifact that many comparisons share is not read from a file here, and keeps what its own text tells.
+            if let Some(new) = Arc::get_mut(new) {
+                call_status::add_changed_form(baseline, new);
+            }
+        }
         let evidence = artifacts.as_ref().map(|artifact| artifact.answer().map(evidence::follow).unwrap_or_default());
         Self { shown, artifacts, evidence }
     }
@@ -245,8 +253,7 @@ impl LoadedPair {
             repeats.case.mark_noise(&mut differences, sides, &request.rules);
         }
         let provenance = Provenance::trace(sides, &differences, inputs.as_ref());
-        let suspects = &provenance.suspects;
-        let mut findings = findings::find(sides, &differences, suspects, context.baseline_values);
+        let mut findings = findings::find(sides, &differences, &provenance, context.baseline_values);
         findings.add_signals(signals);
         // Several runs are compared with each other, also if the shown pair is equal.
         if context.repeats.is_some() || !differences.is_empty() {

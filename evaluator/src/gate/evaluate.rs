@@ -289,7 +289,7 @@ mod tests {
         for (code, rule, fails) in [
             (ReviewCode::MustUnmet, "must", true),
             (ReviewCode::FabricatedArgument, "fabricated", true),
-            (ReviewCode::FailedEvidence, "failed_evidence", true),
+            (ReviewCode::FailedEvidence, "failed_evidence", false),
             (ReviewCode::Signal, "signals", false),
             (ReviewCode::HighRiskChanged, "high_risk_changed", false),
             (ReviewCode::UnmetOnBothSides, "unmet", false),
@@ -301,6 +301,17 @@ mod tests {
         let mut cases = cases(&[(Verdict::Changed, 5)]);
         cases[0].review.insert(ReviewCode::HighRiskChanged);
         assert_eq!(judged(&cases, &limits("high_risk_changed = 0")).outcome, GateOutcome::Failed);
+    }
+
+    #[test]
+    fn failed_evidence_counts_where_the_regression_is_confirmed() {
+        let outcome = |unconfirmed: bool| {
+            let mut cases = cases(&[(Verdict::Unchanged, 5), (Verdict::Regressed, 1)]);
+            cases[5].review.insert(ReviewCode::FailedEvidence);
+            cases[5].unconfirmed = unconfirmed;
+            judged(&cases, &limits("regressed = \"none\"")).outcome
+        };
+        assert_eq!((outcome(true), outcome(false)), (GateOutcome::Passed, GateOutcome::Failed));
     }
 
     #[test]

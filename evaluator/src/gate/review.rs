@@ -13,7 +13,7 @@ use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
 use crate::diff::rows::row_pointers;
 use crate::judge::findings::Findings;
-use crate::judge::outcomes::HighRisk;
+use crate::judge::outcomes::{HighRisk, newly_failed};
 use crate::judge::reasons::expectation_message;
 use crate::judge::{ReasonCode, code_enum};
 use crate::load::LoadedAnswer;
@@ -47,6 +47,8 @@ code_enum! {
         AnswerCut "answer-cut" "cut answer"
         UsageRose "usage-rose" "more time or cost"
         UsageOutlier "usage-outlier" "far more time or cost"
+        UngroundedArgument "ungrounded-argument" "made-up argument, refused or not certain"
+        LostWrite "lost-write" "write failed on new"
         Signal "signal" "signal"
         WouldBeRefused "would-be-refused" "allowed in observe mode"
         MustNotChecked "must-not-checked" "hard expectation not checked"
@@ -181,7 +183,9 @@ fn fabricated_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<Rev
         .map(|found| {
             let finding = &found.finding;
             let case_id = Some(input.row.case_id.clone());
-            ReviewCode::FabricatedArgument.item(case_id, finding.message.clone(), finding.pointers.clone())
+            let fabricated = found.is_fabricated();
+            let code = if fabricated { ReviewCode::FabricatedArgument } else { ReviewCode::UngroundedArgument };
+            code.item(case_id, finding.message.clone(), finding.pointers.clone())
         })
         .collect()
 }
@@ -241,6 +245,13 @@ fn action_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewI
         .filter(|row: &&ActionRow| row.noise)
         .flat_map(|row| row_pointers("/proposed_actions", row.row))
         .collect();
+    let lost: Vec<_> = input
+        .differences
+        .iter()
+        .flat_map(|differences| newly_failed(high_risk.answers.baseline, high_risk.answers.new, &differences.actions))
+        .flat_map(|action| action.failed)
+        .map(|event| SidePointer::new(Side::New, format!("/events/{event}")))
+        .collect();
     let mut items = Vec::new();
     for reason in &input.row.reasons {
         let is_noise = |place: &SidePointer| {
@@ -254,6 +265,8 @@ fn action_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewI
             items.push(ReviewCode::FailedEvidence.item(case_id, reason.message.clone(), reason.pointers.clone()));
         } else if is_change_of_action(reason) && high_risk.is_of(reason) {
             items.push(ReviewCode::HighRiskChanged.item(case_id, reason.message.clone(), reason.pointers.clone()));
+        } else if ReasonCode::ToolError.is_code_of(reason) && reason.pointers.iter().any(|place| lost.contains(place)) {
+            items.push(ReviewCode::LostWrite.item(case_id, reason.message.clone(), reason.pointers.clone()));
         }
     }
     items

@@ -2,7 +2,8 @@
 //!
 //! With many known numbers nearly every amount is the difference of two of them. Operands are therefore taken only from the
 //! records that the same call names by their ids, and from what the user said, and a result is accepted only if a random amount
-//! of similar size would be accepted at most once in [`ACCEPTED_BY_CHANCE`] times.
+//! of similar size would be accepted at most once in [`ACCEPTED_BY_CHANCE`] times. Two numbers of one tool result belong
+//! together, so their sum and their difference need less: once in [`ACCEPTED_OF_ONE_RESULT`] times.
 
 use std::collections::BTreeSet;
 
@@ -20,6 +21,9 @@ use crate::values::stringified;
 
 /// One in this many random amounts of similar size may equal a result by chance.
 const ACCEPTED_BY_CHANCE: i128 = 50;
+
+/// The same for two numbers of one result: `29 + 4 = 33` has a rival in 25, among 50 whole amounts of similar size.
+const ACCEPTED_OF_ONE_RESULT: i128 = 4;
 
 /// Most operands. More would be refused by the limit above, and cost their square.
 const OPERANDS: usize = 48;
@@ -44,6 +48,8 @@ pub(super) struct Calculation {
     rates: BTreeSet<i128>,
     /// The last event with an operand, or the input.
     origin: Origin,
+    /// The amounts of each result that has two or more, with its event.
+    results: Vec<(usize, BTreeSet<i128>)>,
 }
 
 impl Calculation {
@@ -57,6 +63,7 @@ impl Calculation {
         let mut records = Records::new(arguments);
         asked.case_texts(|value| records.said(value));
         let mut origin = Origin::Input;
+        let mut results = Vec::new();
         for (index, event) in loaded.answer.events.iter().enumerate().take(limit) {
             // Compared after the event, to know whether it added an operand: the last such event is the origin.
             let known = records.numbers();
@@ -78,8 +85,12 @@ impl Calculation {
             if records.numbers() > known {
                 origin = Origin::Event(index);
             }
+            if matches!(event.body, EventBody::ToolResult(_)) {
+                let amounts = loaded.payload(index).map(amounts_of).unwrap_or_default();
+                results.extend((2..=OPERANDS).contains(&amounts.len()).then_some((index, amounts)));
+            }
         }
-        records.finish(origin)
+        records.finish(origin, results)
     }
 
     pub(super) fn is_amount(value: &Value) -> bool {
@@ -113,12 +124,61 @@ impl Calculation {
                 add(a + percent(a, *rate));
             }
         }
-        // A whole amount competes with whole results only.
-        let unit = if amount % 100 == 0 { 100 } else { 1 };
-        let rivals = results.iter().filter(|result| *result % unit == 0).count() as i128;
-        let possible = (most - least) / unit;
-        (results.contains(&amount) && rivals * ACCEPTED_BY_CHANCE <= possible).then_some(self.origin)
+        if is_accepted(amount, &results, ACCEPTED_BY_CHANCE) {
+            return Some(self.origin);
+        }
+        self.results.iter().find(|(_, amounts)| is_sum_of_two(amount, amounts)).map(|(event, _)| Origin::Event(*event))
     }
+}
+
+/// Whether an amount is one of the results, and a random amount of similar size would be one at most once in `chance` times.
+fn is_accepted(amount: i128, results: &BTreeSet<i128>, chance: i128) -> bool {
+    // A whole amount competes with whole results only.
+    let unit = if amount % 100 == 0 { 100 } else { 1 };
+    let rivals = results.iter().filter(|result| *result % unit == 0).count() as i128;
+    let possible = (amount * 2 - amount / 2) / unit;
+    results.contains(&amount) && rivals * chance <= possible
+}
+
+/// Whether an amount is the sum or the difference of two amounts of one result.
+fn is_sum_of_two(amount: i128, amounts: &BTreeSet<i128>) -> bool {
+    let known: Vec<_> = amounts.iter().copied().collect();
+    let pairs = known.iter().enumerate().flat_map(|(index, a)| known[..=index].iter().map(move |b| (a, b)));
+    let results = pairs.flat_map(|(a, b)| [a + b, a - b]);
+    let is_similar = |result: &i128| (amount / 2..=amount * 2).contains(result);
+    is_accepted(amount, &results.filter(is_similar).collect(), ACCEPTED_OF_ONE_RESULT)
+}
+
+/// The amounts of a result: its numbers, except those that are ids or dates by their name.
+fn amounts_of(payload: Payload<'_>) -> BTreeSet<i128> {
+    fn collect(value: &Value, key: &str, found: &mut BTreeSet<i128>, visits_left: &mut usize) {
+        *visits_left = visits_left.saturating_sub(1);
+        match value {
+            _ if *visits_left == 0 => {}
+            Value::Object(fields) => fields.iter().for_each(|(key, value)| collect(value, key, found, visits_left)),
+            Value::Array(items) => items.iter().for_each(|item| collect(item, key, found, visits_left)),
+            value => found.extend(amount(value).filter(|_| is_amount_name(key))),
+        }
+    }
+    let mut found = BTreeSet::new();
+    let mut visits_left = VISITED;
+    match payload {
+        Payload::Object(fields) => {
+            fields.iter().for_each(|(key, value)| collect(value, key, &mut found, &mut visits_left));
+        }
+        Payload::Other(value) => collect(value, "", &mut found, &mut visits_left),
+        Payload::Text(text) => match serde_json::from_str::<Value>(text) {
+            Ok(value @ (Value::Object(_) | Value::Array(_))) => collect(&value, "", &mut found, &mut visits_left),
+            _ => found.extend(amounts_in(text)),
+        },
+    }
+    found
+}
+
+/// The numbers of a sentence.
+fn amounts_in(text: &str) -> impl Iterator<Item = i128> + '_ {
+    let words = text.split(|c: char| c.is_whitespace() || "()!?;:".contains(c));
+    words.filter_map(|word| amount(&Value::from(word.trim_matches(['.', ',', '"', '\'']))))
 }
 
 /// `rate` hundredths of a percent of an amount, rounded half up to the cent.
@@ -284,9 +344,7 @@ impl<'a> Records<'a> {
         match value {
             Value::String(text) => {
                 self.percentages(text);
-                let words = text.split(|c: char| c.is_whitespace() || "()!?;:".contains(c));
-                let numbers = words.filter_map(|word| amount(&Value::from(word.trim_matches(['.', ',', '"', '\'']))));
-                self.said.extend(numbers);
+                self.said.extend(amounts_in(text));
             }
             Value::Number(_) => self.said.extend(amount(value)),
             Value::Array(items) => items.iter().for_each(|item| self.said(item)),
@@ -308,7 +366,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    fn finish(mut self, origin: Origin) -> Calculation {
+    fn finish(mut self, origin: Origin, results: Vec<(usize, BTreeSet<i128>)>) -> Calculation {
         let said = self.said.len().saturating_sub(SAID);
         self.operands.extend(&self.said[said..]);
         self.operands.extend(self.sums.values().map(|(sum, _)| *sum));
@@ -318,7 +376,7 @@ impl<'a> Records<'a> {
         }
         // A sum over records is a result itself: 0 makes `a + 0` one of the results.
         self.operands.insert(0);
-        Calculation { operands: self.operands, multipliers: self.multipliers, rates: self.rates, origin }
+        Calculation { operands: self.operands, multipliers: self.multipliers, rates: self.rates, origin, results }
     }
 }
 

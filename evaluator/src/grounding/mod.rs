@@ -6,6 +6,7 @@
 //! collected first, and each text is then read once, so the cost is linear in the size of the transcript.
 
 mod computed;
+mod nearest;
 mod origins;
 mod provenance;
 mod search;
@@ -13,6 +14,7 @@ mod tokens;
 mod usual_values;
 
 pub(crate) use crate::diff::differences::Holder;
+pub(crate) use nearest::{Gap, Nearest};
 pub(crate) use origins::{
     Leaf, Origins, distance_of_numbers, distance_of_values, is_same_transcript, leaf_pointer, numbers_only_in,
     origins_of_values,

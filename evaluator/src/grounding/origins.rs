@@ -43,8 +43,7 @@ pub(crate) struct Origins<'a> {
     pub input_is_known: bool,
     /// For lists and objects that are written as text, the elements without an origin, by holder and ordinal.
     pub missing_elements: HashMap<(Holder, usize), Vec<usize>>,
-    /// For each call, the action that it carried out.
-    carried_out: HashMap<usize, usize>,
+    carriers: Carriers,
 }
 
 impl<'a> Origins<'a> {
@@ -97,13 +96,26 @@ impl<'a> Origins<'a> {
         }
         let mut leaves: Vec<_> = leaves.into_iter().map(|(leaf, _)| leaf).collect();
         find_computed(loaded, asked, &carriers, &mut leaves);
-        Self { leaves, input_is_known, missing_elements, carried_out: carriers.carried_out }
+        Self { leaves, input_is_known, missing_elements, carriers }
     }
 
     /// Returns the action that a call carried out: the one that it names, or one of the same tool and params.
     pub(crate) fn action_of(&self, holder: Holder) -> Option<Holder> {
         let Holder::Call(call) = holder else { return None };
-        self.carried_out.get(&call).copied().map(Holder::Action)
+        self.carriers.carried_out.get(&call).copied().map(Holder::Action)
+    }
+
+    /// The calls that carried out an action, in order.
+    pub(crate) fn calls_of(&self, action: usize) -> Vec<usize> {
+        let calls = self.carriers.carried_out.iter().filter(|(_, carried)| **carried == action);
+        let mut calls: Vec<_> = calls.map(|(call, _)| *call).collect();
+        calls.sort_unstable();
+        calls
+    }
+
+    /// The number of events before a call or an action, which alone can be origins of its values.
+    pub(super) fn limit(&self, holder: Holder) -> usize {
+        self.carriers.limit(holder)
     }
 
     pub(crate) fn held_by(&self, holder: Holder) -> &[Leaf<'a>] {
@@ -144,7 +156,7 @@ pub(super) fn name_of(pointer: &str) -> &str {
     pointer.rsplit('/').find(|name| !name.bytes().all(|byte| byte.is_ascii_digit())).unwrap_or_default()
 }
 
-fn arguments_of(loaded: &LoadedAnswer, holder: Holder) -> &Map<String, Value> {
+pub(super) fn arguments_of(loaded: &LoadedAnswer, holder: Holder) -> &Map<String, Value> {
     static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
     match holder {
         Holder::Call(index) => loaded.answer.events[index].tool_call().map_or(&*NONE, |call| &call.args),
@@ -284,7 +296,9 @@ pub(super) fn root(tool: &str) -> u64 {
     text_hash(tool)
 }
 
+#[derive(Debug, Default)]
 struct Carriers {
+    /// For each call, the action that it carried out.
     carried_out: HashMap<usize, usize>,
     /// For each action, the last position that can be its origin: the position of the call that carried it out, or the end.
     limits: Vec<usize>,

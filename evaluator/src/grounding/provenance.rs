@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use counterproof_artifact::{EventBody, RiskLevel, Side, Sides};
 use serde_json::Value;
 
+use super::nearest::{self, Nearest, Wanted};
 use super::origins::{leaf_pointer, name_of};
 use super::{Holder, Leaf, Origin, Origins};
 use crate::diff::differences::Counterparts;
@@ -48,7 +49,8 @@ impl<'a> Provenance<'a> {
         // A function, because it may read the stored request, which only a value without an origin needs.
         let transcript = || Transcript::new(new.loaded, inputs.new);
         let answers = Sides { baseline: &origins.baseline, new: &origins.new };
-        let suspects = grounding::suspects(answers, new.loaded, &counterparts, transcript);
+        let mut suspects = grounding::suspects(answers, new.loaded, &counterparts, transcript);
+        explain(&mut suspects, Sides::new(baseline.loaded, new.loaded), &origins, inputs.new);
         Self { counterparts, baseline: origins.baseline, new: origins.new, suspects }
     }
     /// The arguments for which the baseline passed a value without an origin.
@@ -69,6 +71,8 @@ pub(crate) struct Suspect<'a> {
     pub in_baseline: bool,
     /// True if the baseline has the same value: it was not made up, but its origin is gone.
     pub baseline_has_value: bool,
+    /// The known value that is nearest; of the first [`EXPLAINED`] suspects only.
+    pub nearest: Option<Nearest>,
     pub transcript: Transcript,
     /// The stated risk of the action, or of the call and the action that it carried out.
     pub risk: Option<RiskLevel>,
@@ -160,7 +164,9 @@ pub(crate) fn suspects<'a>(
             (Transcript::Complete, _) if new.input_is_known => true,
             (_, Some(argument)) => argument.all_grounded,
             // The baseline has no such argument. What a high-risk action is given has to come from somewhere all the same.
-            (Transcript::WithUser, None) => risk == Some(RiskLevel::High) && !leaf.is_sum && is_particular(leaf.value),
+            (Transcript::Asked | Transcript::WithUser, None) => {
+                risk == Some(RiskLevel::High) && !leaf.is_sum && is_particular(leaf.value)
+            }
             (_, None) => false,
         };
         // Bounded, since the name of each argument is found by a walk over all.
@@ -180,6 +186,7 @@ pub(crate) fn suspects<'a>(
                 baseline: argument.map(|argument| argument.first),
                 in_baseline: argument.is_some_and(|argument| argument.any_from_nowhere),
                 baseline_has_value,
+                nearest: None,
                 transcript,
                 risk,
             });
@@ -187,6 +194,86 @@ pub(crate) fn suspects<'a>(
     }
     found
 }
+
+/// Most suspects of a case that are explained.
+pub(crate) const EXPLAINED: usize = 20;
+
+/// Looks for the nearest known value of each suspect, and for the baseline's value of the same object.
+fn explain<'a>(
+    suspects: &mut [Suspect<'a>],
+    answers: Sides<&LoadedAnswer>,
+    origins: &Sides<Origins<'a>>,
+    asked: &CaseInput<'_>,
+) {
+    let explained = suspects.len().min(EXPLAINED);
+    let suspects = &mut suspects[..explained];
+    let mut wanted = Vec::new();
+    for suspect in suspects.iter_mut() {
+        let leaf = &suspect.leaf;
+        let pointer = leaf_pointer(answers.new, leaf.holder, leaf.ordinal);
+        wanted.push(Wanted::new(&suspect.value, name_of(&pointer), origins.new.limit(leaf.holder)));
+        if let Some(first) = suspect.baseline {
+            suspect.baseline = Some(same_object(leaf, first, answers, origins));
+        }
+    }
+    nearest::find(answers.new, asked, &mut wanted);
+    for (suspect, wanted) in suspects.iter_mut().zip(wanted) {
+        suspect.nearest = wanted.into_nearest();
+    }
+}
+
+/// The baseline's value for the same argument of the same object: the one whose neighbours are the same as those of the
+/// leaf. `first` is the first one, of the paired call if that has the argument.
+fn same_object<'a>(
+    leaf: &Leaf<'a>,
+    first: Leaf<'a>,
+    answers: Sides<&LoadedAnswer>,
+    origins: &Sides<Origins<'a>>,
+) -> Leaf<'a> {
+    let mine = neighbours(answers.new, &origins.new, leaf);
+    let is_candidate = |other: &&Leaf<'a>| other.holder == first.holder && other.argument == first.argument;
+    let held = origins.baseline.held_by(first.holder).iter().filter(is_candidate);
+    // Values that new has too are those of other objects.
+    let of_new = origins.new.held_by(leaf.holder).iter().filter(|other| other.argument == leaf.argument);
+    let of_new: HashSet<u64> = of_new.take(CANDIDATES).map(|other| meaning_hash(other.value)).collect();
+    let fit = |other: &Leaf<'a>| {
+        let shared = neighbours(answers.baseline, &origins.baseline, other).intersection(&mine).count();
+        (shared, !of_new.contains(&meaning_hash(other.value)))
+    };
+    let mut best = (fit(&first), first);
+    for other in held.take(CANDIDATES) {
+        let fit = fit(other);
+        if fit > best.0 {
+            best = (fit, *other);
+        }
+    }
+    best.1
+}
+
+/// Most values of one argument that are compared to find the same object.
+const CANDIDATES: usize = 50;
+
+/// The values next to a leaf in its object, each with its argument.
+fn neighbours(loaded: &LoadedAnswer, origins: &Origins<'_>, leaf: &Leaf<'_>) -> HashSet<(u64, u64)> {
+    // The leaves of a holder are in order, so the neighbours stand next to the leaf.
+    let held = origins.held_by(leaf.holder);
+    let near = leaf.ordinal.saturating_sub(NEIGHBOURS)..held.len().min(leaf.ordinal + NEIGHBOURS + 1);
+    let near = held.get(near).unwrap_or_default().iter().filter(|other| other.argument != leaf.argument);
+    let parent = |leaf: &Leaf<'_>| {
+        let pointer = leaf_pointer(loaded, leaf.holder, leaf.ordinal);
+        pointer.rsplit_once('/').map(|(parent, _)| parent.to_owned())
+    };
+    let mut near = near.peekable();
+    // The pointer last: it takes a walk over the arguments.
+    if near.peek().is_none() {
+        return HashSet::new();
+    }
+    let object = parent(leaf);
+    near.filter(|other| parent(other) == object).map(|other| (other.argument, meaning_hash(other.value))).collect()
+}
+
+/// Most fields on each side of a leaf that are compared to find the same object.
+const NEIGHBOURS: usize = 8;
 
 /// The values of a list or an object that is written as text, or the value itself.
 fn elements(value: &Value) -> Vec<Cow<'_, Value>> {
@@ -259,6 +346,9 @@ fn note<'a, K>(entry: std::collections::hash_map::Entry<'_, K, ArgumentSummary<'
 pub(crate) enum Transcript {
     /// Everything, as the producer declares. Every value without an origin was made up.
     Complete,
+    /// The input of the runner and what tools returned. Nobody else spoke to the agent, but instructions of the agent may be
+    /// missing, as in [`Transcript::WithUser`].
+    Asked,
     /// What the user said and what tools returned. Instructions of the agent may be missing, so the comparison with the baseline
     /// is needed as evidence.
     WithUser,
@@ -276,7 +366,9 @@ impl Transcript {
         };
         if loaded.case.transcript_is_complete {
             Transcript::Complete
-        } else if loaded.answer.events.iter().any(|event| is_turn(&event.body)) || asked.is_all_that_was_asked() {
+        } else if asked.is_all_that_was_asked() {
+            Transcript::Asked
+        } else if loaded.answer.events.iter().any(|event| is_turn(&event.body)) {
             Transcript::WithUser
         } else {
             Transcript::Partial

@@ -1,11 +1,12 @@
 //! Finds the first position of each searched word in everything that an agent received, and with it the origin of a value.
 
-use counterproof_artifact::{EventBody, ToolStatus};
+use counterproof_artifact::EventBody;
 use serde_json::{Map, Value};
 
 use super::tokens::is_arithmetic;
 use super::tokens::{self, Date, Reader, Token, Word};
 use crate::load::LoadedAnswer;
+use crate::load::call_status::has_failed;
 use crate::load::case_input::CaseInput;
 use crate::load::case_input::is_by_agent;
 use crate::load::payload::Payload;
@@ -179,7 +180,7 @@ impl Search {
         let nothing = HashedSet::default();
         for (index, event) in loaded.answer.events.iter().enumerate() {
             let own = match &event.body {
-                EventBody::ToolResult(result) if result.status == ToolStatus::Error => {
+                EventBody::ToolResult(result) if has_failed(loaded, index) => {
                     let call = loaded.index.call(&loaded.answer.events, &result.call_id);
                     call.map(|call| self.own_words(&call.args)).unwrap_or_default()
                 }

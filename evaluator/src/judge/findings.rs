@@ -4,19 +4,23 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{CaseFinding, SidePointer};
-use counterproof_artifact::{ProposedAction, RiskLevel, Side, Sides};
+use counterproof_artifact::{EventBody, ProposedAction, RiskLevel, Side, Sides};
 
 use super::ReasonCode;
 use super::answer_texts::TextFinding;
+use super::outcomes::Outcomes;
 use super::signals::{Signal, SignalSet};
 use super::usage::{self, BaselineRepetition};
 use crate::diff::align::Row;
 use crate::diff::{Differences, WithEvidence};
-use crate::grounding::{self, Classification, Coverage, Holder, Origin, Suspect, Transcript, UsualValues};
+use crate::grounding::{
+    self, Classification, Coverage, Gap, Holder, Leaf, Nearest, Origin, Origins, Provenance, Suspect, Transcript,
+    UsualValues,
+};
 use crate::load::LoadedAnswer;
 use crate::load::evidence::{FollowedRef, resolved_count};
 use crate::messages::step_name;
-use crate::values::text;
+use crate::values::{meaning_hash, text};
 
 /// Maximum number of listed findings of one kind; further ones are counted.
 const LISTED: usize = 20;
@@ -32,6 +36,26 @@ pub(crate) struct LocatedFinding {
     pub holder: Holder,
     /// True for a value that the baseline has in the same place.
     pub baseline_has_value: bool,
+    /// What became of a made-up value; `None` for other findings.
+    pub effect: Option<Effect>,
+}
+
+/// What became of a made-up value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// A tool accepted it, or an action proposes it, and the transcript holds everything from which it could have come.
+    Certain,
+    /// The same, but what the agent was told may not all be in the transcript.
+    Likely,
+    /// Every call with it failed.
+    Refused,
+}
+
+impl LocatedFinding {
+    /// Whether a made-up value took effect without doubt, so that at a high-risk action it fails the gate.
+    pub(crate) fn is_fabricated(&self) -> bool {
+        self.effect == Some(Effect::Certain) && !self.finding.in_baseline && !self.baseline_has_value
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -107,14 +131,14 @@ pub(crate) struct BaselineValues<'a> {
 pub(crate) fn find(
     sides: Sides<WithEvidence<'_>>,
     differences: &Differences,
-    suspects: &[Suspect<'_>],
+    provenance: &Provenance<'_>,
     values: BaselineValues<'_>,
 ) -> Findings {
     // A finding that depends on cases which are not loaded yet makes them undecided.
     let Sides { baseline, new } = sides;
     let mut findings = Findings::default();
     let mut invented = Vec::new();
-    for suspect in suspects {
+    for suspect in &provenance.suspects {
         // An undecided value is treated as ungrounded. The caller discards the result and compares the case again.
         match values.usual.classify(suspect.leaf.argument, &suspect.value, values.coverage) {
             Classification::Usual => continue,
@@ -125,8 +149,14 @@ pub(crate) fn find(
         }
         invented.push(suspect);
     }
-    let listed = invented.iter().take(LISTED).map(|suspect| ungrounded(suspect, baseline.loaded, new.loaded)).collect();
-    findings.list = counted(listed, invented.len());
+    if !invented.is_empty() {
+        let outcomes = Outcomes::new(new.loaded);
+        let answers = Sides::new(baseline.loaded, new.loaded);
+        let finding = |suspect: &&Suspect<'_>| {
+            ungrounded(suspect, answers, Uses::of(suspect, &provenance.new, new.loaded, &outcomes))
+        };
+        findings.list = counted(invented.iter().take(LISTED).map(finding).collect(), invented.len());
+    }
     if let Some(repeated) = repeated_call(baseline.loaded, new.loaded, values) {
         // The remaining cases of baseline may contain a longer repetition.
         findings.undecided |= values.coverage == Coverage::Partial;
@@ -158,7 +188,7 @@ fn repeated_call(baseline: &LoadedAnswer, new: &LoadedAnswer, values: BaselineVa
     let pointers = vec![SidePointer::new(Side::New, format!("/events/{}", repeated.first))];
     let finding =
         CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline: false, risk_level: None };
-    Some(LocatedFinding { code, finding, holder, baseline_has_value: false })
+    Some(LocatedFinding { code, finding, holder, baseline_has_value: false, effect: None })
 }
 
 /// Adds the number of findings that are not listed to the last one.
@@ -170,10 +200,59 @@ fn counted(mut listed: Vec<LocatedFinding>, all: usize) -> Vec<LocatedFinding> {
     listed
 }
 
-fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer) -> LocatedFinding {
+/// What the calls with a made-up value came to.
+#[derive(Debug, Clone, Copy)]
+struct Uses {
+    /// Every call with the value failed.
+    is_refused: bool,
+    /// A later call of the same tool, without the value, succeeded.
+    is_repaired: bool,
+}
+
+impl Uses {
+    fn of(suspect: &Suspect<'_>, origins: &Origins<'_>, new: &LoadedAnswer, outcomes: &Outcomes<'_>) -> Self {
+        let leaf = &suspect.leaf;
+        let (tool, calls) = match leaf.holder {
+            Holder::Call(call) => (new.answer.events[call].tool_call().map(|call| call.tool.as_str()), vec![call]),
+            Holder::Action(action) => {
+                (Some(new.answer.proposed_actions[action].tool_name.as_str()), origins.calls_of(action))
+            }
+        };
+        let has_failed =
+            |call: usize| new.answer.events[call].tool_call().is_some_and(|call| outcomes.call_failed(call));
+        let has_value = |call: usize| {
+            let of_argument = |other: &&Leaf<'_>| other.argument == leaf.argument;
+            let mut held = origins.held_by(Holder::Call(call)).iter().filter(of_argument).peekable();
+            // A call of another tool than the action's names its arguments in another way.
+            held.peek().is_none() || held.any(|other| meaning_hash(other.value) == meaning_hash(leaf.value))
+        };
+        let with_value: Vec<_> = calls.into_iter().filter(|call| has_value(*call)).collect();
+        let is_refused = !with_value.is_empty() && with_value.iter().all(|call| has_failed(*call));
+        let is_later = |index: &usize| with_value.last().is_some_and(|last| index > last);
+        let is_repaired = is_refused
+            && (0..new.answer.events.len()).filter(is_later).any(|index| {
+                let is_same_tool = new.answer.events[index].tool_call().map(|call| call.tool.as_str()) == tool;
+                is_same_tool && !has_failed(index) && !has_value(index)
+            });
+        Self { is_refused, is_repaired }
+    }
+
+    fn effect(self, transcript: Transcript) -> Effect {
+        match transcript {
+            _ if self.is_refused => Effect::Refused,
+            Transcript::Complete | Transcript::Asked => Effect::Certain,
+            Transcript::WithUser | Transcript::Partial => Effect::Likely,
+        }
+    }
+}
+
+fn ungrounded(suspect: &Suspect<'_>, answers: Sides<&LoadedAnswer>, uses: Uses) -> LocatedFinding {
+    let Sides { baseline, new } = answers;
     let (leaf, before) = (suspect.leaf, suspect.baseline);
     let nowhere = match suspect.transcript {
-        Transcript::Complete | Transcript::WithUser => "does not appear in anything that the agent received before",
+        Transcript::Complete | Transcript::Asked | Transcript::WithUser => {
+            "does not appear in anything that the agent received before"
+        }
         Transcript::Partial => "is not in what was recorded",
     };
     let at = |side: Side, loaded: &LoadedAnswer, holder, ordinal| {
@@ -182,6 +261,12 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
     let here = at(Side::New, new, leaf.holder, leaf.ordinal);
     let name = format!("{}: {}", tool(new, leaf.holder), crate::messages::field_path(&here.pointer));
     let mut message = format!("{name} {} {nowhere}", text::short_value(&suspect.value));
+    if let Some(known) = &suspect.nearest {
+        let _ = write!(message, "; {}", nearest(known, new));
+    }
+    if uses.is_refused {
+        message.push_str(if uses.is_repaired { "; refused; repaired" } else { "; refused" });
+    }
     let mut pointers = vec![here];
     if let Some(before) = before {
         let source = match before.origin {
@@ -197,7 +282,11 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
         // The baseline comes first, as in all pointers. Readers of the last pointer get the new side.
         pointers.insert(0, at(Side::Baseline, baseline, before.holder, before.ordinal));
     }
-    let code = if suspect.is_made_up() { ReasonCode::UngroundedArgument } else { ReasonCode::UnrecordedSource };
+    let (code, effect) = if suspect.is_made_up() {
+        (ReasonCode::UngroundedArgument, Some(uses.effect(suspect.transcript)))
+    } else {
+        (ReasonCode::UnrecordedSource, None)
+    };
     let finding = CaseFinding {
         code: code.as_str().to_owned(),
         message,
@@ -205,7 +294,28 @@ fn ungrounded(suspect: &Suspect<'_>, baseline: &LoadedAnswer, new: &LoadedAnswer
         in_baseline: suspect.in_baseline,
         risk_level: suspect.risk,
     };
-    LocatedFinding { code, finding, holder: leaf.holder, baseline_has_value: suspect.baseline_has_value }
+    LocatedFinding { code, finding, holder: leaf.holder, baseline_has_value: suspect.baseline_has_value, effect }
+}
+
+/// The nearest known value, and where it stands: `one digit off 8098621301 from get_order_details`.
+fn nearest(known: &Nearest, new: &LoadedAnswer) -> String {
+    let source = match known.origin {
+        Origin::Event(index) => match &new.answer.events[index].body {
+            EventBody::ToolResult(result) => {
+                let call = new.index.call(&new.answer.events, &result.call_id);
+                call.map_or_else(|| "an unknown call".to_owned(), |call| text::one_line(&call.tool, 60))
+            }
+            _ => format!("the {}", step_name(&new.answer.events[index], new)),
+        },
+        _ => "the input".to_owned(),
+    };
+    let value = text::one_line(&known.value, 60);
+    match known.gap {
+        Gap::Digit => format!("one digit off {value} from {source}"),
+        Gap::Characters(1) => format!("one character off {value} from {source}"),
+        Gap::Characters(count) => format!("{count} characters off {value} from {source}"),
+        Gap::SameName | Gap::Amount => format!("nearest known value {value} from {source}"),
+    }
 }
 
 fn tool(loaded: &LoadedAnswer, holder: Holder) -> String {
@@ -253,7 +363,8 @@ fn without_evidence(
         let code = ReasonCode::HighRiskWithoutEvidence;
         let risk_level = Some(RiskLevel::High);
         let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline, risk_level };
-        found.push(LocatedFinding { code, finding, holder: Holder::Action(index), baseline_has_value: false });
+        let holder = Holder::Action(index);
+        found.push(LocatedFinding { code, finding, holder, baseline_has_value: false, effect: None });
     }
     (found, all)
 }

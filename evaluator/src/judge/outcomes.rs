@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use counterproof_artifact::evaluation::{Reason, SidePointer};
 use counterproof_artifact::{Event, EventBody, ProposedAction, RiskLevel, Sides, ToolCall};
 
+use crate::diff::WithEvidence;
 use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
 use crate::grounding::Holder;
 use crate::load::LoadedAnswer;
 use crate::load::call_status::has_failed;
+use crate::load::evidence::Resolved;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallKind {
@@ -150,6 +152,58 @@ impl<'a> Outcomes<'a> {
             (None, Some(RiskLevel::High)) => CallKind::HighRisk,
             _ => CallKind::Step,
         }
+    }
+}
+
+/// The actions of an answer that rest on the results of failed calls.
+pub(crate) struct FailedEvidence<'a> {
+    answer: WithEvidence<'a>,
+    outcomes: Outcomes<'a>,
+}
+
+impl<'a> FailedEvidence<'a> {
+    pub(crate) fn new(answer: WithEvidence<'a>) -> Self {
+        Self { answer, outcomes: Outcomes::new(answer.loaded) }
+    }
+
+    /// The first failed result among the evidence of an action, if the action took effect and has no other evidence.
+    pub(crate) fn of_action(&self, index: usize) -> Option<usize> {
+        let action = &self.answer.loaded.answer.proposed_actions[index];
+        if self.outcomes.failed(action) {
+            return None;
+        }
+        let mut first = None;
+        for followed in self.answer.evidence.get(index)? {
+            let Some(resolved) = &followed.resolved else { continue };
+            let event = self.failed_event(resolved)?;
+            // An earlier try of the same action that was refused is not what the agent relied on.
+            if self.tool_of(event) != Some(action.tool_name.as_str()) {
+                first = first.or(Some(event));
+            }
+        }
+        first
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        (0..self.answer.loaded.answer.proposed_actions.len()).all(|action| self.of_action(action).is_none())
+    }
+
+    fn failed_event(&self, resolved: &Resolved) -> Option<usize> {
+        let Resolved::Event(index) = *resolved else { return None };
+        let failed = match &self.answer.loaded.answer.events[index].body {
+            EventBody::ToolCall(call) => self.outcomes.call_failed(call),
+            _ => has_failed(self.answer.loaded, index),
+        };
+        failed.then_some(index)
+    }
+
+    fn tool_of(&self, event: usize) -> Option<&str> {
+        let loaded = self.answer.loaded;
+        let call = match &loaded.answer.events[event].body {
+            EventBody::ToolResult(result) => loaded.index.call(&loaded.answer.events, &result.call_id),
+            _ => loaded.answer.events[event].tool_call(),
+        };
+        call.map(|call| call.tool.as_str())
     }
 }
 

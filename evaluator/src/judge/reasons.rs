@@ -7,7 +7,7 @@ use counterproof_artifact::{EventBody, Side};
 
 use super::ReasonCode;
 use super::findings::Findings;
-use super::outcomes::{self, Outcomes};
+use super::outcomes::{self, FailedEvidence};
 use super::reason_code::at;
 use crate::diff::align::Row;
 use crate::diff::events::EventRow;
@@ -16,7 +16,6 @@ use crate::diff::rows::row_pointers;
 use crate::diff::{Differences, WithEvidence};
 use crate::load::LoadedAnswer;
 use crate::load::call_status::{has_failed, refusal};
-use crate::load::evidence::{FollowedRef, Resolved};
 use crate::messages::{self, step_name};
 use crate::values::text;
 
@@ -122,19 +121,19 @@ pub(super) fn undecided(results: &[ExpectationResult]) -> impl Iterator<Item = R
     })
 }
 
-/// Reasons for actions of new whose evidence is a failed result, if the baseline's action has no such evidence.
+/// Reasons for actions of new that took effect on the results of failed calls alone, if the baseline's action did not.
 pub(super) fn failed_evidence(compared: AnswerPair<'_>) -> Vec<Reason> {
     if !outcomes::any_failed(compared.new.loaded) {
         return Vec::new();
     }
-    let (before, after) = (Failures::new(compared.baseline), Failures::new(compared.new));
+    let (before, after) = (FailedEvidence::new(compared.baseline), FailedEvidence::new(compared.new));
     let actions = &compared.new.loaded.answer.proposed_actions;
     let found = compared.differences.actions.iter().filter_map(|row| {
         let (new, is_new) = match row.row {
             Row::Both { baseline, new } => (new, before.of_action(baseline).is_none()),
-            // An added action has no counterpart that shows what it rested on, so it needs other evidence only if all failed.
-            // Any action of the baseline with such evidence excuses it.
-            Row::Added(new) => (new, after.all_failed(new) && !before.any()),
+            // An added action has no counterpart that shows what it rested on, so any action of the baseline with such
+            // evidence excuses it.
+            Row::Added(new) => (new, before.is_empty()),
             Row::Removed(_) => return None,
         };
         let event = after.of_action(new).filter(|_| is_new)?;
@@ -151,42 +150,6 @@ pub(super) fn failed_evidence(compared: AnswerPair<'_>) -> Vec<Reason> {
         Some(ReasonCode::EvidenceFailed.reason(message, pointers.collect()))
     });
     found.collect()
-}
-
-/// The failed calls of an answer, and the evidence of its actions.
-struct Failures<'a> {
-    answer: WithEvidence<'a>,
-    outcomes: Outcomes<'a>,
-}
-
-impl<'a> Failures<'a> {
-    fn new(answer: WithEvidence<'a>) -> Self {
-        Self { answer, outcomes: Outcomes::new(answer.loaded) }
-    }
-
-    /// The event of the first failed result among the evidence of an action.
-    fn of_action(&self, action: usize) -> Option<usize> {
-        self.answer.evidence.get(action)?.iter().find_map(|followed| self.failed_event(followed))
-    }
-
-    fn all_failed(&self, action: usize) -> bool {
-        let refs = self.answer.evidence.get(action).map(Vec::as_slice).unwrap_or_default();
-        refs.iter().all(|followed| followed.resolved.is_none() || self.failed_event(followed).is_some())
-    }
-
-    fn any(&self) -> bool {
-        (0..self.answer.evidence.len()).any(|action| self.of_action(action).is_some())
-    }
-
-    fn failed_event(&self, followed: &FollowedRef) -> Option<usize> {
-        let Some(Resolved::Event(index)) = followed.resolved else { return None };
-        let event = &self.answer.loaded.answer.events[index];
-        let failed = match &event.body {
-            EventBody::ToolCall(call) => self.outcomes.call_failed(call),
-            _ => has_failed(self.answer.loaded, index),
-        };
-        failed.then_some(index)
-    }
 }
 
 /// Splits the reasons into those that explain why an action failed on new and succeeded on baseline, and the others.
@@ -217,9 +180,10 @@ pub(super) fn refused_actions(compared: AnswerPair<'_>, steps: Vec<Reason>) -> (
     (refused, others)
 }
 
-/// Returns how the call of a failed result failed: a policy refused it, or the tool failed.
+/// Returns how the call of a failed result failed: a policy refused it, or the tool failed, perhaps only in words.
 fn how_failed(loaded: &LoadedAnswer, index: usize) -> String {
-    refusal(loaded, index).unwrap_or_else(|| "failed".to_owned())
+    let silently = || Some(format!("failed without an error status (“{}”)", loaded.silent_failures.get(&index)?));
+    refusal(loaded, index).or_else(silently).unwrap_or_else(|| "failed".to_owned())
 }
 
 fn at_event(index: usize) -> String {

@@ -144,8 +144,7 @@ fn of_answers(compared: AnswerPair<'_>) -> Decision {
 /// then everything else in the order in which it was found.
 fn weight(reason: &Reason, compared: AnswerPair<'_>, high_risk: HighRisk<'_>) -> u8 {
     let is_fabricated = || {
-        let fresh =
-            compared.findings.fresh().filter(|found| !found.baseline_has_value && high_risk.holds(found.holder));
+        let fresh = compared.findings.fresh().filter(|found| found.is_fabricated() && high_risk.holds(found.holder));
         fresh.into_iter().any(|found| found.finding.message == reason.message)
     };
     match ReasonCode::parse(&reason.code) {

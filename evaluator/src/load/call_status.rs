@@ -1,7 +1,9 @@
 //! Calls that failed or that a policy refused, as their results or the calls themselves record it. Many tools return their errors
 //! as text with the status `ok`, and a call that failed this way did nothing.
 
-use counterproof_artifact::{EventBody, ToolCall, ToolStatus};
+use std::collections::HashMap;
+
+use counterproof_artifact::{EventBody, RiskLevel, ToolCall, ToolResult, ToolStatus};
 use serde_json::{Map, Value};
 
 use super::LoadedAnswer;
@@ -15,7 +17,9 @@ const NAMED_WITHIN: usize = 120;
 pub fn has_failed(loaded: &LoadedAnswer, index: usize) -> bool {
     match &loaded.answer.events[index].body {
         EventBody::ToolResult(result) => {
-            result.status == ToolStatus::Error || loaded.payload(index).is_some_and(reports_error)
+            result.status == ToolStatus::Error
+                || loaded.silent_failures.contains_key(&index)
+                || loaded.payload(index).is_some_and(reports_error)
         }
         _ => false,
     }
@@ -52,6 +56,138 @@ fn has_error_field(fields: &Map<String, Value>) -> bool {
         "success" | "ok" => *value == Value::Bool(false),
         _ => false,
     })
+}
+
+/// Phrases with which a write says that it did nothing.
+const REFUSALS: [&str; 17] = [
+    "could not",
+    "couldn't",
+    "unable to",
+    "not able to",
+    "failed",
+    "declined",
+    "denied",
+    "rejected",
+    "refused",
+    "not allowed",
+    "not permitted",
+    "not found",
+    "does not exist",
+    "timeout",
+    "timed out",
+    "try again",
+    "try later",
+];
+
+/// Phrases that are a success for tools whose name has the stem: `deny_claim` did its task if the claim is denied.
+const TASKS: [(&str, &str); 5] =
+    [("declined", "declin"), ("denied", "deny"), ("rejected", "reject"), ("refused", "refus"), ("timeout", "timeout")];
+
+/// Words before a phrase that turn it around: `0 failed`, `was not declined`.
+const NEGATIONS: [&str; 6] = ["0", "no", "not", "never", "none", "without"];
+
+/// The fields in which an object says how a write ended. Other fields describe the thing that was written, whose earlier
+/// payment may have been declined.
+const OUTCOMES: [&str; 11] =
+    ["status", "state", "outcome", "result", "response", "message", "msg", "detail", "details", "info", "text"];
+
+/// A write answers in a few sentences. Longer texts are documents, which may mention anything.
+const SENTENCES: usize = 1_000;
+
+/// Maximum number of characters of the words of a silent failure in a message.
+const WORDS_CHARS: usize = 120;
+
+/// Returns the results of writes that say in words that the write did not happen, although nothing marks them as errors: by
+/// the index of the event, with the words.
+pub(super) fn silent_failures(loaded: &LoadedAnswer) -> HashMap<usize, String> {
+    let refused = unmarked_writes(loaded).filter_map(|(index, call)| {
+        let words = match loaded.payload(index)? {
+            Payload::Text(text) => match serde_json::from_str(text) {
+                Ok(Value::Object(fields)) => refusal_among(&fields, &call.tool).map(str::to_owned),
+                _ => refusal_in(text, &call.tool).map(str::to_owned),
+            },
+            Payload::Object(fields) => refusal_among(fields, &call.tool).map(str::to_owned),
+            Payload::Other(_) => None,
+        };
+        Some((index, text::one_line(&words?, WORDS_CHARS)))
+    });
+    refused.collect()
+}
+
+/// Adds the results of writes that are a text where the same tool returned only objects on baseline: an agent that parses the
+/// result gets none, and most often the text is an apology.
+pub(crate) fn add_changed_form(baseline: &LoadedAnswer, new: &mut LoadedAnswer) {
+    let texts: Vec<_> = unmarked_writes(new)
+        .filter_map(|(index, call)| match new.payload(index)? {
+            Payload::Text(text) if !is_structured(text) => Some((index, call.tool.clone(), text.to_owned())),
+            _ => None,
+        })
+        .collect();
+    for (index, tool, words) in texts {
+        let mut before = unmarked_writes(baseline).filter(|(_, call)| call.tool == tool).peekable();
+        let is_object = |index: usize| match baseline.payload(index) {
+            Some(Payload::Object(_)) => true,
+            Some(Payload::Text(text)) => is_structured(text),
+            Some(Payload::Other(_)) | None => false,
+        };
+        if before.peek().is_some() && before.all(|(index, _)| is_object(index)) {
+            new.silent_failures.entry(index).or_insert_with(|| text::one_line(&words, WORDS_CHARS));
+        }
+    }
+}
+
+/// The results of writes that nothing marks as errors, with their calls.
+fn unmarked_writes(loaded: &LoadedAnswer) -> impl Iterator<Item = (usize, &ToolCall)> {
+    let events = &loaded.answer.events;
+    events.iter().enumerate().filter_map(|(index, event)| {
+        let EventBody::ToolResult(result) = &event.body else { return None };
+        let call = loaded.index.call(events, &result.call_id).filter(|call| is_write(loaded, call, result))?;
+        (!has_failed(loaded, index)).then_some((index, call))
+    })
+}
+
+/// Whether a call carries out an action, or states high risk. Many producers name no action, so the tool of one is enough.
+fn is_write(loaded: &LoadedAnswer, call: &ToolCall, result: &ToolResult) -> bool {
+    call.action_id.is_some()
+        || result.action_id.is_some()
+        || call.risk_level == Some(RiskLevel::High)
+        || loaded.answer.proposed_actions.iter().any(|action| action.tool_name == call.tool)
+}
+
+/// Whether a text is an object or a list that is written as JSON.
+fn is_structured(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// The words of an object in which it says that a write did not happen.
+fn refusal_among<'a>(fields: &'a Map<String, Value>, tool: &str) -> Option<&'a str> {
+    fields.iter().filter(|(name, _)| OUTCOMES.contains(&name.to_ascii_lowercase().as_str())).find_map(|(_, value)| {
+        match value {
+            Value::String(text) => refusal_in(text, tool),
+            // `{"result": {"status": "declined"}}`
+            Value::Object(inner) => refusal_among(inner, tool),
+            _ => None,
+        }
+    })
+}
+
+/// The text, if it says that a write did not happen.
+fn refusal_in<'a>(text: &'a str, tool: &str) -> Option<&'a str> {
+    if text.len() > SENTENCES {
+        return None;
+    }
+    let lower = text.to_lowercase();
+    let tool = tool.to_lowercase();
+    let is_task = |phrase: &str| TASKS.iter().any(|(success, stem)| *success == phrase && tool.contains(stem));
+    let says = |phrase: &&str| {
+        lower.match_indices(*phrase).any(|(at, _)| {
+            let (before, after) = (&lower[..at], &lower[at + phrase.len()..]);
+            let is_word = !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric);
+            let previous = before.split(|c: char| !c.is_alphanumeric()).rfind(|word| !word.is_empty());
+            is_word && previous.is_none_or(|word| !NEGATIONS.contains(&word))
+        })
+    };
+    REFUSALS.iter().filter(|phrase| !is_task(phrase)).any(says).then_some(text)
 }
 
 /// The field with the decision about a refused call.
@@ -116,6 +252,38 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_write_says_in_words_that_it_did_not_happen() {
+        let refused = |text: &str| refusal_in(text, "refund_order").is_some();
+        for text in [
+            "We could not process the refund.",
+            "Card declined",
+            "Permission DENIED for this order",
+            "timeout",
+            "The service is busy. Please try again later.",
+            "Refund failed: no funds",
+            "Order 8098621303 not found",
+        ] {
+            assert!(refused(text), "{text}");
+        }
+        let long = format!("{} declined", "The order holds many items. ".repeat(50));
+        for text in ["Refunded 50", "3 refunded, 0 failed", "The card was not declined", "", long.as_str()] {
+            assert!(!refused(text), "{text}");
+        }
+        assert!(refusal_in("Claim denied", "deny_claim").is_none(), "that is what the tool is for");
+    }
+
+    #[test]
+    fn an_object_says_so_in_the_fields_for_its_outcome() {
+        let refused = |value: Value| refusal_among(value.as_object().unwrap(), "refund_order").is_some();
+        for value in [json!({"status": "declined"}), json!({"result": {"message": "Could not refund"}})] {
+            assert!(refused(value.clone()), "{value}");
+        }
+        for value in [json!({"status": "refunded", "reason": "payment declined"}), json!({"items": ["timeout"]})] {
+            assert!(!refused(value.clone()), "{value}");
+        }
+    }
 
     #[test]
     fn errors_are_read_from_texts_and_objects() {

@@ -1,7 +1,7 @@
 //! Reads run folders: the runs of a side, the artifacts of one case at a time, and an index of their events. Artifacts are validated,
 //! but not judged.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use camino::Utf8Path;
@@ -14,6 +14,7 @@ use counterproof_validation::{CheckedCase, Code, Finding, RunFolder};
 use rayon::prelude::*;
 use serde_json::Value;
 
+use crate::load::call_status;
 use crate::load::payload::{self, Payload, Payloads};
 use crate::values::{text, text_hash};
 
@@ -73,6 +74,8 @@ pub struct LoadedAnswer {
     pub unresolved: HashSet<(usize, usize)>,
     /// The run's manifest, if the answer refers to assets.
     pub manifest: Option<Arc<Manifest>>,
+    /// The results of writes that did nothing although no error marks them: the event, and the words of the result.
+    pub silent_failures: HashMap<usize, String>,
 }
 
 impl LoadedAnswer {
@@ -246,14 +249,17 @@ impl ComparedRun {
                 let index = EventIndex::new(&answer.events);
                 let payloads = Payloads::read(folder, &answer.events);
                 let manifest = self.manifest.as_ref().filter(|_| refers_to_assets(&answer)).cloned();
-                Artifact::Answer(Arc::new(LoadedAnswer {
+                let mut loaded = LoadedAnswer {
                     case: envelope,
                     answer,
                     payloads,
                     index,
                     unresolved,
                     manifest,
-                }))
+                    silent_failures: HashMap::new(),
+                };
+                loaded.silent_failures = call_status::silent_failures(&loaded);
+                Artifact::Answer(Arc::new(loaded))
             }
         }
     }

@@ -11,7 +11,10 @@ use counterproof_artifact::{Confirmation, ProposedAction, RiskLevel, Sides};
 
 use super::observations::{CaseObservations, RunOutcome};
 
+use crate::diff::WithEvidence;
 use crate::gate::{self, GateRules};
+use crate::judge::any_failed;
+use crate::judge::outcomes::FailedEvidence;
 use crate::load::evidence::{self, FollowedRef};
 use crate::load::{Artifact, ComparedRun, SideRuns};
 use crate::statistics::{
@@ -353,7 +356,7 @@ pub(crate) enum RunResult {
         /// Whether every expectation of the case is met; `None` without expectations, or if none is unmet but one is
         /// undecided.
         met: Option<bool>,
-        /// Whether all required evidence resolves; `None` if none is required.
+        /// Whether the required evidence holds; `None` if none is required.
         evidence_holds: Option<bool>,
     },
 }
@@ -389,7 +392,7 @@ impl RunResult {
             Artifact::Failure(_) | Artifact::Outage(_) => RunResult::Failed,
             Artifact::Answer(answer) => RunResult::Answered {
                 met: met(judged),
-                evidence_holds: evidence_holds(&answer.answer.proposed_actions, evidence),
+                evidence_holds: evidence_holds(WithEvidence { loaded: answer, evidence }),
             },
         }
     }
@@ -424,18 +427,21 @@ fn met<'j>(judged: impl Iterator<Item = &'j Judgement>) -> Option<bool> {
     all.filter(|_| !is_undecided)
 }
 
-/// Whether every ref resolves and every high-risk action has a ref. `None` if no action needs evidence.
-fn evidence_holds(actions: &[ProposedAction], evidence: &[Vec<FollowedRef>]) -> Option<bool> {
+/// Whether every ref resolves, every high-risk action has a ref, and no action took effect on failed results alone. `None` if
+/// no action needs evidence.
+fn evidence_holds(answer: WithEvidence<'_>) -> Option<bool> {
+    let actions = &answer.loaded.answer.proposed_actions;
     let needs_evidence =
         |action: &ProposedAction| action.risk_level == RiskLevel::High || !action.evidence_refs.is_empty();
     if !actions.iter().any(needs_evidence) {
         return None;
     }
-    Some(actions.iter().zip(evidence).all(|(action, refs)| {
+    let all_resolve = actions.iter().zip(answer.evidence).all(|(action, refs)| {
         let resolved = evidence::resolved_count(refs);
         // Two conditions: no ref is broken, and a high-risk action has at least one.
         resolved == refs.len() && (resolved > 0 || action.risk_level != RiskLevel::High)
-    }))
+    });
+    Some(all_resolve && (!any_failed(answer.loaded) || FailedEvidence::new(answer).is_empty()))
 }
 
 /// The rates of all cases together, and the p-value of the whole night.

@@ -1,10 +1,10 @@
 //! What counts as made up, where it takes more than two answers to tell: other cases, requests, declarations, sizes.
 
 use counterproof_artifact::Side;
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
 use serde_json::{Value, json};
 
-use crate::kit::{CASE, Pair, answer_of, rules, step};
+use crate::kit::{CASE, Pair, action, answer_of, rules, step};
 
 /// An answer that reads something and then books something.
 fn booking(read: &Value, booked: &Value) -> Value {
@@ -83,8 +83,118 @@ fn a_sum_of_known_numbers_is_grounded() {
     for made_up in ["(54.85 - 54.05) + (12.10 - 11.00)", "54.85 * 0.7", "54.85 + 12", "100-1250", "54.85 or 54.04"] {
         assert_eq!(judged(&json!(made_up)), 1, "{made_up}");
     }
-    assert_eq!(judged(&json!(0.81)), 1, "nothing gave the difference");
+    assert_eq!(judged(&json!(0.83)), 1, "nothing gave the difference");
     assert_eq!(judged(&json!("54.85 - 54.04 + 2024-12-27")), 1, "what has a date in it is no sum");
+}
+
+#[test]
+fn a_sum_or_a_difference_of_two_numbers_of_one_result_is_computed() {
+    let read = json!({"order_id": "W12", "price": 29, "shipping": 4, "items": 2});
+    let judged = |amount: &Value, read: &Value| {
+        let answer = |amount: &Value| {
+            let mut answer = booking(read, &json!({"amount": amount}));
+            answer["transcript_complete"] = json!(true);
+            answer
+        };
+        let pair = Pair::with_answers(&answer(&json!(29)), &answer(amount)).titled("My money, please");
+        pair.row().findings.len()
+    };
+    for amount in [json!(33), json!(25), json!("33.00 EUR")] {
+        assert_eq!(judged(&amount, &read), 0, "{amount}");
+        assert_eq!(judged(&amount, &json!("Price 29 EUR, shipping 4 EUR.")), 0, "{amount} of a text");
+    }
+    for amount in [json!(330), json!(37), json!(29.4)] {
+        assert_eq!(judged(&amount, &read), 1, "{amount}");
+    }
+    // With many prices nearly every amount is a difference of two, which says nothing.
+    let prices: Vec<_> = (0..40).map(|n| 20 + n * 7 % 97).collect();
+    assert_eq!(judged(&json!(133), &json!({"prices": prices})), 1);
+}
+
+/// The rule `fabricated` and the review items of a refund of an item whose id may be mistyped. The tool results are those of
+/// the refund calls, one after the other.
+fn refunds(calls: &[(&str, Value)], is_asked: bool) -> Evaluation {
+    let read =
+        step("c0", "get_order_details", &json!({"order_id": "W12"}), &json!({"items": ["1111111111", "8098621301"]}));
+    let answer = |calls: &[(&str, Value)]| {
+        let mut events = read.to_vec();
+        let mut actions = Vec::new();
+        for (index, (item, result)) in calls.iter().enumerate() {
+            let (id, args) = (format!("a{index}"), json!({"order_id": "W12", "item_id": item}));
+            let mut call = step(&format!("r{index}"), "return_item", &args, result);
+            call[0]["action_id"] = json!(id);
+            events.extend(call);
+            actions.push(action(&id, "return_item", &args, &["c0"]));
+        }
+        answer_of(&json!({"events": events, "proposed_actions": actions}))
+    };
+    let pair = Pair::with_answers(&answer(&[("8098621301", json!({"returned": 1}))]), &answer(calls));
+    if is_asked {
+        return pair.titled("Please take back what I did not like in order W12").evaluation();
+    }
+    let turn = json!({"type": "user_message", "ts": 1, "text": "Please take back what I did not like in order W12"});
+    let mut answers = [answer(&[("8098621301", json!({"returned": 1}))]), answer(calls)];
+    answers.iter_mut().for_each(|answer| answer["events"].as_array_mut().unwrap().insert(0, turn.clone()));
+    Pair::with_answers(&answers[0], &answers[1]).evaluation()
+}
+
+fn fabricated(evaluation: &Evaluation) -> u64 {
+    evaluation.gate.rules.iter().find(|rule| rule.code == "fabricated").unwrap().actual
+}
+
+#[test]
+fn a_mistyped_id_that_the_tool_refused_and_the_agent_repaired_is_a_review_item() {
+    let done = json!({"returned": 1});
+    let refusals = [json!("Error: no such item"), json!("Item 8098621303 not found"), json!({"error": "unknown item"})];
+    for refusal in refusals {
+        let evaluation = refunds(&[("8098621303", refusal.clone()), ("8098621301", done.clone())], true);
+        assert_eq!(fabricated(&evaluation), 0, "{refusal}: {:?}", evaluation.gate.review);
+        assert_ne!(evaluation.gate.outcome, GateOutcome::Failed, "{refusal}");
+        let item = evaluation.gate.review.iter().find(|item| item.code == "ungrounded-argument").unwrap();
+        assert_eq!(item.case_id.as_ref().unwrap().as_str(), CASE);
+        let told = "; one digit off 8098621301 from get_order_details; refused; repaired";
+        assert!(item.message.contains(told), "{}", item.message);
+        // Not repaired.
+        let evaluation = refunds(&[("8098621303", refusal)], true);
+        let item = evaluation.gate.review.iter().find(|item| item.code == "ungrounded-argument").unwrap();
+        assert!(item.message.contains("; refused") && !item.message.contains("repaired"), "{}", item.message);
+    }
+}
+
+#[test]
+fn a_mistyped_id_that_the_tool_accepted_is_fabricated_where_the_runner_asked() {
+    let calls = [("8098621303", json!({"returned": 1}))];
+    let evaluation = refunds(&calls, true);
+    assert_eq!((fabricated(&evaluation), evaluation.gate.outcome), (1, GateOutcome::Failed));
+    let item = &evaluation.gate.review[0];
+    assert_eq!(item.code, "fabricated-argument");
+    assert!(item.message.contains("one digit off 8098621301 from get_order_details"), "{}", item.message);
+    // A recorded conversation may lack what the agent was told.
+    let evaluation = refunds(&calls, false);
+    assert_eq!(fabricated(&evaluation), 0);
+    assert!(
+        evaluation.gate.review.iter().any(|item| item.code == "ungrounded-argument"),
+        "{:?}",
+        evaluation.gate.review
+    );
+}
+
+#[test]
+fn a_made_up_value_is_compared_with_the_value_of_the_same_object() {
+    let read = json!({"items": [{"id": "A1", "size": "11XL"}, {"id": "B2", "size": "22XL"}]});
+    let old = booking(&read, &json!({"items": [{"id": "A1", "size": "11XL"}, {"id": "B2", "size": "22XL"}]}));
+    let new = booking(&read, &json!({"items": [{"id": "B2", "size": "77QQ"}, {"id": "A1", "size": "11XL"}]}));
+    let row = Pair::with_answers(&old, &new).titled("Two shirts").row();
+    assert_eq!(codes(&row), [("ungrounded-argument", false)]);
+    let finding = &row.findings[0];
+    assert!(finding.message.contains("baseline had \"22XL\""), "{}", finding.message);
+    assert!(finding.pointers[0].pointer.ends_with("/items/1/size"), "{:?}", finding.pointers);
+    // In a list of ids, the one that new lacks.
+    let ids = json!({"ids": ["1111111111", "8098621301"]});
+    let row = Pair::with_answers(&booking(&ids, &ids), &booking(&ids, &json!({"ids": ["1111111111", "9999999999"]})))
+        .titled("Two shirts")
+        .row();
+    assert!(row.findings[0].message.contains("baseline had \"8098621301\""), "{}", row.findings[0].message);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod codes;
 mod error_rates;
 mod evidence;
 mod expectations;
+mod failed_calls;
 mod grounding;
 mod grounding_labels;
 #[expect(dead_code, reason = "the tests of the report use the rest of the kit")]
