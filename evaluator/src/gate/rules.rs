@@ -265,7 +265,7 @@ impl Measure {
                 case.review.contains(ReviewCode::HighRiskChanged) || case.review.contains(ReviewCode::LostWrite)
             }
             Measure::Fabricated => case.review.contains(ReviewCode::FabricatedArgument),
-// In a single run it may be chance, as a lost expectation may be.
+            // In a single run it may be chance, as a lost expectation may be.
             Measure::FailedEvidence => {
                 case.review.contains(ReviewCode::FailedEvidence)
                     && case.verdict == Verdict::Regressed

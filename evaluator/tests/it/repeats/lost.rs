@@ -172,3 +172,35 @@ proptest! {
         before.assert_kept_in(Shown::new(&nights(baseline, &more)), always_fails);
     }
 }
+
+#[test]
+fn evidence_that_fails_in_every_run_fails_the_gate_and_in_one_run_is_reviewed() {
+    let answer = |run: &str, has_failed: bool| {
+        let mut read = step("c1", "get_order", &json!({"order_id": "W12"}), &json!({"total": 50}));
+        if has_failed {
+            read[1]["payload_summary"] = json!("Error: the service is down");
+        }
+        answer_of(&json!({
+            "final_output": {"content_type": "text", "content": format!("50 EUR, as of {run}")},
+            "events": read,
+            "proposed_actions": [action("a1", "refund_order", &json!({"amount": 50}), &["c1"])],
+        }))
+    };
+    let compared = |failed_runs: usize| {
+        let run = |side: &str, number: usize, has_failed: bool| -> RunOf {
+            let name = format!("{side} {number}");
+            (0..CASES).map(|index| case(&format!("c{index}"), answer(&name, has_failed && index == 0))).collect()
+        };
+        let baseline: Vec<_> = (0..5).map(|number| run("baseline", number, false)).collect();
+        let new: Vec<_> = (0..5).map(|number| run("new", number, number < failed_runs)).collect();
+        of_runs_within(&GateRules::default(), &baseline, &new, &json!({}))
+    };
+    let counted = |evaluation: &Evaluation| {
+        evaluation.gate.rules.iter().find(|rule| rule.code == "failed_evidence").unwrap().actual
+    };
+    let is_reviewed =
+        |evaluation: &Evaluation| evaluation.gate.review.iter().any(|item| item.code == "failed-evidence");
+    let (once, always) = (compared(1), compared(5));
+    assert_eq!((counted(&once), once.gate.outcome, is_reviewed(&once)), (0, GateOutcome::Passed, true));
+    assert_eq!((counted(&always), always.gate.outcome, is_reviewed(&always)), (1, GateOutcome::Failed, true));
+}
