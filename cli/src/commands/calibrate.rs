@@ -49,12 +49,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let config = Config::load(args.config.as_deref())?;
-    let cases = match &args.cases {
-        Some(path) => cases_file::load(path, streams)?.cases,
-        None => {
-            streams.log("note: expectations are not checked; to check them, pass `--cases`");
-            Vec::new()
-        }
+    let cases = if let Some(path) = &args.cases {
+        cases_file::load(path, streams)?.cases
+    } else {
+        streams.log("note: expectations are not checked; to check them, pass `--cases`");
+        Vec::new()
     };
     let selection = match args.baseline.as_slice() {
         [] => RunSelection::Latest { runs: args.runs.clone(), baseline_option: "counterproof calibrate" },
@@ -91,7 +90,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     for fall in &calibration.smallest_fall {
         streams.print_line(format_args!("  {}", smallest_fall(fall)))?;
     }
-    let noisy: Vec<_> = calibration.noisy.iter().map(|id| id.as_str()).collect();
+    let noisy: Vec<_> = calibration.noisy.iter().map(counterproof_artifact::CaseId::as_str).collect();
     let noisy = if noisy.is_empty() { "none".to_owned() } else { noisy.join(", ") };
     streams.print_line(format_args!("too noisy to judge with {count} a side: {noisy}"))?;
     Ok(Exit::Done)

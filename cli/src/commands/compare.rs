@@ -30,6 +30,7 @@ use crate::{cases_file, comparison_summary, resume_command};
 /// Exit code 0: the gate passed, or had nothing to judge by. 1: the gate failed, or there was not enough data. 2: the arguments or the configuration are
 /// invalid. 3: a file could not be read or written.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Args {
     /// Baseline run folder [default: the latest run in RUNS/baseline, with its repeats]
     #[arg(value_name = "BASELINE", requires = "new")]

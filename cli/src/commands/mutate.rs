@@ -113,7 +113,7 @@ fn print(reports: &[FaultReport], streams: &mut Streams) -> Result<(), CommandEr
 /// One line: `amount     killed 3 of 4; survived in refund_001`.
 fn line(report: &FaultReport) -> String {
     let FaultReport { fault, mutants, killed, survived, .. } = report;
-    let named: Vec<&str> = survived.iter().take(CASES_NAMED).map(|id| id.as_str()).collect();
+    let named: Vec<&str> = survived.iter().take(CASES_NAMED).map(counterproof_artifact::CaseId::as_str).collect();
     let more = match survived.len() - named.len() {
         0 => String::new(),
         more => format!(" and {}", text::count(more, "other case", "other cases")),

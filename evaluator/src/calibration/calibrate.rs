@@ -69,7 +69,7 @@ fn measure(
 ) -> Result<FalseAlarms, ReadError> {
     let dealt = Deals::new(design, runs.len(), most_deals);
     let outcomes = dealt.deals.par_iter().map(|deal| is_red(request, runs, deal)).collect::<Result<Vec<_>, _>>()?;
-    let red: Tally = outcomes.iter().map(|is_red| *is_red).collect();
+    let red: Tally = outcomes.iter().copied().collect();
     let interval = wilson(red, TWO_SIDED_95).unwrap_or(Interval { low: 0.0, high: 1.0 });
     let is_complete = dealt.is_complete;
     Ok(FalseAlarms { design, red: red.passed as usize, deals: outcomes.len(), is_complete, interval })

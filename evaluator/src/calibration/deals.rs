@@ -85,6 +85,9 @@ impl Deals {
     }
 }
 
+/// A field of a deal.
+type Part = fn(&mut Deal) -> &mut Vec<usize>;
+
 /// Deals the last `left` runs in all ways. False if there are more than `most` deals.
 fn add_deals(design: Design, left: usize, dealt: &mut Deal, most: usize, deals: &mut Vec<Deal>) -> bool {
     let open = design.runs() - dealt.baseline.len() - dealt.new.len() - dealt.confirmation.len();
@@ -97,7 +100,7 @@ fn add_deals(design: Design, left: usize, dealt: &mut Deal, most: usize, deals: 
     if left > open && !add_deals(design, run, dealt, most, deals) {
         return false;
     }
-    let parts: [(fn(&mut Deal) -> &mut Vec<usize>, usize); 3] = [
+    let parts: [(Part, usize); 3] = [
         (|deal| &mut deal.baseline, design.baseline),
         (|deal| &mut deal.new, design.new),
         (|deal| &mut deal.confirmation, design.confirmation),

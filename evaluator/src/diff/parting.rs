@@ -155,7 +155,8 @@ impl WordBag {
                 Ordering::Greater => drop(right.next()),
                 Ordering::Equal => {
                     common += weight;
-                    (left.next(), right.next());
+                    left.next();
+                    right.next();
                 }
             }
         }

@@ -221,7 +221,9 @@ mod tests {
 
     fn nearest(value: &Value, known: &[(&str, &str)]) -> Option<(String, Gap)> {
         let mut wanted = Wanted::new(value, "order_id", 1);
-        known.iter().for_each(|(name, text)| wanted.offer(text, Some(name), Origin::Event(0)));
+        for (name, text) in known {
+            wanted.offer(text, Some(name), Origin::Event(0));
+        }
         wanted.into_nearest().map(|nearest| (nearest.value, nearest.gap))
     }
 

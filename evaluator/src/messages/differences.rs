@@ -65,7 +65,7 @@ pub(crate) fn lasting_divergence(
     let message = match names.as_slice() {
         [(_, old), (_, new)] if old == new => format!("{new} on both sides"),
         [(_, old), (_, new)] => format!("{old} on baseline, {new} on new"),
-        _ => names.iter().map(|(side, name)| format!("{name} only in {side}")).collect(),
+        _ => names.iter().map(|(side, name)| format!("{name} only in {side}")).collect::<Vec<_>>().concat(),
     };
     let (side, step) = steps.last()?;
     Some(Divergence {

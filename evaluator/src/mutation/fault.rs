@@ -215,7 +215,7 @@ fn swap_events(events: &mut [Event], one: usize, other: usize) {
 /// Changes the first argument of an action that `is` wanted, in the action and in its call; or else that of the last call.
 fn change_argument(answer: &Answer, is: fn(&Leaf) -> bool, change: fn(&Value) -> Option<Value>) -> Option<Mutant> {
     let wanted = |object: &Map<String, Value>| {
-        let mut found: Vec<Leaf> = leaves(object).into_iter().filter(|leaf| is(leaf)).collect();
+        let mut found: Vec<Leaf> = leaves(object).into_iter().filter(is).collect();
         // The largest number does the most harm; other values stay in their order.
         found.sort_by(|a, b| size(&b.value).total_cmp(&size(&a.value)));
         found.into_iter().find_map(|leaf| Some((change(&leaf.value)?, leaf)))
@@ -400,6 +400,7 @@ fn facts(answer: &Answer, mutant: &Answer) -> Vec<Draft> {
     number.into_iter().chain(word).collect()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "every fault has this signature")]
 fn leak(answer: &Answer) -> Option<Mutant> {
     // In parts, so that no scanner takes this file for one with a key.
     let key = ["sk-", "proj-Zq3Xv8Lm2Rt7Wy5Kp9Nd4Hb6Jc1"].concat();
@@ -412,7 +413,7 @@ fn leak(answer: &Answer) -> Option<Mutant> {
             Some(Mutant { answer: with_text(answer, format!("{text} API key: {key}")), drafts: vec![draft] })
         }
         Content::Json(object) => {
-            let names: Vec<_> = object.keys().map(|key| quoted(key)).collect();
+            let names: Vec<_> = object.keys().map(String::as_str).map(quoted).collect();
             let mut changed = object.clone();
             changed.insert("debug".to_owned(), Value::from(format!("API key: {key}")));
             let expr = format!("final_output.content.all(k, k in [{}])", names.join(", "));

@@ -61,6 +61,7 @@ impl ConfirmationRuns {
 
     /// The numbers of answers of a case before its confirmation.
     pub(super) fn initial_answers(&self, case: &CaseObservations) -> Sides<u32> {
+        #[expect(clippy::cast_possible_truncation, reason = "a side has far fewer runs")]
         let count = |runs: &[RunOutcome], confirms: &[bool]| {
             runs.iter().zip(confirms).filter(|(run, confirms)| !**confirms && run.answered().is_some()).count() as u32
         };
@@ -79,6 +80,7 @@ fn planned_runs(confirmation: &Confirmation) -> Option<u32> {
     confirmation.count.and_then(|count| u32::try_from(count.get()).ok())
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "a side has far fewer runs")]
 fn count<T>(confirmations: &[Option<T>]) -> u32 {
     confirmations.iter().flatten().count() as u32
 }

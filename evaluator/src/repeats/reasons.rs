@@ -1,5 +1,7 @@
 //! The reasons that several runs per side give.
 
+use std::fmt::Write as _;
+
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, NoiseBasis, PlaceNoise, Reason, Tier};
 
@@ -45,7 +47,7 @@ pub(super) fn measure_reason(measure: &CaseMeasure) -> Reason {
             None if measure.more_baseline_runs.is_some() => {
                 let more = measure.more_baseline_runs.unwrap_or_default();
                 let runs = text::count(usize::try_from(more).unwrap_or(usize::MAX), "more run", "more runs");
-                message.push_str(&format!("; {runs} of the baseline would confirm it"));
+                let _ = write!(message, "; {runs} of the baseline would confirm it");
             }
             None if measure.baseline.runs == 1 && measure.new.runs > 1 => {
                 message.push_str("; one run of the baseline cannot confirm it: repeat the baseline");

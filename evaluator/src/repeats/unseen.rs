@@ -59,6 +59,7 @@ impl Unseen {
     /// `None` for a case without high-risk values, or without answers of a side.
     fn new(case: &CaseValues, planned: Sides<u32>) -> Option<Self> {
         let has_values = case.baseline.iter().chain(&case.new).any(|values| !values.is_empty());
+        #[expect(clippy::cast_possible_truncation, reason = "a side has far fewer runs")]
         let (baseline, new) = (case.baseline.len() as u32, case.new.len() as u32);
         let own = probability_bound(baseline, new).filter(|_| has_values)?;
         let holders = Holders::new(case);
@@ -127,6 +128,7 @@ mod tests {
 
     fn case(baseline: &[u64], new: &[u64]) -> CaseValues {
         let runs = |values: &[u64]| values.iter().map(|value| vec![(1, *value)]).collect();
+        #[expect(clippy::cast_possible_truncation, reason = "a test has a few runs")]
         let initial = Sides::new(baseline.len() as u32, new.len() as u32);
         CaseValues { baseline: runs(baseline), new: runs(new), initial, is_confirmed: false }
     }

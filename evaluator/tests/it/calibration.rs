@@ -1,5 +1,7 @@
 //! Calibration: the runs of one baseline are dealt out as both sides.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use counterproof_artifact::Side;
 use counterproof_evaluator::{ComparedRun, Limit, Measure, Request, SideRuns, calibrate};
 use counterproof_store::RunWriter;

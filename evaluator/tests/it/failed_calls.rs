@@ -1,5 +1,12 @@
 //! Calls that failed: as evidence of an action, and as writes that say in words that nothing happened.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::unnecessary_wraps,
+    reason = "the tests pass results as they make them"
+)]
+
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome, Verdict};
 use serde_json::{Value, json};

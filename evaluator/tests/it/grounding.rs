@@ -1,5 +1,7 @@
 //! What counts as made up, where it takes more than two answers to tell: other cases, requests, declarations, sizes.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
 use serde_json::{Value, json};
@@ -134,7 +136,9 @@ fn refunds(calls: &[(&str, Value)], is_asked: bool) -> Evaluation {
     }
     let turn = json!({"type": "user_message", "ts": 1, "text": "Please take back what I did not like in order W12"});
     let mut answers = [answer(&[("8098621301", json!({"returned": 1}))]), answer(calls)];
-    answers.iter_mut().for_each(|answer| answer["events"].as_array_mut().unwrap().insert(0, turn.clone()));
+    for answer in &mut answers {
+        answer["events"].as_array_mut().unwrap().insert(0, turn.clone());
+    }
     Pair::with_answers(&answers[0], &answers[1]).evaluation()
 }
 

@@ -1,5 +1,7 @@
 //! Faults in recorded answers: what each kind changes is seen by an expectation that names it, and survives without one.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use camino::Utf8Path;
 use counterproof_artifact::Side;
 use counterproof_evaluator::{ComparedRun, Expectations, Fault, FaultReport, Request, SideRuns, survey_faults};

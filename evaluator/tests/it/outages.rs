@@ -27,7 +27,7 @@ fn night(cases: usize, odd: usize, answer: &Value) -> Pair {
 
 fn broken(evaluation: &Evaluation) -> usize {
     let is_outage = |code: &str| code == "answer-outage";
-    let cases = evaluation.cases.iter().filter(|case| is_outage(&case.reasons.first().map_or("", |it| &it.code)));
+    let cases = evaluation.cases.iter().filter(|case| is_outage(case.reasons.first().map_or("", |it| &it.code)));
     cases.filter(|case| case.verdict == Verdict::Broken && case.unconfirmed).count()
 }
 

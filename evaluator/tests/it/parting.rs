@@ -27,6 +27,7 @@ fn parting(baseline: &Value, new: &Value) -> Option<Vec<(Side, String)>> {
     Some(lasting.pointers.into_iter().map(|at| (at.side, at.pointer)).collect())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is compared with an optional place")]
 fn at(baseline: usize, new: usize) -> Option<Vec<(Side, String)>> {
     Some(vec![(Side::Baseline, format!("/events/{baseline}")), (Side::New, format!("/events/{new}"))])
 }

@@ -141,11 +141,11 @@ const fn level(ranked: &RankedCase<'_>) -> Option<&'static str> {
     }
     match (ranked.standing, ranked.case.verdict) {
         // Worse for sure, but the limits of the gate allow it.
-        (Standing::Convicted, _) => Some(WARNING),
-        (Standing::Unconfirmed, _) => Some(NOTE),
-        (Standing::Other, Verdict::Invalid | Verdict::Missing | Verdict::StillBroken) => Some(WARNING),
+        (Standing::Convicted, _) | (Standing::Other, Verdict::Invalid | Verdict::Missing | Verdict::StillBroken) => {
+            Some(WARNING)
+        }
         (Standing::Other, Verdict::Noisy | Verdict::Improved | Verdict::Recovered | Verdict::Unchanged) => None,
-        (Standing::Other, _) => Some(NOTE),
+        (Standing::Unconfirmed | Standing::Other, _) => Some(NOTE),
     }
 }
 

@@ -346,7 +346,7 @@ fn the_first_lines_are_the_verdict_and_the_cases_that_always_fail() {
     let sandbox = sandbox(&ids);
     let old = agent(|_, _| true);
     done(run(&sandbox, &old, "--side baseline --run-id good --repeat 5"));
-    let new = agent(|case, _| !ids[..3].contains(&case));
+    let new = agent(|case, _| !["one", "two", "three"].contains(&case));
     done(run(&sandbox, &new, "--side new --run-id n --repeat 5"));
     let compared = sandbox.run(["compare", "--cases", "cases.json"]);
     assert_eq!(compared.code, Some(1), "{compared}");

@@ -82,21 +82,20 @@ impl<'a> Confirmation<'a> {
 
     /// Runs all flipped cases again, equally often.
     fn run_fixed(mut self, count: u32, session: &mut Session<'_>) -> Result<RunEnd, CommandError> {
-        let cases = match self.recorded_cases(1) {
-            Some(cases) => cases,
-            None => {
-                let flipped = self.flipped_cases()?;
-                self.log_flipped(&flipped, &more_runs(count), session.streams);
-                if !flipped.is_empty() && self.baseline_agent.is_none() && !self.baseline.is_repeated() {
-                    // Against one run, only the test of lost cases can exclude chance.
-                    let first = self.lost_cases(0, None)?;
-                    if first.confirmation_count(flipped.len(), false, count..=count).decides == Decides::Nothing {
-                        let claim = "even a case that fails in all of them may do so by chance";
-                        self.warn_undecided(claim, &first, flipped.len(), Sides::new(0, count), session.streams);
-                    }
+        let cases = if let Some(cases) = self.recorded_cases(1) {
+            cases
+        } else {
+            let flipped = self.flipped_cases()?;
+            self.log_flipped(&flipped, &more_runs(count), session.streams);
+            if !flipped.is_empty() && self.baseline_agent.is_none() && !self.baseline.is_repeated() {
+                // Against one run, only the test of lost cases can exclude chance.
+                let first = self.lost_cases(0, None)?;
+                if first.confirmation_count(flipped.len(), false, count..=count).decides == Decides::Nothing {
+                    let claim = "even a case that fails in all of them may do so by chance";
+                    self.warn_undecided(claim, &first, flipped.len(), Sides::new(0, count), session.streams);
                 }
-                self.select(|id| flipped.iter().any(|flipped| flipped.case_id == *id))
             }
+            self.select(|id| flipped.iter().any(|flipped| flipped.case_id == *id))
         };
         if cases.is_empty() {
             return Ok(RunEnd::Completed);
@@ -118,20 +117,19 @@ impl<'a> Confirmation<'a> {
         let mut open = first.candidates();
         let most = u32::try_from(self.plan.confirmations.len()).unwrap_or(u32::MAX);
         let recorded = self.recorded(1).and_then(|run| run.run().confirmation.as_ref()?.count);
-        let mut count = match recorded.and_then(|count| u32::try_from(count.get()).ok()) {
-            Some(count) => count,
-            None => {
-                let flipped = self.flipped_cases()?;
-                // The baseline explains the others.
-                let (lost, others): (Vec<_>, Vec<_>) =
-                    flipped.into_iter().partition(|flipped| open.contains(&flipped.case_id));
-                open.retain(|id| lost.iter().any(|flipped| flipped.case_id == *id));
-                let plan = first.confirmation_count(open.len(), self.baseline_agent.is_some(), 1..=most);
-                self.log_flipped(&lost, &format!("up to {}", more_runs(plan.runs)), session.streams);
-                log_not_confirmed(&others, session.streams);
-                log_what_decides(plan, open.len(), session.streams);
-                plan.runs
-            }
+        let mut count = if let Some(count) = recorded.and_then(|count| u32::try_from(count.get()).ok()) {
+            count
+        } else {
+            let flipped = self.flipped_cases()?;
+            // The baseline explains the others.
+            let (lost, others): (Vec<_>, Vec<_>) =
+                flipped.into_iter().partition(|flipped| open.contains(&flipped.case_id));
+            open.retain(|id| lost.iter().any(|flipped| flipped.case_id == *id));
+            let plan = first.confirmation_count(open.len(), self.baseline_agent.is_some(), 1..=most);
+            self.log_flipped(&lost, &format!("up to {}", more_runs(plan.runs)), session.streams);
+            log_not_confirmed(&others, session.streams);
+            log_what_decides(plan, open.len(), session.streams);
+            plan.runs
         };
         if let Some(run) = self.recorded(1) {
             open = run.run().selected_case_ids.iter().cloned().collect();
