@@ -59,7 +59,7 @@ pub use values::text;
 // Runs and their artifacts.
 pub use load::{
     Artifact, CaseEnvelope, ComparedRun, EventIndex, FollowedRef, LoadedAnswer, LoadedFailure, Payload, RecordedRun,
-    Resolved, SideRuns, follow_evidence, has_failed,
+    Resolved, SideRuns, follow_evidence, has_failed, pair,
 };
 
 // Rules of comparison.
@@ -86,7 +86,7 @@ pub use statistics::{ConfirmationCount, Decides, Thresholds};
 
 // The comparison.
 pub use comparison::{
-    CaseComparison, CompareError, FlippedCase, Request, compare, evaluation_text, flipped_cases, pair, rerender,
+    CaseComparison, CompareError, FlippedCase, Request, compare, evaluation_text, flipped_cases, rerender,
 };
 
 // Studies that compare many times: what the gate finds, and how often it fails for nothing.

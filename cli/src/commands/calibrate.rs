@@ -19,7 +19,7 @@ use crate::streams::{self, Streams};
 /// are the same agent, so each one is a false alarm. Also prints the smallest fall of the suite that would be found with 1, 3, 5
 /// and 10 runs a side, and the cases that vary too much to be judged. Needs at least two runs; no agent is called.
 ///
-/// Exit code 0: measured, whatever the result. 2: the arguments or the configuration are invalid. 3: a file could not be read.
+/// Exit code 0: measured, with any result. 2: the arguments or the configuration are invalid. 3: a file could not be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Baseline run folders: repeats of one agent [default: the latest run in RUNS/baseline, with its repeats]

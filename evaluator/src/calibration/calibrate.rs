@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::deals::{Deal, Deals, Design};
 use super::smallest_fall::{SmallestFall, smallest_falls};
-use crate::comparison::{Request, compare_confirmed, pair};
-use crate::load::{ComparedRun, SideRuns};
+use crate::comparison::{Request, compare_confirmed};
+use crate::load::{ComparedRun, SideRuns, pair};
 use crate::repeats::solved_tallies;
 use crate::statistics::{CaseTallies, Interval, TWO_SIDED_95, Tally, Thresholds, judge, wilson};
 

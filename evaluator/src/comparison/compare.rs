@@ -1,6 +1,6 @@
 //! Compares two sides case by case, judges the gate, and finds the cases that flipped.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use counterproof_artifact::evaluation::{
@@ -24,7 +24,7 @@ use crate::judge::outage::{self, AnswerFeatures, ShortTexts};
 use crate::judge::signals::BaselineContacts;
 use crate::judge::usage::BaselineRepetition;
 use crate::judge::verdict::OUTAGE_CHARS;
-use crate::load::{ComparedRun, SideRuns};
+use crate::load::{self, ComparedRun};
 use crate::repeats::{self, CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rule};
 use crate::statistics::usage;
 use crate::values::text;
@@ -40,25 +40,13 @@ pub enum CompareError<E> {
     Sink(E),
 }
 
-/// The ids of all cases: in the baseline's order, then those that only new has.
-pub fn pair(baseline: &SideRuns, new: &SideRuns) -> Result<Vec<CaseId>, ReadError> {
-    let mut ids = Vec::new();
-    let mut known = HashSet::new();
-    for id in baseline.case_ids()?.into_iter().chain(new.case_ids()?) {
-        if known.insert(id.clone()) {
-            ids.push(id);
-        }
-    }
-    Ok(ids)
-}
-
 /// Compares two runs. The sink receives every case once, from several threads and in no order; the evaluation is in case
 /// order.
 pub fn compare<E: Send>(
     request: &Request<'_>,
     sink: impl Fn(&CaseComparison<'_>) -> Result<(), E> + Sync,
 ) -> Result<Evaluation, CompareError<E>> {
-    let ids = pair(&request.baseline, &request.new).map_err(CompareError::Read)?;
+    let ids = load::pair(&request.baseline, &request.new).map_err(CompareError::Read)?;
     let specs: BTreeMap<_, _> = request.cases.iter().map(|spec| (&spec.id, spec)).collect();
     let is_repeated = request.baseline.is_repeated() || request.new.is_repeated();
     let inputs = RepeatInputs {
@@ -348,7 +336,7 @@ pub struct FlippedCase {
 /// unconfirmed. With more runs, these are the cases with a measure that looks worse.
 pub fn flipped_cases(request: &Request<'_>) -> Result<Vec<FlippedCase>, ReadError> {
     if request.baseline.is_repeated() || request.new.is_repeated() {
-        let ids = pair(&request.baseline, &request.new)?;
+        let ids = load::pair(&request.baseline, &request.new)?;
         let hints = repeats::hints(&request.baseline, &request.new, &ids, &request.expectations, &request.thresholds);
         return Ok(hints.into_iter().map(|(case_id, reason)| FlippedCase { case_id, reason }).collect());
     }

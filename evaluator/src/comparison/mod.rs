@@ -8,5 +8,5 @@ pub mod rerender;
 
 pub use case::CaseComparison;
 pub(crate) use compare::compare_confirmed;
-pub use compare::{CompareError, FlippedCase, compare, flipped_cases, pair};
+pub use compare::{CompareError, FlippedCase, compare, flipped_cases};
 pub use request::Request;

@@ -13,10 +13,10 @@ use counterproof_artifact::{Event, EventBody, Sides};
 use super::align::{self, List, Lists};
 use super::assign::{Cost, LEFT_OUT};
 use super::events::Step;
-use crate::grounding;
 use crate::load::LoadedAnswer;
 use crate::load::case_input;
 use crate::values::meaning::{self, HashedMap};
+use crate::values::tokens;
 
 /// The first step of a side after the parting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,7 +168,7 @@ impl WordBag {
 fn words(step: &Step<'_>) -> Vec<u64> {
     let mut words = Vec::new();
     for part in step.parts().iter().flatten() {
-        grounding::each_word(part.arguments(), &mut |word| words.push(word));
+        tokens::each_word(part.arguments(), &mut |word| words.push(word));
         if !words.is_empty() {
             break;
         }

@@ -11,13 +11,13 @@ use counterproof_artifact::EventBody;
 use serde_json::{Map, Value};
 
 use super::search::Origin;
-use super::tokens::id_hash;
 use crate::load::LoadedAnswer;
 use crate::load::case_input;
 use crate::load::case_input::CaseInput;
 use crate::load::payload::Payload;
 use crate::values::meaning::HashedSet;
 use crate::values::stringified;
+use crate::values::tokens::id_hash;
 
 /// One in this many random amounts of similar size may equal a result by chance.
 const ACCEPTED_BY_CHANCE: i128 = 50;

@@ -10,7 +10,6 @@ mod nearest;
 mod origins;
 mod provenance;
 mod search;
-mod tokens;
 mod usual_values;
 
 pub(crate) use crate::diff::differences::Holder;
@@ -23,5 +22,4 @@ pub(crate) use provenance::Provenance;
 pub(crate) use provenance::Transcript;
 pub(crate) use provenance::{Suspect, suspects};
 pub(crate) use search::Origin;
-pub(crate) use tokens::each_word;
 pub(crate) use usual_values::{Classification, Coverage, UsualValues};

@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 use super::computed::Calculation;
 use super::search::{Origin, Search, SearchTerms, Source, each_below, is_prose};
-use super::tokens::{Reader, Token, Word};
 use crate::diff::differences::Holder;
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
 use crate::load::payload;
 use crate::values::meaning::HashedSet;
+use crate::values::tokens::{Reader, Token, Word};
 use crate::values::{object_hash, same_object, text_hash};
 
 /// Most numbers of an output that are traced.
@@ -54,7 +54,7 @@ impl<'a> Origins<'a> {
             // The ordinal replaces a pointer: one index per leaf is cheap, and pointers are only needed for findings.
             let mut ordinal = 0;
             for (key, value) in arguments {
-                let top_argument = super::tokens::pair(root(tool), text_hash(key));
+                let top_argument = crate::values::tokens::pair(root(tool), text_hash(key));
                 each_below(value, top_argument, &mut |argument, value| {
                     let terms = search.add_terms(value);
                     let is_sum = matches!(terms, SearchTerms::Sum(_));

@@ -3,8 +3,6 @@
 use counterproof_artifact::EventBody;
 use serde_json::{Map, Value};
 
-use super::tokens::is_arithmetic;
-use super::tokens::{self, Date, Reader, Token, Word};
 use crate::load::LoadedAnswer;
 use crate::load::call_status::has_failed;
 use crate::load::case_input::CaseInput;
@@ -13,6 +11,8 @@ use crate::load::payload::Payload;
 use crate::values::meaning::{HashedMap, HashedSet};
 use crate::values::stringified;
 use crate::values::text_hash;
+use crate::values::tokens::is_arithmetic;
+use crate::values::tokens::{self, Date, Reader, Token, Word};
 
 /// Whole numbers below this are exempt: they occur everywhere.
 pub(super) const SMALL: i128 = 10;

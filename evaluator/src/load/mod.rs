@@ -9,4 +9,6 @@ pub(crate) mod run;
 pub use call_status::has_failed;
 pub use evidence::{FollowedRef, Resolved, follow as follow_evidence};
 pub use payload::Payload;
-pub use run::{Artifact, CaseEnvelope, ComparedRun, EventIndex, LoadedAnswer, LoadedFailure, RecordedRun, SideRuns};
+pub use run::{
+    Artifact, CaseEnvelope, ComparedRun, EventIndex, LoadedAnswer, LoadedFailure, RecordedRun, SideRuns, pair,
+};

@@ -265,6 +265,18 @@ impl ComparedRun {
     }
 }
 
+/// The ids of all cases: in the baseline's order, then those that only new has.
+pub fn pair(baseline: &SideRuns, new: &SideRuns) -> Result<Vec<CaseId>, ReadError> {
+    let mut ids = Vec::new();
+    let mut known = HashSet::new();
+    for id in baseline.case_ids()?.into_iter().chain(new.case_ids()?) {
+        if known.insert(id.clone()) {
+            ids.push(id);
+        }
+    }
+    Ok(ids)
+}
+
 /// Runs in memory, for many comparisons of the same artifacts or of changed ones.
 impl ComparedRun {
     /// Loads all artifacts. Memory grows with their size.

@@ -10,10 +10,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::fault::{Draft, Fault};
-use crate::comparison::{Request, compare_confirmed, pair};
+use crate::comparison::{Request, compare_confirmed};
 use crate::diff::WithEvidence;
 use crate::judge::Expectations;
-use crate::load::{Artifact, ComparedRun, SideRuns, evidence};
+use crate::load::{Artifact, ComparedRun, SideRuns, evidence, pair};
 
 /// The runs that confirm a case at most, as `run --confirm` makes them: a fault shows in every run.
 const CONFIRMATIONS: usize = 8;

@@ -10,9 +10,8 @@ use rayon::prelude::*;
 use super::analysis::LOST_SHARE;
 use super::measures::{ConfirmationRuns, LostCounts};
 use super::observations::{CaseObservations, Criteria};
-use crate::comparison::pair;
 use crate::judge::Expectations;
-use crate::load::SideRuns;
+use crate::load::{SideRuns, pair};
 use crate::rules::Rules;
 use crate::statistics::{ConfirmationCount, Decides, Thresholds, deciding_baseline};
 

@@ -3,6 +3,7 @@
 pub(crate) mod meaning;
 pub(crate) mod stringified;
 pub mod text;
+pub(crate) mod tokens;
 
 pub use meaning::same;
 pub(crate) use meaning::{key_of, meaning_hash, object_hash, same_object, text_hash, type_name};

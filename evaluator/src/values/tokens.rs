@@ -11,7 +11,7 @@ use serde_json::{Number, Value};
 const WHOLE_FLOATS: f64 = 1e36;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     Word(Word),
     /// The preceding words are a date. An ambiguous date gives one token for each reading.
     Date(Date),
@@ -21,24 +21,24 @@ pub(super) enum Token {
 
 /// A word or a number of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word {
+pub(crate) struct Word {
     /// Equal for equal words, within one process.
-    pub(super) hash: u64,
-    pub(super) has_digit: bool,
-    pub(super) length: usize,
+    pub(crate) hash: u64,
+    pub(crate) has_digit: bool,
+    pub(crate) length: usize,
 }
 
 /// A date, as hashes that are equal for equal dates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Date {
+pub(crate) struct Date {
     /// The date with its year; `None` if the text has no year.
-    pub(super) whole: Option<u64>,
-    pub(super) day: u64,
+    pub(crate) whole: Option<u64>,
+    pub(crate) day: u64,
 }
 
 impl Date {
     /// The month and the day, as they are found in a date that has a year.
-    pub(super) fn day_of_some_year(self) -> u64 {
+    pub(crate) fn day_of_some_year(self) -> u64 {
         pair(self.day, self.day)
     }
 }
@@ -46,13 +46,13 @@ impl Date {
 /// The key of this process, so that no agent can construct colliding values.
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-pub(super) fn pair(first: u64, second: u64) -> u64 {
+pub(crate) fn pair(first: u64, second: u64) -> u64 {
     KEY.hash_one((first, second))
 }
 
 /// Reads texts one after the other as if they were one.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     word: String,
     /// The last three words as parts of a date, oldest first.
     parts: [Part; 3],
@@ -113,7 +113,7 @@ enum Part {
 
 impl Reader {
     /// Starts a new text.
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.parts = Default::default();
         if let Some(groups) = &mut self.groups {
             *groups = Groups::default();
@@ -121,12 +121,12 @@ impl Reader {
     }
 
     /// From now on, also reads ids that are written in groups as one word.
-    pub(super) fn join_groups(&mut self) {
+    pub(crate) fn join_groups(&mut self) {
         self.groups = Some(Groups::default());
     }
 
     /// Reads a string or a number. Other values have no tokens.
-    pub(super) fn leaf(&mut self, value: &Value, take: &mut impl FnMut(Token)) {
+    pub(crate) fn leaf(&mut self, value: &Value, take: &mut impl FnMut(Token)) {
         match value {
             Value::String(text) => self.text(text, take),
             Value::Number(number) => self.text(&plain(number), take),
@@ -134,7 +134,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn text(&mut self, text: &str, take: &mut impl FnMut(Token)) {
+    pub(crate) fn text(&mut self, text: &str, take: &mut impl FnMut(Token)) {
         let bytes = text.as_bytes();
         let mut at = 0;
         if let Some(groups) = &mut self.groups {
@@ -310,13 +310,13 @@ fn whole_hash(year: u16, month: u16, day: u16) -> u64 {
 }
 
 /// The hash of an id as a whole: letter case and separators do not matter.
-pub(super) fn id_hash(text: &str) -> u64 {
+pub(crate) fn id_hash(text: &str) -> u64 {
     let plain: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     KEY.hash_one(plain.as_str())
 }
 
 /// True for a text that is only a date, with or without a weekday and a time of day.
-pub(super) fn is_date(text: &str) -> bool {
+pub(crate) fn is_date(text: &str) -> bool {
     const OTHERS: [&str; 12] = ["st", "nd", "rd", "th", "of", "the", "at", "t", "z", "am", "pm", "utc"];
     const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
     let is_part = |part: &str| {
@@ -385,7 +385,7 @@ fn month(word: &str) -> Option<u16> {
 /// True for a text of only numbers, operators and parentheses that is arithmetic. Texts that could be an id, a date or a
 /// range are not: whole numbers separated only by `-` or `/` without spaces, or a number with a leading zero. Parentheses
 /// must match; nothing is evaluated.
-pub(super) fn is_arithmetic(text: &str) -> bool {
+pub(crate) fn is_arithmetic(text: &str) -> bool {
     let (mut at, mut depth, mut numbers) = (0, 0_usize, 0_usize);
     let (mut awaits_number, mut plainly) = (true, false);
     while let Some(&byte) = text.as_bytes().get(at) {
