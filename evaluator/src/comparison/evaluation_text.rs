@@ -243,8 +243,13 @@ fn solved_row(evaluation: &Evaluation, solved: &SuiteMeasure) -> TableRow {
     let change = match points {
         rise if rise > 0.05 => format!("+{rise:.0} points"),
         fall if fall < -0.05 => {
-            let chance = if solved.fell { "not chance" } else { "may be chance" };
-            format!("−{:.0} points, {chance}", -fall)
+            // Nothing that a deterministic agent does is chance.
+            let chance = match (evaluation.deterministic, solved.fell) {
+                (true, _) => "",
+                (false, true) => ", not chance",
+                (false, false) => ", may be chance",
+            };
+            format!("−{:.0} points{chance}", -fall)
         }
         _ => "unchanged".to_owned(),
     };

@@ -34,47 +34,38 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     insta::assert_snapshot!(finished, @"
     exit code: 1
     --- stdout
-    Gate failed: 3 of 10 rules violated
-    9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
-    new sample-new compared with baseline sample-baseline
-    one run per side; the agent is declared deterministic
-    solved in 4 of 10 runs (40.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.062)
-    answered in 7 of 10 runs (70.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.312)
-    expectations met in 4 of 6 runs (66.7 %), baseline in 6 of 6 runs (100.0 %) (p 0.250)
-    per case: duration [time], steps 2.33 → 2 (−14 %), tool time 130 ms → 435 ms (×3.36)
+    Gate failed: 3 cases regressed, 3 cases have no answer, 3 cases changed a high-risk action and 1 more rule violated
+      stock_check_001     broken: runner error on new: http_error 500 (server_error), after 2 attempts
+      gift_advice_001     broken: runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
+      loyalty_points_001  broken: runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
+      refund_damaged_001  regressed: must_include no longer met: “50 EUR” missing
+      cancel_order_001    regressed: cancel_order: risk low → high without evidence
+      address_change_001  regressed: evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
+      invoice_email_001   changed: result of send_email: failed, but succeeded on baseline
 
     Review:
-      refund_damaged_001  high-risk action changed: refund_order: amount 50 → 500
-      cancel_order_001  high-risk action changed: cancel_order: risk low → high without evidence (and 1 more)
+      refund_damaged_001  high-risk action: refund_order: amount 50 → 500
+      cancel_order_001  high-risk action: cancel_order: risk low → high without evidence (and 1 more)
+      invoice_email_001  write failed on new: result of send_email: failed, but succeeded on baseline
+
+    Other changes:
+      return_policy_001  changed: output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused and still in its packagin…”
+      delivery_slot_001  recovered: runner error on baseline: http_error 503 (server_error), after 2 attempts
+
+                baseline        new             change
+      solved    9 of 10 (90 %)  4 of 10 (40 %)  −50 points
+      duration  3 ms            3 ms            unchanged
+      steps     2.33            2               −14 %
+
+    10 cases: 3 regressed · 3 broken · 2 changed · 1 recovered · 1 unchanged
+    9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
+    new sample-new compared with baseline sample-baseline; one run per side; the agent is declared deterministic
 
       ✗ regressed             3   at most 0
       ✗ broken                3   at most 0
-        unconfirmed           0   no limit
-        still broken          0   no limit
-      ✓ invalid               0   at most 0
-      ✓ unpaired              0   at most 0
-        changed               2   no limit
-      ✓ unmet                 2   not significantly more than baseline on the same cases (2 worse, 0 better, p 0.250)
-      ✓ must                  0   at most 0
-        high risk changed     2   no limit
-      ✓ fabricated            0   at most 0
-      ✓ failed evidence       0   at most 0
-      ✓ suite fell            0   at most 0
-        slower                0   no limit
-        costlier              0   no limit; not reported
-        longer                0   no limit
+      ✗ high risk changed     3   at most 0
       ✗ compared              6   at least 8 (80 % of 10)
-
-    10 cases: 3 broken · 1 recovered · 3 regressed · 2 changed · 1 unchanged
-      broken       high    stock_check_001     runner error on new: http_error 500 (server_error), after 2 attempts
-      broken       high    gift_advice_001     runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
-      broken       high    loyalty_points_001  runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
-      regressed    high    refund_damaged_001  refund_order: amount 50 → 500
-      regressed    high    cancel_order_001    cancel_order: risk low → high without evidence
-      regressed    high    address_change_001  evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
-      changed      medium  invoice_email_001   result of send_email: failed, but succeeded on baseline
-      changed              return_policy_001   output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused and still in its packagin…”
-      recovered            delivery_slot_001   runner error on baseline: http_error 503 (server_error), after 2 attempts
+      10 other rules are met
 
     report: report/index.html
     ");
@@ -112,9 +103,8 @@ fn a_run_compared_with_itself_passes() {
     assert_eq!(finished.code, Some(0), "{finished}");
     let said: Vec<_> = finished.stdout.lines().take(3).collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    Gate passed: all 9 rules met
+    Gate passed: no case got worse
     No expectations were judged; the gate only compares new with baseline
-    0 of 10 cases differ
     ");
 }
 
@@ -175,7 +165,7 @@ fn a_case_on_one_side_only_fails_unless_allowed() {
 
 #[test]
 fn gate_rules_come_from_the_configuration() {
-    let lenient = "[gate]\nregressed = 3\nbroken = \"none\"\nmin_compared = 6\n";
+    let lenient = "[gate]\nregressed = 3\nbroken = \"none\"\nhigh_risk_changed = \"none\"\nmin_compared = 6\n";
     let sandbox = sample().with_file("counterproof.toml", lenient).with_file("strict.toml", "[gate]\nchanged = 0\n");
     assert_eq!(sandbox.run(args(&[])).code, Some(0));
     let strict = sandbox.run(args(&["--config", "strict.toml"]));
@@ -188,42 +178,32 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     let limits = "[gate]\nregressed = \"50 %\"\nbroken = \"30 %\"\n[gate.risk.high]\nregressed = 0\n\
                   [gate.suite.robustness]\nbroken = 3\n[gate.tag.mony]\nregressed = 0\n";
     let sandbox = sample().with_file("counterproof.toml", limits);
-    let finished = sandbox.run(args(&[]));
-    let said: Vec<_> = finished.stdout.lines().take_while(|line| !line.starts_with("10 cases")).collect();
+    let finished = sandbox.run(args(&["--verbose"]));
+    let rules = |line: &&str| line.starts_with("  ✓") || line.starts_with("  ✗") || line.starts_with("    ");
+    let said: Vec<_> = finished.stdout.lines().skip_while(|line| !line.starts_with("10 cases")).filter(rules).collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    Gate failed: 2 of 13 rules violated
-    9 of 10 cases differ; new does not meet the expectations of 2 of 7 judged cases
-    new sample-new compared with baseline sample-baseline
-    one run per side; the agent is declared deterministic
-    solved in 4 of 10 runs (40.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.062)
-    answered in 7 of 10 runs (70.0 %), baseline in 9 of 10 runs (90.0 %) (p 0.312)
-    expectations met in 4 of 6 runs (66.7 %), baseline in 6 of 6 runs (100.0 %) (p 0.250)
-    per case: duration [time], steps 2.33 → 2 (−14 %), tool time 130 ms → 435 ms (×3.36)
+    Gate failed: 3 cases changed a high-risk action, 2 cases regressed (risk high) and only 6 of 10 cases have answers on both sides
+      stock_check_001     broken: runner error on new: http_error 500 (server_error), after 2 attempts
+      gift_advice_001     broken: runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
+      loyalty_points_001  broken: runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
+      refund_damaged_001  regressed: must_include no longer met: “50 EUR” missing
+      cancel_order_001    regressed: cancel_order: risk low → high without evidence
+      address_change_001  regressed: evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
+      invoice_email_001   changed: result of send_email: failed, but succeeded on baseline
 
     Review:
-      refund_damaged_001  high-risk action changed: refund_order: amount 50 → 500
-      cancel_order_001  high-risk action changed: cancel_order: risk low → high without evidence (and 1 more)
+      refund_damaged_001  high-risk action: refund_order: amount 50 → 500
+      cancel_order_001  high-risk action: cancel_order: risk low → high without evidence (and 1 more)
+      invoice_email_001  write failed on new: result of send_email: failed, but succeeded on baseline
 
-      ✓ regressed                    3   at most 3 (50 % of 6)
-      ✓ broken                       3   at most 3 (30 % of 10)
-        unconfirmed                  0   no limit
-        still broken                 0   no limit
-      ✓ invalid                      0   at most 0
-      ✓ unpaired                     0   at most 0
-        changed                      2   no limit
-      ✓ unmet                        2   not significantly more than baseline on the same cases (2 worse, 0 better, p 0.250)
-      ✓ must                         0   at most 0
-        high risk changed            2   no limit
-      ✓ fabricated                   0   at most 0
-      ✓ failed evidence              0   at most 0
-      ✓ suite fell                   0   at most 0
-        slower                       0   no limit
-        costlier                     0   no limit; not reported
-        longer                       0   no limit
-      ✗ compared                     6   at least 8 (80 % of 10)
-      ✗ regressed, risk high         2   at most 0
-      ✓ broken, suite robustness     3   at most 3
-      ✓ regressed, tag mony          0   at most 0; no case is in this scope
+    Other changes:
+      return_policy_001  changed: output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused and still in its packagin…”
+      delivery_slot_001  recovered: runner error on baseline: http_error 503 (server_error), after 2 attempts
+
+                baseline        new             change
+      solved    9 of 10 (90 %)  4 of 10 (40 %)  −50 points
+      duration  3 ms            3 ms            unchanged
+      steps     2.33            2               −14 %
     ");
     insta::assert_snapshot!(finished.stderr, @"warning: the rules of `[gate.tag.mony]` are always met: no case of the cases file has this tag; the tags are advice, delivery, email, json, loyalty, money, order, orders, policy, privacy, refund, retrieval and 1 more");
     let rules = sandbox.json("report/evaluation.json")["gate"]["rules"].clone();
@@ -248,7 +228,7 @@ fn a_misspelt_rule_is_an_error_with_its_line() {
     insta::assert_snapshot!(sandbox.run(args(&[])), @"
     exit code: 2
     --- stderr
-    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `unconfirmed`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `undecided`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `signals`, `min_compared`, `suite_fell`, `lost`, `unseen_high_risk`, `slower`, `costlier`, `longer`, `risk`, `tag`, `suite`
+    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `unconfirmed`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `undecided`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `repeated_call`, `signals`, `secret_leaked`, `min_compared`, `suite_fell`, `lost`, `unseen_high_risk`, `slower`, `costlier`, `longer`, `risk`, `tag`, `suite`
       |
     1 | [gate]
     2 | regresed = 3

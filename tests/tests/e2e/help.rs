@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 52] = [
+const COMMANDS: [&str; 54] = [
     "run",
     "merge",
     "compare",
@@ -18,6 +18,8 @@ const COMMANDS: [&str; 52] = [
     "validate",
     "schema",
     "export-run",
+    "mutate",
+    "calibrate",
     "contract",
     "contract add",
     "contract list",
