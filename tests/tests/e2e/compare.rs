@@ -182,28 +182,29 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     let rules = |line: &&str| line.starts_with("  ✓") || line.starts_with("  ✗") || line.starts_with("    ");
     let said: Vec<_> = finished.stdout.lines().skip_while(|line| !line.starts_with("10 cases")).filter(rules).collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    Gate failed: 3 cases changed a high-risk action, 2 cases regressed (risk high) and only 6 of 10 cases have answers on both sides
-      stock_check_001     broken: runner error on new: http_error 500 (server_error), after 2 attempts
-      gift_advice_001     broken: runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
-      loyalty_points_001  broken: runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
-      refund_damaged_001  regressed: must_include no longer met: “50 EUR” missing
-      cancel_order_001    regressed: cancel_order: risk low → high without evidence
-      address_change_001  regressed: evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
-      invoice_email_001   changed: result of send_email: failed, but succeeded on baseline
-
-    Review:
-      refund_damaged_001  high-risk action: refund_order: amount 50 → 500
-      cancel_order_001  high-risk action: cancel_order: risk low → high without evidence (and 1 more)
-      invoice_email_001  write failed on new: result of send_email: failed, but succeeded on baseline
-
-    Other changes:
-      return_policy_001  changed: output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused and still in its packagin…”
-      delivery_slot_001  recovered: runner error on baseline: http_error 503 (server_error), after 2 attempts
-
-                baseline        new             change
-      solved    9 of 10 (90 %)  4 of 10 (40 %)  −50 points
-      duration  3 ms            3 ms            unchanged
-      steps     2.33            2               −14 %
+    ✓ regressed                    3   at most 3 (50 % of 6)
+    ✓ broken                       3   at most 3 (30 % of 10)
+      unconfirmed                  0   no limit
+      still broken                 0   no limit
+    ✓ invalid                      0   at most 0
+    ✓ unpaired                     0   at most 0
+      changed                      2   no limit
+    ✓ unmet                        2   no more than baseline, or by chance (2 worse, 0 better); p 0.250, level 0.05
+    ✓ must                         0   at most 0
+    ✗ high risk changed            3   at most 0
+    ✓ fabricated                   0   at most 0
+    ✓ failed evidence              0   at most 0
+    ✓ repeated call                0   at most 0
+    ✓ signals                      0   at most 0
+    ✓ secret leaked                0   at most 0
+    ✓ suite fell                   0   at most 0; p 0.062, level 0.05
+      slower                       0   no limit
+      costlier                     0   no limit; not reported
+      longer                       0   no limit
+    ✗ compared                     6   at least 8 (80 % of 10)
+    ✗ regressed, risk high         2   at most 0
+    ✓ broken, suite robustness     3   at most 3
+    ✓ regressed, tag mony          0   at most 0; no case is in this scope
     ");
     insta::assert_snapshot!(finished.stderr, @"warning: the rules of `[gate.tag.mony]` are always met: no case of the cases file has this tag; the tags are advice, delivery, email, json, loyalty, money, order, orders, policy, privacy, refund, retrieval and 1 more");
     let rules = sandbox.json("report/evaluation.json")["gate"]["rules"].clone();

@@ -89,9 +89,9 @@ fn a_refused_call_differs_and_states_the_decision() {
     let (compared, case) = compared(&folder, "one", "two");
     assert_eq!((&case["verdict"], &case["unconfirmed"]), (&json!("regressed"), &json!(true)), "{case}");
     assert!(compared.stdout.contains("1 case: 1 regressed (unconfirmed)\n"), "{compared}");
-    let hint = "record more runs of each side, and pass all run folders with\n      \
-                counterproof compare --cases runs/ledger.cases.json --baseline DIR... --new DIR...\n";
-    assert!(compared.stderr.contains(hint) && !compared.stderr.contains("--resume"), "{compared}");
+    let hint = "record more runs of each side, then counterproof compare --cases runs/ledger.cases.json \
+                --baseline DIR... --new DIR...\n";
+    assert!(compared.stdout.contains(hint) && !compared.stderr.contains("--resume"), "{compared}");
     let codes: Vec<_> = case["reasons"].as_array().unwrap().iter().map(|it| it["code"].as_str().unwrap()).collect();
     assert!(codes.contains(&"tool-error"), "{codes:?}");
     let result = folder.sandbox.json("runs/new/two/shopper.json")["events"][3].clone();
