@@ -67,7 +67,7 @@ fn a_case_that_is_seldom_solved_is_too_noisy_and_a_steady_one_is_not() {
         _ => text("Done."),
     });
     let calibration = calibrate(&request(&runs), 20).unwrap();
-    assert_eq!(calibration.noisy.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["case_0"]);
+    assert_eq!(calibration.noisy.iter().map(counterproof_artifact::CaseId::as_str).collect::<Vec<_>>(), ["case_0"]);
     assert_eq!(calibration.smallest_fall.iter().map(|fall| fall.runs).collect::<Vec<_>>(), [1, 3, 5, 10]);
 }
 
