@@ -51,7 +51,7 @@ pub struct CaseComparison<'a> {
     pub(crate) results: Sides<RunResult>,
     /// The answer of new, if other cases may show that it is an outage.
     pub(crate) outage_candidate: Option<Candidate>,
-    /// The text of the outage that stands in place of the answer of new.
+    /// The text of the outage that new gave instead of an answer.
     pub(crate) outage: Option<String>,
     /// Whether the result depends on values of baseline's other cases, and those were not all loaded yet.
     pub(crate) undecided: bool,

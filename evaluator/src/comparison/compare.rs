@@ -245,7 +245,7 @@ fn finish<E>(
     Ok(ComparedRow { evaluation, matched, review, results, outage, is_answered })
 }
 
-/// The notice on outages in so many cases that the rest of the comparison is in doubt.
+/// The notice on outages, if they are in enough cases to put the rest of the comparison in doubt.
 fn outage_notice(outages: &[(&CaseId, &str)], answers: usize) -> Option<Notice> {
     let (_, first) = outages.first().filter(|_| outages.len() >= outage::CASES)?;
     let is_same = outages.iter().all(|(_, text)| text == first);

@@ -47,7 +47,7 @@ enum Basis {
     Sufficient,
     /// Differences of one pair of runs alone.
     Missing,
-    /// An outage in so many cases that the others may be part of it.
+    /// Outages are in enough cases that the other cases may be part of them.
     Outage,
 }
 

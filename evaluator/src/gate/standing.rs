@@ -1,5 +1,5 @@
-//! How each case stands in the outcome of the gate, and the one order of cases that all outputs share: the convicted ones first, then
-//! those that are worse but unconfirmed, then the others; within each, the most severe first.
+//! The standing of each case in the gate, and the one order of cases that all outputs share: convicted cases first, then cases that
+//! are worse but unconfirmed, then the others. Within each group, the most severe case is first.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ fn counts(rule: &GateRule, case: &CaseEvaluation, judged: &GateCase<'_>) -> bool
     measure.counts(judged) && !is_tested
 }
 
-/// How a case stands in the outcome of the gate.
+/// The standing of a case in the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// It is worse by more than chance, or a violated rule counts it.
@@ -150,7 +150,7 @@ pub(super) mod tests {
         .unwrap()
     }
 
-    /// A case that passes in so many of five runs of each side.
+    /// A case with the number of its five runs that pass, for each side.
     pub(in crate::gate) fn case(id: &str, verdict: &str, passed: [u64; 2]) -> Value {
         let rate = |passed: u64| json!({"passed": passed, "runs": 5});
         let measure = json!({

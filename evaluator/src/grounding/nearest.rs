@@ -31,7 +31,7 @@ pub(crate) struct Nearest {
 pub(crate) enum Gap {
     /// One digit is another one.
     Digit,
-    /// So many characters differ, are missing or are in excess. Two that changed places count as one.
+    /// The number of characters that differ, are missing or are in excess. Two that changed places count as one.
     Characters(usize),
     /// Much differs: the value is a field of the same name.
     SameName,
