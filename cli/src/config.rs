@@ -5,8 +5,11 @@ use std::io;
 use std::ops::Range;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::RiskLevel;
-use counterproof_evaluator::{GateRules, RuleTables, Rules, SignalSettings, Thresholds};
+use counterproof_artifact::{RiskLevel, Sides};
+use counterproof_cases::CaseSpec;
+use counterproof_evaluator::{
+    Expectations, GateRules, Request, RuleTables, Rules, SideRuns, SignalSettings, Thresholds,
+};
 use counterproof_store::read_file;
 use counterproof_validation::Position;
 use serde::Deserialize;
@@ -78,6 +81,25 @@ impl Config {
         };
         Self::parse(&text).map_err(|error| {
             CommandError::usage(error.describe(&path, &text)).hint("see docs/configuration.md for all settings")
+        })
+    }
+
+    /// A comparison under these settings.
+    pub(crate) fn request<'c>(
+        &self,
+        cases: &'c [CaseSpec],
+        sides: Sides<SideRuns>,
+    ) -> Result<Request<'c>, CommandError> {
+        Ok(Request {
+            baseline: sides.baseline,
+            new: sides.new,
+            cases,
+            expectations: Expectations::compile(cases).map_err(CommandError::usage)?,
+            rules: self.rules.clone(),
+            limits: self.gate.clone(),
+            thresholds: self.statistics.clone(),
+            is_deterministic: self.agent.deterministic,
+            signals: self.signals.clone(),
         })
     }
 

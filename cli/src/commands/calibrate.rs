@@ -1,10 +1,8 @@
 //! `counterproof calibrate`: measures with the runs of a baseline how often the gate fails for nothing, and what it would find.
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::{Exit, Side};
-use counterproof_evaluator::{
-    Calibration, ComparedRun, Expectations, FalseAlarms, Request, SmallestFall, calibrate, text,
-};
+use counterproof_artifact::{Exit, Side, Sides};
+use counterproof_evaluator::{Calibration, ComparedRun, FalseAlarms, SmallestFall, calibrate, text};
 use serde_json::json;
 
 use crate::cases_file;
@@ -66,16 +64,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     }
     let count = text::count(runs.len(), "run", "runs");
     let baseline = side_runs(runs, Side::Baseline)?;
-    let request = Request {
-        cases: &cases,
-        expectations: Expectations::compile(&cases).map_err(CommandError::usage)?,
-        rules: config.rules,
-        limits: config.gate,
-        thresholds: config.statistics,
-        is_deterministic: config.agent.deterministic,
-        signals: config.signals,
-        ..Request::new(baseline.clone(), baseline)
-    };
+    let request = config.request(&cases, Sides::new(baseline.clone(), baseline))?;
     let power = 100.0 * request.thresholds.power.value();
     let calibration = calibrate(&request, args.deals.into()).map_err(CommandError::io)?;
     if args.json {

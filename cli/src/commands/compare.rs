@@ -6,9 +6,7 @@ use std::env;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{Exit, Side, Sides};
-use counterproof_evaluator::{
-    CompareError, ComparedRun, Expectations, Limit, Measure, Request, SideRuns, evaluation_text, text,
-};
+use counterproof_evaluator::{CompareError, ComparedRun, Limit, Measure, Request, SideRuns, evaluation_text, text};
 use counterproof_report::{PageSelection, ReportUrl, ReportWriter};
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{EVALUATION_FILE, RunReader};
@@ -223,17 +221,7 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
         None => Vec::new(),
     };
     let sides = open_sides(Sides { baseline: &options.baseline, new: &options.new }, streams)?;
-    let request = Request {
-        baseline: sides.baseline,
-        new: sides.new,
-        cases: &cases,
-        expectations: Expectations::compile(&cases).map_err(CommandError::usage)?,
-        rules: options.config.rules.clone(),
-        limits: options.config.gate.clone(),
-        thresholds: options.config.statistics.clone(),
-        is_deterministic: options.config.agent.deterministic,
-        signals: options.config.signals.clone(),
-    };
+    let request = options.config.request(&cases, sides)?;
     warn_about_runs(&request, streams);
     check_cases_file(options.cases.as_deref(), &request, streams)?;
     let evaluation = write_report(&request, options)?;

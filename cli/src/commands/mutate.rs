@@ -1,8 +1,8 @@
 //! `counterproof mutate`: puts faults into recorded answers, and reports which kinds the gate does not find.
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::{Exit, Side};
-use counterproof_evaluator::{ComparedRun, Expectations, FaultReport, Request, survey_faults, text};
+use counterproof_artifact::{Exit, Side, Sides};
+use counterproof_evaluator::{ComparedRun, FaultReport, survey_faults, text};
 use serde_json::json;
 
 use crate::cases_file;
@@ -62,16 +62,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     };
     let runs = selection.open(Side::Baseline, streams)?.into_iter().map(ComparedRun::new).collect();
     let baseline = side_runs(runs, Side::Baseline)?;
-    let request = Request {
-        cases: &cases,
-        expectations: Expectations::compile(&cases).map_err(CommandError::usage)?,
-        rules: config.rules,
-        limits: config.gate,
-        thresholds: config.statistics,
-        is_deterministic: config.agent.deterministic,
-        signals: config.signals,
-        ..Request::new(baseline.clone(), baseline)
-    };
+    let request = config.request(&cases, Sides::new(baseline.clone(), baseline))?;
     let can_confirm = request.baseline.is_repeated() || request.declares_deterministic();
     let reports = survey_faults(request, args.per_kind.into()).map_err(CommandError::io)?;
     if args.json {
