@@ -11,6 +11,7 @@ use crate::diff::{Differences, WithEvidence, differences};
 use crate::gate::{self, ReviewInput};
 use crate::grounding::Provenance;
 use crate::judge::answer_texts::{self, AnswerStyle, BaselineEndings, TextFinding, TextInput};
+use crate::judge::behaviour;
 use crate::judge::findings::{self, BaselineValues, Findings};
 use crate::judge::outage::{self, AnswerFeatures, Candidate, OutageDecision, ShortTexts};
 use crate::judge::outcomes::HighRisk;
@@ -157,6 +158,9 @@ fn review(context: CaseContext<'_>, row: &CaseEvaluation, examination: &Examinat
         findings: &examination.findings,
         high_risk: answers.map(|answers| HighRisk { answers: answers.sides.map(|side| side.loaded) }),
         must_unmet_in_runs: context.repeats.and_then(|repeats| repeats.case.must_unmet_message()),
+        behaviour: answers
+            .filter(|_| context.is_deterministic)
+            .map(|answers| behaviour::find(answers.sides, &answers.differences)),
     })
 }
 
@@ -257,7 +261,7 @@ impl LoadedPair {
         findings.add_signals(signals);
         // Several runs are compared with each other, also if the shown pair is equal.
         if context.repeats.is_some() || !differences.is_empty() {
-            let (texts, undecided) = find_text_faults(context, sides, &inputs.new);
+            let (texts, undecided) = find_text_faults(context, sides, &inputs.new, &differences);
             findings.texts = texts;
             findings.undecided |= undecided;
         }
@@ -275,6 +279,7 @@ fn find_text_faults(
     context: CaseContext<'_>,
     sides: Sides<WithEvidence<'_>>,
     input: &CaseInput<'_>,
+    differences: &Differences,
 ) -> (Vec<TextFinding>, bool) {
     let shown = sides.map(|side| AnswerStyle::new(side.loaded));
     let of_pair = (vec![&shown.baseline], vec![&shown.new]);
@@ -289,6 +294,8 @@ fn find_text_faults(
         new_runs: &new_runs,
         endings: context.baseline_endings,
         coverage: context.baseline_values.coverage,
+        certain: context.is_deterministic.then_some(sides.baseline.loaded),
+        results_differ: differences.has_other_results(sides.map(|side| side.loaded)),
     })
 }
 

@@ -100,6 +100,18 @@ impl Differences {
         self.output != OutputChange::Same && !self.output_is_noise
     }
 
+    /// True if a step that both sides took brought other results, or the user said something else.
+    pub(crate) fn has_other_results(&self, answers: Sides<&LoadedAnswer>) -> bool {
+        let is_received = |row: &EventRow| match (row.row, row.role(answers)) {
+            (Row::Both { new, .. }, EventRole::Step) => {
+                answers.new.answer.events[new].tool_call().is_none() && !row.changes.is_empty()
+            }
+            (_, EventRole::Input) => !row.is_same(),
+            _ => false,
+        };
+        self.events.iter().any(is_received)
+    }
+
     /// True if the answers are equal in meaning.
     pub fn is_empty(&self) -> bool {
         self.actions.iter().all(ActionRow::is_same)

@@ -94,6 +94,8 @@ const KEYS: &[&str] = &[
     "failed_evidence",
     "repeated_call",
     "signals",
+    "behaviour_changed",
+    "text_faults",
     "secret_leaked",
     "min_compared",
     "suite_fell",

@@ -84,6 +84,8 @@ fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
         "failed_evidence" => cases("has evidence from a failed call", "have evidence from a failed call"),
         "signals" => cases("has a new signal", "have a new signal"),
         "unseen_high_risk" => "high-risk actions or arguments that baseline never shows".to_owned(),
+        "behaviour_changed" => cases("changed behaviour", "changed behaviour"),
+        "text_faults" => cases("has a fault in its text", "have a fault in their text"),
         "secret_leaked" => cases("leaks a secret", "leak a secret"),
         "repeated_call" => cases("repeats a call", "repeat a call"),
         "suite_fell" => return suite_fell(rule, evaluation),

@@ -12,7 +12,8 @@ use super::standing::from_always_to_never;
 use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
 use crate::diff::rows::row_pointers;
-use crate::judge::findings::Findings;
+use crate::judge::behaviour::BehaviourChange;
+use crate::judge::findings::{Findings, LocatedFinding};
 use crate::judge::outcomes::{HighRisk, newly_failed};
 use crate::judge::reasons::expectation_message;
 use crate::judge::{ReasonCode, code_enum};
@@ -39,10 +40,13 @@ code_enum! {
         SecretLeaked "secret-leaked" "secret leaked"
         HighRiskChanged "high-risk-changed" "high-risk action"
         FailedEvidence "failed-evidence" "evidence from a failed call"
+        BehaviourChanged "behaviour-changed" "changed behaviour"
         Unconfirmed "unconfirmed" "unconfirmed, may be chance"
         RepeatedCall "repeated-call" "repeated call"
         ConfirmationSkipped "confirmation-skipped" "no confirmation question"
         UnsupportedAmount "unsupported-amount" "amount without a source"
+        UnsupportedNumber "unsupported-number" "number without a source"
+        AnswerRefusal "answer-refusal" "refusal"
         AnswerLanguage "answer-language" "another language"
         AnswerCut "answer-cut" "cut answer"
         UsageRose "usage-rose" "more time or cost"
@@ -103,6 +107,8 @@ pub(crate) struct ReviewInput<'a> {
     pub high_risk: Option<HighRisk<'a>>,
     /// A hard expectation that runs of new do not meet, where there are several runs.
     pub must_unmet_in_runs: Option<String>,
+    /// What new does otherwise; `None` unless the agent always does the same.
+    pub behaviour: Option<Vec<BehaviourChange>>,
 }
 
 pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
@@ -119,6 +125,7 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
     items.extend(outage);
     items.extend(repeated_call_items(input));
     items.extend(text_items(input));
+    items.extend(behaviour_items(input));
     // Sorted before the cut, so that the most urgent items remain.
     items.sort_by_key(|item| rank(&item.code));
     items.truncate(ITEMS_LISTED);
@@ -205,6 +212,20 @@ fn text_items(input: &ReviewInput<'_>) -> impl Iterator<Item = ReviewItem> {
         let case_id = Some(input.row.case_id.clone());
         Some(ReviewCode::parse(found.code.as_str())?.item(case_id, found.message.clone(), found.pointers.clone()))
     })
+}
+
+/// What a deterministic agent does otherwise. The verdict `regressed` says it already.
+fn behaviour_items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
+    let Some(changes) = input.behaviour.as_ref().filter(|_| input.row.verdict != Verdict::Regressed) else {
+        return Vec::new();
+    };
+    // A lookup may have other words, but no number from nowhere. High-risk actions have items of their own.
+    let is_high = |found: &LocatedFinding| input.high_risk.is_some_and(|high_risk| high_risk.holds(found.holder));
+    let made_up = input.findings.fresh().filter(|found| found.is_fabricated() && found.has_digit && !is_high(found));
+    let found = changes.iter().map(|change| (&change.message, &change.pointers));
+    let found = found.chain(made_up.map(|found| (&found.finding.message, &found.finding.pointers)));
+    let case_id = || Some(input.row.case_id.clone());
+    found.map(|(message, pointers)| ReviewCode::BehaviourChanged.item(case_id(), message, pointers.clone())).collect()
 }
 
 /// Calls of new that a policy in observe mode allowed and would refuse.
@@ -308,12 +329,14 @@ pub(crate) fn sort(items: &mut [ReviewItem], order: &[CaseId]) {
 
 /// The review item by which a rule counts a case, with its kind. `None` for a rule that counts verdicts.
 pub(crate) fn item_of(evaluation: &Evaluation, case: &CaseEvaluation, rule: &GateRule) -> Option<String> {
-    let code = match Measure::parse(&rule.code) {
-        Some(measure) => measure.review_code()?,
-        None => ReviewCode::parse(&rule.code.replace('_', "-"))?,
+    let codes = match Measure::parse(&rule.code) {
+        Some(measure) => measure.review_codes().to_vec(),
+        None => vec![ReviewCode::parse(&rule.code.replace('_', "-"))?],
     };
-    let is_it = |item: &&ReviewItem| item.case_id.as_ref() == Some(&case.case_id) && item.code == code.as_str();
-    let item = evaluation.gate.review.iter().find(is_it)?;
+    let of_case = |item: &&ReviewItem| item.case_id.as_ref() == Some(&case.case_id);
+    let items = evaluation.gate.review.iter().filter(of_case);
+    let (code, item) =
+        items.filter_map(|item| Some((ReviewCode::parse(&item.code)?, item))).find(|(code, _)| codes.contains(code))?;
     Some(format!("{}: {}", code.meaning(), item.message))
 }
 

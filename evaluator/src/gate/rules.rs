@@ -37,6 +37,8 @@ code_enum! {
         FailedEvidence "failed_evidence" "Cases with an action whose only evidence is failed results, in more than a single run that may be chance."
         RepeatedCall "repeated_call" "Cases in which new repeats a call far more often than the baseline ever does."
         Signals "signals" "Cases with a signal that the baseline does not have."
+        BehaviourChanged "behaviour_changed" "Cases in which a deterministic agent does something else: another action, another object, or an action without what it waited for."
+        TextFaults "text_faults" "Cases in which a text of the agent has a fault."
         SecretLeaked "secret_leaked" "Cases in which a secret leaves the agent, and leaves it in no run of the baseline."
         Compared "compared" "Cases in which both sides answered: with fewer than the limit, the gate says that it has not enough data."
     }
@@ -129,7 +131,13 @@ impl GateRules {
     pub(crate) fn for_agent(&self, is_deterministic: bool) -> Self {
         let defaults: &[(Measure, Limit)] = if is_deterministic {
             let zero = Limit::Count(0);
-            &[(Measure::HighRiskChanged, zero), (Measure::RepeatedCall, zero), (Measure::Signals, zero)]
+            &[
+                (Measure::HighRiskChanged, zero),
+                (Measure::RepeatedCall, zero),
+                (Measure::Signals, zero),
+                (Measure::BehaviourChanged, zero),
+                (Measure::TextFaults, zero),
+            ]
         } else {
             &[(Measure::HighRiskChanged, Limit::None)]
         };
@@ -230,17 +238,27 @@ impl Measure {
         Measure::ALL.iter().copied().find(|measure| measure.key() == key)
     }
 
-    /// The kind of review item by which the measure counts cases; `None` if it counts verdicts or expectations.
-    pub(super) const fn review_code(self) -> Option<ReviewCode> {
+    /// The kinds of review items by which the measure counts cases; none if it counts verdicts or expectations.
+    pub(super) const fn review_codes(self) -> &'static [ReviewCode] {
         match self {
-            Measure::Must => Some(ReviewCode::MustUnmet),
-            Measure::HighRiskChanged => Some(ReviewCode::HighRiskChanged),
-            Measure::Fabricated => Some(ReviewCode::FabricatedArgument),
-            Measure::FailedEvidence => Some(ReviewCode::FailedEvidence),
-            Measure::Signals => Some(ReviewCode::Signal),
-            Measure::RepeatedCall => Some(ReviewCode::RepeatedCall),
-            Measure::SecretLeaked => Some(ReviewCode::SecretLeaked),
-            _ => None,
+            Measure::Must => &[ReviewCode::MustUnmet],
+            Measure::HighRiskChanged => &[ReviewCode::HighRiskChanged, ReviewCode::LostWrite],
+            Measure::Fabricated => &[ReviewCode::FabricatedArgument],
+            Measure::FailedEvidence => &[ReviewCode::FailedEvidence],
+            // A leaked secret is a signal with a rule of its own.
+            Measure::Signals => &[ReviewCode::Signal, ReviewCode::SecretLeaked],
+            Measure::RepeatedCall => &[ReviewCode::RepeatedCall],
+            Measure::BehaviourChanged => &[ReviewCode::BehaviourChanged],
+            Measure::TextFaults => &[
+                ReviewCode::ConfirmationSkipped,
+                ReviewCode::UnsupportedAmount,
+                ReviewCode::UnsupportedNumber,
+                ReviewCode::AnswerRefusal,
+                ReviewCode::AnswerLanguage,
+                ReviewCode::AnswerCut,
+            ],
+            Measure::SecretLeaked => &[ReviewCode::SecretLeaked],
+            _ => &[],
         }
     }
 
@@ -260,23 +278,20 @@ impl Measure {
             Measure::Improved => case.verdict == Verdict::Improved,
             Measure::Recovered => case.verdict == Verdict::Recovered,
             Measure::Unmet => case.met == Some(false),
-            Measure::Must => case.review.contains(ReviewCode::MustUnmet),
-            Measure::HighRiskChanged => {
-                case.review.contains(ReviewCode::HighRiskChanged) || case.review.contains(ReviewCode::LostWrite)
-            }
-            Measure::Fabricated => case.review.contains(ReviewCode::FabricatedArgument),
             // In a single run it may be chance, as a lost expectation may be.
             Measure::FailedEvidence => {
                 case.review.contains(ReviewCode::FailedEvidence)
                     && case.verdict == Verdict::Regressed
                     && !case.unconfirmed
             }
-            Measure::RepeatedCall => case.review.contains(ReviewCode::RepeatedCall),
-            // A leaked secret is a signal with a rule of its own.
-            Measure::Signals => {
-                case.review.contains(ReviewCode::Signal) || case.review.contains(ReviewCode::SecretLeaked)
-            }
-            Measure::SecretLeaked => case.review.contains(ReviewCode::SecretLeaked),
+            Measure::Must
+            | Measure::HighRiskChanged
+            | Measure::Fabricated
+            | Measure::RepeatedCall
+            | Measure::Signals
+            | Measure::BehaviourChanged
+            | Measure::TextFaults
+            | Measure::SecretLeaked => self.review_codes().iter().any(|code| case.review.contains(*code)),
             Measure::Compared => is_compared(case.verdict),
         }
     }
@@ -293,7 +308,9 @@ impl Measure {
             | Measure::Fabricated
             | Measure::FailedEvidence
             | Measure::RepeatedCall
-            | Measure::Signals => is_compared(case.verdict),
+            | Measure::Signals
+            | Measure::BehaviourChanged
+            | Measure::TextFaults => is_compared(case.verdict),
             Measure::Broken | Measure::Unconfirmed | Measure::StillBroken | Measure::Recovered => {
                 !matches!(case.verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added)
             }

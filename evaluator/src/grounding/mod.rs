@@ -20,6 +20,6 @@ pub(crate) use origins::{
 };
 pub(crate) use provenance::Provenance;
 pub(crate) use provenance::Transcript;
-pub(crate) use provenance::{Suspect, suspects};
+pub(crate) use provenance::{Suspect, identifies, suspects};
 pub(crate) use search::Origin;
 pub(crate) use usual_values::{Classification, Coverage, UsualValues};

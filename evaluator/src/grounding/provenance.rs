@@ -328,10 +328,12 @@ fn is_own_word(loaded: &LoadedAnswer, leaf: &Leaf<'_>) -> bool {
     let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
     // The pointer last: it takes a walk over the arguments.
     let name = || name_of(&leaf_pointer(loaded, leaf.holder, leaf.ordinal)).to_lowercase();
-    leaf.value.as_str().is_some_and(is_word)
-        && !name()
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .any(|word| IDENTIFIES.split(' ').any(|known| known == word))
+    leaf.value.as_str().is_some_and(is_word) && !identifies(&name())
+}
+
+/// Whether an argument with this name, in lower case, identifies a person, a place or a thing.
+pub(crate) fn identifies(name: &str) -> bool {
+    name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| IDENTIFIES.split(' ').any(|known| known == word))
 }
 
 fn note<'a, K>(entry: std::collections::hash_map::Entry<'_, K, ArgumentSummary<'a>>, leaf: &Leaf<'a>) {

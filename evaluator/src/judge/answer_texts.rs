@@ -1,6 +1,7 @@
 //! Faults in the texts of an agent that need no model to find: another language, an amount from nowhere, a cut answer, and a
-//! confirmation question that is no longer asked. They are shown to a person and count in the severity; the gate does not use them,
-//! because a text can differ in these ways and be right.
+//! confirmation question that is no longer asked. They are shown to a person and count in the severity. The gate uses them only for
+//! an agent that always does the same, and finds more of them there: what such an agent received was right for the answer of
+//! baseline, so that an answer of new needs no other numbers. All other agents can differ in these ways and be right.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use counterproof_artifact::{Content, EventBody, RiskLevel, Side};
 use serde_json::{Map, Value};
 
 use super::ReasonCode;
-use super::language::{Language, language};
+use super::language::{Language, language, other_language};
 use super::outcomes::Outcomes;
 use crate::grounding::Coverage;
 use crate::load::LoadedAnswer;
@@ -169,6 +170,10 @@ pub(crate) struct TextInput<'a> {
     pub(crate) endings: &'a BaselineEndings,
     /// Which cases are noted in `endings`.
     pub(crate) coverage: Coverage,
+    /// The shown answer of baseline, if the agent always does the same.
+    pub(crate) certain: Option<&'a LoadedAnswer>,
+    /// Whether results of the shown answers differ, so that other words may be right.
+    pub(crate) results_differ: bool,
 }
 
 /// Finds faults in the texts of new. The flag is true if the remaining cases may excuse one.
@@ -180,12 +185,129 @@ pub(crate) fn find(input: &TextInput<'_>) -> (Vec<TextFinding>, bool) {
     let mut undecided = false;
     found.extend(skipped_confirmation(input));
     found.extend(unsupported_amount(input));
-    found.extend(other_language(input));
+    found.extend(unusual_language(input));
     if let Some(cut) = cut_answer(input) {
         undecided = input.coverage == Coverage::Partial;
         found.push(cut);
     }
+    if let Some(baseline) = input.certain {
+        let more = [
+            unsupported_number(input, baseline),
+            refusal(input, baseline),
+            translation(input, baseline),
+            shortened(input, baseline),
+        ];
+        for finding in more.into_iter().flatten() {
+            if !found.iter().any(|known| known.code == finding.code) {
+                found.push(finding);
+            }
+        }
+    }
     (found, undecided)
+}
+
+fn at_output(code: ReasonCode, message: String) -> TextFinding {
+    TextFinding { code, message, pointers: vec![SidePointer::new(Side::New, OUTPUT)] }
+}
+
+/// The largest set of known numbers whose sums and differences support a number. Of more numbers, almost any number is one.
+const SUMMED: usize = 48;
+
+/// A number that nothing supports: the same request and the same results led baseline to an answer without it.
+fn unsupported_number(input: &TextInput<'_>, baseline: &LoadedAnswer) -> Option<TextFinding> {
+    if input.results_differ || input.new.payloads.first_unread().is_some() {
+        return None;
+    }
+    let mut usual = BTreeSet::new();
+    let mut note = |text: &str| usual.extend(numbers(text).map(|number| number.cents));
+    note(&scalars(baseline));
+    each_message(baseline, |_, text| note(text));
+    let output = scalars(input.new);
+    let mut stated: Vec<_> =
+        numbers(&output).filter(|number| number.is_particular() && !usual.contains(&number.cents)).collect();
+    if stated.is_empty() {
+        return None;
+    }
+    let known = received_numbers(input.new, input.input);
+    // A time and a rate are never computed.
+    let is_sum =
+        |number: &Number<'_>| known.len() <= SUMMED && !number.is_term() && is_sum_or_difference(&known, number.cents);
+    stated.retain(|number| !known.contains(&number.cents) && !is_sum(number));
+    let mut names: Vec<_> = stated.iter().map(|number| number.written).collect();
+    names.dedup();
+    names.truncate(NAMED);
+    let message = format!(
+        "the answer states {}, which is in nothing that the agent received, and not in the answer of baseline",
+        text::list(&names)
+    );
+    (!names.is_empty()).then(|| at_output(ReasonCode::UnsupportedNumber, message))
+}
+
+/// The values of the output, numbers as well.
+fn scalars(loaded: &LoadedAnswer) -> String {
+    fn add(texts: &mut Vec<String>, value: &Value) {
+        match value {
+            Value::String(text) => texts.push(text.clone()),
+            Value::Number(number) => texts.push(number.to_string()),
+            Value::Array(items) => items.iter().for_each(|item| add(texts, item)),
+            Value::Object(fields) => fields.values().for_each(|field| add(texts, field)),
+            Value::Bool(_) | Value::Null => {}
+        }
+    }
+    match &loaded.answer.final_output.content {
+        Content::Text(text) => text.clone(),
+        Content::Json(fields) => {
+            let mut texts = Vec::new();
+            fields.values().for_each(|field| add(&mut texts, field));
+            texts.join("\n")
+        }
+    }
+}
+
+/// What agents say when they do not do what they were asked.
+const REFUSALS: [&str; 13] = [
+    "i can't",
+    "i cannot",
+    "i can not",
+    "i won't",
+    "can't help",
+    "cannot help",
+    "can't assist",
+    "cannot assist",
+    "unable to",
+    "not able to",
+    "not allowed to",
+    "not possible to",
+    "must decline",
+];
+
+fn refusal(input: &TextInput<'_>, baseline: &LoadedAnswer) -> Option<TextFinding> {
+    let [old, new] = [baseline, input.new].map(|loaded| output(loaded).to_lowercase().replace('’', "'"));
+    let is_said = |text: &str| REFUSALS.into_iter().find(|phrase| text.contains(phrase));
+    // A tool that fails on new can be why.
+    let phrase = is_said(&new).filter(|_| !input.results_differ && is_said(&old).is_none())?;
+    Some(at_output(ReasonCode::AnswerRefusal, format!("the answer refuses (“{phrase}”), which baseline does not")))
+}
+
+fn translation(input: &TextInput<'_>, baseline: &LoadedAnswer) -> Option<TextFinding> {
+    let other = other_language(&output(baseline), &output(input.new))?;
+    let message = format!("the answer is in {}, and that of baseline is not", other.name());
+    Some(at_output(ReasonCode::AnswerLanguage, message))
+}
+
+/// An answer that is the start of baseline's, word for word. A question or a greeting at the end may be left out.
+fn shortened(input: &TextInput<'_>, baseline: &LoadedAnswer) -> Option<TextFinding> {
+    let [old, new] = [baseline, input.new].map(output);
+    let (old, kept) = (old.trim(), new.trim().trim_end_matches('…').trim_end_matches("..."));
+    let rest = old.strip_prefix(kept)?;
+    let is_statement =
+        |sentence: &str| sentence.contains(char::is_alphanumeric) && !sentence.trim_end().ends_with(['?', '!']);
+    let lacks = rest.split_inclusive(['.', '?', '!']).any(is_statement);
+    let message = match kept {
+        "" => "the answer is empty".to_owned(),
+        _ => format!("the answer ends before “{}”", text::one_line(rest.trim(), 60)),
+    };
+    lacks.then(|| at_output(ReasonCode::AnswerCut, message))
 }
 
 /// The finding if the shown run, or else any run of new, has the fault.
@@ -205,7 +327,7 @@ fn in_runs(
     (faulty > 0).then(|| TextFinding { code, message: format!("{message}{runs}"), pointers })
 }
 
-fn other_language(input: &TextInput<'_>) -> Option<TextFinding> {
+fn unusual_language(input: &TextInput<'_>) -> Option<TextFinding> {
     let usual: Vec<Language> = input.baseline_runs.iter().map(|style| style.language).collect::<Option<_>>()?;
     let is_other = |style: &AnswerStyle| style.language.is_some_and(|language| !usual.contains(&language));
     let other =
@@ -254,13 +376,7 @@ fn unsupported_amount(input: &TextInput<'_>) -> Option<TextFinding> {
         return None;
     }
     let known = received_numbers(input.new, input.input);
-    let is_result = |cents: u64| {
-        let by_two = |one: &u64| {
-            cents.checked_sub(*one).is_some_and(|rest| known.contains(&rest)) || known.contains(&(cents + one))
-        };
-        known.contains(&cents) || known.iter().any(by_two)
-    };
-    stated.retain(|(cents, _)| !is_result(*cents));
+    stated.retain(|(cents, _)| !known.contains(cents) && !is_sum_or_difference(&known, *cents));
     stated.dedup();
     let names: Vec<_> = stated.iter().take(NAMED).map(|(_, shown)| shown.as_str()).collect();
     let message = format!(
@@ -269,6 +385,12 @@ fn unsupported_amount(input: &TextInput<'_>) -> Option<TextFinding> {
     );
     let pointers = vec![SidePointer::new(Side::New, OUTPUT)];
     (!names.is_empty()).then_some(TextFinding { code: ReasonCode::UnsupportedAmount, message, pointers })
+}
+
+fn is_sum_or_difference(known: &BTreeSet<u64>, cents: u64) -> bool {
+    let by_two =
+        |one: &u64| cents.checked_sub(*one).is_some_and(|rest| known.contains(&rest)) || known.contains(&(cents + one));
+    known.iter().any(by_two)
 }
 
 /// All numbers that the agent received, in cents.
@@ -316,6 +438,25 @@ struct Number<'t> {
     before: &'t str,
     written: &'t str,
     after: &'t str,
+}
+
+/// Words after a number that make it a promise and not a count.
+const TERMS: [&str; 6] = ["minute", "hour", "day", "week", "month", "year"];
+
+impl Number<'_> {
+    /// Whether the number needs a source. Small whole numbers count things, unless they state a time or a rate.
+    fn is_particular(&self) -> bool {
+        let is_count = self.cents < 1000 && self.cents.is_multiple_of(100);
+        !is_count || self.is_term()
+    }
+
+    /// Whether the number states a time or a rate: `5 days`, `14 working days`, `3-year`, `15 %`.
+    fn is_term(&self) -> bool {
+        let after = self.after.trim_start_matches(|c: char| c.is_whitespace() || c == '-');
+        let words = after.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphabetic()));
+        let is_time = |word: &str| TERMS.contains(&word.trim_end_matches('s').to_lowercase().as_str());
+        after.starts_with('%') || words.take(2).any(is_time)
+    }
 }
 
 /// The numbers of a text: `1,250.00`, `1.250,00`, `1250`.

@@ -38,6 +38,8 @@ pub(crate) struct LocatedFinding {
     pub baseline_has_value: bool,
     /// What became of a made-up value; `None` for other findings.
     pub effect: Option<Effect>,
+    /// True for a value with a digit.
+    pub has_digit: bool,
 }
 
 /// What became of a made-up value.
@@ -188,7 +190,7 @@ fn repeated_call(baseline: &LoadedAnswer, new: &LoadedAnswer, values: BaselineVa
     let pointers = vec![SidePointer::new(Side::New, format!("/events/{}", repeated.first))];
     let finding =
         CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline: false, risk_level: None };
-    Some(LocatedFinding { code, finding, holder, baseline_has_value: false, effect: None })
+    Some(LocatedFinding { code, finding, holder, baseline_has_value: false, effect: None, has_digit: false })
 }
 
 /// Adds the number of findings that are not listed to the last one.
@@ -294,7 +296,14 @@ fn ungrounded(suspect: &Suspect<'_>, answers: Sides<&LoadedAnswer>, uses: Uses) 
         in_baseline: suspect.in_baseline,
         risk_level: suspect.risk,
     };
-    LocatedFinding { code, finding, holder: leaf.holder, baseline_has_value: suspect.baseline_has_value, effect }
+    LocatedFinding {
+        code,
+        finding,
+        holder: leaf.holder,
+        baseline_has_value: suspect.baseline_has_value,
+        effect,
+        has_digit: suspect.value.to_string().bytes().any(|byte| byte.is_ascii_digit()),
+    }
 }
 
 /// The nearest known value, and where it stands: `one digit off 8098621301 from get_order_details`.
@@ -364,7 +373,7 @@ fn without_evidence(
         let risk_level = Some(RiskLevel::High);
         let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline, risk_level };
         let holder = Holder::Action(index);
-        found.push(LocatedFinding { code, finding, holder, baseline_has_value: false, effect: None });
+        found.push(LocatedFinding { code, finding, holder, baseline_has_value: false, effect: None, has_digit: false });
     }
     (found, all)
 }

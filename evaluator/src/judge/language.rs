@@ -1,7 +1,7 @@
 //! The language of a text: by its script, or else by the share of function words, which make up a large part of every prose. A text
 //! without enough of them has no known language: ids, code, lists of names, and short answers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// Languages with Latin letters, each with frequent function words. Words that several of them have count for each.
@@ -68,6 +68,60 @@ pub(super) fn language(text: &str) -> Option<Language> {
     by_script(&prose).or_else(|| by_function_words(&prose))
 }
 
+/// The language of a text that is in another language than an earlier text for the same request. Two texts tell more than one:
+/// a translation has function words that the earlier text lacks, and few of its words.
+pub(super) fn other_language(old: &str, new: &str) -> Option<Language> {
+    let [old, new] = [old, new].map(without_code);
+    let by_script = by_script(&new).filter(|script| by_script(&old) != Some(*script));
+    by_script.or_else(|| translated(&Words::new(&old), &Words::new(&new)))
+}
+
+fn translated(old: &Words, new: &Words) -> Option<Language> {
+    let (language, most, second) = new.most_frequent()?;
+    let is_clear = most >= 2 && most > second && old.found[language] == 0;
+    // The language of the earlier text is gone; or, where it has no function words, nearly all of its words are.
+    let is_gone = match old.most_frequent() {
+        Some((usual, _, _)) => new.found[usual] == 0,
+        None => 4 * new.lower_case.intersection(&old.lower_case).count() <= new.lower_case.len(),
+    };
+    (is_clear && is_gone).then_some(FUNCTION_WORDS[language].0)
+}
+
+/// The words of a text by language.
+struct Words {
+    all: usize,
+    /// The function words of each language, by the index in [`FUNCTION_WORDS`].
+    found: [usize; FUNCTION_WORDS.len()],
+    /// The words that are no names.
+    lower_case: HashSet<String>,
+}
+
+impl Words {
+    fn new(text: &str) -> Self {
+        // A word with a digit, an underscore or a sign inside is an id, a path or code.
+        let is_letter = |c: char| c.is_alphabetic() || c == '\'' || c == '’';
+        let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+        let mut counted = Self { all: 0, found: [0; FUNCTION_WORDS.len()], lower_case: HashSet::new() };
+        for word in words.filter(|word| !word.is_empty() && word.chars().all(is_letter)) {
+            counted.all += 1;
+            let lower = word.to_lowercase();
+            let languages = LANGUAGES.get(lower.as_str());
+            languages.into_iter().flatten().for_each(|language| counted.found[*language] += 1);
+            if lower == word {
+                counted.lower_case.insert(lower);
+            }
+        }
+        counted
+    }
+
+    /// The language with the most function words, their number, and that of the next language; `None` without any.
+    fn most_frequent(&self) -> Option<(usize, usize, usize)> {
+        let (best, most) = self.found.iter().copied().enumerate().max_by_key(|(_, count)| *count)?;
+        let others = self.found.iter().enumerate().filter(|(index, _)| *index != best).map(|(_, count)| *count);
+        (most > 0).then(|| (best, most, others.max().unwrap_or_default()))
+    }
+}
+
 /// The text without what stands between backquotes, which is code.
 fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect::<Vec<_>>().join(" ")
@@ -83,21 +137,11 @@ static LANGUAGES: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
 });
 
 fn by_function_words(text: &str) -> Option<Language> {
-    // A word with a digit, an underscore or a sign inside is an id, a path or code.
-    let is_letter = |c: char| c.is_alphabetic() || c == '\'' || c == '’';
-    let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
-    let words = words.filter(|word| !word.is_empty() && word.chars().all(is_letter));
-    let (mut all, mut found) = (0, [0; FUNCTION_WORDS.len()]);
-    for word in words {
-        all += 1;
-        let languages = LANGUAGES.get(word.to_lowercase().as_str());
-        languages.into_iter().flatten().for_each(|language| found[*language] += 1);
-    }
-    let (best, most) = found.iter().copied().enumerate().max_by_key(|(_, count)| *count)?;
-    let second = found.iter().enumerate().filter(|(index, _)| *index != best).map(|(_, count)| *count).max()?;
+    let words = Words::new(text);
+    let (best, most, second) = words.most_frequent()?;
     // A tenth of the words, where prose has a third; and clear of all other languages.
-    let is_clear = most >= FOUND && most * 10 >= all && most > second + second / 2;
-    (all >= WORDS && is_clear).then_some(FUNCTION_WORDS[best].0)
+    let is_clear = most >= FOUND && most * 10 >= words.all && most > second + second / 2;
+    (words.all >= WORDS && is_clear).then_some(FUNCTION_WORDS[best].0)
 }
 
 fn by_script(text: &str) -> Option<Language> {

@@ -1,6 +1,7 @@
 //! Judges one case: its expectations, findings, verdict and severity.
 
 pub(crate) mod answer_texts;
+pub(crate) mod behaviour;
 mod expectations;
 pub(crate) mod findings;
 mod language;

@@ -78,6 +78,8 @@ code_enum! {
         SignalUntrustedUrl "signal-untrusted-url" "The agent uses a URL of an untrusted host."
         ConfirmationSkipped "confirmation-skipped" "New makes a high-risk call without the question to the user that baseline always asks before."
         UnsupportedAmount "unsupported-amount" "The answer states an amount that nothing the agent received supports."
+        UnsupportedNumber "unsupported-number" "The answer of a deterministic agent states a number that nothing it received supports."
+        AnswerRefusal "answer-refusal" "The answer of a deterministic agent refuses, which the answer of baseline does not."
         AnswerLanguage "answer-language" "The answer is in another language than in every run of baseline."
         AnswerCut "answer-cut" "The answer ends within a sentence, which no answer of baseline does."
         SignalInjection "signal-injection" "A tool result contains instructions for the agent."

@@ -3,6 +3,7 @@
 mod answer_texts;
 mod calibration;
 mod codes;
+mod deterministic;
 mod error_rates;
 mod evidence;
 mod expectations;

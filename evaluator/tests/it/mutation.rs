@@ -85,7 +85,7 @@ fn what_an_answer_does_not_have_cannot_be_changed() {
     let talk = answer_of(&json!({"final_output": {"content_type": "text", "content": "We are open."}}));
     let object = answer_of(&json!({"final_output": {"content_type": "json", "content": {"total": 50, "year": 2025}}}));
     let (_pair, runs) = baseline(&[("talk", talk), ("object", object)]);
-    let reports = survey(runs, Expectations::default());
+    let reports = survey(runs.clone(), Expectations::default());
     let mutants: Vec<_> = reports.iter().map(|report| (report.fault.as_str(), report.mutants)).collect();
     assert_eq!(
         mutants,
@@ -104,6 +104,8 @@ fn what_an_answer_does_not_have_cannot_be_changed() {
             ("quota", 2),
         ]
     );
+    // The gate of an agent that varies does not find the amount.
+    let reports = survey_faults(Request::new(runs.clone(), runs), 20).unwrap();
     let drafts: Vec<_> =
         report(&reports, Fault::Amount).draft.iter().map(|draft| &draft.expected.expect[0].expr).collect();
     assert_eq!(drafts, ["final_output.content.total == 50"]);

@@ -41,7 +41,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       refund_damaged_001  regressed: must_include no longer met: “50 EUR” missing
       cancel_order_001    regressed: cancel_order: risk low → high without evidence
       address_change_001  regressed: evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
-      invoice_email_001   changed: result of send_email: failed, but succeeded on baseline
+      invoice_email_001   changed: write failed on new: result of send_email: failed, but succeeded on baseline
 
     Review:
       refund_damaged_001  high-risk action: refund_order: amount 50 → 500
@@ -65,7 +65,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       ✗ broken                3   at most 0
       ✗ high risk changed     3   at most 0
       ✗ compared              6   at least 8 (80 % of 10)
-      10 other rules are met
+      12 other rules are met
 
     report: report/index.html
     ");
@@ -196,6 +196,8 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     ✓ failed evidence              0   at most 0
     ✓ repeated call                0   at most 0
     ✓ signals                      0   at most 0
+    ✓ behaviour changed            0   at most 0
+    ✓ text faults                  0   at most 0
     ✓ secret leaked                0   at most 0
     ✓ suite fell                   0   at most 0; p 0.062, level 0.05
       slower                       0   no limit
@@ -229,7 +231,7 @@ fn a_misspelt_rule_is_an_error_with_its_line() {
     insta::assert_snapshot!(sandbox.run(args(&[])), @"
     exit code: 2
     --- stderr
-    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `unconfirmed`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `undecided`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `repeated_call`, `signals`, `secret_leaked`, `min_compared`, `suite_fell`, `lost`, `unseen_high_risk`, `slower`, `costlier`, `longer`, `risk`, `tag`, `suite`
+    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `unconfirmed`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `undecided`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `repeated_call`, `signals`, `behaviour_changed`, `text_faults`, `secret_leaked`, `min_compared`, `suite_fell`, `lost`, `unseen_high_risk`, `slower`, `costlier`, `longer`, `risk`, `tag`, `suite`
       |
     1 | [gate]
     2 | regresed = 3
