@@ -18,6 +18,7 @@ mod outages;
 mod parting;
 mod properties;
 mod repeats;
+mod right_colour;
 mod rules;
 mod severity;
 mod signals;

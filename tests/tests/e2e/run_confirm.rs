@@ -425,6 +425,9 @@ fn the_readme_commands_convict_every_case_that_always_fails_however_many_there_a
         assert_eq!(convicted(&sandbox), EIGHT[..count], "{compared}");
         let top: Vec<_> = compared.stdout.lines().filter(|line| !line.trim().is_empty()).take(5).collect();
         assert!(top[0].starts_with("Gate failed"), "{compared}");
+        let named =
+            EIGHT[..count].iter().filter(|id| top[1..].iter().any(|line| line.starts_with(&format!("  {id} "))));
+        assert_eq!(named.count(), count.min(4), "the first five lines name the cases: {compared}");
     }
 }
 

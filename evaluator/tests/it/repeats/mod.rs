@@ -19,9 +19,9 @@ mod outages;
 mod signals;
 
 /// Each run is a list of cases with their artifacts; a case without one is selected and has no file.
-type RunOf = Vec<(String, Option<Value>)>;
+pub(crate) type RunOf = Vec<(String, Option<Value>)>;
 
-fn case(id: &str, artifact: impl Into<Option<Value>>) -> (String, Option<Value>) {
+pub(crate) fn case(id: &str, artifact: impl Into<Option<Value>>) -> (String, Option<Value>) {
     (id.to_owned(), artifact.into())
 }
 
@@ -35,7 +35,7 @@ fn of_one(baseline: &[Value], new: &[Value], expected: &Value) -> CaseEvaluation
 }
 
 /// Compares runs; the same is expected of every case.
-fn of_runs(baseline: &[RunOf], new: &[RunOf], expected: &Value) -> Evaluation {
+pub(crate) fn of_runs(baseline: &[RunOf], new: &[RunOf], expected: &Value) -> Evaluation {
     under(Rules::default(), baseline, new, expected)
 }
 
