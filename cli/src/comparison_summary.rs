@@ -22,6 +22,15 @@ const MAX_CONVICTED_NAMED: usize = 500;
 
 const MAX_UNCONFIRMED_LISTED: usize = 10;
 
+/// The lines that a person reads first. They name the unconfirmed cases, whatever the number of convicted ones.
+const FIRST_LINES: usize = 10;
+
+/// Maximum number of convicted cases with a line before the names of the unconfirmed cases, which fit into the first lines then.
+const MAX_CONVICTED_FIRST: usize = 6;
+
+/// Maximum number of unconfirmed cases that are named in one line.
+const MAX_UNCONFIRMED_NAMED: usize = 50;
+
 const MAX_REVIEW_LISTED: usize = 10;
 
 /// Maximum number of other changes, the most severe first. The report lists all.
@@ -48,8 +57,9 @@ pub(crate) fn render(evaluation: &Evaluation, detail: Detail, decide: Option<&st
     let convicted = of(Standing::Convicted);
     let mut text = String::new();
     write_verdict(&mut text, evaluation, &convicted);
-    write_convicted(&mut text, evaluation, &convicted);
-    write_unconfirmed(&mut text, evaluation, &of(Standing::Unconfirmed), decide);
+    let unconfirmed = of(Standing::Unconfirmed);
+    write_convicted(&mut text, evaluation, &convicted, &unconfirmed);
+    write_unconfirmed(&mut text, evaluation, &unconfirmed, decide);
     for sentence in gate_qualifications(evaluation) {
         let _ = writeln!(text, "{sentence}");
     }
@@ -82,9 +92,28 @@ fn write_verdict(text: &mut String, evaluation: &Evaluation, convicted: &[Ranked
     let _ = writeln!(text, "{headline}{named}");
 }
 
-fn write_convicted(text: &mut String, evaluation: &Evaluation, convicted: &[RankedCase<'_>]) {
+/// Writes the convicted cases. If the unconfirmed cases would come after the first lines, these name them as well.
+fn write_convicted(
+    text: &mut String,
+    evaluation: &Evaluation,
+    convicted: &[RankedCase<'_>],
+    unconfirmed: &[RankedCase<'_>],
+) {
     let (listed, named) = convicted.split_at(convicted.len().min(MAX_CONVICTED_LISTED));
-    write_cases(text, evaluation, listed.iter());
+    // A notice, the verdict, and the title of the list.
+    let is_late = 3 + convicted.len() + unconfirmed.len() > FIRST_LINES;
+    let (first, others) = listed.split_at(listed.len().min(MAX_CONVICTED_FIRST));
+    let width = width_of(listed.iter());
+    write_cases_padded(text, evaluation, first.iter(), width);
+    if is_late && !unconfirmed.is_empty() {
+        let ids: Vec<_> = unconfirmed.iter().take(MAX_UNCONFIRMED_NAMED).map(|it| it.case.case_id.as_str()).collect();
+        let more = match unconfirmed.len() - ids.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let _ = writeln!(text, "  unconfirmed, see below: {}{more}", ids.join(", "));
+    }
+    write_cases_padded(text, evaluation, others.iter(), width);
     if named.is_empty() {
         return;
     }
@@ -114,7 +143,21 @@ fn write_cases<'a>(
     evaluation: &Evaluation,
     cases: impl Iterator<Item = &'a RankedCase<'a>> + Clone,
 ) {
-    let width = cases.clone().map(|ranked| ranked.case.case_id.as_str().len()).max().unwrap_or(0);
+    write_cases_padded(text, evaluation, cases.clone(), width_of(cases));
+}
+
+/// The length of the longest id.
+fn width_of<'a>(cases: impl Iterator<Item = &'a RankedCase<'a>>) -> usize {
+    cases.map(|ranked| ranked.case.case_id.as_str().len()).max().unwrap_or(0)
+}
+
+/// Writes the lines with ids padded to a width.
+fn write_cases_padded<'a>(
+    text: &mut String,
+    evaluation: &Evaluation,
+    cases: impl Iterator<Item = &'a RankedCase<'a>>,
+    width: usize,
+) {
     for ranked in cases {
         let (id, verdict) = (ranked.case.case_id.as_str(), ranked.verdict());
         let line = text::one_line(&evaluation_text::case_line(evaluation, ranked), MAX_REASON_CHARS);
@@ -308,6 +351,26 @@ mod tests {
           ✗ lost          2   at most 0.1 of these 2 by chance
           2 other rules are met
         ");
+    }
+
+    #[test]
+    fn the_first_lines_name_an_unconfirmed_case_after_any_number_of_convicted_ones() {
+        for convicted in [0, 1, 5, 6, 7, 8, 30] {
+            let mut found = evaluation(&json!([]));
+            let [unconfirmed, other] = [&found.cases[1], &found.cases[2]].map(Clone::clone);
+            found.cases = vec![unconfirmed];
+            found.cases.extend((0..convicted).map(|number| {
+                let mut case = other.clone();
+                case.case_id = format!("fell_{number}").parse().unwrap();
+                case
+            }));
+            let text = render(&found, Detail::Brief, None);
+            let first: Vec<_> = text.lines().filter(|line| !line.is_empty()).take(10).collect();
+            let names_it = |line: &&&str| line.contains("unconfirmed") && line.contains("sometimes");
+            assert_eq!(first.iter().filter(names_it).count(), 1, "{text}");
+            let of_convicted = first[1..].iter().take(4).filter(|line| line.starts_with("  fell_")).count();
+            assert_eq!(of_convicted, convicted.min(4), "{text}");
+        }
     }
 
     #[test]
