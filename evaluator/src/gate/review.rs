@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, Evaluation, Gate, GateRule, Reason, ReviewItem, SidePointer, UsageCode, UsageMeasure, Verdict,
+    CaseEvaluation, Evaluation, Gate, GateRule, PlaceNoise, Reason, ReviewItem, SidePointer, UsageCode, UsageMeasure,
+    Verdict,
 };
 use counterproof_artifact::{CaseId, Side};
+use serde_json::{Map, Value};
 
 use super::rules::Measure;
 use super::standing::from_always_to_never;
@@ -19,13 +21,18 @@ use crate::judge::reasons::expectation_message;
 use crate::judge::{ReasonCode, code_enum};
 use crate::load::LoadedAnswer;
 use crate::load::call_status::observed_refusals;
-use crate::messages::usage as messages;
+use crate::messages::{target, usage as messages};
 use crate::values::text;
 
 /// Maximum number of characters of a message that a count follows.
 const MESSAGE_LENGTH: usize = 160;
 
 const ITEMS_LISTED: usize = 20;
+
+/// Maximum number of characters of a tool in a message, as in the messages about actions.
+const TOOL_LENGTH: usize = 60;
+
+const OBJECT_LENGTH: usize = 40;
 
 /// Maximum number of signals of one case, the most urgent first.
 const SIGNALS_LISTED: usize = 5;
@@ -285,12 +292,63 @@ fn action_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewI
         if ReasonCode::EvidenceFailed.is_code_of(reason) {
             items.push(ReviewCode::FailedEvidence.item(case_id, reason.message.clone(), reason.pointers.clone()));
         } else if is_change_of_action(reason) && high_risk.is_of(reason) {
-            items.push(ReviewCode::HighRiskChanged.item(case_id, reason.message.clone(), reason.pointers.clone()));
+            let message = with_object(reason, high_risk) + &between_baseline_runs(input.row, reason, high_risk);
+            items.push(ReviewCode::HighRiskChanged.item(case_id, message, reason.pointers.clone()));
         } else if ReasonCode::ToolError.is_code_of(reason) && reason.pointers.iter().any(|place| lost.contains(place)) {
             items.push(ReviewCode::LostWrite.item(case_id, reason.message.clone(), reason.pointers.clone()));
         }
     }
     items
+}
+
+/// The tool and the arguments of the action or the call of new that a reason is about, or else of baseline's.
+fn object_of<'a>(reason: &Reason, high_risk: HighRisk<'a>) -> Option<(&'a str, &'a Map<String, Value>)> {
+    let place = reason.pointers.iter().rev();
+    place.into_iter().find_map(|place| {
+        let answer = &high_risk.answers.get(place.side).answer;
+        let mut segments = place.pointer.split('/').skip(1);
+        let (list, index) = (segments.next()?, segments.next()?.parse::<usize>().ok()?);
+        match list {
+            "proposed_actions" => answer.proposed_actions.get(index).map(|it| (it.tool_name.as_str(), &it.params)),
+            "events" => answer.events.get(index)?.tool_call().map(|it| (it.tool.as_str(), &it.args)),
+            _ => None,
+        }
+    })
+}
+
+/// The message of a reason with the object of its action: `refund_order A-1001: amount 50 → 500`.
+fn with_object(reason: &Reason, high_risk: HighRisk<'_>) -> String {
+    let named = object_of(reason, high_risk).and_then(|(tool, arguments)| {
+        let rest = reason.message.strip_prefix(text::one_line(tool, TOOL_LENGTH).as_str())?;
+        let object = match target(arguments)? {
+            Value::String(object) => text::one_line(object, OBJECT_LENGTH),
+            Value::Number(object) => object.to_string(),
+            _ => return None,
+        };
+        // Messages about actions on one side name the object themselves.
+        rest.starts_with(':').then(|| format!("{} {object}{rest}", text::one_line(tool, TOOL_LENGTH)))
+    });
+    named.unwrap_or_else(|| reason.message.clone())
+}
+
+/// How often baseline differs from itself where an action differs: ` (also between baseline runs: 3 of 6)`. Of several places, the
+/// one at which it does so least.
+fn between_baseline_runs(row: &CaseEvaluation, reason: &Reason, high_risk: HighRisk<'_>) -> String {
+    let (Some(repeats), Some((tool, _))) = (&row.repeats, object_of(reason, high_risk)) else { return String::new() };
+    let tool = text::one_line(tool, TOOL_LENGTH);
+    let is_one_sided = reason.pointers.len() == 1;
+    let is_of = |place: &&PlaceNoise| {
+        let part = place.place.strip_prefix(tool.as_str()).and_then(|rest| rest.strip_prefix(' '));
+        place.new.differ > 0 && part.is_some_and(|part| (part == "proposed") == is_one_sided)
+    };
+    let share = |place: &PlaceNoise| place.baseline.differ as f64 / place.baseline.of.max(1) as f64;
+    let least = repeats.places.iter().filter(is_of).min_by(|a, b| share(a).total_cmp(&share(b)));
+    match least.map(|place| place.baseline) {
+        Some(itself) if itself.differ > 0 => {
+            format!(" (also between baseline runs: {} of {})", itself.differ, itself.of)
+        }
+        _ => String::new(),
+    }
 }
 
 /// Whether a reason is about an action or a call itself, and not only about what a tool returned.

@@ -44,8 +44,8 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       invoice_email_001   changed: write failed on new: result of send_email: failed, but succeeded on baseline
 
     Review:
-      refund_damaged_001  high-risk action: refund_order: amount 50 → 500
-      cancel_order_001  high-risk action: cancel_order: risk low → high without evidence (and 1 more)
+      refund_damaged_001  high-risk action: refund_order A-1001: amount 50 → 500
+      cancel_order_001  high-risk action: cancel_order A-1002: risk low → high without evidence (and 1 more)
       invoice_email_001  write failed on new: result of send_email: failed, but succeeded on baseline
 
     Other changes:

@@ -416,3 +416,27 @@ fn a_case_with_a_lost_artifact_is_missing_whatever_its_other_runs_show() {
         "a run that does not select the case has no missing case: {not_selected:#?}"
     );
 }
+
+#[test]
+fn a_changed_action_in_the_review_has_its_object_and_how_often_baseline_changes_it_itself() {
+    let refunds = |amounts: [u32; 5]| {
+        let answer = |amount: u32| {
+            let params = json!({"order_id": "W12", "amount": amount});
+            answer_of(&json!({
+                "events": kit::step("c1", "get_order", &json!({"order_id": "W12"}), &json!({"prices": [40, 50, 500]})),
+                "proposed_actions": [kit::action("a1", "refund_order", &params, &["c1"])],
+            }))
+        };
+        amounts.map(answer)
+    };
+    let items = |baseline: [u32; 5]| {
+        let [old, new] = [refunds(baseline), refunds([500; 5])].map(|runs| runs.map(|run| vec![case(CASE, run)]));
+        let evaluation = of_runs(&old, &new, &nothing());
+        let items = evaluation.gate.review.into_iter().filter(|item| item.code == "high-risk-changed");
+        items.map(|item| item.message).collect::<Vec<_>>()
+    };
+    assert_eq!(items([50; 5]), ["refund_order W12: amount 50 → 500"]);
+    let [item] = &items([50, 50, 50, 50, 40])[..] else { panic!("one item") };
+    assert!(item.starts_with("refund_order W12: amount"), "{item}");
+    assert!(item.ends_with("(also between baseline runs: 4 of 10)"), "{item}");
+}
