@@ -72,6 +72,9 @@ pub struct Run {
     /// The digest of the input of the selected cases: a run can be resumed only with the cases that it was started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case_digests: Option<BTreeMap<CaseId, Sha256Digest>>,
+    /// The digest of the expectations of the selected cases, as they were when the run started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expectation_digests: Option<BTreeMap<CaseId, Sha256Digest>>,
     /// The digest over all selected cases, in order; equal for all shards of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cases_digest: Option<Sha256Digest>,
@@ -126,6 +129,7 @@ impl Run {
             retry_policy: None,
             limits: None,
             case_digests: None,
+            expectation_digests: None,
             cases_digest: None,
             shard: None,
             group_id: None,

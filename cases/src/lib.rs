@@ -21,11 +21,13 @@
 pub mod draft;
 pub mod glob;
 
+mod digest;
 mod document;
 mod fields;
 mod load;
 mod spec;
 
+pub use digest::value_digest;
 pub use fields::{Expect, VARIABLES};
 pub use load::{CaseLocation, Suite, load, locate};
 pub use load::{LoadError, Marked, Problem};

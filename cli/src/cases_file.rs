@@ -1,10 +1,12 @@
 //! Loads the cases of a command and formats all problems in them.
 
+use std::collections::HashMap;
 use std::io;
 
-use camino::Utf8Path;
-use counterproof_cases::{LoadError, Marked, Problem, Suite};
-use counterproof_store::RUN_FILE;
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::CaseId;
+use counterproof_cases::{CaseSpec, LoadError, Marked, Problem, Suite};
+use counterproof_store::{RUN_FILE, RunReader};
 
 use crate::command_error::CommandError;
 use crate::document_errors::render_excerpt;
@@ -31,6 +33,54 @@ pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, Comm
         streams.warn(with_excerpt(warning));
     }
     loaded.map_err(|error| load_error(path, error))
+}
+
+/// The cases of a run whose cases file is not named.
+#[derive(Debug)]
+pub(crate) enum RecordedCases {
+    /// The recorded file asks and expects what it did when the run started.
+    Unchanged(Utf8PathBuf, Vec<CaseSpec>),
+    /// The recorded file asks or expects something else.
+    Changed(Utf8PathBuf),
+    /// The recorded path exists, but the run does not record what was expected.
+    Unknown(Utf8PathBuf),
+    /// There is no file at the recorded path.
+    Missing,
+}
+
+impl RecordedCases {
+    /// Finds the cases file of a run: its path is relative to the working directory, or to the run folder.
+    pub(crate) fn find(run: &RunReader) -> Self {
+        let recorded = Utf8Path::new(&run.run().cases_path);
+        let candidates = [recorded.to_owned(), run.folder().join(recorded)];
+        let Some(path) = candidates.into_iter().find(|path| path.exists()) else { return Self::Missing };
+        let path = below_here(&path).unwrap_or(path);
+        let (Some(inputs), Some(expectations)) = (&run.run().case_digests, &run.run().expectation_digests) else {
+            return Self::Unknown(path);
+        };
+        // Only a file: a run folder may come from anywhere, and must not make this program read a whole tree of folders.
+        if !path.is_file() {
+            return Self::Unknown(path);
+        }
+        let Ok(suite) = counterproof_cases::load(&path) else { return Self::Changed(path) };
+        let by_id: HashMap<_, _> = suite.cases.iter().map(|case| (&case.id, case)).collect();
+        let is_unchanged = |id: &CaseId| {
+            by_id.get(id).is_some_and(|case| {
+                inputs.get(id) == Some(&case.input_digest()) && expectations.get(id) == Some(&case.expectation_digest())
+            })
+        };
+        if run.run().selected_case_ids.iter().all(is_unchanged) {
+            return Self::Unchanged(path, suite.cases);
+        }
+        Self::Changed(path)
+    }
+}
+
+/// The path without links, relative to the working directory if it is below it.
+fn below_here(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    let path = path.canonicalize_utf8().ok()?;
+    let here = Utf8Path::new(".").canonicalize_utf8().ok()?;
+    Some(path.strip_prefix(&here).map_or_else(|_| path.clone(), Utf8Path::to_owned))
 }
 
 fn load_error(path: &Utf8Path, error: LoadError) -> CommandError {

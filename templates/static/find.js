@@ -13,7 +13,7 @@
   const more = document.getElementById("found-more");
   const PAGE_SIZE = 200;
   const SIGNS = {
-    regressed: "✗", broken: "✗", "still-broken": "✗", invalid: "!", missing: "−", added: "+",
+    regressed: "✗", broken: "✗", "still-broken": "✗", invalid: "!", missing: "−", added: "+", "not-comparable": "≠",
     changed: "~", undecided: "?", noisy: "·", improved: "✓", recovered: "✓", unchanged: "=",
   };
   const RISKS = ["high", "medium", "low", ""];

@@ -144,6 +144,8 @@ pub enum Verdict {
     Missing,
     /// The case is on the new side only.
     Added,
+    /// The two sides were asked different things, so that neither is the measure of the other.
+    NotComparable,
     /// Only new has a runner error.
     Broken,
     /// Only the baseline has a runner error.
@@ -166,10 +168,11 @@ pub enum Verdict {
 
 impl Verdict {
     /// All verdicts, in the order in which they are tested.
-    pub const ALL: [Verdict; 12] = [
+    pub const ALL: [Verdict; 13] = [
         Verdict::Invalid,
         Verdict::Missing,
         Verdict::Added,
+        Verdict::NotComparable,
         Verdict::Broken,
         Verdict::Recovered,
         Verdict::StillBroken,
@@ -182,12 +185,13 @@ impl Verdict {
     ];
 
     /// All verdicts in display order.
-    pub const WORST_FIRST: [Verdict; 12] = [
+    pub const WORST_FIRST: [Verdict; 13] = [
         Verdict::Regressed,
         Verdict::Broken,
         Verdict::Invalid,
         Verdict::Missing,
         Verdict::Added,
+        Verdict::NotComparable,
         Verdict::Changed,
         Verdict::Undecided,
         Verdict::Noisy,
@@ -203,6 +207,7 @@ impl Verdict {
             Verdict::Invalid => "invalid",
             Verdict::Missing => "missing",
             Verdict::Added => "added",
+            Verdict::NotComparable => "not_comparable",
             Verdict::Broken => "broken",
             Verdict::Recovered => "recovered",
             Verdict::StillBroken => "still_broken",

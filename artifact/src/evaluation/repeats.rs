@@ -239,6 +239,9 @@ pub enum NoiseBasis {
     PooledSeen,
     /// The baseline runs of this case never differ there. For proposed actions, differences in other cases do not count.
     CaseNeverSeen,
+    /// The baseline runs of this case differ there, and none of them has what a run of new has: another id, recipient or amount of a
+    /// high-risk action, or no action that all of them propose.
+    NeverInBaseline,
     /// The baseline runs of no case differ there.
     NeverSeen,
     /// No case has two baseline runs that could differ there. For the presence of a proposed action, only this case counts.
@@ -254,6 +257,7 @@ impl NoiseBasis {
             NoiseBasis::CaseSeen => "case_seen",
             NoiseBasis::PooledSeen => "pooled_seen",
             NoiseBasis::CaseNeverSeen => "case_never_seen",
+            NoiseBasis::NeverInBaseline => "never_in_baseline",
             NoiseBasis::NeverSeen => "never_seen",
             NoiseBasis::NotKnown => "not_known",
         }

@@ -1,5 +1,6 @@
 //! Generators of values of every wire type, for property tests.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use counterproof_artifact::{
@@ -69,6 +70,10 @@ pub(crate) fn run_id() -> impl Strategy<Value = RunId> {
 
 pub(crate) fn href() -> impl Strategy<Value = Href> {
     "assets/[a-z0-9 %é]{1,8}".prop_map(|href| href.parse().unwrap())
+}
+
+fn digests() -> impl Strategy<Value = Option<BTreeMap<CaseId, Sha256Digest>>> {
+    option::of(btree_map(case_id(), digest(), 0..3))
 }
 
 pub(crate) fn digest() -> impl Strategy<Value = Sha256Digest> {
@@ -159,7 +164,7 @@ prop_compose! {
         timeout_ms in option::of(millis()),
         (retries, concurrency) in (option::of(count()), option::of(count())),
         (retry_policy, limits, stats) in (option::of(retry_policy()), option::of(limits()), option::of(stats())),
-        (case_digests, cases_digest) in (option::of(btree_map(case_id(), digest(), 0..3)), option::of(digest())),
+        (case_digests, expectation_digests, cases_digest) in (digests(), digests(), option::of(digest())),
         (shard, group_id) in (option::of(shard_of()), option::of(run_id())),
         (repeat, repeats, accepted) in (option::of(count()), option::of(count()), option::of(accepted())),
         confirmation in option::of(confirmation().boxed()),
@@ -169,7 +174,7 @@ prop_compose! {
         Run {
             schema_version: RunSchema::V1, run_id, version, generated_at, base_url, cases_path, out_dir,
             selected_case_ids, runner_version, repo_commit, dirty, node_version, timeout_ms, retries, concurrency,
-            retry_policy, limits, case_digests, cases_digest, shard, group_id, repeat, repeats, accepted,
+            retry_policy, limits, case_digests, expectation_digests, cases_digest, shard, group_id, repeat, repeats, accepted,
             confirmation, deterministic, stats, extra,
         }
     }

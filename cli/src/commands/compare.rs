@@ -6,11 +6,13 @@ use std::env;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{Exit, Side, Sides};
+use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{CompareError, ComparedRun, Limit, Measure, Request, SideRuns, evaluation_text, text};
 use counterproof_report::{PageSelection, ReportUrl, ReportWriter};
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{EVALUATION_FILE, RunReader};
 
+use crate::cases_file::RecordedCases;
 use crate::command_error::CommandError;
 use crate::comparison_summary::Detail;
 use crate::config::Config;
@@ -50,7 +52,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RUNS", default_value = "runs")]
     runs: Utf8PathBuf,
 
-    /// Cases of the runs: adds their titles to the report and checks their expectations on both sides
+    /// Cases of the runs: adds their titles to the report and checks their expectations on both sides [default: the file that the
+    /// new run records, if neither its inputs nor its expectations changed]
     #[arg(long, value_name = "PATH")]
     cases: Option<Utf8PathBuf>,
 
@@ -104,15 +107,9 @@ pub(crate) struct CompareOptions {
 }
 
 impl CompareOptions {
-    /// Resolves the arguments. Rejects gate rules that need the cases if none are given.
-    fn new(args: &Args, mut config: Config) -> Result<Self, CommandError> {
+    fn new(args: &Args, mut config: Config) -> Self {
         if args.allow_unpaired {
             config.gate = config.gate.with(Measure::Unpaired, Limit::None);
-        }
-        // Without cases, such a rule would count nothing and always be met.
-        if let (Some(scope), None) = (config.gate.needs_cases(), &args.cases) {
-            return Err(CommandError::usage(format!("the gate has rules for the {scope}, which require the cases"))
-                .hint("pass the cases of the runs with `--cases`"));
         }
         let selection = |one: &Option<Utf8PathBuf>, several: &[Utf8PathBuf]| {
             let folders: Vec<_> = one.iter().chain(several).cloned().collect();
@@ -122,7 +119,7 @@ impl CompareOptions {
                 RunSelection::Folders(folders)
             }
         };
-        Ok(Self {
+        Self {
             baseline: selection(&args.baseline, &args.baseline_runs),
             new: selection(&args.new, &args.new_runs),
             cases: args.cases.clone(),
@@ -131,14 +128,14 @@ impl CompareOptions {
             pages: args.pages.into(),
             report_url: args.report_url.clone(),
             write_back: !args.no_write_back,
-        })
+        }
     }
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let options = CompareOptions::new(args, Config::load(args.config.as_deref())?)?;
+    let options = CompareOptions::new(args, Config::load(args.config.as_deref())?);
     let compared = compare(&options, streams)?;
-    let decide = deciding_command(&options, &compared);
+    let decide = deciding_command(&compared);
     let evaluation = compared.evaluation;
     append_step_summary(&options, &evaluation, streams);
     let detail = if args.verbose { Detail::Full } else { Detail::Brief };
@@ -156,10 +153,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
 const BASELINE_RUNS: u64 = 5;
 
 /// Returns how to find out whether the unconfirmed cases are chance.
-fn deciding_command(options: &CompareOptions, compared: &Compared) -> String {
-    let Compared { evaluation, agents, .. } = compared;
-    let cases =
-        options.cases.as_ref().map(|cases| format!(" --cases {}", resume_command::path(cases))).unwrap_or_default();
+fn deciding_command(compared: &Compared) -> String {
+    let Compared { evaluation, agents, cases } = compared;
+    let cases = cases.as_ref().map(|cases| format!(" --cases {}", resume_command::path(cases))).unwrap_or_default();
     let Some(agents) = agents else {
         return format!(
             "to decide: record more runs of each side, then counterproof compare{cases} --baseline DIR... --new DIR...\n  \
@@ -212,19 +208,33 @@ pub(crate) struct Compared {
     pub(crate) evaluation: Evaluation,
     /// The URLs of the agents, where they are known; `None` if another program made the new run, which cannot be repeated.
     pub(crate) agents: Option<Sides<Option<String>>>,
+    /// The cases file whose expectations were checked.
+    pub(crate) cases: Option<Utf8PathBuf>,
 }
 
 /// Compares the runs, and writes the report and, unless disabled, evaluation.json into each run folder.
 pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result<Compared, CommandError> {
-    let cases = match &options.cases {
-        Some(path) => cases_file::load(path, streams)?.cases,
-        None => Vec::new(),
+    // Before the runs: a cases file with an error is found at once.
+    let named = match &options.cases {
+        Some(path) => Some((path.clone(), cases_file::load(path, streams)?.cases)),
+        None => None,
     };
     let sides = open_sides(Sides { baseline: &options.baseline, new: &options.new }, streams)?;
+    let (path, cases) = match named {
+        Some((path, cases)) => (Some(path), cases),
+        None => recorded_cases(&sides.new, streams),
+    };
+    // Without cases, such a rule would count nothing and always be met.
+    if let (Some(scope), None) = (options.config.gate.needs_cases(), &path) {
+        return Err(CommandError::usage(format!("the gate has rules for the {scope}, which require the cases"))
+            .hint("pass the cases of the runs with `--cases`"));
+    }
     let request = options.config.request(&cases, sides)?;
     warn_about_runs(&request, streams);
-    check_cases_file(options.cases.as_deref(), &request, streams)?;
-    let evaluation = write_report(&request, options)?;
+    if let Some(path) = &path {
+        check_cases_file(path, &request, streams)?;
+    }
+    let evaluation = write_report(&request, options, path.as_deref())?;
     for unknown in counterproof_evaluator::unknown_scopes(&request.limits, &cases, &evaluation.cases) {
         streams.warn(evaluation_text::unknown_scope(&unknown));
     }
@@ -236,10 +246,33 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
     let url =
         |runs: &SideRuns| Some(runs.first().reader().run().base_url.clone()).filter(|url| url.starts_with("http"));
     let agents = can_repeat_new.then(|| Sides::new(url(&request.baseline), url(&request.new)));
-    Ok(Compared { evaluation, agents })
+    Ok(Compared { evaluation, agents, cases: path })
 }
 
-fn write_report(request: &Request<'_>, options: &CompareOptions) -> Result<Evaluation, CommandError> {
+/// The cases that the new run records, if they are the same as when it was made. Logs whether expectations are checked.
+fn recorded_cases(new: &SideRuns, streams: &mut Streams) -> (Option<Utf8PathBuf>, Vec<CaseSpec>) {
+    let shown = |path: &Utf8Path| text::one_line(path.as_str(), MAX_PATH_CHARS);
+    let (path, why) = match RecordedCases::find(new.first().reader()) {
+        RecordedCases::Unchanged(path, cases) => {
+            let shown = shown(&path);
+            streams
+                .log(format_args!("note: expectations are checked with `{shown}`, which is unchanged since the run"));
+            return (Some(path), cases);
+        }
+        RecordedCases::Changed(path) => (path, ": its cases file changed since the run"),
+        RecordedCases::Unknown(path) => (path, ""),
+        RecordedCases::Missing => return (None, Vec::new()),
+    };
+    let path = shown(&path);
+    streams.log(format_args!("note: expectations are not checked{why}; to check them, pass `--cases {path}`"));
+    (None, Vec::new())
+}
+
+fn write_report(
+    request: &Request<'_>,
+    options: &CompareOptions,
+    cases: Option<&Utf8Path>,
+) -> Result<Evaluation, CommandError> {
     let report = ReportWriter::create(&options.out, request).map_err(report_error)?.with_pages(options.pages);
     // Each page is written by the worker that compared its case, which then drops the case.
     let evaluation = counterproof_evaluator::compare(request, |case| report.write_case(case));
@@ -247,7 +280,7 @@ fn write_report(request: &Request<'_>, options: &CompareOptions) -> Result<Evalu
         CompareError::Read(error) => CommandError::io(error),
         CompareError::Sink(error) => report_error(error),
     })?;
-    let context = report_context(&evaluation, options.cases.as_deref(), options.report_url.as_ref());
+    let context = report_context(&evaluation, cases, options.report_url.as_ref());
     report.finish_with(&evaluation, &context).map_err(report_error)?;
     Ok(evaluation)
 }
@@ -269,18 +302,7 @@ fn write_back(request: &Request<'_>, evaluation: &Evaluation, streams: &mut Stre
 const MAX_PATH_CHARS: usize = 200;
 
 /// Checks the cases file. Rejects one that contains none of the compared cases, and warns about one that lacks some.
-fn check_cases_file(
-    cases: Option<&Utf8Path>,
-    request: &Request<'_>,
-    streams: &mut Streams,
-) -> Result<(), CommandError> {
-    let Some(path) = cases else {
-        if let Some(cases) = recorded_cases_file(&request.new) {
-            let cases = text::one_line(cases.as_str(), MAX_PATH_CHARS);
-            streams.log(format_args!("note: expectations are not checked; to check them, pass `--cases {cases}`"));
-        }
-        return Ok(());
-    };
+fn check_cases_file(path: &Utf8Path, request: &Request<'_>, streams: &mut Streams) -> Result<(), CommandError> {
     let entries = request.cases.iter().flat_map(|case| case.expected.expect.iter().flatten());
     let drafts = entries.filter(|expect| expect.draft).count();
     if drafts > 0 {
@@ -303,15 +325,6 @@ fn check_cases_file(
         streams.warn(format_args!("`{path}` lacks {unknown} of {compared}; their expectations are not checked"));
     }
     Ok(())
-}
-
-/// Returns the cases file that is recorded in the first run, if it still exists below the working folder.
-fn recorded_cases_file(runs: &SideRuns) -> Option<Utf8PathBuf> {
-    // Only named and never read: a run folder may come from anywhere, and must not decide which files are opened.
-    let run = runs.iter().next()?.reader();
-    let path = run.folder().join(&run.run().cases_path).canonicalize_utf8().ok()?;
-    let here = Utf8Path::new(".").canonicalize_utf8().ok()?;
-    Some(path.strip_prefix(&here).map_or_else(|_| path.clone(), Utf8Path::to_owned))
 }
 
 fn warn_about_runs(request: &Request<'_>, streams: &mut Streams) {

@@ -6,5 +6,5 @@ mod walk;
 
 pub use root_cause::CauseCode;
 pub(crate) use root_cause::clusters;
-pub(crate) use root_cause::{of_answers, of_failures};
+pub(crate) use root_cause::{input_changed_message, of_answers, of_failures};
 pub(crate) use walk::Inquiry;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Cause, Cluster, Judgement, SidePointer};
-use counterproof_artifact::{Event, EventBody, Sha256Digest, Side};
+use counterproof_artifact::{Event, EventBody, Sha256Digest, Side, Sides};
 use serde_json::Value;
 
 use super::walk::{self, Effect, Inquiry};
@@ -16,7 +16,7 @@ use crate::diff::rows::{output_pointers, row_pointers};
 use crate::grounding::Holder;
 use crate::judge::{ReasonCode, code_enum};
 use crate::load::call_status::has_failed;
-use crate::load::case_input::{self};
+use crate::load::case_input::{self, CaseInput};
 use crate::load::payload::Payload;
 use crate::load::{Artifact, LoadedAnswer, LoadedFailure};
 use crate::messages::{self, step_name};
@@ -58,20 +58,29 @@ pub(crate) fn of_failures(baseline: &Artifact, new: &Artifact) -> Option<Cause> 
     Some(cause(named, pointers))
 }
 
-fn input_changed(inquiry: &Inquiry<'_>, effect: Effect) -> Cause {
-    let requests = (inquiry.inputs.baseline.request(), inquiry.inputs.new.request());
-    let changes = match requests {
+/// States how the inputs of the two sides differ, as far as the requests are stored.
+pub(crate) fn input_changed_message(inputs: Sides<&CaseInput<'_>>) -> String {
+    let changes = input_changes(inputs);
+    let what = if changes.is_empty() { String::new() } else { format!(": {}", messages::changes(&changes)) };
+    format!("the two sides received different input{what}")
+}
+
+fn input_changes(inputs: Sides<&CaseInput<'_>>) -> JsonChanges {
+    match (inputs.baseline.request(), inputs.new.request()) {
         (Some(old), Some(new)) => json::diff(old, new),
         _ => JsonChanges::default(),
-    };
-    let what = if changes.is_empty() { String::new() } else { format!(": {}", messages::changes(&changes)) };
+    }
+}
+
+fn input_changed(inquiry: &Inquiry<'_>, effect: Effect) -> Cause {
+    let changes = input_changes(inquiry.inputs);
     let pointers = Side::BOTH.into_iter().filter(|side| inquiry.inputs.get(*side).request().is_some());
     let pointers: Vec<_> = pointers.map(|side| SidePointer::new(side, "/request_asset_href")).collect();
     let named = CauseDescription {
         code: CauseCode::InputChanged,
         place: place("input", changes.first()),
         shape: shape(changes.first()),
-        message: format!("the two sides received different input{what}"),
+        message: input_changed_message(inquiry.inputs),
         pointers: pointers.clone(),
     };
     let mut path = vec![effect.pointer(inquiry)];

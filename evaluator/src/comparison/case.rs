@@ -9,7 +9,7 @@ use counterproof_cases::CaseSpec;
 use super::request::Request;
 use crate::diff::{Differences, WithEvidence, differences};
 use crate::gate::{self, ReviewInput};
-use crate::grounding::Provenance;
+use crate::grounding::{Provenance, records};
 use crate::judge::answer_texts::{self, AnswerStyle, BaselineEndings, TextFinding, TextInput};
 use crate::judge::behaviour;
 use crate::judge::findings::{self, BaselineValues, Findings};
@@ -54,6 +54,9 @@ pub struct CaseComparison<'a> {
     pub(crate) outage_candidate: Option<Candidate>,
     /// The text of the outage that new gave instead of an answer.
     pub(crate) outage: Option<String>,
+    /// Whether no id that one agent received was received by the other; `None` if the runs record what they asked, or too few ids are
+    /// known.
+    pub(crate) has_different_records: Option<bool>,
     /// Whether the result depends on values of baseline's other cases, and those were not all loaded yet.
     pub(crate) undecided: bool,
     /// The arguments for which the baseline passed a value without an origin.
@@ -72,6 +75,8 @@ pub(super) struct CaseContext<'a> {
     pub(super) baseline_values: BaselineValues<'a>,
     /// Whether the agent is declared or shown to do the same in every run.
     pub(super) is_deterministic: bool,
+    /// Whether the sides were asked with different inputs.
+    pub(super) has_changed_input: bool,
     pub(super) baseline_contacts: &'a BaselineContacts,
     pub(super) short_texts: &'a ShortTexts,
     pub(super) baseline_endings: &'a BaselineEndings,
@@ -101,7 +106,11 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     let review = review(context, &row, &examination);
     let undecided = examination.findings.undecided || outage == OutageDecision::Undecided;
     let outage = outage_text(context, &pair);
-    let results = pair.results(&examination.expectations);
+    let results = match context.has_changed_input {
+        true => Sides::new(RunResult::Unknown, RunResult::Unknown),
+        false => pair.results(&examination.expectations),
+    };
+    let has_different_records = examination.has_different_records();
     let provenance = examination.answers.as_ref().map(|answers| &answers.provenance);
     let unsourced = provenance.map(|found| found.unsourced_in_baseline().collect()).unwrap_or_default();
     let differences = examination.answers.map(|answers| answers.differences);
@@ -119,6 +128,7 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
         row,
         review,
         results,
+        has_different_records,
         undecided,
         unsourced,
         outage_candidate: candidate,
@@ -183,6 +193,18 @@ struct ExaminedAnswers<'p> {
     sides: Sides<WithEvidence<'p>>,
     differences: Differences,
     provenance: Provenance<'p>,
+}
+
+impl Examination<'_> {
+    /// Whether the agents received different records. Equal digests of the input are better evidence than the values received.
+    fn has_different_records(&self) -> Option<bool> {
+        let answers = self.answers.as_ref()?;
+        let Sides { baseline, new } = &self.inputs;
+        if baseline.is_recorded() && new.is_recorded() {
+            return None;
+        }
+        records::are_different(answers.sides.baseline.loaded, answers.sides.new.loaded)
+    }
 }
 
 impl LoadedPair {
@@ -299,6 +321,17 @@ fn find_text_faults(
     })
 }
 
+/// The decision on a pair that was asked with different inputs. A side without a valid artifact is a fault of its own.
+fn with_changed_input(mut decision: Decision, examination: &Examination<'_>) -> Decision {
+    if matches!(decision.verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added) {
+        return decision;
+    }
+    decision.verdict = Verdict::NotComparable;
+    let message = cause::input_changed_message(examination.inputs.as_ref());
+    decision.reasons.insert(0, ReasonCode::InputChanged.reason(message, Vec::new()));
+    decision
+}
+
 /// Step 3: the verdict of the pair; replaced by that of several runs, where these decide; replaced again where runs have
 /// lost their artifact of the case.
 fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination<'_>) -> Decision {
@@ -311,6 +344,9 @@ fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination
     });
     // Also if several runs decide: the reasons of the shown pair explain their verdict.
     let of_pair = verdict::judge(&pair.artifacts.baseline, &pair.artifacts.new, compared);
+    if context.has_changed_input {
+        return with_changed_input(of_pair, examination);
+    }
     let Some(CaseRepeats { all, case }) = context.repeats else { return of_pair };
     let of_runs = match all.verdict(case) {
         Some(mut of_runs) => {
@@ -413,7 +449,8 @@ fn evaluation(
         lasting_divergence,
         alignment: differences.map(differences::summary),
         cause: root_cause(pair, examination, decision.verdict),
-        severity: Some(severity),
+        // Nothing that differs is a fault of the agent.
+        severity: (decision.verdict != Verdict::NotComparable).then_some(severity),
         risk_level: verdict::highest(risk_of_pair.into_iter().chain(risk_of_runs)),
         tools: run::tool_names([baseline, new]),
         tags: spec.map(|spec| spec.metadata.tags.clone()).unwrap_or_default(),

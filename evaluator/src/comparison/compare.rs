@@ -1,11 +1,10 @@
 //! Compares two sides case by case, judges the gate, and finds the cases that flipped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, MeasureCode, Notice, Repeats, ReviewItem,
-    Verdict,
+    CaseEvaluation, ComparedRun as RunFacts, Evaluation, EvaluationSchema, MeasureCode, Repeats, ReviewItem, Verdict,
 };
 use counterproof_artifact::{CaseId, Extra, Run, Sides};
 use counterproof_cases::CaseSpec;
@@ -13,21 +12,19 @@ use counterproof_store::ReadError;
 use rayon::prelude::*;
 
 use super::case::{CaseComparison, CaseContext, CaseRepeats, compare_case};
+use super::notices;
 use super::request::Request;
 use crate::cause;
 use crate::gate::{self, GateCase, GateInput, Limit, ReviewSet};
 use crate::grounding::{Coverage, UsualValues};
-use crate::judge::ReasonCode;
 use crate::judge::answer_texts::BaselineEndings;
 use crate::judge::findings::BaselineValues;
-use crate::judge::outage::{self, AnswerFeatures, ShortTexts};
+use crate::judge::outage::{AnswerFeatures, ShortTexts};
 use crate::judge::signals::BaselineContacts;
 use crate::judge::usage::BaselineRepetition;
-use crate::judge::verdict::OUTAGE_CHARS;
 use crate::load::{self, ComparedRun};
 use crate::repeats::{self, CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rule};
 use crate::statistics::usage;
-use crate::values::text;
 
 /// An error of [`compare`].
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +46,7 @@ pub fn compare<E: Send>(
     let ids = load::pair(&request.baseline, &request.new).map_err(CompareError::Read)?;
     let specs: BTreeMap<_, _> = request.cases.iter().map(|spec| (&spec.id, spec)).collect();
     let is_repeated = request.baseline.is_repeated() || request.new.is_repeated();
+    let changed_inputs = load::case_input::changed_inputs(&request.baseline, &request.new);
     let inputs = RepeatInputs {
         baseline: &request.baseline,
         new: &request.new,
@@ -57,6 +55,7 @@ pub fn compare<E: Send>(
         thresholds: &request.thresholds,
         is_declared_deterministic: request.declares_deterministic(),
         convicts_lost: request.limits.lost != Limit::None,
+        changed_inputs: &changed_inputs,
     };
     // All runs are analysed before any pair is shown: which pair shows the deciding difference follows from all cases together.
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
@@ -76,6 +75,7 @@ pub fn compare<E: Send>(
         endings: &endings,
         repetition: &repetition,
         is_deterministic,
+        changed_inputs: &changed_inputs,
     };
     let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
     Ok(evaluation(request, &specs, repeated.as_ref(), rows))
@@ -91,10 +91,8 @@ fn evaluation(
         Some(repeated) => repeated.suite().clone(),
         None => SuiteAnalysis::of_one_run(&pair_results(&rows), &request.thresholds),
     };
-    let outages: Vec<_> =
-        rows.iter().filter_map(|row| Some((&row.evaluation.case_id, row.outage.as_deref()?))).collect();
-    let outage_cases = outages.len();
-    let notices = outage_notice(&outages, rows.iter().filter(|row| row.is_answered).count()).into_iter().collect();
+    let notices = notices::all(request, &rows);
+    let outage_cases = rows.iter().filter(|row| row.outage.is_some()).count();
     let (mut cases, mut matched, mut review) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
         cases.push(row.evaluation);
@@ -157,14 +155,17 @@ fn pair_results(rows: &[ComparedRow]) -> Vec<CaseResults> {
 }
 
 /// What remains of the comparison of a case.
-struct ComparedRow {
-    evaluation: CaseEvaluation,
+pub(super) struct ComparedRow {
+    pub(super) evaluation: CaseEvaluation,
     /// The number of matches of each rule of comparison.
     matched: Vec<u64>,
     review: Vec<ReviewItem>,
     results: Sides<RunResult>,
-    outage: Option<String>,
-    is_answered: bool,
+    /// The text of the outage that new gave instead of an answer.
+    pub(super) outage: Option<String>,
+    pub(super) is_answered: bool,
+    /// Whether the agents received different records, if the runs do not record what they asked.
+    pub(super) has_different_records: Option<bool>,
 }
 
 /// What the comparisons of all cases share.
@@ -176,6 +177,7 @@ struct Pass<'a> {
     repeated: Option<&'a RepeatAnalysis>,
     values: &'a UsualValues,
     is_deterministic: bool,
+    changed_inputs: &'a BTreeSet<CaseId>,
     contacts: &'a BaselineContacts,
     repetition: &'a BaselineRepetition,
     short_texts: &'a ShortTexts,
@@ -225,6 +227,7 @@ impl Pass<'_> {
             repeats,
             baseline_values: BaselineValues { usual: self.values, repetition: self.repetition, coverage },
             is_deterministic: self.is_deterministic,
+            has_changed_input: self.changed_inputs.contains(case_id),
             baseline_contacts: self.contacts,
             short_texts: self.short_texts,
             baseline_endings: self.endings,
@@ -241,22 +244,8 @@ fn finish<E>(
     sink(&comparison)?;
     let matched = comparison.differences.map(|found| found.rules_matched).unwrap_or_default();
     let is_answered = comparison.new.answer().is_some() || comparison.outage.is_some();
-    let CaseComparison { row: evaluation, review, results, outage, .. } = comparison;
-    Ok(ComparedRow { evaluation, matched, review, results, outage, is_answered })
-}
-
-/// The notice on outages, if they are in enough cases to put the rest of the comparison in doubt.
-fn outage_notice(outages: &[(&CaseId, &str)], answers: usize) -> Option<Notice> {
-    let (_, first) = outages.first().filter(|_| outages.len() >= outage::CASES)?;
-    let is_same = outages.iter().all(|(_, text)| text == first);
-    let what = if is_same { "are the same text" } else { "are messages of an outage" };
-    let shown = text::one_line(first, OUTAGE_CHARS);
-    let more = if is_same { "" } else { " and others" };
-    Some(Notice {
-        code: ReasonCode::AnswerOutage.as_str().to_owned(),
-        message: format!("{} of {answers} answers {what}: “{shown}”{more}", outages.len()),
-        case_ids: outages.iter().map(|(case_id, _)| (*case_id).clone()).collect(),
-    })
+    let CaseComparison { row: evaluation, review, results, outage, has_different_records, .. } = comparison;
+    Ok(ComparedRow { evaluation, matched, review, results, outage, is_answered, has_different_records })
 }
 
 /// The review item for a baseline with too few answers. Several runs are counted by run, one by case.
@@ -268,7 +257,9 @@ fn incomplete_baseline(cases: &[CaseEvaluation], repeated: Option<&RepeatAnalysi
     let count = |is: fn(Verdict) -> bool| cases.iter().filter(|case| is(case.verdict)).count() as u64;
     let failed = count(|verdict| matches!(verdict, Verdict::Recovered | Verdict::StillBroken));
     // A case without a valid artifact on one side says nothing about how often the baseline answers.
-    let unknown = count(|verdict| matches!(verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added));
+    let unknown = count(|verdict| {
+        matches!(verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added | Verdict::NotComparable)
+    });
     let asked = cases.len() as u64 - unknown;
     gate::incomplete_baseline(asked - failed, asked, "cases")
 }
@@ -336,7 +327,7 @@ pub struct FlippedCase {
 /// unconfirmed. With more runs, these are the cases with a measure that looks worse.
 pub fn flipped_cases(request: &Request<'_>) -> Result<Vec<FlippedCase>, ReadError> {
     if request.baseline.is_repeated() || request.new.is_repeated() {
-        let ids = load::pair(&request.baseline, &request.new)?;
+        let ids = load::case_input::comparable(&request.baseline, &request.new)?;
         let hints = repeats::hints(&request.baseline, &request.new, &ids, &request.expectations, &request.thresholds);
         return Ok(hints.into_iter().map(|(case_id, reason)| FlippedCase { case_id, reason }).collect());
     }

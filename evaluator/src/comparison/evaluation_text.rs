@@ -143,7 +143,8 @@ pub fn case_summary(evaluation: &Evaluation) -> String {
 /// How many cases differ; with several runs per side, how many by more than chance, and how many are undecided.
 fn differing(evaluation: &Evaluation) -> String {
     let stays = |verdict: Verdict| {
-        matches!(verdict, Verdict::Unchanged | Verdict::Undecided | Verdict::Noisy | Verdict::StillBroken)
+        use Verdict::{Noisy, NotComparable, StillBroken, Unchanged, Undecided};
+        matches!(verdict, Unchanged | Undecided | Noisy | StillBroken | NotComparable)
     };
     let moved = evaluation.cases.iter().filter(|case| !stays(case.verdict)).count();
     let undecided = evaluation.cases.iter().filter(|case| case.verdict == Verdict::Undecided).count();

@@ -3,10 +3,12 @@
 mod case;
 mod compare;
 pub mod evaluation_text;
+mod notices;
 mod request;
 pub mod rerender;
 
 pub use case::CaseComparison;
 pub(crate) use compare::compare_confirmed;
 pub use compare::{CompareError, FlippedCase, compare, flipped_cases};
+pub use notices::different_settings;
 pub use request::Request;

@@ -120,6 +120,7 @@ fn show_case<'a>(
         row: row.clone(),
         review: Vec::new(),
         results: Sides { baseline: RunResult::Unknown, new: RunResult::Unknown },
+        has_different_records: None,
         undecided: false,
         unsourced: HashedSet::default(),
         outage_candidate: None,

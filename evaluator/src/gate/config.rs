@@ -82,6 +82,7 @@ const KEYS: &[&str] = &[
     "unpaired",
     "missing",
     "added",
+    "not_comparable",
     "changed",
     "undecided",
     "noisy",

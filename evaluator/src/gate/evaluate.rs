@@ -59,7 +59,9 @@ impl GateInput<'_> {
         // A difference of one pair of runs may be better, worse or chance, so that alone no verdict on the version is possible.
         let is_judged = self.cases.iter().any(|case| case.met.is_some());
         let limits_changes = self.limits.overall().get(&Measure::Changed).is_some_and(|limit| *limit != Limit::None);
-        let is_equal = |case: &GateCase<'_>| matches!(case.verdict, Verdict::Unchanged | Verdict::StillBroken);
+        let is_equal = |case: &GateCase<'_>| {
+            matches!(case.verdict, Verdict::Unchanged | Verdict::StillBroken | Verdict::NotComparable)
+        };
         let is_equal = self.cases.iter().all(is_equal);
         if is_judged || self.is_repeated || limits_changes || is_equal { Basis::Sufficient } else { Basis::Missing }
     }

@@ -1,7 +1,7 @@
 //! The outcome of the gate with its reason in one line, and what limits its meaning.
 
 use counterproof_artifact::evaluation::{
-    Bound, CaseEvaluation, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, SuiteMeasure,
+    Bound, CaseEvaluation, Evaluation, Gate, GateOutcome, GateRule, GateScope, MeasureCode, SuiteMeasure, Verdict,
 };
 
 use super::review;
@@ -76,6 +76,7 @@ fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
         "unpaired" => cases("is on one side only", "are on one side only"),
         "missing" => cases("is missing on new", "are missing on new"),
         "added" => cases("is on new only", "are on new only"),
+        "not_comparable" => cases("has another input", "have another input"),
         "unmet" if rule.test.is_some() => "new meets the expectations of fewer cases".to_owned(),
         "unmet" => cases("does not meet the expectations", "do not meet the expectations"),
         "must" => cases("does not meet a hard expectation", "do not meet a hard expectation"),
@@ -94,8 +95,13 @@ fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
         "longer" => "cases take more steps".to_owned(),
         "compared" => {
             let of = rule.of.unwrap_or_default();
-            let verb = if of == 1 { "case has answers" } else { "cases have answers" };
-            format!("only {} of {of} {verb} on both sides", rule.actual)
+            let noun = if of == 1 { "case" } else { "cases" };
+            let verb = match evaluation.cases.iter().any(|case| case.verdict == Verdict::NotComparable) {
+                true => "can be compared",
+                false if of == 1 => "has answers on both sides",
+                false => "have answers on both sides",
+            };
+            format!("only {} of {of} {noun} {verb}", rule.actual)
         }
         code => format!("{} {}", rule.actual, code.replace('_', " ")),
     };

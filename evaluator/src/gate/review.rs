@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{
-    CaseEvaluation, Evaluation, Gate, GateRule, PlaceNoise, Reason, ReviewItem, SidePointer, UsageCode, UsageMeasure,
-    Verdict,
+    CaseEvaluation, Evaluation, Gate, GateRule, NoiseBasis, PlaceNoise, Reason, ReviewItem, SidePointer, UsageCode,
+    UsageMeasure, Verdict,
 };
-use counterproof_artifact::{CaseId, Side};
+use counterproof_artifact::{CaseId, RiskLevel, Side};
 use serde_json::{Map, Value};
 
 use super::rules::Measure;
@@ -59,7 +59,7 @@ code_enum! {
         UsageRose "usage-rose" "more time or cost"
         UsageOutlier "usage-outlier" "far more time or cost"
         UngroundedArgument "ungrounded-argument" "made-up argument, refused or not certain"
-        LostWrite "lost-write" "write failed on new"
+        LostWrite "lost-write" "write failed or missing on new"
         Signal "signal" "signal"
         WouldBeRefused "would-be-refused" "allowed in observe mode"
         MustNotChecked "must-not-checked" "hard expectation not checked"
@@ -69,6 +69,12 @@ code_enum! {
 }
 
 impl ReviewCode {
+    /// Whether the item holds whatever the baseline did.
+    const fn is_of_new_alone(self) -> bool {
+        use ReviewCode::{AnswerOutage, FabricatedArgument, MustNotChecked, MustUnmet, SecretLeaked, WouldBeRefused};
+        matches!(self, AnswerOutage | MustUnmet | MustNotChecked | FabricatedArgument | SecretLeaked | WouldBeRefused)
+    }
+
     pub(crate) fn item(
         self,
         case_id: Option<CaseId>,
@@ -125,6 +131,8 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
         items.extend(fabricated_items(input, high_risk));
         items.extend(action_items(input, high_risk));
         items.extend(would_be_refused_item(input.row, high_risk.answers.new));
+        let is_reviewed = items.iter().any(|item| item.code == ReviewCode::HighRiskChanged.as_str());
+        items.extend(never_in_baseline_item(input.row).filter(|_| !is_reviewed));
     }
     let outage = outage_item(input);
     // The outage is why the case may be broken by chance, so that one item is enough.
@@ -133,6 +141,9 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
     items.extend(repeated_call_items(input));
     items.extend(text_items(input));
     items.extend(behaviour_items(input));
+    if input.row.verdict == Verdict::NotComparable {
+        items.retain(|item| ReviewCode::parse(&item.code).is_some_and(ReviewCode::is_of_new_alone));
+    }
     // Sorted before the cut, so that the most urgent items remain.
     items.sort_by_key(|item| rank(&item.code));
     items.truncate(ITEMS_LISTED);
@@ -154,6 +165,17 @@ fn undecided_collapse(row: &CaseEvaluation) -> Option<&Reason> {
     }
     let codes = [ReasonCode::PassRateMayHaveFallen, ReasonCode::PassRateUndecided];
     row.reasons.iter().find(|reason| codes.iter().any(|code| code.is_code_of(reason)))
+}
+
+/// What runs of new do with a write and no run of the baseline, although the baseline also varies there.
+fn never_in_baseline_item(row: &CaseEvaluation) -> Option<ReviewItem> {
+    let mut places = row.repeats.iter().flat_map(|repeats| &repeats.places);
+    places.find(|place| place.basis == NoiseBasis::NeverInBaseline)?;
+    let codes = [ReasonCode::DifferenceUndecided, ReasonCode::BeyondNoise];
+    let reason = row.reasons.iter().find(|reason| codes.iter().any(|code| code.is_code_of(reason)))?;
+    let is_high = row.risk_level == Some(RiskLevel::High);
+    let code = if is_high { ReviewCode::HighRiskChanged } else { ReviewCode::LostWrite };
+    Some(code.item(Some(row.case_id.clone()), reason.message.clone(), Vec::new()))
 }
 
 fn outage_item(input: &ReviewInput<'_>) -> Option<ReviewItem> {

@@ -25,6 +25,7 @@ code_enum! {
         Unpaired "unpaired" "Cases that only one side has."
         Missing "missing" "Cases that only the baseline has."
         Added "added" "Cases that only new has."
+        NotComparable "not_comparable" "Cases that the sides were asked with different inputs."
         Changed "changed" "Cases that differ, and nothing says for better or worse."
         Undecided "undecided" "Cases that differ, with too few runs to tell whether by more than chance."
         Noisy "noisy" "Cases that differ no more than the baseline differs from itself."
@@ -272,6 +273,7 @@ impl Measure {
             Measure::Unpaired => matches!(case.verdict, Verdict::Missing | Verdict::Added),
             Measure::Missing => case.verdict == Verdict::Missing,
             Measure::Added => case.verdict == Verdict::Added,
+            Measure::NotComparable => case.verdict == Verdict::NotComparable,
             Measure::Changed => case.verdict == Verdict::Changed,
             Measure::Undecided => case.verdict == Verdict::Undecided,
             Measure::Noisy => case.verdict == Verdict::Noisy,
@@ -312,11 +314,17 @@ impl Measure {
             | Measure::BehaviourChanged
             | Measure::TextFaults => is_compared(case.verdict),
             Measure::Broken | Measure::Unconfirmed | Measure::StillBroken | Measure::Recovered => {
-                !matches!(case.verdict, Verdict::Invalid | Verdict::Missing | Verdict::Added)
+                use Verdict::{Added, Invalid, Missing, NotComparable};
+                !matches!(case.verdict, Invalid | Missing | Added | NotComparable)
             }
             // A secret of an answer of new matters whatever the baseline did.
             Measure::SecretLeaked => !matches!(case.verdict, Verdict::Invalid | Verdict::Missing),
-            Measure::Invalid | Measure::Unpaired | Measure::Missing | Measure::Added | Measure::Compared => true,
+            Measure::Invalid
+            | Measure::Unpaired
+            | Measure::Missing
+            | Measure::Added
+            | Measure::NotComparable
+            | Measure::Compared => true,
             Measure::Unmet | Measure::Must => case.met.is_some(),
         }
     }

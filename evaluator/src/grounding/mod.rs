@@ -9,6 +9,7 @@ mod computed;
 mod nearest;
 mod origins;
 mod provenance;
+pub(crate) mod records;
 mod search;
 mod usual_values;
 

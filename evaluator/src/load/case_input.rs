@@ -2,12 +2,14 @@
 //! its events. The contract has no type for turns, so they are recognised by their `role`, or else by their type.
 
 use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use counterproof_artifact::{CaseId, Event, EventBody, Sha256Digest};
 use counterproof_cases::CaseSpec;
+use counterproof_store::ReadError;
 use serde_json::{Map, Value};
 
-use crate::load::{CaseEnvelope, ComparedRun};
+use crate::load::{CaseEnvelope, ComparedRun, SideRuns};
 use crate::values;
 
 /// Fields of a request that address it and are not part of the input.
@@ -37,6 +39,11 @@ impl<'a> CaseInput<'a> {
     /// Returns the digest of the case's input, if the run has one.
     fn digest(&self) -> Option<Sha256Digest> {
         self.run.reader().run().case_digests.as_ref()?.get(self.case_id).copied()
+    }
+
+    /// Whether the run records what it asked.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.digest().is_some()
     }
 
     /// True if the runner asked the agent once, and the whole input is known: from the stored request, or from the cases file of
@@ -73,6 +80,27 @@ impl<'a> CaseInput<'a> {
         };
         self.request.get_or_init(read).as_ref()
     }
+}
+
+/// The cases that not all runs were asked with the same input, as far as the runs record it.
+pub(crate) fn changed_inputs(baseline: &SideRuns, new: &SideRuns) -> BTreeSet<CaseId> {
+    let mut known: BTreeMap<&CaseId, Sha256Digest> = BTreeMap::new();
+    let mut changed = BTreeSet::new();
+    let runs = baseline.iter().chain(new.iter());
+    for (case_id, digest) in runs.filter_map(|run| run.reader().run().case_digests.as_ref()).flatten() {
+        if *known.entry(case_id).or_insert(*digest) != *digest {
+            changed.insert(case_id.clone());
+        }
+    }
+    changed
+}
+
+/// The ids of the cases that both sides may be compared in: without those whose input changed.
+pub(crate) fn comparable(baseline: &SideRuns, new: &SideRuns) -> Result<Vec<CaseId>, ReadError> {
+    let changed = changed_inputs(baseline, new);
+    let mut ids = super::pair(baseline, new)?;
+    ids.retain(|id| !changed.contains(id));
+    Ok(ids)
 }
 
 /// True if both sides received the same input. `None` if neither digests nor stored requests are available.

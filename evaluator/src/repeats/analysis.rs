@@ -1,7 +1,7 @@
 //! Decides each case from the runs of all cases: its verdict, and the pair of runs that the report shows, one in which the deciding
 //! difference is visible.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use counterproof_artifact::evaluation::{
     CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, RuleTest, ShownRuns,
@@ -45,6 +45,8 @@ pub(crate) struct RepeatInputs<'a> {
     pub is_declared_deterministic: bool,
     /// Whether the gate counts lost cases.
     pub convicts_lost: bool,
+    /// The cases that the sides were asked with different inputs. No test counts them.
+    pub changed_inputs: &'a BTreeSet<CaseId>,
 }
 
 /// The result of analysing repeated runs: for each case, and for all cases together.
@@ -94,7 +96,10 @@ impl RepeatAnalysis {
     pub(crate) fn new(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
         let criteria = Criteria { expectations: inputs.expectations, rules: inputs.rules, side: Side::New };
         // One case at a time across all runs, so that only the small summaries of all cases are in memory together.
-        let survey = |id: &CaseId| CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id);
+        let survey = |id: &CaseId| match inputs.changed_inputs.contains(id) {
+            true => (CaseObservations::not_comparable(inputs.baseline, inputs.new), Names::default()),
+            false => CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id),
+        };
         let (observed, learnt): (Vec<CaseObservations>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
         let observed = CaseObservations::without_outages(observed);
         let names = learnt.into_iter().fold(Names::default(), Names::merged);
@@ -421,6 +426,7 @@ const fn certainty(basis: NoiseBasis) -> f64 {
         NoiseBasis::CaseTest
         | NoiseBasis::CaseSeen
         | NoiseBasis::CaseNeverSeen
+        | NoiseBasis::NeverInBaseline
         | NoiseBasis::NeverSeen
         | NoiseBasis::NotKnown => 1.0,
     }
@@ -476,7 +482,7 @@ pub(super) fn by_answers(case: &CaseObservations, measures: &[CaseMeasure], plac
     });
     by_must
         .or(by_measure)
-        .or_else(|| places.first().and_then(|place| differing(case, place.place)))
+        .or_else(|| places.first().and_then(|place| differing(case, *place)))
         .unwrap_or_else(|| by_states(case))
 }
 
@@ -490,8 +496,15 @@ fn first_with(runs: &[RunOutcome], code: MeasureCode, wanted: Outcome) -> Option
     runs.iter().position(|run| run.result().passes(code) == Some(wanted == Outcome::Passes))
 }
 
-fn differing(case: &CaseObservations, place: u64) -> Option<Sides<usize>> {
+fn differing(case: &CaseObservations, DifferingPlace { place, basis, .. }: DifferingPlace) -> Option<Sides<usize>> {
     let label = |run: &RunOutcome| run.answered().map(|answered| answered.hashes.at(place));
+    let known: Vec<u64> = case.baseline.iter().filter_map(label).collect();
+    let is_unseen = |run: &&RunOutcome| label(run).is_some_and(|label| !known.contains(&label));
+    if basis == NoiseBasis::NeverInBaseline
+        && let Some(new) = case.new.iter().position(|run| is_unseen(&run))
+    {
+        return Some(Sides { baseline: case.baseline.iter().position(|run| run.answered().is_some())?, new });
+    }
     // The earliest run of new first: the pair does not change when later runs are added.
     case.new.iter().enumerate().find_map(|(new, other)| {
         let other = label(other)?;

@@ -11,7 +11,8 @@ use super::analysis::LOST_SHARE;
 use super::measures::{ConfirmationRuns, LostCounts};
 use super::observations::{CaseObservations, Criteria};
 use crate::judge::Expectations;
-use crate::load::{SideRuns, pair};
+use crate::load::SideRuns;
+use crate::load::case_input::comparable;
 use crate::rules::Rules;
 use crate::statistics::{ConfirmationCount, Decides, Thresholds, deciding_baseline};
 
@@ -34,7 +35,7 @@ impl LostCases {
         only: Option<&HashSet<CaseId>>,
     ) -> Result<Self, ReadError> {
         let Sides { baseline, new } = runs;
-        let mut ids = pair(baseline, new)?;
+        let mut ids = comparable(baseline, new)?;
         ids.retain(|id| only.is_none_or(|only| only.contains(id)));
         // Rules of comparison do not affect pass rates.
         let rules = Rules::default();

@@ -10,7 +10,7 @@ use counterproof_artifact::Sides;
 use counterproof_artifact::evaluation::{DifferingPairs, NoiseBasis, SidePointer};
 use rayon::prelude::*;
 
-use super::observations::{CaseObservations, RunOutcome};
+use super::observations::{Answered, CaseObservations, RunOutcome};
 use super::place::{self, ActionAspect, AnswerPlaces, Names, Place, PlaceHashes};
 use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
@@ -44,19 +44,22 @@ pub(super) fn differing(cases: &[CaseObservations], names: &Names, alpha: f64) -
             all.push(values);
         }
     }
+    let unseen: Vec<_> = cases.iter().map(|case| never_in_baseline(case, names)).collect();
     let judged: Vec<Vec<(usize, DifferingPlace)>> = by_place
         .into_par_iter()
         .map(|(place, (indexes, values))| {
             let judged = statistics::judge_place(&values);
             let cases = indexes.into_iter().zip(&judged.cases).filter(|(_, case)| case.across.disagree > 0);
             let aspect = names.action_aspect(place);
-            let differing_place = |case: &Disagreement| {
-                let basis = decide(aspect, case, &judged.pooled, alpha);
+            let differing_place = |index: usize, case: &Disagreement| {
+                let found = decide(aspect, case, &judged.pooled, alpha);
+                let basis =
+                    if is_noise(found) && unseen[index].contains(&place) { NoiseBasis::NeverInBaseline } else { found };
                 let noise = is_noise(basis);
                 let pairs = |pairs: statistics::RunPairs| DifferingPairs { differ: pairs.disagree, of: pairs.all };
                 DifferingPlace { place, baseline: pairs(case.baseline), new: pairs(case.across), noise, basis }
             };
-            cases.map(|(index, case)| (index, differing_place(case))).collect()
+            cases.map(|(index, case)| (index, differing_place(index, case))).collect()
         })
         .collect();
     let mut differing: Vec<Vec<DifferingPlace>> = cases.iter().map(|_| Vec::new()).collect();
@@ -93,6 +96,23 @@ fn decide(aspect: Option<ActionAspect>, case: &Disagreement, pooled: &Disagreeme
     } else {
         NoiseBasis::NotKnown
     }
+}
+
+/// The places at which a run of new does what no run of the baseline does, and what may be harm: that the baseline also varies there
+/// is no excuse for it. These are the facts of high-risk actions, and actions that every run of the baseline proposes.
+fn never_in_baseline(case: &CaseObservations, names: &Names) -> HashSet<u64> {
+    let [baseline, new] =
+        [&case.baseline, &case.new].map(|runs| runs.iter().filter_map(RunOutcome::answered).collect::<Vec<_>>());
+    let Some(first) = baseline.first() else { return HashSet::new() };
+    let known: HashSet<_> = baseline.iter().flat_map(|answer| &answer.facts).collect();
+    let facts =
+        new.iter().flat_map(|answer| &answer.facts).filter(|fact| !known.contains(fact)).map(|(place, _)| *place);
+    let has = |answer: &&Answered, place: u64| answer.hashes.at(place) != place::ABSENT;
+    let always = first.hashes.places().filter(|place| {
+        names.action_aspect(*place) == Some(ActionAspect::Existence)
+            && baseline.iter().all(|answer| has(answer, *place))
+    });
+    facts.chain(always.filter(|place| !new.iter().all(|answer| has(answer, *place)))).collect()
 }
 
 const fn is_noise(basis: NoiseBasis) -> bool {

@@ -55,6 +55,8 @@ pub(super) struct Answered {
     pub(super) must_unmet: Option<String>,
     /// The values at the places of its high-risk actions.
     pub(super) high_risk: HighRiskValues,
+    /// The ids, recipients and amounts of its high-risk actions and calls.
+    pub(super) facts: HighRiskValues,
     pub(super) highest_risk: Option<RiskLevel>,
     pub(super) usage: SideUsage,
     pub(super) repetition: usize,
@@ -79,6 +81,12 @@ impl CaseObservations {
         };
         let (baseline, new) = (outcomes(baseline, Side::Baseline), outcomes(new, Side::New));
         (Self { baseline, new, outages: Vec::new() }, names)
+    }
+
+    /// A case that the runs of the two sides were asked with different inputs: as if no run had selected it.
+    pub(super) fn not_comparable(baseline: &SideRuns, new: &SideRuns) -> Self {
+        let runs = |side: &SideRuns| side.iter().map(|_| RunOutcome::NotSelected).collect();
+        Self { baseline: runs(baseline), new: runs(new), outages: Vec::new() }
     }
 
     /// The features of the texts of all answers.
@@ -249,17 +257,14 @@ impl RunOutcome {
                 let judged =
                     criteria.expectations.judge_one(case_id, WithEvidence { loaded: answer, evidence: &evidence });
                 let result = RunResult::new(&artifact, judged.iter(), &evidence);
+                let places = AnswerPlaces { loaded: answer, evidence: &evidence, rules: criteria.rules };
+                let mut facts = Vec::new();
+                places.visit_high_risk_facts(&mut |place, value| facts.push((place.key(), value)));
                 RunOutcome::Answered(Box::new(Answered {
-                    hashes: PlaceHashes::from_answer(
-                        AnswerPlaces { loaded: answer, evidence: &evidence, rules: criteria.rules },
-                        names,
-                    ),
+                    hashes: PlaceHashes::from_answer(places, names),
                     result,
-                    high_risk: high_risk_values(AnswerPlaces {
-                        loaded: answer,
-                        evidence: &evidence,
-                        rules: criteria.rules,
-                    }),
+                    high_risk: high_risk_values(places),
+                    facts,
                     must_unmet: criteria.expectations.must_unmet(case_id, &judged),
                     highest_risk: verdict::highest_risk([&**answer]),
                     usage: usage::of_answer(answer),

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use counterproof_artifact::EventBody;
+use counterproof_artifact::{EventBody, RiskLevel};
 use serde_json::{Map, Value, json};
 
 use crate::diff::events::{self, EventKind};
@@ -161,7 +161,7 @@ impl AnswerPlaces<'_> {
             EventBody::ToolCall(_) => {
                 fields.shift_remove("tool");
                 if let Some(Value::Object(args)) = fields.shift_remove("args") {
-                    leaves(&args, &mut |path, value| visit(Place::Argument { tool, path }, value));
+                    leaves(&args, &mut |path, value| visit(Place::Argument { tool, path }, meaning_hash(value)));
                 }
                 if !fields.is_empty() {
                     visit(Place::Call { tool }, meaning_hash(&Value::Object(fields)));
@@ -171,7 +171,7 @@ impl AnswerPlaces<'_> {
                 // By leaves: nearly every result contains a time or an id that always differs. As a whole, the result would
                 // count as noise, which would hide a change in a stable field.
                 if let Some(payload) = fields.shift_remove("payload_summary") {
-                    leaves_of(&payload, &mut |path, value| visit(Place::Result { tool, path }, value));
+                    leaves_of(&payload, &mut |path, value| visit(Place::Result { tool, path }, meaning_hash(value)));
                 }
                 visit(Place::Result { tool, path: "" }, meaning_hash(&Value::Object(fields)));
             }
@@ -201,7 +201,7 @@ impl AnswerPlaces<'_> {
         let subject = Subject { event: None, tool: Some(tool) };
         if let Some(mut fields) = viewed_fields(item::action_value(action), &rules.scope(subject)) {
             if let Some(Value::Object(params)) = fields.shift_remove("params") {
-                leaves(&params, &mut |path, value| visit(Place::Param { tool, path }, value));
+                leaves(&params, &mut |path, value| visit(Place::Param { tool, path }, meaning_hash(value)));
             }
             visit(Place::Action { tool }, meaning_hash(&Value::Object(fields)));
         }
@@ -213,10 +213,34 @@ impl AnswerPlaces<'_> {
         visit(Place::Evidence { tool }, meaning_hash(&json!(meanings)));
     }
 
+    /// Visits the facts of high-risk actions and calls: numbers, and texts of a single word, such as ids and recipients. Other texts are
+    /// in the agent's own words.
+    pub(super) fn visit_high_risk_facts(self, visit: Visit<'_>) {
+        let Self { loaded, rules, .. } = self;
+        for action in loaded.answer.proposed_actions.iter().filter(|action| action.risk_level == RiskLevel::High) {
+            let tool = action.tool_name.as_str();
+            let scope = rules.scope(Subject { event: None, tool: Some(tool) });
+            facts(viewed_fields(item::action_value(action), &scope), "params", &mut |path, value| {
+                visit(Place::Param { tool, path }, value);
+            });
+        }
+        for (index, event) in loaded.answer.events.iter().enumerate() {
+            let Some(call) = event.tool_call().filter(|call| call.risk_level == Some(RiskLevel::High)) else {
+                continue;
+            };
+            let (tool, scope) = (call.tool.as_str(), rules.scope(EventKind::new(loaded, index).subject()));
+            facts(viewed_fields(item::event_value(loaded, index), &scope), "args", &mut |path, value| {
+                visit(Place::Argument { tool, path }, value);
+            });
+        }
+    }
+
     pub(super) fn visit_output(self, visit: Visit<'_>) {
         let content = output::value(&self.loaded.answer.final_output.content);
         match rules::coarse_view(&content, &output::scope(self.rules)) {
-            Some(Value::Object(object)) => leaves(&object, &mut |path, value| visit(Place::Output { path }, value)),
+            Some(Value::Object(object)) => {
+                leaves(&object, &mut |path, value| visit(Place::Output { path }, meaning_hash(value)));
+            }
             Some(text) => visit(Place::Output { path: "" }, meaning_hash(&text)),
             None => {}
         }
@@ -241,16 +265,31 @@ fn viewed_fields(compared: Value, scope: &Scope<'_>) -> Option<Map<String, Value
     }
 }
 
-/// The leaves of an object, each with its path and a hash of its value.
-fn leaves(object: &Map<String, Value>, visit: &mut dyn FnMut(&str, u64)) {
+/// The leaves of a field that are facts, each with its path and a hash of its value.
+fn facts(fields: Option<Map<String, Value>>, field: &str, visit: &mut dyn FnMut(&str, u64)) {
+    let Some(Value::Object(arguments)) = fields.and_then(|mut fields| fields.shift_remove(field)) else { return };
+    leaves(&arguments, &mut |path, value| {
+        let is_fact = match value {
+            Value::Number(_) => true,
+            Value::String(text) => !text.is_empty() && !text.contains(char::is_whitespace),
+            _ => false,
+        };
+        if is_fact {
+            visit(path, meaning_hash(value));
+        }
+    });
+}
+
+/// The leaves of an object, each with its path and its value.
+fn leaves(object: &Map<String, Value>, visit: &mut dyn FnMut(&str, &Value)) {
     fields(object, &mut String::new(), &mut LEAVES_NAMED.clone(), visit);
 }
 
-fn leaves_of(value: &Value, visit: &mut dyn FnMut(&str, u64)) {
+fn leaves_of(value: &Value, visit: &mut dyn FnMut(&str, &Value)) {
     leaf(value, &mut String::new(), &mut LEAVES_NAMED.clone(), visit);
 }
 
-fn fields(object: &Map<String, Value>, path: &mut String, left: &mut usize, visit: &mut dyn FnMut(&str, u64)) {
+fn fields(object: &Map<String, Value>, path: &mut String, left: &mut usize, visit: &mut dyn FnMut(&str, &Value)) {
     for (key, value) in object {
         let length = path.len();
         counterproof_artifact::pointer::push(path, key);
@@ -259,15 +298,15 @@ fn fields(object: &Map<String, Value>, path: &mut String, left: &mut usize, visi
     }
 }
 
-fn leaf(value: &Value, path: &mut String, left: &mut usize, visit: &mut dyn FnMut(&str, u64)) {
+fn leaf(value: &Value, path: &mut String, left: &mut usize, visit: &mut dyn FnMut(&str, &Value)) {
     match value {
         Value::Object(object) if !object.is_empty() => fields(object, path, left, visit),
         Value::Array(items) if !items.is_empty() => items.iter().for_each(|item| leaf(item, path, left, visit)),
         // The path is part of the hash here, because all leaves beyond the limit share this place.
-        _ if *left == 0 => visit("/…", meaning_hash(&json!([path, value]))),
+        _ if *left == 0 => visit("/…", &json!([path, value])),
         _ => {
             *left -= 1;
-            visit(path, meaning_hash(value));
+            visit(path, value);
         }
     }
 }

@@ -130,7 +130,11 @@ pub(super) const fn is_shown(place: &PlaceNoise) -> bool {
 
 fn place_words(place: &PlaceNoise) -> String {
     let (new, old) = (place.new, place.baseline);
-    let elsewhere = if place.basis == NoiseBasis::PooledSeen { ", but in other cases" } else { "" };
+    let elsewhere = match place.basis {
+        NoiseBasis::PooledSeen => ", but in other cases",
+        NoiseBasis::NeverInBaseline => ", but never so",
+        _ => "",
+    };
     let itself = match old.of {
         0 => "; baseline's own noise is unknown".to_owned(),
         of => format!("; baseline with itself {} of {of}{elsewhere}", old.differ),

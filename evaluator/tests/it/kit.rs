@@ -28,6 +28,10 @@ pub(crate) struct Pair {
     cases: Vec<CaseSpec>,
     rules: Rules,
     signals: SignalSettings,
+    /// Fields of each run document.
+    fields: [serde_json::Map<String, Value>; 2],
+    /// The cases whose input is another one on new.
+    edited: Vec<String>,
 }
 
 impl Pair {
@@ -45,6 +49,8 @@ impl Pair {
             cases: Vec::new(),
             rules: Rules::default(),
             signals: SignalSettings::default(),
+            fields: Default::default(),
+            edited: Vec::new(),
         }
     }
 
@@ -67,6 +73,18 @@ impl Pair {
         let path = self.writer(side).folder().join(format!("{case_id}.json"));
         write::write(&path, bytes, Durability::Cached).unwrap();
         self.selected[usize::from(side == Side::New)].push(case_id.to_owned());
+        self
+    }
+
+    /// Sets a field of a run document.
+    pub(crate) fn with_field(mut self, side: Side, name: &str, value: Value) -> Self {
+        self.fields[usize::from(side == Side::New)].insert(name.to_owned(), value);
+        self
+    }
+
+    /// Edits the input of a case after the baseline was made. The runner recorded what it asked.
+    pub(crate) fn editing(mut self, case_id: &str) -> Self {
+        self.edited.push(case_id.to_owned());
         self
     }
 
@@ -164,9 +182,13 @@ impl Pair {
     /// Finishes a run folder. With a cases file, the runner recorded what it asked.
     pub(crate) fn finished(&self, side: Side) -> ComparedRun {
         let selected = &self.selected[usize::from(side == Side::New)];
-        let digests: serde_json::Map<_, _> = selected.iter().map(|id| (id.clone(), json!("1".repeat(64)))).collect();
-        let asked = if self.cases.is_empty() { json!({}) } else { json!({"case_digests": digests}) };
-        finished_with(self.writer(side), selected, &asked)
+        let digest = |id: &String| if side == Side::New && self.edited.contains(id) { "2" } else { "1" }.repeat(64);
+        let digests: serde_json::Map<_, _> = selected.iter().map(|id| (id.clone(), json!(digest(id)))).collect();
+        let mut fields = Value::from(self.fields[usize::from(side == Side::New)].clone());
+        if !self.cases.is_empty() || !self.edited.is_empty() {
+            fields["case_digests"] = digests.into();
+        }
+        finished_with(self.writer(side), selected, &fields)
     }
 
     /// Compares the two runs.
@@ -218,7 +240,7 @@ fn finished_with(writer: &RunWriter, selected: &[String], fields: &Value) -> Com
         "out_dir": "../..",
         "selected_case_ids": selected,
         "runner_version": "test/1",
-        "model": format!("model-{}", writer.side()),
+        "model": "model-1",
     });
     let run: Run = serde_json::from_value(with_fields(document, fields)).unwrap();
     writer.write_run(&run).unwrap();

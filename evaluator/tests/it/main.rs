@@ -1,6 +1,7 @@
 //! The crate as another crate uses it.
 
 mod answer_texts;
+mod asked_the_same;
 mod calibration;
 mod codes;
 mod deterministic;

@@ -115,6 +115,7 @@ const fn basis(basis: NoiseBasis) -> &'static str {
         NoiseBasis::CaseSeen => "baseline runs differ from each other here",
         NoiseBasis::PooledSeen => "baseline runs differ from each other here in other cases",
         NoiseBasis::CaseNeverSeen => "baseline runs of this case never differ from each other here",
+        NoiseBasis::NeverInBaseline => "no baseline run has this",
         NoiseBasis::NeverSeen => "baseline runs never differ from each other here",
         NoiseBasis::NotKnown => "needs at least two baseline runs",
     }

@@ -122,6 +122,7 @@ fn status(evaluation: &Evaluation, ranked: &RankedCase<'_>) -> TestCaseStatus {
     }
     match case.verdict {
         Verdict::Missing | Verdict::Added => skipped(&format!("{word}: nothing to compare with")),
+        Verdict::NotComparable => skipped(&message),
         // CI servers show skipped tests separately, and none fails a build for them.
         Verdict::Regressed | Verdict::Broken | Verdict::StillBroken | Verdict::Invalid => {
             let line = if line.is_empty() { line } else { format!("; {line}") };

@@ -6,8 +6,7 @@ use askama::Template;
 use counterproof_artifact::evaluation::{CaseEvaluation, ComparedRun, Evaluation, UsageCode, Verdict};
 use counterproof_artifact::{Count, Run, Sides, Stats};
 use counterproof_evaluator::evaluation_text::{self, TableRow};
-use counterproof_evaluator::{Standing, diff_json, messages::usage, text};
-use serde_json::Value;
+use counterproof_evaluator::{Standing, messages::usage, text};
 
 use super::gate::{
     self, BarPart, CASES_SHOWN, ComparisonRuleView, GateHeadlineView, GateRuleView, Group, GroupsView, ReviewView,
@@ -125,7 +124,7 @@ fn compared(evaluation: &Evaluation, settings: Option<&ChangesView>) -> String {
 const STATUSES: &str = "statuses";
 
 /// Fields that identify a run or describe its course. Every other field is a setting.
-const NOT_SETTINGS: [&str; 13] = [
+const NOT_SETTINGS: [&str; 14] = [
     "schema_version",
     "run_id",
     "group_id",
@@ -134,6 +133,7 @@ const NOT_SETTINGS: [&str; 13] = [
     "generated_at",
     "out_dir",
     "selected_case_ids",
+    "expectation_digests",
     "runner_version",
     "repo_commit",
     "dirty",
@@ -207,15 +207,8 @@ fn statuses(stats: &Stats) -> Option<BTreeMap<String, Count>> {
 }
 
 pub(crate) fn different_settings(documents: Sides<&Run>) -> ChangesView {
-    let settings = |run: &Run| {
-        let mut value = serde_json::to_value(run).unwrap_or_default();
-        if let Value::Object(fields) = &mut value {
-            fields.retain(|key, _| !NOT_SETTINGS.contains(&key.as_str()));
-        }
-        value
-    };
-    let Sides { baseline, new } = documents.map(settings);
-    changes::changes_view(&diff_json(&baseline, &new), &Budget::for_page())
+    let changes = counterproof_evaluator::different_settings(documents, &NOT_SETTINGS);
+    changes::changes_view(&changes, &Budget::for_page())
 }
 
 /// The quantities that lists can show. Tool time is a part of the duration, and only on the page of the case.

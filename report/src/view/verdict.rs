@@ -16,6 +16,7 @@ pub(crate) const fn show(verdict: Verdict) -> VerdictView {
         Verdict::Invalid => ("invalid", "!", "invalid"),
         Verdict::Missing => ("missing", "−", "missing"),
         Verdict::Added => ("added", "+", "added"),
+        Verdict::NotComparable => ("not-comparable", "≠", "not comparable"),
         Verdict::Broken => ("broken", "✗", "broken"),
         Verdict::Recovered => ("recovered", "✓", "recovered"),
         Verdict::StillBroken => ("still-broken", "✗", "still broken"),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use counterproof_artifact::{Case, CaseId, Extra, RiskLevel, RunId, Side};
-use counterproof_cases::{CaseSpec, Input, glob};
+use counterproof_cases::{CaseSpec, Input, glob, value_digest};
 use counterproof_redaction::{Applied, Redactor};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,6 @@ use serde_json::{Map, Value, json};
 use super::native::Native;
 use super::openai_chat::OpenaiChat;
 use super::openai_responses::OpenaiResponses;
-use crate::digest::value_digest;
 use crate::failure::Fault;
 
 /// The protocol of an agent.

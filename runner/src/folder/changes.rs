@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Fields of `run.json` that do not affect artifacts: time, place, pace and statistics. A run may be resumed with other values.
 /// All other fields must be equal, unknown fields of later versions included.
-const IGNORED_FIELDS: [&str; 22] = [
+const IGNORED_FIELDS: [&str; 23] = [
     "run_id",
     "generated_at",
     "cases_path",
@@ -29,6 +29,8 @@ const IGNORED_FIELDS: [&str; 22] = [
     "repeat",
     "repeats",
     "deterministic",
+    // Expectations are judged after the run.
+    "expectation_digests",
     // Cases are compared one by one.
     "selected_case_ids",
     "case_digests",

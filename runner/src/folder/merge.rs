@@ -242,6 +242,12 @@ impl MergePlan<'_> {
             out_dir: rebase_path("../..", &to, &to),
             selected_case_ids: self.cases.iter().map(|case| case.id.clone()).collect(),
             case_digests: Some(self.runs().filter_map(|run| run.case_digests.clone()).flatten().collect()),
+            // Shards of earlier versions have none.
+            expectation_digests: self
+                .runs()
+                .map(|run| run.expectation_digests.clone())
+                .collect::<Option<Vec<_>>>()
+                .map(|digests| digests.into_iter().flatten().collect()),
             shard: None,
             stats: None,
             extra,

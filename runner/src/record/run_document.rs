@@ -9,7 +9,7 @@ use counterproof_cases::CaseSpec;
 use counterproof_redaction::{Applied, Redactor};
 
 use crate::agent::Protocol;
-use crate::digest::{case_digest, cases_digest};
+use crate::digest::cases_digest;
 use crate::environment::{Checkout, Moment, whole_millis};
 use crate::event::Counts;
 use crate::folder::{absolute, relative};
@@ -62,6 +62,7 @@ impl NewRun<'_> {
             retry_policy: Some(settings.retry.document()),
             limits: Some(settings.limits.document()),
             case_digests: Some(selection.digests.clone()),
+            expectation_digests: Some(selection.expectation_digests.clone()),
             cases_digest: Some(selection.digest),
             shard: selection.shard.clone(),
             group_id: repeat.map(|repeat| repeat.group_id.clone()),
@@ -179,6 +180,7 @@ pub(crate) struct Selection<'a> {
     /// In the order of the cases file.
     pub(crate) cases: Vec<&'a CaseSpec>,
     pub(crate) digests: BTreeMap<CaseId, Sha256Digest>,
+    pub(crate) expectation_digests: BTreeMap<CaseId, Sha256Digest>,
     /// The digest over all cases of the run, cases of other shards included.
     pub(crate) digest: Sha256Digest,
     pub(crate) shard: Option<ShardOf>,
@@ -186,7 +188,7 @@ pub(crate) struct Selection<'a> {
 
 impl<'a> Selection<'a> {
     pub(crate) fn new(all: &'a [CaseSpec], shard: Option<&RunShard>) -> Self {
-        let all: Vec<_> = all.iter().map(|case| (case, case_digest(case))).collect();
+        let all: Vec<_> = all.iter().map(|case| (case, case.input_digest())).collect();
         let digest = cases_digest(all.iter().map(|(case, digest)| (&case.id, digest)));
         let is_selected = |case: &CaseSpec| shard.is_none_or(|shard| shard.shard.contains(&case.id));
         // Numbered before the selection: a merge restores the order of the whole run from these positions.
@@ -202,6 +204,10 @@ impl<'a> Selection<'a> {
         Self {
             cases: selected.iter().map(|(_, (case, _))| *case).collect(),
             digests: selected.iter().map(|(_, (case, digest))| (case.id.clone(), *digest)).collect(),
+            expectation_digests: selected
+                .iter()
+                .map(|(_, (case, _))| (case.id.clone(), case.expectation_digest()))
+                .collect(),
             digest,
             shard,
         }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::kit::{self, CASE, answer, answer_of, failure, finished};
 
 mod lost;
+mod never_in_baseline;
 mod noise_of_steps;
 mod outages;
 mod signals;

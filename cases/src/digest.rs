@@ -1,0 +1,76 @@
+//! Digests of cases: what two runs asked can be compared without the cases file. Titles, tags and suites are not included.
+
+use counterproof_artifact::Sha256Digest;
+use serde_json::Value;
+
+use crate::CaseSpec;
+
+impl CaseSpec {
+    /// The SHA-256 of the id and the input. Cases with equal digests send the same request.
+    pub fn input_digest(&self) -> Sha256Digest {
+        // JSON values and strings always serialise.
+        let input = serde_json::to_value(&self.input).unwrap_or_default();
+        Sha256Digest::from_bytes(format!("{}\n{}", self.id, sorted(input)).as_bytes())
+    }
+
+    /// The SHA-256 of the expectations. Answers to cases with equal digests are judged alike.
+    pub fn expectation_digest(&self) -> Sha256Digest {
+        value_digest(serde_json::to_value(&self.expected).unwrap_or_default())
+    }
+}
+
+/// Returns the digest of a JSON value. The order of keys does not matter: files that differ only in it have the same values.
+pub fn value_digest(value: Value) -> Sha256Digest {
+    Sha256Digest::from_bytes(sorted(value).to_string().as_bytes())
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut fields: Vec<_> = map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            Value::Object(fields.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(text: &str) -> CaseSpec {
+        let folder = tempfile::tempdir().unwrap();
+        let path = camino::Utf8Path::from_path(folder.path()).unwrap().join("cases.json");
+        counterproof_store::write::write(&path, text.as_bytes(), counterproof_store::write::Durability::Cached)
+            .unwrap();
+        crate::load(&path).unwrap().cases.remove(0)
+    }
+
+    #[test]
+    fn only_the_id_and_the_input_count_for_the_input() {
+        let of = |text: &str| case(text).input_digest();
+        let plain = of(r#"[{"id": "a", "input": {"user": "x", "context": {"p": 1, "q": [{"r": 2, "s": 3}]}}}]"#);
+        let same =
+            r#"[{"id": "a", "title": "t", "input": {"context": {"q": [{"s": 3, "r": 2}], "p": 1}, "user": "x"}}]"#;
+        assert_eq!(of(same), plain);
+        for other in [
+            r#"[{"id": "b", "input": {"user": "x", "context": {"p": 1, "q": [{"r": 2, "s": 3}]}}}]"#,
+            r#"[{"id": "a", "input": {"user": "x", "context": {"p": 2, "q": [{"r": 2, "s": 3}]}}}]"#,
+            r#"[{"id": "a", "input": {"user": "x"}}]"#,
+        ] {
+            assert_ne!(of(other), plain);
+        }
+    }
+
+    #[test]
+    fn only_the_expectations_count_for_the_expectations() {
+        let of = |text: &str| case(text).expectation_digest();
+        let plain = of(r#"[{"id": "a", "input": {"user": "x"}, "expected": {"must_include": ["p"]}}]"#);
+        let same = r#"[{"id": "b", "title": "t", "expected": {"must_include": ["p"]}, "input": {"user": "y"}}]"#;
+        assert_eq!(of(same), plain);
+        assert_ne!(of(r#"[{"id": "a", "input": {"user": "x"}, "expected": {"must_include": ["q"]}}]"#), plain);
+        assert_ne!(of(r#"[{"id": "a", "input": {"user": "x"}}]"#), plain);
+    }
+}

@@ -1,0 +1,135 @@
+//! Notices: what a reader must know before any number of a comparison, most important first. Each of them says that the two sides may
+//! differ for another reason than the agent.
+
+use counterproof_artifact::evaluation::{Notice, Verdict};
+use counterproof_artifact::{CaseId, Run, Sides};
+use serde_json::{Map, Value};
+
+use super::compare::ComparedRow;
+use super::request::Request;
+use crate::diff::{JsonChanges, diff_json};
+use crate::judge::ReasonCode;
+use crate::judge::outage;
+use crate::judge::verdict::OUTAGE_CHARS;
+use crate::messages;
+use crate::values::text;
+
+/// Different records in more than one of this many cases put the whole comparison in doubt.
+const RECORDS_SHARE: usize = 3;
+
+/// Maximum number of cases that a message names.
+const CASES_NAMED: usize = 5;
+
+/// Fields of `run.json` that do not decide what an agent is asked or how its answer is read: the identity, place and course of a run.
+const NOT_ASKED: [&str; 28] = [
+    "schema_version",
+    "run_id",
+    "group_id",
+    "repeat",
+    "repeats",
+    "version",
+    "generated_at",
+    "base_url",
+    "cases_path",
+    "out_dir",
+    "selected_case_ids",
+    "case_digests",
+    "expectation_digests",
+    "cases_digest",
+    "shard",
+    "runner_version",
+    "repo_commit",
+    "dirty",
+    "node_version",
+    "stats",
+    "accepted",
+    "confirmation",
+    "concurrency",
+    "concurrency_auto",
+    "rate",
+    "fail_fast",
+    "resumes",
+    "merged_from",
+];
+
+pub(super) fn all(request: &Request<'_>, rows: &[ComparedRow]) -> Vec<Notice> {
+    let notices = [outages(rows), different_records(rows), changed_inputs(rows), changed_configuration(request)];
+    notices.into_iter().flatten().collect()
+}
+
+/// The notice on outages, if they are in enough cases to put the rest of the comparison in doubt.
+fn outages(rows: &[ComparedRow]) -> Option<Notice> {
+    let outages: Vec<_> = rows.iter().filter_map(|row| Some((row, row.outage.as_deref()?))).collect();
+    let (_, first) = outages.first().filter(|_| outages.len() >= outage::CASES)?;
+    let answers = rows.iter().filter(|row| row.is_answered).count();
+    let is_same = outages.iter().all(|(_, text)| text == first);
+    let what = if is_same { "are the same text" } else { "are messages of an outage" };
+    let shown = text::one_line(first, OUTAGE_CHARS);
+    let more = if is_same { "" } else { " and others" };
+    Some(Notice {
+        code: ReasonCode::AnswerOutage.as_str().to_owned(),
+        message: format!("{} of {answers} answers {what}: “{shown}”{more}", outages.len()),
+        case_ids: ids(outages.iter().map(|(row, _)| *row)),
+    })
+}
+
+fn different_records(rows: &[ComparedRow]) -> Option<Notice> {
+    let known = rows.iter().filter(|row| row.has_different_records.is_some()).count();
+    let different: Vec<_> = rows.iter().filter(|row| row.has_different_records == Some(true)).collect();
+    (different.len() * RECORDS_SHARE > known).then(|| Notice {
+        code: "different-records".to_owned(),
+        message: format!(
+            "different records in {} of {}: no id that one agent received was received by the other",
+            different.len(),
+            text::count(known, "case", "cases")
+        ),
+        case_ids: ids(different.iter().copied()),
+    })
+}
+
+fn changed_inputs(rows: &[ComparedRow]) -> Option<Notice> {
+    let changed: Vec<_> = rows.iter().filter(|row| row.evaluation.verdict == Verdict::NotComparable).collect();
+    let mut named: Vec<_> = changed.iter().take(CASES_NAMED).map(|row| row.evaluation.case_id.to_string()).collect();
+    if changed.len() > CASES_NAMED {
+        named.push(format!("{} more", changed.len() - CASES_NAMED));
+    }
+    let what = if changed.len() == 1 { "it is not compared" } else { "they are not compared" };
+    (!changed.is_empty()).then(|| Notice {
+        code: ReasonCode::InputChanged.as_str().to_owned(),
+        message: format!(
+            "input changed in {} of {} ({}): {what}",
+            changed.len(),
+            text::count(rows.len(), "case", "cases"),
+            text::list(&named)
+        ),
+        case_ids: ids(changed.iter().copied()),
+    })
+}
+
+fn ids<'a>(rows: impl Iterator<Item = &'a ComparedRow>) -> Vec<CaseId> {
+    rows.map(|row| row.evaluation.case_id.clone()).collect()
+}
+
+/// The notice on settings that differ, such as the model: the runs may differ for them and not for the agent.
+fn changed_configuration(request: &Request<'_>) -> Option<Notice> {
+    let runs = Sides::new(&request.baseline, &request.new).map(|runs| runs.first().reader().run());
+    let changes = different_settings(runs, &NOT_ASKED);
+    (!changes.is_empty()).then(|| Notice {
+        code: "configuration-changed".to_owned(),
+        message: format!("configuration changed: {}", messages::changes(&changes)),
+        case_ids: Vec::new(),
+    })
+}
+
+/// The differences of two run documents, without these fields.
+pub fn different_settings(runs: Sides<&Run>, except: &[&str]) -> JsonChanges {
+    let settings = |run: &Run| match serde_json::to_value(run) {
+        Ok(Value::Object(mut fields)) => {
+            fields.retain(|key, _| !except.contains(&key.as_str()));
+            Value::Object(fields)
+        }
+        _ => Value::Object(Map::new()),
+    };
+    let Sides { baseline, new } = runs.map(settings);
+    diff_json(&baseline, &new)
+}
