@@ -106,9 +106,10 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
     let review = review(context, &row, &examination);
     let undecided = examination.findings.undecided || outage == OutageDecision::Undecided;
     let outage = outage_text(context, &pair);
-    let results = match context.has_changed_input {
-        true => Sides::new(RunResult::Unknown, RunResult::Unknown),
-        false => pair.results(&examination.expectations),
+    let results = if context.has_changed_input {
+        Sides::new(RunResult::Unknown, RunResult::Unknown)
+    } else {
+        pair.results(&examination.expectations)
     };
     let has_different_records = examination.has_different_records();
     let provenance = examination.answers.as_ref().map(|answers| &answers.provenance);

@@ -23,7 +23,7 @@ use crate::judge::outage::{AnswerFeatures, ShortTexts};
 use crate::judge::signals::BaselineContacts;
 use crate::judge::usage::BaselineRepetition;
 use crate::load::{self, ComparedRun};
-use crate::repeats::{self, CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rule};
+use crate::repeats::{self, CaseResults, RepeatAnalysis, RepeatInputs, RunResult, SuiteAnalysis, suite_rules};
 use crate::statistics::usage;
 
 /// An error of [`compare`].
@@ -46,6 +46,7 @@ pub fn compare<E: Send>(
     let ids = load::pair(&request.baseline, &request.new).map_err(CompareError::Read)?;
     let specs: BTreeMap<_, _> = request.cases.iter().map(|spec| (&spec.id, spec)).collect();
     let is_repeated = request.baseline.is_repeated() || request.new.is_repeated();
+    let suites: Vec<_> = ids.iter().map(|id| specs.get(id).and_then(|spec| spec.suite.as_deref())).collect();
     let changed_inputs = load::case_input::changed_inputs(&request.baseline, &request.new);
     let inputs = RepeatInputs {
         baseline: &request.baseline,
@@ -56,6 +57,7 @@ pub fn compare<E: Send>(
         is_declared_deterministic: request.declares_deterministic(),
         convicts_lost: request.limits.lost != Limit::None,
         changed_inputs: &changed_inputs,
+        suites: &suites,
     };
     // All runs are analysed before any pair is shown: which pair shows the deciding difference follows from all cases together.
     let repeated = is_repeated.then(|| RepeatAnalysis::new(&inputs, &ids));
@@ -78,20 +80,21 @@ pub fn compare<E: Send>(
         changed_inputs: &changed_inputs,
     };
     let rows = pass.compare_all(sink).map_err(CompareError::Sink)?;
-    Ok(evaluation(request, &specs, repeated.as_ref(), rows))
+    Ok(evaluation(request, &specs, repeated.as_ref(), &suites, rows))
 }
 
 fn evaluation(
     request: &Request<'_>,
     specs: &BTreeMap<&CaseId, &CaseSpec>,
     repeated: Option<&RepeatAnalysis>,
+    suites: &[Option<&str>],
     rows: Vec<ComparedRow>,
 ) -> Evaluation {
     let suite = match repeated {
         Some(repeated) => repeated.suite().clone(),
-        None => SuiteAnalysis::of_one_run(&pair_results(&rows), &request.thresholds),
+        None => SuiteAnalysis::of_one_run(&pair_results(&rows), suites, &request.thresholds),
     };
-    let notices = notices::all(request, &rows);
+    let notices = notices::all(request, &rows, suite.deviating);
     let outage_cases = rows.iter().filter(|row| row.outage.is_some()).count();
     let (mut cases, mut matched, mut review) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
@@ -112,7 +115,7 @@ fn evaluation(
     let judged: Vec<_> = judged.collect();
     let is_deterministic = request.is_deterministic_over(repeated);
     let limits = &request.limits.for_agent(is_deterministic);
-    let mut tested = vec![suite_rule(&suite, limits)];
+    let mut tested = suite_rules(&suite, limits);
     tested.extend(repeated.and_then(|repeated| repeated.lost_rule(limits)));
     tested.extend(repeated.and_then(|repeated| repeated.unseen_rule(limits)));
     tested.extend(gate::usage_rules(&cases, &measures, &limits.usage, request.thresholds.alpha.value()));

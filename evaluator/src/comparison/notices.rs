@@ -12,10 +12,14 @@ use crate::judge::ReasonCode;
 use crate::judge::outage;
 use crate::judge::verdict::OUTAGE_CHARS;
 use crate::messages;
+use crate::statistics::DeviatingRun;
 use crate::values::text;
 
 /// Different records in more than one of this many cases put the whole comparison in doubt.
 const RECORDS_SHARE: usize = 3;
+
+/// Characters of the id of a run in a message.
+const RUN_CHARS: usize = 60;
 
 /// Maximum number of cases that a message names.
 const CASES_NAMED: usize = 5;
@@ -52,9 +56,30 @@ const NOT_ASKED: [&str; 28] = [
     "merged_from",
 ];
 
-pub(super) fn all(request: &Request<'_>, rows: &[ComparedRow]) -> Vec<Notice> {
-    let notices = [outages(rows), different_records(rows), changed_inputs(rows), changed_configuration(request)];
+pub(super) fn all(request: &Request<'_>, rows: &[ComparedRow], deviating: Option<DeviatingRun>) -> Vec<Notice> {
+    let notices = [
+        outages(rows),
+        different_records(rows),
+        changed_inputs(rows),
+        deviating.map(|run| bad_hour(request, run)),
+        changed_configuration(request),
+    ];
     notices.into_iter().flatten().collect()
+}
+
+/// The notice on runs of one side that differ among themselves.
+fn bad_hour(request: &Request<'_>, DeviatingRun { side, run, passed }: DeviatingRun) -> Notice {
+    let runs = request.runs(side);
+    let id = runs.get(run).unwrap_or_else(|| runs.first()).reader().run().run_id.as_str();
+    Notice {
+        code: "bad-hour".to_owned(),
+        message: format!(
+            "the runs of {side} differ among themselves: a bad hour? `{}` solves {}; whole runs are compared instead of cases",
+            text::one_line(id, RUN_CHARS),
+            text::count(passed, "case", "cases"),
+        ),
+        case_ids: Vec::new(),
+    }
 }
 
 /// The notice on outages, if they are in enough cases to put the rest of the comparison in doubt.

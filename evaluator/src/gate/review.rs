@@ -59,7 +59,7 @@ code_enum! {
         UsageRose "usage-rose" "more time or cost"
         UsageOutlier "usage-outlier" "far more time or cost"
         UngroundedArgument "ungrounded-argument" "made-up argument, refused or not certain"
-        LostWrite "lost-write" "write failed or missing on new"
+        LostWrite "lost-write" "lost write"
         Signal "signal" "signal"
         WouldBeRefused "would-be-refused" "allowed in observe mode"
         MustNotChecked "must-not-checked" "hard expectation not checked"

@@ -39,7 +39,7 @@ fn received_ids(loaded: &LoadedAnswer) -> HashedSet {
                 None => {}
             },
             EventBody::Unknown { kind, fields } if case_input::is_user_turn(kind, fields) => {
-                add_fields(&mut ids, fields)
+                add_fields(&mut ids, fields);
             }
             _ => {}
         }

@@ -10,7 +10,7 @@ use counterproof_artifact::evaluation::{
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
 use rayon::prelude::*;
 
-use super::measures::{ConfirmationRuns, Measures, SuiteAnalysis, case_runs};
+use super::measures::{ConfirmationRuns, Measures, SuiteAnalysis, case_runs, split_level};
 use super::noise::{self, DifferingPlace};
 use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
 use super::place::Names;
@@ -47,6 +47,8 @@ pub(crate) struct RepeatInputs<'a> {
     pub convicts_lost: bool,
     /// The cases that the sides were asked with different inputs. No test counts them.
     pub changed_inputs: &'a BTreeSet<CaseId>,
+    /// The suite of each case.
+    pub suites: &'a [Option<&'a str>],
 }
 
 /// The result of analysing repeated runs: for each case, and for all cases together.
@@ -96,9 +98,11 @@ impl RepeatAnalysis {
     pub(crate) fn new(inputs: &RepeatInputs<'_>, case_ids: &[CaseId]) -> Self {
         let criteria = Criteria { expectations: inputs.expectations, rules: inputs.rules, side: Side::New };
         // One case at a time across all runs, so that only the small summaries of all cases are in memory together.
-        let survey = |id: &CaseId| match inputs.changed_inputs.contains(id) {
-            true => (CaseObservations::not_comparable(inputs.baseline, inputs.new), Names::default()),
-            false => CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id),
+        let survey = |id: &CaseId| {
+            if inputs.changed_inputs.contains(id) {
+                return (CaseObservations::not_comparable(inputs.baseline, inputs.new), Names::default());
+            }
+            CaseObservations::from_runs(inputs.baseline, inputs.new, criteria, id)
         };
         let (observed, learnt): (Vec<CaseObservations>, Vec<Names>) = case_ids.par_iter().map(survey).unzip();
         let observed = CaseObservations::without_outages(observed);
@@ -111,7 +115,7 @@ impl RepeatAnalysis {
         let lost_level = inputs.convicts_lost.then_some(alpha * LOST_SHARE);
         // Each of these tests can fail the gate, so together they take no more than `alpha`.
         let rest = alpha - lost_level.unwrap_or(0.0) - unseen.map_or(0.0, |unseen| unseen.level);
-        let thresholds = inputs.thresholds.with_alpha(rest);
+        let (thresholds, suite_level) = split_level(inputs.suites, &inputs.thresholds.with_alpha(rest));
         let measures = Measures::new(&results, &confirms, &thresholds, lost_level);
         let lost = measures.lost.zip(lost_level).map(|(test, level)| RuleTest {
             p: test.p,
@@ -120,7 +124,8 @@ impl RepeatAnalysis {
             rose: 0,
             expected: Some(test.expected),
         });
-        let suite = SuiteAnalysis::of_measures(&measures, &thresholds);
+        let suite =
+            SuiteAnalysis::new(&measures, &thresholds).with_suites(&results, inputs.suites, &confirms, suite_level);
         let is_deterministic = is_deterministic(inputs, &observed);
         let places = noise::differing(&observed, &names, alpha);
         let decide = |((case, measures), places): ((&CaseObservations, Vec<CaseMeasure>), Vec<DifferingPlace>)| {

@@ -4,8 +4,10 @@
 //! counts as fallen only if the combined measure fell, so the parts need no share of the false alarm rate (a closed test:
 //! Marcus, Peritz & Gabriel 1976). Runner errors thus cost the expectations no power.
 
+use std::collections::BTreeMap;
+
 use counterproof_artifact::evaluation::{
-    CaseMeasure, GateRule, Judgement, MeasureCode, Rate, RuleTest, SuiteMeasure, Tier,
+    CaseMeasure, GateRule, GateScope, Judgement, MeasureCode, Rate, RuleTest, SuiteMeasure, Tier,
 };
 use counterproof_artifact::{Confirmation, ProposedAction, RiskLevel, Sides};
 
@@ -18,8 +20,8 @@ use crate::judge::outcomes::FailedEvidence;
 use crate::load::evidence::{self, FollowedRef};
 use crate::load::{Artifact, ComparedRun, SideRuns};
 use crate::statistics::{
-    self, CaseJudgement, CaseRuns, CaseTallies, CaseTests, Interval, LostRuns, LostTest, MoreRuns, Planner,
-    SuiteDecision, TWO_SIDED_95, Tally, Thresholds, wilson,
+    self, CaseJudgement, CasePasses, CaseRuns, CaseTallies, CaseTests, DeviatingRun, Interval, LostRuns, LostTest,
+    MoreRuns, Planner, SuiteDecision, TWO_SIDED_95, Tally, Thresholds, wilson,
 };
 
 /// Which runs confirm cases that looked worse in the first runs.
@@ -52,6 +54,11 @@ impl ConfirmationRuns {
             planned,
             ends_early: new.iter().any(ends_early),
         }
+    }
+
+    /// Whether no run is one of a confirmation.
+    fn is_none(&self) -> bool {
+        !self.confirms.baseline.iter().chain(&self.confirms.new).any(|confirms| *confirms)
     }
 
     /// One run per side, without a confirmation.
@@ -95,6 +102,8 @@ pub(super) struct Measures {
     pub(super) p: Option<f64>,
     /// The test of the cases that new fails in every run, and the baseline in none.
     pub(super) lost: Option<LostTest>,
+    /// The run that shows that the runs of a side differ among themselves. Whole runs are compared then.
+    pub(super) deviating: Option<DeviatingRun>,
 }
 
 impl Measures {
@@ -106,7 +115,13 @@ impl Measures {
         thresholds: &Thresholds,
         lost: Option<f64>,
     ) -> Self {
-        let mut found = Self { by_case: vec![Vec::new(); cases.len()], suite: Vec::new(), p: None, lost: None };
+        let by_case = vec![Vec::new(); cases.len()];
+        let mut found = Self { by_case, suite: Vec::new(), p: None, lost: None, deviating: None };
+        // Runs of a confirmation have some of the cases only, and are no whole runs.
+        if confirms.is_none() {
+            let solved: Vec<_> = cases.iter().map(|case| case.passes(MeasureCode::Solved)).collect();
+            found.deviating = statistics::deviating(&solved);
+        }
         for code in MeasureCode::ALL {
             found.add(code, cases, confirms, thresholds);
         }
@@ -146,12 +161,10 @@ impl Measures {
         if counted.indexes.is_empty() {
             return;
         }
-        let judge = if confirms.ends_early { statistics::judge_first_runs } else { statistics::judge_confirmed };
-        let fall = judge(&counted.runs, thresholds, &mut CaseTests::default());
-        // A rise is a fall with the sides exchanged, so one test covers both directions. Cases are selected for confirmation by
-        // a fall, so only the first runs can show a rise.
-        let mirrored: Vec<_> = counted.runs.iter().map(|case| case.initial.mirrored()).collect();
-        let rise = statistics::judge(&mirrored, thresholds);
+        let Sides { baseline: fall, new: rise } = match self.deviating {
+            Some(_) => counted.judge_whole_runs(code, cases, thresholds),
+            None => counted.judge(confirms, thresholds),
+        };
         let tallies: Vec<_> = counted.runs.iter().map(|case| case.initial).collect();
         self.add_suite(code, &tallies, &fall);
         let mut planner = Planner::new(thresholds);
@@ -222,6 +235,29 @@ struct Counted {
 }
 
 impl Counted {
+    /// The decisions on a fall and on a rise. A rise is a fall with the sides exchanged, so one test covers both directions.
+    fn judge(&self, confirms: &ConfirmationRuns, thresholds: &Thresholds) -> Sides<SuiteDecision> {
+        let judge = if confirms.ends_early { statistics::judge_first_runs } else { statistics::judge_confirmed };
+        let fall = judge(&self.runs, thresholds, &mut CaseTests::default());
+        // Cases are selected for confirmation by a fall, so only the first runs can show a rise.
+        let mirrored: Vec<_> = self.runs.iter().map(|case| case.initial.mirrored()).collect();
+        Sides::new(fall, statistics::judge(&mirrored, thresholds))
+    }
+
+    /// The same by the choices of whole runs.
+    fn judge_whole_runs(
+        &self,
+        code: MeasureCode,
+        cases: &[CaseResults],
+        thresholds: &Thresholds,
+    ) -> Sides<SuiteDecision> {
+        let passes: Vec<_> = self.indexes.iter().map(|index| cases[*index].passes(code)).collect();
+        let mirrored = passes.iter().map(|Sides { baseline, new }| Sides::new(new.clone(), baseline.clone()));
+        let mut tests = CaseTests::default();
+        let rise = statistics::judge_whole_runs(&mirrored.collect::<Vec<_>>(), thresholds, &mut tests);
+        Sides::new(statistics::judge_whole_runs(&passes, thresholds, &mut tests), rise)
+    }
+
     fn from_cases(code: MeasureCode, cases: &[CaseResults], confirms: &ConfirmationRuns) -> Self {
         let count = |(index, case): (usize, &CaseResults)| {
             let runs = case_runs(code, case, confirms);
@@ -371,6 +407,12 @@ pub(crate) struct CaseResults {
 }
 
 impl CaseResults {
+    /// Whether each run passes a measure.
+    fn passes(&self, code: MeasureCode) -> CasePasses {
+        let passes = |runs: &[RunResult]| runs.iter().map(|run| run.passes(code)).collect();
+        Sides::new(passes(&self.baseline), passes(&self.new))
+    }
+
     /// Whether new fails in most of its runs, and the baseline has one run, which passes.
     pub(super) fn fell_from_one_run(&self) -> bool {
         let solved = |runs: &[RunResult]| -> Vec<bool> {
@@ -454,21 +496,85 @@ pub(crate) struct SuiteAnalysis {
     /// The p-value of the worst result on either level, a case or the suite.
     p: Option<f64>,
     pub(crate) level: f64,
+    /// The suites with a name.
+    named: Vec<NamedSuite>,
+    /// The run that shows that the runs of a side differ among themselves.
+    pub(crate) deviating: Option<DeviatingRun>,
+}
+
+/// The test of the cases of one suite.
+#[derive(Debug, Clone)]
+struct NamedSuite {
+    name: String,
+    test: RuleTest,
 }
 
 impl SuiteAnalysis {
-    /// Tests one run per side: the exact test of `McNemar` over the cases that both sides have.
-    pub(crate) fn of_one_run(cases: &[CaseResults], thresholds: &Thresholds) -> Self {
-        Self::of_measures(&Measures::new(cases, &ConfirmationRuns::one_run(), thresholds, None), thresholds)
+    /// Tests one run per side: the exact test of `McNemar` over the cases that both sides have. `suites` has the suite of each case.
+    pub(crate) fn of_one_run(cases: &[CaseResults], suites: &[Option<&str>], thresholds: &Thresholds) -> Self {
+        let (thresholds, named_level) = split_level(suites, thresholds);
+        let confirms = ConfirmationRuns::one_run();
+        let measures = Measures::new(cases, &confirms, &thresholds, None);
+        Self::new(&measures, &thresholds).with_suites(cases, suites, &confirms, named_level)
     }
 
-    pub(super) fn of_measures(measures: &Measures, thresholds: &Thresholds) -> Self {
-        Self { measures: measures.suite.clone(), p: measures.p, level: thresholds.alpha.value() }
+    pub(super) fn new(measures: &Measures, thresholds: &Thresholds) -> Self {
+        Self {
+            measures: measures.suite.clone(),
+            p: measures.p,
+            level: thresholds.alpha.value(),
+            named: Vec::new(),
+            deviating: measures.deviating,
+        }
+    }
+
+    /// Adds the tests of the suites that have a name, at this level together.
+    pub(super) fn with_suites(
+        mut self,
+        cases: &[CaseResults],
+        suites: &[Option<&str>],
+        confirms: &ConfirmationRuns,
+        level: Option<f64>,
+    ) -> Self {
+        // Whole runs are compared over all cases: the few choices of them have no power for several suites.
+        let Some(level) = level.filter(|_| self.deviating.is_none()) else { return self };
+        let mut by_name: BTreeMap<&str, Vec<CaseTallies>> = BTreeMap::new();
+        for (case, name) in cases.iter().zip(suites) {
+            // Confirmation runs are made of cases that failed, so that the first runs alone are a fair sample.
+            let first = case_runs(MeasureCode::Solved, case, confirms).initial;
+            if let (Some(name), true) = (name, first.drop().is_some()) {
+                by_name.entry(name).or_default().push(first);
+            }
+        }
+        by_name.retain(|_, cases| cases.len() > 1);
+        let number = by_name.len();
+        let test = |(name, cases): (&str, Vec<CaseTallies>)| {
+            // The suites share no case, so that their tests are independent (Šidák 1967).
+            let p = -(number as f64 * (-statistics::suite_p(&cases)).ln_1p()).exp_m1();
+            let count = |moved: fn(f64) -> bool| {
+                cases.iter().filter_map(|case| case.drop()).filter(|drop| moved(*drop)).count() as u64
+            };
+            let (fell, rose) = (count(|drop| drop > 1e-9), count(|drop| drop < -1e-9));
+            NamedSuite { name: name.to_owned(), test: RuleTest { p, level, fell, rose, expected: None } }
+        };
+        self.named = by_name.into_iter().map(test).collect();
+        self
     }
 }
 
-/// The gate rule over all cases together: violated if the combined measure fell.
-pub(crate) fn suite_rule(suite: &SuiteAnalysis, limits: &GateRules) -> GateRule {
+/// The thresholds for all cases, and the level of the suites with a name. They get half of the level, because a fall of one suite of
+/// many is lost among all cases. `None` if the cases have no such suites, or only one with all of them.
+pub(super) fn split_level(suites: &[Option<&str>], thresholds: &Thresholds) -> (Thresholds, Option<f64>) {
+    let is_divided = suites.iter().any(Option::is_some) && suites.windows(2).any(|pair| pair[0] != pair[1]);
+    if !is_divided {
+        return (thresholds.clone(), None);
+    }
+    let half = thresholds.alpha.value() / 2.0;
+    (thresholds.with_alpha(half), Some(half))
+}
+
+/// The gate rules over all cases together, and over the cases of each suite with a name: violated if the combined measure fell.
+pub(crate) fn suite_rules(suite: &SuiteAnalysis, limits: &GateRules) -> Vec<GateRule> {
     let solved = suite.measures.iter().find(|measure| measure.code == MeasureCode::Solved);
     let fell = solved.is_some_and(|solved| solved.fell);
     let rule = gate::at_most("suite_fell", limits.suite_fell, u64::from(fell), u64::from(solved.is_some()));
@@ -480,5 +586,11 @@ pub(crate) fn suite_rule(suite: &SuiteAnalysis, limits: &GateRules) -> GateRule 
         rose: solved.cases_rose,
         expected: None,
     });
-    GateRule { test, ..rule }
+    let named = suite.named.iter().map(|NamedSuite { name, test }| {
+        let fell = statistics::is_at_most(test.p, test.level);
+        let rule = gate::at_most("suite_fell", limits.suite_fell, u64::from(fell), 1);
+        let test = rule.limit.map(|_| *test);
+        GateRule { scope: Some(GateScope::Suite(name.clone())), test, ..rule }
+    });
+    [GateRule { test, ..rule }].into_iter().chain(named).collect()
 }

@@ -16,5 +16,5 @@ mod unseen;
 pub(crate) use analysis::{CaseAnalysis, LOST_SHARE, RepeatAnalysis, RepeatInputs, hints, solved_tallies};
 pub use confirming::{LostCases, smallest_confirmable};
 pub(crate) use measures::{CaseResults, RunResult};
-pub(crate) use measures::{SuiteAnalysis, suite_rule};
+pub(crate) use measures::{SuiteAnalysis, suite_rules};
 pub(crate) use reasons::explaining;

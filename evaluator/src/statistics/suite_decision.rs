@@ -100,7 +100,12 @@ pub fn judge_with(cases: &[CaseTallies], thresholds: &Thresholds, tests: &mut Ca
     SuiteDecision { cases: judged, suite, p: overall }
 }
 
-fn untested(case: CaseTallies) -> CaseJudgement {
+/// The one-sided p-value for a fall of these cases together, all of which have runs on both sides.
+pub(crate) fn suite_p(cases: &[CaseTallies]) -> f64 {
+    Family::new(cases, &mut CaseTests::default()).chances(1.0).suite
+}
+
+pub(super) fn untested(case: CaseTallies) -> CaseJudgement {
     CaseJudgement { tallies: case, tier: Tier::Unknown, p: None, corrected: None }
 }
 

@@ -262,7 +262,7 @@ fn usage_cell(code: UsageCode, case: &CaseEvaluation) -> UsageCell {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

@@ -41,12 +41,12 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       refund_damaged_001  regressed: must_include no longer met: “50 EUR” missing
       cancel_order_001    regressed: cancel_order: risk low → high without evidence
       address_change_001  regressed: evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
-      invoice_email_001   changed: write failed on new: result of send_email: failed, but succeeded on baseline
+      invoice_email_001   changed: lost write: result of send_email: failed, but succeeded on baseline
 
     Review:
       refund_damaged_001  high-risk action: refund_order A-1001: amount 50 → 500
       cancel_order_001  high-risk action: cancel_order A-1002: risk low → high without evidence (and 1 more)
-      invoice_email_001  write failed on new: result of send_email: failed, but succeeded on baseline
+      invoice_email_001  lost write: result of send_email: failed, but succeeded on baseline
 
     Other changes:
       return_policy_001  changed: output: “Yes. You can send it back within 30 days of delivery, unused…” → “Of course! As long as it is unused and still in its packagin…”
@@ -65,7 +65,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
       ✗ broken                3   at most 0
       ✗ high risk changed     3   at most 0
       ✗ compared              6   at least 8 (80 % of 10)
-      12 other rules are met
+      15 other rules are met
 
     report: report/index.html
     ");
@@ -99,6 +99,7 @@ fn the_chosen_baseline_is_printed_if_there_are_several() {
 #[test]
 fn a_run_compared_with_itself_passes() {
     let sandbox = sample();
+    fs::remove_file(sandbox.path(CASES)).unwrap();
     let finished = sandbox.run(["compare", BASELINE, BASELINE]);
     assert_eq!(finished.code, Some(0), "{finished}");
     let said: Vec<_> = finished.stdout.lines().take(3).collect();
@@ -182,31 +183,34 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     let rules = |line: &&str| line.starts_with("  ✓") || line.starts_with("  ✗") || line.starts_with("    ");
     let said: Vec<_> = finished.stdout.lines().skip_while(|line| !line.starts_with("10 cases")).filter(rules).collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    ✓ regressed                    3   at most 3 (50 % of 6)
-    ✓ broken                       3   at most 3 (30 % of 10)
-      unconfirmed                  0   no limit
-      still broken                 0   no limit
-    ✓ invalid                      0   at most 0
-    ✓ unpaired                     0   at most 0
-      changed                      2   no limit
-    ✓ unmet                        2   no more than baseline, or by chance (2 worse, 0 better); p 0.250, level 0.05
-    ✓ must                         0   at most 0
-    ✗ high risk changed            3   at most 0
-    ✓ fabricated                   0   at most 0
-    ✓ failed evidence              0   at most 0
-    ✓ repeated call                0   at most 0
-    ✓ signals                      0   at most 0
-    ✓ behaviour changed            0   at most 0
-    ✓ text faults                  0   at most 0
-    ✓ secret leaked                0   at most 0
-    ✓ suite fell                   0   at most 0; p 0.062, level 0.05
-      slower                       0   no limit
-      costlier                     0   no limit; not reported
-      longer                       0   no limit
-    ✗ compared                     6   at least 8 (80 % of 10)
-    ✗ regressed, risk high         2   at most 0
-    ✓ broken, suite robustness     3   at most 3
-    ✓ regressed, tag mony          0   at most 0; no case is in this scope
+    ✓ regressed                        3   at most 3 (50 % of 6)
+    ✓ broken                           3   at most 3 (30 % of 10)
+      unconfirmed                      0   no limit
+      still broken                     0   no limit
+    ✓ invalid                          0   at most 0
+    ✓ unpaired                         0   at most 0
+      changed                          2   no limit
+    ✓ unmet                            2   no more than baseline, or by chance (2 worse, 0 better); p 0.250, level 0.025
+    ✓ must                             0   at most 0
+    ✗ high risk changed                3   at most 0
+    ✓ fabricated                       0   at most 0
+    ✓ failed evidence                  0   at most 0
+    ✓ repeated call                    0   at most 0
+    ✓ signals                          0   at most 0
+    ✓ behaviour changed                0   at most 0
+    ✓ text faults                      0   at most 0
+    ✓ secret leaked                    0   at most 0
+    ✓ suite fell                       0   at most 0; p 0.062, level 0.025
+    ✓ suite fell, suite actions        0   at most 0; p 0.330, level 0.025
+    ✓ suite fell, suite answers        0   at most 0; p 1.000, level 0.025
+    ✓ suite fell, suite robustness     0   at most 0; p 0.675, level 0.025
+      slower                           0   no limit
+      costlier                         0   no limit; not reported
+      longer                           0   no limit
+    ✗ compared                         6   at least 8 (80 % of 10)
+    ✗ regressed, risk high             2   at most 0
+    ✓ broken, suite robustness         3   at most 3
+    ✓ regressed, tag mony              0   at most 0; no case is in this scope
     ");
     insta::assert_snapshot!(finished.stderr, @"warning: the rules of `[gate.tag.mony]` are always met: no case of the cases file has this tag; the tags are advice, delivery, email, json, loyalty, money, order, orders, policy, privacy, refund, retrieval and 1 more");
     let rules = sandbox.json("report/evaluation.json")["gate"]["rules"].clone();
@@ -216,6 +220,7 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     assert_eq!((&rules[0]["share"], &rules[0]["of"], &rules[0]["limit"]), (&json!(0.5), &json!(6), &json!(3)));
     let valid = sandbox.run(["validate", "report/evaluation.json"]);
     assert_eq!(valid.code, Some(0), "{valid}");
+    fs::remove_file(sandbox.path(CASES)).unwrap();
     let unknown = sandbox.run(["compare", BASELINE, NEW]);
     insta::assert_snapshot!(unknown, @"
     exit code: 2
@@ -231,7 +236,7 @@ fn a_misspelt_rule_is_an_error_with_its_line() {
     insta::assert_snapshot!(sandbox.run(args(&[])), @"
     exit code: 2
     --- stderr
-    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `unconfirmed`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `changed`, `undecided`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `repeated_call`, `signals`, `behaviour_changed`, `text_faults`, `secret_leaked`, `min_compared`, `suite_fell`, `lost`, `unseen_high_risk`, `slower`, `costlier`, `longer`, `risk`, `tag`, `suite`
+    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `unconfirmed`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `not_comparable`, `changed`, `undecided`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `repeated_call`, `signals`, `behaviour_changed`, `text_faults`, `secret_leaked`, `min_compared`, `suite_fell`, `lost`, `unseen_high_risk`, `slower`, `costlier`, `longer`, `risk`, `tag`, `suite`
       |
     1 | [gate]
     2 | regresed = 3
@@ -303,14 +308,51 @@ fn a_folder_that_is_not_a_report_is_left_unchanged() {
 }
 
 #[test]
-fn the_cases_file_of_the_run_is_named_if_none_is_given() {
+fn the_cases_file_of_the_run_is_used_if_it_is_unchanged_and_named_if_not() {
     let sandbox = sample();
-    let note = "note: expectations are not checked; to check them, pass `--cases sample-runs/cases.json`\n";
-    let told = |sandbox: &Sandbox, arguments: &[&str]| sandbox.run(arguments).stderr.contains(note);
-    assert!(told(&sandbox, &["compare", BASELINE, NEW]));
-    assert!(!told(&sandbox, &["compare", BASELINE, NEW, "--cases", CASES]));
+    let judged =
+        |sandbox: &Sandbox| sandbox.json("report/evaluation.json")["cases"].to_string().contains("must_include");
+    let used = sandbox.run(["compare", BASELINE, NEW]);
+    let note = "note: expectations are checked with `sample-runs/cases.json`, which is unchanged since the run\n";
+    assert!(used.stderr.contains(note) && judged(&sandbox), "{used}");
+    assert_eq!(used.stdout, sandbox.run(["compare", BASELINE, NEW, "--cases", CASES]).stdout);
+    // Another title or another order asks and expects the same; another expectation does not.
+    let cases = fs::read_to_string(sandbox.path(CASES)).unwrap();
+    let sandbox = sandbox.with_file(CASES, &cases.replacen("\"title\": \"", "\"title\": \"My ", 1));
+    assert!(sandbox.run(["compare", BASELINE, NEW]).stderr.contains(note));
+    let sandbox = sandbox.with_file(CASES, &cases.replace("50 EUR", "60 EUR"));
+    let changed = sandbox.run(["compare", BASELINE, NEW]);
+    let note = "note: expectations are not checked: its cases file changed since the run; to check them, pass `--cases \
+                sample-runs/cases.json`\n";
+    assert!(changed.stderr.contains(note) && !judged(&sandbox), "{changed}");
     fs::remove_file(sandbox.path(CASES)).unwrap();
-    assert!(!told(&sandbox, &["compare", BASELINE, NEW]));
+    assert!(!sandbox.run(["compare", BASELINE, NEW]).stderr.contains("expectations"));
+}
+
+#[test]
+fn an_edited_case_is_not_compared_with_its_old_input() {
+    let case = |text: &str| json!([{"id": "a", "input": {"user": text}}, {"id": "b", "input": {"user": "Hello"}}]);
+    let agent = Agent::start(|_| Reply::json(&minimal_answer()));
+    let sandbox = Sandbox::new().with_file("cases.json", &case("Cancel order 1").to_string());
+    let run = |sandbox: &Sandbox, side: &str| {
+        let url = agent.base_url();
+        let finished = sandbox.run(["run", "--cases", "cases.json", "--base-url", &url, "--side", side]);
+        assert_eq!(finished.code, Some(0), "{finished}");
+    };
+    run(&sandbox, "baseline");
+    let sandbox = sandbox.with_file("cases.json", &case("Cancel order 2").to_string());
+    run(&sandbox, "new");
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert_eq!(compared.code, Some(1), "half of the cases are not compared: {compared}");
+    let lines: Vec<_> = compared.stdout.lines().take(2).collect();
+    let expected =
+        ["input changed in 1 of 2 cases (a): it is not compared", "Gate undecided: only 1 of 2 cases can be compared"];
+    assert_eq!(lines, expected, "{compared}");
+    let row = &sandbox.json("report/evaluation.json")["cases"][0];
+    let reason = "the two sides received different input: user \"Cancel order 1\" → \"Cancel order 2\"";
+    assert_eq!((&row["verdict"], &row["reasons"][0]["message"]), (&json!("not_comparable"), &json!(reason)));
+    let valid = sandbox.run(["validate", "runs", "report/evaluation.json"]);
+    assert_eq!(valid.code, Some(0), "{valid}");
 }
 
 #[test]

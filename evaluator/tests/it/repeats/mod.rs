@@ -18,6 +18,7 @@ mod never_in_baseline;
 mod noise_of_steps;
 mod outages;
 mod signals;
+mod suites;
 
 /// Each run is a list of cases with their artifacts; a case without one is selected and has no file.
 pub(crate) type RunOf = Vec<(String, Option<Value>)>;
@@ -56,7 +57,14 @@ fn compared(rules: Rules, limits: GateRules, baseline: &[RunOf], new: &[RunOf], 
     let mut ids: Vec<&str> = baseline.iter().chain(new).flatten().map(|(id, _)| id.as_str()).collect();
     ids.sort_unstable();
     ids.dedup();
-    let cases = ids.iter().map(|id| json!({"id": id, "title": id, "input": {"user": "Hello"}, "expected": expected}));
+    let cases = ids.iter().map(|id| {
+        let mut case = json!({"id": id, "title": id, "input": {"user": "Hello"}, "expected": expected});
+        // `refunds-7` is a case of the suite `refunds`.
+        if let Some((suite, _)) = id.split_once('-') {
+            case["suite"] = json!(suite);
+        }
+        case
+    });
     let path = out.join("cases.json");
     write::write_json(&path, &cases.collect::<Vec<_>>(), Durability::Cached).unwrap();
     let cases = counterproof_cases::load(&path).unwrap().cases;
