@@ -1,6 +1,7 @@
 //! The root cause of a difference: from a changed action or output back along its evidence and its values to the earliest
 //! difference on that path. `docs/verdicts.md` lists the codes.
 
+mod order;
 mod root_cause;
 mod walk;
 

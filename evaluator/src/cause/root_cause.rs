@@ -7,7 +7,8 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Cause, Cluster, Judgemen
 use counterproof_artifact::{Event, EventBody, Sha256Digest, Side, Sides};
 use serde_json::Value;
 
-use super::walk::{self, Effect, Inquiry};
+use super::order;
+use super::walk::{self, Effect, FoundDifference, Inquiry};
 use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
 use crate::diff::events::EventKind;
@@ -16,7 +17,7 @@ use crate::diff::rows::{output_pointers, row_pointers};
 use crate::grounding::Holder;
 use crate::judge::{ReasonCode, code_enum};
 use crate::load::call_status::has_failed;
-use crate::load::case_input::{self, CaseInput};
+use crate::load::case_input::{self, CaseInput, Speaker};
 use crate::load::payload::Payload;
 use crate::load::{Artifact, LoadedAnswer, LoadedFailure};
 use crate::messages::{self, step_name};
@@ -30,7 +31,14 @@ pub(crate) fn of_answers(inquiry: Inquiry<'_>) -> Option<Cause> {
         return Some(input_changed(&inquiry, effect));
     }
     let walked = walk::back(&inquiry, effect);
+    if let Some(order) = order::find(&inquiry, effect, walked.is_some()) {
+        let mut path = vec![effect.pointer(&inquiry)];
+        path.extend(order.pointers());
+        path.dedup();
+        return Some(cause(order.describe(&inquiry), path));
+    }
     let named = match &walked {
+        Some(FoundDifference { place, named: Some((side, value)), .. }) => of_turn(&inquiry, *place, *side, value),
         Some(found) => of_event(&inquiry, found.place),
         None => of_effect(&inquiry, effect),
     };
@@ -159,12 +167,32 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
         (EventBody::FinalOutput(_), _) => {
             named(CauseCode::OutputOnly, tool, String::new(), messages::output(&inquiry.differences.output))
         }
+        (EventBody::Unknown { .. }, None) if case_input::speaker(event) == Some(Speaker::User) => {
+            changed(CauseCode::InputChanged, USER_TURN)
+        }
+        (EventBody::Unknown { .. }, Some(alone)) if case_input::speaker(event) == Some(Speaker::User) => {
+            named(CauseCode::InputChanged, USER_TURN.to_owned(), alone.to_owned(), format!("{step}: {alone}"))
+        }
         (EventBody::Unknown { .. }, None) => changed(CauseCode::EventChanged, &tool),
         (EventBody::Unknown { .. }, Some(alone)) => {
             named(CauseCode::EventChanged, place(&tool, first), shape(first), format!("{step}: {alone}"))
         }
     }
 }
+
+/// The cause, if only the user of one side named a value.
+fn of_turn(inquiry: &Inquiry<'_>, row: usize, side: Side, value: &Value) -> CauseDescription {
+    let value = text::short_value(value);
+    CauseDescription {
+        code: CauseCode::InputChanged,
+        place: USER_TURN.to_owned(),
+        shape: String::new(),
+        message: format!("the user named {value} on {side} only"),
+        pointers: row_pointers("/events", inquiry.differences.events[row].row),
+    }
+}
+
+const USER_TURN: &str = "message of the user";
 
 /// The tool that an event is about, or what the event is.
 fn tool_of(event: &Event, loaded: &LoadedAnswer) -> String {
@@ -336,6 +364,7 @@ code_enum! {
         RetrievalChanged "retrieval-changed" "The same query found other documents."
         ToolResultChanged "tool-result-changed" "The same call returned another result."
         ToolError "tool-error" "A call failed on new and not on baseline."
+        Order "order" "Two writes changed places."
         ToolChoice "tool-choice" "A call or an action is on one side only, or a step is at another position."
         Arguments "arguments" "A call or a query has other arguments, although everything they came from is the same."
         ArgumentForm "argument-form" "A call or an action has the same values in another form, such as a list written as text."

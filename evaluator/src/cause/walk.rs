@@ -16,7 +16,7 @@ use crate::judge::ReasonCode;
 use crate::judge::findings::{Findings, LocatedFinding};
 use crate::judge::outcomes::{self, Outcomes};
 use crate::load::LoadedAnswer;
-use crate::load::case_input::CaseInput;
+use crate::load::case_input::{self, CaseInput, Speaker};
 use crate::load::evidence::Resolved;
 use crate::values::{key_of, meaning_hash, object_hash};
 
@@ -52,6 +52,8 @@ pub(super) struct FoundDifference {
     pub(super) place: usize,
     /// From the effect back to the difference.
     pub(super) path: Vec<SidePointer>,
+    /// The value that only the user of this side named.
+    pub(super) named: Option<(Side, Value)>,
 }
 
 /// A visited event, and the visit from which it was reached.
@@ -60,6 +62,8 @@ struct Visit {
     event: usize,
     from: Option<usize>,
     link: Link,
+    /// A changed value that the event, a turn of the user, names, and the user of the other side nowhere.
+    named: Option<Value>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,11 +112,8 @@ impl Walk<'_, '_> {
             }
             Effect::Output => {
                 for side in Side::BOTH {
-                    for origin in self.output_origins(side) {
-                        if let Origin::Event(event) = origin {
-                            self.visit(side, event, None, Link::Value);
-                        }
-                    }
+                    let sources = self.output_sources(side);
+                    self.visit_sources(side, sources, None);
                 }
             }
             Effect::Event(row) => {
@@ -171,7 +172,7 @@ impl Walk<'_, '_> {
         let known = *self.seen.entry((side, event)).or_insert(next);
         if known == next {
             self.open.push_back(next);
-            self.visits.push(Visit { side, event, from, link });
+            self.visits.push(Visit { side, event, from, link, named: None });
         } else if link == Link::Value {
             // The stronger link wins, whichever path is found first.
             self.visits[known].link = Link::Value;
@@ -211,17 +212,42 @@ impl Walk<'_, '_> {
         let other = provenance.counterparts.other(side, holder).map(|other| theirs.held_by(other)).unwrap_or_default();
         // Only changed values can explain a change, so the origins of equal ones are not followed.
         let unchanged: HashSet<_> = other.iter().map(key).collect();
+        let mut found = Vec::new();
         for leaf in mine.held_by(holder) {
             if let Origin::Event(event) = leaf.origin
                 && !unchanged.contains(&key(leaf))
             {
-                self.visit(side, event, from, Link::Value);
+                found.push((event, leaf.value.clone()));
+            }
+        }
+        self.visit_sources(side, found, from);
+    }
+
+    /// Visits the events in which values first occurred.
+    fn visit_sources(&mut self, side: Side, sources: Vec<(usize, Value)>, from: Option<usize>) {
+        let loaded = self.inquiry.side(side).loaded;
+        let (mut turns, mut values) = (Vec::new(), Vec::new());
+        for (event, value) in sources {
+            self.visit(side, event, from, Link::Value);
+            if case_input::speaker(&loaded.answer.events[event]) == Some(Speaker::User) {
+                turns.push(event);
+                values.push(value);
+            }
+        }
+        if turns.is_empty() {
+            return;
+        }
+        let other = side.other();
+        let named = grounding::named_by_user(self.inquiry.side(other).loaded, self.inquiry.inputs.get(other), &values);
+        for ((event, value), _) in turns.into_iter().zip(values).zip(named).filter(|(_, named)| !named) {
+            if let Some(visit) = self.seen.get(&(side, event)) {
+                self.visits[*visit].named.get_or_insert(value);
             }
         }
     }
 
-    /// The sources of the changed values of the output.
-    fn output_origins(&self, side: Side) -> Vec<Origin> {
+    /// The events in which the changed values of the output first occurred.
+    fn output_sources(&self, side: Side) -> Vec<(usize, Value)> {
         let content = |side: Side| &self.inquiry.side(side).loaded.answer.final_output.content;
         let values: Vec<Value> = match (&self.inquiry.differences.output, content(side), content(side.other())) {
             (OutputChange::Json(changes), ..) => changes
@@ -234,7 +260,13 @@ impl Walk<'_, '_> {
             }
             _ => Vec::new(),
         };
-        grounding::origins_of_values(self.inquiry.side(side).loaded, self.inquiry.inputs.get(side), &values)
+        let origins =
+            grounding::origins_of_values(self.inquiry.side(side).loaded, self.inquiry.inputs.get(side), &values);
+        let sources = origins.into_iter().zip(values).filter_map(|(origin, value)| match origin {
+            Origin::Event(event) => Some((event, value)),
+            Origin::Exempt | Origin::Input | Origin::Nowhere | Origin::Unknown => None,
+        });
+        sources.collect()
     }
 
     fn earliest(&self, effect: Effect) -> Option<FoundDifference> {
@@ -247,29 +279,35 @@ impl Walk<'_, '_> {
             // An event that only new has cannot be the reason that a value lost its source.
             let explains = !(invented && visit.side == Side::New && stand.other.is_none());
             // Of both sides of a row, prefer the new side: readers start there.
-            let relevant = || relevance.explains(visit.side, visit.event, visit.link == Link::Value);
-            (stand.differs && explains && relevant()).then_some((stand.row, visit.side == Side::Baseline, index))
+            // Another value from the user is no choice of the agent.
+            let relevant =
+                || visit.named.is_some() || relevance.explains(visit.side, visit.event, visit.link == Link::Value);
+            let order = (visit.named.is_none(), stand.row, visit.side == Side::Baseline, index);
+            (stand.differs && explains && relevant()).then_some(order)
         });
-        // By row, the earliest first: what differs later can be its consequence.
-        let (place, _, visit) = differing.min()?;
+        // By row, the earliest first: what differs later can be its consequence. Before all others what the user named, because
+        // every later step may follow from it.
+        let (_, place, _, visit) = differing.min()?;
         let mut path = Vec::new();
         let mut at = Some(visit);
         while let Some(index) = at {
-            let Visit { side, event, from, .. } = self.visits[index];
+            let Visit { side, event, from, .. } = &self.visits[index];
+            let (side, event, from) = (*side, *event, *from);
             path.push(SidePointer::new(side, format!("/events/{event}")));
             at = from;
         }
         path.push(effect.pointer(self.inquiry));
         path.reverse();
         path.dedup();
-        Some(FoundDifference { place, path })
+        let Visit { side, named, .. } = &self.visits[visit];
+        Some(FoundDifference { place, path, named: named.clone().map(|value| (*side, value)) })
     }
 
     /// Falls back to the first step that differs, if the output differs and no value links the two.
     fn untraced(&self, effect: Effect) -> Option<FoundDifference> {
         let place = (effect == Effect::Output).then(|| first_step(self.inquiry)).flatten()?;
         let path = vec![effect.pointer(self.inquiry), Effect::Event(place).pointer(self.inquiry)];
-        Some(FoundDifference { place, path })
+        Some(FoundDifference { place, path, named: None })
     }
 }
 
@@ -304,7 +342,7 @@ impl<'i, 'a> Relevance<'i, 'a> {
     pub(super) fn explains(&self, side: Side, event: usize, by_value: bool) -> bool {
         let counterpart = self.inquiry.provenance.counterparts.event(side, event);
         let row = &self.inquiry.differences.events[counterpart.row];
-        if row.role(self.inquiry.answers()) != EventRole::Step || row.differs_in_form_only() {
+        if row.role(self.inquiry.answers()) != EventRole::Step || row.is_only_reworded() {
             return false;
         }
         if counterpart.other.is_some() {
@@ -377,14 +415,14 @@ pub(super) enum Effect {
 
 /// Chooses the change that weighs most, in this order: an action that differs or that failed on one side only, by risk, and
 /// first one that had an effect; an ungrounded value; an action with other evidence; an action in another form, if no step
-/// differs in more; the output; the first step that differs.
+/// differs in more; the output; an action that says the same in other words; the first step that differs.
 pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
     let differences = inquiry.differences;
     let failed_on_one_side = failed_on_one_side(inquiry);
     let actions = differences.actions.iter().enumerate();
     let actions = actions.filter(|(number, row)| row.counts() || failed_on_one_side.contains(number));
-    let (formal, actions): (Vec<_>, Vec<_>) =
-        actions.partition(|(number, row)| row.changes.are_form_only() && !failed_on_one_side.contains(number));
+    let (reworded, actions): (Vec<_>, Vec<_>) =
+        actions.partition(|(number, row)| row.changes.are_only_reworded() && !failed_on_one_side.contains(number));
     let (changed, resting): (Vec<_>, Vec<_>) = actions.into_iter().partition(|(number, row)| {
         !matches!(row.row, Row::Both { .. }) || !row.changes.is_empty() || failed_on_one_side.contains(number)
     });
@@ -399,7 +437,10 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
             Holder::Action(index) => Effect::Action(inquiry.provenance.counterparts.action(Side::New, index).row),
         })
     };
-    let formal = || formal.first().filter(|_| first_step(inquiry).is_none()).map(|(row, _)| Effect::Action(*row));
+    let formal = || {
+        let mut formal = reworded.iter().filter(|(_, row)| row.changes.are_form_only());
+        formal.next().filter(|_| first_step(inquiry).is_none()).map(|(row, _)| Effect::Action(*row))
+    };
     let output = || differences.output_counts().then_some(Effect::Output);
     riskiest
         .map(|(row, _)| Effect::Action(row))
@@ -407,6 +448,7 @@ pub(super) fn choose(inquiry: &Inquiry<'_>) -> Option<Effect> {
         .or_else(|| resting.first().map(|(row, _)| Effect::Action(*row)))
         .or_else(formal)
         .or_else(output)
+        .or_else(|| reworded.first().map(|(row, _)| Effect::Action(*row)))
         .or_else(|| first_event(inquiry).map(Effect::Event))
 }
 
@@ -490,11 +532,11 @@ pub(super) fn any_step_differs(inquiry: &Inquiry<'_>) -> bool {
     first_step(inquiry).is_some()
 }
 
-/// The first step that differs in more than its position or the form of its values.
+/// The first step that differs in more than its position or the way in which it says the same.
 pub(super) fn first_step(inquiry: &Inquiry<'_>) -> Option<usize> {
     position(inquiry, |row, role| {
         let is_moved = row.moved && row.changes.is_empty();
-        role == EventRole::Step && !is_moved && !row.differs_in_form_only()
+        role == EventRole::Step && !is_moved && !row.is_only_reworded()
     })
 }
 

@@ -9,6 +9,7 @@ use super::assign::{self, Matching, Sets};
 use super::item::{CostRange, PreparedItem, action_value};
 use super::json::JsonChanges;
 use super::rows::{self, Operation};
+use super::wording;
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{Notes, Renaming, Rules, Subject};
 use crate::values::meaning;
@@ -54,9 +55,15 @@ impl ActionRow {
         self.operation() == Operation::Same
     }
 
-    /// True for a pair that differs in its evidence only.
+    /// True for a pair that differs in its evidence, and in its fields not or only in the way in which they say the same.
     pub(crate) fn has_only_other_evidence(&self) -> bool {
-        matches!(self.row, Row::Both { .. }) && self.changes.is_empty() && self.evidence != EvidenceChange::Same
+        let is_same = self.changes.is_empty() || self.changes.are_only_reworded();
+        matches!(self.row, Row::Both { .. }) && is_same && self.evidence != EvidenceChange::Same
+    }
+
+    /// True for a pair with the same evidence whose fields say the same in another way.
+    pub(crate) fn is_only_reworded(&self) -> bool {
+        self.changes.are_only_reworded() && self.evidence == EvidenceChange::Same
     }
 
     /// True for a difference that is not noise.
@@ -119,14 +126,18 @@ impl<'a> PreparedActions<'a> {
         let preferred = if order() == Ordering::Greater { Side::New } else { Side::Baseline };
         let read = rows::in_reading_order(Sides::new(old.len(), new.len()), &found.pairs, |_| false, preferred);
         let compare = |row: Row| match row {
-            Row::Both { baseline: i, new: j } => ActionRow {
-                row,
-                changes: old[i]
+            Row::Both { baseline: i, new: j } => {
+                let mut changes = old[i]
                     .changes(&new[j], renaming)
-                    .below(&format!("/proposed_actions/{i}"), &format!("/proposed_actions/{j}")),
-                evidence: compare_evidence(&baseline.evidence[i], &other.evidence[j], &meaning),
-                noise: false,
-            },
+                    .below(&format!("/proposed_actions/{i}"), &format!("/proposed_actions/{j}"));
+                wording::mark(&mut changes, Some(&other.actions[j].tool_name));
+                ActionRow {
+                    row,
+                    changes,
+                    evidence: compare_evidence(&baseline.evidence[i], &other.evidence[j], &meaning),
+                    noise: false,
+                }
+            }
             row => ActionRow { row, changes: JsonChanges::default(), evidence: EvidenceChange::Same, noise: false },
         };
         read.into_iter().map(compare).collect()

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{Alignment, Operations};
-use counterproof_artifact::{EventBody, Side, Sides};
+use counterproof_artifact::{Event, EventBody, Side, Sides};
 
 use super::actions::{ActionRow, Actions, PreparedActions};
 use super::align::Row;
@@ -12,6 +12,7 @@ use super::events::{AlignedEvents, EventRow, Events};
 use super::output::{self, OutputChange};
 use super::parting::PartedStep;
 use super::rows::{Operation, row_pointers};
+use super::wording;
 use crate::load::LoadedAnswer;
 use crate::load::case_input::{self, Speaker};
 use crate::load::evidence::{self, FollowedRef};
@@ -68,7 +69,8 @@ impl Differences {
         // different ones, and the reasons would contradict each other.
         let matching = actions.pair_off();
         events.follow_actions(sides.map(|side| side.loaded), &matching);
-        let AlignedEvents { rows, cost, exact, recovery } = events.align(&mut renaming);
+        let AlignedEvents { mut rows, cost, exact, recovery } = events.align(&mut renaming);
+        mark_rewording(&mut rows, &old.events);
         // Equal steps cost nothing and part nowhere, which spares reading their words.
         let parting = if cost > 0 { events.parting(sides.map(|side| side.loaded)) } else { None };
         // A ref of new is compared by the call of the baseline that is equal under the rules, so that a difference which the
@@ -120,6 +122,16 @@ impl Differences {
     }
 }
 
+/// Marks the pairs of events that say the same in another way.
+fn mark_rewording(rows: &mut [EventRow], baseline: &[Event]) {
+    for row in rows {
+        if let Row::Both { baseline: index, .. } = row.row {
+            let tool = baseline[index].tool_call().map(|call| call.tool.as_str());
+            wording::mark(&mut row.changes, tool);
+        }
+    }
+}
+
 /// Maps the index in new of each event that is equal under the rules to the index in the baseline.
 fn unchanged_calls(rows: &[EventRow]) -> HashMap<usize, usize> {
     let unchanged = rows.iter().filter(|row| row.changes.is_empty());
@@ -160,24 +172,19 @@ impl EventRow {
             (_, None) => EventRole::Step,
         }
     }
-
-    /// True for a pair whose values all have the same content in another form, such as a list written as text.
-    pub(crate) fn differs_in_form_only(&self) -> bool {
-        !self.moved && self.changes.are_form_only()
-    }
 }
 
 impl Differences {
     /// Returns the first difference that is not noise: the first step, else the first action, else what the agent said, else
     /// what the user said.
     pub(crate) fn first(&self, answers: Sides<&LoadedAnswer>) -> Option<FirstDifference<'_>> {
-        // A step whose values only have another form comes after all other steps and actions.
+        // A step that says the same in another way comes after all other steps and actions.
         let differing =
             |role: EventRole| self.events.iter().filter(move |row| row.counts() && row.role(answers) == role);
-        let step = |form_only: bool| {
-            differing(EventRole::Step).find(|row| row.differs_in_form_only() == form_only).map(FirstDifference::Event)
+        let step = |reworded: bool| {
+            differing(EventRole::Step).find(|row| row.is_only_reworded() == reworded).map(FirstDifference::Event)
         };
-        let action = self.actions.iter().find(|row| row.counts() && !row.changes.are_form_only());
+        let action = self.actions.iter().find(|row| row.counts() && !row.changes.are_only_reworded());
         let output = || self.output_counts().then_some(FirstDifference::Output(&self.output));
         step(false)
             .or_else(|| action.map(FirstDifference::Action))

@@ -49,6 +49,12 @@ impl EventRow {
         self.operation() == Operation::Same
     }
 
+    /// True for a pair at the same position that says the same in another way: a value in another form, such as a list that is
+    /// written as text, or the summary for the person who takes over.
+    pub(crate) fn is_only_reworded(&self) -> bool {
+        !self.moved && self.changes.are_only_reworded()
+    }
+
     /// True for a difference that is not noise.
     pub fn counts(&self) -> bool {
         !self.is_same() && !self.noise

@@ -26,6 +26,8 @@ pub struct JsonChanges {
     listed: Vec<JsonChange>,
     /// The number of differences that are not listed.
     pub omitted: usize,
+    /// True if all differences say the same in another way.
+    pub(super) reworded: bool,
 }
 
 impl JsonChanges {
@@ -37,6 +39,12 @@ impl JsonChanges {
     /// True if there are differences, and all of them are in the form of a value only.
     pub(crate) fn are_form_only(&self) -> bool {
         self.omitted == 0 && !self.listed.is_empty() && self.listed.iter().all(JsonChange::is_form_only)
+    }
+
+    /// True if there are differences, and all of them say the same in another way: in another form, or in other words where
+    /// words have no effect.
+    pub(crate) fn are_only_reworded(&self) -> bool {
+        self.reworded
     }
 
     /// Prefixes the pointers of each side, so that they point into the documents that contain the values.

@@ -11,6 +11,7 @@ mod lcs;
 pub(crate) mod output;
 mod parting;
 pub(crate) mod rows;
+mod wording;
 
 pub use actions::{ActionRow, EvidenceChange};
 pub use align::Row;

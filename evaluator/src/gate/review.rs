@@ -288,13 +288,15 @@ fn action_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewI
     if input.row.verdict == Verdict::Noisy {
         return Vec::new();
     }
-    let noise: Vec<SidePointer> = input
-        .differences
-        .iter()
-        .flat_map(|differences| &differences.actions)
-        .filter(|row: &&ActionRow| row.noise)
-        .flat_map(|row| row_pointers("/proposed_actions", row.row))
-        .collect();
+    let of_actions = |is_it: fn(&ActionRow) -> bool| -> Vec<SidePointer> {
+        let rows = input.differences.iter().flat_map(|differences| &differences.actions).filter(|row| is_it(row));
+        rows.flat_map(|row| row_pointers("/proposed_actions", row.row)).collect()
+    };
+    let noise = of_actions(|row| row.noise);
+    let mut reworded = of_actions(ActionRow::is_only_reworded);
+    let calls =
+        input.differences.iter().flat_map(|differences| &differences.events).filter(|row| row.is_only_reworded());
+    reworded.extend(calls.flat_map(|row| row_pointers("/events", row.row)));
     let lost: Vec<_> = input
         .differences
         .iter()
@@ -304,16 +306,19 @@ fn action_items(input: &ReviewInput<'_>, high_risk: HighRisk<'_>) -> Vec<ReviewI
         .collect();
     let mut items = Vec::new();
     for reason in &input.row.reasons {
-        let is_noise = |place: &SidePointer| {
-            noise.iter().any(|noisy| noisy.side == place.side && noisy.pointer == action_of(&place.pointer))
+        let is_among = |places: &[SidePointer]| {
+            let is_it = |place: &SidePointer| {
+                places.iter().any(|other| other.side == place.side && other.pointer == action_of(&place.pointer))
+            };
+            reason.pointers.iter().any(is_it)
         };
-        if reason.pointers.iter().any(is_noise) {
+        if is_among(&noise) {
             continue;
         }
         let case_id = Some(input.row.case_id.clone());
         if ReasonCode::EvidenceFailed.is_code_of(reason) {
             items.push(ReviewCode::FailedEvidence.item(case_id, reason.message.clone(), reason.pointers.clone()));
-        } else if is_change_of_action(reason) && high_risk.is_of(reason) {
+        } else if is_change_of_action(reason) && high_risk.is_of(reason) && !is_among(&reworded) {
             let message = with_object(reason, high_risk) + &between_baseline_runs(input.row, reason, high_risk);
             items.push(ReviewCode::HighRiskChanged.item(case_id, message, reason.pointers.clone()));
         } else if ReasonCode::ToolError.is_code_of(reason) && reason.pointers.iter().any(|place| lost.contains(place)) {

@@ -201,6 +201,17 @@ pub(crate) fn origins_of_values(loaded: &LoadedAnswer, asked: &CaseInput<'_>, va
     terms.iter().map(|terms| search.origin(terms, loaded.answer.events.len(), opaque)).collect()
 }
 
+/// Returns for each value whether the user named it, in the input or in a turn.
+pub(crate) fn named_by_user(loaded: &LoadedAnswer, asked: &CaseInput<'_>, values: &[Value]) -> Vec<bool> {
+    let mut search = Search::default();
+    let terms: Vec<_> = values.iter().map(|value| search.add_terms(value)).collect();
+    // Ids are named in groups too, as in the search for origins.
+    search.join_groups();
+    search.read_input(asked);
+    search.read_user(loaded);
+    terms.iter().map(|terms| search.origin(terms, 0, usize::MAX) != Origin::Nowhere).collect()
+}
+
 /// Returns the words with numbers or ids that only the first text has, at most [`NUMBERS_FOLLOWED`].
 pub(crate) fn numbers_only_in(mine: &str, theirs: &str) -> Vec<String> {
     // By token, so that a number in another notation is not reported as different.

@@ -5,8 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::load::LoadedAnswer;
 use crate::load::call_status::has_failed;
-use crate::load::case_input::CaseInput;
-use crate::load::case_input::is_by_agent;
+use crate::load::case_input::{self, CaseInput, Speaker, is_by_agent};
 use crate::load::payload::Payload;
 use crate::values::meaning::{HashedMap, HashedSet};
 use crate::values::stringified;
@@ -172,6 +171,18 @@ impl Search {
         let mut input = Source { position: 0, search: self, own: &HashedSet::default() };
         // Position 0, before every event: the input can be the origin of any value.
         asked.case_texts(|value| input.read(value));
+    }
+
+    /// Reads what the user said in the conversation.
+    pub(super) fn read_user(&mut self, loaded: &LoadedAnswer) {
+        let mut source = Source { position: 0, search: self, own: &HashedSet::default() };
+        for event in &loaded.answer.events {
+            if let EventBody::Unknown { fields, .. } = &event.body
+                && case_input::speaker(event) == Some(Speaker::User)
+            {
+                source.read_fields(fields);
+            }
+        }
     }
 
     /// Reads everything that the agent received in events. Returns the position of the first payload that was too large.

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer_texts;
 pub(crate) mod behaviour;
+mod distance;
 mod expectations;
 pub(crate) mod findings;
 mod language;
@@ -13,6 +14,7 @@ pub(crate) mod severity;
 pub(crate) mod signals;
 pub(crate) mod usage;
 pub(crate) mod verdict;
+pub(crate) mod writes;
 
 pub use expectations::{Expectations, SchemaError};
 pub use outcomes::{CallOutcome, any_failed, call_outcomes};

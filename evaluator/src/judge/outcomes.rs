@@ -17,7 +17,9 @@ use crate::load::evidence::Resolved;
 pub(crate) enum CallKind {
     /// A high-risk call without an action, which succeeded.
     HighRisk,
-    /// Counted through its high-risk action; or a high-risk call that failed.
+    /// A high-risk call without an action, which failed.
+    FailedHighRisk,
+    /// Counted through its high-risk action.
     Counted,
     Step,
 }
@@ -148,7 +150,7 @@ impl<'a> Outcomes<'a> {
         match (of_action, call.risk_level) {
             // The action already counts, so counting the call as well would count it twice.
             (Some(RiskLevel::High), _) => CallKind::Counted,
-            (None, Some(RiskLevel::High)) if self.call_failed(call) => CallKind::Counted,
+            (None, Some(RiskLevel::High)) if self.call_failed(call) => CallKind::FailedHighRisk,
             (None, Some(RiskLevel::High)) => CallKind::HighRisk,
             _ => CallKind::Step,
         }

@@ -4,25 +4,22 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{ExpectationResult, Judgement, Severity, SeverityShare};
-use counterproof_artifact::{Content, EventBody, ProposedAction, RiskLevel, Side, Sides};
-use serde_json::{Map, Value};
+use counterproof_artifact::{Content, EventBody, RiskLevel, Sides};
 
 use super::ReasonCode;
+use super::distance::{Distances, share_changed};
 use super::findings::{Findings, LocatedFinding};
-use super::outcomes::{CallKind, Outcomes};
+use super::outcomes::Outcomes;
 use super::reason_code::code_enum;
+use super::writes::{self, Write};
 use crate::diff::Differences;
 use crate::diff::actions::EvidenceChange;
 use crate::diff::align::Row;
-use crate::diff::json::{self, JsonChanges, LocatedValue};
 use crate::diff::output::OutputChange;
 use crate::grounding::{self, Holder};
 use crate::load::case_input::{self, Speaker};
 use crate::load::{Artifact, LoadedAnswer};
-use crate::messages::target;
-use crate::values::meaning::{leaves_below, leaves_of};
-use crate::values::stringified::with_texts_parsed;
-use crate::values::{key_of, meaning_hash};
+use crate::values::meaning::leaves_below;
 
 code_enum! {
     /// The code of one part of a severity score.
@@ -276,137 +273,6 @@ fn all_calls_failed(loaded: &LoadedAnswer, outcomes: &Outcomes<'_>, holder: Hold
     }
 }
 
-/// The distance between a step and the same step at another position.
-const MOVED: f64 = 0.25;
-
-/// The cost of a pair that differs everywhere; an unpaired element costs 1.
-const PAIR: f64 = 1.5;
-
-#[derive(Debug, Default, Clone, Copy)]
-struct Sum {
-    cost: f64,
-    elements: usize,
-}
-
-impl Sum {
-    /// The distance, from 0 (equal) to 1 (nothing in common).
-    fn distance(self) -> f64 {
-        if self.elements == 0 { 0.0 } else { (self.cost / self.elements as f64).min(1.0) }
-    }
-
-    /// Adds a row. A pair costs by its distance, which is not computed for other rows.
-    fn add<T>(&mut self, row: Sides<Option<T>>, distance: impl FnOnce() -> f64) {
-        self.elements += usize::from(row.baseline.is_some()) + usize::from(row.new.is_some());
-        self.cost += match (row.baseline, row.new) {
-            (Some(_), Some(_)) => PAIR * distance(),
-            (None, None) => 0.0,
-            (Some(_), None) | (None, Some(_)) => 1.0,
-        };
-    }
-}
-
-/// The distances between the steps, and between the actions of lower or unstated risk, of both sides. High-risk actions and
-/// calls are counted one by one instead.
-#[derive(Debug, Default)]
-struct Distances {
-    actions: Sum,
-    steps: Sum,
-}
-
-impl Distances {
-    fn new(answers: Sides<&LoadedAnswer>, outcomes: Sides<&Outcomes<'_>>, differences: &Differences) -> Self {
-        let mut distances = Self::default();
-        distances.add_actions(answers, outcomes, differences);
-        distances.add_steps(answers, outcomes, differences);
-        distances
-    }
-
-    fn add_actions(
-        &mut self,
-        answers: Sides<&LoadedAnswer>,
-        outcomes: Sides<&Outcomes<'_>>,
-        differences: &Differences,
-    ) {
-        let actions = answers.map(|loaded| &loaded.answer.proposed_actions);
-        for row in &differences.actions {
-            let Sides { baseline: i, new: j } = row.row.indexes();
-            let (i, j) = (i.map(|i| &actions.baseline[i]), j.map(|j| &actions.new[j]));
-            let is_high = |action: Option<&ProposedAction>| action.is_some_and(|it| it.risk_level == RiskLevel::High);
-            if is_high(i) || is_high(j) {
-                continue;
-            }
-            // An action whose calls all failed had no effect.
-            let i = i.filter(|action| !outcomes.baseline.failed(action));
-            let j = j.filter(|action| !outcomes.new.failed(action));
-            self.actions.add(Sides::new(i, j), || {
-                let params = |action: Option<&ProposedAction>| action.map_or(0, |action| leaves_below(&action.params));
-                share_changed(&row.changes, || params(i) + params(j))
-            });
-        }
-    }
-
-    fn add_steps(&mut self, answers: Sides<&LoadedAnswer>, outcomes: Sides<&Outcomes<'_>>, differences: &Differences) {
-        for row in &differences.events {
-            let Sides { baseline: i, new: j } = row.row.indexes();
-            let i = i.map(|i| &answers.baseline.answer.events[i].body);
-            let j = j.map(|j| &answers.new.answer.events[j].body);
-            let leaves = step_leaves(i) + step_leaves(j);
-            let moved = if row.moved { MOVED } else { 0.0 };
-            // Calls that count with the writes drop out of the row. The rest may then be unpaired.
-            let row_of_steps = Sides::new(step(i, outcomes.baseline), step(j, outcomes.new));
-            self.steps.add(row_of_steps, || share_changed(&row.changes, || leaves).max(moved));
-        }
-    }
-}
-
-/// Returns a retrieval, or a call that does not count with the writes.
-fn step<'a>(body: Option<&'a EventBody>, outcomes: &Outcomes<'_>) -> Option<&'a EventBody> {
-    body.filter(|body| match body {
-        EventBody::ToolCall(call) => outcomes.kind(call) == CallKind::Step,
-        EventBody::Retrieval(_) => true,
-        _ => false,
-    })
-}
-
-fn step_leaves(body: Option<&EventBody>) -> usize {
-    match body {
-        Some(EventBody::ToolCall(call)) => leaves_below(&call.args),
-        Some(EventBody::Retrieval(found)) => 1 + found.doc_ids.len(),
-        _ => 0,
-    }
-}
-
-/// Returns the share of all leaves that differ. Prose counts by its numbers, and another form of the same content not
-/// at all.
-fn share_changed(changes: &JsonChanges, leaves: impl FnOnce() -> usize) -> f64 {
-    if changes.count() == 0 {
-        return 0.0;
-    }
-    let below = |place: &Option<LocatedValue>| place.as_ref().map_or(0, |place| leaves_of(&place.value)) as f64;
-    let listed: f64 = changes
-        .iter()
-        .filter(|change| !change.is_form_only())
-        .map(|change| {
-            let differ = match (&change.baseline, &change.new) {
-                // In a reordered array, only the elements that moved relative to the others differ.
-                (
-                    Some(LocatedValue { value: Value::Array(old), .. }),
-                    Some(LocatedValue { value: Value::Array(new), .. }),
-                ) => {
-                    let moved = json::out_of_order(old, new);
-                    return moved.baseline.iter().chain(&moved.new).map(|value| leaves_of(value)).sum::<usize>() as f64;
-                }
-                (Some(old), Some(new)) => grounding::distance_of_values(&old.value, &new.value),
-                _ => 1.0,
-            };
-            differ * (below(&change.baseline) + below(&change.new))
-        })
-        .sum();
-    // The values of changes that are not listed are unknown; each counts as one leaf per side.
-    let all = listed + 2.0 * changes.omitted as f64;
-    (all / leaves().max(1) as f64).min(1.0)
-}
-
 /// The fields of an output that is an object.
 const FIELDS: f64 = 0.6;
 
@@ -452,25 +318,17 @@ const LEAST: f64 = 0.6;
 /// The share of a write that only one side has.
 const MOST: f64 = 0.8;
 
-struct Write<'a> {
-    tool: &'a str,
-    arguments: &'a Map<String, Value>,
-    /// The event at which it was carried out, if the transcript has it.
-    position: Option<usize>,
-    /// The row among the aligned actions or events. Noise is marked there.
-    row: usize,
-    is_call: bool,
-    is_noise: bool,
-}
-
 /// Returns the share of each write that differs by more than noise.
 fn differing_writes(
     answers: Sides<&LoadedAnswer>,
     outcomes: Sides<&Outcomes<'_>>,
     differences: &Differences,
 ) -> Vec<f64> {
-    let sides = Sides::from_fn(|side| writes_of(side, answers.get(side), outcomes.get(side), differences));
-    let pairs = equal_pairs(&sides, differences);
+    let sides = Sides::from_fn(|side| {
+        let writes = writes::of_side(side, answers.get(side), outcomes.get(side), differences);
+        writes.into_iter().filter(Write::is_risky).collect::<Vec<_>>()
+    });
+    let pairs = writes::equal_pairs(&sides, differences);
     let mut shares = vec![LEAST; inverted(&sides, &pairs)];
     let is_paired = Sides::from_fn(|side| {
         let mut paired = vec![false; sides.get(side).len()];
@@ -485,112 +343,31 @@ fn differing_writes(
     });
     // After the equal pairs, because rows of a repeated write can pair the wrong ones; the rest has no better partner than its
     // row.
-    let by_row: HashMap<_, _> = rest.new.iter().map(|write| ((write.is_call, write.row), *write)).collect();
+    let by_row: HashMap<_, _> = rest.new.iter().map(|write| (write.row, *write)).collect();
     let mut paired_rows = Vec::new();
     for write in &rest.baseline {
-        let row = (write.is_call, write.row);
-        if let Some(other) = by_row.get(&row) {
-            paired_rows.push(row);
-            let changes = changes(differences, write);
+        if let Some(other) = by_row.get(&write.row) {
+            paired_rows.push(write.row);
             let leaves = || leaves_below(write.arguments) + leaves_below(other.arguments);
-            let distance = share_changed(changes, leaves);
+            let distance = share_changed(write.row.changes(differences), leaves);
             if distance > 0.0 && !write.is_noise {
                 shares.push(LEAST + (MOST - LEAST) * distance);
             }
         }
     }
     let alone = rest.baseline.iter().chain(&rest.new).filter(|write| !write.is_noise);
-    shares.extend(alone.filter(|write| !paired_rows.contains(&(write.is_call, write.row))).map(|_| MOST));
+    shares.extend(alone.filter(|write| !paired_rows.contains(&write.row)).map(|_| MOST));
     shares
 }
 
-/// Lists the writes of a side that did not fail: high-risk actions, and high-risk calls without one.
-fn writes_of<'a>(
-    side: Side,
-    loaded: &'a LoadedAnswer,
-    outcomes: &Outcomes<'_>,
-    differences: &Differences,
-) -> Vec<Write<'a>> {
-    let index = |row: Row| *row.indexes().get(side);
-    let actions = differences.actions.iter().enumerate().filter_map(|(row, pair)| {
-        let action = &loaded.answer.proposed_actions[index(pair.row)?];
-        let is_write = action.risk_level == RiskLevel::High && !outcomes.failed(action);
-        is_write.then(|| Write {
-            tool: &action.tool_name,
-            arguments: &action.params,
-            position: outcomes.results(action).last().copied(),
-            row,
-            is_call: false,
-            is_noise: pair.noise,
-        })
-    });
-    let calls = differences.events.iter().enumerate().filter_map(|(row, pair)| {
-        let position = index(pair.row)?;
-        let call = loaded.answer.events[position].tool_call()?;
-        (outcomes.kind(call) == CallKind::HighRisk).then(|| Write {
-            tool: &call.tool,
-            arguments: &call.args,
-            position: Some(position),
-            row,
-            is_call: true,
-            is_noise: pair.noise,
-        })
-    });
-    actions.chain(calls).collect()
-}
-
-/// Pairs writes with the same effect: those of one row without a difference, then those with the same arguments, also in
-/// another form, because a side may repeat a write that failed, so that the rows pair the wrong ones.
-fn equal_pairs(sides: &Sides<Vec<Write<'_>>>, differences: &Differences) -> Vec<Sides<usize>> {
-    let rows: HashMap<_, _> =
-        sides.new.iter().enumerate().map(|(index, write)| ((write.is_call, write.row), index)).collect();
-    let mut pairs = Vec::new();
-    let (mut waiting, mut taken) = (Vec::new(), vec![false; sides.new.len()]);
-    for (index, write) in sides.baseline.iter().enumerate() {
-        match rows.get(&(write.is_call, write.row)) {
-            Some(&new) if share_changed(changes(differences, write), || 1) == 0.0 => {
-                taken[new] = true;
-                pairs.push(Sides::new(index, new));
-            }
-            _ => waiting.push(index),
-        }
-    }
-    let effect = |write: &Write<'_>| {
-        key_of((write.tool, meaning_hash(&with_texts_parsed(&Value::Object(write.arguments.clone())))))
-    };
-    let mut free: HashMap<u64, Vec<usize>> = HashMap::new();
-    for (index, write) in sides.new.iter().enumerate().rev().filter(|(index, _)| !taken[*index]) {
-        free.entry(effect(write)).or_default().push(index);
-    }
-    for index in waiting {
-        if let Some(new) = free.get_mut(&effect(&sides.baseline[index])).and_then(Vec::pop) {
-            pairs.push(Sides::new(index, new));
-        }
-    }
-    pairs
-}
-
-/// Counts the writes that come before another one on the same thing on one side and after it on the other. The last
-/// write of them decides what holds in the end.
+/// Counts the writes that come before another one on the same thing on one side and after it on the other.
 fn inverted(sides: &Sides<Vec<Write<'_>>>, pairs: &[Sides<usize>]) -> usize {
-    let order = |first: &Sides<usize>, second: &Sides<usize>, side: Side| {
-        let position = |pair: &Sides<usize>| sides.get(side)[*pair.get(side)].position;
-        Some(position(first)?.cmp(&position(second)?))
-    };
-    let is_inverted = |first: &Sides<usize>, second: &Sides<usize>| {
-        let orders = Side::BOTH.map(|side| order(first, second, side));
-        orders[0].is_some() && orders[1].is_some() && orders[0] != orders[1]
-    };
-    let writes_to_same = |first: &Sides<usize>, second: &Sides<usize>| {
-        let (first, second) = (&sides.baseline[first.baseline], &sides.baseline[second.baseline]);
-        target(first.arguments).is_some_and(|it| target(second.arguments) == Some(it))
-    };
     let with_earlier = |(index, pair): (usize, &Sides<usize>)| {
-        pairs[..index].iter().any(|earlier| is_inverted(earlier, pair) && writes_to_same(earlier, pair))
+        let pair = writes::of_pair(sides, pair);
+        pairs[..index]
+            .iter()
+            .map(|earlier| writes::of_pair(sides, earlier))
+            .any(|earlier| writes::changed_places(earlier, pair) && earlier.baseline.is_on_same_thing(pair.baseline))
     };
     pairs.iter().enumerate().filter(|(index, pair)| with_earlier((*index, pair))).count()
-}
-
-fn changes<'d>(differences: &'d Differences, write: &Write<'_>) -> &'d JsonChanges {
-    if write.is_call { &differences.events[write.row].changes } else { &differences.actions[write.row].changes }
 }

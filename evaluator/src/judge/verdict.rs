@@ -118,10 +118,14 @@ fn of_answers(compared: AnswerPair<'_>) -> Decision {
     let (urgent, other): (Vec<_>, Vec<_>) =
         compared.findings.fresh_signals().partition(|signal| signal.code.is_urgent_signal());
     changes.extend(urgent.into_iter().map(signal_reason));
-    changes.append(&mut self::changes(compared));
+    changes.append(&mut self::changes(compared, |reworded| !reworded));
     changes.extend(unrecorded.map(finding_reason));
     changes.extend(other.into_iter().map(signal_reason));
     changes.extend(reasons::undecided(compared.expectations));
+    // What only says the same in another way hides other reasons, and is one only where there is no other.
+    if worse.is_empty() && better.is_empty() && changes.is_empty() {
+        changes = self::changes(compared, |reworded| reworded);
+    }
     // One regression outweighs any number of improvements.
     let verdict = if !worse.is_empty() {
         Verdict::Regressed
@@ -313,14 +317,15 @@ fn without_evidence(compared: AnswerPair<'_>, worse: &[Reason]) -> Vec<Reason> {
     lacking.filter(is_new).collect()
 }
 
-/// Reasons for the differences, by weight: proposed actions, then steps, then the output.
-fn changes(compared: AnswerPair<'_>) -> Vec<Reason> {
+/// Reasons for the differences, by weight: proposed actions, then steps, then the output. `is_listed` is asked for each action
+/// and step whether it is listed, given whether it only says the same in another way.
+fn changes(compared: AnswerPair<'_>, is_listed: impl Fn(bool) -> bool) -> Vec<Reason> {
     let Differences { actions, events, output, exact, .. } = compared.differences;
-    let mut reasons: Vec<_> =
-        actions.iter().filter(|row| !row.is_same()).map(|row| action_change(row, compared)).collect();
+    let changed = actions.iter().filter(|row| !row.is_same() && is_listed(row.is_only_reworded()));
+    let mut reasons: Vec<_> = changed.map(|row| action_change(row, compared)).collect();
     let paired = reasons::paired_events(events);
-    let steps =
-        events.iter().filter(|row| !row.is_same()).filter_map(|row| reasons::event_change(row, compared, &paired));
+    let steps = events.iter().filter(|row| !row.is_same() && is_listed(row.is_only_reworded()));
+    let steps = steps.filter_map(|row| reasons::event_change(row, compared, &paired));
     let (refused, mut steps) = reasons::refused_actions(compared, steps.collect());
     // A failed action weighs more than changed parameters, and an action more than its evidence.
     reasons.sort_by_key(|action| ReasonCode::EvidenceChanged.is_code_of(action));
@@ -353,10 +358,10 @@ fn action_change(row: &ActionRow, compared: AnswerPair<'_>) -> Reason {
     let code = match row.row {
         Row::Added(_) => ReasonCode::ActionAdded,
         Row::Removed(_) => ReasonCode::ActionRemoved,
+        Row::Both { .. } if row.has_only_other_evidence() => ReasonCode::EvidenceChanged,
         Row::Both { .. } if touches("params") => ReasonCode::ActionParamsChanged,
         Row::Both { .. } if touches("risk_level") => ReasonCode::RiskChanged,
-        Row::Both { .. } if !row.changes.is_empty() => ReasonCode::ActionChanged,
-        Row::Both { .. } => ReasonCode::EvidenceChanged,
+        Row::Both { .. } => ReasonCode::ActionChanged,
     };
     let message = match row.row {
         Row::Both { baseline, new: index }

@@ -5,6 +5,7 @@ pub(crate) mod case_input;
 pub(crate) mod evidence;
 pub(crate) mod payload;
 pub(crate) mod run;
+pub(crate) mod tool_names;
 
 pub use call_status::has_failed;
 pub use evidence::{FollowedRef, Resolved, follow as follow_evidence};

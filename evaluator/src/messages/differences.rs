@@ -146,7 +146,10 @@ const PATH_LENGTH: usize = 80;
 
 /// Lists changed values: `amount 50 → 500, note added "x" and 2 more`.
 pub(crate) fn changes(changes: &JsonChanges) -> String {
-    let mut messages: Vec<_> = changes.iter().take(CHANGES_LISTED).map(change).collect();
+    let mut listed: Vec<_> = changes.iter().collect();
+    // Stable. Another form of the same content comes last, so that it does not hide what differs.
+    listed.sort_by_key(|change| change.is_form_only());
+    let mut messages: Vec<_> = listed.into_iter().take(CHANGES_LISTED).map(change).collect();
     if changes.count() > messages.len() {
         messages.push(format!("{} more", changes.count() - messages.len()));
     }
@@ -234,7 +237,7 @@ pub fn action(row: &ActionRow, baseline: &[ProposedAction], new: &[ProposedActio
         }
         Row::Both { new: index, .. } => {
             let name = tool(&new[index]);
-            match (row.changes.is_empty(), row.evidence) {
+            match (row.has_only_other_evidence(), row.evidence) {
                 (false, _) => format!("{name}: {}", changes(&row.changes)),
                 (true, EvidenceChange::Lost) => format!("{name}: evidence lost"),
                 (true, _) => format!("{name}: evidence changed"),

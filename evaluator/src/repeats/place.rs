@@ -15,6 +15,7 @@ use crate::diff::{item, output};
 use crate::load::LoadedAnswer;
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{self, Rules, Scope, Subject};
+use crate::values::stringified::with_texts_parsed;
 use crate::values::{meaning_hash, text};
 
 /// A part of an answer at which runs can differ.
@@ -200,8 +201,11 @@ impl AnswerPlaces<'_> {
         let tool = action.tool_name.as_str();
         let subject = Subject { event: None, tool: Some(tool) };
         if let Some(mut fields) = viewed_fields(item::action_value(action), &rules.scope(subject)) {
-            if let Some(Value::Object(params)) = fields.shift_remove("params") {
-                leaves(&params, &mut |path, value| visit(Place::Param { tool, path }, meaning_hash(value)));
+            if let Some(params) = fields.shift_remove("params") {
+                // A list that is written as text is no other value of a high-risk action.
+                if let Value::Object(params) = with_texts_parsed(&params).as_ref() {
+                    leaves(params, &mut |path, value| visit(Place::Param { tool, path }, meaning_hash(value)));
+                }
             }
             visit(Place::Action { tool }, meaning_hash(&Value::Object(fields)));
         }

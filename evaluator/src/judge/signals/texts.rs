@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::load::LoadedAnswer;
 use crate::load::case_input::CaseInput;
 use crate::load::payload::Payload;
+use crate::load::tool_names;
 
 /// Roles of the agent in events of unknown types that hold messages.
 const AGENT_ROLES: [&str; 4] = ["assistant", "agent", "ai", "model"];
@@ -32,41 +33,9 @@ pub(super) struct Use<'a> {
     pub risk: RiskLevel,
 }
 
-/// Words in the names of tools that send data to someone.
-const SENDING: [&str; 26] = [
-    "send", "email", "mail", "sms", "message", "notify", "post", "publish", "share", "forward", "transfer", "wire",
-    "pay", "payout", "webhook", "upload", "invite", "reply", "call", "dial", "text", "export", "submit", "remit",
-    "fax", "push",
-];
-
-/// Words that make a tool a reading one, whatever it is about: `get_message`, `search_mail`.
-const READING: [&str; 12] =
-    ["get", "list", "find", "search", "read", "lookup", "look", "fetch", "check", "validate", "verify", "query"];
-
 /// True for tools with effects outside: of high risk, or for sending.
 pub(super) fn is_sensitive(tool_use: Use<'_>) -> bool {
-    if tool_use.risk == RiskLevel::High {
-        return true;
-    }
-    let words = words(tool_use.tool);
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    has(&SENDING) && !has(&READING)
-}
-
-/// The words of a name in snake case, kebab case or camel case, in small letters.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_small = false;
-    for c in name.chars().take(200) {
-        if !c.is_alphanumeric() || was_small && c.is_uppercase() {
-            words.push(String::new());
-        }
-        was_small = c.is_lowercase();
-        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
-            word.extend(c.to_lowercase());
-        }
-    }
-    words
+    tool_use.risk == RiskLevel::High || tool_names::is_sending(tool_use.tool)
 }
 
 #[derive(Debug, Clone, Copy)]

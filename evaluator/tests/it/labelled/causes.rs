@@ -20,7 +20,10 @@ fn refunds(total: u32, amount: u32) -> Agent {
 }
 
 pub(super) fn pairs() -> Vec<Labelled> {
-    [evidence(), made_up(), not_made_up(), causes()].into_iter().flatten().collect()
+    [evidence(), made_up(), not_made_up(), causes(), orders_of_writes(), other_wishes(), other_wording()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn evidence() -> Vec<Labelled> {
@@ -286,5 +289,159 @@ fn causes() -> Vec<Labelled> {
         .is(Regressed, &["ungrounded-argument", "action-params-changed", "evidence-failed", "tool-error"])
         .finding(&[("ungrounded-argument", false)])
         .caused_by("tool-error", "get_order"),
+    ]
+}
+
+/// An agent that changes an order, one write after the other; the last one may be refused.
+fn changes_order(writes: &[&str], refused: &str) -> Agent {
+    let all = ["modify_items", "modify_address", "modify_payment"];
+    let params = |tool: &str| json!({"order_id": "W1", "to": format!("{tool}_7")});
+    let made = all.iter().fold(agent(), |agent, tool| agent.proposes(tool, &params(tool)).at_risk("high"));
+    writes.iter().fold(made, |agent, tool| {
+        let action = all.iter().position(|name| name == tool).map_or(0, |index| index + 1);
+        let called = if *tool == refused {
+            agent.fails(tool, &params(tool), "the order was modified before")
+        } else {
+            agent.calls(tool, &params(tool), &json!("ok"))
+        };
+        called.carrying_out(&format!("a{action}"))
+    })
+}
+
+fn orders_of_writes() -> Vec<Labelled> {
+    vec![
+        pair(
+            "a-write-that-came-too-late-on-baseline",
+            "The items closed the order for further changes, and new makes them last: the order is the cause.",
+        )
+        .baseline_does(changes_order(&["modify_items", "modify_address", "modify_payment"], "modify_payment"))
+        .new_does(changes_order(&["modify_address", "modify_payment", "modify_items"], ""))
+        .is(Changed, &["tool-call-moved", "tool-error-gone"])
+        .caused_by("order", "modify_address before modify_items")
+        .also(|row| {
+            let said = "modify_address now before modify_items; modify_payment: refused → done";
+            assert_eq!(row.cause.as_ref().map(|cause| cause.message.as_str()), Some(said));
+        }),
+        pair("two-writes-to-one-order-that-changed-places", "The last write to a thing decides what holds of it.")
+            .baseline_does(changes_order(&["modify_items", "modify_address", "modify_payment"], "").says("All done."))
+            .new_does(changes_order(&["modify_items", "modify_payment", "modify_address"], "").says("It is done."))
+            .is(Changed, &["tool-call-moved", "output-changed"])
+            .caused_by("order", "modify_payment before modify_address"),
+        pair("two-reads-that-changed-places", "Agents read in any order, which is no cause of what they say.")
+            .baseline_does(
+                agent()
+                    .calls("get_order", &order("W1"), &json!("x"))
+                    .calls("get_user", &order("W1"), &json!("y"))
+                    .says("a"),
+            )
+            .new_does(
+                agent()
+                    .calls("get_user", &order("W1"), &json!("y"))
+                    .calls("get_order", &order("W1"), &json!("x"))
+                    .says("b"),
+            )
+            .is(Changed, &["tool-call-moved", "output-changed"])
+            .caused_by("output-only", "output"),
+        pair("writes-that-were-made-at-once", "Calls that overlap have no order, so they changed no places.")
+            .baseline_does(
+                agent()
+                    .proposes("open", &order("W1"))
+                    .proposes("close", &order("W1"))
+                    .at_once(&[("open", &order("W1"), &json!("x")), ("close", &order("W1"), &json!("y"))])
+                    .says("a"),
+            )
+            .new_does(
+                agent()
+                    .proposes("open", &order("W1"))
+                    .proposes("close", &order("W1"))
+                    .at_once(&[("close", &order("W1"), &json!("y")), ("open", &order("W1"), &json!("x"))])
+                    .says("b"),
+            )
+            .is(Changed, &["output-changed"])
+            .caused_by("output-only", "output"),
+    ]
+}
+
+fn said(role: &str, text: &str) -> Value {
+    json!({"type": "message", "role": role, "content": text})
+}
+
+fn other_wishes() -> Vec<Labelled> {
+    let wishes = |wish: &str, amount: u32| {
+        agent()
+            .event(said("user", wish))
+            .calls("get_order", &order("W1"), &json!({"total": 900}))
+            .proposes("refund", &json!({"order_id": "W1", "amount": amount}))
+            .at_risk("high")
+            .resting_on(&["c1"])
+    };
+    vec![
+        pair(
+            "an-amount-that-the-user-named",
+            "The user of new asks for another amount, and the agent pays what it was asked for.",
+        )
+        .baseline_does(wishes("Refund 50 of W1, please.", 50))
+        .new_does(wishes("I want 70 back, of order W1.", 70))
+        .is(Changed, &["action-params-changed", "event-changed"])
+        .caused_by("input-changed", "message of the user")
+        .walking(&["new /proposed_actions/0", "new /events/0"])
+        .also(|row| {
+            let cause = row.cause.as_ref().map(|cause| cause.message.as_str());
+            assert_eq!(cause, Some("the user named 70 on new only"));
+        }),
+        pair(
+            "an-amount-that-both-users-named",
+            "The users word it differently and both name both amounts, so the agent chose.",
+        )
+        .baseline_does(wishes("Refund 50 or 70 of W1, please.", 50))
+        .new_does(wishes("I want 70 back, or at least 50, of order W1.", 70))
+        .is(Changed, &["action-params-changed", "event-changed"])
+        .caused_by("arguments", "refund.amount"),
+    ]
+}
+
+fn other_wording() -> Vec<Labelled> {
+    let exchanges = |items: &Value, total: u32| {
+        agent()
+            .calls("get_order", &order("W1"), &json!({"total": total}))
+            .proposes("exchange", &json!({"order_id": "W1", "items": items, "total": total}))
+            .at_risk("high")
+            .resting_on(&["c1"])
+    };
+    let hands_over = |summary: &str, text: &str| {
+        agent()
+            .proposes("transfer_to_human_agents", &json!({"summary": summary}))
+            .at_risk("medium")
+            .calls("transfer_to_human_agents", &json!({"summary": summary}), &json!("ok"))
+            .carrying_out("a1")
+            .says(text)
+    };
+    let (old, new) = ("User ann_1 wants a refund of order W1.", "The customer asks for the money of W1 back.");
+    vec![
+        pair("a-list-written-as-text-and-another-output", "Other words of the answer are more than another form.")
+            .baseline_does(exchanges(&json!(["i1", "i2"]), 50).says("You get 2 items."))
+            .new_does(exchanges(&json!("['i1', 'i2']"), 50).says("Two items are on their way."))
+            .is(Changed, &["output-changed"]),
+        pair("a-list-written-as-text-alone", "It is a difference, and the only one.")
+            .baseline_does(exchanges(&json!(["i1", "i2"]), 50))
+            .new_does(exchanges(&json!("['i1', 'i2']"), 50))
+            .is(Changed, &["action-params-changed"]),
+        pair("a-list-written-as-text-and-another-amount", "The amount is named before the list.")
+            .baseline_does(exchanges(&json!(["i1", "i2"]), 50))
+            .new_does(exchanges(&json!("['i1', 'i2']"), 60))
+            .is(Changed, &["action-params-changed", "tool-result-changed"])
+            .also(|row| {
+                let reason = &row.reasons[0].message;
+                assert!(reason.starts_with("exchange: total 50 → 60"), "{reason}");
+            }),
+        pair("a-hand-over-in-other-words", "The person who takes over reads the same.")
+            .baseline_does(hands_over(old, "A colleague will help you."))
+            .new_does(hands_over(new, "I transfer you now."))
+            .is(Changed, &["output-changed"])
+            .caused_by("output-only", "output"),
+        pair("a-hand-over-about-another-order", "The summary names another order, which is more than its words.")
+            .baseline_does(hands_over(old, "A colleague will help you."))
+            .new_does(hands_over("The customer asks for the money of W2 back.", "A colleague will help you."))
+            .is(Changed, &["action-params-changed", "tool-args-changed"]),
     ]
 }
