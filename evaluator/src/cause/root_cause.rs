@@ -182,7 +182,11 @@ pub(super) fn of_event(inquiry: &Inquiry<'_>, row: usize) -> CauseDescription {
 
 /// The cause, if only the user of one side named a value.
 fn of_turn(inquiry: &Inquiry<'_>, row: usize, side: Side, value: &Value) -> CauseDescription {
-    let value = text::short_value(value);
+    // The words of an output have the punctuation around them.
+    let value = match value {
+        Value::String(text) => text::short_value(&text.trim_matches(|c: char| !c.is_alphanumeric()).into()),
+        value => text::short_value(value),
+    };
     CauseDescription {
         code: CauseCode::InputChanged,
         place: USER_TURN.to_owned(),

@@ -73,9 +73,10 @@ impl Differences {
         mark_rewording(&mut rows, &old.events);
         // Equal steps cost nothing and part nowhere, which spares reading their words.
         let parting = if cost > 0 { events.parting(sides.map(|side| side.loaded)) } else { None };
-        // A ref of new is compared by the call of the baseline that is equal under the rules, so that a difference which the
-        // rules ignore in the call does not appear as changed evidence.
-        let paired = if rules.is_empty() { HashMap::new() } else { unchanged_calls(&rows) };
+        // A ref of new is compared by the call of the baseline that is equal under the rules or says the same in another way, so
+        // that such a difference in the call does not appear as changed evidence.
+        let has_others = !rules.is_empty() || rows.iter().any(EventRow::is_only_reworded);
+        let paired = if has_others { unchanged_calls(&rows) } else { HashMap::new() };
         let meaning = |followed: &FollowedRef| {
             let counterpart = evidence::call_of(new.loaded, followed).and_then(|call| paired.get(&call));
             counterpart.map_or(followed.meaning, |call| evidence::event_meaning(baseline.loaded, *call))
@@ -132,9 +133,10 @@ fn mark_rewording(rows: &mut [EventRow], baseline: &[Event]) {
     }
 }
 
-/// Maps the index in new of each event that is equal under the rules to the index in the baseline.
+/// Maps the index in new of each event that is equal under the rules, or says the same in another way, to the index in the
+/// baseline.
 fn unchanged_calls(rows: &[EventRow]) -> HashMap<usize, usize> {
-    let unchanged = rows.iter().filter(|row| row.changes.is_empty());
+    let unchanged = rows.iter().filter(|row| row.changes.is_empty() || row.changes.are_only_reworded());
     unchanged
         .filter_map(|row| match row.row {
             Row::Both { baseline, new } => Some((new, baseline)),

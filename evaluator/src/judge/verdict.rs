@@ -370,6 +370,9 @@ fn action_change(row: &ActionRow, compared: AnswerPair<'_>) -> Reason {
             let tool = text::one_line(&new[index].tool_name, 60);
             format!("{tool}: {}", other_evidence(compared, baseline, index))
         }
+        Row::Both { new: index, .. } if code == ReasonCode::EvidenceChanged => {
+            format!("{}: evidence lost", text::one_line(&new[index].tool_name, 60))
+        }
         _ => messages::action(row, old, new),
     };
     code.reason(message, row_pointers("/proposed_actions", row.row))

@@ -237,7 +237,7 @@ pub fn action(row: &ActionRow, baseline: &[ProposedAction], new: &[ProposedActio
         }
         Row::Both { new: index, .. } => {
             let name = tool(&new[index]);
-            match (row.has_only_other_evidence(), row.evidence) {
+            match (row.changes.is_empty(), row.evidence) {
                 (false, _) => format!("{name}: {}", changes(&row.changes)),
                 (true, EvidenceChange::Lost) => format!("{name}: evidence lost"),
                 (true, _) => format!("{name}: evidence changed"),
