@@ -13,6 +13,7 @@ use crate::grounding::{Provenance, records};
 use crate::judge::answer_texts::{self, AnswerStyle, BaselineEndings, TextFinding, TextInput};
 use crate::judge::behaviour;
 use crate::judge::findings::{self, BaselineValues, Findings};
+use crate::judge::hand_over::{self, ChangedHandOver};
 use crate::judge::outage::{self, AnswerFeatures, Candidate, OutageDecision, ShortTexts};
 use crate::judge::outcomes::HighRisk;
 use crate::judge::reasons::{AnswerPair, expectation_message};
@@ -168,11 +169,20 @@ fn review(context: CaseContext<'_>, row: &CaseEvaluation, examination: &Examinat
         differences: answers.map(|answers| &answers.differences),
         findings: &examination.findings,
         high_risk: answers.map(|answers| HighRisk { answers: answers.sides.map(|side| side.loaded) }),
+        hand_over: answers.and_then(|answers| changed_hand_over(context, answers.sides)),
         must_unmet_in_runs: context.repeats.and_then(|repeats| repeats.case.must_unmet_message()),
         behaviour: answers
             .filter(|_| context.is_deterministic)
             .map(|answers| behaviour::find(answers.sides, &answers.differences)),
     })
+}
+
+/// Whether new newly or no longer hands the case over to a person.
+fn changed_hand_over(context: CaseContext<'_>, sides: Sides<WithEvidence<'_>>) -> Option<ChangedHandOver> {
+    let shown = sides.map(|side| [hand_over::of_answer(side.loaded)]);
+    let of_pair = shown.as_ref().map(|found| &found[..]);
+    let all = context.repeats.map_or(of_pair, |repeats| repeats.case.hand_overs.as_ref().map(Vec::as_slice));
+    hand_over::compare(all, shown.as_ref().map(|[found]| found.as_ref()))
 }
 
 /// The artifacts of one run per side, with their evidence refs resolved.

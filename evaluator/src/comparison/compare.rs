@@ -105,7 +105,9 @@ fn evaluation(
     // After the items of the cases, since these look at all cases; `sort_review` puts them in order.
     review.extend(incomplete_baseline(&cases, repeated));
     let measures = usage::compare_all(&cases);
-    review.extend(gate::usage_review(&cases, &measures));
+    let is_deterministic = request.is_deterministic_over(repeated);
+    let agent = if is_deterministic { gate::Repeatability::Deterministic } else { gate::Repeatability::Variable };
+    review.extend(gate::usage_review(&cases, &measures, agent));
     // Several rules count cases by their review items, so that the gate and the list for people cannot disagree.
     let sets = ReviewSet::by_case(&review);
     let judged = cases.iter().map(|case| {
@@ -113,7 +115,6 @@ fn evaluation(
         GateCase::new(case, specs.get(&case.case_id).copied(), set)
     });
     let judged: Vec<_> = judged.collect();
-    let is_deterministic = request.is_deterministic_over(repeated);
     let limits = &request.limits.for_agent(is_deterministic);
     let mut tested = suite_rules(&suite, limits);
     tested.extend(repeated.and_then(|repeated| repeated.lost_rule(limits)));

@@ -13,7 +13,8 @@ pub use evaluate::{UnknownScope, unknown_scopes};
 pub(crate) use headline::lacks_expectations;
 pub use headline::{headline, qualifications};
 pub(crate) use review::{
-    ReviewInput, ReviewSet, incomplete_baseline, item_of, items as review_items, sort as sort_review, usage_review,
+    Repeatability, ReviewInput, ReviewSet, incomplete_baseline, item_of, items as review_items, sort as sort_review,
+    usage_review,
 };
 pub use review::{ReviewLine, review_lines};
 pub(crate) use rules::{GateCase, USAGE_CODES, fails_by_default, unmet_test, usage_rules};

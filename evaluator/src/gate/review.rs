@@ -16,12 +16,14 @@ use crate::diff::actions::ActionRow;
 use crate::diff::rows::row_pointers;
 use crate::judge::behaviour::BehaviourChange;
 use crate::judge::findings::{Findings, LocatedFinding};
+use crate::judge::hand_over::ChangedHandOver;
 use crate::judge::outcomes::{HighRisk, newly_failed};
 use crate::judge::reasons::expectation_message;
 use crate::judge::{ReasonCode, code_enum};
 use crate::load::LoadedAnswer;
 use crate::load::call_status::observed_refusals;
 use crate::messages::{target, usage as messages};
+use crate::statistics::usage;
 use crate::values::text;
 
 /// Maximum number of characters of a message that a count follows.
@@ -49,6 +51,7 @@ code_enum! {
         FailedEvidence "failed-evidence" "evidence from a failed call"
         BehaviourChanged "behaviour-changed" "changed behaviour"
         Unconfirmed "unconfirmed" "unconfirmed, may be chance"
+        HandOver "hand-over" "hand-over to a person"
         RepeatedCall "repeated-call" "repeated call"
         ConfirmationSkipped "confirmation-skipped" "no confirmation question"
         UnsupportedAmount "unsupported-amount" "amount without a source"
@@ -58,6 +61,7 @@ code_enum! {
         AnswerCut "answer-cut" "cut answer"
         UsageRose "usage-rose" "more time or cost"
         UsageOutlier "usage-outlier" "far more time or cost"
+        StepsFell "steps-fell" "far fewer steps"
         UngroundedArgument "ungrounded-argument" "made-up argument, refused or not certain"
         LostWrite "lost-write" "lost write"
         Signal "signal" "signal"
@@ -118,6 +122,8 @@ pub(crate) struct ReviewInput<'a> {
     pub findings: &'a Findings,
     /// The high-risk actions and calls of both sides; `None` unless both sides answered.
     pub high_risk: Option<HighRisk<'a>>,
+    /// That new newly or no longer hands the case over to a person.
+    pub hand_over: Option<ChangedHandOver>,
     /// A hard expectation that runs of new do not meet, where there are several runs.
     pub must_unmet_in_runs: Option<String>,
     /// What new does otherwise; `None` unless the agent always does the same.
@@ -138,6 +144,10 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
     // The outage is why the case may be broken by chance, so that one item is enough.
     items.extend(unconfirmed_item(input.row).filter(|_| outage.is_none()));
     items.extend(outage);
+    items.extend(input.hand_over.as_ref().map(|change| {
+        let case_id = Some(input.row.case_id.clone());
+        ReviewCode::HandOver.item(case_id, change.message.clone(), change.pointers.clone())
+    }));
     items.extend(repeated_call_items(input));
     items.extend(text_items(input));
     items.extend(behaviour_items(input));
@@ -496,12 +506,54 @@ pub(crate) fn incomplete_baseline(answered: u64, of: u64, unit: &str) -> Option<
 /// The growth from which on a single case is named. One run says little about one case, so only an order of magnitude counts.
 const OUTLIER_FROM: f64 = 10.0;
 
-/// What a person should look at: quantities that rose over all cases, then single cases that are out of all proportion.
-pub(crate) fn usage_review(cases: &[CaseEvaluation], measures: &[UsageMeasure]) -> Vec<ReviewItem> {
-    let rose = measures.iter().filter(|measure| messages::rose(measure)).map(|measure| {
-        ReviewCode::UsageRose.item(None, format!("per case: {}", messages::mean_per_case(measure)), Vec::new())
-    });
-    rose.chain(outliers(cases)).collect()
+/// What a person should look at: quantities that rose over all cases, a strong fall of the steps, then single cases that are out of
+/// all proportion.
+pub(crate) fn usage_review(
+    cases: &[CaseEvaluation],
+    measures: &[UsageMeasure],
+    agent: Repeatability,
+) -> Vec<ReviewItem> {
+    let item = |code: ReviewCode, means: String| code.item(None, format!("per case: {means}"), Vec::new());
+    // What a deterministic agent takes differs only where its versions do, except for the time.
+    let is_certain = |measure: &UsageMeasure| {
+        agent == Repeatability::Deterministic && !matches!(measure.code, UsageCode::Duration | UsageCode::ToolTime)
+    };
+    let rose =
+        |measure: &&UsageMeasure| messages::rose(measure) || is_certain(measure) && messages::is_named_rise(measure);
+    let fell = |measure: &&UsageMeasure| {
+        let is_beyond_chance = || usage::fall_p(measure.code, cases) <= messages::ROSE_AT;
+        measure.code == UsageCode::Steps
+            && messages::fell_strongly(measure)
+            && (is_certain(measure) || is_beyond_chance())
+    };
+    let rose =
+        measures.iter().filter(rose).map(|measure| item(ReviewCode::UsageRose, messages::mean_per_case(measure)));
+    let fell =
+        measures.iter().filter(fell).map(|measure| item(ReviewCode::StepsFell, messages::fall_per_case(measure)));
+    rose.chain(fell).chain(outliers(cases)).chain(idle(cases)).collect()
+}
+
+/// Whether an agent that is asked the same does the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeatability {
+    /// It does, so a single difference is not chance.
+    Deterministic,
+    /// It may not, so a test over the runs decides.
+    Variable,
+}
+
+/// The cases in which new takes a tenth of baseline's steps or none, and fewer than baseline in any case.
+fn idle(cases: &[CaseEvaluation]) -> impl Iterator<Item = ReviewItem> {
+    let steps = |case: &CaseEvaluation| case.usage.as_ref()?.compared(UsageCode::Steps);
+    let on_baseline = |case: &CaseEvaluation| case.usage.as_ref()?.baseline.as_ref()?.get(UsageCode::Steps);
+    let least = cases.iter().filter_map(on_baseline).fold(f64::INFINITY, f64::min);
+    cases.iter().filter_map(move |case| {
+        let (old, new) = steps(case)?;
+        (new < least && new * OUTLIER_FROM <= old).then(|| {
+            let [before, after] = [old, new].map(|steps| messages::amount(UsageCode::Steps, steps, None));
+            ReviewCode::StepsFell.item(Some(case.case_id.clone()), format!("steps {before} → {after}"), Vec::new())
+        })
+    })
 }
 
 /// The cases with a quantity that is at least [`OUTLIER_FROM`] times baseline's, and larger than in any case of baseline.
@@ -535,7 +587,6 @@ pub(super) mod tests {
     use counterproof_artifact::evaluation::{CaseUsage, SideUsage, Verdict};
 
     use super::*;
-    use crate::statistics::usage;
 
     /// Cases with these steps on baseline and new.
     pub(in crate::gate) fn cases(steps: &[(f64, f64)]) -> Vec<CaseEvaluation> {
@@ -555,7 +606,7 @@ pub(super) mod tests {
         let mut steps: Vec<_> = (0..12).map(|_| (5.0, 7.0)).collect();
         steps.push((5.0, 95.0));
         let cases = cases(&steps);
-        let review = usage_review(&cases, &usage::compare_all(&cases));
+        let review = usage_review(&cases, &usage::compare_all(&cases), Repeatability::Variable);
         let items: Vec<_> = review.iter().map(|item| (item.code.as_str(), item.message.as_str())).collect();
         assert_eq!(
             items,
@@ -570,8 +621,42 @@ pub(super) mod tests {
             let mut cases = cases(&[(5.0, 5.0)]);
             let side = |millis: f64| SideUsage { duration_ms: Some(millis.into()), ..SideUsage::default() };
             cases[0].usage = Some(CaseUsage { baseline: Some(side(baseline)), new: Some(side(new)) });
-            usage_review(&cases, &usage::compare_all(&cases)).len()
+            usage_review(&cases, &usage::compare_all(&cases), Repeatability::Variable).len()
         };
         assert_eq!((review(1.0, 69.0), review(10.0, 690.0)), (0, 1));
+    }
+
+    fn codes(cases: &[CaseEvaluation], agent: Repeatability) -> Vec<(String, String)> {
+        let review = usage_review(cases, &usage::compare_all(cases), agent);
+        review.into_iter().map(|item| (item.code, item.message)).collect()
+    }
+
+    #[test]
+    fn a_strong_fall_of_steps_is_a_review_item() {
+        let found = |steps: &[(f64, f64)], agent| codes(&cases(steps), agent);
+        let item = |message: &str| vec![("steps-fell".to_owned(), message.to_owned())];
+        assert_eq!(
+            found(&[(6.0, 2.0); 12], Repeatability::Variable),
+            item("per case: steps 6 → 2 (−67 %, not chance)")
+        );
+        assert_eq!(found(&[(6.0, 5.0); 12], Repeatability::Variable), Vec::new(), "a sixth fewer");
+        assert_eq!(found(&[(6.0, 2.0); 3], Repeatability::Variable), Vec::new(), "three cases may be chance");
+        assert_eq!(
+            found(&[(6.0, 2.0); 3], Repeatability::Deterministic),
+            item("per case: steps 6 → 2 (−67 %, not chance)")
+        );
+        let mut one = vec![(6.0, 6.0); 12];
+        one[0].1 = 0.0;
+        assert_eq!(found(&one, Repeatability::Variable), item("steps 6 → 0"));
+    }
+
+    #[test]
+    fn a_rise_is_named_from_ten_percent_on() {
+        let found = |steps: &[(f64, f64)], agent| codes(&cases(steps), agent).len();
+        assert_eq!(found(&[(20.0, 21.0); 12], Repeatability::Variable), 0);
+        assert_eq!(found(&[(20.0, 22.0); 12], Repeatability::Variable), 1);
+        assert_eq!(found(&[(20.0, 21.0); 3], Repeatability::Deterministic), 0);
+        assert_eq!(found(&[(20.0, 22.0); 3], Repeatability::Deterministic), 1);
+        assert_eq!(found(&[(20.0, 22.0); 3], Repeatability::Variable), 0, "three cases may be chance");
     }
 }

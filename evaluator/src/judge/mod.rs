@@ -5,6 +5,7 @@ pub(crate) mod behaviour;
 mod distance;
 mod expectations;
 pub(crate) mod findings;
+pub(crate) mod hand_over;
 mod language;
 pub(crate) mod outage;
 pub(crate) mod outcomes;

@@ -34,20 +34,47 @@ pub fn amount(code: UsageCode, value: f64, currency: Option<&str>) -> String {
 
 /// Compares the means per case: `duration 5.1 s → 6.2 s (+22 %, not chance)`.
 pub(crate) fn mean_per_case(measure: &UsageMeasure) -> String {
+    means(measure, rose(measure))
+}
+
+/// Compares the means per case of a quantity that fell by more than chance explains.
+pub(crate) fn fall_per_case(measure: &UsageMeasure) -> String {
+    means(measure, true)
+}
+
+fn means(measure: &UsageMeasure, is_beyond_chance: bool) -> String {
     let name = quantity(measure.code);
     let mean = |sum: f64| amount(measure.code, sum / measure.cases.max(1) as f64, measure.currency.as_deref());
     let (baseline, new) = (measure.baseline.value(), measure.new.value());
     if baseline.total_cmp(&new).is_eq() && measure.rose + measure.fell == 0 {
         return format!("{name} {} (unchanged)", mean(new));
     }
-    let chance = if rose(measure) { ", not chance" } else { "" };
+    let chance = if is_beyond_chance { ", not chance" } else { "" };
     let growth = measure.growth().map_or_else(|| "from 0".to_owned(), growth);
     format!("{name} {} → {} ({growth}{chance})", mean(baseline), mean(new))
 }
 
-/// Whether a quantity is larger on new by more than chance explains.
+/// The growth from which on a rise is named. With many cases, a test also excludes chance for a rise that costs nothing worth a
+/// reader's time.
+const NAMED_FROM: f64 = 0.1;
+
+/// Rounding errors of a growth.
+const ROUNDING: f64 = 1e-9;
+
+/// Whether a quantity is larger on new by more than chance explains, and by enough to be named.
 pub(crate) fn rose(measure: &UsageMeasure) -> bool {
-    measure.p <= ROSE_AT
+    measure.p <= ROSE_AT && is_named_rise(measure)
+}
+
+/// Whether a quantity is larger on new by enough to be named, perhaps by chance.
+pub(crate) fn is_named_rise(measure: &UsageMeasure) -> bool {
+    // A rise from 0 has no percentage.
+    measure.growth().map_or(measure.new.value() > 0.0, |growth| growth >= NAMED_FROM - ROUNDING)
+}
+
+/// Whether a quantity is so much smaller on new that work may have been left out. A small fall is an agent that became better.
+pub(crate) fn fell_strongly(measure: &UsageMeasure) -> bool {
+    measure.growth().is_some_and(|growth| (growth + 1.0) * NOTABLE_FACTOR <= 1.0 + ROUNDING)
 }
 
 /// The factor from which on the change of a single case is named, in either direction. Two answers of one agent rarely differ

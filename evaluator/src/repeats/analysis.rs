@@ -14,12 +14,13 @@ use super::measures::{ConfirmationRuns, Measures, SuiteAnalysis, case_runs, spli
 use super::noise::{self, DifferingPlace};
 use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
 use super::place::Names;
-use super::reasons::{self, Repeatability};
+use super::reasons;
 use super::unseen;
 use crate::diff::{Differences, WithEvidence};
-use crate::gate::{self, GateRules, Limit};
+use crate::gate::{self, GateRules, Limit, Repeatability};
 use crate::judge::Expectations;
 use crate::judge::answer_texts::AnswerStyle;
+use crate::judge::hand_over::HandOver;
 use crate::judge::severity::RepeatRates;
 use crate::judge::verdict::Decision;
 use crate::load::{ComparedRun, SideRuns};
@@ -79,6 +80,8 @@ pub(crate) struct CaseAnalysis {
     pub usage: CaseUsage,
     /// The features of the texts of all answers.
     pub styles: Sides<Vec<AnswerStyle>>,
+    /// The hand-overs of all answers.
+    pub hand_overs: Sides<Vec<Option<HandOver>>>,
     /// The runs of new whose answer is an outage.
     pub outages: Vec<usize>,
     /// The number of runs of new that have an answer, including outages.
@@ -141,6 +144,7 @@ impl RepeatAnalysis {
                 risk: case.highest_risk(),
                 usage: case.usage(),
                 styles: case.styles(),
+                hand_overs: case.hand_overs(),
                 outages: case.outages.clone(),
                 answers: case.outages.len() + case.new.iter().filter(|run| run.answered().is_some()).count(),
                 runs_with_signals: case.runs_with_signals(),

@@ -13,6 +13,7 @@ use crate::diff::WithEvidence;
 use crate::grounding::Coverage;
 use crate::judge::Expectations;
 use crate::judge::answer_texts::AnswerStyle;
+use crate::judge::hand_over::{self, HandOver};
 use crate::judge::outage::{AnswerFeatures, Candidate, OutageDecision, ShortTexts};
 use crate::judge::{signals, usage, verdict};
 use crate::load::SideRuns;
@@ -62,6 +63,7 @@ pub(super) struct Answered {
     pub(super) repetition: usize,
     pub(super) features: AnswerFeatures,
     pub(super) style: AnswerStyle,
+    pub(super) hand_over: Option<HandOver>,
     /// Whether it is an answer of new and has anything that can be a signal.
     pub(super) may_have_signals: bool,
 }
@@ -93,6 +95,12 @@ impl CaseObservations {
     pub(super) fn styles(&self) -> Sides<Vec<AnswerStyle>> {
         Sides::new(&self.baseline, &self.new)
             .map(|runs| runs.iter().filter_map(RunOutcome::answered).map(|answer| answer.style.clone()).collect())
+    }
+
+    /// The hand-overs of all answers.
+    pub(super) fn hand_overs(&self) -> Sides<Vec<Option<HandOver>>> {
+        Sides::new(&self.baseline, &self.new)
+            .map(|runs| runs.iter().filter_map(RunOutcome::answered).map(|answer| answer.hand_over.clone()).collect())
     }
 
     /// The answers of new that may be outages, by run.
@@ -270,6 +278,7 @@ impl RunOutcome {
                     usage: usage::of_answer(answer),
                     features: AnswerFeatures::new(answer),
                     style: AnswerStyle::new(answer),
+                    hand_over: hand_over::of_answer(answer),
                     repetition: usage::longest(answer).map_or(0, |repetition| repetition.times),
                     may_have_signals: criteria.side == Side::New && signals::may_have_signals(answer),
                 }))

@@ -6,18 +6,10 @@ use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::{CaseMeasure, MeasureCode, NoiseBasis, PlaceNoise, Reason, Tier};
 
 use super::observations::MissingArtifacts;
+use crate::gate::Repeatability;
 use crate::judge::ReasonCode;
 use crate::messages;
 use crate::values::text;
-
-/// Whether an agent that is asked the same does the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Repeatability {
-    /// It does, so a single difference is not chance.
-    Deterministic,
-    /// It may not, so a test over the runs decides.
-    Variable,
-}
 
 const PLACES_NAMED: usize = 3;
 

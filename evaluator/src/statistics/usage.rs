@@ -19,6 +19,13 @@ pub(crate) fn growth_p(code: UsageCode, cases: &[CaseEvaluation], growth: f64) -
     signed_rank_test(&beyond).p
 }
 
+/// The p-value of the one-sided signed-rank test that a quantity fell; 1 without a case.
+pub(crate) fn fall_p(code: UsageCode, cases: &[CaseEvaluation]) -> f64 {
+    let Some((values, _)) = pairs(code, cases) else { return 1.0 };
+    let falls: Vec<_> = values.iter().map(|(baseline, new)| log_ratio(*new, *baseline)).collect();
+    signed_rank_test(&falls).p
+}
+
 /// The values of both sides, in the order of the cases.
 type Values = Vec<(f64, f64)>;
 

@@ -11,6 +11,7 @@ mod expectations;
 mod failed_calls;
 mod grounding;
 mod grounding_labels;
+mod hand_overs;
 #[expect(dead_code, reason = "the tests of the report use the rest of the kit")]
 mod kit;
 mod labelled;
