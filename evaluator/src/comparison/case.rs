@@ -169,7 +169,7 @@ fn review(context: CaseContext<'_>, row: &CaseEvaluation, examination: &Examinat
         differences: answers.map(|answers| &answers.differences),
         findings: &examination.findings,
         high_risk: answers.map(|answers| HighRisk { answers: answers.sides.map(|side| side.loaded) }),
-        hand_over: answers.and_then(|answers| changed_hand_over(context, answers.sides)),
+        hand_over: answers.and_then(|answers| answers.hand_over.clone()),
         must_unmet_in_runs: context.repeats.and_then(|repeats| repeats.case.must_unmet_message()),
         behaviour: answers
             .filter(|_| context.is_deterministic)
@@ -204,6 +204,7 @@ struct ExaminedAnswers<'p> {
     sides: Sides<WithEvidence<'p>>,
     differences: Differences,
     provenance: Provenance<'p>,
+    hand_over: Option<ChangedHandOver>,
 }
 
 impl Examination<'_> {
@@ -302,7 +303,12 @@ impl LoadedPair {
             inputs,
             expectations,
             findings,
-            answers: Some(ExaminedAnswers { sides, differences, provenance }),
+            answers: Some(ExaminedAnswers {
+                sides,
+                differences,
+                provenance,
+                hand_over: changed_hand_over(context, sides),
+            }),
         }
     }
 }
@@ -440,6 +446,7 @@ fn evaluation(
         differences,
         expectations,
         findings,
+        hand_over: answers.as_ref().and_then(|answers| answers.hand_over.as_ref()),
         labelled_failed: context.request.baseline.labelled_failed(context.case_id),
         runs: repeats.and_then(|repeats| repeats.case.for_severity()),
     });
@@ -486,7 +493,7 @@ fn usage(context: CaseContext<'_>, pair: &LoadedPair) -> Option<CaseUsage> {
 }
 
 fn root_cause(pair: &LoadedPair, examination: &Examination<'_>, verdict: Verdict) -> Option<Cause> {
-    let Some(ExaminedAnswers { sides, differences, provenance }) = &examination.answers else {
+    let Some(ExaminedAnswers { sides, differences, provenance, .. }) = &examination.answers else {
         return cause::of_failures(&pair.artifacts.baseline, &pair.artifacts.new);
     };
     cause::of_answers(cause::Inquiry {

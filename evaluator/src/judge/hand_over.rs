@@ -1,7 +1,7 @@
 //! Hand-overs of a case to a person, and whether new makes one that the baseline does not, or no longer makes one.
 
 use counterproof_artifact::evaluation::SidePointer;
-use counterproof_artifact::{Side, Sides};
+use counterproof_artifact::{RiskLevel, Side, Sides};
 
 use super::outcomes::Outcomes;
 use crate::load::{LoadedAnswer, tool_names};
@@ -13,6 +13,7 @@ pub(crate) struct HandOver {
     pub(crate) tool: String,
     /// The pointer to its call, or to its action if the transcript has no call.
     pub(crate) pointer: String,
+    pub(crate) risk: RiskLevel,
 }
 
 /// Returns the first hand-over of an answer that took effect.
@@ -23,16 +24,31 @@ pub(crate) fn of_answer(loaded: &LoadedAnswer) -> Option<HandOver> {
     let mut proposed = actions.iter().enumerate().filter(|(_, action)| tool_names::is_hand_over(&action.tool_name));
     if calls.peek().is_none() {
         let (index, action) = proposed.next()?;
-        return Some(HandOver { tool: action.tool_name.clone(), pointer: format!("/proposed_actions/{index}") });
+        let pointer = format!("/proposed_actions/{index}");
+        return Some(HandOver { tool: action.tool_name.clone(), pointer, risk: action.risk_level });
     }
     let outcomes = Outcomes::new(loaded);
     let (index, call) = calls.find(|(_, call)| !outcomes.call_failed(call))?;
-    Some(HandOver { tool: call.tool.clone(), pointer: format!("/events/{index}") })
+    // Not every producer names the action in the call.
+    let of_action = proposed.find(|(_, action)| action.tool_name == call.tool).map(|(_, action)| action.risk_level);
+    let risk = of_action.or(call.risk_level).unwrap_or(RiskLevel::Unknown);
+    Some(HandOver { tool: call.tool.clone(), pointer: format!("/events/{index}"), risk })
 }
 
-/// That new hands a case over as the baseline never does, or does not as the baseline always does.
+/// How new differs in a hand-over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HandOverChange {
+    /// New hands the case over, and the baseline never does.
+    Newly,
+    /// The baseline always hands the case over, and new does not.
+    NoLonger,
+}
+
+/// A difference in the hand-over of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChangedHandOver {
+    pub(crate) change: HandOverChange,
+    pub(crate) risk: RiskLevel,
     pub(crate) message: String,
     pub(crate) pointers: Vec<SidePointer>,
 }
@@ -45,18 +61,28 @@ pub(crate) fn compare(answers: Sides<&[Option<HandOver>]>, shown: Sides<Option<&
     // What the baseline does in some of its runs is its own variation.
     let (side, change) = match () {
         () if of_baseline == 0 || of_new == 0 => return None,
-        () if before == 0 && after > 0 => (Side::New, "newly"),
-        () if before == of_baseline && after < of_new => (Side::Baseline, "no longer"),
+        () if before == 0 && after > 0 => (Side::New, HandOverChange::Newly),
+        () if before == of_baseline && after < of_new => (Side::Baseline, HandOverChange::NoLonger),
         () => return None,
     };
-    let tool = text::one_line(&answers.get(side).iter().flatten().next()?.tool, 60);
+    let how = match change {
+        HandOverChange::Newly => "newly",
+        HandOverChange::NoLonger => "no longer",
+    };
+    let first = answers.get(side).iter().flatten().next()?;
+    let (tool, risk) = (text::one_line(&first.tool, 60), first.risk);
     let runs = if of_baseline.max(of_new) > 1 {
         format!(": in {after} of {}, baseline in {before} of {of_baseline}", text::count(of_new, "run", "runs"))
     } else {
         String::new()
     };
     let pointer = shown.get(side).map(|found| SidePointer::new(side, found.pointer.clone()));
-    Some(ChangedHandOver { message: format!("{tool}, {change}{runs}"), pointers: pointer.into_iter().collect() })
+    Some(ChangedHandOver {
+        change,
+        risk,
+        message: format!("{tool}, {how}{runs}"),
+        pointers: pointer.into_iter().collect(),
+    })
 }
 
 #[cfg(test)]
@@ -64,7 +90,11 @@ mod tests {
     use super::*;
 
     fn found(answers: [&[bool]; 2]) -> Option<String> {
-        let hand_over = || HandOver { tool: "transfer_to_human".to_owned(), pointer: "/events/0".to_owned() };
+        let hand_over = || HandOver {
+            tool: "transfer_to_human".to_owned(),
+            pointer: "/events/0".to_owned(),
+            risk: RiskLevel::Medium,
+        };
         let [baseline, new] = answers.map(|runs| runs.iter().map(|made| made.then(hand_over)).collect::<Vec<_>>());
         compare(Sides::new(&baseline, &new), Sides::new(None, None)).map(|found| found.message)
     }

@@ -263,3 +263,34 @@ fn a_read_without_dependent_steps_is_no_cause() {
     assert_eq!(cause(&asked(&["W1", "W7"], 51)), "pay.amount", "about something else");
     assert_eq!(cause(&asked(&["W7", "W1"], 51)), "pay.amount", "moved");
 }
+
+#[test]
+fn a_write_that_is_missing_outranks_any_number_of_additional_ones() {
+    let all: Vec<_> = (0..4).map(|order| pay(&format!("W{order}"), 50)).collect();
+    let (missing, additional) =
+        (severity(&writes(&all), &writes(&all[1..])), severity(&writes(&all[1..]), &writes(&all)));
+    let many = severity(&writes(&all[..1]), &writes(&all));
+    assert!(missing > many && many >= additional && additional >= 0.6, "{missing} {many} {additional}");
+}
+
+/// An agent that reads, and may hand the case over in the end.
+fn handing_over(tool: Option<&str>) -> Value {
+    let mut events = step("c1", "read", &json!({"id": "W1"}), &json!({"sum": 50})).to_vec();
+    if let Some(tool) = tool {
+        events.extend(step("c2", tool, &json!({"summary": "The customer wants the money of W1 back."}), &json!("ok")));
+    }
+    answer_of(&json!({"events": events, "proposed_actions": []}))
+}
+
+#[test]
+fn a_hand_over_on_one_side_only_ranks_like_a_write_of_its_risk() {
+    let (without, with) = (handing_over(None), handing_over(Some("transfer_to_human_agents")));
+    let (missing, additional) = (severity(&with, &without), severity(&without, &with));
+    let of_medium_risk = (0.8 * 0.6..0.6).contains(&missing) && (0.6 * 0.6..missing).contains(&additional);
+    assert!(of_medium_risk, "{missing} {additional}");
+    assert!(severity(&with, &with) < 1e-9);
+    let row = Pair::with_answers(&with, &without).row();
+    assert_eq!(parts(&row)[0], "hand-over");
+    let other = severity(&without, &handing_over(Some("read_more")));
+    assert!(other < additional, "a tool that reads: {other}");
+}
