@@ -12,6 +12,7 @@ use crate::gate::{self, ReviewInput};
 use crate::grounding::{Provenance, records};
 use crate::judge::answer_texts::{self, AnswerStyle, BaselineEndings, TextFinding, TextInput};
 use crate::judge::behaviour;
+use crate::judge::deterministic_texts::{self, SameRequest};
 use crate::judge::findings::{self, BaselineValues, Findings};
 use crate::judge::hand_over::{self, ChangedHandOver};
 use crate::judge::outage::{self, AnswerFeatures, Candidate, OutageDecision, ShortTexts};
@@ -325,7 +326,7 @@ fn find_text_faults(
     let (baseline_runs, new_runs) = context.repeats.map_or(of_pair, |repeats| {
         (repeats.case.styles.baseline.iter().collect(), repeats.case.styles.new.iter().collect())
     });
-    answer_texts::find(&TextInput {
+    let (mut found, undecided) = answer_texts::find(&TextInput {
         new: sides.new.loaded,
         input,
         shown: &shown.new,
@@ -333,9 +334,17 @@ fn find_text_faults(
         new_runs: &new_runs,
         endings: context.baseline_endings,
         coverage: context.baseline_values.coverage,
-        certain: context.is_deterministic.then_some(sides.baseline.loaded),
-        results_differ: differences.has_other_results(sides.map(|side| side.loaded)),
-    })
+    });
+    if context.is_deterministic {
+        let answers = sides.map(|side| side.loaded);
+        let results_differ = differences.has_other_results(answers);
+        for more in deterministic_texts::find(&SameRequest { answers, input, results_differ }) {
+            if found.iter().all(|known| known.code != more.code) {
+                found.push(more);
+            }
+        }
+    }
+    (found, undecided)
 }
 
 /// The decision on a pair that was asked with different inputs. A side without a valid artifact is a fault of its own.

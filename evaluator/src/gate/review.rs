@@ -13,9 +13,11 @@ use super::rules::Measure;
 use super::standing::from_always_to_never;
 use crate::diff::Differences;
 use crate::diff::actions::ActionRow;
+use crate::diff::align::Row;
 use crate::diff::rows::row_pointers;
+use crate::grounding::Holder;
 use crate::judge::behaviour::BehaviourChange;
-use crate::judge::findings::{Findings, LocatedFinding};
+use crate::judge::findings::{Findings, LocatedFinding, Shape};
 use crate::judge::hand_over::ChangedHandOver;
 use crate::judge::outcomes::{HighRisk, newly_failed};
 use crate::judge::reasons::expectation_message;
@@ -57,6 +59,7 @@ code_enum! {
         UnsupportedAmount "unsupported-amount" "amount without a source"
         UnsupportedNumber "unsupported-number" "number without a source"
         AnswerRefusal "answer-refusal" "refusal"
+        AnswerReplaced "answer-replaced" "another answer"
         AnswerLanguage "answer-language" "another language"
         AnswerCut "answer-cut" "cut answer"
         UsageRose "usage-rose" "more time or cost"
@@ -258,9 +261,18 @@ fn behaviour_items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
     let Some(changes) = input.behaviour.as_ref().filter(|_| input.row.verdict != Verdict::Regressed) else {
         return Vec::new();
     };
-    // A lookup may have other words, but no number from nowhere. High-risk actions have items of their own.
     let is_high = |found: &LocatedFinding| input.high_risk.is_some_and(|high_risk| high_risk.holds(found.holder));
-    let made_up = input.findings.fresh().filter(|found| found.is_fabricated() && found.has_digit && !is_high(found));
+    // A lookup may have other words. An additional one may also look further, but not for an id from nowhere.
+    let is_added = |found: &LocatedFinding| {
+        let mut rows = input.differences.iter().flat_map(|differences| &differences.events);
+        rows.any(|row| matches!(row.row, Row::Added(event) if found.holder == Holder::Call(event)))
+    };
+    let counts = |found: &LocatedFinding| match found.shape {
+        Shape::Id => true,
+        Shape::Number => !is_added(found),
+        Shape::Words => false,
+    };
+    let made_up = input.findings.fresh().filter(|found| found.is_fabricated() && !is_high(found) && counts(found));
     let found = changes.iter().map(|change| (&change.message, &change.pointers));
     let found = found.chain(made_up.map(|found| (&found.finding.message, &found.finding.pointers)));
     let case_id = || Some(input.row.case_id.clone());

@@ -255,6 +255,7 @@ impl Measure {
                 ReviewCode::UnsupportedAmount,
                 ReviewCode::UnsupportedNumber,
                 ReviewCode::AnswerRefusal,
+                ReviewCode::AnswerReplaced,
                 ReviewCode::AnswerLanguage,
                 ReviewCode::AnswerCut,
             ],

@@ -1,28 +1,27 @@
 //! Faults in the texts of an agent that need no model to find: another language, an amount from nowhere, a cut answer, and a
 //! confirmation question that is no longer asked. They are shown to a person and count in the severity. The gate uses them only for
-//! an agent that always does the same, and finds more of them there: what such an agent received was right for the answer of
-//! baseline, so that an answer of new needs no other numbers. All other agents can differ in these ways and be right.
+//! an agent that always does the same, because the text of another agent can differ in these ways and be right.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{Content, EventBody, RiskLevel, Side};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::ReasonCode;
-use super::language::{Language, language, other_language};
+use super::language::{Language, language};
 use super::outcomes::Outcomes;
+use super::stated_numbers::{is_sum_or_difference, received_numbers, stated_amounts};
 use crate::grounding::Coverage;
 use crate::load::LoadedAnswer;
 use crate::load::case_input::{self, CaseInput, Speaker};
-use crate::load::payload::Payload;
 use crate::values::{text, text_hash};
 
-const OUTPUT: &str = "/final_output/content";
+pub(super) const OUTPUT: &str = "/final_output/content";
 
 /// Most amounts that a message names.
-const NAMED: usize = 3;
+pub(super) const NAMED: usize = 3;
 
 /// Fewest words of a last line that is a sentence, and not a heading, an item of a list or a name.
 const SENTENCE: usize = 4;
@@ -66,7 +65,7 @@ impl AnswerStyle {
 }
 
 /// The prose of the output: a text, or the texts of an object.
-fn output(loaded: &LoadedAnswer) -> String {
+pub(super) fn output(loaded: &LoadedAnswer) -> String {
     fn add(texts: &mut Vec<String>, value: &Value) {
         match value {
             Value::String(text) => texts.push(text.clone()),
@@ -86,7 +85,7 @@ fn output(loaded: &LoadedAnswer) -> String {
 }
 
 /// Calls `take` with each message of the agent and the index of its event.
-fn each_message(loaded: &LoadedAnswer, mut take: impl FnMut(usize, &str)) {
+pub(super) fn each_message(loaded: &LoadedAnswer, mut take: impl FnMut(usize, &str)) {
     for (index, event) in loaded.answer.events.iter().enumerate() {
         if case_input::speaker(event) == Some(Speaker::Assistant)
             && let EventBody::Unknown { fields, .. } = &event.body
@@ -170,10 +169,6 @@ pub(crate) struct TextInput<'a> {
     pub(crate) endings: &'a BaselineEndings,
     /// Which cases are noted in `endings`.
     pub(crate) coverage: Coverage,
-    /// The shown answer of baseline, if the agent always does the same.
-    pub(crate) certain: Option<&'a LoadedAnswer>,
-    /// Whether results of the shown answers differ, so that other words may be right.
-    pub(crate) results_differ: bool,
 }
 
 /// Finds faults in the texts of new. The flag is true if the remaining cases may excuse one.
@@ -185,129 +180,12 @@ pub(crate) fn find(input: &TextInput<'_>) -> (Vec<TextFinding>, bool) {
     let mut undecided = false;
     found.extend(skipped_confirmation(input));
     found.extend(unsupported_amount(input));
-    found.extend(unusual_language(input));
+    found.extend(other_language(input));
     if let Some(cut) = cut_answer(input) {
         undecided = input.coverage == Coverage::Partial;
         found.push(cut);
     }
-    if let Some(baseline) = input.certain {
-        let more = [
-            unsupported_number(input, baseline),
-            refusal(input, baseline),
-            translation(input, baseline),
-            shortened(input, baseline),
-        ];
-        for finding in more.into_iter().flatten() {
-            if !found.iter().any(|known| known.code == finding.code) {
-                found.push(finding);
-            }
-        }
-    }
     (found, undecided)
-}
-
-fn at_output(code: ReasonCode, message: String) -> TextFinding {
-    TextFinding { code, message, pointers: vec![SidePointer::new(Side::New, OUTPUT)] }
-}
-
-/// The largest set of known numbers whose sums and differences support a number. Of more numbers, almost any number is one.
-const SUMMED: usize = 48;
-
-/// A number that nothing supports: the same request and the same results led baseline to an answer without it.
-fn unsupported_number(input: &TextInput<'_>, baseline: &LoadedAnswer) -> Option<TextFinding> {
-    if input.results_differ || input.new.payloads.first_unread().is_some() {
-        return None;
-    }
-    let mut usual = BTreeSet::new();
-    let mut note = |text: &str| usual.extend(numbers(text).map(|number| number.cents));
-    note(&scalars(baseline));
-    each_message(baseline, |_, text| note(text));
-    let output = scalars(input.new);
-    let mut stated: Vec<_> =
-        numbers(&output).filter(|number| number.is_particular() && !usual.contains(&number.cents)).collect();
-    if stated.is_empty() {
-        return None;
-    }
-    let known = received_numbers(input.new, input.input);
-    // A time and a rate are never computed.
-    let is_sum =
-        |number: &Number<'_>| known.len() <= SUMMED && !number.is_term() && is_sum_or_difference(&known, number.cents);
-    stated.retain(|number| !known.contains(&number.cents) && !is_sum(number));
-    let mut names: Vec<_> = stated.iter().map(|number| number.written).collect();
-    names.dedup();
-    names.truncate(NAMED);
-    let message = format!(
-        "the answer states {}, which is in nothing that the agent received, and not in the answer of baseline",
-        text::list(&names)
-    );
-    (!names.is_empty()).then(|| at_output(ReasonCode::UnsupportedNumber, message))
-}
-
-/// The values of the output, numbers as well.
-fn scalars(loaded: &LoadedAnswer) -> String {
-    fn add(texts: &mut Vec<String>, value: &Value) {
-        match value {
-            Value::String(text) => texts.push(text.clone()),
-            Value::Number(number) => texts.push(number.to_string()),
-            Value::Array(items) => items.iter().for_each(|item| add(texts, item)),
-            Value::Object(fields) => fields.values().for_each(|field| add(texts, field)),
-            Value::Bool(_) | Value::Null => {}
-        }
-    }
-    match &loaded.answer.final_output.content {
-        Content::Text(text) => text.clone(),
-        Content::Json(fields) => {
-            let mut texts = Vec::new();
-            fields.values().for_each(|field| add(&mut texts, field));
-            texts.join("\n")
-        }
-    }
-}
-
-/// What agents say when they do not do what they were asked.
-const REFUSALS: [&str; 13] = [
-    "i can't",
-    "i cannot",
-    "i can not",
-    "i won't",
-    "can't help",
-    "cannot help",
-    "can't assist",
-    "cannot assist",
-    "unable to",
-    "not able to",
-    "not allowed to",
-    "not possible to",
-    "must decline",
-];
-
-fn refusal(input: &TextInput<'_>, baseline: &LoadedAnswer) -> Option<TextFinding> {
-    let [old, new] = [baseline, input.new].map(|loaded| output(loaded).to_lowercase().replace('’', "'"));
-    let is_said = |text: &str| REFUSALS.into_iter().find(|phrase| text.contains(phrase));
-    // A tool that fails on new can be why.
-    let phrase = is_said(&new).filter(|_| !input.results_differ && is_said(&old).is_none())?;
-    Some(at_output(ReasonCode::AnswerRefusal, format!("the answer refuses (“{phrase}”), which baseline does not")))
-}
-
-fn translation(input: &TextInput<'_>, baseline: &LoadedAnswer) -> Option<TextFinding> {
-    let other = other_language(&output(baseline), &output(input.new))?;
-    let message = format!("the answer is in {}, and that of baseline is not", other.name());
-    Some(at_output(ReasonCode::AnswerLanguage, message))
-}
-
-/// An answer that is the start of baseline's, word for word. A question or a greeting at the end may be left out.
-fn shortened(input: &TextInput<'_>, baseline: &LoadedAnswer) -> Option<TextFinding> {
-    let [old, new] = [baseline, input.new].map(output);
-    let (old, kept) = (old.trim(), new.trim().trim_end_matches('…').trim_end_matches("..."));
-    let rest = old.strip_prefix(kept)?;
-    let is_statement =
-        |sentence: &str| sentence.contains(char::is_alphanumeric) && !sentence.trim_end().ends_with(['?', '!']);
-    let lacks = rest.split_inclusive(['.', '?', '!']).any(is_statement);
-    let message = match kept {
-        "" => "the answer is empty".to_owned(),
-        _ => format!("the answer ends before “{}”", text::one_line(rest.trim(), 60)),
-    };
-    lacks.then(|| at_output(ReasonCode::AnswerCut, message))
 }
 
 /// The finding if the shown run, or else any run of new, has the fault.
@@ -327,7 +205,7 @@ fn in_runs(
     (faulty > 0).then(|| TextFinding { code, message: format!("{message}{runs}"), pointers })
 }
 
-fn unusual_language(input: &TextInput<'_>) -> Option<TextFinding> {
+fn other_language(input: &TextInput<'_>) -> Option<TextFinding> {
     let usual: Vec<Language> = input.baseline_runs.iter().map(|style| style.language).collect::<Option<_>>()?;
     let is_other = |style: &AnswerStyle| style.language.is_some_and(|language| !usual.contains(&language));
     let other =
@@ -387,167 +265,9 @@ fn unsupported_amount(input: &TextInput<'_>) -> Option<TextFinding> {
     (!names.is_empty()).then_some(TextFinding { code: ReasonCode::UnsupportedAmount, message, pointers })
 }
 
-fn is_sum_or_difference(known: &BTreeSet<u64>, cents: u64) -> bool {
-    let by_two =
-        |one: &u64| cents.checked_sub(*one).is_some_and(|rest| known.contains(&rest)) || known.contains(&(cents + one));
-    known.iter().any(by_two)
-}
-
-/// All numbers that the agent received, in cents.
-fn received_numbers(loaded: &LoadedAnswer, input: &CaseInput<'_>) -> BTreeSet<u64> {
-    let mut known = BTreeSet::new();
-    input.case_texts(|value| add_numbers(&mut known, value));
-    input.request().into_iter().for_each(|value| add_numbers(&mut known, value));
-    for (index, event) in loaded.answer.events.iter().enumerate() {
-        match &event.body {
-            EventBody::ToolResult(_) | EventBody::Retrieval(_) => match loaded.payload(index) {
-                Some(Payload::Text(text)) => known.extend(numbers(text).map(|number| number.cents)),
-                Some(Payload::Object(fields)) => add_all(&mut known, fields),
-                Some(Payload::Other(value)) => add_numbers(&mut known, value),
-                None => {}
-            },
-            // What the agent wrote itself is no source.
-            EventBody::Unknown { kind, fields } if !case_input::is_by_agent(kind, fields) => {
-                add_all(&mut known, fields);
-            }
-            _ => {}
-        }
-    }
-    known
-}
-
-fn add_all(known: &mut BTreeSet<u64>, fields: &Map<String, Value>) {
-    fields.values().for_each(|value| add_numbers(known, value));
-}
-
-fn add_numbers(known: &mut BTreeSet<u64>, value: &Value) {
-    match value {
-        Value::Number(number) => known.extend(numbers(&number.to_string()).map(|number| number.cents)),
-        Value::String(text) => known.extend(numbers(text).map(|number| number.cents)),
-        Value::Array(items) => items.iter().for_each(|item| add_numbers(known, item)),
-        Value::Object(fields) => add_all(known, fields),
-        Value::Bool(_) | Value::Null => {}
-    }
-}
-
-/// A number in a text.
-struct Number<'t> {
-    /// Rounded to the cent.
-    cents: u64,
-    has_cents: bool,
-    before: &'t str,
-    written: &'t str,
-    after: &'t str,
-}
-
-/// Words after a number that make it a promise and not a count.
-const TERMS: [&str; 6] = ["minute", "hour", "day", "week", "month", "year"];
-
-impl Number<'_> {
-    /// Whether the number needs a source. Small whole numbers count things, unless they state a time or a rate.
-    fn is_particular(&self) -> bool {
-        let is_count = self.cents < 1000 && self.cents.is_multiple_of(100);
-        !is_count || self.is_term()
-    }
-
-    /// Whether the number states a time or a rate: `5 days`, `14 working days`, `3-year`, `15 %`.
-    fn is_term(&self) -> bool {
-        let after = self.after.trim_start_matches(|c: char| c.is_whitespace() || c == '-');
-        let words = after.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphabetic()));
-        let is_time = |word: &str| TERMS.contains(&word.trim_end_matches('s').to_lowercase().as_str());
-        after.starts_with('%') || words.take(2).any(is_time)
-    }
-}
-
-/// The numbers of a text: `1,250.00`, `1.250,00`, `1250`.
-fn numbers(text: &str) -> impl Iterator<Item = Number<'_>> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let start = at + text[at..].find(|c: char| c.is_ascii_digit())?;
-            let length =
-                text[start..].find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(text.len() - start);
-            let written = text[start..start + length].trim_end_matches(['.', ',']);
-            at = start + length;
-            if let Some((cents, has_cents)) = cents(written) {
-                let after = &text[start + written.len()..];
-                return Some(Number { cents, has_cents, before: &text[..start], written, after });
-            }
-        }
-    })
-}
-
-/// The value of a written number in cents, and whether it is written with two decimals.
-fn cents(written: &str) -> Option<(u64, bool)> {
-    // The last separator is the decimal one, unless three digits or more separators of its kind show that it groups.
-    let point = written.rfind(['.', ',']).filter(|at| {
-        let separator = &written[*at..=*at];
-        let decimals = written.len() - at - 1;
-        written.matches(separator).count() == 1 && (decimals != 3 || separator == ".")
-    });
-    let (whole, decimals) = point.map_or((written, ""), |at| (&written[..at], &written[at + 1..]));
-    let whole: String = whole.chars().filter(char::is_ascii_digit).collect();
-    let amount: f64 = format!("{whole}.{decimals}0").parse().ok()?;
-    // Beyond this, an id.
-    let is_amount = whole.len() <= 9;
-    is_amount.then(|| (rounded_cents(amount), decimals.len() == 2))
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "at most nine digits before the point, and no sign"
-)]
-fn rounded_cents(amount: f64) -> u64 {
-    (amount * 100.0).round() as u64
-}
-
-/// The amounts of money in a text, in cents and as written: numbers with a currency, or with two decimals.
-fn stated_amounts(text: &str) -> impl Iterator<Item = (u64, String)> {
-    const SIGNS: [char; 4] = ['$', '€', '£', '¥'];
-    const CODES: [&str; 9] = ["usd", "eur", "gbp", "dollar", "dollars", "euro", "euros", "pound", "pounds"];
-    numbers(text).filter_map(|number| {
-        let (before, after) = (number.before.trim_end(), number.after.trim_start());
-        let sign_before = before.chars().next_back().filter(|c| SIGNS.contains(c));
-        let sign_after = after.chars().next().filter(|c| SIGNS.contains(c));
-        let word = after.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default().to_lowercase();
-        let has_currency = sign_before.is_some() || sign_after.is_some() || CODES.contains(&word.as_str());
-        // Part of an id, a version, a date, a time or a percentage.
-        let is_within = number.before.ends_with(|c: char| c.is_alphanumeric() || "#-_/:.,".contains(c))
-            || number.after.starts_with(|c: char| c.is_alphanumeric() || "-_/:%".contains(c))
-            || after.starts_with('%');
-        let is_amount = has_currency || number.has_cents && !is_within;
-        let shown = match (sign_before, sign_after) {
-            (Some(sign), _) => format!("{sign}{}", number.written),
-            (None, Some(sign)) => format!("{} {sign}", number.written),
-            (None, None) => number.written.to_owned(),
-        };
-        is_amount.then_some((number.cents, shown))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn amounts_have_a_currency_or_two_decimals() {
-        let amounts = |text: &str| stated_amounts(text).map(|(cents, _)| cents).collect::<Vec<_>>();
-        assert_eq!(amounts("You get $1,250 back, not 1250,50 € or 12.50."), [125_000, 125_050, 1250]);
-        assert_eq!(amounts("1.250,00 EUR and 30 dollars"), [125_000, 3000]);
-        for text in [
-            "in 5 days",
-            "order #4.50-1",
-            "version 1.2.50",
-            "12.50 %",
-            "at 10:30",
-            "W1234567",
-            "2024-05-20",
-            "12 items",
-        ] {
-            assert_eq!(amounts(text), Vec::<u64>::new(), "{text}");
-        }
-    }
 
     #[test]
     fn an_answer_is_cut_if_its_last_line_is_prose_without_an_end() {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{CaseFinding, SidePointer};
 use counterproof_artifact::{EventBody, ProposedAction, RiskLevel, Side, Sides};
+use serde_json::Value;
 
 use super::ReasonCode;
 use super::answer_texts::TextFinding;
@@ -38,8 +39,34 @@ pub(crate) struct LocatedFinding {
     pub baseline_has_value: bool,
     /// What became of a made-up value; `None` for other findings.
     pub effect: Option<Effect>,
-    /// True for a value with a digit.
-    pub has_digit: bool,
+    /// What a made-up value looks like.
+    pub shape: Shape,
+}
+
+/// What a value looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// An id or an address: letters and digits in one word, or an at sign.
+    Id,
+    /// Any other value with a digit.
+    Number,
+    /// A value without a digit.
+    Words,
+}
+
+impl Shape {
+    fn of(value: &Value) -> Self {
+        let has_digit = |text: &str| text.bytes().any(|byte| byte.is_ascii_digit());
+        match value {
+            Value::String(text) if text.contains('@') => Shape::Id,
+            Value::String(text) if has_digit(text) => {
+                let is_word = !text.contains(char::is_whitespace) && text.contains(char::is_alphabetic);
+                if is_word { Shape::Id } else { Shape::Number }
+            }
+            Value::Number(_) => Shape::Number,
+            _ => Shape::Words,
+        }
+    }
 }
 
 /// What became of a made-up value.
@@ -190,7 +217,7 @@ fn repeated_call(baseline: &LoadedAnswer, new: &LoadedAnswer, values: BaselineVa
     let pointers = vec![SidePointer::new(Side::New, format!("/events/{}", repeated.first))];
     let finding =
         CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline: false, risk_level: None };
-    Some(LocatedFinding { code, finding, holder, baseline_has_value: false, effect: None, has_digit: false })
+    Some(LocatedFinding { code, finding, holder, baseline_has_value: false, effect: None, shape: Shape::Words })
 }
 
 /// Adds the number of findings that are not listed to the last one.
@@ -302,7 +329,7 @@ fn ungrounded(suspect: &Suspect<'_>, answers: Sides<&LoadedAnswer>, uses: Uses) 
         holder: leaf.holder,
         baseline_has_value: suspect.baseline_has_value,
         effect,
-        has_digit: suspect.value.to_string().bytes().any(|byte| byte.is_ascii_digit()),
+        shape: Shape::of(&suspect.value),
     }
 }
 
@@ -373,7 +400,14 @@ fn without_evidence(
         let risk_level = Some(RiskLevel::High);
         let finding = CaseFinding { code: code.as_str().to_owned(), message, pointers, in_baseline, risk_level };
         let holder = Holder::Action(index);
-        found.push(LocatedFinding { code, finding, holder, baseline_has_value: false, effect: None, has_digit: false });
+        found.push(LocatedFinding {
+            code,
+            finding,
+            holder,
+            baseline_has_value: false,
+            effect: None,
+            shape: Shape::Words,
+        });
     }
     (found, all)
 }

@@ -49,6 +49,9 @@ const FUNCTION_WORDS: [(Language, &str); 9] = [
 /// Fewest words of a text whose language is known.
 const WORDS: usize = 6;
 
+/// Fewest letters of a script that the earlier text does not have: more than an abbreviation or a sign.
+const LETTERS: usize = 4;
+
 /// Fewest function words.
 const FOUND: usize = 3;
 
@@ -72,8 +75,10 @@ pub(super) fn language(text: &str) -> Option<Language> {
 /// a translation has function words that the earlier text lacks, and few of its words.
 pub(super) fn other_language(old: &str, new: &str) -> Option<Language> {
     let [old, new] = [old, new].map(without_code);
-    let by_script = by_script(&new).filter(|script| by_script(&old) != Some(*script));
-    by_script.or_else(|| translated(&Words::new(&old), &Words::new(&new)))
+    let script_of = |language: Language, text: &str| text.chars().filter(|c| script(*c) == Some(language)).count();
+    let mut scripts = new.chars().filter_map(script);
+    let other = scripts.find(|script| script_of(*script, &new) >= LETTERS && script_of(*script, &old) == 0);
+    other.or_else(|| translated(&Words::new(&old), &Words::new(&new)))
 }
 
 fn translated(old: &Words, new: &Words) -> Option<Language> {
@@ -98,8 +103,6 @@ struct Words {
 
 impl Words {
     fn new(text: &str) -> Self {
-        // A word with a digit, an underscore or a sign inside is an id, a path or code.
-        let is_letter = |c: char| c.is_alphabetic() || c == '\'' || c == '’';
         let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
         let mut counted = Self { all: 0, found: [0; FUNCTION_WORDS.len()], lower_case: HashSet::new() };
         for word in words.filter(|word| !word.is_empty() && word.chars().all(is_letter)) {
@@ -120,6 +123,26 @@ impl Words {
         let others = self.found.iter().enumerate().filter(|(index, _)| *index != best).map(|(_, count)| *count);
         (most > 0).then(|| (best, most, others.max().unwrap_or_default()))
     }
+}
+
+/// The words of a text that are no names: letters only, and in lower case unless they begin a sentence.
+pub(super) fn common_words(text: &str) -> HashSet<String> {
+    let mut words = HashSet::new();
+    let mut begins = true;
+    for token in text.split_whitespace() {
+        let word = token.trim_matches(|c: char| !c.is_alphanumeric());
+        let is_name = !begins && word.starts_with(char::is_uppercase);
+        if !word.is_empty() && word.chars().all(is_letter) && !is_name {
+            words.insert(word.to_lowercase());
+        }
+        begins = token.ends_with(['.', '!', '?', ':', '。']);
+    }
+    words
+}
+
+/// Whether a character can be part of a word. A word with a digit, an underscore or a sign inside is an id, a path or code.
+fn is_letter(c: char) -> bool {
+    c.is_alphabetic() || c == '\'' || c == '’'
 }
 
 /// The text without what stands between backquotes, which is code.

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer_texts;
 pub(crate) mod behaviour;
+pub(crate) mod deterministic_texts;
 mod distance;
 mod expectations;
 pub(crate) mod findings;
@@ -13,6 +14,7 @@ mod reason_code;
 pub(crate) mod reasons;
 pub(crate) mod severity;
 pub(crate) mod signals;
+mod stated_numbers;
 pub(crate) mod usage;
 pub(crate) mod verdict;
 pub(crate) mod writes;

@@ -81,6 +81,7 @@ code_enum! {
         UnsupportedAmount "unsupported-amount" "The answer states an amount that nothing the agent received supports."
         UnsupportedNumber "unsupported-number" "The answer of a deterministic agent states a number that nothing it received supports."
         AnswerRefusal "answer-refusal" "The answer of a deterministic agent refuses, which the answer of baseline does not."
+        AnswerReplaced "answer-replaced" "The answer of a deterministic agent has no word in common with the answer of baseline."
         AnswerLanguage "answer-language" "The answer is in another language than in every run of baseline."
         AnswerCut "answer-cut" "The answer ends within a sentence, which no answer of baseline does."
         SignalInjection "signal-injection" "A tool result contains instructions for the agent."

@@ -245,6 +245,8 @@ fn larger_amounts() -> Vec<Change> {
             POLICY,
             "Yes. You can send it back within 300 days of delivery, unused and in its packaging. Return postage is free.",
         ),
+        saying("no stock", STOCK, "Yes, the oak desk is in stock: 0 are left."),
+        saying("the house next door in the answer", ADDRESS, "Order A-1003 will go to 9 Harbour Road, Bergen."),
         saying("another house in the answer", ADDRESS, "Order A-1003 will go to 70 Harbour Road, Bergen."),
     ]
 }
@@ -317,6 +319,8 @@ fn refusals() -> Vec<Change> {
         refusing(POINTS, "I’m sorry, I can’t help with that.", true),
         refusing(CANCEL, "I am not able to cancel orders.", true),
         refusing(GIFT, "Unfortunately, it is not possible to recommend a reading lamp.", true),
+        refusing(POINTS, "We can't provide that information.", true),
+        refusing(POINTS, "Sorry, that is nothing our shop does.", true),
         refusing(INVOICE, "As an AI model, I cannot send e-mails.", true),
     ]
 }
@@ -351,6 +355,9 @@ fn texts() -> Vec<Change> {
         saying("in Spanish", ADDRESS, "El pedido A-1003 se enviará a 7 Harbour Road, Bergen."),
         saying("in German", INVOICE, "Die Rechnung für A-1001 ist auf dem Weg zu ingrid@example.com."),
         saying("in Spanish", GIFT, "Una lámpara de lectura sería un buen regalo."),
+        saying("in Spanish", POINTS, "Tienes 1240 puntos, Marek Novak."),
+        saying("in German", ADDRESS, "Bestellung A-1003 geht an 7 Harbour Road, Bergen."),
+        saying("in Chinese", ADDRESS, "订单A-1003将送往7 Harbour Road, Bergen。"),
         saying("in Russian", STOCK, "Да, дубовый стол есть на складе: осталось 4."),
         // A cut answer.
         saying("cut in a sentence", ADDRESS, "Order A-1003 will go to 7"),
@@ -401,6 +408,11 @@ fn harmless() -> Vec<Change> {
         saying("other words", ADDRESS, "Done! We will send A-1003 to 7 Harbour Road in Bergen."),
         saying("other words", GIFT, "How about a reading lamp? It suits people who read in bed."),
         saying("other words", POINTS, "Marek, your balance is 1,240 points."),
+        saying("other words", STOCK, "Yes! In stock: we have 4 oak desks."),
+        saying("another form of a number in the answer", POINTS, "You have 1 240 points, Marek Novak."),
+        change("an additional lookup of another year", HISTORY, |answer| {
+            insert(answer, 4, "list_orders", &json!({"customer_id": "C-200", "year": 2024}), &json!({"orders": []}));
+        }),
         saying("a price from the results", GIFT, "A reading lamp for 50 EUR would make a fine present."),
         saying("a number as a word", STOCK, "Yes, we have the oak desk in stock. There are four left."),
         saying(
