@@ -22,7 +22,7 @@ const MAX_CONVICTED_NAMED: usize = 500;
 
 const MAX_UNCONFIRMED_LISTED: usize = 10;
 
-/// The lines that a person reads first. They name the unconfirmed cases, whatever the number of convicted ones.
+/// The lines that a person reads first. They name the unconfirmed cases after any number of convicted ones.
 const FIRST_LINES: usize = 10;
 
 /// Maximum number of convicted cases with a line before the names of the unconfirmed cases, which fit into the first lines then.

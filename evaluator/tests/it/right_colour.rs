@@ -1,7 +1,7 @@
 //! Situations in which a gate easily has the wrong colour, one test each: what must not happen.
 //!
 //! Two more are tested through the program: the commands of the README with one to eight broken cases, and the place of a
-//! convicted case in the output (`run_confirm` of the end-to-end tests). Answers to an edited question are in `verdicts`.
+//! convicted case in the output (`run_confirm` of the end-to-end tests). Answers to an edited question are in `asked_the_same`.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
