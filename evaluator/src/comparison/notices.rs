@@ -24,36 +24,21 @@ const RUN_CHARS: usize = 60;
 /// Maximum number of cases that a message names.
 const CASES_NAMED: usize = 5;
 
-/// Fields of `run.json` that do not decide what an agent is asked or how its answer is read: the identity, place and course of a run.
-const NOT_ASKED: [&str; 28] = [
-    "schema_version",
-    "run_id",
-    "group_id",
-    "repeat",
-    "repeats",
-    "version",
-    "generated_at",
-    "base_url",
-    "cases_path",
-    "out_dir",
-    "selected_case_ids",
-    "case_digests",
-    "expectation_digests",
-    "cases_digest",
-    "shard",
-    "runner_version",
-    "repo_commit",
-    "dirty",
-    "node_version",
-    "stats",
-    "accepted",
-    "confirmation",
-    "concurrency",
-    "concurrency_auto",
-    "rate",
-    "fail_fast",
-    "resumes",
-    "merged_from",
+/// Fields of `run.json` that decide what an agent is asked, and how long it may take. Other recorders may add fields of any meaning.
+const SETTINGS: [&str; 13] = [
+    "protocol",
+    "model",
+    "system_prompt_sha256",
+    "tools_sha256",
+    "request_sha256",
+    "request_headers",
+    "risk",
+    "deterministic",
+    "timeout_ms",
+    "phase_timeouts_ms",
+    "retries",
+    "retry_policy",
+    "limits",
 ];
 
 pub(super) fn all(request: &Request<'_>, rows: &[ComparedRow], deviating: Option<DeviatingRun>) -> Vec<Notice> {
@@ -138,7 +123,7 @@ fn ids<'a>(rows: impl Iterator<Item = &'a ComparedRow>) -> Vec<CaseId> {
 /// The notice on settings that differ, such as the model: the runs may differ for them and not for the agent.
 fn changed_configuration(request: &Request<'_>) -> Option<Notice> {
     let runs = Sides::new(&request.baseline, &request.new).map(|runs| runs.first().reader().run());
-    let changes = different_settings(runs, &NOT_ASKED);
+    let changes = different_settings(runs, |field| SETTINGS.contains(&field));
     (!changes.is_empty()).then(|| Notice {
         code: "configuration-changed".to_owned(),
         message: format!("configuration changed: {}", messages::changes(&changes)),
@@ -146,11 +131,11 @@ fn changed_configuration(request: &Request<'_>) -> Option<Notice> {
     })
 }
 
-/// The differences of two run documents, without these fields.
-pub fn different_settings(runs: Sides<&Run>, except: &[&str]) -> JsonChanges {
+/// The differences of two run documents in the fields for which `is_setting` is true.
+pub fn different_settings(runs: Sides<&Run>, is_setting: impl Fn(&str) -> bool) -> JsonChanges {
     let settings = |run: &Run| match serde_json::to_value(run) {
         Ok(Value::Object(mut fields)) => {
-            fields.retain(|key, _| !except.contains(&key.as_str()));
+            fields.retain(|key, _| is_setting(key));
             Value::Object(fields)
         }
         _ => Value::Object(Map::new()),

@@ -207,7 +207,7 @@ fn statuses(stats: &Stats) -> Option<BTreeMap<String, Count>> {
 }
 
 pub(crate) fn different_settings(documents: Sides<&Run>) -> ChangesView {
-    let changes = counterproof_evaluator::different_settings(documents, &NOT_SETTINGS);
+    let changes = counterproof_evaluator::different_settings(documents, |field| !NOT_SETTINGS.contains(&field));
     changes::changes_view(&changes, &Budget::for_page())
 }
 

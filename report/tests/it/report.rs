@@ -62,9 +62,11 @@ pub(crate) fn case_pages(report: &Utf8Path) -> usize {
 
 #[test]
 fn the_first_page_shows_the_gate_and_lists_the_worst_first() {
-    let pair = every_kind()
-        .with_field(Side::Baseline, "model", json!("model-baseline"))
-        .with_field(Side::New, "model", json!("model-new"));
+    let pair = every_kind().with_field(Side::Baseline, "model", json!("model-baseline")).with_field(
+        Side::New,
+        "model",
+        json!("model-new"),
+    );
     let report = pair.report();
     let index = &pages(&report)[Utf8Path::new("index.html")];
     assert!(index.contains("Gate failed: "), "{index}");
