@@ -74,6 +74,14 @@ impl RecordedCases {
         }
         Self::Changed(path)
     }
+
+    /// The file and its cases, if it asks and expects what it did when the run started.
+    pub(crate) fn unchanged(self) -> Option<(Utf8PathBuf, Vec<CaseSpec>)> {
+        match self {
+            Self::Unchanged(path, cases) => Some((path, cases)),
+            Self::Changed(_) | Self::Unknown(_) | Self::Missing => None,
+        }
+    }
 }
 
 /// The path without links, relative to the working directory if it is below it.

@@ -7,7 +7,7 @@ use counterproof_evaluator::{Request, SideRuns, rerender};
 use counterproof_report::{PageSelection, ReportUrl, ReportWriter};
 use counterproof_store::{EVALUATION_FILE, ReadError, read_evaluation};
 
-use crate::cases_file;
+use crate::cases_file::{self, RecordedCases};
 use crate::command_error::CommandError;
 use crate::config::Config;
 use crate::document_errors;
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long = "new", value_name = "DIR", num_args = 1.., requires = "baseline_runs")]
     new_runs: Vec<Utf8PathBuf>,
 
-    /// Cases that were passed to `compare`
+    /// Cases that were passed to `compare` [default: as for `compare`]
     #[arg(long, value_name = "PATH")]
     cases: Option<Utf8PathBuf>,
 
@@ -65,12 +65,12 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     // The bytes are kept: the report gets them unchanged, with fields of newer versions.
     let (evaluation, bytes) =
         read_evaluation(&args.evaluation).map_err(|error| evaluation_error(&args.evaluation, error))?;
-    let cases = match &args.cases {
-        Some(path) => cases_file::load(path, streams)?.cases,
-        None => Vec::new(),
+    let named = match &args.cases {
+        Some(path) => Some((path.clone(), cases_file::load(path, streams)?.cases)),
+        None => None,
     };
-    let context = report_context(&evaluation, args.cases.as_deref(), args.report_url.as_ref());
     let index = if args.new_runs.is_empty() {
+        let context = report_context(&evaluation, args.cases.as_deref(), args.report_url.as_ref());
         if would_drop_case_pages(args) {
             let message = format!("cannot write to `{}`: its case pages would be deleted", args.out);
             return Err(CommandError::usage(message)
@@ -84,6 +84,11 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     } else {
         let baseline = compared_runs(&evaluation, Side::Baseline, &args.baseline_runs)?;
         let new = compared_runs(&evaluation, Side::New, &args.new_runs)?;
+        // As `compare` does, so that the pages are the same.
+        let recorded = || RecordedCases::find(new.first().reader()).unchanged();
+        let (path, cases) = named.or_else(recorded).unzip();
+        let cases = cases.unwrap_or_default();
+        let context = report_context(&evaluation, path.as_deref(), args.report_url.as_ref());
         let again = Request { cases: &cases, rules: config.rules, ..Request::new(baseline, new) };
         let pages = PageSelection::from(args.pages);
         let report = ReportWriter::with_runs(&args.out, &evaluation, &again.baseline, &again.new);
