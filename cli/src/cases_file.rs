@@ -42,7 +42,7 @@ pub(crate) enum RecordedCases {
     Unchanged(Utf8PathBuf, Vec<CaseSpec>),
     /// The recorded file asks or expects something else.
     Changed(Utf8PathBuf),
-    /// The recorded path exists, but the run does not record what was expected.
+    /// The recorded path is a folder, or the run does not record what was expected.
     Unknown(Utf8PathBuf),
     /// There is no file at the recorded path.
     Missing,

@@ -101,7 +101,7 @@ fn write_convicted(
 ) {
     let (listed, named) = convicted.split_at(convicted.len().min(MAX_CONVICTED_LISTED));
     // A notice, the verdict, and the title of the list.
-    let is_late = 3 + convicted.len() + unconfirmed.len() > FIRST_LINES;
+    let is_late = !convicted.is_empty() && 3 + convicted.len() + unconfirmed.len() > FIRST_LINES;
     let (first, others) = listed.split_at(listed.len().min(MAX_CONVICTED_FIRST));
     let width = width_of(listed.iter());
     write_cases_padded(text, evaluation, first.iter(), width);

@@ -7,7 +7,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{Exit, Side, Sides};
 use counterproof_cases::CaseSpec;
-use counterproof_evaluator::{CompareError, ComparedRun, Limit, Measure, Request, SideRuns, evaluation_text, text};
+use counterproof_evaluator::{
+    CompareError, ComparedRun, Limit, Measure, ReasonCode, Request, SideRuns, evaluation_text, text,
+};
 use counterproof_report::{PageSelection, ReportUrl, ReportWriter};
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{EVALUATION_FILE, RunReader};
@@ -149,6 +151,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     })
 }
 
+/// Stands for the address of the baseline's agent, if both runs recorded the same one.
+const BASELINE_URL: &str = "URL_OF_THE_BASELINE_VERSION";
+
 /// The number of baseline runs against which a case that always fails can be confirmed.
 const BASELINE_RUNS: u64 = 5;
 
@@ -162,7 +167,16 @@ fn deciding_command(compared: &Compared) -> String {
              (or set `deterministic = true` below `[agent]` in counterproof.toml if the agent always does the same)"
         );
     };
-    let agents = agents.as_ref().map(|url| url.as_deref().map_or("URL".into(), resume_command::quoted));
+    if evaluation.notices.iter().any(|notice| notice.code == ReasonCode::AnswerOutage.as_str()) {
+        // A confirmation would ask the same provider again.
+        return "to decide: run the new side again once its provider answers".to_owned();
+    }
+    let one_address = agents.baseline.is_some() && agents.baseline == agents.new;
+    let mut agents = agents.as_ref().map(|url| url.as_deref().map_or("URL".into(), resume_command::quoted));
+    if one_address {
+        // One deployment may have had both versions, one after the other. A copied command must not measure new as the baseline.
+        agents.baseline = BASELINE_URL.into();
+    }
     let run = |side: Side, more: &str| {
         format!("counterproof run{cases} --side {side} --base-url {} {more}", agents.get(side))
     };
@@ -320,6 +334,18 @@ fn check_cases_file(path: &Utf8Path, request: &Request<'_>, streams: &mut Stream
     if unknown > 0 && unknown == ids.len() {
         return Err(CommandError::usage(format!("`{path}` contains none of the {compared}"))
             .hint("pass the cases of the runs with `--cases`"));
+    }
+    let asked = request.new.first().reader().run().case_digests.as_ref();
+    let is_edited = |case: &&CaseSpec| {
+        asked.and_then(|asked| asked.get(&case.id)).is_some_and(|digest| *digest != case.input_digest())
+    };
+    let edited: Vec<_> = request.cases.iter().filter(is_edited).map(|case| case.id.as_str()).collect();
+    if let Some(first) = edited.first() {
+        streams.warn(format_args!(
+            "`{path}` changed since the new run: the input of {} (such as `{first}`) is not what the agent was asked; run both \
+             sides again",
+            text::count(edited.len(), "case", "cases")
+        ));
     }
     if unknown > 0 {
         streams.warn(format_args!("`{path}` lacks {unknown} of {compared}; their expectations are not checked"));

@@ -57,10 +57,8 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let exit = check_verdicts(&args.out, &evaluation, &PLANTED, streams)?;
     if exit == Exit::Done {
         streams.log("next: run your own agent on both sides; docs/agent.md shows a minimal one");
-        streams.log("      counterproof run --cases cases.json --side baseline --base-url URL");
-        streams.log(
-            "      counterproof run --cases cases.json --side new --base-url URL --confirm 4 --confirm-baseline-url URL",
-        );
+        streams.log("      counterproof run --cases cases.json --side baseline --base-url BASELINE_URL --repeat 5");
+        streams.log("      counterproof run --cases cases.json --side new --base-url NEW_URL --confirm");
         streams.log("      counterproof compare --cases cases.json");
     }
     Ok(exit)

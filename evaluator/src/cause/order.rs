@@ -81,14 +81,20 @@ impl ChangedOrder<'_> {
         } else {
             [earlier, later].map(|write| tool(write.tool))
         };
-        let turned = self.turned(inquiry);
+        let outcomes = self.changed_outcomes(inquiry);
         let mut message = format!("{first} now before {second}");
-        for outcome in &turned {
+        for outcome in &outcomes {
             message.push_str("; ");
             message.push_str(outcome);
         }
         let place = format!("{} before {}", tool(earlier.tool), tool(later.tool));
-        CauseDescription { code: CauseCode::Order, place, shape: turned.join("; "), message, pointers: self.pointers() }
+        CauseDescription {
+            code: CauseCode::Order,
+            place,
+            shape: outcomes.join("; "),
+            message,
+            pointers: self.pointers(),
+        }
     }
 
     pub(super) fn pointers(&self) -> Vec<SidePointer> {
@@ -102,14 +108,15 @@ impl ChangedOrder<'_> {
     }
 
     /// The writes to the same thing that took effect on one side only: `pay: refused → done`.
-    fn turned(&self, inquiry: &Inquiry<'_>) -> Vec<String> {
+    fn changed_outcomes(&self, inquiry: &Inquiry<'_>) -> Vec<String> {
         let mut rows: Vec<_> = failed_on_one_side(inquiry).into_iter().collect();
         rows.sort_unstable();
         let rows = rows.into_iter().filter(|row| concerns(inquiry, *row, &self.earlier.new));
+        let outcomes = Outcomes::new(inquiry.new.loaded);
         let outcome = rows.filter_map(|row| {
             let Row::Both { new: index, .. } = inquiry.differences.actions[row].row else { return None };
             let action = &inquiry.new.loaded.answer.proposed_actions[index];
-            let failed = Outcomes::new(inquiry.new.loaded).failed(action);
+            let failed = outcomes.failed(action);
             let turned = if failed { "done → refused" } else { "refused → done" };
             Some(format!("{}: {turned}", tool(&action.tool_name)))
         });

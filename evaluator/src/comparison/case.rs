@@ -492,6 +492,10 @@ fn evaluation(
 
 /// The time, size and cost of the answers, as medians over several runs; `None` without an answer.
 fn usage(context: CaseContext<'_>, pair: &LoadedPair) -> Option<CaseUsage> {
+    // Another input takes another time.
+    if context.has_changed_input {
+        return None;
+    }
     let of_pair = || {
         let measure = |artifact: &Artifact| artifact.answer().map(judge::usage::of_answer);
         let Sides { baseline, new } = pair.artifacts.as_ref().map(measure);

@@ -24,7 +24,7 @@ const RUN_CHARS: usize = 60;
 /// Maximum number of cases that a message names.
 const CASES_NAMED: usize = 5;
 
-/// Fields of `run.json` that decide what an agent is asked, and how long it may take. Other recorders may add fields of any meaning.
+/// Fields of `run.json` that decide what an agent is asked, how its answer is read, and how long it may take. Other recorders may add fields of any meaning.
 const SETTINGS: [&str; 13] = [
     "protocol",
     "model",
@@ -126,7 +126,7 @@ fn changed_configuration(request: &Request<'_>) -> Option<Notice> {
     let changes = different_settings(runs, |field| SETTINGS.contains(&field));
     (!changes.is_empty()).then(|| Notice {
         code: "configuration-changed".to_owned(),
-        message: format!("configuration changed: {}", messages::changes(&changes)),
+        message: format!("configuration changed: {}; differences may come from it", messages::changes(&changes)),
         case_ids: Vec::new(),
     })
 }

@@ -30,7 +30,7 @@ fn is_paraphrase(change: &JsonChange) -> bool {
     let values = change.baseline.as_ref().zip(change.new.as_ref()).map(|(old, new)| (&old.value, &new.value));
     let Some((Value::String(old), Value::String(new))) = values else { return false };
     let is_sentence = |text: &str| text.split_whitespace().count() >= SENTENCE;
-    (is_sentence(old) || is_sentence(new)) && !exchanges_id(old, new)
+    is_sentence(old) && is_sentence(new) && !exchanges_id(old, new)
 }
 
 /// True if each text names an id or a number that the other does not, and these have one form: `W1` and `W2`. One summary names

@@ -154,12 +154,19 @@ fn passed(evaluation: &Evaluation) -> String {
         0 => String::new(),
         number => format!("{} {} worse, unconfirmed", text::count(number, "case", "cases"), looks(number)),
     };
-    match (convicted, unconfirmed) {
+    let found = match (convicted, unconfirmed) {
         (0, 0) => "no case got worse".to_owned(),
         (0, _) => open,
         (1, 0) => "1 case got worse, within the limits".to_owned(),
         (number, 0) => format!("{number} cases got worse, within the limits"),
         (number, _) => format!("{} got worse, within the limits; {open}", text::count(number, "case", "cases")),
+    };
+    match review::changed_high_risk(&evaluation.gate) {
+        0 => found,
+        // Green is no reason to skip these.
+        number => {
+            format!("{found}; {} with a changed high-risk action to review", text::count(number, "case", "cases"))
+        }
     }
 }
 

@@ -308,12 +308,14 @@ impl Measure {
             | Measure::Noisy
             | Measure::Improved
             | Measure::HighRiskChanged
-            | Measure::Fabricated
             | Measure::FailedEvidence
             | Measure::RepeatedCall
-            | Measure::Signals
             | Measure::BehaviourChanged
             | Measure::TextFaults => is_compared(case.verdict),
+            // These count whatever the baseline was asked.
+            Measure::Fabricated | Measure::Signals => {
+                is_compared(case.verdict) || case.verdict == Verdict::NotComparable
+            }
             Measure::Broken | Measure::Unconfirmed | Measure::StillBroken | Measure::Recovered => {
                 use Verdict::{Added, Invalid, Missing, NotComparable};
                 !matches!(case.verdict, Invalid | Missing | Added | NotComparable)

@@ -18,7 +18,7 @@ use crate::diff::json::JsonChange;
 use crate::diff::rows::row_pointers;
 use crate::diff::{Differences, WithEvidence};
 use crate::grounding::identifies;
-use crate::load::LoadedAnswer;
+use crate::load::{LoadedAnswer, tool_names};
 use crate::messages::{self, step_name};
 use crate::values::{meaning_hash, text};
 
@@ -104,7 +104,7 @@ impl<'a> Comparison<'a> {
             let actions = if side == Side::Baseline { baseline } else { new };
             actions[index].risk_level == RiskLevel::High
         };
-        if !row.counts() || row.row.elements().any(|(side, index)| is_high(side, index)) {
+        if !row.counts() || row.is_only_reworded() || row.row.elements().any(|(side, index)| is_high(side, index)) {
             return None;
         }
         let counts = match row.row {
@@ -132,7 +132,7 @@ impl<'a> Comparison<'a> {
 
     /// A call that changes something and differs, or a lookup of another object.
     fn changed_call(&self, row: &EventRow) -> Option<BehaviourChange> {
-        let call = self.call(row).filter(|_| row.counts())?;
+        let call = self.call(row).filter(|_| row.counts() && !row.is_only_reworded())?;
         let is_write = self.is_write(call);
         let (side, index) = row.row.named_by();
         let name = step_name(&self.events(side)[index], self.loaded(side));
@@ -307,8 +307,7 @@ fn is_wording(change: &JsonChange) -> bool {
 }
 
 fn is_identifying(name: &str) -> bool {
-    let name = name.to_lowercase();
-    identifies(&name) || name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| DESTINATIONS.contains(&word))
+    tool_names::words(name).iter().any(|word| identifies(word) || DESTINATIONS.contains(&word.as_str()))
 }
 
 /// Whether a lookup has another id or another address: a word with letters and digits, or any word at an argument that

@@ -2,7 +2,7 @@
 //! that an answer of new needs no other numbers, no refusal and no other language. The gate counts them with those of
 //! [`super::answer_texts`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{Content, Side, Sides};
@@ -47,9 +47,15 @@ fn unsupported_number(request: &SameRequest<'_>) -> Option<TextFinding> {
     let usual_text = scalars(request.answers.baseline);
     let usual_numbers: Vec<_> = numbers(&usual_text).collect();
     let mut usual: BTreeSet<u64> = usual_numbers.iter().map(|number| number.cents).collect();
+    let mut by_word: HashMap<String, BTreeSet<u64>> = HashMap::new();
+    for number in &usual_numbers {
+        if let Some(word) = number.next_word() {
+            by_word.entry(word).or_default().insert(number.cents);
+        }
+    }
     each_message(request.answers.baseline, |_, text| usual.extend(numbers(text).map(|number| number.cents)));
     let is_stated = |number: &Number<'_>| {
-        !usual.contains(&number.cents) && (number.is_particular() || number.is_instead_of(&usual_numbers))
+        !usual.contains(&number.cents) && (number.is_particular() || number.is_instead_of(&by_word))
     };
     let output = scalars(request.answers.new);
     let mut stated: Vec<_> = numbers(&output).filter(is_stated).collect();

@@ -75,10 +75,27 @@ pub(super) fn language(text: &str) -> Option<Language> {
 /// a translation has function words that the earlier text lacks, and few of its words.
 pub(super) fn other_language(old: &str, new: &str) -> Option<Language> {
     let [old, new] = [old, new].map(without_code);
-    let script_of = |language: Language, text: &str| text.chars().filter(|c| script(*c) == Some(language)).count();
-    let mut scripts = new.chars().filter_map(script);
-    let other = scripts.find(|script| script_of(*script, &new) >= LETTERS && script_of(*script, &old) == 0);
+    let (known, found) = (scripts(&old), scripts(&new));
+    let has = |counts: &[(Language, usize)], script: Language| counts.iter().any(|(other, _)| *other == script);
+    // Japanese mixes its own letters with Chinese ones.
+    let japanese = Language("Japanese");
+    let is_known = |script: Language| {
+        has(&known, script) || script == Language("Chinese") && (has(&known, japanese) || has(&found, japanese))
+    };
+    let other = found.iter().find(|(script, count)| *count >= LETTERS && !is_known(*script)).map(|(script, _)| *script);
     other.or_else(|| translated(&Words::new(&old), &Words::new(&new)))
+}
+
+/// The number of letters of each script, in the order of their first letters.
+fn scripts(text: &str) -> Vec<(Language, usize)> {
+    let mut counts: Vec<(Language, usize)> = Vec::new();
+    for script in text.chars().filter(|c| c.is_alphabetic()).filter_map(script) {
+        match counts.iter_mut().find(|(known, _)| *known == script) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((script, 1)),
+        }
+    }
+    counts
 }
 
 fn translated(old: &Words, new: &Words) -> Option<Language> {
@@ -168,17 +185,8 @@ fn by_function_words(text: &str) -> Option<Language> {
 }
 
 fn by_script(text: &str) -> Option<Language> {
-    let mut letters = 0;
-    let mut counts: Vec<(Language, usize)> = Vec::new();
-    for c in text.chars().filter(|c| c.is_alphabetic()) {
-        letters += 1;
-        if let Some(script) = script(c) {
-            match counts.iter_mut().find(|(known, _)| *known == script) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((script, 1)),
-            }
-        }
-    }
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let counts = scripts(text);
     let of = |name: &str| counts.iter().find(|(script, _)| script.name() == name).map_or(0, |(_, count)| *count);
     // Japanese mixes its own letters with Chinese ones.
     if of("Japanese") > 0 && 2 * (of("Japanese") + of("Chinese")) > letters && letters >= WORDS {

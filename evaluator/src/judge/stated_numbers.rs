@@ -1,6 +1,6 @@
 //! Numbers and amounts of money in texts, and the numbers that an agent received.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use counterproof_artifact::EventBody;
 use serde_json::{Map, Value};
@@ -84,14 +84,17 @@ impl Number<'_> {
         !is_count || self.is_term()
     }
 
-    /// Whether another text has another number before the same word: `4 are left` instead of `7 are left`.
-    pub(super) fn is_instead_of(&self, others: &[Number<'_>]) -> bool {
-        let next = |number: &Number<'_>| {
-            let word = number.after.strip_prefix(' ')?.split(|c: char| !c.is_alphabetic()).next()?;
-            (word.len() > 2).then(|| word.to_lowercase())
-        };
-        let word = next(self);
-        word.is_some() && others.iter().any(|other| other.cents != self.cents && next(other) == word)
+    /// The word after the number, in small letters: `left` in `4 left`.
+    pub(super) fn next_word(&self) -> Option<String> {
+        let word = self.after.strip_prefix(' ')?.split(|c: char| !c.is_alphabetic()).next()?;
+        (word.len() > 2).then(|| word.to_lowercase())
+    }
+
+    /// Whether another text has another number before the same word: `4 are left` instead of `7 are left`. `others` has the numbers of
+    /// that text by the word after them.
+    pub(super) fn is_instead_of(&self, others: &HashMap<String, BTreeSet<u64>>) -> bool {
+        let others = self.next_word().and_then(|word| others.get(&word));
+        others.is_some_and(|others| others.iter().any(|cents| *cents != self.cents))
     }
 
     /// Whether the number states a time or a rate: `5 days`, `14 working days`, `3-year`, `15 %`.

@@ -53,7 +53,7 @@ fn has(words: &[String], list: &[&str]) -> bool {
 }
 
 /// The words of a name in snake case, kebab case or camel case, in small letters.
-fn words(name: &str) -> Vec<String> {
+pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
     for c in name.chars().take(200) {

@@ -118,7 +118,8 @@ impl RepeatAnalysis {
         let lost_level = inputs.convicts_lost.then_some(alpha * LOST_SHARE);
         // Each of these tests can fail the gate, so together they take no more than `alpha`.
         let rest = alpha - lost_level.unwrap_or(0.0) - unseen.map_or(0.0, |unseen| unseen.level);
-        let (thresholds, suite_level) = split_level(inputs.suites, &inputs.thresholds.with_alpha(rest));
+        let (thresholds, suite_level) =
+            split_level(&results, inputs.suites, &confirms, &inputs.thresholds.with_alpha(rest));
         let measures = Measures::new(&results, &confirms, &thresholds, lost_level);
         let lost = measures.lost.zip(lost_level).map(|(test, level)| RuleTest {
             p: test.p,

@@ -16,6 +16,7 @@ use crate::load::LoadedAnswer;
 use crate::load::evidence::{self, FollowedRef};
 use crate::rules::{self, Rules, Scope, Subject};
 use crate::values::stringified::with_texts_parsed;
+use crate::values::tokens::is_date;
 use crate::values::{meaning_hash, text};
 
 /// A part of an answer at which runs can differ.
@@ -269,13 +270,22 @@ fn viewed_fields(compared: Value, scope: &Scope<'_>) -> Option<Map<String, Value
     }
 }
 
+/// Most characters of an id that names a person or a thing: those of an IBAN. Longer ones are keys, hashes and links.
+const LONGEST_ID: usize = 34;
+
 /// The leaves of a field that are facts, each with its path and a hash of its value.
 fn facts(fields: Option<Map<String, Value>>, field: &str, visit: &mut dyn FnMut(&str, u64)) {
-    let Some(Value::Object(arguments)) = fields.and_then(|mut fields| fields.shift_remove(field)) else { return };
-    leaves(&arguments, &mut |path, value| {
+    let Some(arguments) = fields.and_then(|mut fields| fields.shift_remove(field)) else { return };
+    // A list that is written as text is no other value.
+    let arguments = with_texts_parsed(&arguments);
+    let Value::Object(arguments) = arguments.as_ref() else { return };
+    leaves(arguments, &mut |path, value| {
         let is_fact = match value {
             Value::Number(_) => true,
-            Value::String(text) => !text.is_empty() && !text.contains(char::is_whitespace),
+            // Keys for one call and times are new in every run.
+            Value::String(text) => {
+                (1..=LONGEST_ID).contains(&text.len()) && !text.contains(char::is_whitespace) && !is_date(text)
+            }
             _ => false,
         };
         if is_fact {

@@ -74,7 +74,7 @@ fn settings_that_differ_are_named_before_the_verdict() {
         .with_field(Side::New, "concurrency", json!(4));
     assert_eq!(
         notices(&pair.evaluation()),
-        [("configuration-changed", "configuration changed: model \"small\" → \"large\"")]
+        [("configuration-changed", "configuration changed: model \"small\" → \"large\"; differences may come from it")]
     );
 }
 

@@ -107,6 +107,10 @@ impl History {
             return Err(known.source.clone());
         }
         for case in &evaluation.cases {
+            // Neither passing nor failing: the sides were asked different things.
+            if case.verdict == Verdict::NotComparable && !case.is_unmet_on_new() {
+                continue;
+            }
             let index = self.index(&case.case_id);
             let status = CaseStatus::from_case(case);
             entry.cases.push((index, status));
