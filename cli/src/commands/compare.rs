@@ -151,7 +151,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     })
 }
 
-/// Stands for the address of the baseline's agent, if both runs recorded the same one.
+/// The placeholder of the address of the baseline's agent, if both runs recorded the same one.
 const BASELINE_URL: &str = "URL_OF_THE_BASELINE_VERSION";
 
 /// The number of baseline runs against which a case that always fails can be confirmed.
