@@ -5,6 +5,8 @@
 
 use std::sync::OnceLock;
 
+use smallvec::SmallVec;
+
 use Element::{Ampersand, AnyCase, Backslashes, Byte, Optional, Percent, SoftBreak, Zeros};
 
 /// Most zeros that pad a number.
@@ -16,15 +18,9 @@ const BACKSLASHES: usize = 16;
 /// Most spaces that indent a line.
 const INDENTATION: usize = 16;
 
-/// Most places where the forms of some characters can end.
-const MOST_PLACES: usize = 8;
-
-/// A few places in a text. Only texts made for it have more, and those that do not fit are ignored.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Places {
-    places: [usize; MOST_PLACES],
-    length: usize,
-}
+/// Places in a text. A value of `;` and `&` that is encoded twice can be read in dozens of ways; nearly all others in one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Places(SmallVec<[usize; 8]>);
 
 impl Places {
     pub(super) fn one(place: usize) -> Self {
@@ -34,14 +30,13 @@ impl Places {
     }
 
     pub(super) fn push(&mut self, place: usize) {
-        if self.length < self.places.len() && !self.as_slice().contains(&place) {
-            self.places[self.length] = place;
-            self.length += 1;
+        if !self.0.contains(&place) {
+            self.0.push(place);
         }
     }
 
     pub(super) fn as_slice(&self) -> &[usize] {
-        &self.places[..self.length]
+        &self.0
     }
 }
 
@@ -76,7 +71,7 @@ pub(super) struct Matcher<'a> {
 }
 
 /// The ends of an introducer that may be escaped itself.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Introduced {
     at: usize,
     ends: Places,
@@ -86,7 +81,7 @@ struct Introduced {
 impl<'a> Matcher<'a> {
     /// Creates a matcher for forms that start at a place.
     pub(super) fn new(text: &'a [u8], start: usize) -> Self {
-        Self { text, start, is_cut: false, introduced: [None; INTRODUCERS.len()] }
+        Self { text, start, is_cut: false, introduced: Default::default() }
     }
 
     /// Adds the ends of the forms of an ASCII character that start at a place.
@@ -106,7 +101,7 @@ impl<'a> Matcher<'a> {
     ) {
         let mut after = Places::one(at);
         for byte in literal {
-            after = self.each(after, |matcher, at, next| matcher.literal(*byte, at, next));
+            after = self.each(&after, |matcher, at, next| matcher.literal(*byte, at, next));
         }
         after.as_slice().iter().for_each(|end| ends.push(*end));
         self.escaped(escapes, literal[0], at, encoders, ends);
@@ -133,9 +128,9 @@ impl<'a> Matcher<'a> {
                 continue;
             }
             let introduced = self.introduced(group.introducer, at, encoders);
-            if introduced.length > 0 {
+            if !introduced.as_slice().is_empty() {
                 for body in &group.bodies {
-                    let after = self.sequence(body, introduced, encoders);
+                    let after = self.sequence(body, introduced.clone(), encoders);
                     after.as_slice().iter().for_each(|end| ends.push(*end));
                 }
             }
@@ -145,16 +140,17 @@ impl<'a> Matcher<'a> {
     fn introduced(&mut self, introducer: Element, at: usize, encoders: Encoders) -> Places {
         let slot = introducer.byte().and_then(|byte| INTRODUCERS.iter().position(|it| *it == byte));
         let slot = slot.filter(|_| encoders == Encoders::One);
-        if let Some(known) = slot.and_then(|slot| self.introduced[slot]).filter(|known| known.at == at) {
-            self.is_cut |= known.is_cut;
-            return known.ends;
+        let known = slot.and_then(|slot| self.introduced[slot].as_ref()).filter(|known| known.at == at);
+        if let Some(Introduced { ends, is_cut, .. }) = known.cloned() {
+            self.is_cut |= is_cut;
+            return ends;
         }
         // Set aside, so that the entry records only whether this search was cut.
         let was_cut = std::mem::take(&mut self.is_cut);
         let mut ends = Places::default();
         self.element(introducer, at, encoders, &mut ends);
         if let Some(slot) = slot {
-            self.introduced[slot] = Some(Introduced { at, ends, is_cut: self.is_cut });
+            self.introduced[slot] = Some(Introduced { at, ends: ends.clone(), is_cut: self.is_cut });
         }
         self.is_cut |= was_cut;
         ends
@@ -162,8 +158,8 @@ impl<'a> Matcher<'a> {
 
     fn sequence(&mut self, elements: &[Element], mut places: Places, encoders: Encoders) -> Places {
         for element in elements {
-            places = self.each(places, |matcher, at, next| matcher.element(*element, at, encoders, next));
-            if places.length == 0 {
+            places = self.each(&places, |matcher, at, next| matcher.element(*element, at, encoders, next));
+            if places.as_slice().is_empty() {
                 break;
             }
         }
@@ -171,7 +167,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Continues from each place, and returns all ends.
-    pub(super) fn each(&mut self, from: Places, mut step: impl FnMut(&mut Self, usize, &mut Places)) -> Places {
+    pub(super) fn each(&mut self, from: &Places, mut step: impl FnMut(&mut Self, usize, &mut Places)) -> Places {
         let mut next = Places::default();
         from.as_slice().iter().for_each(|at| step(self, *at, &mut next));
         next
@@ -216,10 +212,10 @@ impl<'a> Matcher<'a> {
 
     /// Adds the places after further repetitions of a text.
     fn repeated(&mut self, text: &[u8], most: usize, encoders: Encoders, ends: &mut Places) {
-        let mut places = *ends;
+        let mut places = ends.clone();
         for _ in 0..most {
             for byte in text {
-                places = self.each(places, |matcher, at, next| matcher.ascii(*byte, at, encoders, next));
+                places = self.each(&places, |matcher, at, next| matcher.ascii(*byte, at, encoders, next));
             }
             places.as_slice().iter().for_each(|end| ends.push(*end));
         }
@@ -229,8 +225,8 @@ impl<'a> Matcher<'a> {
         // No number starts with a zero, so all of them pad it.
         let mut places = Places::one(at);
         for _ in 0..ZEROS {
-            let next = self.each(places, |matcher, at, next| matcher.ascii(b'0', at, encoders, next));
-            if next.length == 0 {
+            let next = self.each(&places, |matcher, at, next| matcher.ascii(b'0', at, encoders, next));
+            if next.as_slice().is_empty() {
                 break;
             }
             places = next;
@@ -240,12 +236,12 @@ impl<'a> Matcher<'a> {
 
     /// Adds the end of a soft line break of quoted-printable.
     pub(super) fn soft_break(&mut self, at: usize, encoders: Encoders, ends: &mut Places) {
-        let equals = self.each(Places::one(at), |matcher, at, next| matcher.ascii(b'=', at, encoders, next));
-        let returned = self.each(equals, |matcher, at, next| {
+        let equals = self.each(&Places::one(at), |matcher, at, next| matcher.ascii(b'=', at, encoders, next));
+        let returned = self.each(&equals, |matcher, at, next| {
             next.push(at);
             matcher.ascii(b'\r', at, encoders, next);
         });
-        self.each(returned, |matcher, at, next| matcher.ascii(b'\n', at, encoders, next))
+        self.each(&returned, |matcher, at, next| matcher.ascii(b'\n', at, encoders, next))
             .as_slice()
             .iter()
             .for_each(|end| ends.push(*end));
@@ -256,7 +252,7 @@ impl<'a> Matcher<'a> {
         let mut places = Places::one(at);
         // Twice, since `\r\n` is two characters.
         for _ in 0..2 {
-            places = self.each(places, |matcher, at, next| {
+            places = self.each(&places, |matcher, at, next| {
                 matcher.ascii(b'\r', at, encoders, next);
                 matcher.ascii(b'\n', at, encoders, next);
             });

@@ -226,9 +226,9 @@ impl Needle {
                 continue;
             }
             if index > 0 {
-                places = matcher.each(places, |matcher, at, next| self.separator(index, matcher, at, next));
+                places = matcher.each(&places, |matcher, at, next| self.separator(index, matcher, at, next));
             }
-            places = matcher.each(places, |matcher, at, next| self.character(index, matcher, at, escaped, next));
+            places = matcher.each(&places, |matcher, at, next| self.character(index, matcher, at, escaped, next));
             if places.as_slice().is_empty() {
                 return None;
             }

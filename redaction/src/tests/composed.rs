@@ -85,6 +85,19 @@ fn the_longest_form_of_a_value_is_masked_wherever_the_text_is_cut() {
     }
 }
 
+/// Characters that end one reference and start the next one, so that a text can be read in many ways.
+#[test]
+fn a_value_that_looks_like_escapes_is_masked_after_any_two_encoders() {
+    for value in ["z[>(;&(K.Z", ";&;&;&;&;&", "&#38;&#59;", "&amp;&amp;#x26;", "=3D=3D=\\\\x3D", "%25%2525&;"] {
+        let redactor = Redactor::new([value]).unwrap();
+        for (inner, outer) in pairs().filter(|(inner, outer)| remainder(*inner, *outer) == 0) {
+            let text = (outer.encode)(&(inner.encode)(value));
+            let masked = redactor.text(&format!("<{text}>"), &mut Applied::default());
+            assert!(masked.len() <= MASK.len() + 2, "{} > {}: {value}: {masked}", inner.name, outer.name);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
