@@ -1,6 +1,6 @@
 //! Digests of cases: what two runs asked can be compared without the cases file. Titles, tags and suites are not included.
 
-use counterproof_artifact::Sha256Digest;
+use counterproof_artifact::{CaseId, Sha256Digest};
 use serde_json::Value;
 
 use crate::CaseSpec;
@@ -17,6 +17,12 @@ impl CaseSpec {
     pub fn expectation_digest(&self) -> Sha256Digest {
         value_digest(serde_json::to_value(&self.expected).unwrap_or_default())
     }
+}
+
+/// Returns the digest of several cases in their order. Shards of one run have it in common.
+pub fn cases_digest<'a>(cases: impl IntoIterator<Item = (&'a CaseId, &'a Sha256Digest)>) -> Sha256Digest {
+    let lines: Vec<_> = cases.into_iter().map(|(id, digest)| format!("{id} {digest}\n")).collect();
+    Sha256Digest::from_bytes(lines.concat().as_bytes())
 }
 
 /// Returns the digest of a JSON value. The order of keys does not matter: files that differ only in it have the same values.

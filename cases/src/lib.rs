@@ -27,7 +27,7 @@ mod fields;
 mod load;
 mod spec;
 
-pub use digest::value_digest;
+pub use digest::{cases_digest, value_digest};
 pub use fields::{Expect, VARIABLES};
 pub use load::{CaseLocation, Suite, load, locate};
 pub use load::{LoadError, Marked, Problem};

@@ -35,6 +35,14 @@ pub(crate) fn load(path: &Utf8Path, streams: &mut Streams) -> Result<Suite, Comm
     loaded.map_err(|error| load_error(path, error))
 }
 
+/// Loads the cases of `--cases`, if it is there.
+pub(crate) fn load_named(
+    path: Option<&Utf8Path>,
+    streams: &mut Streams,
+) -> Result<Option<(Utf8PathBuf, Vec<CaseSpec>)>, CommandError> {
+    path.map(|path| Ok((path.to_owned(), load(path, streams)?.cases))).transpose()
+}
+
 /// The cases of a run whose cases file is not named.
 #[derive(Debug)]
 pub(crate) enum RecordedCases {

@@ -39,7 +39,6 @@
 mod agent;
 mod attempt;
 mod body_sink;
-mod digest;
 mod environment;
 mod event;
 mod exchange;

@@ -229,10 +229,7 @@ pub(crate) struct Compared {
 /// Compares the runs, and writes the report and, unless disabled, evaluation.json into each run folder.
 pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result<Compared, CommandError> {
     // Before the runs: a cases file with an error is found at once.
-    let named = match &options.cases {
-        Some(path) => Some((path.clone(), cases_file::load(path, streams)?.cases)),
-        None => None,
-    };
+    let named = cases_file::load_named(options.cases.as_deref(), streams)?;
     let sides = open_sides(Sides { baseline: &options.baseline, new: &options.new }, streams)?;
     let (path, cases) = match named {
         Some((path, cases)) => (Some(path), cases),

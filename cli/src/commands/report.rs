@@ -65,10 +65,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     // The bytes are kept: the report gets them unchanged, with fields of newer versions.
     let (evaluation, bytes) =
         read_evaluation(&args.evaluation).map_err(|error| evaluation_error(&args.evaluation, error))?;
-    let named = match &args.cases {
-        Some(path) => Some((path.clone(), cases_file::load(path, streams)?.cases)),
-        None => None,
-    };
+    let named = cases_file::load_named(args.cases.as_deref(), streams)?;
     let index = if args.new_runs.is_empty() {
         let context = report_context(&evaluation, args.cases.as_deref(), args.report_url.as_ref());
         if would_drop_case_pages(args) {

@@ -279,7 +279,7 @@ impl Walk<'_, '_> {
             // An event that only new has cannot be the reason that a value lost its source.
             let explains = !(invented && visit.side == Side::New && stand.other.is_none());
             // Of both sides of a row, prefer the new side: readers start there.
-            // Another value from the user is no choice of the agent.
+            // The agent does not choose what the user says.
             let relevant =
                 || visit.named.is_some() || relevance.explains(visit.side, visit.event, visit.link == Link::Value);
             let order = (visit.named.is_none(), stand.row, visit.side == Side::Baseline, index);

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::json::{JsonChange, JsonChanges};
 use crate::load::tool_names;
+use crate::values::text;
 
 /// Fewest words of a sentence. A text of fewer is a name or a code, such as that of a department.
 const SENTENCE: usize = 4;
@@ -33,8 +34,8 @@ fn is_paraphrase(change: &JsonChange) -> bool {
     is_sentence(old) && is_sentence(new) && !exchanges_id(old, new)
 }
 
-/// True if each text names an id or a number that the other does not, and these have one form: `W1` and `W2`. One summary names
-/// the customer and another one the order, which is no exchange.
+/// True if each text names an id or a number that the other does not, and these have one form: `W1` and `W2`. If one
+/// summary names the customer and the other the order, their forms differ.
 fn exchanges_id(old: &str, new: &str) -> bool {
     let (old, new) = (ids(old), ids(new));
     let only = |mine: &HashSet<String>, theirs: &HashSet<String>| -> HashSet<String> {
@@ -43,10 +44,8 @@ fn exchanges_id(old: &str, new: &str) -> bool {
     !only(&old, &new).is_disjoint(&only(&new, &old))
 }
 
-/// The words with a digit, without the punctuation around them.
 fn ids(text: &str) -> HashSet<String> {
-    let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
-    words.filter(|word| word.bytes().any(|byte| byte.is_ascii_digit())).map(str::to_lowercase).collect()
+    text::words_with_digits(text).map(str::to_lowercase).collect()
 }
 
 /// The kinds of characters of an id, each run of one kind once: `a9` for `W12`.

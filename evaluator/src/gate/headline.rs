@@ -163,7 +163,7 @@ fn passed(evaluation: &Evaluation) -> String {
     };
     match review::changed_high_risk(&evaluation.gate) {
         0 => found,
-        // Green is no reason to skip these.
+        // A passed gate does not count these.
         number => {
             format!("{found}; {} with a changed high-risk action to review", text::count(number, "case", "cases"))
         }

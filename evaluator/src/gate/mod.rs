@@ -7,16 +7,17 @@ mod headline;
 mod review;
 mod rules;
 mod standing;
+mod usage_review;
 
 pub(crate) use evaluate::{GateInput, at_most, judge};
 pub use evaluate::{UnknownScope, unknown_scopes};
 pub(crate) use headline::lacks_expectations;
 pub use headline::{headline, qualifications};
 pub(crate) use review::{
-    Repeatability, ReviewInput, ReviewSet, incomplete_baseline, item_of, items as review_items, sort as sort_review,
-    usage_review,
+    ReviewInput, ReviewSet, incomplete_baseline, item_of, items as review_items, sort as sort_review,
 };
 pub use review::{ReviewLine, review_lines};
 pub(crate) use rules::{GateCase, USAGE_CODES, fails_by_default, unmet_test, usage_rules};
 pub use rules::{GateRules, GrowthLimit, Limit, Measure, ScopeRules, UsageLimits};
 pub use standing::{RankedCase, Standing, ViolatedRules, worst_first};
+pub(crate) use usage_review::{Repeatability, items as usage_review};

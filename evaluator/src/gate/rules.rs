@@ -426,7 +426,7 @@ fn usage_rule(name: &str, limit: GrowthLimit, level: f64, tested: Option<(&Usage
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::review::tests::cases;
+    use crate::gate::usage_review::tests::cases;
 
     fn longer(steps: &[(f64, f64)], limit: &str) -> GateRule {
         let limits = UsageLimits {

@@ -16,7 +16,7 @@ mod usual_values;
 pub(crate) use crate::diff::differences::Holder;
 pub(crate) use nearest::{Gap, Nearest};
 pub(crate) use origins::{
-    Leaf, Origins, distance_of_numbers, distance_of_values, is_same_transcript, leaf_pointer, named_by_user,
+    Leaf, Origins, distance_of_numbers, distance_of_values, is_same_transcript, leaf_pointer, name_of, named_by_user,
     numbers_only_in, origins_of_values,
 };
 pub(crate) use provenance::Provenance;

@@ -152,7 +152,7 @@ fn find_computed(loaded: &LoadedAnswer, asked: &CaseInput<'_>, carriers: &Carrie
 }
 
 /// The last name in a pointer that is not an array index.
-pub(super) fn name_of(pointer: &str) -> &str {
+pub(crate) fn name_of(pointer: &str) -> &str {
     pointer.rsplit('/').find(|name| !name.bytes().all(|byte| byte.is_ascii_digit())).unwrap_or_default()
 }
 

@@ -1,6 +1,6 @@
-//! Faults in the texts of an agent that need no model to find: another language, an amount from nowhere, a cut answer, and a
-//! confirmation question that is no longer asked. They are shown to a person and count in the severity. The gate uses them only for
-//! an agent that always does the same, because the text of another agent can differ in these ways and be right.
+//! Faults in the texts of an agent that are found without a model: another language, an amount without a source, a cut answer, and a
+//! high-risk call without the usual confirmation question. They are review items and count in the severity. The gate counts them
+//! only for an agent that is declared deterministic. The text of another agent can differ in these ways and be right.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,13 +64,26 @@ impl AnswerStyle {
     }
 }
 
+/// Whether numbers outside of texts are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbers {
+    Kept,
+    LeftOut,
+}
+
 /// The prose of the output: a text, or the texts of an object.
 pub(super) fn output(loaded: &LoadedAnswer) -> String {
-    fn add(texts: &mut Vec<String>, value: &Value) {
+    output_with(Numbers::LeftOut, loaded)
+}
+
+/// The texts of the output.
+pub(super) fn output_with(numbers: Numbers, loaded: &LoadedAnswer) -> String {
+    fn add(texts: &mut Vec<String>, numbers: Numbers, value: &Value) {
         match value {
             Value::String(text) => texts.push(text.clone()),
-            Value::Array(items) => items.iter().for_each(|item| add(texts, item)),
-            Value::Object(fields) => fields.values().for_each(|field| add(texts, field)),
+            Value::Number(number) if numbers == Numbers::Kept => texts.push(number.to_string()),
+            Value::Array(items) => items.iter().for_each(|item| add(texts, numbers, item)),
+            Value::Object(fields) => fields.values().for_each(|field| add(texts, numbers, field)),
             _ => {}
         }
     }
@@ -78,7 +91,7 @@ pub(super) fn output(loaded: &LoadedAnswer) -> String {
         Content::Text(text) => text.clone(),
         Content::Json(fields) => {
             let mut texts = Vec::new();
-            fields.values().for_each(|field| add(&mut texts, field));
+            fields.values().for_each(|field| add(&mut texts, numbers, field));
             texts.join("\n")
         }
     }

@@ -1,8 +1,7 @@
-//! What an agent that always does the same does otherwise on new: another action, another object, a lookup that is gone, or an
-//! action that no longer waits for what it rested on. `answer_texts` looks at what such an agent says.
+//! What new does differently for an agent that is declared deterministic: another action, another object, a lookup that it does not
+//! make, or an action before a step that it followed on baseline. `answer_texts` looks at what such an agent says.
 //!
-//! Words, additional lookups and the order of lookups do not count, since they harm nobody. High-risk actions have a rule of
-//! their own.
+//! Words, additional lookups and the order of lookups have no effect and do not count. High-risk actions have a rule of their own.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,10 +16,10 @@ use crate::diff::events::EventRow;
 use crate::diff::json::JsonChange;
 use crate::diff::rows::row_pointers;
 use crate::diff::{Differences, WithEvidence};
-use crate::grounding::identifies;
+use crate::grounding::{identifies, name_of};
 use crate::load::{LoadedAnswer, tool_names};
 use crate::messages::{self, step_name};
-use crate::values::{meaning_hash, text};
+use crate::values::{meaning_hash, object_hash, text};
 
 /// Most changes of a case that are listed.
 const LISTED: usize = 20;
@@ -32,7 +31,7 @@ pub(crate) struct BehaviourChange {
     pub(crate) pointers: Vec<SidePointer>,
 }
 
-/// Lists what new does otherwise, actions first.
+/// Lists what new does differently, actions first.
 pub(crate) fn find(sides: Sides<WithEvidence<'_>>, differences: &Differences) -> Vec<BehaviourChange> {
     let comparison = Comparison::new(sides, differences);
     let mut found: Vec<_> =
@@ -203,6 +202,7 @@ impl<'a> Comparison<'a> {
             return Vec::new();
         }
         let done = Sides::from_fn(|side| Done::new(self.events(side)));
+        let first_calls = self.first_calls();
         let is_lookup = |body: &EventBody| matches!(body, EventBody::ToolCall(_) | EventBody::Retrieval(_));
         let steps: Vec<&EventRow> = self
             .differences
@@ -226,8 +226,10 @@ impl<'a> Comparison<'a> {
                     baseline != old && done.baseline.of(baseline) < old && done.new.of(other) > new
                 }
                 Row::Removed(baseline) => {
-                    let is_known = || self.is_made_before(baseline, new);
-                    done.baseline.of(baseline) < old && !is_replaced && !is_known()
+                    let call = self.events(Side::Baseline)[baseline].tool_call();
+                    let made = call.and_then(|call| first_calls.get(&key_of_call(call)));
+                    let is_made = made.is_some_and(|made| *made < new);
+                    done.baseline.of(baseline) < old && !is_replaced && !is_made
                 }
                 Row::Added(_) => false,
             });
@@ -247,12 +249,21 @@ impl<'a> Comparison<'a> {
         found
     }
 
-    /// Whether new makes the same call as an event of baseline before its event `before`.
-    fn is_made_before(&self, event: usize, before: usize) -> bool {
-        let Some(call) = self.events(Side::Baseline)[event].tool_call() else { return false };
-        let made = self.events(Side::New)[..before].iter().filter_map(Event::tool_call);
-        made.into_iter().any(|other| other.tool == call.tool && crate::values::same_object(&other.args, &call.args))
+    /// The first event of new that makes each call.
+    fn first_calls(&self) -> HashMap<(&'a str, u64), usize> {
+        let mut first = HashMap::new();
+        for (index, event) in self.events(Side::New).iter().enumerate() {
+            if let Some(call) = event.tool_call() {
+                first.entry(key_of_call(call)).or_insert(index);
+            }
+        }
+        first
     }
+}
+
+/// Equal for calls of one tool with the same arguments.
+fn key_of_call(call: &ToolCall) -> (&str, u64) {
+    (&call.tool, object_hash(&call.args))
 }
 
 /// When the steps of an answer were done: a call with its result.
@@ -284,26 +295,19 @@ fn hashes((old, new): (&Value, &Value)) -> (u64, u64) {
     (meaning_hash(old), meaning_hash(new))
 }
 
-/// The name of the argument that a change is in.
-fn argument(change: &JsonChange) -> &str {
-    change.pointer().rsplit('/').find(|segment| !segment.bytes().all(|byte| byte.is_ascii_digit())).unwrap_or_default()
-}
-
 /// Words in the names of arguments that say where something goes.
 const DESTINATIONS: [&str; 5] = ["address", "street", "phone", "iban", "url"];
 
 /// Whether a change is only one of words: a text of several words with the same numbers, at an argument that identifies nothing.
 fn is_wording(change: &JsonChange) -> bool {
     let Some((Value::String(old), Value::String(new))) = both_values(change) else { return false };
-    let numbers = |text: &str| {
-        let words = text.split_whitespace().filter(|word| word.bytes().any(|byte| byte.is_ascii_digit()));
-        let trimmed = words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned());
-        let mut numbers: Vec<String> = trimmed.collect();
+    let numbers = |text| {
+        let mut numbers: Vec<&str> = text::words_with_digits(text).collect();
         numbers.sort_unstable();
         numbers
     };
     let is_prose = |text: &str| text.trim().contains(char::is_whitespace) && !text.contains('@');
-    is_prose(old) && is_prose(new) && numbers(old) == numbers(new) && !is_identifying(argument(change))
+    is_prose(old) && is_prose(new) && numbers(old) == numbers(new) && !is_identifying(name_of(change.pointer()))
 }
 
 fn is_identifying(name: &str) -> bool {
@@ -313,7 +317,7 @@ fn is_identifying(name: &str) -> bool {
 /// Whether a lookup has another id or another address: a word with letters and digits, or any word at an argument that
 /// identifies something. Numbers are often sizes of pages, and texts of several words are queries.
 fn is_other_object(change: &JsonChange) -> bool {
-    let is_named = || is_identifying(argument(change));
+    let is_named = || is_identifying(name_of(change.pointer()));
     match both_values(change) {
         Some((Value::String(old), Value::String(new))) => {
             let is_word = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace);

@@ -6,10 +6,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use counterproof_artifact::evaluation::SidePointer;
 use counterproof_artifact::{Content, Side, Sides};
-use serde_json::Value;
 
 use super::ReasonCode;
-use super::answer_texts::{NAMED, OUTPUT, TextFinding, each_message, output};
+use super::answer_texts::{NAMED, Numbers, OUTPUT, TextFinding, each_message, output, output_with};
 use super::language::{common_words, other_language};
 use super::stated_numbers::{Number, is_sum_or_difference, numbers, received_numbers, without_group_spaces};
 use crate::load::LoadedAnswer;
@@ -44,7 +43,7 @@ fn unsupported_number(request: &SameRequest<'_>) -> Option<TextFinding> {
     if request.results_differ || request.answers.new.payloads.first_unread().is_some() {
         return None;
     }
-    let usual_text = scalars(request.answers.baseline);
+    let usual_text = output_with(Numbers::Kept, request.answers.baseline);
     let usual_numbers: Vec<_> = numbers(&usual_text).collect();
     let mut usual: BTreeSet<u64> = usual_numbers.iter().map(|number| number.cents).collect();
     let mut by_word: HashMap<String, BTreeSet<u64>> = HashMap::new();
@@ -57,7 +56,7 @@ fn unsupported_number(request: &SameRequest<'_>) -> Option<TextFinding> {
     let is_stated = |number: &Number<'_>| {
         !usual.contains(&number.cents) && (number.is_particular() || number.is_instead_of(&by_word))
     };
-    let output = scalars(request.answers.new);
+    let output = output_with(Numbers::Kept, request.answers.new);
     let mut stated: Vec<_> = numbers(&output).filter(is_stated).collect();
     if stated.is_empty() {
         return None;
@@ -83,27 +82,6 @@ fn unsupported_number(request: &SameRequest<'_>) -> Option<TextFinding> {
         text::list(&names)
     );
     (!names.is_empty()).then(|| at_output(ReasonCode::UnsupportedNumber, message))
-}
-
-/// The values of the output, numbers as well.
-fn scalars(loaded: &LoadedAnswer) -> String {
-    fn add(texts: &mut Vec<String>, value: &Value) {
-        match value {
-            Value::String(text) => texts.push(text.clone()),
-            Value::Number(number) => texts.push(number.to_string()),
-            Value::Array(items) => items.iter().for_each(|item| add(texts, item)),
-            Value::Object(fields) => fields.values().for_each(|field| add(texts, field)),
-            Value::Bool(_) | Value::Null => {}
-        }
-    }
-    match &loaded.answer.final_output.content {
-        Content::Text(text) => text.clone(),
-        Content::Json(fields) => {
-            let mut texts = Vec::new();
-            fields.values().for_each(|field| add(&mut texts, field));
-            texts.join("\n")
-        }
-    }
 }
 
 /// What agents say when they do not do what they were asked.

@@ -79,13 +79,15 @@ pub(crate) fn of_side<'a>(
         EventBody::ToolResult(found) => loaded.index.call_position(&found.call_id).unwrap_or(result),
         _ => result,
     };
-    let result_of = |call: usize| {
-        let is_result = |event: &Event| match &event.body {
-            EventBody::ToolResult(found) => loaded.index.call_position(&found.call_id) == Some(call),
-            _ => false,
-        };
-        events[call..].iter().position(is_result).map_or(call, |offset| call + offset)
-    };
+    let mut first_results = HashMap::new();
+    for (index, event) in events.iter().enumerate() {
+        if let EventBody::ToolResult(found) = &event.body
+            && let Some(call) = loaded.index.call_position(&found.call_id).filter(|call| *call < index)
+        {
+            first_results.entry(call).or_insert(index);
+        }
+    }
+    let result_of = |call: usize| first_results.get(&call).copied().unwrap_or(call);
     let actions = differences.actions.iter().enumerate().filter_map(|(row, pair)| {
         let action = &loaded.answer.proposed_actions[index(pair.row)?];
         // Not every producer names the action in the call.

@@ -10,7 +10,7 @@ use counterproof_artifact::evaluation::{
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
 use rayon::prelude::*;
 
-use super::measures::{ConfirmationRuns, Measures, SuiteAnalysis, case_runs, split_level};
+use super::measures::{ConfirmationRuns, Measures, SuiteAnalysis, case_runs, deviating, split_level};
 use super::noise::{self, DifferingPlace};
 use super::observations::{CaseObservations, Criteria, MissingArtifacts, RunOutcome};
 use super::place::Names;
@@ -118,9 +118,12 @@ impl RepeatAnalysis {
         let lost_level = inputs.convicts_lost.then_some(alpha * LOST_SHARE);
         // Each of these tests can fail the gate, so together they take no more than `alpha`.
         let rest = alpha - lost_level.unwrap_or(0.0) - unseen.map_or(0.0, |unseen| unseen.level);
+        let thresholds = inputs.thresholds.with_alpha(rest);
+        let deviating = deviating(&results, &confirms);
+        // Whole runs are compared over all cases: the few choices of them have no power for several suites.
         let (thresholds, suite_level) =
-            split_level(&results, inputs.suites, &confirms, &inputs.thresholds.with_alpha(rest));
-        let measures = Measures::new(&results, &confirms, &thresholds, lost_level);
+            if deviating.is_some() { (thresholds, None) } else { split_level(inputs.suites, &thresholds) };
+        let measures = Measures::new(&results, &confirms, &thresholds, lost_level, deviating);
         let lost = measures.lost.zip(lost_level).map(|(test, level)| RuleTest {
             p: test.p,
             level,

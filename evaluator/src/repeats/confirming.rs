@@ -163,7 +163,7 @@ mod tests {
             (confirms.planned, confirms.ends_early) = (planned, true);
             let level = ALPHA * LOST_SHARE;
             let thresholds = Thresholds::default().with_alpha(ALPHA - level);
-            let measures = Measures::new(&cases, &confirms, &thresholds, Some(level));
+            let measures = Measures::new(&cases, &confirms, &thresholds, Some(level), None);
             let is_regression = |case: &Vec<_>| {
                 case.iter()
                     .any(|measure: &counterproof_artifact::evaluation::CaseMeasure| measure.tier == Tier::Regression)

@@ -114,9 +114,9 @@ impl Measures {
         confirms: &ConfirmationRuns,
         thresholds: &Thresholds,
         lost: Option<f64>,
+        deviating: Option<DeviatingRun>,
     ) -> Self {
         let by_case = vec![Vec::new(); cases.len()];
-        let deviating = deviating(cases, confirms);
         let mut found = Self { by_case, suite: Vec::new(), p: None, lost: None, deviating };
         for code in MeasureCode::ALL {
             found.add(code, cases, confirms, thresholds);
@@ -200,7 +200,7 @@ impl Measures {
 }
 
 /// The run that shows that the runs of a side differ among themselves.
-fn deviating(cases: &[CaseResults], confirms: &ConfirmationRuns) -> Option<DeviatingRun> {
+pub(super) fn deviating(cases: &[CaseResults], confirms: &ConfirmationRuns) -> Option<DeviatingRun> {
     // Runs of a confirmation have some of the cases only, and are no whole runs.
     if !confirms.is_none() {
         return None;
@@ -519,8 +519,8 @@ impl SuiteAnalysis {
     /// Tests one run per side: the exact test of `McNemar` over the cases that both sides have. `suites` has the suite of each case.
     pub(crate) fn of_one_run(cases: &[CaseResults], suites: &[Option<&str>], thresholds: &Thresholds) -> Self {
         let confirms = ConfirmationRuns::one_run();
-        let (thresholds, named_level) = split_level(cases, suites, &confirms, thresholds);
-        let measures = Measures::new(cases, &confirms, &thresholds, None);
+        let (thresholds, named_level) = split_level(suites, thresholds);
+        let measures = Measures::new(cases, &confirms, &thresholds, None, None);
         Self::new(&measures, &thresholds).with_suites(cases, suites, &confirms, named_level)
     }
 
@@ -568,16 +568,10 @@ impl SuiteAnalysis {
 }
 
 /// The thresholds for all cases, and the level of the suites with a name. They get half of the level, because a fall of one suite of
-/// many is lost among all cases. `None` if the cases have no such suites, or only one with all of them, or if whole runs are compared.
-pub(super) fn split_level(
-    cases: &[CaseResults],
-    suites: &[Option<&str>],
-    confirms: &ConfirmationRuns,
-    thresholds: &Thresholds,
-) -> (Thresholds, Option<f64>) {
+/// many is lost among all cases. `None` if the cases have no such suites, or only one with all of them.
+pub(super) fn split_level(suites: &[Option<&str>], thresholds: &Thresholds) -> (Thresholds, Option<f64>) {
     let is_divided = suites.iter().any(Option::is_some) && suites.windows(2).any(|pair| pair[0] != pair[1]);
-    // Whole runs are compared over all cases: the few choices of them have no power for several suites.
-    if !is_divided || deviating(cases, confirms).is_some() {
+    if !is_divided {
         return (thresholds.clone(), None);
     }
     let half = thresholds.alpha.value() / 2.0;

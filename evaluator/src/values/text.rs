@@ -32,6 +32,12 @@ pub fn differing_texts(old: &str, new: &str, longest: usize) -> (String, String)
     (shown(old), shown(new))
 }
 
+/// The words with a digit, such as ids and numbers, without the punctuation around them.
+pub(crate) fn words_with_digits(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    words.filter(|word| word.bytes().any(|byte| byte.is_ascii_digit()))
+}
+
 /// Joins names: `a, b and c`.
 pub fn list<S: AsRef<str>>(names: &[S]) -> String {
     match names {

@@ -5,6 +5,7 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Case, CaseId, Extra, NameError, Outcome, Run, RunId, ShardOf, Side, Stats};
+use counterproof_cases::cases_digest;
 use counterproof_store::write::{self, Durability, WriteError};
 use counterproof_store::{ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWriter, StagedRun, read_file};
 use jiff::{SpanRound, Timestamp, Unit};
@@ -14,7 +15,6 @@ use super::changes::{Changes, differing_settings};
 use super::changes::{absolute, rebase_path};
 use super::salvage;
 use super::salvage::was_skipped;
-use crate::digest::cases_digest;
 
 /// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Confirmation, Extra, Run, RunSchema, Sha256Digest, ShardOf, Stats};
-use counterproof_cases::CaseSpec;
+use counterproof_cases::{CaseSpec, cases_digest};
 use counterproof_redaction::{Applied, Redactor};
 
 use crate::agent::Protocol;
-use crate::digest::cases_digest;
 use crate::environment::{Checkout, Moment, whole_millis};
 use crate::event::Counts;
 use crate::folder::{absolute, relative};
