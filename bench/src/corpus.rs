@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
 use crate::Outcome;
@@ -18,12 +18,14 @@ pub fn run(program: &Utf8Path, corpus: &Utf8Path) -> Outcome {
     let scratch = tempfile::tempdir()?;
     let scratch = Utf8Path::from_path(scratch.path()).ok_or("the path of the temporary folder is not UTF-8")?;
     let mut compared = Vec::new();
-    for pair in names(corpus)?.into_iter().filter(|name| corpus.join(name).join("runs").is_dir()) {
+    for pair in pairs(corpus)? {
         let (baseline, new) =
             (names(&corpus.join(&pair).join("runs/baseline"))?, names(&corpus.join(&pair).join("runs/new"))?);
         // Several baseline runs are measured one by one: a label and a fall are about one run of each side.
         for (run, other) in baseline.iter().flat_map(|run| new.iter().map(move |other| (run, other))) {
-            let evaluation = compare(program, corpus, scratch, [&pair, run, other])?;
+            let runs = corpus.join(&pair).join("runs");
+            let (old, new) = (runs.join("baseline").join(run), runs.join("new").join(other));
+            let evaluation = compare(program, scratch, &[old], &[new])?.evaluation;
             let truth = json(&corpus.join(&pair).join("cases/truth.json"))?;
             compared.push(Compared::new(&pair, [run, other], &evaluation, &truth));
         }
@@ -178,29 +180,45 @@ fn rewards(case: &Value, runs: [&str; 2]) -> [bool; 2] {
         .map(|reward| reward.unwrap_or_default() > SOLVED)
 }
 
-/// Runs `compare` on one run of each side, and returns its evaluation.
+/// What the program says of two sides.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The document `evaluation.json`.
+    pub evaluation: Value,
+    /// Whether the gate passed.
+    pub passed: bool,
+    /// The first line of its output.
+    pub headline: String,
+}
+
+/// Runs `compare` without cases and configuration. The report is written below `scratch`.
+///
+/// # Errors
+/// If the program cannot be started, or fails.
 #[expect(clippy::disallowed_methods, reason = "a temporary file of this measurement need not survive a crash")]
-fn compare(
+pub fn compare(
     program: &Utf8Path,
-    corpus: &Utf8Path,
     scratch: &Utf8Path,
-    [pair, baseline, new]: [&str; 3],
-) -> Outcome<Value> {
-    let runs = corpus.join(pair).join("runs");
-    let out = scratch.join(pair).join(baseline);
+    baseline: &[Utf8PathBuf],
+    new: &[Utf8PathBuf],
+) -> Outcome<Comparison> {
+    let out = scratch.join("report");
     // An empty configuration: that of the current folder must not change the result.
     let config = scratch.join("empty.toml");
     fs::write(&config, "")?;
     let mut command = Command::new(program);
-    command.arg("compare").arg("--baseline").arg(runs.join("baseline").join(baseline));
-    command.arg("--new").arg(runs.join("new").join(new)).arg("--out").arg(&out).arg("--config").arg(&config);
-    command.args(["--pages", "none", "--no-write-back"]).stdout(Stdio::null()).stderr(Stdio::piped());
-    let output = command.output()?;
+    command.arg("compare").arg("--baseline").args(baseline).arg("--new").args(new);
+    command.arg("--out").arg(&out).arg("--config").arg(&config).args(["--pages", "none", "--no-write-back"]);
+    let output = command.env_remove("GITHUB_STEP_SUMMARY").stdin(Stdio::null()).output()?;
     // 1 means that the gate failed.
     if !matches!(output.status.code(), Some(0 | 1)) {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
-    json(&out.join("evaluation.json"))
+    Ok(Comparison {
+        evaluation: json(&out.join("evaluation.json"))?,
+        passed: output.status.success(),
+        headline: String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned(),
+    })
 }
 
 fn json(path: &Utf8Path) -> Outcome<Value> {
@@ -208,8 +226,19 @@ fn json(path: &Utf8Path) -> Outcome<Value> {
     Ok(serde_json::from_slice(&bytes).map_err(|error| format!("{path}: {error}"))?)
 }
 
+/// Lists the pairs of runs of a corpus by name.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn pairs(corpus: &Utf8Path) -> Outcome<Vec<String>> {
+    Ok(names(corpus)?.into_iter().filter(|name| corpus.join(name).join("runs").is_dir()).collect())
+}
+
 /// Lists the folders in a folder by name.
-fn names(folder: &Utf8Path) -> Outcome<Vec<String>> {
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn names(folder: &Utf8Path) -> Outcome<Vec<String>> {
     let entries = folder.read_dir_utf8().map_err(|error| format!("{folder}: {error}"))?;
     let folders = entries.filter_map(Result::ok).filter(|entry| entry.path().is_dir());
     let mut names: Vec<_> = folders.map(|entry| entry.file_name().to_owned()).collect();
@@ -217,7 +246,8 @@ fn names(folder: &Utf8Path) -> Outcome<Vec<String>> {
     Ok(names)
 }
 
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
+/// The items of an array; none for another value.
+pub fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
@@ -278,7 +308,8 @@ fn is_accepted(pointers: &Value, accepted: &Value) -> bool {
     })
 }
 
-fn text(value: &Value) -> &str {
+/// The text of a string; empty for another value.
+pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 

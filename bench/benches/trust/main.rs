@@ -1,10 +1,12 @@
 //! How far results can be trusted: the error rates of the statistics, false alarms and power of the built program over simulated
-//! nights, and its rankings and causes on a corpus of real runs.
+//! nights, and on real runs its rankings and causes, what it shows of planted faults, and its false alarms.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod error_rates;
 mod night;
+mod plants;
+mod redeals;
 #[path = "../../../evaluator/tests/it/simulation.rs"]
 mod simulation;
 mod simulations;
@@ -16,13 +18,17 @@ use counterproof_bench::{Outcome, arguments, corpus, machine, release_program};
 #[derive(Debug, Parser)]
 #[command(name = "trust")]
 struct Args {
-    /// Sections to run [default: simulations, and corpus if `--corpus` is given]
+    /// Sections to run [default: simulations, corpus if `--corpus` is given, and redeals if `--same-agent` is]
     #[arg(value_enum)]
     sections: Vec<Section>,
 
     /// Folder of the corpus of real runs
     #[arg(long, value_name = "DIR")]
     corpus: Option<Utf8PathBuf>,
+
+    /// Run folders of one agent, separated by commas, that are dealt out anew as baseline and new; can be repeated
+    #[arg(long, value_name = "RUN,RUN…")]
+    same_agent: Vec<String>,
 
     /// Program to measure [default: builds it in release mode]
     #[arg(long, value_name = "FILE")]
@@ -44,8 +50,10 @@ enum Section {
     ErrorRates,
     /// False alarms and power over nights of synthetic agents.
     Simulations,
-    /// Severity, flags, divergence and causes on real runs.
+    /// Severity, flags, divergence and causes on real runs, and faults and harmless changes put into them.
     Corpus,
+    /// Re-deals of the runs of one agent, named by `--same-agent`.
+    Redeals,
 }
 
 fn main() -> Outcome {
@@ -66,6 +74,10 @@ fn main() -> Outcome {
         && let Some(folder) = &args.corpus
     {
         corpus::run(&program, folder)?;
+        plants::run(&program, folder)?;
+    }
+    if is_selected(Section::Redeals) {
+        redeals::run(&program, &args.same_agent)?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ mod reason_code;
 pub(crate) mod reasons;
 pub(crate) mod severity;
 pub(crate) mod signals;
-mod stated_numbers;
+pub(crate) mod stated_numbers;
 pub(crate) mod usage;
 pub(crate) mod verdict;
 pub(crate) mod writes;

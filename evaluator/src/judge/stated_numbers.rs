@@ -145,12 +145,12 @@ fn cents(written: &str) -> Option<(u64, bool)> {
     clippy::cast_sign_loss,
     reason = "at most nine digits before the point, and no sign"
 )]
-fn rounded_cents(amount: f64) -> u64 {
+pub(crate) fn rounded_cents(amount: f64) -> u64 {
     (amount * 100.0).round() as u64
 }
 
 /// The amounts of money in a text, in cents and as written: numbers with a currency, or with two decimals.
-pub(super) fn stated_amounts(text: &str) -> impl Iterator<Item = (u64, String)> {
+pub(crate) fn stated_amounts(text: &str) -> impl Iterator<Item = (u64, String)> {
     const SIGNS: [char; 4] = ['$', '€', '£', '¥'];
     const CODES: [&str; 9] = ["usd", "eur", "gbp", "dollar", "dollars", "euro", "euros", "pound", "pounds"];
     numbers(text).filter_map(|number| {

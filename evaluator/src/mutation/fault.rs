@@ -3,12 +3,15 @@
 //! A fault changes the place where it does the most harm: the action with the highest risk, or else the last call. An answer that
 //! offers nothing to change has no mutant of that kind.
 
+use std::collections::HashSet;
+
 use counterproof_artifact::{Answer, Content, ContentType, Event, EventBody};
 use counterproof_cases::draft::{numbers, quoted, states_number};
 use serde_json::{Map, Number, Value};
 
 use super::place::{Leaf, Step, by_risk, leaves, literal, main_step, replace, step_of, steps, tool};
 use crate::judge::code_enum;
+use crate::judge::stated_numbers::{rounded_cents, stated_amounts};
 
 code_enum! {
     /// A kind of fault.
@@ -77,6 +80,11 @@ impl Draft {
 }
 
 impl Fault {
+    /// Returns an answer with the fault. `None` if it offers nothing to change.
+    pub fn put_into(self, answer: &Answer) -> Option<Answer> {
+        self.mutate(answer).map(|mutant| mutant.answer)
+    }
+
     /// Changes an answer. `None` if it offers nothing to change.
     pub(super) fn mutate(self, answer: &Answer) -> Option<Mutant> {
         match self {
@@ -313,7 +321,7 @@ fn ten_times(value: &Value) -> Option<Value> {
     }
 }
 
-/// Changes the largest amount that the answer states.
+/// Changes the largest amount of money that the answer states, or else the largest number.
 fn change_stated_amount(answer: &Answer) -> Option<Mutant> {
     match &answer.final_output.content {
         Content::Text(text) => {
@@ -321,7 +329,10 @@ fn change_stated_amount(answer: &Answer) -> Option<Mutant> {
             let amounts = numbers(text).into_iter().filter_map(|range| Some((value(&text[range.clone()])?, range)));
             let is_large =
                 |amount: f64| amount > 0.0 && !(amount.fract() == 0.0 && (1900.0..=2100.0).contains(&amount));
-            let (amount, range) = amounts.filter(|(amount, _)| is_large(*amount)).max_by(|a, b| a.0.total_cmp(&b.0))?;
+            let money: HashSet<u64> = stated_amounts(text).map(|(cents, _)| cents).collect();
+            let is_money = |amount: f64| money.contains(&rounded_cents(amount));
+            let order = |a: f64, b: f64| is_money(a).cmp(&is_money(b)).then(a.total_cmp(&b));
+            let (amount, range) = amounts.filter(|(amount, _)| is_large(*amount)).max_by(|a, b| order(a.0, b.0))?;
             let stated = &text[range.clone()];
             let decimals = stated.split_once('.').map_or(0, |(_, decimals)| decimals.len());
             let changed = format!("{}{:.decimals$}{}", &text[..range.start], amount * 10.0, &text[range.end..]);
