@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{Case, CaseId, Count, Run, RunId, Side, Sides};
+use counterproof_artifact::{Count, RunId, Side, Sides};
 use counterproof_evaluator::{ComparedRun, SideRuns, text};
-use counterproof_store::{Latest, RUN_FILE, ReadError, RunReader, confined_path};
+use counterproof_store::{Latest, RUN_FILE, ReadError, RunIdentity, RunReader};
 
 use crate::command_error::CommandError;
 use crate::resume_command;
@@ -222,68 +222,6 @@ fn newest_run_in(folder: &Utf8Path) -> Option<Utf8PathBuf> {
     // A hint is best effort: without it, the error is still complete.
     let entries = folder.read_dir_utf8().ok()?.filter_map(Result::ok);
     entries.map(|entry| entry.path().to_owned()).filter(|path| path.join(RUN_FILE).is_file()).max()
-}
-
-/// How the runs of two folders relate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RunIdentity {
-    /// The same folder, under any path.
-    SameFolder,
-    /// Two folders with the same contents.
-    Copy,
-    Different,
-}
-
-impl RunIdentity {
-    /// Compares two run folders by their paths and contents.
-    pub(crate) fn compare(one: &RunReader, other: &RunReader) -> Self {
-        let path = |run: &RunReader| run.folder().canonicalize_utf8().unwrap_or_else(|_| run.folder().to_owned());
-        if path(one) == path(other) {
-            return Self::SameFolder;
-        }
-        let has_same_contents = is_same_document(one.run(), other.run())
-            && one.run().selected_case_ids.iter().all(|case| is_same_artifact(one, other, case));
-        if has_same_contents { Self::Copy } else { Self::Different }
-    }
-}
-
-/// Compares two documents without the fields that `accept` and a move to another place change.
-fn is_same_document(one: &Run, other: &Run) -> bool {
-    // Documents can be long, and those of different runs nearly always differ here.
-    if one.generated_at != other.generated_at {
-        return false;
-    }
-    let comparable = Run {
-        run_id: other.run_id.clone(),
-        version: other.version,
-        cases_path: other.cases_path.clone(),
-        out_dir: other.out_dir.clone(),
-        group_id: other.group_id.clone(),
-        repeat: other.repeat,
-        repeats: other.repeats,
-        accepted: other.accepted.clone(),
-        ..one.clone()
-    };
-    comparable == *other
-}
-
-/// Compares the artifacts of a case without their side, which `accept` changes.
-fn is_same_artifact(one: &RunReader, other: &RunReader, case: &CaseId) -> bool {
-    let read = |run: &RunReader| confined_path::read(run.folder(), &format!("{case}.json")).ok();
-    match (read(one), read(other)) {
-        // Most copies have the same bytes, which needs no parsing.
-        (Some(one), Some(other)) => one == other || is_same_but_for_side(&one, &other),
-        (None, None) => true,
-        _ => false,
-    }
-}
-
-fn is_same_but_for_side(one: &[u8], other: &[u8]) -> bool {
-    let parse = |bytes| serde_json::from_slice::<Case>(bytes);
-    match (parse(one), parse(other)) {
-        (Ok(one), Ok(other)) => Case { version: other.version, ..one } == other,
-        _ => false,
-    }
 }
 
 /// Adds the confirmation runs of the new runs to both sides. Adds none if confirmation runs were named explicitly.

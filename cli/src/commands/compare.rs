@@ -12,13 +12,13 @@ use counterproof_evaluator::{
 };
 use counterproof_report::{PageSelection, ReportUrl, ReportWriter};
 use counterproof_store::write::{self, Durability};
-use counterproof_store::{EVALUATION_FILE, RunReader};
+use counterproof_store::{EVALUATION_FILE, RunIdentity, RunReader};
 
 use crate::cases_file::RecordedCases;
 use crate::command_error::CommandError;
 use crate::comparison_summary::Detail;
 use crate::config::Config;
-use crate::named_runs::{RunIdentity, RunSelection, open_sides, warn_about_side};
+use crate::named_runs::{RunSelection, open_sides, warn_about_side};
 use crate::report_output::{Pages, report_context, report_error};
 use crate::streams::Streams;
 use crate::{cases_file, comparison_summary, resume_command};
@@ -365,25 +365,18 @@ fn warn_about_runs(request: &Request<'_>, streams: &mut Streams) {
     }
     for new in request.new.iter().map(ComparedRun::reader) {
         for baseline in request.baseline.iter().map(ComparedRun::reader) {
-            warn_if_same_run(baseline, new, streams);
+            note_same_id(baseline, new, streams);
         }
     }
 }
 
-fn warn_if_same_run(baseline: &RunReader, new: &RunReader, streams: &mut Streams) {
+fn note_same_id(baseline: &RunReader, new: &RunReader, streams: &mut Streams) {
     let id = &new.run().run_id;
-    match RunIdentity::compare(baseline, new) {
-        RunIdentity::SameFolder => streams.warn(format_args!("`{}` is compared with itself", new.folder())),
-        RunIdentity::Copy => {
-            let (folder, other) = (new.folder(), baseline.folder());
-            streams.warn(format_args!("`{folder}` is compared with itself: `{other}` is a copy of the same run"));
-        }
-        // Confirmation runs of both sides have the id of the run that they confirm, and their numbers.
-        RunIdentity::Different if baseline.run().run_id == *id && baseline.run().confirmation.is_none() => {
-            let (folder, other) = (new.folder(), baseline.folder());
-            streams.log(format_args!("note: `{other}` and `{folder}` are different runs with the same id, `{id}`"));
-        }
-        RunIdentity::Different => {}
+    // Confirmation runs of both sides have the id of the run that they confirm, and their numbers.
+    let has_same_id = baseline.run().run_id == *id && baseline.run().confirmation.is_none();
+    if has_same_id && RunIdentity::compare(baseline, new) == RunIdentity::Different {
+        let (folder, other) = (new.folder(), baseline.folder());
+        streams.log(format_args!("note: `{other}` and `{folder}` are different runs with the same id, `{id}`"));
     }
 }
 

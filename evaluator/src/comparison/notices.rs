@@ -3,6 +3,7 @@
 
 use counterproof_artifact::evaluation::{Notice, Verdict};
 use counterproof_artifact::{CaseId, Run, Sides};
+use counterproof_store::RunIdentity;
 use serde_json::{Map, Value};
 
 use super::compare::ComparedRow;
@@ -11,6 +12,7 @@ use crate::diff::{JsonChanges, diff_json};
 use crate::judge::ReasonCode;
 use crate::judge::outage;
 use crate::judge::verdict::OUTAGE_CHARS;
+use crate::load::ComparedRun;
 use crate::messages;
 use crate::statistics::DeviatingRun;
 use crate::values::text;
@@ -43,6 +45,7 @@ const SETTINGS: [&str; 13] = [
 
 pub(super) fn all(request: &Request<'_>, rows: &[ComparedRow], deviating: Option<DeviatingRun>) -> Vec<Notice> {
     let notices = [
+        same_run(request),
         outages(rows),
         different_records(rows),
         changed_inputs(rows),
@@ -50,6 +53,22 @@ pub(super) fn all(request: &Request<'_>, rows: &[ComparedRow], deviating: Option
         changed_configuration(request),
     ];
     notices.into_iter().flatten().collect()
+}
+
+/// The notice on a run that is on both sides. A comparison with itself has no differences, and says nothing about the agent.
+fn same_run(request: &Request<'_>) -> Option<Notice> {
+    let is_same = |run: &&ComparedRun| {
+        request.baseline.iter().any(|old| RunIdentity::compare(old.reader(), run.reader()) != RunIdentity::Different)
+    };
+    let run = request.new.iter().find(is_same)?.reader().run();
+    Some(Notice {
+        code: "same-run".to_owned(),
+        message: format!(
+            "the run `{}` is compared with itself, so that nothing can differ",
+            text::one_line(run.run_id.as_str(), RUN_CHARS)
+        ),
+        case_ids: Vec::new(),
+    })
 }
 
 /// The notice on runs of one side that differ among themselves.

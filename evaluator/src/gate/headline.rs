@@ -32,7 +32,8 @@ fn outcome(evaluation: &Evaluation) -> String {
             let reason = compared.map(|rule| violation(rule, evaluation));
             // Too few cases may have answers in spite of the met rules: some answers are those of an outage.
             let reason = reason.unwrap_or_else(|| "outages instead of answers".to_owned());
-            format!("Gate undecided: {reason}")
+            let open = unconfirmed(evaluation).map(|open| format!("; {open}")).unwrap_or_default();
+            format!("Gate undecided: {reason}{open}")
         }
         GateOutcome::NotJudged => "Not judged: no expectations and one run per side".to_owned(),
     }
@@ -80,7 +81,7 @@ fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
         "unmet" if rule.test.is_some() => "new meets the expectations of fewer cases".to_owned(),
         "unmet" => cases("does not meet the expectations", "do not meet the expectations"),
         "must" => cases("does not meet a hard expectation", "do not meet a hard expectation"),
-        "high_risk_changed" => cases("changed a high-risk action", "changed a high-risk action"),
+        "high_risk_changed" => cases("changed or lost a high-risk action", "changed or lost a high-risk action"),
         "fabricated" => cases("has a made-up argument", "have a made-up argument"),
         "failed_evidence" => cases("has evidence from a failed call", "have evidence from a failed call"),
         "signals" => cases("has a new signal", "have a new signal"),
@@ -146,27 +147,31 @@ fn name(scope: &GateScope) -> String {
 
 /// What a passed gate has to say about cases that look worse.
 fn passed(evaluation: &Evaluation) -> String {
-    let ranked = worst_first(evaluation);
-    let count = |standing| ranked.iter().filter(|ranked: &&RankedCase<'_>| ranked.standing == standing).count();
-    let (convicted, unconfirmed) = (count(Standing::Convicted), count(Standing::Unconfirmed));
-    let looks = |number: usize| if number == 1 { "looks" } else { "look" };
-    let open = match unconfirmed {
-        0 => String::new(),
-        number => format!("{} {} worse, unconfirmed", text::count(number, "case", "cases"), looks(number)),
+    let convicted = match with_standing(evaluation, Standing::Convicted) {
+        0 => None,
+        number => Some(format!("{} got worse, within the limits", text::count(number, "case", "cases"))),
     };
-    let found = match (convicted, unconfirmed) {
-        (0, 0) => "no case got worse".to_owned(),
-        (0, _) => open,
-        (1, 0) => "1 case got worse, within the limits".to_owned(),
-        (number, 0) => format!("{number} cases got worse, within the limits"),
-        (number, _) => format!("{} got worse, within the limits; {open}", text::count(number, "case", "cases")),
-    };
+    let found: Vec<_> = convicted.into_iter().chain(unconfirmed(evaluation)).collect();
+    let found = if found.is_empty() { "no case got worse".to_owned() } else { found.join("; ") };
     match review::changed_high_risk(&evaluation.gate) {
         0 => found,
         // A passed gate does not count these.
         number => {
             format!("{found}; {} with a changed high-risk action to review", text::count(number, "case", "cases"))
         }
+    }
+}
+
+fn with_standing(evaluation: &Evaluation, standing: Standing) -> usize {
+    worst_first(evaluation).iter().filter(|ranked: &&RankedCase<'_>| ranked.standing == standing).count()
+}
+
+/// How many cases look worse that nothing confirms.
+fn unconfirmed(evaluation: &Evaluation) -> Option<String> {
+    match with_standing(evaluation, Standing::Unconfirmed) {
+        0 => None,
+        1 => Some("1 case looks worse, unconfirmed".to_owned()),
+        number => Some(format!("{number} cases look worse, unconfirmed")),
     }
 }
 
@@ -260,6 +265,11 @@ mod tests {
         assert_eq!(
             says("not_enough_data", &json!([]), &json!([compared])),
             "Gate undecided: only 6 of 10 cases have answers on both sides"
+        );
+        let open = json!([case("b", "undecided", [5, 0])]);
+        assert_eq!(
+            says("not_enough_data", &open, &json!([compared])),
+            "Gate undecided: only 6 of 10 cases have answers on both sides; 1 case looks worse, unconfirmed"
         );
     }
 }

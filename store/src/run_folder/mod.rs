@@ -5,10 +5,12 @@
 //! runs/<side>/<runId>/run.json  <caseId>.json  assets/manifest.json  assets/…
 //! ```
 
+mod identity;
 mod reader;
 mod reopen;
 mod writer;
 
+pub use identity::RunIdentity;
 pub use reader::{
     ASSETS_FOLDER, EVALUATION_FILE, LABELS_FILE, Latest, MANIFEST_FILE, RUN_FILE, ReadError, RunReader,
     SAFE_EXTENSIONS, read_evaluation,

@@ -34,7 +34,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     insta::assert_snapshot!(finished, @"
     exit code: 1
     --- stdout
-    Gate failed: 3 cases regressed, 3 cases have no answer, 3 cases changed a high-risk action and 1 more rule violated
+    Gate failed: 3 cases regressed, 3 cases have no answer, 3 cases changed or lost a high-risk action and 1 more rule violated
       stock_check_001     broken: runner error on new: http_error 500 (server_error), after 2 attempts
       gift_advice_001     broken: runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
       loyalty_points_001  broken: runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
@@ -372,15 +372,13 @@ fn only_the_same_run_is_reported_as_compared_with_itself() {
     assert_eq!(accepted.code, Some(0), "{accepted}");
     let lines = |baseline: &str| {
         let compared = sandbox.run(["compare", baseline, NEW, "--no-write-back"]);
-        let lines = compared.stderr.lines().filter(|line| line.contains("itself") || line.contains("same id"));
+        let all = compared.stdout.lines().chain(compared.stderr.lines());
+        let lines = all.filter(|line| line.contains("itself") || line.contains("same id"));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
-    let itself = format!("warning: `{NEW}` is compared with itself");
-    for path in [NEW, "sample-runs/../sample-runs/runs/new/sample-new"] {
-        assert_eq!(lines(path).join("\n"), itself);
-    }
-    for copy in ["copies/same", "accepted/baseline/mine"] {
-        assert_eq!(lines(copy), [format!("{itself}: `{copy}` is a copy of the same run")]);
+    let itself = "the run `sample-new` is compared with itself, so that nothing can differ";
+    for same in [NEW, "sample-runs/../sample-runs/runs/new/sample-new", "copies/same", "accepted/baseline/mine"] {
+        assert_eq!(lines(same).join("\n"), itself, "{same}");
     }
     for other in ["copies/same-id", "copies/other-answer"] {
         let note = format!("note: `{other}` and `{NEW}` are different runs with the same id, `sample-new`");
