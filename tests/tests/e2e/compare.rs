@@ -104,6 +104,7 @@ fn a_run_compared_with_itself_passes() {
     assert_eq!(finished.code, Some(0), "{finished}");
     let said: Vec<_> = finished.stdout.lines().take(3).collect();
     insta::assert_snapshot!(said.join("\n"), @"
+    the run `sample-baseline` is compared with itself, so that nothing can differ
     Gate passed: no case got worse
     No expectations were judged; the gate only compares new with baseline
     ");
