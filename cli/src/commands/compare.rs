@@ -365,18 +365,23 @@ fn warn_about_runs(request: &Request<'_>, streams: &mut Streams) {
     }
     for new in request.new.iter().map(ComparedRun::reader) {
         for baseline in request.baseline.iter().map(ComparedRun::reader) {
-            note_same_id(baseline, new, streams);
+            warn_about_copies(baseline, new, streams);
         }
     }
 }
 
-fn note_same_id(baseline: &RunReader, new: &RunReader, streams: &mut Streams) {
-    let id = &new.run().run_id;
-    // Confirmation runs of both sides have the id of the run that they confirm, and their numbers.
-    let has_same_id = baseline.run().run_id == *id && baseline.run().confirmation.is_none();
-    if has_same_id && RunIdentity::compare(baseline, new) == RunIdentity::Different {
-        let (folder, other) = (new.folder(), baseline.folder());
-        streams.log(format_args!("note: `{other}` and `{folder}` are different runs with the same id, `{id}`"));
+/// Warns about copies, and notes different runs with one id. The evaluation has a notice on one folder on both sides.
+fn warn_about_copies(baseline: &RunReader, new: &RunReader, streams: &mut Streams) {
+    let (id, folder, other) = (&new.run().run_id, new.folder(), baseline.folder());
+    match RunIdentity::compare(baseline, new) {
+        RunIdentity::Copy => {
+            streams.warn(format_args!("`{folder}` is compared with itself: `{other}` is a copy of the same run"));
+        }
+        // Confirmation runs of both sides have the id of the run that they confirm, and their numbers.
+        RunIdentity::Different if baseline.run().run_id == *id && baseline.run().confirmation.is_none() => {
+            streams.log(format_args!("note: `{other}` and `{folder}` are different runs with the same id, `{id}`"));
+        }
+        RunIdentity::SameFolder | RunIdentity::Different => {}
     }
 }
 

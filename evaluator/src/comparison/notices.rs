@@ -55,10 +55,11 @@ pub(super) fn all(request: &Request<'_>, rows: &[ComparedRow], deviating: Option
     notices.into_iter().flatten().collect()
 }
 
-/// The notice on a run that is on both sides. A comparison with itself has no differences, and says nothing about the agent.
+/// The notice on a run folder that is on both sides. A comparison with itself has no differences, and says nothing about the
+/// agent. A copy is no mistake: `accept` makes one.
 fn same_run(request: &Request<'_>) -> Option<Notice> {
     let is_same = |run: &&ComparedRun| {
-        request.baseline.iter().any(|old| RunIdentity::compare(old.reader(), run.reader()) != RunIdentity::Different)
+        request.baseline.iter().any(|old| RunIdentity::compare(old.reader(), run.reader()) == RunIdentity::SameFolder)
     };
     let run = request.new.iter().find(is_same)?.reader().run();
     Some(Notice {

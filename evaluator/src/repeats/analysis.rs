@@ -26,7 +26,7 @@ use crate::judge::verdict::Decision;
 use crate::load::{ComparedRun, SideRuns};
 use crate::messages;
 use crate::rules::Rules;
-use crate::statistics::{CaseTallies, CaseTests, Tally, Thresholds, is_at_most, is_hint};
+use crate::statistics::{CaseTallies, CaseTests, Tally, Thresholds, is_at_most, is_hint, probability_bound};
 use crate::values::text;
 
 /// Maximum number of places in the record of a case; further ones are counted.
@@ -332,7 +332,12 @@ fn is_deterministic(inputs: &RepeatInputs<'_>, cases: &[CaseObservations]) -> bo
     if inputs.is_declared_deterministic {
         return cases.iter().all(CaseObservations::has_constant_results);
     }
-    inputs.baseline.is_repeated() && cases.iter().all(|case| case.has_two_baseline_runs() && case.agrees_with_itself())
+    // The runs of each side agree, so that the sides differ in all runs or in none. Like a lost case, an agent that varies shows
+    // this with at most the probability of the bound, whatever its rate is.
+    let fewest = |side: Side| cases.iter().map(|case| case.selected_runs(side)).min().unwrap_or_default();
+    let chance = probability_bound(fewest(Side::Baseline), fewest(Side::New));
+    let is_excluded = chance.is_some_and(|chance| is_at_most(chance, inputs.thresholds.alpha.value()));
+    is_excluded && cases.iter().all(CaseObservations::agrees_with_itself)
 }
 
 impl CaseAnalysis {

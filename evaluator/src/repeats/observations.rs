@@ -162,8 +162,11 @@ impl CaseObservations {
         CaseResults { baseline: results(&self.baseline), new: results(&self.new) }
     }
 
-    pub(super) fn has_two_baseline_runs(&self) -> bool {
-        self.baseline.iter().filter(|run| !matches!(run, RunOutcome::NotSelected)).count() > 1
+    pub(super) fn selected_runs(&self, side: Side) -> u32 {
+        let runs = if side == Side::Baseline { &self.baseline } else { &self.new };
+        #[expect(clippy::cast_possible_truncation, reason = "a side has far fewer runs")]
+        let selected = runs.iter().filter(|run| !matches!(run, RunOutcome::NotSelected)).count() as u32;
+        selected
     }
 
     /// Whether the runs of each side that selected the case did the same.

@@ -378,8 +378,12 @@ fn only_the_same_run_is_reported_as_compared_with_itself() {
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
     let itself = "the run `sample-new` is compared with itself, so that nothing can differ";
-    for same in [NEW, "sample-runs/../sample-runs/runs/new/sample-new", "copies/same", "accepted/baseline/mine"] {
-        assert_eq!(lines(same).join("\n"), itself, "{same}");
+    for path in [NEW, "sample-runs/../sample-runs/runs/new/sample-new"] {
+        assert_eq!(lines(path).join("\n"), itself);
+    }
+    for copy in ["copies/same", "accepted/baseline/mine"] {
+        let warning = format!("warning: `{NEW}` is compared with itself: `{copy}` is a copy of the same run");
+        assert_eq!(lines(copy), [warning]);
     }
     for other in ["copies/same-id", "copies/other-answer"] {
         let note = format!("note: `{other}` and `{NEW}` are different runs with the same id, `sample-new`");

@@ -121,9 +121,15 @@ fn a_difference_that_baseline_has_with_itself_is_noise_with_its_counts() {
 
 #[test]
 fn a_difference_that_baseline_never_has_with_itself_is_a_change() {
-    let row = of_one(&[saying("Hello."), saying("Hello.")], &[saying("Good day.")], &nothing());
-    assert_eq!((row.verdict, codes(&row)), (Verdict::Changed, vec!["beyond-noise", "output-changed"]), "{row:#?}");
-    assert_eq!(row.repeats.unwrap().places[0].basis, NoiseBasis::NeverSeen);
+    let runs = |baseline, new| of_one(&vec![saying("Hello."); baseline], &vec![saying("Good day."); new], &nothing());
+    for (baseline, new) in [(7, 1), (3, 2)] {
+        let row = runs(baseline, new);
+        assert_eq!((row.verdict, codes(&row)), (Verdict::Changed, vec!["beyond-noise", "output-changed"]), "{row:#?}");
+        assert_eq!(row.repeats.unwrap().places[0].basis, NoiseBasis::NeverSeen);
+    }
+    for (baseline, new) in [(2, 2), (6, 1)] {
+        assert_eq!(runs(baseline, new).verdict, Verdict::Undecided, "an agent that varies may agree with itself");
+    }
 }
 
 #[test]
@@ -352,7 +358,7 @@ fn calls_that_overlap_have_no_order_in_several_runs_either() {
         answer_of(&json!({"events": steps.concat()}))
     };
     let one = after(["get_order", "get_user"]);
-    let row = of_one(&[one.clone(), one], &[after(["get_user", "get_order"])], &nothing());
+    let row = of_one(&vec![one; 7], &[after(["get_user", "get_order"])], &nothing());
     assert_eq!(row.verdict, Verdict::Changed, "one after the other they have one");
 }
 
