@@ -180,14 +180,14 @@ fn rewards(case: &Value, runs: [&str; 2]) -> [bool; 2] {
         .map(|reward| reward.unwrap_or_default() > SOLVED)
 }
 
-/// What the program says of two sides.
+/// The result of `compare`.
 #[derive(Debug)]
 pub struct Comparison {
     /// The document `evaluation.json`.
     pub evaluation: Value,
     /// Whether the gate passed.
     pub passed: bool,
-    /// The first line of its output.
+    /// The outcome of the gate with its reason.
     pub headline: String,
 }
 
@@ -214,11 +214,11 @@ pub fn compare(
     if !matches!(output.status.code(), Some(0 | 1)) {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
-    Ok(Comparison {
-        evaluation: json(&out.join("evaluation.json"))?,
-        passed: output.status.success(),
-        headline: String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned(),
-    })
+    let evaluation = json(&out.join("evaluation.json"))?;
+    // Notices stand above it.
+    let above = usize::from(list(&evaluation["notices"]).next().is_some());
+    let headline = String::from_utf8_lossy(&output.stdout).lines().nth(above).unwrap_or_default().to_owned();
+    Ok(Comparison { evaluation, passed: output.status.success(), headline })
 }
 
 fn json(path: &Utf8Path) -> Outcome<Value> {

@@ -344,7 +344,7 @@ mod tests {
           same  high-risk action: cancel_reservation 4XGCCM newly proposed
 
         4 cases: 2 regressed · 1 undecided · 1 unchanged
-        2 of 4 cases differ by more than chance, 1 undecided; new does not meet the expectations of 3 of 4 judged cases
+        2 of 4 cases differ, 1 undecided; new does not meet the expectations of 3 of 4 judged cases
         new build and 4 more compared with baseline old and 4 more; 5 runs of baseline and 5 runs of new
 
           ✗ regressed     2   at most 0

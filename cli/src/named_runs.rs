@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Count, RunId, Side, Sides};
 use counterproof_evaluator::{ComparedRun, SideRuns, text};
-use counterproof_store::{Latest, RUN_FILE, ReadError, RunIdentity, RunReader};
+use counterproof_store::{Latest, RUN_FILE, ReadError, RunReader, RunRelation};
 
 use crate::command_error::CommandError;
 use crate::resume_command;
@@ -89,7 +89,7 @@ fn reject_duplicates(runs: &[RunReader], side: Side) -> Result<(), CommandError>
 /// The error for two runs of a side with the same id, which the evaluation cannot tell apart.
 fn same_id(run: &RunReader, other: &RunReader) -> CommandError {
     let (id, folder, other_folder) = (&run.run().run_id, run.folder(), other.folder());
-    if RunIdentity::compare(run, other) == RunIdentity::Different {
+    if RunRelation::compare(run, other) == RunRelation::Different {
         return CommandError::usage(format!(
             "`{folder}` and `{other_folder}` are different runs with the same id, `{id}`"
         ))

@@ -18,7 +18,11 @@ const BACKSLASHES: usize = 16;
 /// Most spaces that indent a line.
 const INDENTATION: usize = 16;
 
-/// Places in a text. A value of `;` and `&` that is encoded twice can be read in dozens of ways; nearly all others in one.
+/// Most places where the forms of some characters can end. A value of `;` and `&` has up to 18. A value with many backslashes has more
+/// in a text of many backslashes, and those that do not fit are ignored.
+const MOST_PLACES: usize = 64;
+
+/// A few places in a text; in nearly all texts, one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places(SmallVec<[usize; 8]>);
 
@@ -30,7 +34,7 @@ impl Places {
     }
 
     pub(super) fn push(&mut self, place: usize) {
-        if !self.0.contains(&place) {
+        if self.0.len() < MOST_PLACES && !self.0.contains(&place) {
             self.0.push(place);
         }
     }

@@ -38,6 +38,6 @@ pub use case_list::{CaseList, CaseListError};
 pub use file_lock::FileLock;
 pub use run_folder::{
     ASSETS_FOLDER, CreateError, EVALUATION_FILE, LABELS_FILE, LOCK_FILE, Latest, LockError, MANIFEST_FILE, RUN_FILE,
-    ReadError, ReopenError, RunIdentity, RunReader, RunWriter, SAFE_EXTENSIONS, StagedRun, UnnamedAsset,
+    ReadError, ReopenError, RunReader, RunRelation, RunWriter, SAFE_EXTENSIONS, StagedRun, UnnamedAsset,
     lock_run_folder, read_evaluation,
 };

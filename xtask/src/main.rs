@@ -127,7 +127,7 @@ fn ci() -> Result<(), Failure> {
     })?;
     thread::scope(|scope| {
         // The attacks have a fixed time, so they run next to the suites of other programs. One seed: a fault that only another
-        // seed finds is no fault of the change that CI judges.
+        // seed finds is not caused by the change that CI judges.
         let attacks = scope.spawn(|| torture(test_runs::SHORT_TORTURE, Some(1), Vec::new()));
         let suites = browser::run(&[]).and_then(|()| interop::run(&interop::Options::default()));
         joined(attacks).and(suites)

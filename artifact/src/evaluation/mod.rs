@@ -51,7 +51,7 @@ pub struct Evaluation {
     /// All runs of both sides; absent where each side has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
-    /// True where the agent is declared deterministic, or its baseline runs agree on every case: one run then decides a case.
+    /// True where the agent is declared deterministic, or its runs show it beyond chance: one run then decides a case.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deterministic: bool,
     /// Facts that a reader must know before any number below, most important first.

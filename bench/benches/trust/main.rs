@@ -65,6 +65,12 @@ fn main() -> Outcome {
             return Ok(());
         }
     }
+    if args.sections.contains(&Section::Corpus) && args.corpus.is_none() {
+        return Err("the section `corpus` needs `--corpus`".into());
+    }
+    if args.sections.contains(&Section::Redeals) && args.same_agent.is_empty() {
+        return Err("the section `redeals` needs `--same-agent`".into());
+    }
     let program = args.program.map_or_else(|| release_program("counterproof", "counterproof"), Ok)?;
     let is_selected = |section| args.sections.is_empty() || args.sections.contains(&section);
     if is_selected(Section::Simulations) {
@@ -76,7 +82,7 @@ fn main() -> Outcome {
         corpus::run(&program, folder)?;
         plants::run(&program, folder)?;
     }
-    if is_selected(Section::Redeals) {
+    if is_selected(Section::Redeals) && !args.same_agent.is_empty() {
         redeals::run(&program, &args.same_agent)?;
     }
     Ok(())

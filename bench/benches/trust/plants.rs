@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::{Answer, Case, Content, EventBody, EvidenceTarget, Outcome as CaseOutcome};
+use counterproof_artifact::{Answer, Case, Content, EventBody, EvidenceTarget, Outcome as CaseOutcome, ProposedAction};
 use counterproof_bench::{Outcome, corpus};
 use counterproof_evaluator::Fault;
 use serde_json::{Map, Value};
@@ -39,13 +39,13 @@ pub(crate) fn run(program: &Utf8Path, folder: &Utf8Path) -> Outcome {
     let faults = Fault::ALL.iter().map(|fault| (fault.to_string(), Kind::Fault(*fault)));
     let harmless = HARMLESS.map(|(name, change)| (name.to_owned(), Kind::Harmless(change)));
     for (name, kind) in faults.into_iter().chain(harmless) {
-        let mut planted: BTreeMap<Place, Vec<Planted>> = BTreeMap::new();
+        let mut planted: BTreeMap<ChangedPart, Vec<Planted>> = BTreeMap::new();
         for run in &runs {
             for one in plant(program, run, kind)? {
-                planted.entry(one.place).or_default().push(one);
+                planted.entry(one.part).or_default().push(one);
             }
         }
-        for (place, all) in planted {
+        for (part, all) in planted {
             let shown = all.iter().filter(|one| one.is_shown).count();
             let share = 100.0 * shown as f64 / all.len() as f64;
             let is_wrong = |one: &&Planted| one.is_shown != matches!(kind, Kind::Fault(_));
@@ -54,7 +54,7 @@ pub(crate) fn run(program: &Utf8Path, folder: &Utf8Path) -> Outcome {
             let _ = writeln!(
                 out,
                 "{class:<9}{name:<16} {:<7} shown {shown:>4} of {:<4} ({share:>5.1} %)  {}",
-                place.name(),
+                part.name(),
                 all.len(),
                 wrong.join(", ")
             );
@@ -67,37 +67,48 @@ pub(crate) fn run(program: &Utf8Path, folder: &Utf8Path) -> Outcome {
 struct Planted {
     /// The run and the case.
     name: String,
-    place: Place,
+    part: ChangedPart,
     is_shown: bool,
 }
 
-/// What a change is in. A proposed action has an effect; a lookup of something else may be right.
+/// What differs. A proposed action has an effect; a lookup of something else may be right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum ChangedPart {
     Action,
     Call,
     Text,
+    /// Nothing that has a meaning, such as ids of calls and the order of keys.
+    Form,
 }
 
-impl Place {
-    fn of(original: &Answer, changed: &Answer) -> Self {
-        let calls = |answer: &Answer| -> Vec<_> {
-            answer.events.iter().filter_map(|event| event.tool_call().map(|call| call.args.clone())).collect()
+impl ChangedPart {
+    fn between(original: &Answer, changed: &Answer) -> Self {
+        let actions = |answer: &Answer| -> Vec<_> {
+            let facts =
+                |action: &ProposedAction| (action.tool_name.clone(), action.params.clone(), action.evidence_refs.len());
+            answer.proposed_actions.iter().map(facts).collect()
         };
-        if original.proposed_actions != changed.proposed_actions {
-            Place::Action
+        let calls = |answer: &Answer| -> Vec<_> {
+            let calls = answer.events.iter().filter_map(counterproof_artifact::Event::tool_call);
+            calls.map(|call| (call.tool.clone(), call.args.clone())).collect()
+        };
+        if actions(original) != actions(changed) {
+            ChangedPart::Action
         } else if calls(original) != calls(changed) {
-            Place::Call
+            ChangedPart::Call
+        } else if original.final_output.content != changed.final_output.content {
+            ChangedPart::Text
         } else {
-            Place::Text
+            ChangedPart::Form
         }
     }
 
     const fn name(self) -> &'static str {
         match self {
-            Place::Action => "action",
-            Place::Call => "call",
-            Place::Text => "text",
+            ChangedPart::Action => "action",
+            ChangedPart::Call => "call",
+            ChangedPart::Text => "text",
+            ChangedPart::Form => "form",
         }
     }
 }
@@ -137,12 +148,12 @@ fn plant(program: &Utf8Path, run: &Utf8Path, kind: Kind) -> Outcome<Vec<Planted>
     copy_folder(run, &copy)?;
     let mut changed = Vec::new();
     for path in artifacts(run)? {
-        // The manifest of assets and the like are no cases.
+        // `run.json` and `evaluation.json` are no cases.
         let Ok(case) = serde_json::from_slice::<Case>(&fs::read(&path)?) else { continue };
         let CaseOutcome::Ok(answer) = &case.outcome else { continue };
         if let Some(other) = kind.change(answer) {
-            let place = Place::of(answer, &other);
-            changed.push((place, Case { outcome: CaseOutcome::Ok(other), ..case }));
+            let part = ChangedPart::between(answer, &other);
+            changed.push((part, Case { outcome: CaseOutcome::Ok(other), ..case }));
         }
     }
     let step = changed.len().div_ceil(CHANGED).max(1);
@@ -157,9 +168,9 @@ fn plant(program: &Utf8Path, run: &Utf8Path, kind: Kind) -> Outcome<Vec<Planted>
         ["regressed", "broken", "undecided"].contains(&verdict)
             || corpus::list(&evaluation["gate"]["review"]).any(|item| item["case_id"] == id)
     };
-    let planted = |(place, case): (Place, Case)| Planted {
+    let planted = |(part, case): (ChangedPart, Case)| Planted {
         name: format!("{}/{}", run.file_name().unwrap_or_default(), case.case_id),
-        place,
+        part,
         is_shown: is_shown(case.case_id.as_str()),
     };
     Ok(chosen.into_iter().map(planted).collect())
@@ -284,7 +295,9 @@ fn lookups_swapped(answer: &Answer) -> Option<Answer> {
     // The second may use what the first returns.
     let EventBody::ToolResult(returned) = &answer.events[at + 1].body else { return None };
     let returned = format!("{:?}", returned.payload_summary);
-    let is_used = second.args.values().any(|value| value.as_str().is_some_and(|text| returned.contains(text)));
+    let given = Value::from(second.args.clone()).to_string();
+    let words = given.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 3);
+    let is_used = words.filter(|word| !second.args.contains_key(*word)).any(|word| returned.contains(word));
     if is_used || (first.tool == second.tool && first.args == second.args) {
         return None;
     }

@@ -12,7 +12,7 @@ use counterproof_evaluator::{
 };
 use counterproof_report::{PageSelection, ReportUrl, ReportWriter};
 use counterproof_store::write::{self, Durability};
-use counterproof_store::{EVALUATION_FILE, RunIdentity, RunReader};
+use counterproof_store::{EVALUATION_FILE, RunReader, RunRelation};
 
 use crate::cases_file::RecordedCases;
 use crate::command_error::CommandError;
@@ -373,15 +373,15 @@ fn warn_about_runs(request: &Request<'_>, streams: &mut Streams) {
 /// Warns about copies, and notes different runs with one id. The evaluation has a notice on one folder on both sides.
 fn warn_about_copies(baseline: &RunReader, new: &RunReader, streams: &mut Streams) {
     let (id, folder, other) = (&new.run().run_id, new.folder(), baseline.folder());
-    match RunIdentity::compare(baseline, new) {
-        RunIdentity::Copy => {
+    match RunRelation::compare(baseline, new) {
+        RunRelation::Copy => {
             streams.warn(format_args!("`{folder}` is compared with itself: `{other}` is a copy of the same run"));
         }
         // Confirmation runs of both sides have the id of the run that they confirm, and their numbers.
-        RunIdentity::Different if baseline.run().run_id == *id && baseline.run().confirmation.is_none() => {
+        RunRelation::Different if baseline.run().run_id == *id && baseline.run().confirmation.is_none() => {
             streams.log(format_args!("note: `{other}` and `{folder}` are different runs with the same id, `{id}`"));
         }
-        RunIdentity::SameFolder | RunIdentity::Different => {}
+        RunRelation::SameFolder | RunRelation::Different => {}
     }
 }
 

@@ -171,6 +171,7 @@ fn review(context: CaseContext<'_>, row: &CaseEvaluation, examination: &Examinat
         findings: &examination.findings,
         high_risk: answers.map(|answers| HighRisk { answers: answers.sides.map(|side| side.loaded) }),
         hand_over: answers.and_then(|answers| answers.hand_over.clone()),
+        unseen_high_risk: context.repeats.and_then(|repeats| repeats.case.unseen_message()),
         must_unmet_in_runs: context.repeats.and_then(|repeats| repeats.case.must_unmet_message()),
         behaviour: answers
             .filter(|_| context.is_deterministic)

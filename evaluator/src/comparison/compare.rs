@@ -328,7 +328,8 @@ pub struct FlippedCase {
 /// Returns the flipped cases, in the order of the comparison.
 ///
 /// With one run per side, these are the cases with the verdict `regressed` or `broken`: the ones that [`compare`] calls
-/// unconfirmed. With more runs, these are the cases with a measure that looks worse.
+/// unconfirmed. With more runs, these are the cases with a measure that looks worse, or with a high-risk action or argument that no
+/// run of the baseline shows.
 pub fn flipped_cases(request: &Request<'_>) -> Result<Vec<FlippedCase>, ReadError> {
     if request.baseline.is_repeated() || request.new.is_repeated() {
         let ids = load::case_input::comparable(&request.baseline, &request.new)?;

@@ -82,7 +82,10 @@ fn growth_limit(rule: &GateRule) -> String {
 
 /// A rule's limit with the numbers of the test that decided it: `at most 0; p 0.062, level 0.05`.
 pub fn tested(rule: &GateRule) -> String {
-    let test = rule.test.as_ref().map(|test| format!("; p {}, level {}", probability(test.p), test.level));
+    let test = rule.test.as_ref().map(|test| {
+        // A share of the level of the night, such as 0.05 × 0.4, is no short number.
+        format!("; p {}, level {}", probability(test.p), (test.level * 1e4).round() / 1e4)
+    });
     limit(rule) + &test.unwrap_or_default()
 }
 
@@ -140,7 +143,7 @@ pub fn case_summary(evaluation: &Evaluation) -> String {
     format!("{moved}; {expectations}")
 }
 
-/// How many cases differ; with several runs per side, how many by more than chance, and how many are undecided.
+/// How many cases differ, and how many are undecided.
 fn differing(evaluation: &Evaluation) -> String {
     let stays = |verdict: Verdict| {
         use Verdict::{Noisy, NotComparable, StillBroken, Unchanged, Undecided};
@@ -150,7 +153,7 @@ fn differing(evaluation: &Evaluation) -> String {
     let undecided = evaluation.cases.iter().filter(|case| case.verdict == Verdict::Undecided).count();
     let verb = if moved == 1 || evaluation.cases.len() == 1 { "differs" } else { "differ" };
     let moved = format!("{moved} of {} {verb}", text::count(evaluation.cases.len(), "case", "cases"));
-    if undecided == 0 { moved } else { format!("{moved} by more than chance, {undecided} undecided") }
+    if undecided == 0 { moved } else { format!("{moved}, {undecided} undecided") }
 }
 
 /// How many of the cases with a verdict are unconfirmed, after their number: ` (unconfirmed)`, ` (2 unconfirmed)`. Empty if none is.

@@ -1,9 +1,8 @@
-//! Notices: what a reader must know before any number of a comparison, most important first. Each of them says that the two sides may
-//! differ for another reason than the agent.
+//! Notices: what a reader must know before any number of a comparison, most important first. Each of them says that a
+//! difference, or none, may have another reason than the agent.
 
 use counterproof_artifact::evaluation::{Notice, Verdict};
 use counterproof_artifact::{CaseId, Run, Sides};
-use counterproof_store::RunIdentity;
 use serde_json::{Map, Value};
 
 use super::compare::ComparedRow;
@@ -58,16 +57,13 @@ pub(super) fn all(request: &Request<'_>, rows: &[ComparedRow], deviating: Option
 /// The notice on a run folder that is on both sides. A comparison with itself has no differences, and says nothing about the
 /// agent. A copy is no mistake: `accept` makes one.
 fn same_run(request: &Request<'_>) -> Option<Notice> {
-    let is_same = |run: &&ComparedRun| {
-        request.baseline.iter().any(|old| RunIdentity::compare(old.reader(), run.reader()) == RunIdentity::SameFolder)
-    };
+    let is_same = |run: &&ComparedRun| request.baseline.iter().any(|old| old.reader().has_same_folder(run.reader()));
     let run = request.new.iter().find(is_same)?.reader().run();
+    let is_repeated = request.baseline.is_repeated() || request.new.is_repeated();
+    let what = if is_repeated { "on both sides" } else { "compared with itself, so that nothing can differ" };
     Some(Notice {
         code: "same-run".to_owned(),
-        message: format!(
-            "the run `{}` is compared with itself, so that nothing can differ",
-            text::one_line(run.run_id.as_str(), RUN_CHARS)
-        ),
+        message: format!("the run `{}` is {what}", text::one_line(run.run_id.as_str(), RUN_CHARS)),
         case_ids: Vec::new(),
     })
 }

@@ -85,7 +85,10 @@ fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
         "fabricated" => cases("has a made-up argument", "have a made-up argument"),
         "failed_evidence" => cases("has evidence from a failed call", "have evidence from a failed call"),
         "signals" => cases("has a new signal", "have a new signal"),
-        "unseen_high_risk" => "high-risk actions or arguments that baseline never shows".to_owned(),
+        "unseen_high_risk" => cases(
+            "has a high-risk action or argument that baseline never shows",
+            "have high-risk actions or arguments that baseline never shows",
+        ),
         "behaviour_changed" => cases("changed behaviour", "changed behaviour"),
         "text_faults" => cases("has a fault in its text", "have a fault in their text"),
         "secret_leaked" => cases("leaks a secret", "leak a secret"),
@@ -151,22 +154,20 @@ fn passed(evaluation: &Evaluation) -> String {
         0 => None,
         number => Some(format!("{} got worse, within the limits", text::count(number, "case", "cases"))),
     };
-    let found: Vec<_> = convicted.into_iter().chain(unconfirmed(evaluation)).collect();
-    let found = if found.is_empty() { "no case got worse".to_owned() } else { found.join("; ") };
-    match review::changed_high_risk(&evaluation.gate) {
-        0 => found,
-        // A passed gate does not count these.
-        number => {
-            format!("{found}; {} with a changed high-risk action to review", text::count(number, "case", "cases"))
-        }
-    }
+    // The gate does not count these, and a reader of the first line alone must not miss them.
+    let to_review = match review::changed_high_risk(&evaluation.gate) {
+        0 => None,
+        number => Some(format!("{} with a changed high-risk action to review", text::count(number, "case", "cases"))),
+    };
+    let found: Vec<_> = convicted.into_iter().chain(unconfirmed(evaluation)).chain(to_review).collect();
+    if found.is_empty() { "no case got worse".to_owned() } else { found.join("; ") }
 }
 
 fn with_standing(evaluation: &Evaluation, standing: Standing) -> usize {
     worst_first(evaluation).iter().filter(|ranked: &&RankedCase<'_>| ranked.standing == standing).count()
 }
 
-/// How many cases look worse that nothing confirms.
+/// How many cases look worse and are not confirmed.
 fn unconfirmed(evaluation: &Evaluation) -> Option<String> {
     match with_standing(evaluation, Standing::Unconfirmed) {
         0 => None,

@@ -47,9 +47,10 @@ code_enum! {
         MustUnmet "must-unmet" "hard expectation unmet"
         FabricatedArgument "fabricated-argument" "high-risk action with a made-up argument"
         SecretLeaked "secret-leaked" "secret leaked"
+        UnseenHighRisk "unseen-high-risk" "high risk, never on baseline"
         HighRiskChanged "high-risk-changed" "high-risk action"
         FailedEvidence "failed-evidence" "evidence from a failed call"
-        BehaviourChanged "behaviour-changed" "changed behaviour"
+        BehaviourChanged "behaviour-changed" "behaviour"
         Unconfirmed "unconfirmed" "unconfirmed, may be chance"
         HandOver "hand-over" "hand-over to a person"
         RepeatedCall "repeated-call" "repeated call"
@@ -127,6 +128,8 @@ pub(crate) struct ReviewInput<'a> {
     pub hand_over: Option<ChangedHandOver>,
     /// A hard expectation that runs of new do not meet, where there are several runs.
     pub must_unmet_in_runs: Option<String>,
+    /// The message about a high-risk action or argument of all runs that the baseline never shows.
+    pub unseen_high_risk: Option<String>,
     /// What new does otherwise; `None` unless the agent always does the same.
     pub behaviour: Option<Vec<BehaviourChange>>,
 }
@@ -141,6 +144,8 @@ pub(crate) fn items(input: &ReviewInput<'_>) -> Vec<ReviewItem> {
         let is_reviewed = items.iter().any(|item| item.code == ReviewCode::HighRiskChanged.as_str());
         items.extend(never_in_baseline_item(input.row).filter(|_| !is_reviewed));
     }
+    let unseen = unseen_item(input, &items);
+    items.extend(unseen);
     let outage = outage_item(input);
     // The outage is why the case may be broken by chance, so that one item is enough.
     items.extend(unconfirmed_item(input.row).filter(|_| outage.is_none()));
@@ -176,6 +181,20 @@ fn undecided_collapse(row: &CaseEvaluation) -> Option<&Reason> {
     }
     let codes = [ReasonCode::PassRateMayHaveFallen, ReasonCode::PassRateUndecided];
     row.reasons.iter().find(|reason| codes.iter().any(|code| code.is_code_of(reason)))
+}
+
+/// A high-risk action or argument of all runs that the baseline never shows. `items` has the change of the shown pair.
+fn unseen_item(input: &ReviewInput<'_>, items: &[ReviewItem]) -> Option<ReviewItem> {
+    let message = input.unseen_high_risk.as_ref()?;
+    let case_id = Some(input.row.case_id.clone());
+    let shown = items.iter().find(|item| item.code == ReviewCode::HighRiskChanged.as_str());
+    Some(match shown {
+        Some(shown) => {
+            let message = format!("{}; {message}", shown.message);
+            ReviewCode::UnseenHighRisk.item(case_id, message, shown.pointers.clone())
+        }
+        None => ReviewCode::UnseenHighRisk.item(case_id, message.clone(), Vec::new()),
+    })
 }
 
 /// What runs of new do with a write and no run of the baseline, although the baseline also varies there.

@@ -1,6 +1,7 @@
 //! Faults in the texts of an agent that are found without a model: another language, an amount without a source, a cut answer, and a
 //! high-risk call without the usual confirmation question. They are review items and count in the severity. The gate counts them
-//! only for an agent that is declared deterministic. The text of another agent can differ in these ways and be right.
+//! by default only for an agent that is declared or shown deterministic. The text of another agent can differ in these ways and be
+//! right.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What new does differently for an agent that is declared deterministic: another action, another object, a lookup that it does not
+//! What new does differently for a deterministic agent: another action, another object, a lookup that it does not
 //! make, or an action before a step that it followed on baseline. `answer_texts` looks at what such an agent says.
 //!
 //! Words, additional lookups and the order of lookups have no effect and do not count. High-risk actions have a rule of their own.

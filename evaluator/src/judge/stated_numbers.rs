@@ -145,12 +145,21 @@ fn cents(written: &str) -> Option<(u64, bool)> {
     clippy::cast_sign_loss,
     reason = "at most nine digits before the point, and no sign"
 )]
-pub(crate) fn rounded_cents(amount: f64) -> u64 {
+fn rounded_cents(amount: f64) -> u64 {
     (amount * 100.0).round() as u64
 }
 
 /// The amounts of money in a text, in cents and as written: numbers with a currency, or with two decimals.
-pub(crate) fn stated_amounts(text: &str) -> impl Iterator<Item = (u64, String)> {
+pub(super) fn stated_amounts(text: &str) -> impl Iterator<Item = (u64, String)> {
+    amounts(text).map(|(number, shown)| (number.cents, shown))
+}
+
+/// Where the amounts of money start in a text, in bytes.
+pub(crate) fn amount_starts(text: &str) -> impl Iterator<Item = usize> {
+    amounts(text).map(|(number, _)| number.before.len())
+}
+
+fn amounts(text: &str) -> impl Iterator<Item = (Number<'_>, String)> {
     const SIGNS: [char; 4] = ['$', '€', '£', '¥'];
     const CODES: [&str; 9] = ["usd", "eur", "gbp", "dollar", "dollars", "euro", "euros", "pound", "pounds"];
     numbers(text).filter_map(|number| {
@@ -169,7 +178,7 @@ pub(crate) fn stated_amounts(text: &str) -> impl Iterator<Item = (u64, String)> 
             (None, Some(sign)) => format!("{} {sign}", number.written),
             (None, None) => number.written.to_owned(),
         };
-        is_amount.then_some((number.cents, shown))
+        is_amount.then_some((number, shown))
     })
 }
 

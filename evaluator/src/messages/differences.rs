@@ -298,7 +298,7 @@ impl TextSummary {
         let (old, new) = (only(LineOrigin::Baseline), only(LineOrigin::New));
         // For one line on each side, the changed words explain more than counts of lines.
         if let ([old], [new]) = (&old[..], &new[..]) {
-            return Self { quote: Some(quote(&changed_words(old), &changed_words(new))), counts: None };
+            return Self { quote: Some(quote_words(old, new)), counts: None };
         }
         let lines = |lines: usize| text::count(lines, "line", "lines");
         let counts = format!("{} removed, {} added", lines(old.len()), lines(new.len()));
@@ -313,12 +313,22 @@ fn quote(old: &str, new: &str) -> String {
     format!("“{old}” → “{new}”")
 }
 
-/// The changed words of a line, or the whole line if no word is marked.
+/// Quotes the changed words of a line, or the whole line if no word is marked on either side.
+fn quote_words(old: &TextLine, new: &TextLine) -> String {
+    let [old_words, new_words] = [old, new].map(changed_words);
+    // Next to a whole line, the words of the other side would read as its whole text.
+    match (old_words.is_empty(), new_words.is_empty()) {
+        (true, true) => quote(&whole_line(old), &whole_line(new)),
+        (true, false) => format!("“{}” added", text::one_line(&new_words, QUOTE_LENGTH)),
+        (false, true) => format!("“{}” removed", text::one_line(&old_words, QUOTE_LENGTH)),
+        (false, false) => quote(&old_words, &new_words),
+    }
+}
+
 fn changed_words(line: &TextLine) -> String {
     let text = |part: &TextPart| part.text.trim().to_owned();
-    let marked: Vec<_> =
-        line.parts.iter().filter(|part| part.differs).map(text).filter(|text| !text.is_empty()).collect();
-    if marked.is_empty() { whole_line(line) } else { marked.join(" … ") }
+    let marked = line.parts.iter().filter(|part| part.differs).map(text).filter(|text| !text.is_empty());
+    marked.collect::<Vec<_>>().join(" … ")
 }
 
 fn whole_line(line: &TextLine) -> String {

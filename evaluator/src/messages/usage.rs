@@ -110,6 +110,8 @@ fn growth(growth: f64) -> String {
     let percent = (growth * 100.0).round();
     if growth + 1.0 >= FACTOR_FROM {
         format!("×{}", three_digits(growth + 1.0))
+    } else if percent == 0.0 {
+        "±0 %".to_owned()
     } else if percent < 0.0 {
         format!("−{} %", -percent)
     } else {

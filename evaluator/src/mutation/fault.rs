@@ -4,6 +4,7 @@
 //! offers nothing to change has no mutant of that kind.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use counterproof_artifact::{Answer, Content, ContentType, Event, EventBody};
 use counterproof_cases::draft::{numbers, quoted, states_number};
@@ -11,7 +12,7 @@ use serde_json::{Map, Number, Value};
 
 use super::place::{Leaf, Step, by_risk, leaves, literal, main_step, replace, step_of, steps, tool};
 use crate::judge::code_enum;
-use crate::judge::stated_numbers::{rounded_cents, stated_amounts};
+use crate::judge::stated_numbers::amount_starts;
 
 code_enum! {
     /// A kind of fault.
@@ -329,10 +330,11 @@ fn change_stated_amount(answer: &Answer) -> Option<Mutant> {
             let amounts = numbers(text).into_iter().filter_map(|range| Some((value(&text[range.clone()])?, range)));
             let is_large =
                 |amount: f64| amount > 0.0 && !(amount.fract() == 0.0 && (1900.0..=2100.0).contains(&amount));
-            let money: HashSet<u64> = stated_amounts(text).map(|(cents, _)| cents).collect();
-            let is_money = |amount: f64| money.contains(&rounded_cents(amount));
-            let order = |a: f64, b: f64| is_money(a).cmp(&is_money(b)).then(a.total_cmp(&b));
-            let (amount, range) = amounts.filter(|(amount, _)| is_large(*amount)).max_by(|a, b| order(a.0, b.0))?;
+            let money: HashSet<usize> = amount_starts(text).collect();
+            let order = |(amount, range): &(f64, Range<usize>)| (money.contains(&range.start), *amount);
+            let (amount, range) = amounts
+                .filter(|(amount, _)| is_large(*amount))
+                .max_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal))?;
             let stated = &text[range.clone()];
             let decimals = stated.split_once('.').map_or(0, |(_, decimals)| decimals.len());
             let changed = format!("{}{:.decimals$}{}", &text[..range.start], amount * 10.0, &text[range.end..]);

@@ -26,7 +26,7 @@ use crate::judge::verdict::Decision;
 use crate::load::{ComparedRun, SideRuns};
 use crate::messages;
 use crate::rules::Rules;
-use crate::statistics::{CaseTallies, CaseTests, Tally, Thresholds, is_at_most, is_hint, probability_bound};
+use crate::statistics::{CaseTallies, CaseTests, Tally, Thresholds, division_bound, is_at_most, is_hint};
 use crate::values::text;
 
 /// Maximum number of places in the record of a case; further ones are counted.
@@ -94,6 +94,8 @@ pub(crate) struct CaseAnalysis {
     runs_decide: bool,
     /// Whether new fails in most of its runs, and the baseline has one run, which passes: no test of the case can decide that.
     fell_from_one_run: bool,
+    /// Whether the test of high-risk values that the baseline never shows convicts the case.
+    is_unseen: bool,
 }
 
 impl RepeatAnalysis {
@@ -141,6 +143,7 @@ impl RepeatAnalysis {
             let missing = Sides::new(&case.baseline, &case.new).map(|runs| MissingArtifacts::count(runs));
             let must_unmet = must_unmet(case);
             CaseAnalysis {
+                is_unseen: false,
                 shown,
                 measures,
                 places,
@@ -157,16 +160,14 @@ impl RepeatAnalysis {
                 fell_from_one_run: case.results().fell_from_one_run(),
             }
         };
-        let longest_repetition = observed.iter().map(CaseObservations::longest_repetition).max().unwrap_or(0);
-        Self {
-            cases: observed.iter().zip(measures.by_case).zip(places).map(decide).collect(),
-            suite,
-            longest_repetition,
-            names,
-            is_deterministic,
-            unseen,
-            lost,
+        let mut analysed: Vec<_> = observed.iter().zip(measures.by_case).zip(places).map(decide).collect();
+        if unseen.is_some_and(unseen::is_significant) {
+            for (case, values) in analysed.iter_mut().zip(&high_risk) {
+                case.is_unseen = unseen::occurs(values, confirms.planned);
+            }
         }
+        let longest_repetition = observed.iter().map(CaseObservations::longest_repetition).max().unwrap_or(0);
+        Self { cases: analysed, suite, longest_repetition, names, is_deterministic, unseen, lost }
     }
 
     /// The features of the texts of all answers of the baseline.
@@ -272,7 +273,8 @@ impl RepeatAnalysis {
     }
 }
 
-/// Returns the cases with a hint, each with its counts, in the order of `case_ids`. Confirmation runs are not counted.
+/// Returns the cases with a hint, each with its counts, and those with a high-risk value that no run of the baseline shows, in the order
+/// of `case_ids`. Confirmation runs are not counted.
 pub(crate) fn hints(
     baseline: &SideRuns,
     new: &SideRuns,
@@ -289,9 +291,16 @@ pub(crate) fn hints(
     let count = |case: &CaseObservations| case_runs(MeasureCode::Solved, &case.results(), &confirms).initial;
     let counted: Vec<CaseTallies> = observed.iter().map(count).collect();
     let mut tests = CaseTests::default();
-    // The test of confirmed cases conditions on this choice, so both use `is_hint`.
-    let hints = case_ids.iter().zip(counted).filter(|(_, case)| is_hint(*case, &mut tests, thresholds));
-    hints.map(|(id, case)| (id.clone(), counts(case))).collect()
+    let mut found = Vec::new();
+    for ((id, case), counted) in case_ids.iter().zip(&observed).zip(counted) {
+        // The test of confirmed cases conditions on this choice, so both use `is_hint`.
+        if is_hint(counted, &mut tests, thresholds) {
+            found.push((id.clone(), counts(counted)));
+        } else if baseline.is_repeated() && unseen::may_occur(&case.high_risk_values(&confirms)) {
+            found.push((id.clone(), "a high-risk action or argument that no run of the baseline shows".to_owned()));
+        }
+    }
+    found
 }
 
 /// Counts in how many runs each case is solved, in the order of `case_ids`.
@@ -325,17 +334,16 @@ fn must_unmet(case: &CaseObservations) -> Option<String> {
     Some(format!("{}, in {} of {runs}", unmet.first()?, unmet.len()))
 }
 
-/// Whether the agent does the same in every run: it is declared so and no result contradicts it, or several baseline runs agree
-/// on everything in every case, and so do the runs of new.
+/// Whether the agent does the same in every run: it is declared so and no result contradicts it, or the runs show it.
 fn is_deterministic(inputs: &RepeatInputs<'_>, cases: &[CaseObservations]) -> bool {
     // A declaration is a claim: one case whose runs have different results disproves it.
     if inputs.is_declared_deterministic {
         return cases.iter().all(CaseObservations::has_constant_results);
     }
-    // The runs of each side agree, so that the sides differ in all runs or in none. Like a lost case, an agent that varies shows
-    // this with at most the probability of the bound, whatever its rate is.
-    let fewest = |side: Side| cases.iter().map(|case| case.selected_runs(side)).min().unwrap_or_default();
-    let chance = probability_bound(fewest(Side::Baseline), fewest(Side::New));
+    // The runs of each side agree, so that the sides differ in all runs or in none. An agent that varies may do that by chance.
+    let on_both = cases.iter().map(CaseObservations::selected_runs).filter(|runs| runs.baseline > 0 && runs.new > 0);
+    let fewest = on_both.reduce(|a, b| Sides::new(a.baseline.min(b.baseline), a.new.min(b.new)));
+    let chance = fewest.and_then(|runs| division_bound(runs.baseline, runs.new));
     let is_excluded = chance.is_some_and(|chance| is_at_most(chance, inputs.thresholds.alpha.value()));
     is_excluded && cases.iter().all(CaseObservations::agrees_with_itself)
 }
@@ -344,6 +352,12 @@ impl CaseAnalysis {
     /// Describes the first hard expectation that a run of new does not meet.
     pub(crate) fn must_unmet_message(&self) -> Option<String> {
         self.must_unmet.clone()
+    }
+
+    /// States that all runs of new show a high-risk action or argument that no baseline run shows, if chance does not explain it.
+    pub(crate) fn unseen_message(&self) -> Option<String> {
+        let message = "all runs show a high-risk action or argument that no baseline run shows";
+        self.is_unseen.then(|| message.to_owned())
     }
 
     /// States in how many runs the answer of new is an outage.

@@ -10,20 +10,37 @@ use rayon::prelude::*;
 use super::analysis::LOST_SHARE;
 use super::measures::{ConfirmationRuns, LostCounts};
 use super::observations::{CaseObservations, Criteria};
+use super::unseen::{self, LEVEL_SHARE};
 use crate::judge::Expectations;
 use crate::load::SideRuns;
 use crate::load::case_input::comparable;
 use crate::rules::Rules;
 use crate::statistics::{ConfirmationCount, Decides, Thresholds, deciding_baseline};
 
-/// The runs of cases that all runs of the baseline solved and no run of new, and of the cases that they are judged with.
+/// The runs of cases that look lost, or that show a high-risk value that the baseline never shows; and of the cases that they are
+/// judged with.
 #[derive(Debug)]
 pub struct LostCases {
-    cases: Vec<(CaseId, LostCounts)>,
-    /// The level of the test of lost cases.
+    cases: Vec<Runs>,
+    /// The level at which confirmation runs have to decide.
     level: f64,
     /// The largest number of baseline runs that is suggested.
     most: u32,
+}
+
+/// The runs of a case.
+#[derive(Debug)]
+struct Runs {
+    id: CaseId,
+    counts: LostCounts,
+    /// Whether all runs of new so far show a high-risk value that no run of the baseline shows.
+    is_unseen: bool,
+}
+
+impl Runs {
+    fn is_open(&self) -> bool {
+        self.is_unseen || self.counts.can_be_lost()
+    }
 }
 
 impl LostCases {
@@ -41,26 +58,36 @@ impl LostCases {
         let rules = Rules::default();
         let criteria = Criteria { expectations, rules: &rules, side: Side::New };
         let confirms = ConfirmationRuns::from_runs(baseline, new);
-        let count = |id: CaseId| {
-            let results = CaseObservations::from_runs(baseline, new, criteria, &id).0.results();
-            (id, LostCounts::from_case(&results, &confirms))
+        let read = |id: CaseId| {
+            let case = CaseObservations::from_runs(baseline, new, criteria, &id).0;
+            let counts = LostCounts::from_case(&case.results(), &confirms);
+            // One run of the baseline is never enough for the test of these values.
+            let is_unseen = baseline.is_repeated() && unseen::may_occur(&case.high_risk_values(&confirms));
+            Runs { id, counts, is_unseen }
         };
-        let cases = ids.into_par_iter().map(count).collect();
-        Ok(Self { cases, level: thresholds.alpha.value() * LOST_SHARE, most: thresholds.more_runs_up_to })
+        let cases: Vec<_> = ids.into_par_iter().map(read).collect();
+        // The test of high-risk values has the smaller level.
+        let share = if cases.iter().any(|case| case.is_unseen) { LEVEL_SHARE.min(LOST_SHARE) } else { LOST_SHARE };
+        Ok(Self { cases, level: thresholds.alpha.value() * share, most: thresholds.more_runs_up_to })
     }
 
-    /// The cases that are lost if they keep failing.
+    /// The cases that are convicted if they keep failing, or keep showing their high-risk values.
     pub fn candidates(&self) -> HashSet<CaseId> {
-        self.with(LostCounts::can_be_lost)
+        self.with(Runs::is_open)
+    }
+
+    /// The candidates that keep failing.
+    pub fn lost(&self) -> HashSet<CaseId> {
+        self.with(|case| case.counts.can_be_lost())
     }
 
     /// The candidates that have fewer results of confirmation runs than planned. A runner error may be no result.
     pub fn unfinished(&self, planned: Sides<u32>) -> HashSet<CaseId> {
-        self.with(|case| case.can_be_lost() && !case.has_all(planned))
+        self.with(|case| case.is_open() && !case.counts.has_all(planned))
     }
 
-    fn with(&self, holds: impl Fn(&LostCounts) -> bool) -> HashSet<CaseId> {
-        self.cases.iter().filter(|(_, case)| holds(case)).map(|(id, _)| id.clone()).collect()
+    fn with(&self, holds: impl Fn(&Runs) -> bool) -> HashSet<CaseId> {
+        self.cases.iter().filter(|case| holds(case)).map(|case| case.id.clone()).collect()
     }
 
     /// Chooses the number of confirmation runs from a range, if this many cases flipped.
@@ -70,14 +97,14 @@ impl LostCases {
         repeats_baseline: bool,
         runs: RangeInclusive<u32>,
     ) -> ConfirmationCount {
-        let first: Vec<Sides<u32>> = self.cases.iter().map(|(_, case)| case.first()).collect();
+        let first: Vec<Sides<u32>> = self.cases.iter().map(|case| case.counts.first()).collect();
         ConfirmationCount::new(&first, flipped, repeats_baseline, runs, self.level)
     }
 
     /// The smallest number of baseline runs with which this many lost cases are convicted after the planned confirmation runs. `None`
     /// if no reasonable number is enough.
     pub fn deciding_baseline(&self, lost: usize, planned: Sides<u32>) -> Option<u32> {
-        let cases: Vec<_> = self.cases.iter().map(|(_, case)| case.lost_runs(planned)).collect();
+        let cases: Vec<_> = self.cases.iter().map(|case| case.counts.lost_runs(planned)).collect();
         deciding_baseline(&cases, lost, self.level, self.most)
     }
 }

@@ -45,26 +45,29 @@ pub(super) fn differing(cases: &[CaseObservations], names: &Names, alpha: f64) -
         }
     }
     let unseen: Vec<_> = cases.iter().map(|case| never_in_baseline(case, names)).collect();
-    let judged: Vec<Vec<(usize, DifferingPlace)>> = by_place
+    let judged: Vec<_> = by_place
         .into_par_iter()
-        .map(|(place, (indexes, values))| {
-            let judged = statistics::judge_place(&values);
-            let cases = indexes.into_iter().zip(&judged.cases).filter(|(_, case)| case.across.disagree > 0);
-            let aspect = names.action_aspect(place);
-            let differing_place = |index: usize, case: &Disagreement| {
-                let found = decide(aspect, case, &judged.pooled, alpha);
-                let basis =
-                    if is_noise(found) && unseen[index].contains(&place) { NoiseBasis::NeverInBaseline } else { found };
-                let noise = is_noise(basis);
-                let pairs = |pairs: statistics::RunPairs| DifferingPairs { differ: pairs.disagree, of: pairs.all };
-                DifferingPlace { place, baseline: pairs(case.baseline), new: pairs(case.across), noise, basis }
-            };
-            cases.map(|(index, case)| (index, differing_place(index, case))).collect()
-        })
+        .map(|(place, (indexes, values))| (place, indexes, statistics::judge_place(&values)))
+        .filter(|(_, _, judged)| judged.cases.iter().any(|case| case.across.disagree > 0))
         .collect();
+    // Among dozens of places, some have a small p-value by chance.
+    let pooled_level = statistics::discovery_level(judged.iter().filter_map(|(_, _, judged)| judged.pooled.p), alpha);
     let mut differing: Vec<Vec<DifferingPlace>> = cases.iter().map(|_| Vec::new()).collect();
-    for (index, place) in judged.into_iter().flatten() {
-        differing[index].push(place);
+    for (place, indexes, judged) in judged {
+        let aspect = names.action_aspect(place);
+        let pooled = Pooled {
+            is_shown: judged.pooled.p.zip(pooled_level).is_some_and(|(p, level)| p <= level),
+            of: &judged.pooled,
+        };
+        for (index, case) in indexes.into_iter().zip(&judged.cases).filter(|(_, case)| case.across.disagree > 0) {
+            let found = decide(aspect, case, &pooled, alpha);
+            let basis =
+                if is_noise(found) && unseen[index].contains(&place) { NoiseBasis::NeverInBaseline } else { found };
+            let noise = is_noise(basis);
+            let pairs = |pairs: statistics::RunPairs| DifferingPairs { differ: pairs.disagree, of: pairs.all };
+            let found = DifferingPlace { place, baseline: pairs(case.baseline), new: pairs(case.across), noise, basis };
+            differing[index].push(found);
+        }
     }
     for places in &mut differing {
         // Sort by name, since the key of a place is different in every process.
@@ -73,25 +76,30 @@ pub(super) fn differing(cases: &[CaseObservations], names: &Names, alpha: f64) -
     differing
 }
 
-fn decide(aspect: Option<ActionAspect>, case: &Disagreement, pooled: &Disagreement, alpha: f64) -> NoiseBasis {
+/// What all cases together show at a place.
+struct Pooled<'a> {
+    is_shown: bool,
+    of: &'a Disagreement,
+}
+
+fn decide(aspect: Option<ActionAspect>, case: &Disagreement, pooled: &Pooled<'_>, alpha: f64) -> NoiseBasis {
     // Noise in other cases never explains a proposed action, which may be harmless there and harmful here. It explains
     // parameters only if this case has no two baseline runs with the action.
-    let differs_more = |test: &Disagreement| test.p.is_some_and(|p| p <= alpha);
     let differs_from_itself = case.baseline.disagree > 0;
     // The case itself is stronger evidence than all cases together, and a test is stronger than a single observation.
-    if differs_more(case) {
+    if case.p.is_some_and(|p| p <= alpha) {
         NoiseBasis::CaseTest
     } else if differs_from_itself {
         NoiseBasis::CaseSeen
-    } else if differs_more(pooled) {
+    } else if pooled.is_shown {
         NoiseBasis::PooledTest
     } else if aspect.is_some() && case.baseline.all > 0 {
         NoiseBasis::CaseNeverSeen
     } else if aspect == Some(ActionAspect::Existence) {
         NoiseBasis::NotKnown
-    } else if pooled.baseline.disagree > 0 {
+    } else if pooled.of.baseline.disagree > 0 {
         NoiseBasis::PooledSeen
-    } else if pooled.baseline.all > 0 {
+    } else if pooled.of.baseline.all > 0 {
         NoiseBasis::NeverSeen
     } else {
         NoiseBasis::NotKnown

@@ -162,11 +162,11 @@ impl CaseObservations {
         CaseResults { baseline: results(&self.baseline), new: results(&self.new) }
     }
 
-    pub(super) fn selected_runs(&self, side: Side) -> u32 {
-        let runs = if side == Side::Baseline { &self.baseline } else { &self.new };
+    pub(super) fn selected_runs(&self) -> Sides<u32> {
         #[expect(clippy::cast_possible_truncation, reason = "a side has far fewer runs")]
-        let selected = runs.iter().filter(|run| !matches!(run, RunOutcome::NotSelected)).count() as u32;
-        selected
+        let selected =
+            |runs: &Vec<RunOutcome>| runs.iter().filter(|run| !matches!(run, RunOutcome::NotSelected)).count() as u32;
+        Sides::new(selected(&self.baseline), selected(&self.new))
     }
 
     /// Whether the runs of each side that selected the case did the same.

@@ -14,7 +14,7 @@ use counterproof_artifact::evaluation::RuleTest;
 use crate::statistics::{is_at_most, poisson_binomial_tail, probability_bound};
 
 /// The error rate of the test, as a share of the error rate of the night.
-const LEVEL_SHARE: f64 = 0.2;
+pub(super) const LEVEL_SHARE: f64 = 0.2;
 
 /// The values of one run at the high-risk places of its answer: a place and the hash of the value.
 pub(super) type HighRiskValues = Vec<(u64, u64)>;
@@ -41,6 +41,16 @@ pub(super) fn test(cases: &[CaseValues], planned: Sides<u32>, alpha: f64) -> Opt
     let probabilities: Vec<f64> = tested.iter().map(|case| case.probability).collect();
     let p = poisson_binomial_tail(&probabilities, seen);
     Some(RuleTest { p, level: alpha * LEVEL_SHARE, fell: seen as u64, rose: 0, expected: None })
+}
+
+/// Whether all runs of new show a high-risk value of the case that no baseline run shows.
+pub(super) fn occurs(case: &CaseValues, planned: Sides<u32>) -> bool {
+    Unseen::new(case, planned).is_some_and(|unseen| unseen.occurred)
+}
+
+/// Whether the runs so far show such a value.
+pub(super) fn may_occur(case: &CaseValues) -> bool {
+    !case.baseline.is_empty() && !case.new.is_empty() && Holders::new(case).has_unseen(case)
 }
 
 /// Whether the test excludes chance.

@@ -105,6 +105,16 @@ pub fn judge_place(cases: &[PlaceValues]) -> PlaceJudgement {
     PlaceJudgement { pooled, cases: judged }
 }
 
+/// The largest p-value that counts, so that the expected share of wrong claims among those that count is at most `share`: the step-up
+/// rule of Benjamini & Hochberg (1995). `None` if none counts.
+pub fn discovery_level(p: impl Iterator<Item = f64>, share: f64) -> Option<f64> {
+    let mut all: Vec<f64> = p.collect();
+    all.sort_unstable_by(f64::total_cmp);
+    let number = all.len() as f64;
+    let counts = |(index, p): &(usize, f64)| *p <= share * (index + 1) as f64 / number;
+    all.into_iter().enumerate().filter(counts).map(|(_, p)| p).max_by(f64::total_cmp)
+}
+
 /// The probability that the sum over all cases is at least as large as observed.
 fn pooled_p<'d>(counted: &[&Counted], relabelings: impl Iterator<Item = &'d Relabelings>) -> f64 {
     let relabelings: Vec<_> = relabelings.collect();
@@ -285,6 +295,16 @@ mod tests {
 
     fn close(p: Option<f64>, known: f64) -> bool {
         p.is_some_and(|p| (p - known).abs() < 1e-9)
+    }
+
+    #[test]
+    fn the_level_of_many_tests_is_that_of_the_last_one_below_the_line() {
+        let level = |p: &[f64]| discovery_level(p.iter().copied(), 0.05);
+        assert_eq!(level(&[]), None);
+        assert_eq!(level(&[0.04]), Some(0.04));
+        assert_eq!(level(&[0.04, 0.5]), None, "one of two");
+        // The lines are 0.0125, 0.025, 0.0375 and 0.05: the third counts, and with it the second.
+        assert_eq!(level(&[0.9, 0.037, 0.03, 0.01]), Some(0.037));
     }
 
     #[test]

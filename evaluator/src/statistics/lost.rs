@@ -116,6 +116,19 @@ pub fn probability_bound(baseline: u32, new: u32) -> Option<f64> {
     (baseline > 0 && new > 0).then(|| (a * (a / (a + b)).ln() + b * (b / (a + b)).ln()).exp())
 }
 
+/// The largest probability, over all rates, with which all runs of each side agree and the sides differ. `None` without runs on
+/// both sides.
+pub(crate) fn division_bound(baseline: u32, new: u32) -> Option<f64> {
+    const STEPS: u32 = 1000;
+    let (a, b) = (f64::from(baseline), f64::from(new));
+    let probability = |step: u32| {
+        let (q, rest) = (f64::from(step) / f64::from(STEPS), f64::from(STEPS - step) / f64::from(STEPS));
+        // Either value may be the one of the baseline.
+        q.powf(a) * rest.powf(b) + rest.powf(a) * q.powf(b)
+    };
+    (baseline > 0 && new > 0).then(|| (0..=STEPS).map(probability).fold(0.0, f64::max))
+}
+
 /// The probability of at least `least` successes among independent trials.
 pub(crate) fn poisson_binomial_tail(probabilities: &[f64], least: usize) -> f64 {
     // The tail is summed directly: one minus the other sum would lose all digits of a small probability.

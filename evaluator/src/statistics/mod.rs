@@ -16,8 +16,9 @@ pub(crate) mod usage;
 mod whole_runs;
 
 pub use confirmation::{CaseRuns, judge_confirmed, judge_first_runs};
-pub use disagreement::{Disagreement, PlaceJudgement, PlaceValues, RunPairs, judge_place};
+pub use disagreement::{Disagreement, PlaceJudgement, PlaceValues, RunPairs, discovery_level, judge_place};
 pub use exact::{BOSCHLOO_UP_TO, CaseTests, Method, fisher};
+pub(crate) use lost::division_bound;
 pub(crate) use lost::poisson_binomial_tail;
 pub use lost::{ConfirmationCount, Decides, LostRuns, LostTest, deciding_baseline, probability_bound};
 pub use plan::{MoreRuns, Planner};

@@ -108,8 +108,10 @@ fn compared(evaluation: &Evaluation, settings: Option<&ChangesView>) -> String {
     let cases = display::number(evaluation.cases.len() as u64);
     let cases = format!("{cases} {}", if evaluation.cases.len() == 1 { "case" } else { "cases" });
     let runs = evaluation.repeats.as_ref().map(|repeats| {
-        let count = |runs: usize| display::number(runs as u64);
-        format!("{} baseline runs, {} new runs", count(repeats.baseline.len()), count(repeats.new.len()))
+        let count = |runs: usize, side: &str| {
+            format!("{} {side} {}", display::number(runs as u64), if runs == 1 { "run" } else { "runs" })
+        };
+        format!("{}, {}", count(repeats.baseline.len(), "baseline"), count(repeats.new.len(), "new"))
     });
     let settings = match settings.map(|settings| settings.list.len()) {
         None => "settings unknown without the run folders".to_owned(),

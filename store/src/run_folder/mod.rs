@@ -5,15 +5,15 @@
 //! runs/<side>/<runId>/run.json  <caseId>.json  assets/manifest.json  assets/…
 //! ```
 
-mod identity;
 mod reader;
+mod relation;
 mod reopen;
 mod writer;
 
-pub use identity::RunIdentity;
 pub use reader::{
     ASSETS_FOLDER, EVALUATION_FILE, LABELS_FILE, Latest, MANIFEST_FILE, RUN_FILE, ReadError, RunReader,
     SAFE_EXTENSIONS, read_evaluation,
 };
+pub use relation::RunRelation;
 pub use reopen::{LOCK_FILE, LockError, ReopenError, lock_run_folder};
 pub use writer::{CreateError, RunWriter, StagedRun, UnnamedAsset};

@@ -526,3 +526,39 @@ fn a_confirmation_run_without_an_answer_is_made_up_for() {
     let compared = sandbox.run(["compare", "--cases", "cases.json"]);
     assert_eq!((compared.code, convicted(&sandbox)), (Some(1), vec!["c0".to_owned()]), "{compared}");
 }
+
+/// An agent that refunds what `amount` says for a case and the number of its request.
+fn refunding(amount: impl Fn(&str, u64) -> u64 + Send + Sync + 'static) -> Agent {
+    let asked = Mutex::new(HashMap::<String, u64>::new());
+    Agent::start(move |case_id| {
+        let mut asked = asked.lock().unwrap();
+        let number = asked.entry(case_id.to_owned()).or_default();
+        *number += 1;
+        let mut answer = minimal_answer();
+        answer["proposed_actions"] = json!([{
+            "action_id": "a1", "action_type": "refund", "tool_name": "refund_order",
+            "params": {"order_id": "A-1", "amount": amount(case_id, *number)}, "risk_level": "high",
+            "risk_tags": ["money"], "evidence_refs": []
+        }]);
+        Reply::json(&answer)
+    })
+}
+
+#[test]
+fn a_wrong_refund_without_an_expectation_runs_again_and_fails_the_gate() {
+    let case = |id: &str| json!({"id": id, "input": {"user": "Refund order A-1: 12 of 50."}});
+    let cases: Vec<_> = ["steady", "flaky", "wrong"].into_iter().map(case).collect();
+    let sandbox = Sandbox::new().with_file("cases.json", &Value::from(cases).to_string());
+    done(run(&sandbox, &refunding(|_, _| 12), "--side baseline --run-id good --repeat 5"));
+    let new = refunding(|case, number| if case == "wrong" || (case == "flaky" && number == 1) { 50 } else { 12 });
+    let finished = done(run(&sandbox, &new, "--side new --run-id n --confirm"));
+    let said = "wrong  a high-risk action or argument that no run of the baseline shows";
+    assert!(finished.stderr.contains(said), "{finished}");
+    assert_eq!((requests(&new, "steady"), requests(&new, "flaky")), (1, 2), "{finished}");
+    let compared = sandbox.run(["compare", "--cases", "cases.json"]);
+    assert_eq!(compared.code, Some(1), "{compared}");
+    let mut lines = compared.stdout.lines();
+    let headline = "Gate failed: 1 case has a high-risk action or argument that baseline never shows";
+    assert_eq!(lines.next(), Some(headline), "{compared}");
+    assert!(lines.next().is_some_and(|line| line.contains("wrong  ") && line.contains("12 → 50")), "{compared}");
+}

@@ -156,7 +156,7 @@ impl<'a> Confirmation<'a> {
             open = self.lost_cases(index, Some(&open))?.unfinished(self.planned(count));
         }
         let planned = self.planned(count);
-        let lost = self.lost_cases(most, Some(&confirmed))?.candidates();
+        let lost = self.lost_cases(most, Some(&confirmed))?.lost();
         let repeats_baseline = self.baseline_agent.is_some();
         if !lost.is_empty()
             && first.confirmation_count(lost.len(), repeats_baseline, count..=count).decides == Decides::Nothing

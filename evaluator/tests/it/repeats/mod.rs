@@ -122,12 +122,12 @@ fn a_difference_that_baseline_has_with_itself_is_noise_with_its_counts() {
 #[test]
 fn a_difference_that_baseline_never_has_with_itself_is_a_change() {
     let runs = |baseline, new| of_one(&vec![saying("Hello."); baseline], &vec![saying("Good day."); new], &nothing());
-    for (baseline, new) in [(7, 1), (3, 2)] {
+    for (baseline, new) in [(7, 1), (4, 2), (3, 3)] {
         let row = runs(baseline, new);
         assert_eq!((row.verdict, codes(&row)), (Verdict::Changed, vec!["beyond-noise", "output-changed"]), "{row:#?}");
         assert_eq!(row.repeats.unwrap().places[0].basis, NoiseBasis::NeverSeen);
     }
-    for (baseline, new) in [(2, 2), (6, 1)] {
+    for (baseline, new) in [(2, 2), (3, 2), (6, 1)] {
         assert_eq!(runs(baseline, new).verdict, Verdict::Undecided, "an agent that varies may agree with itself");
     }
 }

@@ -7,7 +7,7 @@ use crate::confined_path;
 
 /// How the runs of two folders relate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunIdentity {
+pub enum RunRelation {
     /// The same folder, under any path.
     SameFolder,
     /// Two folders with the same contents.
@@ -16,16 +16,23 @@ pub enum RunIdentity {
     Different,
 }
 
-impl RunIdentity {
+impl RunRelation {
     /// Compares two run folders by their paths and contents.
     pub fn compare(one: &RunReader, other: &RunReader) -> Self {
-        let path = |run: &RunReader| run.folder().canonicalize_utf8().unwrap_or_else(|_| run.folder().to_owned());
-        if path(one) == path(other) {
+        if one.has_same_folder(other) {
             return Self::SameFolder;
         }
         let has_same_contents = is_same_document(one.run(), other.run())
             && one.run().selected_case_ids.iter().all(|case| is_same_artifact(one, other, case));
         if has_same_contents { Self::Copy } else { Self::Different }
+    }
+}
+
+impl RunReader {
+    /// Whether another run is in the same folder, under any path.
+    pub fn has_same_folder(&self, other: &Self) -> bool {
+        let path = |run: &Self| run.folder().canonicalize_utf8().unwrap_or_else(|_| run.folder().to_owned());
+        path(self) == path(other)
     }
 }
 
