@@ -18,7 +18,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::settings::TERMINATION;
-use super::{RunSettings, TerminationPipe};
+use super::termination_pipe::RunMessage;
+use super::{RunSettings, StartedServer, TerminationPipe};
 use crate::policy::Policy;
 
 /// TERM, which asks the agent to end. After the grace time, every process of the agent is killed.
@@ -41,6 +42,10 @@ pub struct AgentRun {
 pub struct AgentEnd {
     pub ending: Ending,
     pub termination: Option<Termination>,
+    /// The servers that announced themselves, at most a thousand.
+    pub servers: Vec<StartedServer>,
+    /// True if the agent ended well, and a server of it may have been without the policy of the run.
+    pub is_unguarded: bool,
     /// True if a signal to this process, a key of the terminal, or the end of the reader of its output ended the agent.
     pub is_cancelled: bool,
     /// Number of processes that it left behind and that were killed.
@@ -52,7 +57,7 @@ impl AgentEnd {
         match &self.termination {
             Some(_) => RunStatus::Terminated,
             None if self.is_cancelled => RunStatus::Cancelled,
-            None if self.ending.is_success() => RunStatus::Succeeded,
+            None if self.ending.is_success() && !self.is_unguarded => RunStatus::Succeeded,
             None => RunStatus::Failed,
         }
     }
@@ -66,21 +71,40 @@ pub enum AgentRunError {
     Pipe(#[source] io::Error),
 }
 
+/// Most servers of a run that are kept. An agent can announce any number.
+const MOST_SERVERS: usize = 1000;
+
+/// What the shims told the run.
+#[derive(Debug, Default)]
+struct Told {
+    termination: Option<Termination>,
+    servers: Vec<StartedServer>,
+}
+
 /// Runs an agent to its end, with the streams of this process. Kills the processes that it leaves behind.
 pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
     let pipe = TerminationPipe::create().map_err(AgentRunError::Pipe)?;
     let mut reader = pipe.open().map_err(AgentRunError::Pipe)?;
     let (signals, received, taken) = run.signals;
-    let termination = Arc::new(Mutex::new(None));
+    let told = Arc::new(Mutex::new(Told::default()));
     {
-        let (termination, signals) = (termination.clone(), signals.clone());
-        // Never joined: it waits for requests until the process ends.
+        let (told, signals) = (told.clone(), signals.clone());
+        // Never joined: it waits for messages until the process ends.
         thread::spawn(move || {
             loop {
-                let request = reader.next();
-                // The first rule is the reason that is recorded.
-                lock(&termination).get_or_insert(request);
-                signals.send(TERM);
+                match reader.next() {
+                    RunMessage::Termination(request) => {
+                        // The first rule is the reason that is recorded.
+                        lock(&told).termination.get_or_insert(request);
+                        signals.send(TERM);
+                    }
+                    RunMessage::Started { server_started } => {
+                        let servers = &mut lock(&told).servers;
+                        if servers.len() < MOST_SERVERS && !servers.contains(&server_started) {
+                            servers.push(server_started);
+                        }
+                    }
+                }
             }
         });
     }
@@ -107,9 +131,12 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
             signals.send(TERM);
         }
     })?;
+    let Told { termination, servers } = std::mem::take(&mut *lock(&told));
     Ok(AgentEnd {
         ending: record.ending,
-        termination: lock(&termination).take(),
+        termination,
+        servers,
+        is_unguarded: false,
         is_cancelled: if is_closed {
             // Without a reader, an agent may have ended well before it noticed.
             !record.ending.is_success()
@@ -192,7 +219,7 @@ mod tests {
     }
 
     fn end(ending: Ending, is_cancelled: bool) -> AgentEnd {
-        AgentEnd { ending, termination: None, is_cancelled, left_behind: 0 }
+        AgentEnd { ending, termination: None, servers: Vec::new(), is_unguarded: false, is_cancelled, left_behind: 0 }
     }
 
     #[test]
@@ -208,6 +235,8 @@ mod tests {
         let status = |ending| ended(&Ok(end(ending, false)));
         assert_eq!(status(Ending::Exited(0)), (json!("SUCCEEDED"), json!({"code": 0})));
         assert_eq!(status(Ending::Exited(3)), (json!("FAILED"), json!({"code": 3})));
+        let unguarded = AgentEnd { is_unguarded: true, ..end(Ending::Exited(0), false) };
+        assert_eq!(ended(&Ok(unguarded)).0, "FAILED");
         assert_eq!(status(Ending::Killed(11)), (json!("FAILED"), json!({"signal": 11})), "a crash");
         let source = std::io::Error::from(std::io::ErrorKind::NotFound);
         let not_started = AgentRunError::Start(StartError::Command { program: "x".to_owned(), source });

@@ -1,4 +1,4 @@
-//! The named pipe by which a shim ends the run that it belongs to.
+//! The named pipe by which a shim reports the start of its server to the run that it belongs to, and ends the run.
 //!
 //! It is in a private folder, so only processes of the same user can write to it.
 
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_ledger::event::Termination;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
+use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 const NAME: &str = "termination";
@@ -52,17 +53,32 @@ impl TerminationPipe {
     }
 }
 
+/// A server that starts in the run, and its policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedServer {
+    pub server_name: String,
+    pub policy_hash: String,
+}
+
+/// A line of the pipe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum RunMessage {
+    Termination(Termination),
+    Started { server_started: StartedServer },
+}
+
 #[derive(Debug)]
 pub(super) struct TerminationReader(BufReader<File>);
 
 impl TerminationReader {
-    pub(super) fn next(&mut self) -> Termination {
+    pub(super) fn next(&mut self) -> RunMessage {
         // Everything else that is in the pipe is ignored: any process of the agent can write to it.
         loop {
             match self.line() {
                 Ok(line) if line.len() <= MAX_LINE => {
-                    if let Ok(termination) = serde_json::from_slice(&line) {
-                        return termination;
+                    if let Ok(message) = serde_json::from_slice(&line) {
+                        return message;
                     }
                 }
                 Ok(_) => {}
@@ -95,6 +111,24 @@ impl TerminationReader {
 
 /// Ends the run whose pipe this is. Fails if the run has ended, or if the pipe stays full.
 pub fn request_termination(path: &Utf8Path, termination: &Termination) -> io::Result<()> {
+    let termination = Termination {
+        terminate_code: short(&termination.terminate_code),
+        terminate_message: short(&termination.terminate_message),
+    };
+    send(path, &RunMessage::Termination(termination))
+}
+
+/// Reports to the run whose pipe this is that a server starts. Fails as [`request_termination`] does.
+pub fn announce_server(path: &Utf8Path, server: &StartedServer) -> io::Result<()> {
+    let server = StartedServer { server_name: short(&server.server_name), policy_hash: short(&server.policy_hash) };
+    send(path, &RunMessage::Started { server_started: server })
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(MAX_CHARS).collect()
+}
+
+fn send(path: &Utf8Path, message: &RunMessage) -> io::Result<()> {
     // Does not wait for a reader: a run that has ended has none.
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut file = File::from(rustix::fs::open(path.as_std_path(), flags, Mode::empty())?);
@@ -102,14 +136,9 @@ pub fn request_termination(path: &Utf8Path, termination: &Termination) -> io::Re
     if !std::os::unix::fs::FileTypeExt::is_fifo(&file.metadata()?.file_type()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a named pipe"));
     }
-    let short = |text: &str| text.chars().take(MAX_CHARS).collect::<String>();
-    let termination = Termination {
-        terminate_code: short(&termination.terminate_code),
-        terminate_message: short(&termination.terminate_message),
-    };
     // Starts with a line end: another process may have left a line without one.
     let mut request = vec![b'\n'];
-    serde_json::to_writer(&mut request, &termination)?;
+    serde_json::to_writer(&mut request, message)?;
     request.push(b'\n');
     let started = Instant::now();
     loop {
@@ -130,6 +159,27 @@ mod tests {
         Termination { terminate_code: "LOOP".to_owned(), terminate_message: message.to_owned() }
     }
 
+    impl TerminationReader {
+        #[track_caller]
+        fn next_termination(&mut self) -> Termination {
+            match self.next() {
+                RunMessage::Termination(termination) => termination,
+                other @ RunMessage::Started { .. } => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_announces_itself_before_it_ends_the_run() {
+        let pipe = TerminationPipe::create().unwrap();
+        let mut reader = pipe.open().unwrap();
+        let server = StartedServer { server_name: "files".to_owned(), policy_hash: "none".to_owned() };
+        announce_server(pipe.path(), &server).unwrap();
+        request_termination(pipe.path(), &termination("ended")).unwrap();
+        assert_eq!(reader.next(), RunMessage::Started { server_started: server });
+        assert_eq!(reader.next_termination(), termination("ended"));
+    }
+
     #[test]
     fn a_request_arrives_and_other_lines_are_ignored() {
         let pipe = TerminationPipe::create().unwrap();
@@ -138,9 +188,9 @@ mod tests {
         let mut other = File::from(rustix::fs::open(pipe.path().as_std_path(), flags, Mode::empty()).unwrap());
         other.write_all(b"\n{}\nnot json\n").unwrap();
         request_termination(pipe.path(), &termination("a \"quoted\" \n text")).unwrap();
-        assert_eq!(reader.next(), termination("a \"quoted\" \n text"));
+        assert_eq!(reader.next_termination(), termination("a \"quoted\" \n text"));
         request_termination(pipe.path(), &termination(&"\u{1}".repeat(10_000))).unwrap();
-        assert_eq!(reader.next().terminate_message.chars().count(), MAX_CHARS);
+        assert_eq!(reader.next_termination().terminate_message.chars().count(), MAX_CHARS);
     }
 
     /// Writes bytes as a process of the agent does.
@@ -157,7 +207,7 @@ mod tests {
             let mut reader = pipe.open().unwrap();
             write_other(&pipe, others);
             request_termination(pipe.path(), &termination("ended")).unwrap();
-            assert_eq!(reader.next(), termination("ended"), "{others:?}");
+            assert_eq!(reader.next_termination(), termination("ended"), "{others:?}");
         }
     }
 
@@ -173,13 +223,13 @@ mod tests {
             });
             let line = reader.line().unwrap();
             assert_eq!((line.len(), line.capacity() <= 4 * MAX_LINE), (MAX_LINE + 1, true));
-            assert_eq!(reader.next(), termination("ended"));
+            assert_eq!(reader.next_termination(), termination("ended"));
         });
         // A truncated line is ignored, even if its first part is a valid request.
         let text = serde_json::to_vec(&termination("cut")).unwrap();
         write_other(&pipe, &[&text[..], &[b' '; MAX_LINE], b"x\n"].concat());
         request_termination(pipe.path(), &termination("whole")).unwrap();
-        assert_eq!(reader.next(), termination("whole"));
+        assert_eq!(reader.next_termination(), termination("whole"));
     }
 
     #[test]
@@ -192,7 +242,7 @@ mod tests {
         std::thread::scope(|scope| {
             let request = scope.spawn(|| request_termination(pipe.path(), &termination("ended")));
             std::thread::sleep(PAUSE);
-            assert_eq!(reader.next(), termination("ended"));
+            assert_eq!(reader.next_termination(), termination("ended"));
             request.join().unwrap().unwrap();
         });
     }

@@ -132,6 +132,63 @@ fn a_rule_of_a_shim_ends_the_run() {
     }
 }
 
+/// A policy that refuses the tool of the requests.
+fn no_echo() -> String {
+    json!({"policy_id": "p", "version": "1.0.0", "mode": "guardrails", "rules": [
+        {"rule_id": "no-echo", "kind": "deny", "match": {"tool_name": {"glob": ["echo"]}},
+         "effect": {"action": "BLOCK", "message": "echo is not allowed"}}
+    ]})
+    .to_string()
+}
+
+#[test]
+fn a_server_whose_client_passes_no_variables_has_the_policy_and_the_ledger_of_the_run() {
+    let program = counterproof_tests::program().to_str().unwrap();
+    // What the Python SDK of MCP passes.
+    let shim =
+        format!("env -i HOME=\"$HOME\" PATH=\"$PATH\" {program} guard shim --server-name s -- {SERVER} < requests");
+    let orphaned =
+        format!("( ( {shim} > answers; : > done ) & ); while [ ! -e done ]; do sleep 0.1; done; cat answers");
+    for script in [&shim, &orphaned] {
+        let sandbox = home().with_file("policy.json", &no_echo()).with_file("requests", &requests());
+        let finished = run_script(&sandbox, &["--policy", "policy.json", "--ledger", "run.db"], script);
+        assert_eq!(finished.code, Some(0), "{finished}");
+        assert!(finished.stdout.contains("echo is not allowed") && !finished.stdout.contains("hello"), "{finished}");
+        assert!(finished.stderr.contains("calls: 1, refused: 1"), "{finished}");
+        assert!(!sandbox.path(".local").exists(), "no event is in another ledger");
+    }
+}
+
+#[test]
+fn a_run_whose_policy_no_server_used_fails() {
+    let sandbox = home().with_file("policy.json", &no_echo()).with_file("requests", &requests());
+    let policy = ["--policy", "policy.json"];
+    let finished = run_script(&sandbox, &policy, &format!("{SERVER} < requests"));
+    assert_eq!(finished.code, Some(1), "{finished}");
+    assert!(finished.stdout.contains("hello"), "the server has no guard: {finished}");
+    let warning = "warning: no server of the agent used the policy of `--policy`; the run counts as failed\nhint: ";
+    assert!(finished.stderr.contains(warning) && finished.stderr.contains("env=dict(os.environ)"), "{finished}");
+    let ended = sandbox.run(["ledger", "runs", "--json"]);
+    assert!(ended.stdout.contains("FAILED"), "{ended}");
+    // The code of an agent that failed stays.
+    assert_eq!(run_script(&sandbox, &policy, "exit 7").code, Some(7));
+    assert_eq!(run_script(&sandbox, &[], "exit 0").code, Some(0), "no policy was given");
+}
+
+#[test]
+fn a_run_with_a_server_that_keeps_another_policy_fails_and_names_it() {
+    let program = counterproof_tests::program().to_str().unwrap();
+    let own = no_echo().replace("1.0.0", "2.0.0");
+    let sandbox = home().with_file("policy.json", &no_echo()).with_file("own.json", &own);
+    let shim = |policy: &str| format!("{program} guard shim --server-name files {policy} -- {SERVER} < /dev/null");
+    let script = format!("{}; {}", shim("--policy own.json"), shim(""));
+    let finished = run_script(&sandbox, &["--policy", "policy.json"], &script);
+    assert_eq!(finished.code, Some(1), "{finished}");
+    assert!(finished.stderr.contains("the server `files` used another policy than that of `--policy`"), "{finished}");
+    let same = run_script(&sandbox, &["--policy", "policy.json"], &shim("--policy policy.json"));
+    assert_eq!(same.code, Some(0), "{same}");
+}
+
 #[test]
 fn a_rule_ends_the_run_of_a_shim_that_replays_a_cassette() {
     let header = json!({"schema_version": "cassette.v1", "server_name": "s", "recorded_at": "2026-01-31T12:00:00Z"});

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
 use clap::builder::PossibleValuesParser;
-use counterproof_artifact::{CaseId, Exit, with_causes};
+use counterproof_artifact::{CaseId, Exit, one_line, with_causes};
+use counterproof_evaluator::text;
 use counterproof_export::ledger::CASE_LABEL;
 use counterproof_guard::agent_run::{
     AgentEnd, AgentRun, AgentRunError, POLICY, RunSettings, TERMINATION, agent_ended, agent_started, run_agent,
@@ -24,6 +25,9 @@ use crate::command_error::CommandError;
 use crate::streams::Streams;
 use crate::value_parsers::new_case_id;
 
+/// Characters of the name of a server in a message.
+const MAX_NAME: usize = 60;
+
 const MAX_GRACE: u64 = 24 * 60 * 60;
 
 /// Run an agent: all tool calls of all servers below it belong to one run.
@@ -32,7 +36,7 @@ const MAX_GRACE: u64 = 24 * 60 * 60;
 /// and ledger of the run, unless its own options state others. The agent runs in the foreground. At the end, all processes that it
 /// left behind are killed. A `TERMINATE_RUN` rule also stops the agent. The ledger records its start and end.
 ///
-/// Exit code: the agent's exit code, or 128 + N if signal N ended it. 1: a rule ended the run. 2: invalid arguments or policy, or
+/// Exit code: the agent's exit code, or 128 + N if signal N ended it. 1: a rule ended the run, or no server used the given policy. 2: invalid arguments or policy, or
 /// an id that the ledger already has; the agent was not started. 3: the policy cannot be read, or the agent cannot be started.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -93,8 +97,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     }
     let run_id = settings.run_id.clone();
     let recording = ledger.as_ref().and_then(|ledger| AgentRecording::start(&args.command, &settings, ledger, streams));
+    let given = given_policy(&settings);
     let started = Instant::now();
-    let end = run_agent(AgentRun {
+    let mut end = run_agent(AgentRun {
         command: args.command.clone(),
         settings,
         has_terminal: std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
@@ -102,6 +107,13 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         signals: (signals, received, taken),
         supervisor: None,
     });
+    let unguarded = match (&end, &given) {
+        (Ok(end), Some(policy)) => unguarded(end, &policy.reference().policy_hash),
+        _ => None,
+    };
+    if let Ok(end) = &mut end {
+        end.is_unguarded = unguarded.is_some();
+    }
     if let Some(recording) = recording {
         // Before an error of the start is returned, which is the end of the run in the ledger.
         recording.finish(&end, started.elapsed(), streams);
@@ -111,9 +123,39 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     if let Some(ledger) = &ledger {
         ledger.summarize(&run_id, streams);
     }
+    if let Some(problem) = unguarded {
+        streams.warn(format_args!("{problem}\n{UNGUARDED_HINT}"));
+    }
     Ok(match end.termination {
         Some(_) => Exit::Findings,
+        // A call that the policy refuses may have succeeded.
+        None if end.is_unguarded && end.ending.is_success() => Exit::Findings,
         None => Exit::Forwarded(u8::try_from(end.ending.exit_code()).unwrap_or(u8::MAX)),
+    })
+}
+
+const UNGUARDED_HINT: &str = "hint: put the guard in front of the servers with `counterproof guard import`. A client that starts them apart from the agent \
+     must pass the variables\n      of the run; with the Python SDK: `StdioServerParameters(command=…, args=…, env=dict(os.environ))`";
+
+/// Why calls of the agent may have been without the policy: no server used it, or a server used another one.
+fn unguarded(end: &AgentEnd, policy_hash: &str) -> Option<String> {
+    if end.servers.is_empty() {
+        return Some("no server of the agent used the policy of `--policy`; the run counts as failed".to_owned());
+    }
+    let mut others: Vec<String> = end
+        .servers
+        .iter()
+        .filter(|server| server.policy_hash != policy_hash)
+        .map(|server| format!("`{}`", one_line(&server.server_name, MAX_NAME)))
+        .collect();
+    others.sort_unstable();
+    others.dedup();
+    let servers = if others.len() == 1 { "the server" } else { "the servers" };
+    (!others.is_empty()).then(|| {
+        format!(
+            "{servers} {} used another policy than that of `--policy`; the run counts as failed",
+            text::list(&others)
+        )
     })
 }
 
@@ -215,12 +257,16 @@ fn identity(settings: &RunSettings) -> RunIdentity {
     RunIdentity::from_environment(lookup).0
 }
 
+/// Returns the policy that was given for this run, by the option or the variable.
+fn given_policy(settings: &RunSettings) -> Option<Policy> {
+    let path = settings.policy.clone().or_else(|| process_variable(POLICY))?;
+    policy_args::load(Utf8Path::new(&path)).ok()
+}
+
 /// Returns the policy of the shims.
 fn policy(settings: &RunSettings) -> Policy {
-    let path = settings.policy.clone().or_else(|| process_variable(POLICY));
-    let policy = path.and_then(|path| policy_args::load(Utf8Path::new(&path)).ok());
     // Only for the recorded event: without a valid policy, the shims do not start.
-    policy.unwrap_or_else(Policy::observe_only)
+    given_policy(settings).unwrap_or_else(Policy::observe_only)
 }
 
 /// Rejects an id of the option `--run` that the ledger already has: both runs would become one.

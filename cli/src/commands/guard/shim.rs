@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::builder::PossibleValuesParser;
 use counterproof_artifact::{Exit, with_causes};
-use counterproof_guard::agent_run::{LEDGER, POLICY, TERMINATION, request_termination};
+use counterproof_guard::agent_run::{
+    LEDGER, POLICY, StartedServer, TERMINATION, announce_server, missing_run_variables, request_termination,
+};
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
 use counterproof_guard::identity::{RunIdentity, process_variable};
+use counterproof_guard::policy::Policy;
 use counterproof_guard::secrets::{
     self, BindingsError, Keychain, MASK, ResolvedSecrets, SecretSources, SecretStore, SecretValue, load_bindings,
 };
@@ -88,10 +93,12 @@ enum OnMissArg {
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    join_run_of_ancestors()?;
     // First, while this process has a single thread.
     let (signals, received) = Signals::pipe().map_err(CommandError::io)?;
     let taken = signals.take_from_process().map_err(CommandError::io)?;
     let policy = Arc::new(args.policy.load(streams)?);
+    announce(&args.server_name, &policy, streams);
     let replay = read_cassette(args, streams)?;
     let secrets = resolve_secrets(args, streams)?;
     let identity = identity(args, streams);
@@ -148,6 +155,27 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     warnings.finish();
     recorder.finish(streams);
     result
+}
+
+/// Starts this program again with the variables of the run that a process above it has, if this one lacks them.
+fn join_run_of_ancestors() -> Result<(), CommandError> {
+    let variables = missing_run_variables();
+    if variables.is_empty() {
+        return Ok(());
+    }
+    // A new process image, since the variables of this one cannot be changed safely. The process stays the same.
+    let program = std::env::current_exe().map_err(CommandError::io)?;
+    let error = Command::new(program).args(std::env::args_os().skip(1)).envs(variables).exec();
+    Err(CommandError::io(format!("cannot join the run of the agent: {error}")))
+}
+
+/// Reports to the run that the server starts with this policy.
+fn announce(server_name: &str, policy: &Policy, streams: &mut Streams) {
+    let Some(path) = process_variable(TERMINATION) else { return };
+    let server = StartedServer { server_name: server_name.to_owned(), policy_hash: policy.reference().policy_hash };
+    if let Err(error) = announce_server(Utf8Path::new(&path), &server) {
+        streams.warn(format_args!("cannot report the start of the server to the run: {error}"));
+    }
 }
 
 fn identity(args: &Args, streams: &mut Streams) -> RunIdentity {
