@@ -83,7 +83,7 @@ fn growth_limit(rule: &GateRule) -> String {
 /// A rule's limit with the numbers of the test that decided it: `at most 0; p 0.062, level 0.05`.
 pub fn tested(rule: &GateRule) -> String {
     let test = rule.test.as_ref().map(|test| {
-        // A share of the level of the night, such as 0.05 × 0.4, is no short number.
+        // A share of the level of the night, such as 0.05 × 0.4, has many digits.
         format!("; p {}, level {}", probability(test.p), (test.level * 1e4).round() / 1e4)
     });
     limit(rule) + &test.unwrap_or_default()

@@ -55,7 +55,7 @@ pub(super) fn all(request: &Request<'_>, rows: &[ComparedRow], deviating: Option
 }
 
 /// The notice on a run folder that is on both sides. A comparison with itself has no differences, and says nothing about the
-/// agent. A copy is no mistake: `accept` makes one.
+/// agent. A copy may be intended: `accept` makes one.
 fn same_run(request: &Request<'_>) -> Option<Notice> {
     let is_same = |run: &&ComparedRun| request.baseline.iter().any(|old| old.reader().has_same_folder(run.reader()));
     let run = request.new.iter().find(is_same)?.reader().run();

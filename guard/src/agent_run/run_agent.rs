@@ -74,9 +74,9 @@ pub enum AgentRunError {
 /// Most servers of a run that are kept. An agent can announce any number.
 const MOST_SERVERS: usize = 1000;
 
-/// What the shims told the run.
+/// What the shims reported.
 #[derive(Debug, Default)]
-struct Told {
+struct Reported {
     termination: Option<Termination>,
     servers: Vec<StartedServer>,
 }
@@ -86,20 +86,20 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
     let pipe = TerminationPipe::create().map_err(AgentRunError::Pipe)?;
     let mut reader = pipe.open().map_err(AgentRunError::Pipe)?;
     let (signals, received, taken) = run.signals;
-    let told = Arc::new(Mutex::new(Told::default()));
+    let reported = Arc::new(Mutex::new(Reported::default()));
     {
-        let (told, signals) = (told.clone(), signals.clone());
+        let (reported, signals) = (reported.clone(), signals.clone());
         // Never joined: it waits for messages until the process ends.
         thread::spawn(move || {
             loop {
                 match reader.next() {
                     RunMessage::Termination(request) => {
                         // The first rule is the reason that is recorded.
-                        lock(&told).termination.get_or_insert(request);
+                        lock(&reported).termination.get_or_insert(request);
                         signals.send(TERM);
                     }
                     RunMessage::Started { server_started } => {
-                        let servers = &mut lock(&told).servers;
+                        let servers = &mut lock(&reported).servers;
                         if servers.len() < MOST_SERVERS && !servers.contains(&server_started) {
                             servers.push(server_started);
                         }
@@ -131,7 +131,7 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
             signals.send(TERM);
         }
     })?;
-    let Told { termination, servers } = std::mem::take(&mut *lock(&told));
+    let Reported { termination, servers } = std::mem::take(&mut *lock(&reported));
     Ok(AgentEnd {
         ending: record.ending,
         termination,

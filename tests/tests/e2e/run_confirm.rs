@@ -7,16 +7,23 @@ use std::sync::Mutex;
 use counterproof_tests::{Agent, Finished, Reply, Sandbox, minimal_answer};
 use serde_json::{Value, json};
 
-/// An agent that answers `refunded`, the expected text, if `is_right` says so for a case and the number of its request, from 1.
-fn agent(is_right: impl Fn(&str, u64) -> bool + Send + Sync + 'static) -> Agent {
+/// An agent with an answer for a case and the number of its request, from 1.
+fn counting(answer: impl Fn(&str, u64) -> Value + Send + Sync + 'static) -> Agent {
     let asked = Mutex::new(HashMap::<String, u64>::new());
     Agent::start(move |case_id| {
         let mut asked = asked.lock().unwrap();
         let number = asked.entry(case_id.to_owned()).or_default();
         *number += 1;
+        Reply::json(&answer(case_id, *number))
+    })
+}
+
+/// An agent that answers `refunded`, the expected text, if `is_right` says so.
+fn agent(is_right: impl Fn(&str, u64) -> bool + Send + Sync + 'static) -> Agent {
+    counting(move |case_id, number| {
         let mut answer = minimal_answer();
-        answer["final_output"]["content"] = json!(if is_right(case_id, *number) { "refunded" } else { "sorry" });
-        Reply::json(&answer)
+        answer["final_output"]["content"] = json!(if is_right(case_id, number) { "refunded" } else { "sorry" });
+        answer
     })
 }
 
@@ -527,20 +534,16 @@ fn a_confirmation_run_without_an_answer_is_made_up_for() {
     assert_eq!((compared.code, convicted(&sandbox)), (Some(1), vec!["c0".to_owned()]), "{compared}");
 }
 
-/// An agent that refunds what `amount` says for a case and the number of its request.
+/// An agent that refunds what `amount` says.
 fn refunding(amount: impl Fn(&str, u64) -> u64 + Send + Sync + 'static) -> Agent {
-    let asked = Mutex::new(HashMap::<String, u64>::new());
-    Agent::start(move |case_id| {
-        let mut asked = asked.lock().unwrap();
-        let number = asked.entry(case_id.to_owned()).or_default();
-        *number += 1;
+    counting(move |case_id, number| {
         let mut answer = minimal_answer();
         answer["proposed_actions"] = json!([{
             "action_id": "a1", "action_type": "refund", "tool_name": "refund_order",
-            "params": {"order_id": "A-1", "amount": amount(case_id, *number)}, "risk_level": "high",
+            "params": {"order_id": "A-1", "amount": amount(case_id, number)}, "risk_level": "high",
             "risk_tags": ["money"], "evidence_refs": []
         }]);
-        Reply::json(&answer)
+        answer
     })
 }
 

@@ -36,8 +36,9 @@ const MAX_GRACE: u64 = 24 * 60 * 60;
 /// and ledger of the run, unless its own options state others. The agent runs in the foreground. At the end, all processes that it
 /// left behind are killed. A `TERMINATE_RUN` rule also stops the agent. The ledger records its start and end.
 ///
-/// Exit code: the agent's exit code, or 128 + N if signal N ended it. 1: a rule ended the run, or no server used the given policy. 2: invalid arguments or policy, or
-/// an id that the ledger already has; the agent was not started. 3: the policy cannot be read, or the agent cannot be started.
+/// Exit code: the agent's exit code, or 128 + N if signal N ended it. 1: a rule ended the run, or no server used the given policy.
+/// 2: invalid arguments or policy, or an id that the ledger already has; the agent was not started. 3: the policy cannot be read,
+/// or the agent cannot be started.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Id of the run, which the ledger does not have yet [default: the id in `SUB_RUN_ID`, or a new one]
@@ -96,8 +97,11 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         streams.log(format_args!("run: {}", settings.run_id));
     }
     let run_id = settings.run_id.clone();
-    let recording = ledger.as_ref().and_then(|ledger| AgentRecording::start(&args.command, &settings, ledger, streams));
     let given = given_policy(&settings);
+    // Only for the recorded event: without a valid policy, the shims do not start.
+    let policy = given.clone().unwrap_or_else(Policy::observe_only);
+    let recording =
+        ledger.as_ref().and_then(|ledger| AgentRecording::start(&args.command, &settings, &policy, ledger, streams));
     let started = Instant::now();
     let mut end = run_agent(AgentRun {
         command: args.command.clone(),
@@ -223,7 +227,13 @@ fn settings(args: &Args) -> Result<RunSettings, CommandError> {
 struct AgentRecording(EventRecording);
 
 impl AgentRecording {
-    fn start(command: &[OsString], settings: &RunSettings, ledger: &RunLedger, streams: &mut Streams) -> Option<Self> {
+    fn start(
+        command: &[OsString],
+        settings: &RunSettings,
+        policy: &Policy,
+        ledger: &RunLedger,
+        streams: &mut Streams,
+    ) -> Option<Self> {
         let recording = EventRecording::start(Some(ledger.location().clone()), None, &identity(settings));
         // A failure is a warning, because the agent runs all the same.
         let recording = recording
@@ -231,7 +241,7 @@ impl AgentRecording {
             .ok()?;
         let program = command.first().map(OsString::as_os_str).unwrap_or_default();
         // Without its start, the end of the agent is not recorded either.
-        record(&recording, agent_started(program, &policy(settings)), streams).then_some(Self(recording))
+        record(&recording, agent_started(program, policy), streams).then_some(Self(recording))
     }
 
     /// Records the end of the agent, and moves both events to the ledger.
@@ -261,12 +271,6 @@ fn identity(settings: &RunSettings) -> RunIdentity {
 fn given_policy(settings: &RunSettings) -> Option<Policy> {
     let path = settings.policy.clone().or_else(|| process_variable(POLICY))?;
     policy_args::load(Utf8Path::new(&path)).ok()
-}
-
-/// Returns the policy of the shims.
-fn policy(settings: &RunSettings) -> Policy {
-    // Only for the recorded event: without a valid policy, the shims do not start.
-    given_policy(settings).unwrap_or_else(Policy::observe_only)
 }
 
 /// Rejects an id of the option `--run` that the ledger already has: both runs would become one.
