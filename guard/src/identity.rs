@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use counterproof_artifact::one_line;
 use counterproof_ledger::event::{AgentClient, EventSource, WorkingEnvironment, Workload};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -14,7 +15,7 @@ const ID_BYTES: usize = 256;
 const VALUE_CHARS: usize = 40;
 const UNKNOWN: &str = "unknown";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunIdentity {
     pub run_id: String,
     pub agent_id: String,

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::settings::TERMINATION;
-use super::termination_pipe::RunMessage;
+use super::shared_decisions::DecisionHost;
 use super::{RunSettings, StartedServer, TerminationPipe};
 use crate::policy::Policy;
 
@@ -42,8 +42,10 @@ pub struct AgentRun {
 pub struct AgentEnd {
     pub ending: Ending,
     pub termination: Option<Termination>,
-    /// The servers that announced themselves, at most a thousand.
+    /// The servers that joined the run, at most a thousand.
     pub servers: Vec<StartedServer>,
+    /// The sums over their calls, without a time.
+    pub calls: RunSummary,
     /// True if the agent ended well, and a server of it may have been without the policy of the run.
     pub is_unguarded: bool,
     /// True if a signal to this process, a key of the terminal, or the end of the reader of its output ended the agent.
@@ -67,18 +69,8 @@ impl AgentEnd {
 pub enum AgentRunError {
     #[error(transparent)]
     Start(#[from] StartError),
-    #[error("cannot create the pipe by which a rule ends the run")]
+    #[error("cannot create the private folder of the run, its pipe or its socket")]
     Pipe(#[source] io::Error),
-}
-
-/// Most servers of a run that are kept. An agent can announce any number.
-const MOST_SERVERS: usize = 1000;
-
-/// What the shims reported.
-#[derive(Debug, Default)]
-struct Reported {
-    termination: Option<Termination>,
-    servers: Vec<StartedServer>,
 }
 
 /// Runs an agent to its end, with the streams of this process. Kills the processes that it leaves behind.
@@ -86,25 +78,17 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
     let pipe = TerminationPipe::create().map_err(AgentRunError::Pipe)?;
     let mut reader = pipe.open().map_err(AgentRunError::Pipe)?;
     let (signals, received, taken) = run.signals;
-    let reported = Arc::new(Mutex::new(Reported::default()));
+    let host = DecisionHost::start(pipe.folder()).map_err(AgentRunError::Pipe)?;
+    let termination = Arc::new(Mutex::new(None));
     {
-        let (reported, signals) = (reported.clone(), signals.clone());
-        // Never joined: it waits for messages until the process ends.
+        let (termination, signals) = (termination.clone(), signals.clone());
+        // Never joined: it waits for requests until the process ends.
         thread::spawn(move || {
             loop {
-                match reader.next() {
-                    RunMessage::Termination(request) => {
-                        // The first rule is the reason that is recorded.
-                        lock(&reported).termination.get_or_insert(request);
-                        signals.send(TERM);
-                    }
-                    RunMessage::Started { server_started } => {
-                        let servers = &mut lock(&reported).servers;
-                        if servers.len() < MOST_SERVERS && !servers.contains(&server_started) {
-                            servers.push(server_started);
-                        }
-                    }
-                }
+                let request = reader.next();
+                // The first rule is the reason that is recorded.
+                lock(&termination).get_or_insert(request);
+                signals.send(TERM);
             }
         });
     }
@@ -131,11 +115,13 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
             signals.send(TERM);
         }
     })?;
-    let Reported { termination, servers } = std::mem::take(&mut *lock(&reported));
+    let (servers, calls) = host.into_results();
+    let termination = lock(&termination).take();
     Ok(AgentEnd {
         ending: record.ending,
         termination,
         servers,
+        calls,
         is_unguarded: false,
         is_cancelled: if is_closed {
             // Without a reader, an agent may have ended well before it noticed.
@@ -178,14 +164,14 @@ pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {
     }
 }
 
-/// The end of an agent, without counts of calls: the shims count them.
+/// The end of an agent, with the sums over all servers of the run.
 pub fn agent_ended(end: &Result<AgentEnd, AgentRunError>, elapsed: Duration) -> EventBody {
-    let (status, exit) = match end {
-        Ok(end) => (end.status(), process_exit(end.ending)),
-        Err(error) => (RunStatus::Failed, failed_start(error)),
+    let (status, exit, calls) = match end {
+        Ok(end) => (end.status(), process_exit(end.ending), end.calls),
+        Err(error) => (RunStatus::Failed, failed_start(error), RunSummary::default()),
     };
     let duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-    let summary = RunSummary { duration_ms, ..RunSummary::default() };
+    let summary = RunSummary { duration_ms, ..calls };
     EventBody::RunEnd { run: RunEnd { ended_at: Timestamp::now(), status, summary, exit: Some(exit) } }
 }
 
@@ -214,12 +200,20 @@ mod tests {
     fn ended(end: &Result<AgentEnd, AgentRunError>) -> (Value, Value) {
         let event = serde_json::to_value(agent_ended(end, Duration::from_millis(7))).unwrap();
         assert_eq!(event["run"]["summary"]["duration_ms"], 7);
-        assert_eq!(event["run"]["summary"]["calls_total"], 0);
+        assert_eq!(event["run"]["summary"]["calls_total"], if end.is_ok() { 3 } else { 0 });
         (event["run"]["status"].clone(), event["run"]["exit"].clone())
     }
 
     fn end(ending: Ending, is_cancelled: bool) -> AgentEnd {
-        AgentEnd { ending, termination: None, servers: Vec::new(), is_unguarded: false, is_cancelled, left_behind: 0 }
+        AgentEnd {
+            ending,
+            termination: None,
+            servers: Vec::new(),
+            calls: RunSummary { calls_total: 3, ..RunSummary::default() },
+            is_unguarded: false,
+            is_cancelled,
+            left_behind: 0,
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The named pipe by which a shim reports the start of its server to the run that it belongs to, and ends the run.
+//! The named pipe by which a shim, or a person, ends the run that it belongs to.
 //!
 //! It is in a private folder, so only processes of the same user can write to it.
 
@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_ledger::event::Termination;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
-use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 const NAME: &str = "termination";
@@ -21,6 +20,9 @@ const MAX_CHARS: usize = 300;
 
 /// Longest line that is read as a request, in bytes. Longer lines are ignored.
 const MAX_LINE: usize = 4096;
+
+/// Longest folder for temporary files in which a socket of a run still has a path that the system accepts: 107 bytes.
+const MAX_FOLDER_BYTES: usize = 64;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -35,7 +37,11 @@ pub struct TerminationPipe {
 
 impl TerminationPipe {
     pub fn create() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("counterproof-run-").tempdir()?;
+        let mut folder = std::env::temp_dir();
+        if folder.as_os_str().len() > MAX_FOLDER_BYTES {
+            folder = "/tmp".into();
+        }
+        let folder = tempfile::Builder::new().prefix("counterproof-run-").tempdir_in(folder)?;
         let path = Utf8PathBuf::from_path_buf(folder.path().join(NAME)).map_err(|_| io::ErrorKind::InvalidFilename)?;
         // Only the owner: another user must not end the run.
         rustix::fs::mknodat(CWD, path.as_std_path(), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
@@ -46,6 +52,11 @@ impl TerminationPipe {
         &self.path
     }
 
+    /// The private folder of the run.
+    pub(super) fn folder(&self) -> &Utf8Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
     pub(super) fn open(&self) -> io::Result<TerminationReader> {
         // Also opened for writing, so reading does not end when a shim closes the pipe.
         let file = rustix::fs::open(self.path.as_std_path(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
@@ -53,32 +64,17 @@ impl TerminationPipe {
     }
 }
 
-/// A server that starts in the run, and its policy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StartedServer {
-    pub server_name: String,
-    pub policy_hash: String,
-}
-
-/// A line of the pipe.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(super) enum RunMessage {
-    Termination(Termination),
-    Started { server_started: StartedServer },
-}
-
 #[derive(Debug)]
 pub(super) struct TerminationReader(BufReader<File>);
 
 impl TerminationReader {
-    pub(super) fn next(&mut self) -> RunMessage {
+    pub(super) fn next(&mut self) -> Termination {
         // Everything else that is in the pipe is ignored: any process of the agent can write to it.
         loop {
             match self.line() {
                 Ok(line) if line.len() <= MAX_LINE => {
-                    if let Ok(message) = serde_json::from_slice(&line) {
-                        return message;
+                    if let Ok(termination) = serde_json::from_slice(&line) {
+                        return termination;
                     }
                 }
                 Ok(_) => {}
@@ -115,20 +111,14 @@ pub fn request_termination(path: &Utf8Path, termination: &Termination) -> io::Re
         terminate_code: short(&termination.terminate_code),
         terminate_message: short(&termination.terminate_message),
     };
-    send(path, &RunMessage::Termination(termination))
-}
-
-/// Reports to the run whose pipe this is that a server starts. Fails as [`request_termination`] does.
-pub fn announce_server(path: &Utf8Path, server: &StartedServer) -> io::Result<()> {
-    let server = StartedServer { server_name: short(&server.server_name), policy_hash: short(&server.policy_hash) };
-    send(path, &RunMessage::Started { server_started: server })
+    send(path, &termination)
 }
 
 fn short(text: &str) -> String {
     text.chars().take(MAX_CHARS).collect()
 }
 
-fn send(path: &Utf8Path, message: &RunMessage) -> io::Result<()> {
+fn send(path: &Utf8Path, termination: &Termination) -> io::Result<()> {
     // Does not wait for a reader: a run that has ended has none.
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut file = File::from(rustix::fs::open(path.as_std_path(), flags, Mode::empty())?);
@@ -138,7 +128,7 @@ fn send(path: &Utf8Path, message: &RunMessage) -> io::Result<()> {
     }
     // Starts with a line end: another process may have left a line without one.
     let mut request = vec![b'\n'];
-    serde_json::to_writer(&mut request, message)?;
+    serde_json::to_writer(&mut request, termination)?;
     request.push(b'\n');
     let started = Instant::now();
     loop {
@@ -159,27 +149,6 @@ mod tests {
         Termination { terminate_code: "LOOP".to_owned(), terminate_message: message.to_owned() }
     }
 
-    impl TerminationReader {
-        #[track_caller]
-        fn next_termination(&mut self) -> Termination {
-            match self.next() {
-                RunMessage::Termination(termination) => termination,
-                other @ RunMessage::Started { .. } => panic!("{other:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn a_server_announces_itself_before_it_ends_the_run() {
-        let pipe = TerminationPipe::create().unwrap();
-        let mut reader = pipe.open().unwrap();
-        let server = StartedServer { server_name: "files".to_owned(), policy_hash: "none".to_owned() };
-        announce_server(pipe.path(), &server).unwrap();
-        request_termination(pipe.path(), &termination("ended")).unwrap();
-        assert_eq!(reader.next(), RunMessage::Started { server_started: server });
-        assert_eq!(reader.next_termination(), termination("ended"));
-    }
-
     #[test]
     fn a_request_arrives_and_other_lines_are_ignored() {
         let pipe = TerminationPipe::create().unwrap();
@@ -188,9 +157,9 @@ mod tests {
         let mut other = File::from(rustix::fs::open(pipe.path().as_std_path(), flags, Mode::empty()).unwrap());
         other.write_all(b"\n{}\nnot json\n").unwrap();
         request_termination(pipe.path(), &termination("a \"quoted\" \n text")).unwrap();
-        assert_eq!(reader.next_termination(), termination("a \"quoted\" \n text"));
+        assert_eq!(reader.next(), termination("a \"quoted\" \n text"));
         request_termination(pipe.path(), &termination(&"\u{1}".repeat(10_000))).unwrap();
-        assert_eq!(reader.next_termination().terminate_message.chars().count(), MAX_CHARS);
+        assert_eq!(reader.next().terminate_message.chars().count(), MAX_CHARS);
     }
 
     /// Writes bytes as a process of the agent does.
@@ -207,7 +176,7 @@ mod tests {
             let mut reader = pipe.open().unwrap();
             write_other(&pipe, others);
             request_termination(pipe.path(), &termination("ended")).unwrap();
-            assert_eq!(reader.next_termination(), termination("ended"), "{others:?}");
+            assert_eq!(reader.next(), termination("ended"), "{others:?}");
         }
     }
 
@@ -223,13 +192,13 @@ mod tests {
             });
             let line = reader.line().unwrap();
             assert_eq!((line.len(), line.capacity() <= 4 * MAX_LINE), (MAX_LINE + 1, true));
-            assert_eq!(reader.next_termination(), termination("ended"));
+            assert_eq!(reader.next(), termination("ended"));
         });
         // A truncated line is ignored, even if its first part is a valid request.
         let text = serde_json::to_vec(&termination("cut")).unwrap();
         write_other(&pipe, &[&text[..], &[b' '; MAX_LINE], b"x\n"].concat());
         request_termination(pipe.path(), &termination("whole")).unwrap();
-        assert_eq!(reader.next_termination(), termination("whole"));
+        assert_eq!(reader.next(), termination("whole"));
     }
 
     #[test]
@@ -242,7 +211,7 @@ mod tests {
         std::thread::scope(|scope| {
             let request = scope.spawn(|| request_termination(pipe.path(), &termination("ended")));
             std::thread::sleep(PAUSE);
-            assert_eq!(reader.next_termination(), termination("ended"));
+            assert_eq!(reader.next(), termination("ended"));
             request.join().unwrap().unwrap();
         });
     }

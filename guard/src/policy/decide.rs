@@ -1,6 +1,6 @@
 //! Where a tool call is decided: facts about a call in, a decision out. No clock, no input, no output.
 //!
-//! The rules are evaluated in order. Counters belong to one [`Engine`], thus to one run of one server.
+//! The rules are evaluated in order. Counters belong to one [`Engine`], which all servers of a run with one policy share.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! One run of one server: decides about each call and emits the events of the run. Does not depend on a protocol.
 
 mod call;
+mod decider;
 mod run_session;
 #[cfg(test)]
 pub(crate) mod tests;

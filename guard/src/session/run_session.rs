@@ -1,5 +1,6 @@
 //! The session: from a call to its decision, and from its result to its last event.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,9 +15,11 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::call::{self, OpenCall, OpenCalls, Refusal};
+use super::decider::Decider;
 use super::{CallResult, IncomingArgs, IncomingCall};
+use crate::agent_run::{CallFate, RunConnection, count_end};
 use crate::identity::RunIdentity;
-use crate::policy::{Args, CallFacts, CallOutcome, Decision, Engine, OnError, Policy};
+use crate::policy::{Args, CallFacts, Decision, Engine, OnError, Policy};
 
 pub struct SessionOptions {
     pub server_name: String,
@@ -29,6 +32,8 @@ pub struct SessionOptions {
     pub warn: Box<dyn Fn(&str) + Send + Sync>,
     pub meta: Map<String, Value>,
     pub secrets: Vec<SecretInjection>,
+    /// The run of `guard run`, which counts the calls of all its servers.
+    pub run: Option<RunConnection>,
 }
 
 pub struct Session {
@@ -44,10 +49,9 @@ pub struct Session {
 }
 
 struct State {
-    engine: Engine,
+    decider: Decider,
     open: OpenCalls,
     summary: RunSummary,
-    calls_started: u64,
     terminated: Option<DecisionRecord>,
     is_finished: bool,
     has_warned: bool,
@@ -82,10 +86,9 @@ impl Session {
             warn: options.warn,
             started: Instant::now(),
             state: Mutex::new(State {
-                engine,
+                decider: Decider::new(engine, options.run),
                 open: OpenCalls::default(),
                 summary: RunSummary::default(),
-                calls_started: 0,
                 terminated: None,
                 is_finished: false,
                 has_warned: false,
@@ -131,11 +134,16 @@ impl Session {
             tool_name: call::redacted_name(incoming.tool_name, &self.redactor),
             args_hash,
         };
-        let decision = match (&state.terminated, args, &incoming.args) {
+        let (decision, number) = match (&state.terminated, args, &incoming.args) {
             // After the end of the run, every call gets the same answer.
-            (Some(record), _, _) => without_rules(record.clone()),
+            (Some(record), _, _) => {
+                let record = record.clone();
+                (without_rules(record), state.decider.number())
+            }
             // In every mode: the server might execute another call than the one that the rules see.
-            (None, _, IncomingArgs::Ambiguous { problem, .. }) => without_rules(self.ambiguous(problem)),
+            (None, _, IncomingArgs::Ambiguous { problem, .. }) => {
+                (without_rules(self.ambiguous(problem)), state.decider.number())
+            }
             (None, args, _) => {
                 let facts = CallFacts {
                     server_name: &self.server_name,
@@ -145,16 +153,15 @@ impl Session {
                     bytes_in: incoming.bytes_in,
                     transport: self.transport,
                 };
-                state.engine.decide(&facts, self.started.elapsed())
+                self.decide(&mut state, &facts)
             }
         };
         if state.is_finished {
             // Without a record: the last event is written, and nothing may come after it.
             return Admission::Refuse(Box::new(self.refusal(call, self.ended())));
         }
-        state.calls_started += 1;
         // Before the call is forwarded: what a server has executed must be in the ledger, also if this process is killed now.
-        let recorded = self.record_begin(incoming, &call, &decision, state.calls_started);
+        let recorded = self.record_begin(incoming, &call, &decision, number);
         let mut record = decision.record;
         if let Err(error) = recorded {
             self.warn_once(&mut state, &error);
@@ -175,6 +182,23 @@ impl Session {
         // The end of a refused call is recorded when the answer is written, whose size is then known.
         state.open.insert_refusal(refusal.clone());
         Admission::Refuse(Box::new(refusal))
+    }
+
+    fn decide(&self, state: &mut State, facts: &CallFacts<'_>) -> (Decision, u64) {
+        let now = self.started.elapsed();
+        match state.decider.decide(facts, now) {
+            Ok(decided) => decided,
+            Err(_) if self.fails_closed() => {
+                let summary = "the run does not answer, which counts the calls of all its servers";
+                let record = self.block("RUN_UNREACHABLE", Severity::Critical, summary.to_owned());
+                (without_rules(record), state.decider.number())
+            }
+            Err(error) => {
+                let message = format!("the run does not answer, so this server counts its calls alone: {error}");
+                self.warn_once(state, &message);
+                state.decider.decide_alone(facts, now)
+            }
+        }
     }
 
     fn refusal(&self, call: CallRef, decision: DecisionRecord) -> Refusal {
@@ -271,11 +295,7 @@ impl Session {
 
     fn end_refusal(&self, state: &mut State, refusal: &Refusal, bytes_out: u64) {
         let action = refusal.decision.action;
-        if action == Action::Throttle {
-            state.summary.calls_throttled += 1;
-        } else {
-            state.summary.calls_blocked += 1;
-        }
+        let fate = if action == Action::Throttle { CallFate::Throttled } else { CallFate::Refused };
         let error = CallError {
             class: ErrorClass::PolicyBlock,
             message: call::redacted_message(&refusal.decision.explain.summary, &self.redactor),
@@ -291,7 +311,8 @@ impl Session {
             error: Some(error),
             result_stream_hash: None,
         };
-        self.record_end(state, end);
+        state.decider.end(&self.server_name, &refusal.call.tool_name, fate, self.started.elapsed());
+        self.record_end(state, end, fate);
     }
 
     pub fn end(&self, call_id: &CallId, result: CallResult<'_>) {
@@ -301,14 +322,13 @@ impl Session {
     }
 
     fn end_call(&self, state: &mut State, open: OpenCall, result: CallResult<'_>) {
-        let outcome = CallOutcome {
-            server_name: &self.server_name,
-            tool_name: &open.tool_name,
-            is_error: matches!(result.status, CallStatus::Error | CallStatus::Timeout),
+        let fate = match result.status {
+            CallStatus::Ok => CallFate::Answered,
+            CallStatus::Error | CallStatus::Timeout => CallFate::Failed,
+            CallStatus::Cancelled => CallFate::Cancelled,
         };
         // Before the event: the next call must not be decided without this error.
-        state.engine.record_outcome(&outcome, self.started.elapsed());
-        state.summary.calls_allowed += 1;
+        state.decider.end(&self.server_name, &open.tool_name, fate, self.started.elapsed());
         let (preview, result_stream_hash) = call::result_preview(&result.result, &self.redactor);
         let mut error = result.error;
         if let Some(error) = &mut error {
@@ -324,13 +344,12 @@ impl Session {
             error,
             result_stream_hash,
         };
-        self.record_end(state, end);
+        self.record_end(state, end, fate);
     }
 
-    fn record_end(&self, state: &mut State, end: CallEnd) {
+    fn record_end(&self, state: &mut State, end: CallEnd, fate: CallFate) {
         // Counted even if the event cannot be recorded: `ledger doctor` compares the count with the events.
-        state.summary.calls_total += 1;
-        state.summary.errors_total += u64::from(end.status != CallStatus::Ok);
+        count_end(&mut state.summary, fate);
         if let Err(error) = self.sink.record(EventBody::ToolCallEnd(end)) {
             self.warn_once(state, &error);
         }
@@ -400,7 +419,7 @@ impl Session {
         &self.policy
     }
 
-    fn warn_once(&self, state: &mut State, error: &SinkError) {
+    fn warn_once(&self, state: &mut State, error: &dyn fmt::Display) {
         if !std::mem::replace(&mut state.has_warned, true) {
             (self.warn)(&error.to_string());
         }

@@ -83,6 +83,7 @@ pub(crate) fn session(policy: Option<&str>, secrets: &[&str]) -> (Session, Arc<M
         warn: Box::new(|_| {}),
         meta: serde_json::Map::new(),
         secrets: Vec::new(),
+        run: None,
     };
     (Session::start(options).unwrap(), sink)
 }

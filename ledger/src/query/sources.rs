@@ -88,11 +88,17 @@ pub fn incomplete_sources(store: &mut dyn EventStore) -> Result<Vec<IncompleteSo
 }
 
 pub(crate) fn sources_without_calls_query() -> Query {
-    Query::new(
-        "SELECT run_id, shim_id, ends, calls_total FROM (SELECT run_id, shim_id, calls_total, (SELECT count(*) FROM \
-         events AS e WHERE e.run_id = s.run_id AND e.shim_id = s.shim_id AND e.type = 'tool_call_end') AS ends FROM \
-         run_sources AS s WHERE calls_total IS NOT NULL) AS counted WHERE ends < calls_total ORDER BY run_id, shim_id",
-    )
+    // The end of an agent has the sums over all servers of its run, and the agent itself has no ends of calls.
+    let ends = |and: &str| {
+        format!("(SELECT count(*) FROM events AS e WHERE e.run_id = s.run_id AND e.type = 'tool_call_end'{and})")
+    };
+    let (of_run, of_source) = (ends(""), ends(" AND e.shim_id = s.shim_id"));
+    let is_agent = format!("s.metadata_json LIKE '%\"{SOURCE_KIND}\":\"{AGENT_SOURCE}\"%'");
+    Query::new(format!(
+        "SELECT run_id, shim_id, ends, calls_total FROM (SELECT run_id, shim_id, calls_total, CASE WHEN {is_agent} THEN \
+         {of_run} ELSE {of_source} END AS ends FROM run_sources AS s WHERE calls_total IS NOT NULL) AS counted WHERE \
+         ends < calls_total ORDER BY run_id, shim_id",
+    ))
 }
 
 /// Returns the sources whose end states more calls than the ledger has ends of calls.

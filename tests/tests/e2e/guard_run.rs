@@ -132,6 +132,46 @@ fn a_rule_of_a_shim_ends_the_run() {
     }
 }
 
+#[test]
+fn servers_of_a_run_share_its_counters_and_its_numbers() {
+    let policy = json!({"policy_id": "p", "version": "1.0.0", "mode": "guardrails", "rules": [
+        {"rule_id": "three", "kind": "budget", "match": {"tool_name": {"glob": ["*"]}},
+         "effect": {"budget": {"scope": "run", "limit_calls": 3}, "message": "three calls are enough"}}
+    ]});
+    let sandbox = home().with_file("policy.json", &policy.to_string()).with_file("requests", &three_requests());
+    let program = counterproof_tests::program().to_str().unwrap();
+    let server = |name: &str, option: &str| {
+        format!("cat requests | {program} guard shim --server-name {name} {option} -- {SERVER} | grep -c refused; ")
+    };
+    // Given to the run, and kept in the configuration of each server.
+    for (run, of_run, of_server) in [("r1", &["--policy", "policy.json"][..], ""), ("r2", &[], "--policy policy.json")] {
+        let script = format!("{}{}exit 0", server("one", of_server), server("two", of_server));
+        let finished = run_script(&sandbox, &[&["--run", run], of_run].concat(), &script);
+        assert_eq!(finished.code, Some(0), "{finished}");
+        assert!(finished.stderr.contains("calls: 6, refused: 3"), "{finished}");
+        let doctor = sandbox.run(["ledger", "doctor"]);
+        assert_eq!(doctor.code, Some(0), "{doctor}");
+        let lines = sandbox.run(["ledger", "export", "--run", run]).stdout;
+        let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let starts = events.iter().filter(|event| event["type"] == "tool_call_start");
+        let mut numbers: Vec<u64> = starts.map(|event| event["call"]["seq"].as_u64().unwrap()).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+        let mut sums = events.iter().filter(|event| event["type"] == "run_end").map(|event| &event["run"]["summary"]);
+        let agent = sums.find(|sums| sums["calls_total"] == 6);
+        let agent = agent.expect("the end of the agent has the sums");
+        assert_eq!((&agent["calls_allowed"], &agent["calls_blocked"]), (&json!(3), &json!(3)));
+    }
+}
+
+fn three_requests() -> String {
+    let calls = [3, 4].map(|id| {
+        let params = json!({"name": "echo", "arguments": {"text": id.to_string()}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string() + "\n"
+    });
+    requests() + &calls.concat()
+}
+
 /// A policy that refuses the tool of the requests.
 fn no_echo() -> String {
     json!({"policy_id": "p", "version": "1.0.0", "mode": "guardrails", "rules": [

@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use super::event_recording::EventsArgs;
+use super::joined_run;
 use super::policy_args::PolicyArgs;
 use super::warnings::Warnings;
 use crate::command_error::CommandError;
@@ -88,6 +89,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let mut meta = Map::new();
     meta.insert("server_name".to_owned(), args.server_name.clone().into());
     meta.insert("upstream".to_owned(), args.upstream.recorded().into());
+    let run = joined_run::join(&args.server_name, &policy, &identity, streams);
     let session = Session::start(SessionOptions {
         server_name: args.server_name.clone(),
         transport: Transport::McpHttp,
@@ -98,6 +100,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         warn: warnings.sender().into_function(),
         meta,
         secrets: Vec::new(),
+        run,
     });
     let session = Arc::new(session.map_err(CommandError::io)?);
     let path = args.upstream.path();

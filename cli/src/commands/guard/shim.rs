@@ -9,12 +9,9 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::builder::PossibleValuesParser;
 use counterproof_artifact::{Exit, with_causes};
-use counterproof_guard::agent_run::{
-    LEDGER, POLICY, StartedServer, TERMINATION, announce_server, missing_run_variables, request_termination,
-};
+use counterproof_guard::agent_run::{LEDGER, POLICY, TERMINATION, missing_run_variables};
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
 use counterproof_guard::identity::{RunIdentity, process_variable};
-use counterproof_guard::policy::Policy;
 use counterproof_guard::secrets::{
     self, BindingsError, Keychain, MASK, ResolvedSecrets, SecretSources, SecretStore, SecretValue, load_bindings,
 };
@@ -28,8 +25,9 @@ use counterproof_store::line_log::LogError;
 use serde_json::{Map, Value};
 
 use super::event_recording::EventsArgs;
+use super::joined_run;
 use super::policy_args::{self, PolicyArgs};
-use super::warnings::{WarningSender, Warnings};
+use super::warnings::Warnings;
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 use crate::value_parsers::LedgerParser;
@@ -98,10 +96,10 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let (signals, received) = Signals::pipe().map_err(CommandError::io)?;
     let taken = signals.take_from_process().map_err(CommandError::io)?;
     let policy = Arc::new(args.policy.load(streams)?);
-    announce(&args.server_name, &policy, streams);
     let replay = read_cassette(args, streams)?;
     let secrets = resolve_secrets(args, streams)?;
     let identity = identity(args, streams);
+    let run = joined_run::join(&args.server_name, &policy, &identity, streams);
     args.policy.warn_if_unused(&policy, &identity, &args.server_name, streams);
     let redactor = secrets::redactor(&secrets.redact).map_err(CommandError::usage)?;
     let traffic_redactor = traffic_redactor(&secrets)?;
@@ -124,6 +122,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         warn: warnings.sender().into_function(),
         meta: meta(args),
         secrets: secrets.injections.clone(),
+        run,
     });
     let session = Arc::new(session.map_err(CommandError::io)?);
     if let Some(error) = missing_secret {
@@ -134,7 +133,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         return Err(error);
     }
     let sender = warnings.sender();
-    let on_terminated = Box::new(move |termination: &Termination| end_run(termination, &sender));
+    let on_terminated = Box::new(move |termination: &Termination| joined_run::end(termination, &sender));
     let result = match cassette.map(Arc::new) {
         Some(cassette) if !needs_server(&cassette) => {
             run_replay(ReplayOptions { cassette, session, signals: received, on_terminated })
@@ -169,15 +168,6 @@ fn join_run_of_ancestors() -> Result<(), CommandError> {
     Err(CommandError::io(format!("cannot join the run of the agent: {error}")))
 }
 
-/// Reports to the run that the server starts with this policy.
-fn announce(server_name: &str, policy: &Policy, streams: &mut Streams) {
-    let Some(path) = process_variable(TERMINATION) else { return };
-    let server = StartedServer { server_name: server_name.to_owned(), policy_hash: policy.reference().policy_hash };
-    if let Err(error) = announce_server(Utf8Path::new(&path), &server) {
-        streams.warn(format_args!("cannot report the start of the server to the run: {error}"));
-    }
-}
-
 fn identity(args: &Args, streams: &mut Streams) -> RunIdentity {
     let (identity, warnings) = RunIdentity::from_environment(process_variable);
     for warning in warnings {
@@ -203,14 +193,6 @@ fn environment_of_server(secrets: &ResolvedSecrets) -> BTreeMap<OsString, Option
         environment.insert(name.into(), None);
     }
     environment
-}
-
-/// Ends the run that `guard run` has started, if there is one.
-fn end_run(termination: &Termination, warnings: &WarningSender) {
-    let Some(path) = process_variable(TERMINATION) else { return };
-    if let Err(error) = request_termination(Utf8Path::new(&path), termination) {
-        warnings.send(&format!("cannot end the run: {error}"));
-    }
 }
 
 const fn exit_of_replay(status: RunStatus) -> Exit {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::canonical::canonical_hash;
@@ -96,6 +96,14 @@ impl Policy {
     /// Reads a policy file. It may be a pipe.
     pub fn load(path: &Utf8Path) -> Result<Self, LoadPolicyError> {
         Ok(PolicyFile::read(path)?.parse()?.0)
+    }
+
+    /// Compiles a document that has the form of [`Policy::document`].
+    pub fn from_document(document: &Value) -> Result<Self, InvalidPolicy> {
+        if document.is_null() {
+            return Ok(Self::observe_only());
+        }
+        Self::parse("policy".into(), document.to_string().as_bytes())
     }
 
     /// Parses a policy: JSON if the first byte is `{`, otherwise YAML. Findings name the file `file`.
@@ -274,6 +282,7 @@ impl Compiler {
                 policy_version: header.policy_version.or(header.version).unwrap_or_default(),
                 policy_hash: hash(document),
             },
+            document: Arc::new(document.clone()),
             mode: header.mode,
             defaults: header.defaults,
             responses: header.responses,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use counterproof_ledger::event::{Action, HintKind, Mode, PolicyRef, Severity, Workload};
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,8 @@ const NO_HASH: &str = "none";
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub reference: PolicyRef,
+    /// The JSON document, which `policy_hash` is of; `null` for [`Policy::observe_only`].
+    pub document: Arc<Value>,
     pub mode: Mode,
     pub defaults: Defaults,
     pub responses: Responses,
@@ -52,6 +55,7 @@ impl Policy {
                 policy_version: "0.1.0".to_owned(),
                 policy_hash: NO_HASH.to_owned(),
             },
+            document: Arc::default(),
             mode: Mode::Observe,
             defaults: Defaults::default(),
             responses: Responses::default(),

@@ -1,0 +1,55 @@
+//! Who decides about the calls of a session: the engine of this process, or that of the run that it belongs to.
+
+use std::io;
+use std::time::Duration;
+
+use crate::agent_run::{CallFate, RunConnection};
+use crate::policy::{CallFacts, CallOutcome, Decision, Engine};
+
+pub(super) struct Decider {
+    engine: Engine,
+    run: Option<RunConnection>,
+    /// The number of the last call.
+    calls: u64,
+}
+
+impl Decider {
+    pub(super) const fn new(engine: Engine, run: Option<RunConnection>) -> Self {
+        Self { engine, run, calls: 0 }
+    }
+
+    /// Decides about a call, and numbers it. Fails if the run that decides does not answer.
+    pub(super) fn decide(&mut self, call: &CallFacts<'_>, now: Duration) -> io::Result<(Decision, u64)> {
+        match &mut self.run {
+            Some(run) => {
+                let (decision, number) = run.decide(call)?;
+                self.calls = number;
+                Ok((decision, number))
+            }
+            None => Ok(self.decide_alone(call, now)),
+        }
+    }
+
+    /// Decides with the counters of this process.
+    pub(super) fn decide_alone(&mut self, call: &CallFacts<'_>, now: Duration) -> (Decision, u64) {
+        (self.engine.decide(call, now), self.number())
+    }
+
+    /// Numbers a call that no rule of the run decides.
+    pub(super) fn number(&mut self) -> u64 {
+        let shared = self.run.as_mut().and_then(|run| run.number().ok());
+        // A run that does not answer has ended: what this process records in it has numbers all the same.
+        self.calls = shared.unwrap_or(self.calls + 1);
+        self.calls
+    }
+
+    /// Counts the end of a call.
+    pub(super) fn end(&mut self, server_name: &str, tool_name: &str, fate: CallFate, now: Duration) {
+        if let Some(run) = &mut self.run {
+            // The call has ended either way, and a run that has ended decides nothing more.
+            let _ = run.end(server_name, tool_name, fate);
+        }
+        let outcome = CallOutcome { server_name, tool_name, is_error: fate == CallFate::Failed };
+        self.engine.record_outcome(&outcome, now);
+    }
+}
