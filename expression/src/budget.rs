@@ -72,12 +72,13 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    pub(crate) fn new() -> Self {
-        Self::with_steps(MAX_STEPS)
-    }
-
     pub(crate) fn with_steps(steps: u64) -> Self {
         Self { units: steps.saturating_mul(BYTES_READ_PER_STEP) }
+    }
+
+    /// Returns the steps that are left, without a fraction of one.
+    pub(crate) const fn steps(&self) -> u64 {
+        self.units / BYTES_READ_PER_STEP
     }
 
     /// Takes whole steps.

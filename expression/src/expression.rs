@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 
-use crate::budget::{EvaluationError, Stop};
+use crate::budget::{Budget, EvaluationError, MAX_STEPS, Stop};
 use crate::computed::Computed;
 use crate::evaluate::Evaluation;
 use crate::inspect::{self, NeverBoolean, Path, Read};
@@ -37,7 +37,19 @@ impl Expression {
 
     /// Evaluates a condition. The values are in the order of the variables of [`Expression::compile`].
     pub fn evaluate(&self, variables: &[&Json]) -> Outcome {
-        match Evaluation::new(variables).value(&self.root) {
+        let mut steps = MAX_STEPS;
+        self.evaluate_within(variables, &mut steps)
+    }
+
+    /// Evaluates a condition with at most `steps` steps, and subtracts those that it took: several expressions can share a limit.
+    /// One evaluation never takes more than [`MAX_STEPS`].
+    pub fn evaluate_within(&self, variables: &[&Json], steps: &mut u64) -> Outcome {
+        let granted = (*steps).min(MAX_STEPS);
+        let mut evaluation = Evaluation::with_budget(variables, Budget::with_steps(granted));
+        let value = evaluation.value(&self.root);
+        let taken = granted - evaluation.budget().steps();
+        *steps -= taken;
+        match value {
             Ok(Value::Bool(true)) => Outcome::True,
             Ok(Value::Bool(false)) => Outcome::False,
             Ok(other) => {

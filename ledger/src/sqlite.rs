@@ -4,10 +4,11 @@ use std::thread;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::one_line;
 use counterproof_store::write;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use rusqlite::types::ToSqlOutput;
-use rusqlite::{Connection, ErrorCode, OpenFlags, Result, ToSql, params, params_from_iter};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Result, ToSql, params, params_from_iter};
 
 use crate::line::EventLine;
 use crate::location::real_path;
@@ -363,6 +364,8 @@ fn connect(path: &Utf8Path, flags: OpenFlags) -> Result<Connection, StoreError> 
         // Several processes write to one ledger. Each holds the lock for one batch.
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        // `--ledger` may name a file of anyone: functions in its schema must not be called.
+        connection.pragma_update(None, "trusted_schema", false)?;
         Ok(connection)
     };
     connect().map_err(StoreError::sqlite(path))
@@ -416,6 +419,11 @@ fn check(connection: &Connection, path: &Utf8Path) -> Result<Option<i64>, StoreE
     if number("application_id")? != APPLICATION_ID {
         return Err(other("it is a SQLite database of another program"));
     }
+    // They would run code of whoever made the file, and could change or hide what is written.
+    let sql = "SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger') LIMIT 1";
+    if let Some(name) = connection.query_row(sql, [], |row| row.get::<_, String>(0)).optional().map_err(&failed)? {
+        return Err(other(&format!("it has the view or trigger `{}`, and a ledger has none", one_line(&name, MAX_NAME))));
+    }
     let found = number("user_version")?;
     // A newer program may store what this one would overwrite.
     if found > SCHEMA_VERSION {
@@ -423,6 +431,9 @@ fn check(connection: &Connection, path: &Utf8Path) -> Result<Option<i64>, StoreE
     }
     Ok(Some(found))
 }
+
+/// Most characters of the name of a view or a trigger in a message.
+const MAX_NAME: usize = 60;
 
 fn create_tables(connection: &Connection, version: Option<i64>) -> rusqlite::Result<()> {
     if version == Some(SCHEMA_VERSION) {

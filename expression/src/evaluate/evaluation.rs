@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::budget::{Budget, Evaluated, Stop, failed};
+use crate::budget::{Budget, Evaluated, MAX_STEPS, Stop, failed};
 use crate::functions::Function;
 use crate::node::Matcher;
 use crate::node::{Kind, Node, Pattern};
@@ -34,7 +34,11 @@ enum Junction {
 impl<'j> Evaluation<'j> {
     /// Starts an evaluation. The values are in the order of the variables that the tree was compiled with.
     pub(crate) fn new(variables: &'j [&'j Json]) -> Self {
-        Self { variables, locals: Vec::new(), budget: Budget::new() }
+        Self::with_budget(variables, Budget::with_steps(MAX_STEPS))
+    }
+
+    pub(crate) const fn with_budget(variables: &'j [&'j Json], budget: Budget) -> Self {
+        Self { variables, locals: Vec::new(), budget }
     }
 
     pub(crate) fn budget(&mut self) -> &mut Budget {

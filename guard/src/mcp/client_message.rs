@@ -87,6 +87,19 @@ impl<'a> ClientMessage<'a> {
     }
 }
 
+/// Longest name of a client that is remembered.
+const MAX_CLIENT_NAME: usize = 256;
+
+impl ClientMessages<'_> {
+    /// Returns the name that the client states in `initialize`.
+    pub fn client_name(&self) -> Option<String> {
+        let [message] = &*self.messages else { return None };
+        let params = message.params().filter(|_| message.method() == Some("initialize"))?;
+        let params: Value = serde_json::from_str(params).ok()?;
+        params["clientInfo"]["name"].as_str().filter(|name| name.len() <= MAX_CLIENT_NAME).map(str::to_owned)
+    }
+}
+
 pub fn read_client_messages(bytes: &[u8]) -> Result<ClientMessages<'_>, StrictError> {
     let text = std::str::from_utf8(bytes).map_err(|_| StrictError::NotUtf8)?;
     let is_batch = text.trim_start_matches(JSON_WHITESPACE).starts_with('[');

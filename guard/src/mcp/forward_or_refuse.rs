@@ -186,7 +186,9 @@ fn begin(
         }
         Admission::Refuse(refusal) => {
             let responses = &session.policy().responses;
-            let answer = request.id.map(|id| refusal_message(&refusal, id, responses, request.revision));
+            let client = session.client_name();
+            let answer =
+                request.id.map(|id| refusal_message(&refusal, id, responses, request.revision, client.as_deref()));
             Some((refusal, answer))
         }
     }
@@ -310,8 +312,14 @@ impl<K: Eq + Hash> PendingCalls<K> {
         self.requests().is_empty()
     }
 
-    pub fn has_calls(&self) -> bool {
-        self.requests().values().any(|queue| queue.iter().any(Option::is_some))
+    /// Removes all requests, and returns each with its call, if it is one.
+    pub fn take_requests(&self) -> Vec<(K, Option<CallId>)>
+    where
+        K: Clone,
+    {
+        let requests = std::mem::take(&mut *self.requests());
+        let requests = requests.into_iter().flat_map(|(key, queue)| queue.into_iter().map(move |call| (key.clone(), call)));
+        requests.collect()
     }
 
     fn requests(&self) -> MutexGuard<'_, HashMap<K, VecDeque<Option<CallId>>>> {

@@ -17,15 +17,40 @@ pub enum Revision {
     Stateless,
 }
 
-/// Formats the answer to a refused call as JSON text without a newline.
-pub fn refusal_message(refusal: &Refusal, id: &RequestId, responses: &Responses, revision: Revision) -> String {
+/// The name that the Python SDK states if its program states none. It raises an exception at a JSON-RPC error, which ends a program
+/// that does not expect one. A result with `isError` reaches the model.
+const PYTHON_SDK: &str = "mcp";
+
+impl Revision {
+    /// The form of a refusal that `auto` stands for.
+    fn automatic(self, client_name: Option<&str>) -> DenyAs {
+        match self {
+            // Their revision reserves the range of the default codes.
+            Revision::Stateless => DenyAs::ToolResult,
+            Revision::WithInitialize if client_name == Some(PYTHON_SDK) => DenyAs::ToolResult,
+            Revision::WithInitialize => DenyAs::Error,
+        }
+    }
+}
+
+/// Formats the answer to a refused call as JSON text without a newline. `client_name` is what the client stated in `initialize`.
+pub fn refusal_message(
+    refusal: &Refusal,
+    id: &RequestId,
+    responses: &Responses,
+    revision: Revision,
+    client_name: Option<&str>,
+) -> String {
     let decision = &refusal.decision;
     let details = details(refusal);
     // The id is JSON text already.
     let id: Value = serde_json::from_str(id.as_json()).unwrap_or_default();
-    // `auto` answers stateless requests with a result, because their revision reserves the range of the default codes.
-    let message = match (responses.deny_as, revision) {
-        (DenyAs::Error, _) | (DenyAs::Auto, Revision::WithInitialize) => json!({
+    let is_result = match responses.deny_as {
+        DenyAs::Auto => revision.automatic(client_name) == DenyAs::ToolResult,
+        form => form == DenyAs::ToolResult,
+    };
+    let message = match is_result {
+        false => json!({
             "jsonrpc": "2.0",
             "id": id,
             "error": {
@@ -34,7 +59,7 @@ pub fn refusal_message(refusal: &Refusal, id: &RequestId, responses: &Responses,
                 "data": {"subluminal": details},
             },
         }),
-        (DenyAs::ToolResult, _) | (DenyAs::Auto, Revision::Stateless) => {
+        true => {
             let mut result = json!({
                 "content": [{"type": "text", "text": text(decision)}],
                 "isError": true,

@@ -1,6 +1,6 @@
 //! Dry runs: what a policy would decide about calls that were recorded.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,6 +64,8 @@ pub struct LineProblem {
 pub fn dry_run(policy: &Arc<Policy>, events: &[u8]) -> DryRun {
     let mut found = DryRun::default();
     let mut runs: HashMap<(String, String), RecordedRun> = HashMap::new();
+    let mut sources = HashSet::new();
+    let mut with_agent = HashSet::new();
     for (index, line) in events.split(|byte| *byte == b'\n').enumerate() {
         // Files that were edited by hand often end with an empty line.
         if line.trim_ascii().is_empty() {
@@ -77,8 +79,13 @@ pub fn dry_run(policy: &Arc<Policy>, events: &[u8]) -> DryRun {
             }
         };
         let envelope = &event.envelope;
-        // Counters belong to one process of a run, as in the shim.
-        let key = (envelope.run_id.clone(), envelope.source.shim_id.clone());
+        let (run_id, shim_id) = (envelope.run_id.clone(), envelope.source.shim_id.clone());
+        sources.insert((run_id.clone(), shim_id.clone()));
+        if matches!(&event.body, EventBody::RunStart { run } if run.is_of_agent()) {
+            with_agent.insert(run_id.clone());
+        }
+        // Counters belong to a run of `guard run`, and otherwise to one process.
+        let key = if with_agent.contains(&run_id) { (run_id, String::new()) } else { (run_id, shim_id) };
         let run = runs.entry(key).or_insert_with(|| RecordedRun::new(policy, envelope));
         match &event.body {
             EventBody::ToolCallStart { call } => run.start(envelope, call, &mut found),
@@ -87,7 +94,7 @@ pub fn dry_run(policy: &Arc<Policy>, events: &[u8]) -> DryRun {
             _ => {}
         }
     }
-    found.sources = runs.len();
+    found.sources = sources.len();
     found
 }
 

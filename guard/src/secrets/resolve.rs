@@ -1,6 +1,6 @@
 //! Looks up the secrets of a server, derives the changes of its environment, and builds the redactors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 
 use counterproof_ledger::event::{SecretInjection, SecretSource};
@@ -83,10 +83,11 @@ impl ResolvedSecrets {
 /// Looks up the secrets of `server`.
 ///
 /// A server receives only the secrets that are bound to it. Other variables with secrets are removed from its environment: those that
-/// state bindings, all variables `SUB_SECRET_*`, and those from which a binding of any server reads.
+/// state bindings, all variables `SUB_SECRET_*`, those from which a binding of any server reads or could read, and those that the
+/// bindings of other servers set.
 pub fn resolve(bindings: &Bindings, server: &str, sources: &SecretSources<'_>) -> ResolvedSecrets {
     let mut resolved =
-        ResolvedSecrets { variables: removed_variables(bindings, sources.environment), ..ResolvedSecrets::default() };
+        ResolvedSecrets { variables: removed_variables(bindings, server, sources.environment), ..ResolvedSecrets::default() };
     for binding in bindings.of_server(server) {
         let value = look_up(binding, sources).and_then(|value| {
             if binding.redact {
@@ -137,13 +138,24 @@ fn look_up(binding: &Binding, sources: &SecretSources<'_>) -> Result<SecretValue
 }
 
 /// The variables that are removed from the environments of all servers, unless a binding sets them.
-fn removed_variables(bindings: &Bindings, environment: &Environment) -> BTreeMap<OsString, Option<SecretValue>> {
+fn removed_variables(
+    bindings: &Bindings,
+    server: &str,
+    environment: &Environment,
+) -> BTreeMap<OsString, Option<SecretValue>> {
     let stated = [BINDINGS, BINDINGS_FILE, STORE_PATH].map(OsString::from);
     // A server must not read the secrets of another one.
     let prefixed = environment.keys().filter(|name| name.to_string_lossy().starts_with(SECRET_PREFIX)).cloned();
     let from_environment = bindings.all().filter(|binding| binding.source == SecretSource::Env);
-    let read = from_environment.filter_map(|binding| Some(find_variable(environment, &binding.secret_ref)?.0));
-    stated.into_iter().chain(prefixed).chain(read).map(|name| (name, None)).collect()
+    // All spellings: a variable that another one precedes has a secret as well.
+    let read = from_environment.flat_map(|binding| binding.secret_ref.variables()).map(OsString::from);
+    // From the keychain or a file, and in the environment of the agent too.
+    let others = bindings.servers.iter().filter(|(name, _)| *name != server).flat_map(|(_, list)| list);
+    let others = others.map(|binding| binding.inject_as.as_str().into());
+    let own: HashSet<&str> = bindings.of_server(server).map(|binding| binding.inject_as.as_str()).collect();
+    let others = others.filter(|name: &OsString| !name.to_str().is_some_and(|name| own.contains(name)));
+    let named = read.chain(others).filter(|name| environment.contains_key(name));
+    stated.into_iter().chain(prefixed).chain(named).map(|name| (name, None)).collect()
 }
 
 pub(super) type Environment = BTreeMap<OsString, OsString>;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use counterproof_artifact::canonical::canonical_hash;
 use counterproof_ledger::event::{
     Action, CallEnd, CallError, CallId, CallRef, CallStart, CallStatus, DecisionRecord, ErrorClass, EventBody,
-    Explanation, HintedCall, Mode, ProcessExit, ResultPreview, RunEnd, RunStart, RunStatus, RunSummary,
+    Explanation, HintedCall, LoadedPolicy, Mode, PolicyRef, ProcessExit, ResultPreview, RunEnd, RunStart, RunStatus, RunSummary,
     SecretInjection, Severity, ShimHealth, Termination, Transport,
 };
-use counterproof_redaction::Redactor;
+use counterproof_redaction::{Applied, Redactor};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -20,6 +20,9 @@ use super::{CallResult, IncomingArgs, IncomingCall};
 use crate::agent_run::{CallFate, RunConnection, count_end};
 use crate::identity::RunIdentity;
 use crate::policy::{Args, CallFacts, Decision, Engine, OnError, Policy};
+
+/// Most calls without an answer. Each is remembered until its end, and a server may never answer.
+pub(super) const MAX_OPEN_CALLS: usize = 10_000;
 
 pub struct SessionOptions {
     pub server_name: String,
@@ -56,6 +59,7 @@ struct State {
     is_finished: bool,
     has_warned: bool,
     reported: [bool; Problem::COUNT],
+    client_name: Option<String>,
 }
 
 #[derive(Debug)]
@@ -93,6 +97,7 @@ impl Session {
                 is_finished: false,
                 has_warned: false,
                 reported: [false; Problem::COUNT],
+                client_name: None,
             }),
         };
         let run = RunStart {
@@ -103,12 +108,22 @@ impl Session {
         };
         session.sink.record(EventBody::RunStart { run })?;
         if session.policy.is_loaded() {
-            session.sink.record(EventBody::PolicyLoaded { policy: session.policy.reference() })?;
+            session.sink.record(EventBody::PolicyLoaded { policy: session.loaded_policy() })?;
         }
         for secret_injection in options.secrets {
             session.sink.record(EventBody::SecretInjection { secret_injection })?;
         }
         Ok(session)
+    }
+
+    fn loaded_policy(&self) -> LoadedPolicy {
+        let PolicyRef { policy_id, policy_version, policy_hash } = self.policy.reference();
+        let mut rules = self.policy.document.get("rules").cloned();
+        if let Some(rules) = &mut rules {
+            // A policy may have a secret in a message or in a condition.
+            self.redactor.json(rules, &mut Applied::default());
+        }
+        LoadedPolicy { policy_id, policy_version, policy_hash, rules }
     }
 
     pub fn begin(&self, incoming: &IncomingCall<'_>) -> Admission {
@@ -143,6 +158,11 @@ impl Session {
             // In every mode: the server might execute another call than the one that the rules see.
             (None, _, IncomingArgs::Ambiguous { problem, .. }) => {
                 (without_rules(self.ambiguous(problem)), state.decider.number())
+            }
+            (None, ..) if state.open.len() >= MAX_OPEN_CALLS => {
+                let summary = format!("{MAX_OPEN_CALLS} calls of the server have no answer yet");
+                let record = self.block("TOO_MANY_OPEN_CALLS", Severity::Warn, summary);
+                (without_rules(record), state.decider.number())
             }
             (None, args, _) => {
                 let facts = CallFacts {
@@ -363,6 +383,15 @@ impl Session {
         for abandoned in state.open.take_abandoned() {
             self.end_call(&mut state, abandoned, CallResult::cancelled());
         }
+    }
+
+    /// Remembers the name that the client states in `initialize`; the form of refusals depends on it.
+    pub fn set_client_name(&self, name: String) {
+        self.state().client_name = Some(name);
+    }
+
+    pub fn client_name(&self) -> Option<String> {
+        self.state().client_name.clone()
     }
 
     pub fn open_calls(&self) -> usize {

@@ -338,3 +338,30 @@ fn a_request_on_which_parsers_disagree_is_refused_in_every_mode() {
     session.refused(&refusal, 60);
     assert_eq!(sink.ends()[0].bytes_out, 60);
 }
+
+#[test]
+fn the_rules_of_the_policy_are_recorded_without_secrets() {
+    let secret = "hunter2-hunter2";
+    let (_session, sink) = session(Some(&DENY_PUSH.replace("pushing", secret)), &[secret]);
+    let events = sink.events.lock().unwrap();
+    let loaded = events.iter().find_map(|event| match event {
+        EventBody::PolicyLoaded { policy } => policy.rules.clone(),
+        _ => None,
+    });
+    let rules = loaded.unwrap();
+    assert_eq!(rules[0]["rule_id"], "no-push");
+    assert_eq!(rules[0]["effect"]["message"], "[REDACTED] is not allowed");
+}
+
+#[test]
+fn calls_beyond_the_largest_number_of_open_ones_are_refused() {
+    let (session, _) = session(None, &[]);
+    let first = forwarded(begin(&session, "status", &json!({})));
+    for _ in 1..super::run_session::MAX_OPEN_CALLS {
+        forwarded(begin(&session, "status", &json!({})));
+    }
+    let refusal = refused(begin(&session, "status", &json!({})));
+    assert_eq!(refusal.decision.explain.reason_code, "TOO_MANY_OPEN_CALLS");
+    session.end(&first, ok(b"{}"));
+    forwarded(begin(&session, "status", &json!({})));
+}

@@ -105,6 +105,9 @@ impl ClientPump<'_> {
             Ok(messages) => messages,
             Err(problem) => return self.uninspected(&problem.to_string()),
         };
+        if let Some(name) = messages.client_name() {
+            self.session.set_client_name(name);
+        }
         let mut lines = Lines { pump: self, answers: Vec::new() };
         let Ok(mut decided) = decide_messages(self.session, &messages, &mut lines);
         decided.answers.texts.append(&mut lines.answers);

@@ -192,8 +192,16 @@ impl ClientOutput {
     pub fn forward_line(&self, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         state.output.write_all(bytes)?;
-        state.line = ForwardedLine::Start;
-        state.write_waiting()?;
+        if bytes.ends_with(b"\n") {
+            state.line = ForwardedLine::Start;
+            state.write_waiting()?;
+        } else {
+            // The server ended within the line: what follows is a line of its own.
+            state.line = ForwardedLine::Text;
+            if !state.waiting.is_empty() {
+                state.end_line()?;
+            }
+        }
         state.output.flush()
     }
 

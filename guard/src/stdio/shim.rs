@@ -21,14 +21,20 @@ use rustix::process::Signal;
 use super::{ClientEnd, ClientOutput, ClientPump, ServerEnd, ServerPump};
 use crate::agent_run;
 use crate::cassette::Cassette;
-use crate::mcp::PendingCalls;
-use crate::session::{OpenCallsEnd, Session};
+use crate::mcp::{PendingCalls, error_message};
+use crate::session::{CallResult, OpenCallsEnd, Session};
 
 /// How long the server may run after its input has ended, after a signal, and after TERM.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How long the server may work on open requests after its input has ended.
 const LAST_REQUESTS: Duration = Duration::from_mins(1);
+
+/// How long a server may run after it has closed its output, before its open requests are answered with an error.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// The code of the error that answers a request whose server has ended: the first of those that JSON-RPC leaves to servers.
+const SERVER_ENDED: i64 = -32000;
 
 /// How long to read what the server has written before it ended.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -108,6 +114,7 @@ pub(super) fn is_ending(signal: u8) -> bool {
 struct Running {
     session: Arc<Session>,
     pending: Arc<PendingCalls>,
+    client: Arc<ClientOutput>,
     happened: Receiver<ShimEvent>,
     signals: CommandSignals,
     waiter: Option<thread::JoinHandle<SupervisedCommand>>,
@@ -116,6 +123,8 @@ struct Running {
     deadline: Option<(Instant, Next)>,
     status: Option<RunStatus>,
     has_stopped_server: bool,
+    /// True if the server ended, or closed its output, before it answered all calls.
+    has_lost_calls: bool,
     ending: Option<Ending>,
     /// Number of outputs of the server that are read and have not ended.
     open_outputs: usize,
@@ -125,6 +134,8 @@ struct Running {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
+    /// Give up a server that has closed its output and runs on.
+    GiveUp,
     Terminate,
     Kill,
     /// Kill what is left after the server itself has ended.
@@ -150,7 +161,7 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
     let wire = Wire {
         session: options.session.clone(),
         pending: pending.clone(),
-        client,
+        client: client.clone(),
         cassette: options.cassette,
         sender: sender.clone(),
     };
@@ -172,6 +183,7 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
     Ok(Running {
         session: options.session,
         pending,
+        client,
         happened,
         signals,
         waiter: Some(waiter),
@@ -179,6 +191,7 @@ fn start(options: ShimOptions<'_>) -> Result<Running, ShimError> {
         deadline: None,
         status: None,
         has_stopped_server: false,
+        has_lost_calls: false,
         ending: None,
         open_outputs,
         is_server_output_open: true,
@@ -237,10 +250,18 @@ impl Running {
                 self.last_requests_until = None;
                 self.is_server_output_open = false;
                 self.open_outputs -= 1;
+                match self.ending {
+                    Some(_) => self.end_client(),
+                    // Usually the end of its process follows at once, and says why.
+                    None => self.end_within(LAST_WORDS, Next::GiveUp),
+                }
             }
             ShimEvent::StderrClosed => self.open_outputs -= 1,
             ShimEvent::ServerEnded(ending) => {
                 self.ending = Some(ending);
+                if !self.is_server_output_open {
+                    self.end_client();
+                }
                 // A process that the server has left behind may hold its output open.
                 self.deadline = Some((Instant::now() + DRAIN, Next::Finish));
             }
@@ -278,7 +299,12 @@ impl Running {
         let is_next = match self.deadline {
             None => true,
             // Only a stricter stage replaces a deadline, so that repeated signals do not delay the end.
-            Some((_, before)) => before == Next::Terminate && next == Next::Kill,
+            Some((_, before)) => match next {
+                Next::GiveUp => before == Next::Terminate,
+                Next::Terminate => false,
+                Next::Kill => matches!(before, Next::GiveUp | Next::Terminate),
+                Next::Finish => true,
+            },
         };
         if is_next && self.ending.is_none() {
             self.deadline = Some((Instant::now() + time, next));
@@ -288,6 +314,13 @@ impl Running {
     fn on_deadline(&mut self) -> bool {
         let next = self.deadline.take().map(|(_, next)| next);
         match next {
+            Some(Next::GiveUp) => {
+                self.end_client();
+                // Before its client asked it to end: nobody can use a server without output.
+                self.status.get_or_insert(RunStatus::Failed);
+                self.end_within(GRACE, Next::Terminate);
+                false
+            }
             Some(Next::Terminate) => {
                 let now = Instant::now();
                 if self.last_requests_until.is_some_and(|until| now < until) && !self.pending.is_empty() {
@@ -305,6 +338,30 @@ impl Running {
                 false
             }
             Some(Next::Finish) | None => true,
+        }
+    }
+
+    /// Answers the open requests with an error, and closes the output of the client.
+    fn end_client(&mut self) {
+        let reason = match self.ending {
+            Some(Ending::Exited(code)) => format!("the server ended with code {code}"),
+            Some(Ending::Killed(signal)) => format!("the server was ended by signal {signal}"),
+            None => "the server closed its output".to_owned(),
+        };
+        let OpenCallsEnd { status, class, message } = open_calls_end(self.status.unwrap_or(RunStatus::Failed));
+        for (id, call) in self.pending.take_requests() {
+            if let Some(call) = call {
+                self.has_lost_calls = true;
+                // As for any answer: the end is recorded before it is written.
+                self.session.end(&call, CallResult::unanswered(status, class, message));
+            }
+            // A client that has gone needs no answer.
+            let _ = self.client.answer(&error_message(Some(&id), SERVER_ENDED, &reason));
+        }
+        self.client.close();
+        // The client reads the end of the output, even if the server keeps running.
+        if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
+            let _ = rustix::stdio::dup2_stdout(&nothing);
         }
     }
 
@@ -326,14 +383,15 @@ impl Running {
                 Err(_) => break,
             }
         }
+        self.end_client();
         ShimEnd { status: self.status(ending), server: ending }
     }
 
     fn status(&self, ending: Ending) -> RunStatus {
         // A server that this process has stopped may end with any code. One that ended on its own must have answered all calls.
-        let is_crash = !self.has_stopped_server && (!ending.is_success() || self.pending.has_calls());
+        let is_crash = !self.has_stopped_server && (!ending.is_success() || self.has_lost_calls);
         match self.status {
-            Some(RunStatus::Cancelled | RunStatus::Terminated) => self.status.unwrap_or(RunStatus::Failed),
+            Some(RunStatus::Cancelled | RunStatus::Terminated | RunStatus::Failed) => self.status.unwrap_or(RunStatus::Failed),
             _ if is_crash => RunStatus::Failed,
             _ => RunStatus::Succeeded,
         }
@@ -411,11 +469,6 @@ pub(super) fn spawn_server(wire: Wire, from_server: PipeReader, secrets: Option<
         // The reader is dropped here, so a server that still writes gets an error.
         if matches!(pump.run(from_server), ServerEnd::ClientGone) {
             let _ = wire.sender.send(ShimEvent::ClientGone);
-        }
-        // The client reads the end of the output, even if the server keeps running.
-        wire.client.close();
-        if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
-            let _ = rustix::stdio::dup2_stdout(&nothing);
         }
         let _ = wire.sender.send(ShimEvent::ServerClosed);
     })?;

@@ -71,6 +71,8 @@ fn a_server_receives_its_own_secrets_and_no_variable_that_carries_others() {
     add(&store, "db", "db-password-value");
     let environment = environment(&[
         ("GITHUB_TOKEN", "token-value-1"),
+        ("github_token", "token-value-5"),
+        ("WEB_KEY", "token-value-6"),
         ("OTHER_TOKEN", "token-value-2"),
         ("SUB_SECRET_SLACK", "token-value-3"),
         ("SUB_SECRET_UNUSED", "token-value-4"),
@@ -83,7 +85,8 @@ fn a_server_receives_its_own_secrets_and_no_variable_that_carries_others() {
         r#"{"git": [{"inject_as": "TOKEN", "secret_ref": "github_token"}, {"inject_as": "SLACK", "secret_ref": "slack"},
                     {"inject_as": "DB", "secret_ref": "db", "source": "file"},
                     {"inject_as": "KEY", "secret_ref": "k", "source": "keychain", "redact": false}],
-            "web": [{"inject_as": "OTHER_TOKEN", "secret_ref": "OTHER_TOKEN"}]}"#,
+            "web": [{"inject_as": "OTHER_TOKEN", "secret_ref": "OTHER_TOKEN"},
+                    {"inject_as": "WEB_KEY", "secret_ref": "w", "source": "keychain"}]}"#,
     );
     let git = resolve(&bindings, "git", &sources);
     assert!(git.errors.is_empty() && git.warnings.is_empty(), "{:?}", git.errors);
@@ -104,12 +107,14 @@ fn a_server_receives_its_own_secrets_and_no_variable_that_carries_others() {
             ("SUB_SECRET_BINDINGS_FILE", None),
             ("SUB_SECRET_SLACK", None),
             ("SUB_SECRET_UNUSED", None),
-            ("TOKEN", Some("token-value-1")),
+            ("TOKEN", Some("token-value-5")),
+            ("WEB_KEY", None),
+            ("github_token", None),
         ]
     );
     assert_eq!(
         git.redact.iter().map(SecretValue::expose).collect::<Vec<_>>(),
-        ["token-value-1", "token-value-3", "db-password-value"]
+        ["token-value-5", "token-value-3", "db-password-value"]
     );
     assert!(git.injections.iter().all(|it| it.success) && git.injections.len() == 4);
     let debug = format!("{git:?}");

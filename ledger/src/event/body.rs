@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BreakerTrip, CallEnd, CallId, CallRef, CallStart, DecisionRecord, Hint, PolicyRef, RunEnd, RunStart,
+    BreakerTrip, CallEnd, CallId, CallRef, CallStart, DecisionRecord, Hint, LoadedPolicy, RunEnd, RunStart,
     SecretInjection,
 };
 
@@ -47,7 +47,7 @@ pub enum EventBody {
         hint: Hint,
     },
     PolicyLoaded {
-        policy: PolicyRef,
+        policy: LoadedPolicy,
     },
     BreakerTrip {
         call: CallRef,

@@ -34,7 +34,7 @@ pub use call::{
     ErrorClass, Explanation, Hint, HintKind, ObservedDecision, ResultPreview, Severity, Termination, Transport,
 };
 pub use run::{
-    AGENT_SOURCE, Mode, PolicyRef, ProcessExit, RunEnd, RunStart, RunStatus, RunSummary, SOURCE_KIND, SecretInjection,
+    AGENT_SOURCE, LoadedPolicy, Mode, PolicyRef, ProcessExit, RunEnd, RunStart, RunStatus, RunSummary, SOURCE_KIND, SecretInjection,
     SecretSource,
 };
 

@@ -20,6 +20,13 @@ pub struct RunStart {
     pub meta: Option<Map<String, Value>>,
 }
 
+impl RunStart {
+    /// True if the source records an agent, and not a server.
+    pub fn is_of_agent(&self) -> bool {
+        self.meta.as_ref().is_some_and(|meta| meta.get(SOURCE_KIND).is_some_and(|kind| kind == AGENT_SOURCE))
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -38,6 +45,17 @@ pub struct PolicyRef {
     pub policy_version: String,
     /// SHA-256 of its canonical content, or `none` without a policy.
     pub policy_hash: String,
+}
+
+/// A policy with its rules, so that a decision can be explained after its file is gone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadedPolicy {
+    pub policy_id: String,
+    pub policy_version: String,
+    pub policy_hash: String,
+    /// The rules as JSON, with secrets masked. Missing in older events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use counterproof_ledger::line::EventLine;
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_ledger::query::{CallFilter, CallRecord, ServerProcess, calls, failed_calls, servers};
 use counterproof_ledger::store::{EventStore, SourceId};
+use counterproof_ledger::{open, open_or_create};
 use serde_json::{Value, json};
 
 use crate::databases::in_both_databases;
@@ -103,4 +104,24 @@ fn the_servers_of_a_run_are_known_with_their_ends(location: &LedgerLocation) {
         ServerProcess { exit: Some(ProcessExit::Signal(11)), ..process(Some("git"), Some("FAILED")) },
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn a_file_with_a_view_or_a_trigger_is_refused_and_stays() {
+    for made in [
+        "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END",
+        "CREATE VIEW hidden AS SELECT * FROM events",
+    ] {
+        let kit = Kit::new();
+        let location = LedgerLocation::SqliteFile(kit.ledger());
+        drop(open_or_create(&location).unwrap());
+        let connection = rusqlite::Connection::open(kit.ledger()).unwrap();
+        connection.execute_batch(made).unwrap();
+        drop(connection);
+        let before = std::fs::read(kit.ledger()).unwrap();
+        for error in [open(&location).err().unwrap(), open_or_create(&location).err().unwrap()] {
+            assert!(error.to_string().contains("it has the view or trigger"), "{error}");
+        }
+        assert_eq!(std::fs::read(kit.ledger()).unwrap(), before);
+    }
 }

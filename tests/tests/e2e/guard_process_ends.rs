@@ -89,6 +89,50 @@ fn the_client_sees_that_the_server_has_closed_its_output() {
 }
 
 #[test]
+fn a_call_that_is_open_when_the_server_crashes_is_answered_with_an_error() {
+    let folder = GuardFolder::new();
+    // The second line is a message that the crash cuts off.
+    let mut client = start_script(&folder, "read -r line; printf '{\"id\":'; exit 3");
+    let id = client.send_request("tools/call", &json!({"name": "echo"}));
+    assert_eq!(client.receive_line().unwrap(), b"{\"id\":\n");
+    let answer = client.receive();
+    let error = json!({"code": -32000, "message": "the server ended with code 3"});
+    assert_eq!((&answer["id"], &answer["error"]), (&json!(id), &error));
+    assert_eq!(client.receive_line(), None);
+    assert_eq!(client.close().0.code(), Some(3));
+    let end = &folder.events_of("tool_call_end")[0];
+    assert_eq!((&end["status"], &end["error"]["class"]), (&json!("ERROR"), &json!("transport")));
+    assert_eq!(run_status(&folder), "FAILED");
+}
+
+#[test]
+fn a_server_that_closes_its_output_and_lives_on_fails_the_run() {
+    let folder = GuardFolder::new();
+    let mut client = start_script(&folder, "read -r line; exec >&-; cat > /dev/null");
+    let id = client.send_request("tools/call", &json!({"name": "echo"}));
+    let answer = client.receive();
+    let message = "the server closed its output";
+    assert_eq!((&answer["id"], &answer["error"]["message"]), (&json!(id), &json!(message)));
+    assert_eq!(client.receive_line(), None);
+    client.close();
+    assert_eq!(folder.events_of("tool_call_end")[0]["status"], "ERROR");
+    assert_eq!(run_status(&folder), "FAILED");
+}
+
+#[test]
+fn a_refusal_of_the_python_sdk_is_a_tool_result_and_of_other_clients_an_error() {
+    let folder = GuardFolder::new().with_rules(DENY);
+    for (name, is_result) in [("mcp", true), ("claude-code", false)] {
+        let mut client = folder.start();
+        let info = json!({"name": name, "version": "0.1.0"});
+        client.request("initialize", &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}));
+        let answer = client.call("push", &json!({}));
+        assert_eq!((answer["result"]["isError"] == true, answer["error"]["code"] == -32081), (is_result, !is_result));
+        client.close();
+    }
+}
+
+#[test]
 fn a_refusal_does_not_wait_for_a_prompt_of_the_server() {
     let folder = GuardFolder::new().with_rules(DENY);
     let mut client = start_script(&folder, "printf 'ready\\nLoading'; cat > /dev/null");

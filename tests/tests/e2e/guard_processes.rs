@@ -74,6 +74,7 @@ fn proc_003_a_crash_of_the_server_ends_the_call_and_the_run() {
     let mut client = folder.start();
     client.call("echo", &json!({}));
     client.send_request("tools/call", &json!({"name": "crash"}));
+    assert_eq!(client.receive()["error"]["code"], -32000);
     assert_eq!(client.receive_line(), None, "the output ends");
     assert_eq!(client.wait().0.code(), Some(3), "the code of the server");
     let end = &folder.events_of("tool_call_end")[1];

