@@ -422,7 +422,10 @@ fn check(connection: &Connection, path: &Utf8Path) -> Result<Option<i64>, StoreE
     // They would run code of whoever made the file, and could change or hide what is written.
     let sql = "SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger') LIMIT 1";
     if let Some(name) = connection.query_row(sql, [], |row| row.get::<_, String>(0)).optional().map_err(&failed)? {
-        return Err(other(&format!("it has the view or trigger `{}`, and a ledger has none", one_line(&name, MAX_NAME))));
+        return Err(other(&format!(
+            "it has the view or trigger `{}`, and a ledger has none",
+            one_line(&name, MAX_NAME)
+        )));
     }
     let found = number("user_version")?;
     // A newer program may store what this one would overwrite.

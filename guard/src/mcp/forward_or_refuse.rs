@@ -318,7 +318,8 @@ impl<K: Eq + Hash> PendingCalls<K> {
         K: Clone,
     {
         let requests = std::mem::take(&mut *self.requests());
-        let requests = requests.into_iter().flat_map(|(key, queue)| queue.into_iter().map(move |call| (key.clone(), call)));
+        let requests =
+            requests.into_iter().flat_map(|(key, queue)| queue.into_iter().map(move |call| (key.clone(), call)));
         requests.collect()
     }
 

@@ -49,8 +49,18 @@ pub fn refusal_message(
         DenyAs::Auto => revision.automatic(client_name) == DenyAs::ToolResult,
         form => form == DenyAs::ToolResult,
     };
-    let message = match is_result {
-        false => json!({
+    let message = if is_result {
+        let mut result = json!({
+            "content": [{"type": "text", "text": text(decision)}],
+            "isError": true,
+            "_meta": {"subluminal": details},
+        });
+        if revision == Revision::Stateless {
+            result["resultType"] = "complete".into();
+        }
+        json!({"jsonrpc": "2.0", "id": id, "result": result})
+    } else {
+        json!({
             "jsonrpc": "2.0",
             "id": id,
             "error": {
@@ -58,18 +68,7 @@ pub fn refusal_message(
                 "message": summary(decision),
                 "data": {"subluminal": details},
             },
-        }),
-        true => {
-            let mut result = json!({
-                "content": [{"type": "text", "text": text(decision)}],
-                "isError": true,
-                "_meta": {"subluminal": details},
-            });
-            if revision == Revision::Stateless {
-                result["resultType"] = "complete".into();
-            }
-            json!({"jsonrpc": "2.0", "id": id, "result": result})
-        }
+        })
     };
     message.to_string()
 }

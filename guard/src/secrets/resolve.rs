@@ -86,8 +86,10 @@ impl ResolvedSecrets {
 /// state bindings, all variables `SUB_SECRET_*`, those from which a binding of any server reads or could read, and those that the
 /// bindings of other servers set.
 pub fn resolve(bindings: &Bindings, server: &str, sources: &SecretSources<'_>) -> ResolvedSecrets {
-    let mut resolved =
-        ResolvedSecrets { variables: removed_variables(bindings, server, sources.environment), ..ResolvedSecrets::default() };
+    let mut resolved = ResolvedSecrets {
+        variables: removed_variables(bindings, server, sources.environment),
+        ..ResolvedSecrets::default()
+    };
     for binding in bindings.of_server(server) {
         let value = look_up(binding, sources).and_then(|value| {
             if binding.redact {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use counterproof_artifact::canonical::canonical_hash;
 use counterproof_ledger::event::{
     Action, CallEnd, CallError, CallId, CallRef, CallStart, CallStatus, DecisionRecord, ErrorClass, EventBody,
-    Explanation, HintedCall, LoadedPolicy, Mode, PolicyRef, ProcessExit, ResultPreview, RunEnd, RunStart, RunStatus, RunSummary,
-    SecretInjection, Severity, ShimHealth, Termination, Transport,
+    Explanation, HintedCall, LoadedPolicy, Mode, PolicyRef, ProcessExit, ResultPreview, RunEnd, RunStart, RunStatus,
+    RunSummary, SecretInjection, Severity, ShimHealth, Termination, Transport,
 };
 use counterproof_redaction::{Applied, Redactor};
 use jiff::Timestamp;

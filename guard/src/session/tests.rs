@@ -350,7 +350,7 @@ fn the_rules_of_the_policy_are_recorded_without_secrets() {
     });
     let rules = loaded.unwrap();
     assert_eq!(rules[0]["rule_id"], "no-push");
-    assert_eq!(rules[0]["effect"]["message"], "[REDACTED] is not allowed");
+    assert_eq!(rules[0]["effect"]["message"], "[redacted] is not allowed");
 }
 
 #[test]

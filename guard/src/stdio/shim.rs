@@ -391,7 +391,9 @@ impl Running {
         // A server that this process has stopped may end with any code. One that ended on its own must have answered all calls.
         let is_crash = !self.has_stopped_server && (!ending.is_success() || self.has_lost_calls);
         match self.status {
-            Some(RunStatus::Cancelled | RunStatus::Terminated | RunStatus::Failed) => self.status.unwrap_or(RunStatus::Failed),
+            Some(RunStatus::Cancelled | RunStatus::Terminated | RunStatus::Failed) => {
+                self.status.unwrap_or(RunStatus::Failed)
+            }
             _ if is_crash => RunStatus::Failed,
             _ => RunStatus::Succeeded,
         }

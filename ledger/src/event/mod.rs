@@ -34,8 +34,8 @@ pub use call::{
     ErrorClass, Explanation, Hint, HintKind, ObservedDecision, ResultPreview, Severity, Termination, Transport,
 };
 pub use run::{
-    AGENT_SOURCE, LoadedPolicy, Mode, PolicyRef, ProcessExit, RunEnd, RunStart, RunStatus, RunSummary, SOURCE_KIND, SecretInjection,
-    SecretSource,
+    AGENT_SOURCE, LoadedPolicy, Mode, PolicyRef, ProcessExit, RunEnd, RunStart, RunStatus, RunSummary, SOURCE_KIND,
+    SecretInjection, SecretSource,
 };
 
 /// The version of the event format, as in the field `v`.

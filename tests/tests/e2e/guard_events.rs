@@ -56,13 +56,16 @@ fn evt_003_the_events_of_a_call_are_in_order() {
 
 #[test]
 fn a_policy_file_that_is_in_use_has_an_event_after_the_start() {
-    let policy = "policy_id: p\nversion: '1'\nmode: guardrails\nrules: []\n";
+    let policy = "policy_id: p\nversion: '1'\nmode: guardrails\nrules: [{rule_id: a, kind: allow}]\n";
     let folder = GuardFolder::new().with_policy(policy);
     folder.start().close();
     let events = folder.events();
     assert_eq!(names(&events), ["run_start", "policy_loaded", "run_end"]);
-    assert_eq!(events[1]["policy"], events[0]["run"]["policy"]);
-    assert_eq!(events[1]["policy"]["policy_id"], "p");
+    let mut loaded = events[1]["policy"].clone();
+    assert_eq!(loaded["policy_id"], "p");
+    assert_eq!(loaded["rules"].take(), json!([{"rule_id": "a", "kind": "allow"}]));
+    loaded.as_object_mut().unwrap().remove("rules");
+    assert_eq!(loaded, events[0]["run"]["policy"]);
 }
 
 #[test]

@@ -144,7 +144,8 @@ fn servers_of_a_run_share_its_counters_and_its_numbers() {
         format!("cat requests | {program} guard shim --server-name {name} {option} -- {SERVER} | grep -c refused; ")
     };
     // Given to the run, and kept in the configuration of each server.
-    for (run, of_run, of_server) in [("r1", &["--policy", "policy.json"][..], ""), ("r2", &[], "--policy policy.json")] {
+    for (run, of_run, of_server) in [("r1", &["--policy", "policy.json"][..], ""), ("r2", &[], "--policy policy.json")]
+    {
         let script = format!("{}{}exit 0", server("one", of_server), server("two", of_server));
         let finished = run_script(&sandbox, &[&["--run", run], of_run].concat(), &script);
         assert_eq!(finished.code, Some(0), "{finished}");

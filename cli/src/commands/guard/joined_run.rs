@@ -18,7 +18,8 @@ pub(super) fn join(
 ) -> Option<RunConnection> {
     let pipe = process_variable(TERMINATION)?;
     let joined = RunConnection::join(Utf8Path::new(&pipe), server_name, policy, identity);
-    let warn = |error| streams.warn(format_args!("cannot join the run, so this server counts its calls alone: {error}"));
+    let warn =
+        |error| streams.warn(format_args!("cannot join the run, so this server counts its calls alone: {error}"));
     joined.map_err(warn).ok()
 }
 
