@@ -35,7 +35,7 @@
 //! # fn main() {}
 //! ```
 
-#![cfg_attr(not(unix), expect(dead_code, reason = "without process groups, records can be read but not made"))]
+#![cfg_attr(not(any(unix, windows)), expect(dead_code, reason = "records can be read but not made on other systems"))]
 
 mod cancellation;
 mod capture;
@@ -48,6 +48,8 @@ mod session;
 mod signal_actions;
 #[cfg(unix)]
 mod supervision;
+#[cfg(windows)]
+mod windows;
 
 pub use cancellation::{CancelCallback, Cancellation, Cancelled};
 pub use capture::{Line, LineEnd, Stream};
@@ -65,6 +67,8 @@ pub use signal_actions::is_ignored;
 pub use signal_actions::{keep_exit_statuses, report_file_size_limit};
 #[cfg(unix)]
 pub use supervision::{CommandStreams, enter};
+#[cfg(windows)]
+pub use windows::{Command, Input, Observer};
 
 /// The version of the conformance contract that defines logs, exit codes and file names.
 pub const CONTRACT: &str = "M0-v0.1.0";

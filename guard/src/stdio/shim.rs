@@ -332,9 +332,8 @@ impl Running {
                 false
             }
             Some(Next::Kill) => {
+                // The end of the server follows within some seconds.
                 self.signals.kill();
-                // Only a process that KILL does not end can take longer.
-                self.deadline = Some((Instant::now() + GRACE, Next::Finish));
                 false
             }
             Some(Next::Finish) | None => true,

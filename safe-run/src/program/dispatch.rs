@@ -21,11 +21,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Invocation::Banner) => print(&format!("{}\n\nUse --help for more information.\n", version())),
         Ok(Invocation::Check(command)) => check::run(&command),
         Ok(Invocation::Archive(archive)) => archive::run(&archive),
-        #[cfg(unix)]
+        #[cfg(any(unix, windows))]
         Ok(Invocation::Run(run)) => super::run::run(&run),
-        #[cfg(not(unix))]
+        #[cfg(not(any(unix, windows)))]
         Ok(Invocation::Run(_)) => {
-            report("safe-run: cannot run commands on this system: it has no process groups");
+            report("safe-run: cannot run commands on this system: it has neither process groups nor job objects");
             SETUP
         }
         Err(error) => {
@@ -39,8 +39,13 @@ fn version() -> String {
     format!("safe-run {} (contract: {CONTRACT})", env!("CARGO_PKG_VERSION"))
 }
 
-/// Converts an exit code. Codes beyond eight bits, which Windows has, become a general failure.
+/// Converts an exit code. On Windows, a code can have 32 bits, which the type for exit codes cannot hold.
 fn to_exit_code(code: i32) -> ExitCode {
+    #[cfg(windows)]
+    #[expect(clippy::exit, reason = "the only way to exit with the code of the command, after everything was written")]
+    if u8::try_from(code).is_err() {
+        std::process::exit(code);
+    }
     u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
@@ -49,10 +54,10 @@ pub(super) const USAGE: i32 = 2;
 /// The command could not be prepared, or its output could not be written.
 pub(super) const SETUP: i32 = 125;
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub(super) const NOT_EXECUTABLE: i32 = 126;
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub(super) const NOT_FOUND: i32 = 127;
 
 /// Prints a result to standard output and returns the exit code. A closed pipe is not an error; a full disk is.

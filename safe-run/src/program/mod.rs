@@ -5,7 +5,7 @@ mod check;
 mod dispatch;
 mod help;
 mod parse_arguments;
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 mod run;
 mod settings;
 

@@ -1,9 +1,10 @@
 //! `safe-run run`: forwards the output and the exit code of a command, and records it if it fails: a log, and a file of events if
 //! one was requested. The file of events is opened before the start, so that an error prevents it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+#[cfg(unix)]
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,9 @@ use uuid::Uuid;
 use super::dispatch::{self, output_error, report};
 use super::parse_arguments::Run;
 use super::settings::{NameStyle, Redaction, SecretError, Settings};
-use crate::{Input, Io, Options, OutputMode, Record, Signals, StartError, Stream, record};
+#[cfg(unix)]
+use crate::{Input, Io, Signals};
+use crate::{Options, OutputMode, Record, StartError, Stream};
 
 #[derive(Debug, thiserror::Error)]
 enum RedactionError {
@@ -59,8 +62,18 @@ fn execute(run: &Run) -> Result<Record, StartError> {
         owns_process: true,
         ..default
     };
+    execute_with(&run.command, options)
+}
+
+#[cfg(unix)]
+fn execute_with(command: &[OsString], options: Options) -> Result<Record, StartError> {
     let (signals, received) = Signals::pipe().map_err(StartError::Setup)?;
-    record(&run.command, &options, Io { input: Input::Inherited, signals, received }, &mut |_, _, _| {})
+    crate::record(command, &options, Io { input: Input::Inherited, signals, received }, &mut |_, _, _| {})
+}
+
+#[cfg(windows)]
+fn execute_with(command: &[OsString], options: Options) -> Result<Record, StartError> {
+    crate::Command { options, ..crate::Command::new(command) }.run(&mut |_, _, _| {})
 }
 
 fn report_start_error(error: &StartError, events: Option<EventsFile>) -> i32 {
@@ -261,12 +274,8 @@ pub(super) struct EventsFile {
 
 impl EventsFile {
     pub(super) fn open(path: &Path) -> Result<Self, EventsFileError> {
-        let is_special = path.metadata().is_ok_and(|metadata| {
-            let kind = metadata.file_type();
-            kind.is_fifo() || kind.is_char_device() || kind.is_socket()
-        });
         let open_error = |source| EventsFileError::Open { path: path.to_owned(), source };
-        if is_special {
+        if is_special(path) {
             #[expect(
                 clippy::disallowed_methods,
                 reason = "a pipe or a device, which a crash cannot leave half-written"
@@ -294,13 +303,38 @@ impl EventsFile {
     /// reports the existing file.
     pub(super) fn discard(self) {
         let Some(path) = self.created else { return };
-        let ours = self.out.get_ref().metadata().map(|file| (file.dev(), file.ino()));
-        let existing = fs::symlink_metadata(&path).map(|file| (file.dev(), file.ino()));
         // Another process may have replaced the file in the meantime.
-        if matches!((ours, existing), (Ok(ours), Ok(existing)) if ours == existing) {
+        if is_same(self.out.get_ref(), &path) {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+#[cfg(unix)]
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| {
+        let kind = metadata.file_type();
+        kind.is_fifo() || kind.is_char_device() || kind.is_socket()
+    })
+}
+
+/// The file system of Windows has no pipes or devices.
+#[cfg(windows)]
+fn is_special(_path: &Path) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn is_same(file: &File, path: &Utf8Path) -> bool {
+    let ours = file.metadata().map(|file| (file.dev(), file.ino()));
+    let existing = fs::symlink_metadata(path).map(|file| (file.dev(), file.ino()));
+    matches!((ours, existing), (Ok(ours), Ok(existing)) if ours == existing)
+}
+
+/// Windows does not give the name of an open file to another one.
+#[cfg(windows)]
+fn is_same(_file: &File, _path: &Utf8Path) -> bool {
+    true
 }
 
 fn already_exists(path: &Utf8Path) -> EventsFileError {

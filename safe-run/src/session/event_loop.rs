@@ -6,6 +6,7 @@
 
 use std::io::{self, PipeReader, Read as _};
 use std::os::fd::OwnedFd;
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal as SignalNumber;
@@ -21,7 +22,7 @@ use super::terminal::{self, Terminal};
 use crate::capture::{Capture, Stream};
 use crate::options::Options;
 use crate::record::{Ending, StopReason};
-use crate::supervision::{self, Connection, NOTIFYING, Status};
+use crate::supervision::{self, Connection, KILL_TIMEOUT, NOTIFYING, Status};
 
 impl Session<'_> {
     pub(super) fn run(&mut self) -> io::Result<()> {
@@ -204,6 +205,7 @@ pub(super) struct Session<'a> {
     pub(super) started: Instant,
     /// The connection to the supervisor; `None` after the supervisor has ended.
     pub(super) supervisor: Option<Connection>,
+    pub(super) supervisor_process: Child,
     /// The process group of the command.
     pub(super) group: Option<Pid>,
     pub(super) signals: PipeReader,
@@ -255,9 +257,6 @@ impl Session<'_> {
     }
 }
 
-/// How long the supervisor may take to kill the remaining processes.
-const KILL_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// Returns the end of a time that starts now. A time that the clock cannot represent has no end.
 pub(super) fn after(time: Duration) -> Option<Instant> {
     Instant::now().checked_add(time)
@@ -285,7 +284,9 @@ impl Session<'_> {
         // A slow reader of our output gets further turns, one drain time each.
         self.deadline = after(self.options.drain);
         if self.supervisor.take().is_some() {
-            // Even KILL has not ended every process in time.
+            // The command has stopped it, or a process has not ended even after KILL.
+            let supervisor = Pid::from_child(&self.supervisor_process);
+            self.left_behind = supervision::kill_tree(supervisor, self.group).unsigned_abs();
             self.ending = self.ending.or(Some(Ending::Killed(SignalNumber::SIGKILL as i32)));
         }
         for stream in Stream::ALL {

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -78,6 +77,7 @@ pub(super) fn run_session(
         observer: &mut |stream, at, bytes| observer(stream, at, bytes),
         started,
         supervisor: Some(supervised.connection),
+        supervisor_process: supervised.process,
         group: None,
         signals: received,
         sources,
@@ -103,7 +103,8 @@ pub(super) fn run_session(
         deadline: None,
     };
     session.run().map_err(StartError::Setup)?;
-    reap(supervised.process, &session);
+    // It has closed its connection or was killed. It is not waited for before, because a command can stop it.
+    let _ = session.supervisor_process.wait();
     if let Some(error) = session.start_error {
         return Err(StartError::Command { program, source: io::Error::from_raw_os_error(error) });
     }
@@ -117,16 +118,6 @@ pub(super) fn setup_error(options: &Options, error: io::Error) -> StartError {
     match rustix::fs::access(folder.join(""), Access::EXEC_OK) {
         Ok(()) => StartError::Setup(error),
         Err(source) => StartError::WorkingDirectory { folder: folder.clone(), source: source.into() },
-    }
-}
-
-fn reap(mut supervisor: Child, session: &Session<'_>) {
-    if session.is_finishing() && session.supervisor.is_some() {
-        // The supervisor waits for a process that even KILL does not end. Waiting for the supervisor could last
-        // forever.
-        let _ = supervisor.kill();
-    } else {
-        let _ = supervisor.wait();
     }
 }
 

@@ -55,9 +55,10 @@ impl Connection {
         received.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 
-    /// Asks the other end to send a signal to the command's process group.
+    /// Asks the other end to send a signal to the command's process group. Fails if the other end has stopped and does not read.
     pub(crate) fn send_signal(&self, signal: i32) -> io::Result<()> {
-        (&self.0).write_all(&[u8::try_from(signal).unwrap_or(0)])
+        rustix::net::send(&self.0, &[u8::try_from(signal).unwrap_or(0)], send_flags())?;
+        Ok(())
     }
 
     /// Receives the next signal to send; `None` means "finish".
@@ -87,6 +88,14 @@ impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+fn send_flags() -> SendFlags {
+    // Apple systems lack this flag. Rust programs ignore SIGPIPE, so it is not needed there.
+    #[cfg(not(target_vendor = "apple"))]
+    return SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    #[cfg(target_vendor = "apple")]
+    SendFlags::DONTWAIT
 }
 
 /// A received descriptor must not be inherited by the processes that this one starts.
@@ -203,6 +212,13 @@ mod tests {
         let received: Vec<_> = std::iter::from_fn(|| here.receive()).collect();
         assert_eq!(received.len(), 6);
         assert_eq!(received[..5], all);
+    }
+
+    #[test]
+    fn signals_to_an_end_that_does_not_read_fail_and_do_not_block() {
+        let (here, _there) = Connection::pair().unwrap();
+        let refused = std::iter::repeat_with(|| here.send_signal(10)).find_map(Result::err);
+        assert_eq!(refused.unwrap().kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]

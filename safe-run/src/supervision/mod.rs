@@ -6,7 +6,8 @@
 //!
 //! - The **supervisor** has its own process group and adopts the processes that the command leaves behind
 //!   (`PR_SET_CHILD_SUBREAPER` on Linux). When it is asked to finish, or when safe-run is gone, it kills all processes below it.
-//!   So no process outlives safe-run, even if safe-run is killed.
+//!   So no process outlives safe-run, even if safe-run is killed. The command can stop the supervisor: this program continues it,
+//!   and kills it with all processes below it if it does not finish in time.
 //! - The **launcher** makes settings that only the process itself can make in safe Rust: that the system kills it when the
 //!   supervisor dies (`PR_SET_PDEATHSIG`), its terminal, and its signal mask. Then it becomes the command.
 //!
@@ -18,8 +19,8 @@ mod launcher;
 mod supervisor;
 
 pub(crate) use connection::{Connection, ENDING, NOTIFYING, Placement, ProcessSetup, Status};
-pub(crate) use descendants::{adopt_orphans, kill_descendants};
+pub(crate) use descendants::{adopt_orphans, kill_descendants, kill_tree};
 pub(crate) use launcher::check_possible;
 pub use launcher::enter;
 pub use supervisor::CommandStreams;
-pub(crate) use supervisor::{Supervised, supervise};
+pub(crate) use supervisor::{KILL_TIMEOUT, Supervised, supervise};

@@ -7,6 +7,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal as Blocked};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions};
@@ -61,7 +62,33 @@ pub(crate) fn supervise(
     // A process group of its own, so that the keys of the terminal and signals to the group of safe-run do not reach it.
     supervisor.arg0(SUPERVISOR).arg(setup.to_argument()).args(command).process_group(0);
     supervisor.stdin(Stdio::from(there)).stdout(Stdio::from(streams.stdout)).stderr(Stdio::from(streams.stderr));
-    Ok(Supervised { connection, process: supervisor.spawn()? })
+    let process = supervisor.spawn()?;
+    // Without the thread, a stopped supervisor is killed at the end like one that does not answer.
+    let id = Pid::from_child(&process);
+    let _ = thread::Builder::new().name("supervisor".to_owned()).spawn(move || continue_when_stopped(id));
+    Ok(Supervised { connection, process })
+}
+
+/// How long the supervisor may take to kill all processes, before it is killed together with them.
+pub(crate) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Continues the supervisor when the command has stopped it, until it has ended. Does not reap it.
+fn continue_when_stopped(supervisor: Pid) {
+    let stopped = WaitIdOptions::STOPPED;
+    loop {
+        match rustix::process::waitid(WaitId::Pid(supervisor), stopped | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+        {
+            Ok(Some(status)) if status.stopped() => {
+                // The stop is consumed, or the next wait would return it again.
+                let _ = rustix::process::waitid(WaitId::Pid(supervisor), stopped | WaitIdOptions::NOHANG);
+                let _ = rustix::process::kill_process(supervisor, Signal::CONT);
+                // A command that stops it again and again must not keep this thread busy.
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            _ => return,
+        }
+    }
 }
 
 pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -82,7 +109,11 @@ pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
 fn start(connection: &Connection, setup: &ProcessSetup, command: impl Iterator<Item = OsString>) -> io::Result<Pid> {
     let stdin = connection.receive_descriptor()?;
     #[cfg(target_os = "linux")]
-    rustix::process::set_child_subreaper(Pid::from_raw(1))?;
+    {
+        rustix::process::set_child_subreaper(Pid::from_raw(1))?;
+        // If safe-run is killed while this process is stopped, no other process would continue it.
+        rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
+    }
     let command = launcher::launch(setup, std::os::fd::AsFd::as_fd(&stdin), command)?;
     // Signals are blocked after the launch, because the command would inherit the mask. Requests to end arrive over the
     // connection; a stray signal must not end the supervisor and leave the command unsupervised.

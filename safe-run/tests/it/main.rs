@@ -13,4 +13,5 @@ mod library;
 mod processes;
 mod record;
 mod streams;
+mod supervisor;
 mod terminal;

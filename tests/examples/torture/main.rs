@@ -13,6 +13,7 @@ mod process;
 mod servers;
 mod signals;
 mod snapshot;
+mod supervision;
 mod trees;
 
 use std::io::{self, Write as _};
@@ -22,10 +23,11 @@ use std::time::{Duration, Instant};
 use attempt::{Attempt, Fault, Kind};
 
 /// The kinds in the order of the table.
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind { name: "kill", about: "SIGKILL of a writing command", run: kills::run },
     Kind { name: "disk", about: "full disk, or no inodes", run: disks::run },
     Kind { name: "signal", about: "signals to safe-run and run", run: signals::run },
+    Kind { name: "supervision", about: "commands that stop their supervisor", run: supervision::run },
     Kind { name: "server", about: "slow, closing and lying servers", run: servers::run },
     Kind { name: "tree", about: "damaged and hostile run folders", run: trees::run },
     Kind { name: "encoder", about: "secrets through encoders", run: encoders::run },
@@ -113,11 +115,11 @@ fn attempt_once(at: usize, mut attempt: Attempt, tally: &mut Tally) {
 }
 
 fn print_table(tallies: &[Tally]) {
-    say(&format!("{:<9}{:>9}{:>8}{:>9}  attack", "kind", "attempts", "faults", "seconds"));
+    say(&format!("{:<12}{:>9}{:>8}{:>9}  attack", "kind", "attempts", "faults", "seconds"));
     for (kind, tally) in KINDS.iter().zip(tallies) {
         let note = tally.skipped.as_ref().map(|why| format!(" (skipped: {why})")).unwrap_or_default();
         let seconds = tally.spent.as_secs();
-        say(&format!("{:<9}{:>9}{:>8}{seconds:>9}  {}{note}", kind.name, tally.attempts, tally.faults, kind.about));
+        say(&format!("{:<12}{:>9}{:>8}{seconds:>9}  {}{note}", kind.name, tally.attempts, tally.faults, kind.about));
     }
 }
 

@@ -71,6 +71,14 @@ fn no_agent_process_outlives_an_abandoned_run() {
     assert_eq!(code, Some(4));
 }
 
+#[test]
+fn an_agent_that_stops_its_supervisor_is_killed_at_the_time_limit() {
+    let sandbox = sandbox(1, "setsid sleep 4723 &\nkill -STOP $PPID\nsleep 4723\n");
+    let finished = sandbox.run(RUN.iter().copied().chain(["--timeout", "500ms", "--retries", "0"]));
+    assert!(finished.stderr.contains("1 failed (1 timeout)"), "{finished}");
+    assert!(wait_until(|| sleeping(4723) == 0), "{} processes are left", sleeping(4723));
+}
+
 /// Returns the exit code and standard error of a run with another agent program.
 fn run_with(sandbox: &Sandbox, program: &str) -> (Option<i32>, String) {
     let finished = sandbox.run(RUN[..8].iter().copied().chain([program]));

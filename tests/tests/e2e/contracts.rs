@@ -187,6 +187,17 @@ fn every_refusal_has_its_own_code() {
 }
 
 #[test]
+fn a_check_that_stops_its_supervisor_ends_at_its_time_limit() {
+    let project = Project::new();
+    let mut contract = simple("a", &[]);
+    contract["verification"] = json!({"command": "kill -STOP $PPID; exec sleep 4724", "timeout_ms": 500});
+    project.add(&contract);
+    let run = project.contract(&["run", "a", "--agent-cmd", GOOD]);
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stderr.contains("did not end within its time limit"), "{run}");
+}
+
+#[test]
 fn a_person_approves_what_was_verified_and_the_status_shows_what_needs_a_decision() {
     let project = Project::new();
     let mut contract = simple("a", &[]);

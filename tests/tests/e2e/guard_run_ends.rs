@@ -138,11 +138,12 @@ fn the_status_of_a_run_is_how_its_agent_ended() {
     assert!(events.contains("no-such-agent") && !events.contains("--token"), "arguments are not recorded: {events}");
 }
 
-/// Starts a run whose agent is ready.
-fn start(sandbox: &Sandbox, run: &str) -> Child {
-    let agent = "touch ready; while :; do sleep 0.05; done";
+const AGENT: &str = "touch ready; while :; do sleep 0.05; done";
+
+/// Starts a run and waits until its agent, a script, is ready.
+fn start(sandbox: &Sandbox, options: &[&str], agent: &str) -> Child {
     // The test may run where interrupts are ignored.
-    let args = ["guard", "run", "--run", run, "--", "sh", "-c", agent];
+    let args = [&["guard", "run"], options, &["--", "sh", "-c", agent]].concat();
     let mut command = sandbox.command_in(&["env", "--default-signal"], args);
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let end = Instant::now() + LIMIT;
@@ -157,18 +158,28 @@ fn start(sandbox: &Sandbox, run: &str) -> Child {
 fn a_signal_to_the_guard_cancels_the_run_and_a_kill_leaves_it_without_an_end() {
     let sandbox = home();
     for (name, signal) in [("int", Signal::INT), ("term", Signal::TERM), ("hup", Signal::HUP)] {
-        let mut child = start(&sandbox, name);
+        let mut child = start(&sandbox, &["--run", name], AGENT);
         kill_process(Pid::from_child(&child), signal).unwrap();
         child.wait().unwrap();
         assert_eq!(recorded(&sandbox, name)["status"], "CANCELLED", "{name}");
         assert_eq!(exported(&sandbox, "new", name), json!({"status": "CANCELLED", "agent": "CANCELLED"}));
     }
-    let mut child = start(&sandbox, "killed");
+    let mut child = start(&sandbox, &["--run", "killed"], AGENT);
     assert_eq!(recorded(&sandbox, "killed")["status"], "RUNNING");
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     child.wait().unwrap();
     assert_eq!(recorded(&sandbox, "killed")["status"], "FAILED (no end)");
     assert_eq!(exported(&sandbox, "new", "killed"), json!({"status": "LOST", "agent": "LOST"}));
+}
+
+#[test]
+fn an_agent_that_stops_its_supervisor_is_killed_after_a_signal_and_the_grace_time() {
+    let sandbox = home();
+    let agent = "trap '' TERM; kill -STOP $PPID; touch ready; while :; do sleep 0.05; done";
+    let mut child = start(&sandbox, &["--run", "r", "--grace", "1"], agent);
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    child.wait().unwrap();
+    assert_eq!(recorded(&sandbox, "r")["status"], "CANCELLED");
 }
 
 #[test]

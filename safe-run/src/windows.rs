@@ -1,0 +1,368 @@
+//! Runs one command on Windows, where a job object holds all of its processes: closing the job kills them, also when this process
+//! is killed.
+//!
+//! The system has neither signals nor process groups: at a limit, a command is killed without a grace time. There is no terminal mode.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek as _, Write};
+use std::os::windows::io::AsRawHandle as _;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use win32job::{ExtendedLimitInfo, Job};
+
+use crate::cancellation::Cancellation;
+use crate::capture::{Capture, Stream};
+use crate::options::{Options, OutputMode};
+use crate::record::{Ending, Record, StartError, StopReason};
+
+/// Receives the output of a command while it runs: the stream, the time since the start, and the bytes of one read.
+pub type Observer<'a> = dyn FnMut(Stream, Duration, &[u8]) + 'a;
+
+#[derive(Debug)]
+pub enum Input {
+    /// The standard input of this process.
+    Inherited,
+    File(File),
+}
+
+impl Input {
+    /// Input of these bytes, in a file without a name.
+    pub fn bytes(bytes: &[u8]) -> io::Result<Self> {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(bytes)?;
+        file.rewind()?;
+        Ok(Input::File(file))
+    }
+}
+
+/// A command and its limits. At each limit and when it is cancelled, it is killed with all of its processes.
+#[derive(Debug)]
+pub struct Command {
+    pub words: Vec<OsString>,
+    /// Of the options, `terminal`, `grace` and `supervisor` have no effect here, and a terminal is refused.
+    pub options: Options,
+    pub input: Input,
+    pub timeout: Option<Duration>,
+    pub output_limit: Option<u64>,
+    pub cancel: Cancellation,
+}
+
+const READ_BYTES: usize = 64 * 1024;
+
+/// Reads that wait for this process. A slow reader of our output slows the command down.
+const WAITING_READS: usize = 16;
+
+/// How often to look at the command, at its limits and at its cancellation, while no output arrives.
+const TICK: Duration = Duration::from_millis(5);
+
+/// How long the streams may stay open after the job was closed. Only a process outside of it can hold them.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Command {
+    /// Creates a command without limits, with the standard input of this process.
+    pub fn new(words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        Self {
+            words: words.into_iter().map(Into::into).collect(),
+            options: Options::default(),
+            input: Input::Inherited,
+            timeout: None,
+            output_limit: None,
+            cancel: Cancellation::default(),
+        }
+    }
+
+    /// Runs the command. When this returns, no process of it is left, and [`Record::stopped`] has the limit that ended it.
+    pub fn run(mut self, observer: &mut Observer<'_>) -> Result<Record, StartError> {
+        if self.cancel.is_cancelled() {
+            return Err(StartError::Cancelled);
+        }
+        if self.options.terminal {
+            let error = io::Error::new(io::ErrorKind::Unsupported, "this system has no terminal for commands");
+            return Err(StartError::Setup(error));
+        }
+        let (started_at, started) = (Timestamp::now(), Instant::now());
+        let job = Job::create_with_limit_info(ExtendedLimitInfo::new().limit_kill_on_job_close());
+        let job = job.map_err(|error| StartError::Setup(io::Error::other(error)))?;
+        let mut child = self.spawn()?;
+        if let Err(error) = job.assign_process(child.as_raw_handle() as isize) {
+            // A command outside of the job must not run. One that has ended already cannot be assigned, and needs no job.
+            if child.try_wait().map_err(StartError::Setup)?.is_none() {
+                let _ = child.kill();
+                return Err(StartError::Setup(io::Error::other(error)));
+            }
+        }
+        let session = Session {
+            command: &self,
+            observer,
+            started,
+            job: Some(job),
+            ending: None,
+            stopped: None,
+            left_behind: 0,
+            capture: Capture::default(),
+            capture_error: None,
+            printed: 0,
+            is_closed: [(); 2].map(|()| Arc::new(AtomicBool::new(false))),
+            output_errors: Vec::new(),
+        };
+        let mut record = session.run(child).map_err(StartError::Setup)?;
+        (record.command, record.started_at) = (self.words, started_at);
+        Ok(record)
+    }
+
+    fn spawn(&mut self) -> Result<Child, StartError> {
+        let (program, arguments) = self.words.split_first().ok_or(StartError::NoCommand)?;
+        let mut command = std::process::Command::new(program);
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(match std::mem::replace(&mut self.input, Input::Inherited) {
+            Input::Inherited => Stdio::inherit(),
+            Input::File(file) => file.into(),
+        });
+        for (name, value) in &self.options.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        if let Some(folder) = &self.options.working_directory {
+            if !folder.is_dir() {
+                let source = io::ErrorKind::NotADirectory.into();
+                return Err(StartError::WorkingDirectory { folder: folder.clone(), source });
+            }
+            command.current_dir(folder);
+        }
+        let program = program.to_string_lossy().into_owned();
+        command.spawn().map_err(|source| StartError::Command { program, source })
+    }
+}
+
+#[derive(Debug)]
+enum Happened {
+    Read(Stream, Vec<u8>),
+    Closed,
+}
+
+struct Session<'a, 'b> {
+    command: &'a Command,
+    observer: &'a mut Observer<'b>,
+    started: Instant,
+    /// Dropped to kill all processes.
+    job: Option<Job>,
+    ending: Option<Ending>,
+    stopped: Option<StopReason>,
+    left_behind: u32,
+    capture: Capture,
+    capture_error: Option<io::Error>,
+    printed: u64,
+    /// Set for a stream of this process that cannot be written: the command's next write then fails, as without safe-run.
+    is_closed: [Arc<AtomicBool>; 2],
+    output_errors: Vec<(Stream, io::Error)>,
+}
+
+impl Session<'_, '_> {
+    fn run(mut self, mut child: Child) -> io::Result<Record> {
+        let (sender, happened) = mpsc::sync_channel(WAITING_READS);
+        let pipes = (child.stdout.take(), child.stderr.take());
+        let mut open = 0;
+        for (stream, pipe) in [
+            (Stream::Stdout, pipes.0.map(|pipe| Box::new(pipe) as Box<dyn Read + Send>)),
+            (Stream::Stderr, pipes.1.map(|pipe| Box::new(pipe) as Box<dyn Read + Send>)),
+        ] {
+            if let Some(pipe) = pipe {
+                open += 1;
+                spawn_reader(stream, pipe, sender.clone(), self.is_closed[stream as usize].clone())?;
+            }
+        }
+        let limit = self.command.timeout.and_then(|timeout| self.started.checked_add(timeout));
+        // When to close the job, and then when to give the streams up.
+        let mut deadline = None;
+        while open > 0 || self.ending.is_none() {
+            // This process has a sender too, so the wait ends only by an event or the time.
+            match happened.recv_timeout(TICK) {
+                Ok(Happened::Read(stream, bytes)) => self.take(stream, &bytes),
+                Ok(Happened::Closed) => open -= 1,
+                Err(_) => {}
+            }
+            if self.ending.is_none()
+                && let Some(status) = child.try_wait()?
+            {
+                // The code of a command that was killed is not its own.
+                let own = Ending::Exited(status.code().unwrap_or(1));
+                self.ending = Some(if self.job.is_some() { own } else { Ending::Killed(9) });
+                deadline = deadline.or_else(|| Instant::now().checked_add(self.command.options.drain));
+            }
+            let is_over = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= Instant::now());
+            if self.job.is_some() {
+                self.stopped = self.reason_to_stop(is_over(limit));
+                if self.stopped.is_some() || is_over(deadline) {
+                    self.kill_all();
+                    deadline = Instant::now().checked_add(KILL_TIMEOUT);
+                }
+            } else if is_over(deadline) {
+                break;
+            }
+        }
+        self.kill_all();
+        Ok(self.into_record())
+    }
+
+    fn reason_to_stop(&self, is_timed_out: bool) -> Option<StopReason> {
+        if self.ending.is_some() {
+            None
+        } else if self.command.output_limit.is_some_and(|limit| self.printed > limit) {
+            Some(StopReason::OutputTooLarge)
+        } else if is_timed_out {
+            Some(StopReason::TimedOut)
+        } else {
+            self.command.cancel.is_cancelled().then_some(StopReason::Cancelled)
+        }
+    }
+
+    /// Kills all processes: closing the job does.
+    fn kill_all(&mut self) {
+        let Some(job) = self.job.take() else { return };
+        if self.ending.is_some() {
+            let left = job.query_process_id_list().map_or(0, |processes| processes.len());
+            self.left_behind = u32::try_from(left).unwrap_or(u32::MAX);
+        }
+    }
+
+    fn take(&mut self, stream: Stream, bytes: &[u8]) {
+        let at = self.started.elapsed();
+        (self.observer)(stream, at, bytes);
+        self.printed = self.printed.saturating_add(bytes.len() as u64);
+        if self.command.options.output != OutputMode::ObserveOnly && self.capture_error.is_none() {
+            self.capture_error = self.capture.push(stream, at, bytes).err();
+        }
+        let is_closed = &self.is_closed[stream as usize];
+        if self.command.options.output == OutputMode::Forward
+            && !is_closed.load(Ordering::Relaxed)
+            && let Err(error) = forward(stream, bytes)
+        {
+            is_closed.store(true, Ordering::Relaxed);
+            // A reader that closed its end knows about it.
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                self.output_errors.push((stream, error));
+            }
+        }
+    }
+
+    fn into_record(self) -> Record {
+        Record {
+            command: Vec::new(),
+            started_at: Timestamp::UNIX_EPOCH,
+            elapsed: self.started.elapsed(),
+            ending: self.ending.unwrap_or(Ending::Killed(9)),
+            aborted_by: None,
+            stopped: self.stopped,
+            left_behind: self.left_behind,
+            capture_error: self.capture_error,
+            output_errors: self.output_errors,
+            capture: self.capture,
+        }
+    }
+}
+
+/// Reads a stream of the command on a thread of its own: Windows has no wait for several pipes in safe Rust.
+fn spawn_reader(
+    stream: Stream,
+    mut pipe: Box<dyn Read + Send>,
+    sender: SyncSender<Happened>,
+    is_closed: Arc<AtomicBool>,
+) -> io::Result<()> {
+    let read = move || {
+        let mut buffer = vec![0; READ_BYTES];
+        while !is_closed.load(Ordering::Relaxed) {
+            match pipe.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) if sender.send(Happened::Read(stream, buffer[..read].to_vec())).is_err() => break,
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => break,
+                _ => {}
+            }
+        }
+        let _ = sender.send(Happened::Closed);
+    };
+    thread::Builder::new().name(stream.title().to_owned()).spawn(read).map(drop)
+}
+
+fn forward(stream: Stream, bytes: &[u8]) -> io::Result<()> {
+    match stream {
+        Stream::Stdout => {
+            let mut stdout = io::stdout().lock();
+            stdout.write_all(bytes)?;
+            stdout.flush()
+        }
+        Stream::Stderr => io::stderr().write_all(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// The process of a test: prints the port that it listens on, and then waits far longer than any test takes.
+    #[test]
+    #[ignore = "it is started by the other tests"]
+    fn a_process_that_listens() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        println!("port {}", listener.local_addr().unwrap().port());
+        thread::sleep(Duration::from_mins(10));
+    }
+
+    /// Runs the listening process below a shell, and returns the record and its port.
+    fn run(change: impl FnOnce(&mut Command), mut on_port: impl FnMut()) -> (Record, u16) {
+        let program = std::env::current_exe().unwrap();
+        let test = ["--ignored", "--exact", "--nocapture", "windows::tests::a_process_that_listens"];
+        let words = ["cmd".into(), "/c".into(), program.into_os_string()].into_iter();
+        let mut command = Command::new(words.chain(test.map(OsString::from)));
+        change(&mut command);
+        let mut output = String::new();
+        let mut port = None;
+        let record = command.run(&mut |_, _, bytes| {
+            output += &String::from_utf8_lossy(bytes);
+            if port.is_none()
+                && let Some((number, _)) = output.split_once("port ").and_then(|(_, rest)| rest.split_once('\n'))
+            {
+                port = Some(number.trim().parse().unwrap());
+                on_port();
+            }
+        });
+        (record.unwrap(), port.unwrap())
+    }
+
+    #[test]
+    fn a_time_limit_kills_all_processes_of_a_command() {
+        let (record, port) = run(|command| command.timeout = Some(Duration::from_secs(10)), || {});
+        assert_eq!((record.stopped, record.ending), (Some(StopReason::TimedOut), Ending::Killed(9)));
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "the process listens no longer");
+    }
+
+    #[test]
+    fn a_cancellation_kills_all_processes_of_a_command() {
+        let cancellation = Cancellation::default();
+        let (record, port) = run(|command| command.cancel = cancellation.clone(), || cancellation.cancel());
+        assert_eq!(record.stopped, Some(StopReason::Cancelled));
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "the process listens no longer");
+    }
+
+    #[test]
+    fn streams_and_exit_codes_are_those_of_the_command() {
+        for code in [0, 3, 70_000] {
+            let line = format!("echo out& echo err 1>&2& exit {code}");
+            let record = Command::new(["cmd", "/c", &line]).run(&mut |_, _, _| {}).unwrap();
+            assert_eq!((record.ending, record.stopped), (Ending::Exited(code), None));
+            let text = |stream| String::from_utf8(record.head(stream, 100).unwrap().bytes).unwrap();
+            assert_eq!(text(Stream::Stdout).trim(), "out");
+            assert_eq!(text(Stream::Stderr).trim(), "err");
+        }
+    }
+}
