@@ -95,7 +95,8 @@ fn head(content_type: &str) -> String {
 /// Does one of the things that clients should not do. Errors end it: the proxy may close the connection at any time.
 fn misbehave(address: SocketAddr, silence: Duration, random: &mut Rng) {
     let Ok(mut stream) = TcpStream::connect(address) else { return };
-    let length = random.u64(1..=1 << random.u64(1..63));
+    let size = random.u64(1..63);
+    let length = random.u64(1..=1 << size);
     let content_type = ["application/json", "text/plain"][usize::from(random.u8(..8) == 0)];
     let mut bytes = match random.u8(..4) {
         0 => format!("{}transfer-encoding: chunked\r\n\r\n{length:x}\r\n", head(content_type)),
