@@ -10,6 +10,7 @@ mod encoders;
 mod kills;
 mod prepared;
 mod process;
+mod proxies;
 mod servers;
 mod signals;
 mod snapshot;
@@ -30,6 +31,7 @@ const KINDS: [Kind; 7] = [
     Kind { name: "supervision", about: "commands that stop their supervisor", run: supervision::run },
     Kind { name: "server", about: "slow, closing and lying servers", run: servers::run },
     Kind { name: "tree", about: "damaged and hostile run folders", run: trees::run },
+    Kind { name: "proxy", about: "slow and lying clients of the proxy", run: proxies::run },
     Kind { name: "encoder", about: "secrets through encoders", run: encoders::run },
 ];
 
