@@ -200,7 +200,7 @@ impl<'s> Run<'s> {
     ) -> Result<Execution, ExecutionError> {
         // Only for people, so a failure of git does not fail the contract.
         let changes = start.and_then(|start| match &start.rollback {
-            RollbackStart::GitReset(git) => git.changes(&start.workdir).ok(),
+            RollbackStart::GitReset(git) => git.changes(&self.settings.protected, &self.settings.git()).ok(),
             _ => None,
         });
         let found = transitions::verification(&report, changes, evidence.names());
@@ -240,7 +240,7 @@ impl<'s> Run<'s> {
         // Decided once: the record and the result must not contradict each other.
         if interrupted || self.settings.cancellation.is_cancelled() {
             details.insert(INTERRUPTED.to_owned(), true.into());
-            details.extend(left_repository(start));
+            details.extend(left_repository(start, self.settings));
             self.steps.fail(by, &reason, details, None)?;
             return Ok(self.finish(VerificationStatus::Interrupted, State::Failed));
         }

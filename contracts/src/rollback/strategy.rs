@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::snapshot::{self, Restored, SnapshotError, SnapshotLimits, SnapshotRefusal, SnapshotStart};
 use crate::contract::Contract;
-use crate::git::{self, GitError, GitStart, Protected, Reset};
+use crate::git::{self, GitError, GitOptions, GitStart, Protected, Reset};
 use crate::process::{
     Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceFiles, EvidenceFolder, ProcessError, ShellCommand, run,
 };
@@ -88,6 +88,10 @@ impl<'a> RollbackSettings<'a> {
             supervisor: None,
         }
     }
+
+    fn git(&self) -> GitOptions {
+        GitOptions { supervisor: self.supervisor.clone(), timeout: self.timeout }
+    }
 }
 
 impl RollbackStart {
@@ -111,7 +115,7 @@ impl RollbackStart {
                 Ok(planned) => planned.into(),
                 Err(refusal) => RollbackPlan::Refused(refusal.into()),
             },
-            RollbackStart::GitReset(start) => match git::plan(start, settings.folder, &settings.protected)? {
+            RollbackStart::GitReset(start) => match git::plan(start, &settings.protected, &settings.git())? {
                 // No steps, so that a person is not asked about nothing.
                 Ok(plan) if plan.discarded.is_empty() => RollbackPlan::Steps(Vec::new()),
                 Ok(plan) => {
@@ -139,8 +143,8 @@ impl RollbackStart {
                 Err(refusal) => RollbackEnd::Refused(refusal.into()),
             }),
             RollbackStart::GitReset(start) => {
-                Ok(match git::reset(start, settings.folder, &settings.protected, settings.name)? {
-                    Ok(reset) => RollbackEnd::from_reset(&reset, &start.root),
+                Ok(match git::reset(start, &settings.protected, settings.name, &settings.git())? {
+                    Ok(reset) => RollbackEnd::from_reset(&reset, start.root()),
                     Err(refusal) => RollbackEnd::Refused(refusal.into()),
                 })
             }
@@ -232,11 +236,12 @@ impl RollbackRefusal {
 
 impl RollbackEnd {
     pub(super) fn from_reset(reset: &Reset, root: &Utf8Path) -> Self {
-        RollbackEnd::RolledBack {
-            done: vec![format!("discarded {}", reset.discarded.summary())],
-            way_back: reset.way_back(root),
-            evidence: None,
+        let mut done = vec![format!("discarded {}", reset.discarded.summary())];
+        if !reset.settings.is_empty() {
+            let changed = reset.settings.join("`, `");
+            done.push(format!("kept changed settings of the repository, review them: `{changed}`"));
         }
+        RollbackEnd::RolledBack { done, way_back: reset.way_back(root), evidence: None }
     }
 }
 
