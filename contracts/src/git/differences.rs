@@ -127,7 +127,7 @@ impl Differences {
         private.set_index(&start.commit, &self.now)?;
         let arguments = ["diff-tree", "-r", "--numstat", "-z", "--no-renames", &before, &private.write_tree()?];
         let mut changes = Changes { files: self.special.len() as u64, ..Changes::default() };
-        for line in split(&private.git(&arguments).output()?)? {
+        for line in split(&private.git_apart(&arguments)?.output()?)? {
             // A binary file has `-` for both numbers.
             let mut fields = line.split('\t');
             let mut number = || fields.next().and_then(|it| it.parse::<u64>().ok()).unwrap_or_default();

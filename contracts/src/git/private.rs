@@ -68,7 +68,7 @@ impl PrivateGit {
             written,
             options: options.clone(),
         };
-        for name in ["objects", "refs", "info", "rules", "links"] {
+        for name in ["objects", "refs", "info", "rules", "links", "empty"] {
             create_folder(&git.path(name)?).map_err(written_error)?;
         }
         let is_sha256 = commit.len() == SHA256_DIGITS;
@@ -100,6 +100,11 @@ impl PrivateGit {
     /// Creates a command on the work tree of the user.
     pub(super) fn git(&self, arguments: &[&str]) -> Git {
         self.git_on(&self.root, arguments)
+    }
+
+    /// Creates a command that needs no work tree. It does not read the attributes of the work tree, which may be a pipe.
+    pub(super) fn git_apart(&self, arguments: &[&str]) -> Result<Git, GitError> {
+        Ok(self.git_on(&self.path("empty")?, arguments))
     }
 
     fn git_on(&self, work_tree: &Utf8Path, arguments: &[&str]) -> Git {

@@ -85,6 +85,7 @@ fn work_is_undone_whatever_it_changes_in_the_repository() {
         let repository = Repository::new();
         let (start, before) = (repository.start(), repository.files());
         sh(&repository, script);
+        assert!(start.changes(&Protected::default(), &options()).unwrap().files > 0, "{name}");
         let done = try_undo(&start);
         assert!(matches!(done, Ok(Ok(_))), "{name}: {done:?}");
         assert_eq!(repository.files(), before, "{name}");
