@@ -16,8 +16,8 @@ use super::{Environment, ExecutionError, OutputSource, RollbackMode, RunSettings
 use crate::contract::{Contract, ContractKey};
 use crate::lifecycle::{Details, State};
 use crate::process::{
-    EvidenceFolder, MAX_AGENT_OUTPUT_BYTES, ShellCommand, StopReason, agent_command, agent_output, contract_variables,
-    run,
+    EvidenceBudget, EvidenceFolder, MAX_AGENT_OUTPUT_BYTES, ShellCommand, StopReason, agent_command, agent_output,
+    contract_variables, run,
 };
 use crate::rollback::RollbackStart;
 use crate::store::NoteKind;
@@ -336,7 +336,11 @@ fn from_agent(
     // Before the record is stored, which consumes the command.
     let interrupted = finished.stopped == Some(StopReason::Cancelled);
     let folder = evidence.folder();
-    let files = EvidenceFolder { path: &folder, redactor: &settings.redactor }.store("agent", finished)?;
+    let files = EvidenceFolder { path: &folder, redactor: &settings.redactor }.store(
+        "agent",
+        finished,
+        &mut EvidenceBudget::default(),
+    )?;
     evidence.add_record(&files);
     let agent = AgentRun {
         command: settings.redactor.text(line, &mut Applied::default()),

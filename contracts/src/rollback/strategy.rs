@@ -12,7 +12,8 @@ use super::snapshot::{self, Restored, SnapshotError, SnapshotLimits, SnapshotRef
 use crate::contract::Contract;
 use crate::git::{self, GitError, GitOptions, GitStart, Protected, Reset};
 use crate::process::{
-    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceFiles, EvidenceFolder, ProcessError, ShellCommand, run,
+    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceBudget, EvidenceFiles, EvidenceFolder, ProcessError,
+    ShellCommand, run,
 };
 use crate::resources::ResourceRequest;
 
@@ -179,7 +180,7 @@ pub(super) fn roll_back(
         _ => None,
     };
     // Stored for a failure too: the output of the command tells a person what is left to undo.
-    let evidence = settings.evidence.store(settings.evidence_name, finished)?;
+    let evidence = settings.evidence.store(settings.evidence_name, finished, &mut EvidenceBudget::default())?;
     if let Some(reason) = failure {
         return Ok(RollbackEnd::Failed { reason, evidence });
     }
