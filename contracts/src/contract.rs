@@ -224,6 +224,9 @@ pub struct Verification {
     pub retry: Option<RetryConfig>,
 }
 
+/// Maximum further attempts of a check. A stored contract may have more, which are not made.
+pub const MAX_RETRIES: u32 = 100;
+
 /// Further attempts of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryConfig {

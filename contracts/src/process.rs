@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use crate::contract::Contract;
 
+/// Maximum bytes of both streams of an agent together. An agent that prints more is killed.
 pub const MAX_AGENT_OUTPUT_BYTES: u64 = 16 << 20;
 
 /// The name of the standard output in findings.
@@ -71,6 +72,7 @@ pub fn agent_command(contract: &Contract, line: &str, folder: &Utf8Path) -> Resu
     let mut command = ShellCommand::new(line, folder);
     command.input = input;
     command.stdout_limit = MAX_AGENT_OUTPUT_BYTES;
+    command.output_limit = MAX_AGENT_OUTPUT_BYTES;
     command.environment.extend(contract_variables(contract));
     Ok(command)
 }
@@ -84,8 +86,10 @@ pub fn contract_variables(contract: &Contract) -> [(OsString, Option<OsString>);
 
 pub fn agent_output(agent: &FinishedCommand) -> Result<Value, AgentError> {
     // First, because a command that was killed also has an ending that looks like a failure.
-    if let Some(reason) = agent.stopped {
-        return Err(AgentError::Stopped(reason));
+    match agent.stopped {
+        Some(StopReason::OutputTooLarge) => return Err(AgentError::TooLarge),
+        Some(reason) => return Err(AgentError::Stopped(reason)),
+        None => {}
     }
     if !agent.ending.is_success() {
         return Err(AgentError::Failed(agent.ending));
@@ -114,6 +118,13 @@ pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
 /// Maximum bytes of both streams of a command together. A command that prints more is killed: its record would fill the disk.
 pub const MAX_OUTPUT_BYTES: u64 = 256 << 20;
+
+/// Maximum output in the evidence of an agent, or of all attempts of a check, in bytes; a line counts 64 bytes more. The rest is
+/// left out, and the record states so.
+pub const MAX_EVIDENCE_BYTES: u64 = 16 << 20;
+
+/// What a record may have if the budget is used up, in bytes.
+const MIN_EVIDENCE_BYTES: u64 = 64 << 10;
 
 /// Maximum bytes of a stream that are returned as text.
 pub const MAX_TEXT_BYTES: u64 = 1 << 20;
@@ -173,14 +184,33 @@ pub struct EvidenceFiles {
     pub events: String,
 }
 
+/// How much output the records of several commands may have together: the attempts of a check can be many.
+#[derive(Debug)]
+pub struct EvidenceBudget(u64);
+
+impl Default for EvidenceBudget {
+    fn default() -> Self {
+        Self(MAX_EVIDENCE_BYTES)
+    }
+}
+
 impl EvidenceFolder<'_> {
-    /// Stores the record of a command as `<name>.log` and `<name>.jsonl`. Both are on disk when this returns.
-    pub fn store(&self, name: &str, command: FinishedCommand) -> Result<EvidenceFiles, ProcessError> {
+    /// Stores the record of a command as `<name>.log` and `<name>.jsonl`, as far as the budget allows. Both are on disk when this
+    /// returns.
+    pub fn store(
+        &self,
+        name: &str,
+        command: FinishedCommand,
+        budget: &mut EvidenceBudget,
+    ) -> Result<EvidenceFiles, ProcessError> {
         // Both files are synced before the transition that names them, so the evidence of a recorded step exists.
         create_folder(self.path)?;
         let record_error = |source| ProcessError::Record { folder: self.path.to_owned(), source };
+        // The start of each record is kept, however much the others have used.
+        let (record, used) = command.record.cut(budget.0.max(MIN_EVIDENCE_BYTES)).map_err(record_error)?;
+        budget.0 = budget.0.saturating_sub(used);
         // Redacted before the first byte is on the disk.
-        let record = command.record.redacted(self.redactor).map_err(record_error)?;
+        let record = record.redacted(self.redactor).map_err(record_error)?;
         let log =
             self.write(&format!("{name}.log"), &record, |record, file| record.write_log(LogView::Ledger, file))?;
         let events = self.write(&format!("{name}.jsonl"), &record, Record::write_json_lines)?;

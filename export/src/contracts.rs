@@ -85,7 +85,9 @@ impl CaseRun {
         started_at: Timestamp,
         redactor: Redactor,
     ) -> Result<Self, CaseRunError> {
-        Ok(Self { run: RunBuilder::in_place(destination)?, side: destination.side, started_at, redactor })
+        let run = Self { run: RunBuilder::in_place(destination)?, side: destination.side, started_at, redactor };
+        run.run.begin(run.facts())?;
+        Ok(run)
     }
 
     pub fn folder(&self) -> &Utf8Path {
@@ -105,7 +107,7 @@ impl CaseRun {
                 self.run.writer().write_asset(&name, AssetKind::Other, Some(&case_id), &bytes)?;
             }
         }
-        Ok(self.run.add(&self.executed(execution, case_id))?)
+        Ok(self.run.add_listed(&self.executed(execution, case_id), self.facts())?)
     }
 
     pub fn add_not_executed(&self, contract: &Contract, code: &str, reason: &str) -> Result<(), CaseRunError> {
@@ -127,19 +129,24 @@ impl CaseRun {
         };
         let outcome = Outcome::RunnerError(failure);
         let case = self.case(contract, contract.id.case_id()?, self.started_at, 0, outcome);
-        Ok(self.run.add(&case)?)
+        Ok(self.run.add_listed(&case, self.facts())?)
     }
 
     /// Completes the folder. Returns its path.
     pub fn finish(self) -> Result<Utf8PathBuf, CaseRunError> {
-        Ok(self.run.finish(RunFacts {
+        let facts = self.facts();
+        Ok(self.run.finish(facts)?)
+    }
+
+    fn facts(&self) -> RunFacts {
+        RunFacts {
             producer: WORKFLOW,
             // Relative to the run folder, so that the folder of all runs can be moved.
             cases_path: format!("../../{CASES_FILE}"),
             started_at: self.started_at,
             stats: Extra::new(),
             extra: Extra::new(),
-        })?)
+        }
     }
 
     fn executed(&self, execution: &Execution, case_id: CaseId) -> Case {

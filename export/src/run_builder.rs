@@ -95,21 +95,42 @@ impl RunBuilder {
     pub(crate) fn add(&self, case: &Case) -> Result<(), WriteError> {
         self.writer().write_case(case)?;
         // After the artifact is written, so that the run document never lists a case without one.
-        let mut cases = self.cases.lock().unwrap_or_else(PoisonError::into_inner);
-        cases.ids.push(case.case_id.clone());
-        cases.failed += u64::from(matches!(case.outcome, Outcome::RunnerError(_)));
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner).push(case);
         Ok(())
     }
 
+    /// Adds a case and lists it at once: after a kill, the folder is a run of what was done.
+    pub(crate) fn add_listed(&self, case: &Case, facts: RunFacts) -> Result<(), WriteError> {
+        // Held while both documents are written: another thread would list a case before it has an artifact.
+        let mut cases = self.cases.lock().unwrap_or_else(PoisonError::into_inner);
+        self.writer().write_case(case)?;
+        cases.push(case);
+        self.write_documents(&cases, facts)
+    }
+
+    /// Writes the documents of a run without cases, which [`add_listed`](Self::add_listed) adds.
+    pub(crate) fn begin(&self, facts: RunFacts) -> Result<(), WriteError> {
+        self.write_documents(&self.cases.lock().unwrap_or_else(PoisonError::into_inner), facts)
+    }
+
     pub(crate) fn finish(self, facts: RunFacts) -> Result<Utf8PathBuf, CreateError> {
-        let Cases { mut ids, failed } = std::mem::take(&mut *self.cases.lock().unwrap_or_else(PoisonError::into_inner));
+        self.write_documents(&self.cases.lock().unwrap_or_else(PoisonError::into_inner), facts)?;
+        match self.folder {
+            // Only now does the folder have its name: until here an error leaves nothing behind.
+            Folder::Staged(staged) => staged.publish(),
+            Folder::InPlace(writer) => Ok(writer.folder().to_owned()),
+        }
+    }
+
+    fn write_documents(&self, cases: &Cases, facts: RunFacts) -> Result<(), WriteError> {
+        let (mut ids, failed) = (cases.ids.clone(), cases.failed);
         if matches!(self.folder, Folder::InPlace(_)) {
             // Threads add the cases in any order. Sorted, equal runs have equal documents.
             ids.sort_unstable();
         }
         let writer = self.writer();
         let started_at = facts.started_at.to_string();
-        // The run document comes last: it states that the folder is complete.
+        // The run document comes last: it states what the folder has.
         writer.write_manifest(&started_at)?;
         let total = ids.len() as u64;
         writer.write_run(&Run {
@@ -126,12 +147,14 @@ impl RunBuilder {
             }),
             extra: facts.extra,
             ..Run::new(self.run_id.clone(), writer.side(), started_at, self.program.clone())
-        })?;
-        match self.folder {
-            // Only now does the folder have its name: until here an error leaves nothing behind.
-            Folder::Staged(staged) => staged.publish(),
-            Folder::InPlace(writer) => Ok(writer.folder().to_owned()),
-        }
+        })
+    }
+}
+
+impl Cases {
+    fn push(&mut self, case: &Case) {
+        self.ids.push(case.case_id.clone());
+        self.failed += u64::from(matches!(case.outcome, Outcome::RunnerError(_)));
     }
 }
 

@@ -16,8 +16,8 @@ use super::{Environment, ExecutionError, OutputSource, RollbackMode, RunSettings
 use crate::contract::{Contract, ContractKey};
 use crate::lifecycle::{Details, State};
 use crate::process::{
-    EvidenceFolder, MAX_AGENT_OUTPUT_BYTES, ShellCommand, StopReason, agent_command, agent_output, contract_variables,
-    run,
+    EvidenceBudget, EvidenceFolder, MAX_AGENT_OUTPUT_BYTES, ShellCommand, StopReason, agent_command, agent_output,
+    contract_variables, run,
 };
 use crate::rollback::RollbackStart;
 use crate::store::NoteKind;
@@ -200,7 +200,7 @@ impl<'s> Run<'s> {
     ) -> Result<Execution, ExecutionError> {
         // Only for people, so a failure of git does not fail the contract.
         let changes = start.and_then(|start| match &start.rollback {
-            RollbackStart::GitReset(git) => git.changes(&start.workdir).ok(),
+            RollbackStart::GitReset(git) => git.changes(&self.settings.protected, &self.settings.git()).ok(),
             _ => None,
         });
         let found = transitions::verification(&report, changes, evidence.names());
@@ -240,7 +240,7 @@ impl<'s> Run<'s> {
         // Decided once: the record and the result must not contradict each other.
         if interrupted || self.settings.cancellation.is_cancelled() {
             details.insert(INTERRUPTED.to_owned(), true.into());
-            details.extend(left_repository(start));
+            details.extend(left_repository(start, self.settings));
             self.steps.fail(by, &reason, details, None)?;
             return Ok(self.finish(VerificationStatus::Interrupted, State::Failed));
         }
@@ -336,7 +336,11 @@ fn from_agent(
     // Before the record is stored, which consumes the command.
     let interrupted = finished.stopped == Some(StopReason::Cancelled);
     let folder = evidence.folder();
-    let files = EvidenceFolder { path: &folder, redactor: &settings.redactor }.store("agent", finished)?;
+    let files = EvidenceFolder { path: &folder, redactor: &settings.redactor }.store(
+        "agent",
+        finished,
+        &mut EvidenceBudget::default(),
+    )?;
     evidence.add_record(&files);
     let agent = AgentRun {
         command: settings.redactor.text(line, &mut Applied::default()),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::undo::RollbackSummary;
 use crate::contract::{Contract, ContractId};
-use crate::git::{GitError, Protected};
+use crate::git::{GitError, GitOptions, Protected};
 use crate::lifecycle::State;
 use crate::process::{Cancellation, EvidenceFiles, ProcessError};
 use crate::resources::{LeaseError, SpecError};
@@ -185,6 +185,12 @@ pub struct RunSettings {
     pub clock: fn() -> Timestamp,
     /// See [`ShellCommand::supervisor`](crate::process::ShellCommand::supervisor).
     pub supervisor: Option<PathBuf>,
+}
+
+impl RunSettings {
+    pub(super) fn git(&self) -> GitOptions {
+        GitOptions { supervisor: self.supervisor.clone(), ..GitOptions::default() }
+    }
 }
 
 impl OutputSource {

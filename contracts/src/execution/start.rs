@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::transitions::{EXECUTION, Evidence, Steps};
 use super::{ExecutionError, OutputSource, RollbackMode, RunSettings};
 use crate::contract::{Contract, ContractKey, RollbackStrategy};
-use crate::git::{GitStart, Protected, Refusal};
+use crate::git::{GitOptions, GitStart, Protected, Refusal, RepositoryState};
 use crate::lifecycle::{Details, State, Transition};
 use crate::resources::ResourceRequest;
 use crate::rollback::snapshot::SnapshotLimits;
@@ -68,11 +68,11 @@ pub(super) fn interruption() -> Details {
     Map::from_iter([(INTERRUPTED.to_owned(), true.into())])
 }
 
-pub(super) fn left_repository(start: Option<&ExecutionStart>) -> Option<(String, Value)> {
+pub(super) fn left_repository(start: Option<&ExecutionStart>, settings: &RunSettings) -> Option<(String, Value)> {
     // Only a reset can discard what others did meanwhile, so only it compares the repository later.
     let start = start?;
-    let RollbackStart::GitReset(_) = &start.rollback else { return None };
-    let now = GitStart::record(&start.workdir).ok()?.ok()?;
+    let RollbackStart::GitReset(start) = &start.rollback else { return None };
+    let now = start.state(&settings.protected, &settings.git()).ok()?;
     Some((LEFT.to_owned(), serde_json::to_value(now).ok()?))
 }
 
@@ -94,7 +94,7 @@ impl ExecutionStart {
     }
 
     /// Returns the repository as the last interruption of a version left it. `None` if the execution was killed.
-    pub(super) fn left(version: &VersionHistory) -> Option<GitStart> {
+    pub(super) fn left(version: &VersionHistory) -> Option<RepositoryState> {
         let mut since = version.transitions().rev().take_while(|it| it.to != State::Executing);
         since.find_map(|it| serde_json::from_value(it.details.get(LEFT)?.clone()).ok())
     }
@@ -115,6 +115,7 @@ struct StartRequest<'a> {
     protected: &'a Protected,
     /// Whether the work begins now. If it was done before, its changes are there already.
     is_work_ahead: bool,
+    git: &'a GitOptions,
     /// Whether the execution must not begin without a rollback.
     mode: RollbackMode,
 }
@@ -133,7 +134,7 @@ pub(super) fn begin(
         check_untouched(contract, &before, version, settings)?;
         return Ok(ExecutionStart { process, started_at, ..before });
     }
-    let rollback = StartRequest::new(settings).record(contract, &evidence.folder().join(SNAPSHOT))?;
+    let rollback = StartRequest::new(settings, &settings.git()).record(contract, &evidence.folder().join(SNAPSHOT))?;
     Ok(ExecutionStart { workdir: settings.workdir.clone(), process, started_at, rollback })
 }
 
@@ -146,14 +147,15 @@ pub fn start_details(
     now: Timestamp,
 ) -> Result<Details, ExecutionError> {
     let evidence = Evidence::create(&store.files_folder(), contract)?;
-    let request = StartRequest { folder: workdir, protected, is_work_ahead: true, mode: RollbackMode::Automatic };
+    let (git, mode) = (&GitOptions::default(), RollbackMode::Automatic);
+    let request = StartRequest { folder: workdir, protected, is_work_ahead: true, git, mode };
     let rollback = request.record(contract, &evidence.folder().join(SNAPSHOT))?;
     let start = ExecutionStart { workdir: workdir.to_owned(), process: None, started_at: now, rollback };
     Ok(start.into_details()?)
 }
 
 pub(crate) fn rollback_problem(contract: &Contract, settings: &RunSettings) -> Result<Option<String>, ExecutionError> {
-    StartRequest::new(settings).problem(contract)
+    StartRequest::new(settings, &settings.git()).problem(contract)
 }
 
 fn check_untouched(
@@ -168,10 +170,11 @@ fn check_untouched(
         return Ok(());
     }
     // The state that the interruption recorded is exact; without it, the commit and the branch must do.
-    let untouched = match (GitStart::record(&before.workdir)?, ExecutionStart::left(version)) {
-        (Ok(now), Some(left)) => now.is_same_state(&left, &settings.protected),
+    let now = start.state(&settings.protected, &settings.git());
+    let untouched = match (now, ExecutionStart::left(version)) {
+        (Ok(now), Some(left)) => now == left,
         // A kill leaves no record. Commits may be of others; other changes are taken for those of the killed execution.
-        (Ok(now), None) => now.commit == start.commit && now.branch == start.branch,
+        (Ok(now), None) => now.commit.as_ref() == Some(&start.commit) && now.branch == start.branch,
         (Err(_), _) => false,
     };
     if untouched {
@@ -185,11 +188,12 @@ fn check_untouched(
 }
 
 impl<'a> StartRequest<'a> {
-    fn new(settings: &'a RunSettings) -> Self {
+    fn new(settings: &'a RunSettings, git: &'a GitOptions) -> Self {
         Self {
             folder: &settings.workdir,
             protected: &settings.protected,
             is_work_ahead: matches!(settings.source, OutputSource::Command(_)),
+            git,
             mode: settings.rollback,
         }
     }
@@ -221,21 +225,26 @@ impl<'a> StartRequest<'a> {
         Ok(match (self.mode, contract.rollback.strategy) {
             (RollbackMode::Never, _) | (_, RollbackStrategy::Custom) => None,
             _ if !self.is_work_ahead => None,
-            (_, RollbackStrategy::GitReset) => self.git_start()?.err(),
+            (_, RollbackStrategy::GitReset) => {
+                GitStart::check(self.folder, self.protected, self.git)?.err().map(|refusal| begin_refusal(&refusal))
+            }
             (_, RollbackStrategy::RestoreSnapshot) => snapshot_paths(contract)?.err(),
         })
     }
 
     fn git_start(self) -> Result<Result<GitStart, String>, ExecutionError> {
-        let start = match GitStart::record(self.folder)? {
-            Ok(start) => start,
-            Err(refusal) => return Ok(Err(refusal.to_string())),
-        };
-        let changed = start.changed_without(self.protected);
-        if !changed.is_empty() {
-            return Ok(Err(format!("{}; commit or stash them", Refusal::ChangedBefore(changed))));
+        // First, because it is fast and stores nothing.
+        if let Err(refusal) = GitStart::check(self.folder, self.protected, self.git)? {
+            return Ok(Err(begin_refusal(&refusal)));
         }
-        Ok(Ok(start))
+        Ok(GitStart::record(self.folder, self.git)?.map_err(|refusal| refusal.to_string()))
+    }
+}
+
+fn begin_refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::ChangedBefore(_) => format!("{refusal}; commit or stash them"),
+        _ => refusal.to_string(),
     }
 }
 

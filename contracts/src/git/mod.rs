@@ -1,12 +1,29 @@
 //! Records a git repository when an execution begins, and resets it to that state.
 //!
-//! The module runs the `git` program, without hooks. It refuses a reset that would throw away work of others, and it saves
-//! everything that a reset discards as a commit under `refs/counterproof/rollback/`.
+//! ```text
+//! before the work: GitStart::record ─▶ Manifest: what git does not record, as an object of the repository
+//! after the work:  Manifest + WorkTree ─▶ Differences ─▶ plan ─▶ saved commit ─▶ reset ─▶ Differences: none, or an error
+//! ```
+//!
+//! The work can change everything that steers git: settings, attributes, filters, ignore rules, replacements, and the flags of
+//! the index. So all of that is recorded before the work. Afterwards, the files are compared with the start by their content, and
+//! `git` runs in a folder of our own, without filters and hooks, under safe-run. The module refuses a reset that would throw
+//! away work of others, and it saves everything that a reset discards as a commit under `refs/counterproof/rollback/`.
 
+mod differences;
+mod manifest;
+mod private;
+mod program;
+mod protected;
+mod refusal;
 mod repository;
 mod reset;
 mod start;
+mod work_tree;
 
-pub use repository::{Changes, GitError};
+pub use differences::Changes;
+pub use program::{GitError, GitOptions};
+pub use protected::Protected;
+pub use refusal::Refusal;
 pub use reset::{Discarded, Reset, ResetPlan, plan, reset};
-pub use start::{GitStart, Protected, Refusal};
+pub use start::{GitStart, RepositoryState};

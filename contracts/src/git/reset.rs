@@ -1,17 +1,24 @@
 //! Resets a repository to the start of an execution, after saving everything that the reset discards.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
+use std::thread::sleep;
 use std::{fs, io};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
+use counterproof_store::write::{self, Durability};
 
-use super::repository::{Repository, Status};
-use super::start::{Rule, is_protected};
-use super::{GitError, GitStart, Protected, Refusal};
-
-const IGNORE_RULES: &str = ".gitignore";
+use super::differences::Differences;
+use super::manifest::Manifest;
+use super::private::{Entries, Objects, PrivateGit};
+use super::program::{ATTEMPTS, PAUSE};
+use super::refusal::list;
+use super::{GitError, GitOptions, GitStart, Protected, Refusal};
 
 const LISTED_COMMITS: &str = "20";
+
+/// Maximum size of an index, in bytes.
+const MAX_INDEX_BYTES: u64 = 4 << 30;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Discarded {
@@ -19,14 +26,17 @@ pub struct Discarded {
     pub commits: Vec<String>,
     pub changed: Vec<String>,
     pub removed: Vec<String>,
+    /// Those of `removed` that a commit cannot save: pipes, sockets and devices.
+    pub not_saved: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A reset that is possible.
+#[derive(Debug)]
 pub struct ResetPlan {
-    repository: Repository,
+    private: PrivateGit,
+    manifest: Manifest,
+    differences: Differences,
     head: String,
-    /// The paths that differ from that commit, without protected ones and those that were not tracked at the start.
-    uncommitted: Vec<String>,
     pub discarded: Discarded,
 }
 
@@ -35,6 +45,8 @@ pub struct Reset {
     pub discarded: Discarded,
     /// The reference that has all of it. `None` if nothing was discarded.
     pub saved: Option<String>,
+    /// The settings and hooks of the repository that the work has changed. A reset leaves them.
+    pub settings: Vec<String>,
 }
 
 impl Reset {
@@ -63,151 +75,198 @@ impl Discarded {
             count(self.removed.len(), "new file", "new files"),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+        let text = if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") };
+        match self.not_saved.as_slice() {
+            [] => text,
+            special => format!("{text}; special files are not saved: {}", list(special)),
+        }
     }
 }
 
-/// Checks whether a folder can be reset to a start, and what that would discard. Changes nothing.
+/// Checks whether a repository can be reset to a start, and what that would discard. Changes no file and no reference.
 pub fn plan(
     start: &GitStart,
-    folder: &Utf8Path,
     protected: &Protected,
+    options: &GitOptions,
 ) -> Result<Result<ResetPlan, Refusal>, GitError> {
-    let Some(repository) = Repository::of(folder)? else { return Ok(Err(Refusal::NoRepository)) };
-    // A repository that was created inside the folder since has other commits.
-    if repository.root != start.root {
-        return Ok(Err(Refusal::OtherRepository));
+    let repository = &start.repository;
+    if !repository.exists() {
+        return Ok(Err(Refusal::NoRepository));
     }
     // A reset in the middle of a merge would lose the resolution of conflicts.
-    if let Some(operation) = repository.operation()? {
+    if let Some(operation) = repository.operation() {
         return Ok(Err(Refusal::InProgress(operation)));
     }
     if let Some(folder) = protected.folder_around(&repository.root) {
         return Ok(Err(Refusal::AllProtected(folder.to_owned())));
     }
-    // In a sparse checkout, a missing file may be one that was never checked out, or one that the work has removed.
-    if repository.is_sparse()? {
-        return Ok(Err(Refusal::Sparse));
-    }
     let changed = start.changed_without(protected);
-    let protected = protected.within(&repository.root);
     if !changed.is_empty() {
         return Ok(Err(Refusal::ChangedBefore(changed)));
     }
     // Resetting another branch would move commits of someone else.
-    let now = repository.branch()?;
+    let now = repository.branch(options)?;
     if now != start.branch {
         return Ok(Err(Refusal::OtherBranch { before: start.branch.clone(), now }));
     }
+    let (private, manifest, differences) = start.differences(protected, Objects::Repository, options)?;
     let commit = start.commit.as_str();
     let is_descendant = |head: &String| {
         // A commit that no longer exists is not an ancestor either.
-        matches!(repository.git(&["merge-base", "--is-ancestor", commit, head]).answer(), Ok(true))
+        matches!(private.git(&["merge-base", "--is-ancestor", commit, head]).answer(), Ok(Some(_)))
     };
-    let Some(head) = repository.head()?.filter(is_descendant) else {
+    let Some(head) = repository.head(options)?.filter(is_descendant) else {
         return Ok(Err(Refusal::NotADescendant { commit: commit.to_owned() }));
     };
-    let status = Status::read(&repository)?;
-    if !status.submodules.is_empty() {
-        return Ok(Err(Refusal::Submodules(status.submodules)));
-    }
-    let mut uncommitted = status.changed.clone();
-    uncommitted.retain(|path| !is_protected(path, &protected));
-    let discarded = discarded(&repository, start, status, &protected)?;
-    uncommitted.extend_from_slice(&discarded.removed);
-    let refusal = check_discarded(&repository, start, &discarded);
-    Ok(refusal.map_or(Ok(ResetPlan { repository, head, uncommitted, discarded }), Err))
-}
-
-fn discarded(
-    repository: &Repository,
-    start: &GitStart,
-    status: Status,
-    protected: &[Rule],
-) -> Result<Discarded, GitError> {
-    let commit = start.commit.as_str();
     // Everything after the start counts as work of the execution, which had the folder for itself.
-    let range = format!("{commit}..HEAD");
-    let commits = repository.git(&["log", "-n", LISTED_COMMITS, "--format=%h %s", &range]).text()?;
-    // The differences between the commit of the start and the work tree, committed ones included.
-    let changed =
-        repository.git(&["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--"]).paths()?;
-    // A file that was added to the index only is in neither.
-    let staged =
-        repository.git(&["diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--"]);
-    let mut changed: Vec<String> = changed.into_iter().chain(staged.paths()?).collect();
-    changed.sort();
-    changed.dedup();
-    changed.retain(|path| !is_protected(path, protected));
-    let before: HashSet<&String> = start.untracked.iter().collect();
-    let is_new = |path: &String| !before.contains(path) && !is_protected(path, protected);
-    Ok(Discarded {
-        commits: commits.lines().map(str::to_owned).collect(),
-        changed,
-        removed: status.untracked.into_iter().filter(is_new).collect(),
-    })
+    let range = format!("{commit}..{head}");
+    let commits = private.git(&["rev-list", "-n", LISTED_COMMITS, "--format=%h %s", &range]).text()?;
+    let discarded = Discarded {
+        commits: commits.lines().filter(|line| !line.starts_with("commit ")).map(str::to_owned).collect(),
+        changed: differences.changed().cloned().collect(),
+        removed: differences.new.iter().cloned().collect(),
+        not_saved: differences.special.iter().cloned().collect(),
+    };
+    let refusal = refusal(start, &private, &head, &differences)?;
+    Ok(refusal.map_or(Ok(ResetPlan { private, manifest, differences, head, discarded }), Err))
 }
 
-fn check_discarded(repository: &Repository, start: &GitStart, discarded: &Discarded) -> Option<Refusal> {
-    // git lists a repository within the work tree as one path with a slash at its end.
-    let nested: Vec<String> = discarded.removed.iter().filter(|path| path.ends_with('/')).cloned().collect();
-    if !nested.is_empty() {
-        return Some(Refusal::NestedRepositories(nested));
+fn refusal(
+    start: &GitStart,
+    private: &PrivateGit,
+    head: &str,
+    differences: &Differences,
+) -> Result<Option<Refusal>, GitError> {
+    if !differences.submodules.is_empty() {
+        return Ok(Some(Refusal::Submodules(differences.submodules.clone())));
     }
-    let untracked: HashSet<&String> = start.untracked.iter().collect();
-    let tracked: Vec<String> = discarded.changed.iter().filter(|path| untracked.contains(path)).cloned().collect();
+    if !differences.nested.is_empty() {
+        return Ok(Some(Refusal::NestedRepositories(differences.nested.clone())));
+    }
+    let (committed, _) = private.tree(head)?;
+    let tracked: Vec<String> = start.untracked.iter().filter(|path| committed.contains_key(*path)).cloned().collect();
     if !tracked.is_empty() {
-        return Some(Refusal::TrackedSince(tracked));
+        return Ok(Some(Refusal::TrackedSince(tracked)));
     }
-    let all = || discarded.changed.iter().chain(&discarded.removed);
-    let outside: Vec<String> = all().filter(|path| !path.starts_with(&repository.prefix)).cloned().collect();
-    if !outside.is_empty() {
-        return Some(Refusal::OutsideChanges(outside));
-    }
-    // With other rules, a file that was ignored at the start looks new, and a new file looks ignored.
-    let has_rules = |path: &&String| Utf8Path::new(path).file_name() == Some(IGNORE_RULES);
-    let rules: Vec<String> = all().filter(has_rules).cloned().collect();
-    (!rules.is_empty()).then_some(Refusal::IgnoreRulesChanged(rules))
+    let outside = differences.now.keys().chain(&differences.special).filter(|path| !path.starts_with(&start.prefix));
+    let outside: Vec<String> = outside.cloned().collect();
+    Ok((!outside.is_empty()).then_some(Refusal::OutsideChanges(outside)))
 }
 
-/// Resets a folder to a start, if nothing of others would be lost. Saves the discarded work under `name` first.
+/// Resets a repository to a start, if nothing of others would be lost. Saves the discarded work under `name` first, and compares
+/// the files with the start at the end.
 ///
 /// After a crash in between, a second call ends in the same state.
 pub fn reset(
     start: &GitStart,
-    folder: &Utf8Path,
     protected: &Protected,
     name: &str,
+    options: &GitOptions,
 ) -> Result<Result<Reset, Refusal>, GitError> {
-    let ResetPlan { repository, head, uncommitted, discarded } = match plan(start, folder, protected)? {
+    let plan = match plan(start, protected, options)? {
         Ok(plan) => plan,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    if discarded.is_empty() {
-        return Ok(Ok(Reset { discarded, saved: None }));
+    let settings = plan.manifest.changed_settings(&start.repository);
+    let saved = if plan.discarded.is_empty() {
+        None
+    } else {
+        // Saved before anything is discarded. The reference keeps the commit from being collected as garbage.
+        let saved = save(start, &plan, name, options)?;
+        if !move_branch(start, &plan.head, options)? {
+            return Ok(Err(Refusal::ChangedMeanwhile));
+        }
+        restore(start, &plan)?;
+        Some(saved)
+    };
+    replace_index(start, &plan)?;
+    let (_, _, left) = start.differences(protected, Objects::Temporary, options)?;
+    let paths = left.paths();
+    if !paths.is_empty() {
+        return Err(GitError::NotRestored(list(&paths)));
     }
-    // Saved before anything is discarded. The reference keeps the commit from being collected as garbage.
-    let saved = save(&repository, &head, &uncommitted, name)?;
-    // Other commits are not in what was saved.
-    if repository.head()?.as_ref() != Some(&head) || repository.branch()? != start.branch {
+    if start.repository.head(options)?.as_ref() != Some(&start.commit) {
         return Ok(Err(Refusal::ChangedMeanwhile));
     }
-    // Not `--hard`, which would also change protected files.
-    repository.git(&["reset", "--mixed", "--quiet", &start.commit]).output()?;
-    // What has changed since the plan is not saved, and stays.
-    let saved_paths: HashSet<&String> = discarded.changed.iter().chain(&discarded.removed).collect();
-    // New files first: one may be in the place of a folder that is restored then.
-    for path in Status::read(&repository)?.untracked.iter().filter(|path| saved_paths.contains(path)) {
-        remove(&repository.root, path)?;
+    Ok(Ok(Reset { discarded: plan.discarded, saved, settings }))
+}
+
+/// Moves the branch back to the start. False if it has other commits by now, which were not saved.
+fn move_branch(start: &GitStart, head: &str, options: &GitOptions) -> Result<bool, GitError> {
+    let repository = &start.repository;
+    if repository.branch(options)? != start.branch {
+        return Ok(false);
     }
-    let changed = repository.git(&["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"]).paths()?;
-    let restored: Vec<String> = changed.into_iter().filter(|path| saved_paths.contains(path)).collect();
-    // git refuses an empty list of paths.
-    if !restored.is_empty() {
-        let arguments = ["restore", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul"];
-        repository.git(&arguments).literal().with_paths(&restored).output()?;
+    let name = start.branch.as_deref().unwrap_or("HEAD");
+    // git compares and moves in one step. `--no-deref`: the work may have made the branch an alias of another one.
+    let arguments = ["update-ref", "--no-deref", "-m", "counterproof: rollback", name, &start.commit, head];
+    match repository.references(options, &arguments).output() {
+        Ok(_) => Ok(true),
+        Err(_) if repository.head(options)?.as_deref() != Some(head) => Ok(false),
+        Err(error) => Err(error),
     }
-    Ok(Ok(Reset { discarded, saved: Some(saved) }))
+}
+
+/// Removes the new files, and writes the files that are not as they were.
+fn restore(start: &GitStart, plan: &ResetPlan) -> Result<(), GitError> {
+    let (private, differences) = (&plan.private, &plan.differences);
+    // First: a new file may be in the place of a folder that is restored then.
+    for path in &differences.new {
+        remove(&start.repository.root, path)?;
+    }
+    let mut listed = Vec::new();
+    for path in differences.changed() {
+        listed.extend_from_slice(path.as_bytes());
+        listed.push(0);
+    }
+    if listed.is_empty() {
+        return Ok(());
+    }
+    private.set_index(&start.commit, plan.manifest.as_found())?;
+    // `--force` replaces what is in the place of a file, or of a folder above it. It follows no links.
+    private.git(&["checkout-index", "--force", "-z", "--stdin"]).with_input(listed).output()?;
+    Ok(())
+}
+
+/// Makes the index of the repository that of the start, with its flags.
+fn replace_index(start: &GitStart, plan: &ResetPlan) -> Result<(), GitError> {
+    let private = &plan.private;
+    private.set_index(&start.commit, &Entries::new())?;
+    // Exit code 1 means that files differ, such as those that a filter converts.
+    private.git(&["update-index", "-q", "--refresh"]).answer()?;
+    for (option, paths) in
+        [("--assume-unchanged", &plan.manifest.assume_unchanged), ("--skip-worktree", &plan.manifest.skip_worktree)]
+    {
+        let known = paths.iter().filter(|path| plan.differences.expected.contains_key(*path));
+        let listed: Vec<u8> = known.flat_map(|path| path.bytes().chain([0])).collect();
+        if !listed.is_empty() {
+            private.git(&["update-index", option, "-z", "--stdin"]).with_input(listed).output()?;
+        }
+    }
+    let ours = private.path("index")?;
+    let bytes = read_file::read(&ours, MAX_INDEX_BYTES).map_err(GitError::file(&ours))?;
+    let lock = start.repository.git_folder.join("index.lock");
+    take_lock(&lock)?;
+    let index = start.repository.git_folder.join("index");
+    let written = write::write(&index, &bytes, Durability::Cached);
+    fs::remove_file(&lock).map_err(GitError::file(&lock))?;
+    written.map_err(|error| GitError::File { path: error.path, source: error.source })
+}
+
+/// Takes the lock of the index. All processes of the work have ended, so a lock that stays is one that they have left.
+fn take_lock(lock: &Utf8Path) -> Result<(), GitError> {
+    for attempt in 1.. {
+        match write::create_new(lock) {
+            Ok(_) => return Ok(()),
+            // A git process of a person has it for a moment.
+            Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists && attempt <= ATTEMPTS => sleep(PAUSE),
+            Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists && attempt == ATTEMPTS + 1 => {
+                fs::remove_file(lock).map_err(GitError::file(lock))?;
+            }
+            Err(error) => return Err(GitError::File { path: error.path, source: error.source }),
+        }
+    }
+    Ok(())
 }
 
 /// Removes a file, and the folders above it that are empty then.
@@ -233,26 +292,36 @@ const REFS: &str = "refs/counterproof/rollback";
 
 const MAX_SAVED: u32 = 100_000;
 
-/// Saves the commit `head` and these paths of the work tree on top of it as a commit. Returns its reference.
-pub(super) fn save(repository: &Repository, head: &str, paths: &[String], name: &str) -> Result<String, GitError> {
-    // An index file of its own: what the user has staged stays as it is, also if this is killed.
-    let folder = tempfile::Builder::new().prefix("counterproof-index-").tempdir().map_err(GitError::Start)?;
-    let index = folder.path().join("index");
-    let git = |arguments: &[&str]| repository.git(arguments).with_index(&index).with_author();
-    git(&["read-tree", head]).output()?;
-    git(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]).with_paths(paths).output()?;
-    let tree = git(&["write-tree"]).text()?;
+/// Saves the commit `head` and the differences on top of it as a commit. Returns its reference.
+fn save(start: &GitStart, plan: &ResetPlan, name: &str, options: &GitOptions) -> Result<String, GitError> {
+    let ResetPlan { private, differences, head, .. } = plan;
+    differences.store(start, private)?;
+    let (at_start, _) = private.tree(&start.commit)?;
+    let (committed, _) = private.tree(head)?;
+    let mut changes = differences.now.clone();
+    // What was committed and then undone or removed in the work tree.
+    let others: BTreeSet<&String> = at_start.keys().chain(committed.keys()).collect();
+    for path in others.into_iter().filter(|path| !differences.now.contains_key(*path)) {
+        let before = at_start.get(path);
+        let is_missing = || start.repository.root.join(path).symlink_metadata().is_err();
+        if before != committed.get(path) && (differences.expected.contains_key(path) || is_missing()) {
+            changes.insert(path.clone(), before.cloned());
+        }
+    }
+    private.set_index(head, &changes)?;
+    let tree = private.write_tree()?;
     let message = format!("Work of `{name}` before its rollback");
-    let commit = git(&["commit-tree", &tree, "-p", head, "-m", &message]).text()?;
+    let commit = private.git(&["commit-tree", &tree, "-p", head, "-m", &message]).with_author().text()?;
     let encoded = encode(name);
+    let repository = &start.repository;
     // A reference is never moved: an earlier saved state must stay reachable.
     for number in 1..=MAX_SAVED {
         let reference = format!("{REFS}/{encoded}/{number}");
-        if repository.git(&["show-ref", "--verify", "--quiet", &reference]).answer()? {
+        if repository.references(options, &["show-ref", "--verify", "--quiet", &reference]).answer()?.is_some() {
             continue;
         }
         // The empty old value: the reference must not exist.
-        repository.git(&["update-ref", &reference, &commit, ""]).output()?;
+        repository.references(options, &["update-ref", "--no-deref", &reference, &commit, ""]).output()?;
         return Ok(reference);
     }
     Err(GitError::Output(format!("show-ref {REFS}/{name}")))

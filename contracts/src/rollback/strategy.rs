@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::snapshot::{self, Restored, SnapshotError, SnapshotLimits, SnapshotRefusal, SnapshotStart};
 use crate::contract::Contract;
-use crate::git::{self, GitError, GitStart, Protected, Reset};
+use crate::git::{self, GitError, GitOptions, GitStart, Protected, Reset};
 use crate::process::{
-    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceFiles, EvidenceFolder, ProcessError, ShellCommand, run,
+    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceBudget, EvidenceFiles, EvidenceFolder, ProcessError,
+    ShellCommand, run,
 };
 use crate::resources::ResourceRequest;
 
@@ -88,6 +89,10 @@ impl<'a> RollbackSettings<'a> {
             supervisor: None,
         }
     }
+
+    fn git(&self) -> GitOptions {
+        GitOptions { supervisor: self.supervisor.clone(), timeout: self.timeout }
+    }
 }
 
 impl RollbackStart {
@@ -111,7 +116,7 @@ impl RollbackStart {
                 Ok(planned) => planned.into(),
                 Err(refusal) => RollbackPlan::Refused(refusal.into()),
             },
-            RollbackStart::GitReset(start) => match git::plan(start, settings.folder, &settings.protected)? {
+            RollbackStart::GitReset(start) => match git::plan(start, &settings.protected, &settings.git())? {
                 // No steps, so that a person is not asked about nothing.
                 Ok(plan) if plan.discarded.is_empty() => RollbackPlan::Steps(Vec::new()),
                 Ok(plan) => {
@@ -139,8 +144,8 @@ impl RollbackStart {
                 Err(refusal) => RollbackEnd::Refused(refusal.into()),
             }),
             RollbackStart::GitReset(start) => {
-                Ok(match git::reset(start, settings.folder, &settings.protected, settings.name)? {
-                    Ok(reset) => RollbackEnd::from_reset(&reset, &start.root),
+                Ok(match git::reset(start, &settings.protected, settings.name, &settings.git())? {
+                    Ok(reset) => RollbackEnd::from_reset(&reset, start.root()),
                     Err(refusal) => RollbackEnd::Refused(refusal.into()),
                 })
             }
@@ -175,7 +180,7 @@ pub(super) fn roll_back(
         _ => None,
     };
     // Stored for a failure too: the output of the command tells a person what is left to undo.
-    let evidence = settings.evidence.store(settings.evidence_name, finished)?;
+    let evidence = settings.evidence.store(settings.evidence_name, finished, &mut EvidenceBudget::default())?;
     if let Some(reason) = failure {
         return Ok(RollbackEnd::Failed { reason, evidence });
     }
@@ -232,11 +237,12 @@ impl RollbackRefusal {
 
 impl RollbackEnd {
     pub(super) fn from_reset(reset: &Reset, root: &Utf8Path) -> Self {
-        RollbackEnd::RolledBack {
-            done: vec![format!("discarded {}", reset.discarded.summary())],
-            way_back: reset.way_back(root),
-            evidence: None,
+        let mut done = vec![format!("discarded {}", reset.discarded.summary())];
+        if !reset.settings.is_empty() {
+            let changed = reset.settings.join("`, `");
+            done.push(format!("kept changed settings of the repository, review them: `{changed}`"));
         }
+        RollbackEnd::RolledBack { done, way_back: reset.way_back(root), evidence: None }
     }
 }
 

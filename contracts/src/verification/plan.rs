@@ -15,10 +15,10 @@ use serde_json::Value;
 use super::assertion::{ArtifactCheck, check_artifacts};
 use super::assertion::{Assertion, AssertionInputs, AssertionResult};
 use super::output_schema::{OutputCheck, OutputSchema, OutputSchemaError};
-use crate::contract::Contract;
+use crate::contract::{Contract, MAX_RETRIES};
 use crate::process::{
-    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceFiles, EvidenceFolder, FinishedCommand, ProcessError,
-    ShellCommand, StopReason, run,
+    Cancellation, DEFAULT_GRACE, DEFAULT_TIMEOUT, EvidenceBudget, EvidenceFiles, EvidenceFolder, FinishedCommand,
+    ProcessError, ShellCommand, StopReason, run,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -141,7 +141,8 @@ impl<'a> VerificationPlan<'a> {
         cancellation: &Cancellation,
     ) -> Result<(Vec<Attempt>, LastAttempt), ProcessError> {
         let retry = self.contract.verification.retry;
-        let further = retry.map_or(0, |retry| u64::from(retry.max));
+        let further = retry.map_or(0, |retry| u64::from(retry.max.min(MAX_RETRIES)));
+        let mut budget = EvidenceBudget::default();
         let delay = Duration::from_millis(retry.map_or(0, |retry| retry.delay_ms));
         let mut attempts = Vec::new();
         loop {
@@ -154,7 +155,7 @@ impl<'a> VerificationPlan<'a> {
             let passed = command.stopped.is_none() && is_accepted && assertions.iter().all(AssertionResult::is_met);
             let last =
                 LastAttempt { passed, assertions, stdout: command.stdout.clone(), stderr: command.stderr.clone() };
-            attempts.push(stored_attempt(number, passed, command, &settings.evidence)?);
+            attempts.push(stored_attempt(number, passed, command, &settings.evidence, &mut budget)?);
             if passed || number > further || !cancellation.wait(delay) {
                 return Ok((attempts, last));
             }
@@ -194,6 +195,7 @@ fn stored_attempt(
     passed: bool,
     command: FinishedCommand,
     evidence: &EvidenceFolder<'_>,
+    budget: &mut EvidenceBudget,
 ) -> Result<Attempt, ProcessError> {
     let (started_at, duration, ending, stopped) =
         (command.started_at, command.duration, command.ending, command.stopped);
@@ -205,7 +207,7 @@ fn stored_attempt(
         signal: ending.signal(),
         stopped,
         passed,
-        evidence: evidence.store(&format!("attempt-{number}"), command)?,
+        evidence: evidence.store(&format!("attempt-{number}"), command, budget)?,
     })
 }
 

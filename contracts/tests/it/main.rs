@@ -4,7 +4,6 @@
 
 mod control_room;
 mod documents;
-mod git;
 mod graph;
 mod kit;
 mod processes;

@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+mod git;
+mod git_attacks;
 mod kit;
 mod process;
 mod resources;

@@ -4,8 +4,8 @@ use std::thread;
 use std::time::Duration;
 
 use counterproof_contracts::process::{
-    AgentError, Cancellation, EvidenceFolder, FinishedCommand, ProcessError, ShellCommand, StopReason, agent_command,
-    agent_output, run,
+    AgentError, Cancellation, EvidenceBudget, EvidenceFolder, FinishedCommand, ProcessError, ShellCommand, StopReason,
+    agent_command, agent_output, run,
 };
 use counterproof_redaction::Redactor;
 use counterproof_safe_run::Ending;
@@ -110,13 +110,13 @@ fn evidence_is_redacted_and_never_overwritten() {
     let path = folder.path().join("evidence");
     let evidence = EvidenceFolder { path: &path, redactor: &redactor };
     let command = folder.command("echo password=hunter2-hunter2; exit 1");
-    let files = evidence.store("attempt-1", finished(&command)).unwrap();
+    let files = evidence.store("attempt-1", finished(&command), &mut EvidenceBudget::default()).unwrap();
     assert_eq!((files.log.as_str(), files.events.as_str()), ("attempt-1.log", "attempt-1.jsonl"));
     for name in [&files.log, &files.events] {
         let text = folder.read(&format!("evidence/{name}"));
         assert!(text.contains("password=[redacted]") && !text.contains("hunter2"), "{text}");
     }
-    let error = evidence.store("attempt-1", finished(&command)).unwrap_err();
+    let error = evidence.store("attempt-1", finished(&command), &mut EvidenceBudget::default()).unwrap_err();
     assert!(matches!(&error, ProcessError::Exists(existing) if existing.ends_with("attempt-1.log")), "{error}");
     assert_eq!(std::fs::read_dir(&path).unwrap().count(), 2, "nothing else is left");
 }
@@ -141,4 +141,23 @@ fn an_agent_gets_the_input_and_returns_json() {
     assert!(matches!(agent("echo '{}'; exit 7"), Err(AgentError::Failed(Ending::Exited(7)))));
     assert!(matches!(agent("echo done"), Err(AgentError::NotJson(_))));
     assert!(matches!(agent("head -c 16777217 /dev/zero"), Err(AgentError::TooLarge)));
+    assert!(matches!(agent("yes"), Err(AgentError::TooLarge)), "it is killed at the limit");
+    assert!(matches!(agent("yes >&2"), Err(AgentError::TooLarge)));
+}
+
+#[test]
+fn the_evidence_of_many_short_lines_and_of_many_attempts_is_bounded() {
+    let folder = Folder::new();
+    let redactor = Redactor::new(["hunter2-hunter2"]).unwrap();
+    let path = folder.path().join("evidence");
+    let evidence = EvidenceFolder { path: &path, redactor: &redactor };
+    let mut budget = EvidenceBudget::default();
+    let size = |name: &str| std::fs::metadata(path.join(name)).unwrap().len();
+    let command = folder.command("yes '' | head -c 4000000; exit 1");
+    for (number, limit) in [(1, 40 << 20), (2, 1 << 20), (3, 1 << 20)] {
+        let files = evidence.store(&format!("attempt-{number}"), finished(&command), &mut budget).unwrap();
+        assert!(size(&files.log) + size(&files.events) < limit, "attempt {number}");
+        let text = folder.read(&format!("evidence/{}", files.events));
+        assert!(text.contains("bytes of output are left out") && text.contains("exit_code"), "attempt {number}");
+    }
 }

@@ -133,6 +133,14 @@ fn failed_checks_are_tried_again_as_often_as_declared() {
 }
 
 #[test]
+fn a_stored_contract_with_too_many_retries_is_tried_a_hundred_times_more() {
+    let kit = Kit::new();
+    let report =
+        kit.verify(&json!({"command": "false", "retry": {"max": 4_000_000_000_u32, "delay_ms": 0}}), &ok()).report;
+    assert_eq!(report.attempts.len(), 101);
+}
+
+#[test]
 fn a_cancellation_ends_the_running_attempt_and_the_wait_for_the_next() {
     let kit = Kit::new();
     let sleep = unique_sleep();

@@ -1,6 +1,7 @@
 //! The record of a command that has run: its events, the two formats in which it is written, and its redaction.
 
 mod command_record;
+mod cut;
 mod json_lines;
 mod log;
 mod redact;

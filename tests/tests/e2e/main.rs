@@ -13,6 +13,8 @@ mod compare;
 mod conformance;
 mod contract_killed;
 mod contract_kit;
+#[cfg(unix)]
+mod contract_limits;
 mod contracts;
 mod contracts_docs;
 mod demo;

@@ -1,8 +1,11 @@
 //! The store and the project of a command, how its result is printed, and texts of several commands.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::Side;
+use counterproof_contracts::git::Protected;
 use counterproof_contracts::store::{Editor, Note, NoteKind};
 use counterproof_contracts::{Actor, Details, Store, Transition};
+use counterproof_export::contracts::CASES_FILE;
 use counterproof_store::line_log::{LockOptions, Repair};
 use counterproof_store::write;
 use jiff::{Timestamp, Unit};
@@ -111,6 +114,27 @@ pub(super) fn existing_folder(path: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
     }
     let message = format!("the working directory `{folder}` is not a folder");
     Err(Failure::refused("usage", message).hint("pass a folder with `--workdir`"))
+}
+
+/// The default folder of all runs.
+pub(super) const RUNS: &str = "runs";
+
+/// The folder of the program in a project.
+const OWN_FOLDER: &str = ".counterproof";
+
+/// Returns the paths that belong to the program and not to the work: the store, its evidence, and the run folders in `out`.
+pub(super) fn protected(store: &Utf8Path, out: &Utf8Path) -> Protected {
+    let mut protected = Protected::default();
+    protected.store(store);
+    // Other commands keep files there too. A store in another folder may be next to files of the work.
+    if let Some(folder) = store.parent().filter(|folder| folder.file_name() == Some(OWN_FOLDER)) {
+        protected.folder(folder);
+    }
+    for side in [Side::Baseline, Side::New] {
+        protected.folder(&out.join(side.as_str()));
+    }
+    protected.file(&out.join(CASES_FILE));
+    protected
 }
 
 /// Returns true for `-`, which means standard input.

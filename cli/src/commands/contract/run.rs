@@ -8,16 +8,14 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, RunId, Side};
 use counterproof_contracts::execution::{OutputSource, RollbackMode, RunSettings};
-use counterproof_contracts::git::Protected;
 use counterproof_contracts::process::Cancellation;
 use counterproof_contracts::resources::{LOCKS_FOLDER, LOCKS_VARIABLE};
 use counterproof_contracts::run_many::{ContractEnd, Selected, Selection, SelectionError, preview, run_many, select};
 use counterproof_contracts::{Actor, ContractId, State, Store};
-use counterproof_export::contracts::CASES_FILE;
 use counterproof_redaction::{Redactor, SHORTEST};
 use serde_json::{Value, json};
 
-use super::project::{Project, agent_name, existing_folder, now};
+use super::project::{Project, agent_name, existing_folder, now, protected};
 use super::run_folder::RunFolder;
 use super::run_reporter;
 use super::run_reporter::Failure;
@@ -99,7 +97,7 @@ pub(crate) struct Args {
     run_id: Option<RunId>,
 
     /// Folder of all runs; the run is written to RUNS/SIDE/ID
-    #[arg(long, value_name = "RUNS", default_value = "runs")]
+    #[arg(long, value_name = "RUNS", default_value = super::project::RUNS)]
     pub(super) out: Utf8PathBuf,
 }
 
@@ -190,12 +188,7 @@ pub(super) fn settings(args: &Args, store: &Utf8Path) -> Result<RunSettings, Fai
     let workdir = existing_folder(&args.workdir)?;
     let locks =
         env::var(LOCKS_VARIABLE).ok().filter(|folder| !folder.is_empty()).unwrap_or_else(|| LOCKS_FOLDER.to_owned());
-    let mut protected = Protected::default();
-    protected.store(store);
-    for side in [Side::Baseline, Side::New] {
-        protected.folder(&args.out.join(side.as_str()));
-    }
-    protected.file(&args.out.join(CASES_FILE));
+    let protected = protected(store, &args.out);
     Ok(RunSettings {
         workdir,
         source: source(args),

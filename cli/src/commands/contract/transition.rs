@@ -1,13 +1,12 @@
 //! `counterproof contract transition` and `claim`: change the state of a contract, and reserve one for an agent.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_contracts::execution::start_details;
-use counterproof_contracts::git::Protected;
 use counterproof_contracts::store::NewTransition;
 use counterproof_contracts::{Actor, ContractKey, Details, State};
 
-use super::project::{self, Project, agent_name, edit, existing_folder, now};
+use super::project::{self, Project, RUNS, agent_name, edit, existing_folder, now, protected};
 use super::run_reporter::Failure;
 use crate::streams::Streams;
 
@@ -52,8 +51,7 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
     let details = match &args.workdir {
         Some(workdir) => {
             let workdir = existing_folder(workdir)?;
-            let mut protected = Protected::default();
-            protected.store(store.path());
+            let protected = protected(store.path(), Utf8Path::new(RUNS));
             let contract = store.contract(&args.contract)?;
             start_details(&store, &contract, &workdir, &protected, now())?
         }
