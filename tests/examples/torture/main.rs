@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use attempt::{Attempt, Fault, Kind};
 
 /// The kinds in the order of the table.
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 9] = [
     Kind { name: "kill", about: "SIGKILL of a writing command", run: kills::run },
     Kind { name: "disk", about: "full disk, or no inodes", run: disks::run },
     Kind { name: "signal", about: "signals to safe-run and run", run: signals::run },
