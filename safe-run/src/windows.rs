@@ -343,7 +343,7 @@ mod tests {
     fn a_time_limit_kills_all_processes_of_a_command() {
         let (record, port) = run(|command| command.timeout = Some(Duration::from_secs(10)), || {});
         assert_eq!((record.stopped, record.ending), (Some(StopReason::TimedOut), Ending::Killed(9)));
-        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "the process listens no longer");
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "no process listens");
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
         let cancellation = Cancellation::default();
         let (record, port) = run(|command| command.cancel = cancellation.clone(), || cancellation.cancel());
         assert_eq!(record.stopped, Some(StopReason::Cancelled));
-        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "the process listens no longer");
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "no process listens");
     }
 
     #[test]

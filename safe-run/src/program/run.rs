@@ -65,18 +65,18 @@ fn execute(run: &Run) -> Result<Record, StartError> {
         owns_process: true,
         ..default
     };
-    execute_with(&run.command, options)
+    execute_with(&run.command, &options)
 }
 
 #[cfg(unix)]
-fn execute_with(command: &[OsString], options: Options) -> Result<Record, StartError> {
+fn execute_with(command: &[OsString], options: &Options) -> Result<Record, StartError> {
     let (signals, received) = Signals::pipe().map_err(StartError::Setup)?;
-    crate::record(command, &options, Io { input: Input::Inherited, signals, received }, &mut |_, _, _| {})
+    crate::record(command, options, Io { input: Input::Inherited, signals, received }, &mut |_, _, _| {})
 }
 
 #[cfg(windows)]
-fn execute_with(command: &[OsString], options: Options) -> Result<Record, StartError> {
-    crate::Command { options, ..crate::Command::new(command) }.run(&mut |_, _, _| {})
+fn execute_with(command: &[OsString], options: &Options) -> Result<Record, StartError> {
+    crate::Command { options: options.clone(), ..crate::Command::new(command) }.run(&mut |_, _, _| {})
 }
 
 fn report_start_error(error: &StartError, events: Option<EventsFile>) -> i32 {
