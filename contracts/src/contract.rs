@@ -5,6 +5,9 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use counterproof_artifact::{CaseId, NameError};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -169,7 +172,7 @@ pub struct Contract {
     pub id: ContractId,
     /// Counted from 1.
     pub version: NonZeroU32,
-    /// The time of creation, in ISO 8601.
+    /// The time of creation, or its date, in ISO 8601.
     pub created_at: String,
     pub input: ContractInput,
     pub output: ContractOutput,
@@ -182,6 +185,9 @@ pub struct Contract {
     pub resources: Option<Vec<Resource>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<ContractMetadata>,
+    /// Fields of other tools, whose names begin with `x-`.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
 }
 
 /// What the agent receives.
@@ -277,7 +283,21 @@ pub struct ContractMetadata {
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub human_summary: Option<String>,
+    /// Fields of other tools.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
 }
+
+/// Returns the time of a `created_at`. A date without a time is its midnight in UTC.
+pub(crate) fn creation_time(text: &str) -> Option<Timestamp> {
+    let midnight = |date: Date| date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
+    // A time without a zone parses as a date too, and is ambiguous.
+    let is_date = text.len() == DATE_LENGTH;
+    text.parse().ok().or_else(|| text.parse().ok().filter(|_| is_date).and_then(midnight))
+}
+
+/// The length of `2026-02-02`.
+const DATE_LENGTH: usize = 10;
 
 impl Contract {
     pub fn dependencies(&self) -> &[ContractId] {

@@ -7,11 +7,10 @@ use camino::Utf8Path;
 use counterproof_artifact::pointer;
 use counterproof_expression::Expression;
 use counterproof_validation::{Code, DocumentSchema, DocumentText, Finding, RuleFinding};
-use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::contract::{CONTRACT_SCHEMA_SOURCE, Contract, ContractId, Resource};
+use crate::contract::{CONTRACT_SCHEMA_SOURCE, Contract, ContractId, Resource, creation_time};
 use crate::execution::REQUIRES_APPROVAL;
 use crate::resources::ResourceRequest;
 use crate::store::Record;
@@ -121,9 +120,10 @@ fn check_id(document: &Value, findings: &mut Vec<RuleFinding>) {
 
 fn check_time(document: &Value, findings: &mut Vec<RuleFinding>) {
     let Some(text) = document["created_at"].as_str() else { return };
-    if text.parse::<Timestamp>().is_err() {
-        let message = "the value is not a time with a time zone";
-        findings.push(RuleFinding::new(Code::BadTimestamp, "/created_at", message, "a time in ISO 8601"));
+    if creation_time(text).is_none() {
+        let message = "the value is neither a time with a time zone nor a date";
+        let expected = "a time or a date in ISO 8601, such as `2026-02-02T14:30:00Z` or `2026-02-02`";
+        findings.push(RuleFinding::new(Code::BadTimestamp, "/created_at", message, expected));
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Node {
     pub depth: usize,
     /// True if the graph is the part around this contract and others.
     pub is_selected: bool,
-    /// The number of dependencies that are not in this part of the graph.
+    /// The number of dependencies that are not in this part of the graph, or not in the store.
     pub outside_dependencies: usize,
 }
 
@@ -50,15 +50,9 @@ pub struct GraphContract {
     pub is_selected: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Contents {
-    All,
-    Part,
-}
-
 impl Graph {
     /// Orders contracts by depth, then by id.
-    pub fn new(mut contracts: Vec<GraphContract>, contents: Contents) -> Result<Self, GraphError> {
+    pub fn new(mut contracts: Vec<GraphContract>) -> Result<Self, GraphError> {
         // Sorted by id, so that equal stores give equal graphs and ids are found by a binary search.
         contracts.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         let index_of = |id: &ContractId| contracts.binary_search_by(|it| it.id.cmp(id)).ok();
@@ -68,11 +62,8 @@ impl Graph {
             for id in &contract.dependencies {
                 match index_of(id) {
                     Some(dependency) => edges.push(Edge { dependency, dependent }),
-                    None if contents == Contents::Part => outside[dependent] += 1,
-                    None => {
-                        let (id, dependency) = (contract.id.clone(), id.clone());
-                        return Err(GraphError::DependencyNotFound { id, dependency });
-                    }
+                    // In another part of the graph, or not in the store yet.
+                    None => outside[dependent] += 1,
                 }
             }
         }
@@ -184,7 +175,7 @@ pub(super) mod tests {
             dependencies: dependencies.iter().map(|&it| id(it)).collect(),
             is_selected: false,
         });
-        Graph::new(contracts.collect(), Contents::All)
+        Graph::new(contracts.collect())
     }
 
     /// Dependencies without a cycle: of contracts with a lower number in a hidden order.

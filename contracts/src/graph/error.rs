@@ -14,9 +14,6 @@ pub enum GraphError {
     /// Contracts that depend on each other. Only a file that was changed by hand has them.
     #[error("circular dependency: {}", path_of_ids(.0))]
     Circular(Vec<ContractId>),
-    /// A dependency that is not in the store. Only a file that was changed by hand has one.
-    #[error("`{id}` depends on `{dependency}`, which is not in the store")]
-    DependencyNotFound { id: ContractId, dependency: ContractId },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -26,7 +23,6 @@ impl GraphError {
         match self {
             GraphError::TooLarge { .. } => "graph_too_large",
             GraphError::Circular(_) => "circular_dependency",
-            GraphError::DependencyNotFound { .. } => "dependency_not_found",
             GraphError::Store(error) => error.code(),
         }
     }
@@ -34,7 +30,7 @@ impl GraphError {
     pub const fn hint(&self) -> Option<&'static str> {
         match self {
             GraphError::TooLarge { .. } => Some("name contracts to get the part around them"),
-            GraphError::Circular(_) | GraphError::DependencyNotFound { .. } => {
+            GraphError::Circular(_) => {
                 Some("the file of the store was changed by another program; restore it from a backup")
             }
             GraphError::Store(error) => error.hint(),

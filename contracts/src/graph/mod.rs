@@ -13,6 +13,6 @@ mod error;
 mod mermaid;
 mod query;
 
-pub use dependency_graph::{Contents, Edge, Graph, GraphContract, Node};
+pub use dependency_graph::{Edge, Graph, GraphContract, Node};
 pub use error::GraphError;
 pub use query::{GraphQuery, MAX_HTML_NODES, MAX_NODES};

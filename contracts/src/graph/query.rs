@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::dependency_graph::{Contents, GraphContract};
+use super::dependency_graph::GraphContract;
 use super::{Graph, GraphError};
 use crate::contract::{ContractId, ContractKey};
 use crate::store::{Status, Store, StoreError};
@@ -23,7 +23,7 @@ pub struct GraphQuery<'a> {
 impl Graph {
     pub fn read(store: &Store, query: &GraphQuery<'_>) -> Result<Self, GraphError> {
         if query.around.is_empty() {
-            return Self::new(all(store, query.max_nodes)?, Contents::All);
+            return Self::new(all(store, query.max_nodes)?);
         }
         let mut part = Part { store, limit: query.max_nodes, contracts: BTreeMap::new() };
         // Each direction on its own: the dependents of a dependency are not around the selection.
@@ -36,7 +36,7 @@ impl Graph {
                 contract.is_selected = true;
             }
         }
-        Self::new(part.contracts.into_values().collect(), Contents::Part)
+        Self::new(part.contracts.into_values().collect())
     }
 }
 
@@ -82,7 +82,8 @@ impl Part<'_> {
                 self.contracts.insert(id.clone(), contract);
             }
             for id in next(self.store, &self.contracts[&id])? {
-                if visited.insert(id.clone()) {
+                // A dependency may be added later.
+                if visited.insert(id.clone()) && self.store.status(&id)?.is_some() {
                     waiting.push(id);
                 }
             }

@@ -172,7 +172,10 @@ fn check_state(
     preview: &mut Preview,
 ) -> Result<(), StoreError> {
     for (dependency, state) in &selected.open {
-        preview.problems.push(format!("its dependency `{dependency}` is {state}, not completed"));
+        preview.problems.push(match store.status(dependency)? {
+            Some(_) => format!("its dependency `{dependency}` is {state}, not completed"),
+            None => format!("its dependency `{dependency}` is not in the store"),
+        });
     }
     if matches!(selected.state, State::RolledBack | State::Cancelled) {
         preview.problems.push(format!("the contract is {}; add a new version to run it", selected.state));

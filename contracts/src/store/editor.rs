@@ -28,6 +28,8 @@ pub struct Added {
     pub state: State,
     /// False if the same version was in the store.
     pub is_new: bool,
+    /// The dependencies that are not in the store yet.
+    pub missing: Vec<ContractId>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -96,7 +98,13 @@ impl Editor<'_> {
                 batch.insert(contract.id.clone(), contract);
                 new.push(contract);
             }
-            added.push(Added { id: contract.id.clone(), version: contract.version, state: State::Pending, is_new });
+            added.push(Added {
+                id: contract.id.clone(),
+                version: contract.version,
+                state: State::Pending,
+                is_new,
+                missing: Vec::new(),
+            });
         }
         // Against the batch as well: a file may name a dependency before the contract itself.
         check_dependencies(&states, &new, &batch)?;
@@ -114,6 +122,8 @@ impl Editor<'_> {
             let status = states.get(&item.id).filter(|it| it.version == item.version);
             // A version of the same batch may have superseded this one.
             item.state = status.map_or(State::Pending, |it| it.state);
+            let dependencies = status.map(|it| it.dependencies.as_slice()).unwrap_or_default();
+            item.missing = dependencies.iter().filter(|id| states.get(id).is_none()).cloned().collect();
         }
         Ok(added)
     }
@@ -241,13 +251,6 @@ fn check_dependencies(
     new: &[&Contract],
     batch: &HashMap<ContractId, &Contract>,
 ) -> Result<(), StoreError> {
-    for contract in new {
-        let is_missing = |id: &&ContractId| !batch.contains_key(*id) && states.get(id).is_none();
-        if let Some(dependency) = contract.dependencies().iter().find(is_missing) {
-            let (id, dependency) = (contract.id.clone(), dependency.clone());
-            return Err(StoreError::DependencyNotFound { id, dependency });
-        }
-    }
     // A new cycle needs a new edge, so it contains a new contract.
     let roots: Vec<&ContractId> = new.iter().map(|contract| &contract.id).collect();
     let cycle = find_cycle(&roots, |id| match batch.get(id) {

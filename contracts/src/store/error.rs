@@ -13,8 +13,6 @@ use crate::lifecycle::{State, TransitionError};
 pub enum StoreError {
     #[error("contract `{0}` not found")]
     NotFound(ContractKey),
-    #[error("`{id}` depends on `{dependency}`, which is not in the store")]
-    DependencyNotFound { id: ContractId, dependency: ContractId },
     #[error("circular dependency: {}", path(.0))]
     CircularDependency(Vec<ContractId>),
     #[error("`{id}`: {reason}")]
@@ -69,7 +67,6 @@ impl StoreError {
     pub const fn code(&self) -> &'static str {
         match self {
             StoreError::NotFound(_) => "not_found",
-            StoreError::DependencyNotFound { .. } => "dependency_not_found",
             StoreError::CircularDependency(_) => "circular_dependency",
             StoreError::Transition { reason: TransitionError::Invalid { .. }, .. } => "invalid_transition",
             StoreError::Transition { reason: TransitionError::NotOwner { .. }, .. } => "not_owner",
@@ -102,7 +99,6 @@ impl StoreError {
     /// Returns what to do, where the message does not say it.
     pub const fn hint(&self) -> Option<&'static str> {
         Some(match self {
-            StoreError::DependencyNotFound { .. } => "add the dependency in the same command or before",
             StoreError::CircularDependency(_) => "remove one of these dependencies",
             StoreError::VersionConflict { .. } => "a stored version never changes: change the version and add it again",
             StoreError::InUse { .. } => "wait until the execution ends, or cancel it",

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::Error as _;
 
 use super::{Contradiction, History, NoteKind, Record, RecordError, StoreError};
-use crate::contract::{Contract, ContractId};
+use crate::contract::{Contract, ContractId, creation_time};
 use crate::lifecycle::{State, StateChange};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,7 +186,7 @@ impl States {
             project: project.unwrap_or_else(|| id.project().to_owned()),
             summary: summary.unwrap_or_else(|| id.to_string()),
             dependencies,
-            created_at: required(fields.created_at, "created_at")?.parse().ok(),
+            created_at: creation_time(&required(fields.created_at, "created_at")?),
             id,
         };
         let id = &status.id;

@@ -6,6 +6,8 @@ use camino::Utf8Path;
 use counterproof_contracts::contract::RollbackStrategy;
 use counterproof_contracts::documents::{CheckedFile, check_file};
 
+use serde_json::json;
+
 use crate::kit::example;
 
 fn listed(checked: &CheckedFile) -> String {
@@ -52,7 +54,7 @@ fn every_problem_of_a_contract_is_found_at_its_place() {
     3:14 /version 0
       wrong-value: the value is 0; at least 1 (write a number within the limit)
     4:17 /created_at "yesterday"
-      bad-timestamp: the value is not a time with a time zone; a time in ISO 8601 (write it like 2026-01-31T12:00:00Z)
+      bad-timestamp: the value is neither a time with a time zone nor a date; a time or a date in ISO 8601, such as `2026-02-02T14:30:00Z` or `2026-02-02` (write it like 2026-01-31T12:00:00Z)
     6:75 /output/artifacts/0 "/etc/passwd"
       wrong-value: `/etc/passwd` is an absolute path; a path relative to the working directory, such as `src/pool.rs` (write one of the allowed values)
     6:90 /output/artifacts/1 "../x"
@@ -106,5 +108,20 @@ fn hostile_files_have_findings_and_never_panic() {
             assert!(checked.contracts.is_empty());
             assert!(!checked.findings.is_empty() || bytes.is_empty(), "{name} {bytes:?}");
         }
+    }
+}
+
+#[test]
+fn fields_of_other_tools_and_a_date_without_a_time_are_kept() {
+    let mut document = example();
+    document["x-ticket"] = json!({"number": 7});
+    document["metadata"]["priority"] = json!("high");
+    document["created_at"] = json!("2026-02-02");
+    let checked = check_file(Utf8Path::new("a.json"), document.to_string().as_bytes());
+    assert_eq!(checked.findings.len(), 0, "{:?}", checked.findings);
+    assert_eq!(serde_json::to_value(&checked.contracts[0]).unwrap(), document);
+    for time in ["2026-02-02T14:30:00", "2026-02-30", "today"] {
+        document["created_at"] = json!(time);
+        assert_eq!(check_file(Utf8Path::new("a.json"), document.to_string().as_bytes()).findings.len(), 1, "{time}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use counterproof_contracts::graph::{Contents, Graph, GraphContract, GraphError};
+use counterproof_contracts::graph::{Graph, GraphContract, GraphError};
 use counterproof_contracts::{ContractId, State};
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ pub(crate) fn graph_of(dependencies: &[Vec<usize>], summary: &str) -> Result<Gra
         dependencies: dependencies.iter().map(|&it| id(it)).collect(),
         is_selected: false,
     });
-    Graph::new(contracts.collect(), Contents::All)
+    Graph::new(contracts.collect())
 }
 
 /// Dependencies without a cycle: of contracts with a lower number in a hidden order.

@@ -17,8 +17,8 @@ use crate::streams::Streams;
 
 /// Add contracts, or new versions of contracts, to the store.
 ///
-/// All files are added, or none. A contract whose dependencies are all completed becomes ready. Adding the same version again
-/// changes nothing.
+/// All files are added, or none. A contract whose dependencies are all completed becomes ready. A dependency may be added later.
+/// Adding the same version again changes nothing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Contract files: one contract as JSON, or one per line in a file named *.jsonl; `-` reads standard input
@@ -53,8 +53,16 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
     contracts.sort_by(|a, b| (&a.id, a.version).cmp(&(&b.id, b.version)));
     let store = project.open_for_changes()?;
     let added = edit(&store, streams)?.add(&contracts, now())?;
+    for item in &added {
+        for dependency in &item.missing {
+            streams.warn(format_args!(
+                "`{}` depends on `{dependency}`, which is not in the store; it stays pending until that contract is added and completed",
+                item.id
+            ));
+        }
+    }
     let rows =
-        added.iter().map(|it| json!({"id": it.id, "version": it.version, "state": it.state, "added": it.is_new}));
+        added.iter().map(|it| json!({"id": it.id, "version": it.version, "state": it.state, "added": it.is_new, "missing_dependencies": it.missing}));
     let document = json!({ "contracts": rows.collect::<Vec<_>>() });
     project.print(streams, &document, || {
         added.iter().fold(String::new(), |mut text, it| {

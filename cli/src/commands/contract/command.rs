@@ -5,7 +5,7 @@ use counterproof_artifact::Exit;
 
 use super::project::Project;
 use super::run_reporter::Failure;
-use super::{add, compact, decide, diff, graph, list, run, show, transition};
+use super::{add, compact, decide, diff, graph, list, new, run, show, transition};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 
@@ -32,6 +32,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    New(Box<new::Args>),
     Add(add::Args),
     List(list::Args),
     Show(show::Args),
@@ -60,6 +61,7 @@ pub(crate) fn run_contract(args: &Args, streams: &mut Streams) -> Result<Exit, C
 
 fn dispatch(command: &Command, project: &Project, streams: &mut Streams) -> Result<Exit, Failure> {
     match command {
+        Command::New(args) => new::run(args, project, streams),
         Command::Add(args) => add::run(args, project, streams),
         Command::List(args) => list::run(args, project, streams),
         Command::Show(args) => show::run(args, project, streams),

@@ -7,6 +7,7 @@ mod decide;
 mod diff;
 mod graph;
 mod list;
+mod new;
 mod project;
 mod run;
 mod run_folder;
