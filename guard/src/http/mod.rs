@@ -1,15 +1,16 @@
 //! The adapter for MCP over streamable HTTP: a proxy that forwards every byte except those of refused calls.
 //!
 //! ```text
-//! client ─▶ peers ─▶ request body ─▶ inspection ─▶ upstream ─▶ server
-//!    ▲                                    │                      │
-//!    ├──────────── refusal ◀──────────────┘                      ▼
-//!    └──────────── response body ◀──────── exchange ◀──── response
+//! client ─▶ connections ─▶ peers ─▶ request body ─▶ inspection ─▶ upstream ─▶ server
+//!    ▲                                                   │                      │
+//!    ├─────────────────── refusal ◀──────────────────────┘                      ▼
+//!    └─────────────────── response body ◀──────────────── exchange ◀──── response
 //! ```
 //!
 //! A request is read to its end before it is forwarded, since the decision depends on all of it. A response is forwarded as it
 //! comes, and a copy of it is read for the ends of calls.
 
+mod connections;
 mod detached_calls;
 mod exchange;
 mod inspection;
@@ -20,6 +21,7 @@ mod request_body;
 mod response_body;
 mod upstream;
 
+pub use connections::ClientLimits;
 pub use peers::PeerRules;
 pub use proxy::{ProxyError, ProxyOptions, serve};
 pub use upstream::{UpstreamUrl, UpstreamUrlError};

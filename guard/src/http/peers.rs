@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 #[derive(Debug, Clone)]
 pub struct PeerRules {
@@ -22,6 +22,18 @@ pub(super) enum PeerError {
     Host,
     #[error("the origin of the request is not allowed; see --allow-origin")]
     Origin,
+    #[error("the request has more than one Host header")]
+    RepeatedHost,
+}
+
+impl PeerError {
+    pub(super) const fn status(self) -> StatusCode {
+        match self {
+            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            // RFC 9112, section 3.2.
+            Self::RepeatedHost => StatusCode::BAD_REQUEST,
+        }
+    }
 }
 
 impl PeerRules {
@@ -31,6 +43,10 @@ impl PeerRules {
     }
 
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), PeerError> {
+        // Also if both are the same: programs differ in which one they use.
+        if headers.get_all(HOST).iter().nth(1).is_some() {
+            return Err(PeerError::RepeatedHost);
+        }
         let host = uri.authority().cloned().or_else(|| authority(headers.get(HOST)?));
         let host = host.as_ref().map(Authority::host);
         let is_named = |name: &str| self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
@@ -95,6 +111,19 @@ mod tests {
         }
         for origin in ["http://evil.example", "null", "", "http://localhost.evil.example", "file://"] {
             assert_eq!(check(&rules, "localhost", Some(origin)), Err(PeerError::Origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_request_has_one_host() {
+        let mut headers = HeaderMap::new();
+        for host in ["localhost", "localhost"] {
+            headers.append(HOST, HeaderValue::from_static(host));
+        }
+        for address in ["127.0.0.1:80", "0.0.0.0:80"] {
+            let rules = PeerRules::new(address.parse().unwrap(), Vec::new(), Vec::new());
+            let error = rules.check(&Uri::from_static("/mcp"), &headers).unwrap_err();
+            assert_eq!((error, error.status()), (PeerError::RepeatedHost, StatusCode::BAD_REQUEST));
         }
     }
 

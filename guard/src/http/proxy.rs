@@ -1,25 +1,23 @@
 //! The life of a proxy, and of one request: checked, decided, forwarded, answered.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, response};
-use axum::serve::ListenerExt as _;
 use counterproof_ledger::event::{CallStatus, ErrorClass, RunStatus};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::connections::{ClientLimits, Connections};
 use super::exchange::{Exchange, ResponseEnd, Shared};
 use super::inspection::{Answer, ForwardedRequest, Inspection, RequestDecision};
 use super::messages::Scope;
-use super::request_body::{self, ContentType, ReadError, RequestBody, is_compressed};
+use super::request_body::{self, ContentType, ReadError, RequestBody, can_come_from_a_form, is_compressed};
 use super::response_body::ResponseBody;
 use super::upstream::{Reachability, Upstream};
 use super::{PeerRules, UpstreamUrl};
@@ -42,17 +40,26 @@ pub(super) struct Proxy {
     shared: Shared,
     pub(super) upstream: Upstream,
     pub(super) peers: PeerRules,
+    allows_forms: bool,
+    silence: Duration,
     pub(super) reachability: Reachability,
     exchanges: AtomicU64,
     stop: watch::Sender<bool>,
 }
 
 impl Proxy {
-    pub(super) fn new(session: Arc<Session>, upstream: Upstream, peers: PeerRules) -> Self {
+    fn new(options: ProxyOptions) -> Result<Self, ProxyError> {
+        let ProxyOptions { session, upstream, peers, allows_forms, limits } = options;
+        let upstream = Upstream::new(upstream).map_err(ProxyError::Client)?;
         let (open, detached, early) = Default::default();
         let shared = Shared { session, open, detached, early };
         let (exchanges, (stop, _)) = (AtomicU64::new(0), watch::channel(false));
-        Self { shared, upstream, peers, reachability: Reachability::default(), exchanges, stop }
+        let (silence, reachability) = (limits.silence, Reachability::default());
+        Ok(Self { shared, upstream, peers, allows_forms, silence, reachability, exchanges, stop })
+    }
+
+    pub(super) fn warn(&self, message: &str) {
+        self.shared.session.warn(message);
     }
 
     pub(super) fn stop(&self) {
@@ -78,14 +85,23 @@ impl Proxy {
         let (parts, body) = request.into_parts();
         // First, before the body is read: a web page must not make the proxy store anything.
         if let Err(problem) = self.peers.check(&parts.uri, &parts.headers) {
-            let body = error_message(None, INVALID_REQUEST, &problem.to_string());
-            return answer(StatusCode::FORBIDDEN, body);
+            return answer(problem.status(), error_message(None, INVALID_REQUEST, &problem.to_string()));
+        }
+        if !self.allows_forms && can_come_from_a_form(&parts.headers) {
+            let problem = "the body has a type that a form of any web page can send; see --allow-forms";
+            return answer(StatusCode::UNSUPPORTED_MEDIA_TYPE, error_message(None, INVALID_REQUEST, problem));
         }
         // To its end: the decision depends on the whole body.
-        let body = match RequestBody::read(body, MAX_INSPECT_BYTES).await {
+        let body = match RequestBody::read(body, MAX_INSPECT_BYTES, self.silence).await {
             Ok(body) => body,
             // A client that breaks off has gone, and reads no answer.
             Err(ReadError::ClientGone) => return answer(StatusCode::BAD_REQUEST, String::new()),
+            Err(error @ ReadError::Silent(_)) => {
+                let body = error_message(None, INVALID_REQUEST, &error.to_string());
+                let mut response = answer(StatusCode::REQUEST_TIMEOUT, body);
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                return response;
+            }
             // An incomplete body is not forwarded in any mode.
             Err(error @ ReadError::Buffer(_)) => {
                 let problem = error.to_string();
@@ -248,14 +264,15 @@ pub struct ProxyOptions {
     pub session: Arc<Session>,
     pub upstream: UpstreamUrl,
     pub peers: PeerRules,
+    /// Whether bodies of the types are accepted that a form of a web page can send to any host.
+    pub allows_forms: bool,
+    pub limits: ClientLimits,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     #[error("cannot create the HTTP client: {0}")]
     Client(#[source] reqwest::Error),
-    #[error("the listener failed: {0}")]
-    Listener(#[source] io::Error),
 }
 
 /// Serves until `stop` ends or a rule ends the run, and then ends the session. Open calls have a few seconds to end.
@@ -264,36 +281,24 @@ pub async fn serve(
     options: ProxyOptions,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ProxyError> {
-    let upstream = Upstream::new(options.upstream).map_err(ProxyError::Client)?;
-    let proxy = Arc::new(Proxy::new(options.session.clone(), upstream, options.peers));
-    let handler = proxy.clone();
-    let app = Router::new().fallback(move |request: Request<Body>| {
-        let proxy = handler.clone();
-        async move { proxy.handle(request).await }
-    });
-    let listener = listener.tap_io(|stream| {
-        // A piece must not wait for the next one. Without the option it only comes later.
-        let _ = stream.set_nodelay(true);
-    });
-    let mut serving = std::pin::pin!(axum::serve(listener, app).with_graceful_shutdown(proxy.stopping()).into_future());
-    let abandoned = proxy.end_abandoned_calls();
-    let result = tokio::select! {
-        served = &mut serving => served,
-        () = abandoned => Ok(()),
-        () = async { tokio::select! { () = stop => {}, () = proxy.stopping() => {} } } => {
-            proxy.stop();
-            // Streams on which no call waits have ended by now. A call may still be answered, but not forever.
-            timeout(GRACE, serving).await.unwrap_or(Ok(()))
-        }
-    };
-    let reached = proxy.reachability.finish(&options.session);
+    let (session, connections) = (options.session.clone(), Connections::new(options.limits));
+    let proxy = Arc::new(Proxy::new(options)?);
+    tokio::select! {
+        // Ends the accepting, and closes the listener.
+        () = async { tokio::select! { () = stop => {}, () = proxy.stopping() => {} } } => proxy.stop(),
+        never = connections.serve(listener, &proxy) => match never {},
+        () = proxy.end_abandoned_calls() => {}
+    }
+    // Streams on which no call waits have ended by now. A call may still be answered, but not forever.
+    let _ = timeout(GRACE, connections.ended()).await;
+    let reached = proxy.reachability.finish(&session);
     // A rule that ended the run is the reason that counts.
-    let status = if options.session.termination().is_some() { RunStatus::Terminated } else { reached };
+    let status = if session.termination().is_some() { RunStatus::Terminated } else { reached };
     let open = OpenCallsEnd {
         status: CallStatus::Cancelled,
         class: ErrorClass::Unknown,
         message: "the proxy was stopped before the call ended",
     };
-    options.session.finish(status, open);
-    result.map_err(ProxyError::Listener)
+    session.finish(status, open);
+    Ok(())
 }

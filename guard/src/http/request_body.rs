@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::{
@@ -14,6 +15,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use counterproof_store::spill_buffer::SpillBuffer;
 use hyper::body::Frame;
+use tokio::time::timeout;
 
 use super::UpstreamUrl;
 
@@ -29,18 +31,19 @@ pub(super) enum RequestBody {
 pub(super) enum ReadError {
     #[error("the client closed the connection within the request")]
     ClientGone,
+    #[error("the client sent nothing for {0:?} within the request")]
+    Silent(Duration),
     #[error("the request is too large to be held back for inspection: {0}")]
     Buffer(#[source] io::Error),
 }
 
 impl RequestBody {
-    /// Reads a body to its end. `limit` is the largest size that is held in memory.
-    pub(super) async fn read(mut body: Body, limit: usize) -> Result<Self, ReadError> {
-        // One allocation for a body of a stated size, but never more than the limit: the client states the size.
-        let expected = body.size_hint().exact().and_then(|size| usize::try_from(size).ok()).unwrap_or_default();
-        let mut small = Vec::with_capacity(expected.min(limit));
-        while let Some(piece) = next_piece(&mut body).await {
-            let piece = piece.map_err(|_| ReadError::ClientGone)?;
+    /// Reads a body to its end. `limit` is the largest size that is held in memory, and `silence` the longest time without a
+    /// piece.
+    pub(super) async fn read(mut body: Body, limit: usize, silence: Duration) -> Result<Self, ReadError> {
+        // Grows with what arrives. The announced length is not reserved: it costs a client nothing.
+        let mut small = Vec::new();
+        while let Some(piece) = arriving_piece(&mut body, silence).await? {
             if small.len() + piece.len() <= limit {
                 small.extend_from_slice(&piece);
                 continue;
@@ -48,8 +51,7 @@ impl RequestBody {
             let mut large = SpillBuffer::default();
             large.write_all(&std::mem::take(&mut small)).map_err(ReadError::Buffer)?;
             large.write_all(&piece).map_err(ReadError::Buffer)?;
-            while let Some(piece) = next_piece(&mut body).await {
-                let piece = piece.map_err(|_| ReadError::ClientGone)?;
+            while let Some(piece) = arriving_piece(&mut body, silence).await? {
                 large.write_all(&piece).map_err(ReadError::Buffer)?;
             }
             return Ok(Self::Large(Arc::new(large)));
@@ -110,6 +112,11 @@ impl RequestBody {
     }
 }
 
+async fn arriving_piece(body: &mut Body, silence: Duration) -> Result<Option<Bytes>, ReadError> {
+    let piece = timeout(silence, next_piece(body)).await.map_err(|_| ReadError::Silent(silence))?;
+    piece.transpose().map_err(|_| ReadError::ClientGone)
+}
+
 /// Returns the next piece of a body. Trailers are skipped.
 pub(super) async fn next_piece<B>(body: &mut B) -> Option<Result<Bytes, B::Error>>
 where
@@ -157,16 +164,27 @@ pub(super) enum ContentType {
 
 impl ContentType {
     pub(super) fn from_headers(headers: &HeaderMap) -> Self {
-        let value = headers.get(CONTENT_TYPE).map_or(b"".as_slice(), |value| value.as_bytes());
-        // Parameters, such as the charset, do not matter.
-        let media_type = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-        match &*media_type.to_ascii_lowercase() {
+        match &*headers.get(CONTENT_TYPE).map(media_type).unwrap_or_default() {
             b"application/json" | b"application/json-rpc" | b"application/jsonrequest" => Self::Json,
             b"text/event-stream" => Self::Events,
             b"application/x-www-form-urlencoded" => Self::Form,
             _ => Self::Other,
         }
     }
+}
+
+/// Returns the type in lower case. Parameters, such as the charset, do not matter.
+fn media_type(value: &HeaderValue) -> Vec<u8> {
+    let media_type = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+    media_type.trim_ascii().to_ascii_lowercase()
+}
+
+/// True if the body has a type that browsers send to other sites without asking these for permission.
+pub(super) fn can_come_from_a_form(headers: &HeaderMap) -> bool {
+    // All of them: the server may use any value of a repeated header.
+    headers.get_all(CONTENT_TYPE).iter().any(|value| {
+        matches!(&*media_type(value), b"application/x-www-form-urlencoded" | b"multipart/form-data" | b"text/plain")
+    })
 }
 
 pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
@@ -228,6 +246,7 @@ fn remove_hop_by_hop(headers: &mut HeaderMap) {
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderValue;
+    use hyper::body::SizeHint;
 
     use super::*;
 
@@ -235,7 +254,7 @@ mod tests {
         let bytes: Vec<u8> = (0..=250).cycle().take(size).collect();
         let pieces: Vec<_> = bytes.chunks(1000).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
         let body = Body::new(PieceBody::new(pieces.into_iter()));
-        (RequestBody::read(body, 4096).await.unwrap(), bytes)
+        (RequestBody::read(body, 4096, Duration::MAX).await.unwrap(), bytes)
     }
 
     #[tokio::test]
@@ -251,6 +270,67 @@ mod tests {
             }
             assert!(received == bytes);
         }
+    }
+
+    /// A body that announces a length, sends one byte, and then ends or sends nothing.
+    struct Announced {
+        length: u64,
+        has_sent: bool,
+        ends: bool,
+    }
+
+    impl HttpBody for Announced {
+        type Data = Bytes;
+        type Error = io::Error;
+
+        fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+            match std::mem::replace(&mut self.has_sent, true) {
+                false => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"x"))))),
+                true if self.ends => Poll::Ready(None),
+                true => Poll::Pending,
+            }
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::with_exact(self.length)
+        }
+    }
+
+    #[tokio::test]
+    async fn memory_follows_what_arrives_and_not_the_announced_length() {
+        let body = Body::new(Announced { length: 1 << 20, has_sent: false, ends: true });
+        match RequestBody::read(body, 1 << 20, Duration::MAX).await.unwrap() {
+            RequestBody::Small(bytes) => assert!(bytes.len() == 1 && bytes.capacity() < 1024, "{}", bytes.capacity()),
+            RequestBody::Large(_) => panic!("one byte is held in memory"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_without_further_bytes_is_given_up() {
+        let body = Body::new(Announced { length: 2, has_sent: false, ends: false });
+        let error = RequestBody::read(body, 1 << 20, Duration::from_millis(1)).await.unwrap_err();
+        assert!(matches!(error, ReadError::Silent(_)), "{error}");
+    }
+
+    #[test]
+    fn types_that_a_form_of_a_web_page_can_send_are_detected() {
+        for value in [
+            "text/plain",
+            "Text/Plain;charset=UTF-8",
+            " multipart/form-data; boundary=x",
+            "application/x-www-form-urlencoded",
+            "text/plain; x=application/json",
+        ] {
+            assert!(can_come_from_a_form(&headers(&[("content-type", value)])), "{value}");
+        }
+        assert!(can_come_from_a_form(&headers(&[
+            ("content-type", "application/json"),
+            ("content-type", "text/plain")
+        ])));
+        for value in ["application/json", "application/json; x=text/plain", "text/event-stream", ""] {
+            assert!(!can_come_from_a_form(&headers(&[("content-type", value)])), "{value}");
+        }
+        assert!(!can_come_from_a_form(&HeaderMap::new()));
     }
 
     #[test]

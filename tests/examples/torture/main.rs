@@ -10,6 +10,7 @@ mod encoders;
 mod kills;
 mod prepared;
 mod process;
+mod proxies;
 mod servers;
 mod signals;
 mod snapshot;
@@ -22,12 +23,13 @@ use std::time::{Duration, Instant};
 use attempt::{Attempt, Fault, Kind};
 
 /// The kinds in the order of the table.
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind { name: "kill", about: "SIGKILL of a writing command", run: kills::run },
     Kind { name: "disk", about: "full disk, or no inodes", run: disks::run },
     Kind { name: "signal", about: "signals to safe-run and run", run: signals::run },
     Kind { name: "server", about: "slow, closing and lying servers", run: servers::run },
     Kind { name: "tree", about: "damaged and hostile run folders", run: trees::run },
+    Kind { name: "proxy", about: "slow and lying clients of the proxy", run: proxies::run },
     Kind { name: "encoder", about: "secrets through encoders", run: encoders::run },
 ];
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command};
 use std::thread;
@@ -43,6 +44,21 @@ impl Running {
         let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
         let child = command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).spawn()?;
         Ok(Self { line, child, stdout, stderr })
+    }
+
+    /// Returns what the process has printed to standard output.
+    pub(crate) fn stdout_so_far(&self) -> Result<String, Fault> {
+        // Read by place: the process writes at the offset that both share.
+        let mut bytes = vec![0; usize::try_from(self.stdout.metadata()?.len()).unwrap_or_default()];
+        self.stdout.read_exact_at(&mut bytes, 0)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Returns the resident memory of the process, on systems that report it as Linux does.
+    pub(crate) fn memory_kib(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        line.trim().trim_end_matches(" kB").parse().ok()
     }
 
     /// Sends a signal. The process may have ended already.

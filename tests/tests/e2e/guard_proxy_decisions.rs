@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::guard_kit::GuardFolder;
-use crate::guard_proxy_kit::{GuardProxy, HttpServer, call, respond, start_events, write_chunk};
+use crate::guard_proxy_kit::{GuardProxy, HttpServer, Message, call, respond, start_events, write_chunk};
 
 const DENY: &str = "  - {rule_id: d, kind: deny, match: {tool_name: {glob: [push]}}, effect: {reason_code: NO_PUSH}}\n";
 
@@ -289,16 +289,35 @@ fn in_observe_mode_rules_refuse_nothing() {
     assert_eq!(server.received().len(), 3);
 }
 
+/// Posts a body with a type, as a form of a web page does.
+fn post_form(proxy: &GuardProxy, path: &str, content_type: &str, body: &str) -> Message {
+    let mut connection = proxy.connect();
+    let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {content_type}\r\n");
+    connection.send(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
+    connection.response()
+}
+
 #[test]
-fn a_form_of_oauth_is_forwarded() {
+fn a_form_of_a_web_page_is_refused() {
+    let server = echo();
+    let folder = GuardFolder::new();
+    let proxy = GuardProxy::start(&folder, &server.url());
+    for content_type in ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"] {
+        let response = post_form(&proxy, "/mcp", content_type, &call(1, "push", &json!({})));
+        assert_eq!((response.status(), &response.json()["error"]["code"]), (415, &json!(-32600)), "{content_type}");
+    }
+    assert_eq!(server.received(), []);
+}
+
+#[test]
+fn a_form_of_oauth_is_forwarded_if_forms_are_allowed() {
     let server = echo();
     let folder = GuardFolder::new().with_rules(DENY);
-    let proxy = GuardProxy::start(&folder, &server.url());
-    let mut connection = proxy.connect();
+    let proxy = GuardProxy::start_with(&folder, &server.url(), &["--allow-forms"]);
     let form = "grant_type=refresh_token&refresh_token=x";
-    let head = "POST /token HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\n";
-    connection.send(format!("{head}content-length: {}\r\n\r\n{form}", form.len()).as_bytes());
-    connection.response();
+    post_form(&proxy, "/token", "application/x-www-form-urlencoded", form);
+    assert_eq!(post_form(&proxy, "/mcp", "text/plain", &call(1, "push", &json!({}))).json()["error"]["code"], -32081);
+    assert_eq!(server.received().len(), 1);
     assert_eq!((server.received()[0].text(), &*server.received()[0].start), (form, "POST /token HTTP/1.1"));
 }
 
@@ -339,7 +358,12 @@ fn a_web_page_cannot_reach_the_server_by_another_name_for_this_machine() {
     let server = echo();
     let folder = GuardFolder::new();
     let proxy = GuardProxy::start(&folder, &server.url());
-    for headers in ["Host: evil.example\r\n", "Host: localhost\r\nOrigin: http://evil.example\r\n", ""] {
+    for headers in [
+        "Host: evil.example\r\n",
+        "Host: localhost\r\nOrigin: http://evil.example\r\n",
+        "Host: localhost\r\nHost: localhost\r\n",
+        "",
+    ] {
         let mut connection = proxy.connect();
         let body = call(1, "x", &json!({}));
         connection

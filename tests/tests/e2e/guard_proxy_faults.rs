@@ -196,3 +196,60 @@ fn a_body_for_which_there_is_no_room_is_answered_with_an_error() {
     proxy.stop();
     assert_eq!(folder.events_of("shim_health")[0]["health"]["code"], "uninspected_message");
 }
+
+#[test]
+fn a_client_that_sends_nothing_more_is_answered_and_disconnected() {
+    let server = HttpServer::of_json(|_| json!({}));
+    let folder = GuardFolder::new();
+    let proxy = GuardProxy::start_with(&folder, &server.url(), &["--client-timeout", "100ms"]);
+    // No request, an incomplete head, and an incomplete body of an announced length.
+    let (mut idle, mut head, mut body) = (proxy.connect(), proxy.connect(), proxy.connect());
+    head.send(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\n");
+    body.send(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1048576\r\n\r\n{");
+    let response = body.response();
+    assert_eq!((response.status(), response.header("connection")), (408, Some("close")));
+    assert!(response.text().contains("the client sent nothing for 100ms"), "{response:?}");
+    for connection in [&mut idle, &mut head, &mut body] {
+        assert!(connection.is_closed());
+    }
+    assert_eq!(server.received(), []);
+}
+
+#[test]
+fn a_response_may_take_longer_than_the_time_limit_of_clients() {
+    let (answer, answers) = std::sync::mpsc::channel();
+    let answers = std::sync::Mutex::new(answers);
+    let server = HttpServer::start(move |_, connection| {
+        answers.lock().unwrap().recv().unwrap();
+        respond(connection, "200 OK", JSON, b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
+    });
+    let folder = GuardFolder::new();
+    let proxy = GuardProxy::start_with(&folder, &server.url(), &["--client-timeout", "100ms"]);
+    let mut waiting = proxy.connect();
+    waiting.post("", call(1, "x", &json!({})).as_bytes());
+    // The time limit of a later connection has passed once it is closed.
+    assert!(proxy.connect().is_closed());
+    answer.send(()).unwrap();
+    assert_eq!(waiting.response().status(), 200);
+}
+
+#[test]
+fn connections_above_the_limit_wait_for_others_to_end() {
+    let server = HttpServer::of_json(|_| json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
+    let folder = GuardFolder::new();
+    let mut proxy = GuardProxy::start_with(&folder, &server.url(), &["--max-connections", "1"]);
+    let mut first = proxy.connect();
+    first.post("", call(1, "a", &json!({})).as_bytes());
+    first.response();
+    let mut second = proxy.connect();
+    second.post("", call(1, "c", &json!({})).as_bytes());
+    first.post("", call(1, "b", &json!({})).as_bytes());
+    first.response();
+    drop(first);
+    assert_eq!(second.response().status(), 200);
+    let tools: Vec<_> = server.received().iter().map(|request| request.json()["params"]["name"].clone()).collect();
+    assert_eq!(tools, ["a", "b", "c"]);
+    drop(second);
+    let (_, stderr) = proxy.stop_with_stderr();
+    assert!(stderr.contains("all 1 connections are in use") && stderr.contains("`--max-connections`"), "{stderr}");
+}

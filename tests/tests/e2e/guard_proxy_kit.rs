@@ -167,10 +167,16 @@ impl GuardProxy {
         Self::spawn(&mut folder.proxy_command(upstream))
     }
 
+    /// Starts a proxy with further arguments.
+    #[track_caller]
+    pub(crate) fn start_with(folder: &GuardFolder, upstream: &str, arguments: &[&str]) -> Self {
+        Self::spawn(folder.proxy_command(upstream).args(arguments).stderr(Stdio::piped()))
+    }
+
     /// Starts a proxy whose standard error is read at its end.
     #[track_caller]
     pub(crate) fn start_with_stderr(folder: &GuardFolder, upstream: &str) -> Self {
-        Self::spawn(folder.proxy_command(upstream).stderr(Stdio::piped()))
+        Self::start_with(folder, upstream, &[])
     }
 
     #[track_caller]

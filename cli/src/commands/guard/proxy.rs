@@ -4,9 +4,10 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use counterproof_artifact::Exit;
-use counterproof_guard::http::{PeerRules, ProxyOptions, UpstreamUrl, serve};
+use counterproof_guard::http::{ClientLimits, PeerRules, ProxyOptions, UpstreamUrl, serve};
 use counterproof_guard::identity::{RunIdentity, process_variable};
 use counterproof_guard::secrets;
 use counterproof_guard::session::{Session, SessionOptions};
@@ -21,6 +22,7 @@ use super::warnings::Warnings;
 use crate::command_error::CommandError;
 use crate::signals::on_ending_signal;
 use crate::streams::Streams;
+use crate::value_parsers::duration;
 
 /// Guard an MCP server over HTTP: decide about its tool calls, record them, and forward its messages.
 ///
@@ -51,6 +53,18 @@ pub(crate) struct Args {
     /// Origin of web pages that may send requests, such as `https://app.example`; may be repeated
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     origins: Vec<String>,
+
+    /// Forward bodies of the types that a form of any web page can send, such as to an OAuth server at the same address
+    #[arg(long)]
+    allow_forms: bool,
+
+    /// Maximum number of connections of clients at a time; further ones wait
+    #[arg(long, value_name = "N", default_value_t = ClientLimits::default().connections, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    max_connections: u32,
+
+    /// Time within which a client must send the headers of a request, and each further piece of its body
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    client_timeout: Duration,
 
     #[command(flatten)]
     policy: PolicyArgs,
@@ -104,7 +118,13 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     // The socket listens already: a script that waits for this line can connect at once.
     streams.print_line(format_args!("the proxy for {} listens on http://{address}{path}", args.server_name))?;
     let peers = PeerRules::new(address, args.hosts.clone(), args.origins.clone());
-    let options = ProxyOptions { session: session.clone(), upstream: args.upstream.clone(), peers };
+    let options = ProxyOptions {
+        session: session.clone(),
+        upstream: args.upstream.clone(),
+        peers,
+        allows_forms: args.allow_forms,
+        limits: ClientLimits { connections: args.max_connections, silence: args.client_timeout },
+    };
     let served = runtime.block_on(serve(listener, options, interrupted.notified()));
     // Requests that are still open are dropped, and their calls end.
     drop(runtime);
