@@ -74,7 +74,9 @@ fn escapes_of_json(value: &str) -> BTreeSet<String> {
     let with_slashes = json.replace('/', "\\/");
     let in_ascii = |text: &str| each_character(text, |it| if it.is_ascii() { it.to_string() } else { units(it) });
     let all = each_character(value, units);
-    [in_ascii(&json), in_ascii(&with_slashes), json, with_slashes, all].into()
+    // In upper case, as .NET writes them.
+    let in_upper_case = all.to_uppercase().replace("\\U", "\\u");
+    [in_ascii(&json), in_ascii(&with_slashes), json, with_slashes, all, in_upper_case].into()
 }
 
 fn units(character: char) -> String {
@@ -104,11 +106,16 @@ fn escapes_of_bytes(value: &str) -> BTreeSet<String> {
         unless(component, |byte| format!("%{byte:02X}")),
         unless(rfc, |byte| format!("%{byte:02X}")).replace("%20", "+"),
         form.replace("%20", "+"),
+        unless(rfc, |byte| format!("%{byte:02x}")).replace("%20", "+"),
         unless(printable, |byte| format!("={byte:02X}")),
         unless(printable, |byte| format!("\\x{byte:02x}")),
+        unless(printable, |byte| format!("\\x{byte:02X}")),
+        unless(rfc, |byte| format!("\\x{byte:02x}")),
+        unless(rfc, |byte| format!("\\x{byte:02X}")),
         all(|byte| format!("%{byte:02X}")),
         all(|byte| format!("%{byte:02x}")),
         all(|byte| format!("={byte:02X}")),
+        all(|byte| format!("={byte:02x}")),
         all(|byte| format!("\\x{byte:02x}")),
         all(|byte| format!("\\x{byte:02X}")),
     ]
@@ -119,8 +126,9 @@ fn escapes_of_bytes(value: &str) -> BTreeSet<String> {
 fn references(value: &str) -> BTreeSet<String> {
     let markup = value.replace('&', "&amp;").replace('<', "&lt;");
     let closed = markup.replace('>', "&gt;");
-    let quoted = [markup, closed].map(|text| text.replace('"', "&quot;"));
-    let mut texts: BTreeSet<String> = ["'", "&#39;", "&#x27;", "&apos;"]
+    let quoted = [markup, closed].map(|text| ["&quot;", "&#34;"].map(|double| text.replace('"', double)));
+    let quoted = quoted.as_flattened();
+    let mut texts: BTreeSet<String> = ["'", "&#39;", "&#039;", "&#x27;", "&apos;"]
         .iter()
         .flat_map(|single| quoted.iter().map(|text| text.replace('\'', single)))
         .collect();
@@ -129,16 +137,24 @@ fn references(value: &str) -> BTreeSet<String> {
         all(|code| format!("&#{code};")),
         all(|code| format!("&#x{code:x};")),
         all(|code| format!("&#x{code:X};")),
+        all(|code| format!("&#X{code:X};")),
     ]);
     texts
 }
 
 /// Quotes as SQL, CSV, shells and programming languages write them.
-fn quotes(value: &str) -> [String; 4] {
+fn quotes(value: &str) -> [String; 6] {
     [
         value.replace('\'', "''"),
         value.replace('"', "\"\""),
         value.replace('\'', r"'\''"),
+        value.replace('\'', "'\"'\"'"),
+        each_character(
+            value,
+            |it| {
+                if it.is_ascii_punctuation() || it == ' ' { format!("\\{it}") } else { it.to_string() }
+            },
+        ),
         value.replace('\\', r"\\").replace('\'', r"\'").replace('"', "\\\""),
     ]
 }
@@ -298,14 +314,16 @@ fn escaped_start(firsts: &BTreeSet<char>) -> String {
     let after_ampersand = format!(r"#0{{0,7}}(?:{decimals})|#[xX]0{{0,7}}(?:{numbers}){names}");
     let once = |byte: u8| {
         let name = matcher::html_name(char::from(byte)).unwrap_or_default();
+        // A backslash before itself is a longer run of backslashes.
+        let quoted = if byte == b'\\' { String::new() } else { format!(r"\\{{1,8}}{}|", literal(char::from(byte))) };
         format!(
-            r"(?:(?:[%=](?:25){{0,2}}|\\{{1,8}}(?:x|u00|u\{{|U0{{6}}))(?i:{byte:02x})\}}?|\\{{1,8}}0?{byte:03o}|&(?:amp;){{0,2}}(?:#0{{0,7}}{byte}|#[xX]0{{0,7}}(?i:{byte:02x})|{name});?)"
+            r"(?:{quoted}(?:[%=](?:25){{0,2}}|\\{{1,8}}(?:x|u00|u\{{|U0{{6}}))(?i:{byte:02x})\}}?|\\{{1,8}}0?{byte:03o}|&(?:amp;){{0,2}}(?:#0{{0,7}}{byte}|#[xX]0{{0,7}}(?i:{byte:02x})|{name});?)"
         )
     };
     let (percent, equals, backslash, ampersand) = (once(b'%'), once(b'='), once(b'\\'), once(b'&'));
     // The rest of an escape that is escaped itself is either literal or escaped as well.
     format!(
-        r"[%=](?:25){{0,2}}(?:{bytes})|(?:{percent}|{equals})(?:(?:25){{0,2}}(?:{bytes})|{INTRODUCER})|\\{{1,16}}(?:{after_backslash})|{backslash}{{1,2}}(?:{after_backslash}|u?{INTRODUCER})|&(?:amp;){{0,2}}(?:{after_ampersand})|{ampersand}(?:(?:amp;){{0,2}}(?:{after_ampersand})|{INTRODUCER})"
+        r"[%=](?:25){{0,2}}(?:{bytes})|(?:{percent}|{equals})(?:(?:25){{0,2}}(?:{bytes})|{INTRODUCER})|\\{{1,16}}(?:{after_backslash})|\\{{2,16}}u\\\{{|{backslash}{{1,2}}(?:{after_backslash}|u?{INTRODUCER})|&(?:amp;){{0,2}}(?:{after_ampersand})|{ampersand}(?:(?:amp;){{0,2}}(?:{after_ampersand})|{INTRODUCER})"
     )
 }
 

@@ -4,7 +4,8 @@
 //! (also without outer white space, with other line ends, and the long lines of a value by themselves), and the shapes of widely used
 //! keys (`patterns`). A value in a deliberately obfuscated form, or inside compressed data, is not found.
 //!
-//! In JSON, only the content of strings is masked, by whole escapes (`json_stream`).
+//! In JSON, only the content of strings is masked, by whole escapes (`json_stream`). A text with escapes of JSON is also searched
+//! with these decoded (`search`), since an escape can stand for a digit of base64.
 //!
 //! One regular expression finds every place where a form of a value may start (`encodings`). From there, the form is
 //! followed character by character (`value_search`) through the escapes that encoders write (`matcher`). So the time to
@@ -25,6 +26,7 @@ mod json_stream;
 mod matcher;
 mod patterns;
 mod redactor;
+mod search;
 mod stream;
 mod value_search;
 

@@ -425,7 +425,11 @@ pub(super) fn of(character: char) -> Vec<Escapes> {
         // CSV and SQL double a quote. Shells close the quotes, write an escaped quote, and open them again.
         '"' | '\'' => {
             let quote = Byte(character as u8);
-            let bodies = vec![vec![quote], vec![Byte(b'\\'), quote, quote]];
+            let mut bodies = vec![vec![quote], vec![Byte(b'\\'), quote, quote]];
+            if character == '\'' {
+                // In double quotes, as Python does it.
+                bodies.push(vec![Byte(b'"'), quote, Byte(b'"'), quote]);
+            }
             escapes.push(Escapes { introducer: quote, bodies });
         }
         _ => {}

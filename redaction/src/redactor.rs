@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::encodings::Variants;
 use crate::patterns::{BROAD_PATTERNS, KEY_PATTERNS, KeyPattern};
+use crate::search::Search;
 use crate::value_search::{Beginning, ValueSearch};
 
 /// Replacement for a secret.
@@ -110,6 +111,36 @@ pub(crate) enum Content {
 }
 
 impl Found {
+    /// Returns the match with other places.
+    pub(crate) fn map(self, place: impl Fn(Range<usize>) -> Range<usize>) -> Self {
+        let secrets = self.secrets.into_iter().map(|(secret, name)| (place(secret), name)).collect();
+        Self { range: place(self.range), secrets }
+    }
+
+    /// Removes what is before a place. Returns false if nothing remains.
+    pub(crate) fn clip(&mut self, from: usize) -> bool {
+        self.range.start = self.range.start.max(from);
+        self.secrets.retain_mut(|(secret, _)| {
+            secret.start = secret.start.max(from);
+            secret.start < secret.end
+        });
+        self.range.start < self.range.end && !self.secrets.is_empty()
+    }
+
+    /// Adds the secrets of a match that overlaps this one.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.range = self.range.start.min(other.range.start)..self.range.end.max(other.range.end);
+        self.secrets.extend(other.secrets);
+        self.secrets.sort_by_key(|(secret, _)| secret.start);
+        self.secrets.dedup_by(|(next, _), (secret, _)| {
+            let overlaps = next.start < secret.end;
+            if overlaps {
+                secret.end = secret.end.max(next.end);
+            }
+            overlaps
+        });
+    }
+
     /// Extends the match and its secrets to the bounds of the escapes in which they start and end.
     fn with_whole_escapes(self, text: &[u8], first: usize) -> Self {
         let mut escapes = EscapeCursor::new(text, first);
@@ -229,7 +260,8 @@ impl Redactor {
         let mut masked = Vec::new();
         let mut done = 0;
         // A match that starts inside the partial secret belongs to it, and the mask at the end covers it.
-        while let Some(found) = self.find_next(bytes, done, content).filter(|found| found.range.start < limit) {
+        let mut search = Search::new(self, bytes, content);
+        while let Some(found) = search.next(done).filter(|found| found.range.start < limit) {
             masked.extend_from_slice(&bytes[done..found.range.start]);
             self.mask_one(bytes, &found, &mut masked, applied);
             done = found.range.end;

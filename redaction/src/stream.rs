@@ -3,6 +3,7 @@
 use counterproof_json_text::EscapeCursor;
 
 use crate::redactor::{Applied, Content, End, Redactor};
+use crate::search::Search;
 
 /// Smallest number of bytes held back. Keys of known patterns are shorter, except hostile ones.
 const HELD: usize = 16 * 1024;
@@ -100,7 +101,8 @@ impl RedactingStream {
         let length = self.waiting.len();
         let mut safe = self.boundary(done, safe.max(done));
         let redactor = &self.redactor;
-        while let Some(found) = redactor.find_next(&self.waiting, done, self.content) {
+        let mut search = Search::new(redactor, &self.waiting, self.content);
+        while let Some(found) = search.next(done) {
             if found.range.start >= safe {
                 break;
             }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::event::{
-    ArgsPreview, CallError, CallId, CallRef, CallStatus, DecisionRecord, ErrorClass, ResultPreview,
+    ArgsPreview, CallError, CallId, CallRef, CallStatus, DecisionRecord, ErrorClass, Hint, ResultPreview,
 };
 use counterproof_redaction::{Applied, Redactor};
 use serde_json::Value;
@@ -252,6 +252,21 @@ pub(super) fn redacted_message(text: &str, redactor: &Redactor) -> String {
 
 pub(super) fn redacted_name(text: &str, redactor: &Redactor) -> String {
     cut(&redactor.text(text, &mut Applied::default()), MAX_NAME_BYTES).to_owned()
+}
+
+/// Redacts all texts of a decision that a policy chooses. Names of rules and codes stay: programs read them.
+pub(super) fn redact_decision(record: &mut DecisionRecord, redactor: &Redactor) {
+    let DecisionRecord { explain, hint, terminate, .. } = record;
+    let mut applied = Applied::default();
+    let mut redact = |text: &mut String| *text = redactor.text(text, &mut applied);
+    redact(&mut explain.summary);
+    if let Some(terminate) = terminate {
+        redact(&mut terminate.terminate_message);
+    }
+    let Some(Hint { hint_text, suggested_args, retry_advice, .. }) = hint else { return };
+    redact(hint_text);
+    retry_advice.iter_mut().for_each(redact);
+    suggested_args.iter_mut().for_each(|args| redactor.json(args, &mut applied));
 }
 
 fn without_torn_character(bytes: &[u8]) -> &[u8] {

@@ -131,7 +131,7 @@ impl Session {
             tool_name: call::redacted_name(incoming.tool_name, &self.redactor),
             args_hash,
         };
-        let decision = match (&state.terminated, args, &incoming.args) {
+        let mut decision = match (&state.terminated, args, &incoming.args) {
             // After the end of the run, every call gets the same answer.
             (Some(record), _, _) => without_rules(record.clone()),
             // In every mode: the server might execute another call than the one that the rules see.
@@ -148,6 +148,8 @@ impl Session {
                 state.engine.decide(&facts, self.started.elapsed())
             }
         };
+        // Before it is recorded or sent: a person who writes a policy can repeat a secret in its messages.
+        call::redact_decision(&mut decision.record, &self.redactor);
         if state.is_finished {
             // Without a record: the last event is written, and nothing may come after it.
             return Admission::Refuse(Box::new(self.refusal(call, self.ended())));

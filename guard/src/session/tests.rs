@@ -337,3 +337,34 @@ fn a_request_on_which_parsers_disagree_is_refused_in_every_mode() {
     session.refused(&refusal, 60);
     assert_eq!(sink.ends()[0].bytes_out, 60);
 }
+
+#[test]
+fn a_secret_in_a_message_of_the_policy_is_masked() {
+    let policy = "
+policy_id: p
+version: '1'
+mode: control
+rules:
+  - rule_id: hint
+    kind: deny
+    match: {tool_name: {glob: [push]}}
+    effect: {action: REJECT_WITH_HINT, message: use hunter2-secret, hint_text: try hunter2-secret, suggested_args: {key: hunter2-secret}}
+  - {rule_id: stop, kind: deny, match: {tool_name: {glob: [wipe]}}, effect: {action: TERMINATE_RUN, message: no hunter2-secret}}
+";
+    let (session, sink) = session(Some(policy), &["hunter2-secret"]);
+    let mut answers = String::new();
+    for tool in ["push", "wipe", "push"] {
+        match begin(&session, tool, &json!({})) {
+            Admission::Refuse(refusal) => {
+                session.refused(&refusal, 1);
+                answers += &serde_json::to_string(&refusal.decision).unwrap();
+            }
+            Admission::Forward(_) => panic!("the call is refused"),
+        }
+    }
+    let termination = format!("{:?}", session.termination());
+    for text in [&answers, &sink.text(), &termination] {
+        assert!(!text.contains("hunter2") && text.contains("[redacted]"), "{text}");
+    }
+    assert!(answers.contains(r#""key":"[redacted]""#), "{answers}");
+}

@@ -1,5 +1,6 @@
 //! Where the events of a recorder go first: its spool file, and the file of events; and the text of an event.
 
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -357,8 +358,25 @@ impl EventText {
         let Self { run_id, rest } = self;
         let body = &body[1..];
         // Joined as text: the envelope is the same for all events of a source, and an agent waits for each of them.
-        format!("{{\"v\":\"{EVENT_VERSION}\",\"ts\":\"{ts}\",\"run_id\":{run_id},\"seq\":{seq},{rest},{body}\n")
+        let line =
+            format!("{{\"v\":\"{EVENT_VERSION}\",\"ts\":\"{ts}\",\"run_id\":{run_id},\"seq\":{seq},{rest},{body}\n");
+        if line.contains(LINE_SEPARATORS) { escape_line_separators(&line) } else { line }
     }
+}
+
+/// Characters beyond ASCII that end a line for some readers, such as `splitlines` of Python. JSON permits them in strings.
+const LINE_SEPARATORS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+
+/// Escapes separators of lines in JSON, where they can only occur in strings.
+fn escape_line_separators(json: &str) -> String {
+    json.chars().fold(String::with_capacity(json.len() + 8), |mut escaped, character| {
+        if LINE_SEPARATORS.contains(&character) {
+            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+        } else {
+            escaped.push(character);
+        }
+        escaped
+    })
 }
 
 pub(super) fn drop_previews(body: &mut EventBody) -> bool {
@@ -375,5 +393,19 @@ pub(super) fn drop_previews(body: &mut EventBody) -> bool {
             true
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_for_every_reader() {
+        let text = EventText { run_id: "\"r\"".to_owned(), rest: "\"agent_id\":\"a\"".to_owned() };
+        let line = text.line(1, Timestamp::UNIX_EPOCH, "{\"text\":\"a\u{2028}b\u{2029}c\u{85}d\u{e9}\"}");
+        assert!(line.ends_with("{\"text\":\"a\\u2028b\\u2029c\\u0085d\u{e9}\"}\n".trim_start_matches('{')), "{line}");
+        let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(event["text"], "a\u{2028}b\u{2029}c\u{85}d\u{e9}");
     }
 }

@@ -13,13 +13,21 @@ const VALUES: [&str; 4] =
     ["hunter2-Tok3n", "p4ss/w'rd+\"x\"\\& 1<>=%#;", "sch\u{f6}n-\u{1f511}-gehe\u{ed}m", "0a1b2c3d4e5f"];
 
 fn is_in_digits(encoder: Encoder) -> bool {
-    encoder.name.contains("base64") || encoder.name.eq_ignore_ascii_case("hex")
+    ["base64", "hex in lines"].iter().any(|name| encoder.name.contains(name))
+        || encoder.name.eq_ignore_ascii_case("hex")
 }
 
 /// Base64 and hexadecimal of these are documented as not found.
 fn is_documented(inner: Encoder, outer: Encoder) -> bool {
     let is_uncommon = [
         "base64 in lines",
+        "hex in lines",
+        "json of Go",
+        "json of .NET",
+        "json of PHP for HTML",
+        "mail header",
+        "octal with zero",
+        "hexadecimal, padded",
         "quoted-printable",
         "units in braces",
         "octal",

@@ -85,6 +85,20 @@ fn quoted_printable(text: &str) -> String {
     text
 }
 
+/// JSON of encoders that escape what HTML gives a meaning, in either case of the digits.
+fn json_for_html(text: &str, unit: fn(u32) -> String) -> String {
+    each_character(&json(text), |it| match it {
+        '<' | '>' | '&' | '\'' | '+' => unit(u32::from(it)),
+        _ if it.is_ascii() => it.to_string(),
+        _ => it.encode_utf16(&mut [0; 2]).iter().map(|it| unit(u32::from(*it))).collect(),
+    })
+}
+
+fn html_with(text: &str, double: &str, single: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', double).replace('\'', single)
+}
+
 fn hex(text: &str) -> String {
     text.bytes().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -93,7 +107,7 @@ fn hex(text: &str) -> String {
 }
 
 /// Every encoder. Those of whole texts (base64, hexadecimal) come last.
-pub(super) const ENCODERS: [Encoder; 31] = [
+pub(super) const ENCODERS: [Encoder; 56] = [
     Encoder { name: "nothing", encode: str::to_owned },
     Encoder { name: "json", encode: json },
     Encoder { name: "json with slashes", encode: |text| json(text).replace('/', "\\/") },
@@ -124,6 +138,99 @@ pub(super) const ENCODERS: [Encoder; 31] = [
         name: "backslashes",
         encode: |text| text.replace('\\', "\\\\").replace('\'', "\\'").replace('"', "\\\""),
     },
+    Encoder {
+        name: "json of Go",
+        encode: |text| {
+            json_for_html(text, |unit| format!("\\u{unit:04x}")).replace("\\u0027", "'").replace("\\u002b", "+")
+        },
+    },
+    Encoder {
+        name: "json of .NET",
+        encode: |text| {
+            json_for_html(&text.replace('"', "\u{1}"), |unit| format!("\\u{unit:04X}")).replace("\\u0001", "\\u0022")
+        },
+    },
+    Encoder {
+        name: "json of PHP for HTML",
+        encode: |text| json_for_html(text, |unit| format!("\\u{unit:04X}")).replace("\\u002B", "+").replace('/', "\\/"),
+    },
+    Encoder {
+        name: "UNITS",
+        encode: |text| {
+            each_character(text, |it| it.encode_utf16(&mut [0; 2]).iter().map(|it| format!("\\u{it:04X}")).collect())
+        },
+    },
+    Encoder { name: "specials after \\x", encode: |text| escaped(text, |byte| format!("\\x{byte:02x}")) },
+    Encoder { name: "specials after \\X", encode: |text| escaped(text, |byte| format!("\\x{byte:02X}")) },
+    Encoder { name: "BYTES after \\x", encode: |text| each_byte(text, |byte| format!("\\x{byte:02X}")) },
+    Encoder { name: "percent, lower", encode: |text| escaped(text, |byte| format!("%{byte:02x}")) },
+    Encoder { name: "form, lower", encode: |text| escaped(text, |byte| format!("%{byte:02x}")).replace("%20", "+") },
+    Encoder {
+        name: "form of browsers",
+        encode: |text| {
+            each_byte(text, |byte| match byte {
+                b' ' => "+".to_owned(),
+                b'*' | b'-' | b'.' | b'_' => char::from(byte).to_string(),
+                _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+                _ => format!("%{byte:02X}"),
+            })
+        },
+    },
+    Encoder {
+        name: "component",
+        encode: |text| {
+            each_byte(text, |byte| {
+                if byte.is_ascii_alphanumeric() || b"-_.!~*'()".contains(&byte) {
+                    char::from(byte).to_string()
+                } else {
+                    format!("%{byte:02X}")
+                }
+            })
+        },
+    },
+    Encoder { name: "html of Go", encode: |text| html_with(text, "&#34;", "&#39;") },
+    Encoder { name: "html of PHP", encode: |text| html_with(text, "&quot;", "&#039;") },
+    Encoder { name: "html of Python", encode: |text| html_with(text, "&quot;", "&#x27;") },
+    Encoder { name: "xml", encode: |text| html_with(text, "&quot;", "&apos;") },
+    Encoder {
+        name: "hexadecimal, padded",
+        encode: |text| each_character(text, |it| format!("&#x{:06x};", u32::from(it))),
+    },
+    Encoder {
+        name: "hexadecimal in upper case",
+        encode: |text| each_character(text, |it| format!("&#X{:X};", u32::from(it))),
+    },
+    Encoder { name: "quoted-printable, lower", encode: |text| each_byte(text, |byte| format!("={byte:02x}")) },
+    Encoder {
+        name: "quoted-printable in one line",
+        encode: |text| {
+            each_byte(text, |byte| match byte {
+                b' '..=b'<' | b'>'..=b'~' => char::from(byte).to_string(),
+                _ => format!("={byte:02X}"),
+            })
+        },
+    },
+    Encoder {
+        name: "mail header",
+        encode: |text| escaped(text, |byte| if byte == b' ' { "_".to_owned() } else { format!("={byte:02X}") }),
+    },
+    Encoder { name: "shell of Python", encode: |text| text.replace('\'', "'\"'\"'") },
+    Encoder {
+        name: "double quotes of shells",
+        encode: |text| {
+            each_character(text, |it| if "\"\\$`".contains(it) { format!("\\{it}") } else { it.to_string() })
+        },
+    },
+    Encoder {
+        name: "words of shells",
+        encode: |text| {
+            each_character(text, |it| {
+                if it.is_ascii_punctuation() || it == ' ' { format!("\\{it}") } else { it.to_string() }
+            })
+        },
+    },
+    Encoder { name: "octal with zero", encode: |text| each_byte(text, |byte| format!("\\0{byte:03o}")) },
+    Encoder { name: "hex in lines", encode: |text| in_lines(&hex(text), 6, "\n") },
     Encoder { name: "hex", encode: hex },
     Encoder { name: "HEX", encode: |text| hex(text).to_uppercase() },
     Encoder { name: "base64", encode: |text| base64(text.as_bytes(), STANDARD) },

@@ -116,6 +116,58 @@ fn an_escape_is_never_cut() {
     check("de00abcd", r#"["\ud83d\ude00abcd"]"#, r#"["[redacted]"]"#);
 }
 
+/// Escapes the characters at some places.
+fn with_escapes(text: &str, is_escaped: impl Fn(usize) -> bool) -> String {
+    let escaped =
+        |(at, it): (usize, char)| if is_escaped(at) { format!("\\u{:04x}", u32::from(it)) } else { it.to_string() };
+    text.chars().enumerate().map(escaped).collect()
+}
+
+#[test]
+fn a_value_is_found_in_digits_of_which_some_are_escaped() {
+    let digits = ENCODERS.iter().filter(|it| it.name.contains("base64") || it.name.eq_ignore_ascii_case("hex"));
+    let outer: Vec<_> = digits.collect();
+    for value in ["hunter2-Tok3n", "p4ss/w'rd+\"x\"\\&"] {
+        let redactor = Redactor::of_values([value]).unwrap();
+        for inner in ["nothing", "json", "percent", "base64"] {
+            let inner = ENCODERS.iter().find(|it| it.name == inner).unwrap();
+            for outer in outer.iter().filter(|it| it.name != "base64 in lines") {
+                let digits = (outer.encode)(&(inner.encode)(value));
+                for places in [1, 2, 3, 5, digits.len() - 1] {
+                    let text = with_escapes(&digits, |at| at == places || at == places + 4).replace('/', "\\/");
+                    let line = format!(r#"{{"id":1,"result":{{"text":"a \"{text}\" b"}}}}"#);
+                    for masked in
+                        [masked(&redactor, &line, 7, JsonUse::Message), whole(&redactor, &line, JsonUse::Message)]
+                    {
+                        let value: Value = serde_json::from_str(&masked).unwrap();
+                        let found = value["result"]["text"].as_str().unwrap();
+                        let rest = found.replacen(MASK, "", 1).len() - "a \"\" b".len();
+                        assert!(found.contains(MASK) && rest <= 24, "{} > {}: {masked}", inner.name, outer.name);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn escaped_digits_are_found_in_a_long_string_as_it_arrives() {
+    // base64 of the value, with an escaped digit.
+    let line = format!(r#"["{}"]"#, r"aHVudGVyMi1U\u0062\u0032szbg== padding \u00e9 ".repeat(5000));
+    let redactor = Redactor::of_values(["hunter2-Tok3n"]).unwrap();
+    for size in [1000, 100_000, line.len()] {
+        let masked = masked(&redactor, &line, size, JsonUse::Message);
+        assert_eq!(masked.matches("[redacted]").count(), 5000);
+        assert!(!masked.contains("aHVu") && masked.contains(r"== padding \u00e9"), "{}", &masked[..100]);
+    }
+}
+
+#[test]
+fn an_escaped_backslash_starts_no_escape() {
+    check("hunter2-x", r#"["\\u0068unter2-y hunter2\\u002dz"]"#, r#"["\\u0068unter2-y hunter2\\u002dz"]"#);
+    check("hunter2-x", r#"["\u0068unter2-x\u0068unter2-x"]"#, r#"["[redacted][redacted]"]"#);
+}
+
 #[test]
 fn a_long_line_without_strings_is_forwarded_before_its_end() {
     let line = format!("[{}]", vec!["10"; 300_000].join(","));

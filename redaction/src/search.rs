@@ -1,0 +1,148 @@
+//! The secrets of a text in their order: those in its bytes, and those that appear once the escapes of JSON are decoded.
+//!
+//! An escape can stand for any character of a string, also for a digit of base64 in which a value is encoded. So a text with such
+//! escapes is searched twice. The decoded text is only searched: masks replace bytes of the original one.
+
+use std::ops::Range;
+
+use crate::redactor::{Content, Found, Redactor};
+
+pub(crate) struct Search<'a> {
+    redactor: &'a Redactor,
+    text: &'a [u8],
+    content: Content,
+    /// The next secret in the bytes, unless it has to be searched. `Some(None)` at the end.
+    literal: Option<Option<Found>>,
+    /// The secrets with escapes, in reverse order.
+    unescaped: Vec<Found>,
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(redactor: &'a Redactor, text: &'a [u8], content: Content) -> Self {
+        let mut unescaped = if has_escapes(text) { unescaped_secrets(redactor, text) } else { Vec::new() };
+        unescaped.reverse();
+        Self { redactor, text, content, literal: None, unescaped }
+    }
+
+    /// Returns the first secret from a place on. Places do not decrease, and are not within an escape.
+    pub(crate) fn next(&mut self, from: usize) -> Option<Found> {
+        let is_behind = |found: &Option<Found>| found.as_ref().is_some_and(|found| found.range.start < from);
+        let literal = self.literal.take().filter(|found| !is_behind(found));
+        let literal = literal.unwrap_or_else(|| self.redactor.find_next(self.text, from, self.content));
+        while let Some(mut last) = self.unescaped.pop() {
+            if last.clip(from) {
+                self.unescaped.push(last);
+                break;
+            }
+        }
+        let starts_first = |found: &Found| literal.as_ref().is_none_or(|it| found.range.start <= it.range.start);
+        let mut next = match self.unescaped.pop_if(|found| starts_first(found)) {
+            Some(found) => {
+                self.literal = Some(literal);
+                found
+            }
+            None => literal?,
+        };
+        // One secret in both readings has one mask.
+        loop {
+            let overlaps = |found: &Found| found.range.start < next.range.end;
+            let other = match self.unescaped.pop_if(|found| overlaps(found)) {
+                Some(other) => other,
+                None => match self.literal.take() {
+                    Some(Some(other)) if overlaps(&other) => other,
+                    literal => {
+                        self.literal = literal;
+                        return Some(next);
+                    }
+                },
+            };
+            next.join(other);
+        }
+    }
+}
+
+/// True if the text may have an escaped letter, digit or slash. Other escapes hide no digit of an encoding.
+fn has_escapes(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'\\', text).any(|at| matches!(text.get(at + 1), Some(b'u' | b'/')))
+}
+
+/// Returns the secrets that the decoded text has, by their places in the text. Secrets without an escape are left out.
+fn unescaped_secrets(redactor: &Redactor, text: &[u8]) -> Vec<Found> {
+    let decoded = Decoded::new(text);
+    let mut secrets = Vec::new();
+    let mut from = 0;
+    while let Some(found) = redactor.find_next(&decoded.text, from, Content::Text) {
+        from = found.range.end.max(from + 1);
+        let found = found.map(|range| decoded.original(range));
+        if memchr::memchr(b'\\', &text[found.range.clone()]).is_some() {
+            secrets.push(found);
+        }
+    }
+    secrets
+}
+
+/// A text without the escapes of JSON.
+struct Decoded {
+    text: Vec<u8>,
+    /// For each byte, where the character or the escape starts in the original. The last one is the length of the original.
+    starts: Vec<usize>,
+}
+
+impl Decoded {
+    fn new(original: &[u8]) -> Self {
+        let (mut text, mut starts) = (Vec::with_capacity(original.len()), Vec::with_capacity(original.len() + 1));
+        let mut at = 0;
+        while at < original.len() {
+            let rest = &original[at..];
+            let (character, length) = escape(rest).map_or((None, 1), |(character, length)| (Some(character), length));
+            match character {
+                Some(character) => text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+                None => text.push(rest[0]),
+            }
+            starts.resize(text.len(), at);
+            at += length;
+        }
+        starts.push(original.len());
+        Self { text, starts }
+    }
+
+    fn original(&self, range: Range<usize>) -> Range<usize> {
+        let start = self.starts[range.start];
+        // A range ends with the whole escape.
+        let end =
+            self.starts[range.end..].iter().find(|place| range.is_empty() || **place > self.starts[range.end - 1]);
+        start..end.copied().unwrap_or(start)
+    }
+}
+
+/// Returns the character of the escape with which a text starts, and the length of the escape.
+fn escape(text: &[u8]) -> Option<(char, usize)> {
+    let character = match text {
+        [b'\\', b'u', ..] => return unit(text),
+        [b'\\', byte @ (b'"' | b'\\' | b'/'), ..] => char::from(*byte),
+        [b'\\', b'b', ..] => '\u{8}',
+        [b'\\', b'f', ..] => '\u{c}',
+        [b'\\', b'n', ..] => '\n',
+        [b'\\', b'r', ..] => '\r',
+        [b'\\', b't', ..] => '\t',
+        _ => return None,
+    };
+    Some((character, 2))
+}
+
+/// Returns the character of one or two escaped units of UTF-16.
+fn unit(text: &[u8]) -> Option<(char, usize)> {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        // A sign is accepted by the parser, and is not a digit.
+        let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|it| it.is_ascii_hexdigit()));
+        u16::from_str_radix(digits?, 16).ok()
+    };
+    let first = unit(0)?;
+    if let Some(character) = char::from_u32(u32::from(first)) {
+        return Some((character, 6));
+    }
+    let pair = [first, unit(6)?];
+    let character = char::decode_utf16(pair).next()?.ok()?;
+    Some((character, 12))
+}
