@@ -117,6 +117,22 @@ fn files_folders_and_links_are_restored_and_what_was_there_is_kept() {
 }
 
 #[test]
+fn a_declared_link_to_a_folder_or_a_file_is_refused() {
+    let kit = Kit::new();
+    put(&kit.path("real/file"), b"before");
+    symlink("real", kit.path("folder")).unwrap();
+    symlink("real/file", kit.path("file")).unwrap();
+    symlink("missing", kit.path("broken")).unwrap();
+    for declared in ["folder", "file"] {
+        let error = kit.take(&[declared]).unwrap_err();
+        assert_eq!(error.code(), "invalid_path");
+        let message = error.to_string();
+        assert!(message.contains(declared) && message.contains("declare the real path"), "{message}");
+    }
+    assert_eq!(kit.take(&["broken", "real"]).unwrap().entries, 3);
+}
+
+#[test]
 fn names_of_any_bytes_and_files_without_access_are_restored() {
     let kit = Kit::new();
     let odd = kit.path("d").join(OsStr::from_bytes(b"\xff\n\"name"));

@@ -3,11 +3,15 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bzip2::write::BzEncoder;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::write::{AtomicFile, Durability, TEMPORARY_PREFIX, WriteError, remove_leftovers_next_to};
 use flate2::write::GzEncoder;
+#[cfg(unix)]
+use nix::sys::signal::Signal;
 use walkdir::WalkDir;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -32,6 +36,61 @@ enum ArchiveError {
     Write(#[from] WriteError),
     #[error(transparent)]
     Pack(#[from] io::Error),
+    #[error("interrupted by signal {0}")]
+    Interrupted(usize),
+}
+
+/// The signal that asked this program to end; zero for none.
+///
+/// A signal must not end the program at once: the unfinished archive would remain.
+#[derive(Debug, Clone, Default)]
+struct Interruption(Arc<AtomicUsize>);
+
+impl Interruption {
+    /// Starts to note signals, except those that this process ignores. If that fails, a signal ends the program at once.
+    fn from_signals() -> Self {
+        let interruption = Self::default();
+        #[cfg(unix)]
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].map(|signal| signal as i32) {
+            if !crate::is_ignored(signal) {
+                let number = usize::try_from(signal).unwrap_or_default();
+                let _ = signal_hook::flag::register_usize(signal, interruption.0.clone(), number);
+            }
+        }
+        interruption
+    }
+
+    fn check(&self) -> Result<(), ArchiveError> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            signal => Err(ArchiveError::Interrupted(signal)),
+        }
+    }
+}
+
+/// A file that can be neither read nor written after an interruption.
+struct Interruptible<T> {
+    inner: T,
+    interruption: Interruption,
+}
+
+impl<R: Read> Read for Interruptible<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.interruption.check().map_err(io::Error::other)?;
+        self.inner.read(buffer)
+    }
+}
+
+impl<W: Write> Write for Interruptible<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Not the kind `Interrupted`, after which callers try again.
+        self.interruption.check().map_err(io::Error::other)?;
+        self.inner.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
 }
 
 /// Runs `archive` and returns the exit code. Conformance vectors pin the messages.
@@ -50,13 +109,15 @@ pub(super) fn run(archive: &Archive) -> i32 {
         report(format_args!("Error: Unsupported archive format. Use .tar.gz, .tar.bz2, or .zip: {destination}"));
         return UNSUPPORTED_FORMAT;
     };
-    match write(archive, stem, format) {
+    let interruption = Interruption::from_signals();
+    match write(archive, stem, format, &interruption) {
         Ok(Some(path)) => print(&format!("Archive created: {path}\n")),
         Ok(None) => {
             report(format_args!("ERROR: Destination already exists (no-clobber mode): {destination}"));
             report("File collision detected. Use a different destination or remove --no-clobber flag.");
             DESTINATION_EXISTS
         }
+        Err(ArchiveError::Interrupted(signal)) => end_by(signal),
         Err(error) => {
             report(format_args!("ERROR: {error}"));
             FILE_SYSTEM
@@ -64,8 +125,21 @@ pub(super) fn run(archive: &Archive) -> i32 {
     }
 }
 
+/// Ends this program by a signal, as if it had not been noted.
+fn end_by(signal: usize) -> i32 {
+    let signal = i32::try_from(signal).unwrap_or_default();
+    #[cfg(unix)]
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    128 + signal
+}
+
 /// Writes the archive under the first free name. Returns `None` if no allowed name is free.
-fn write(archive: &Archive, stem: &str, format: ArchiveFormat) -> Result<Option<Utf8PathBuf>, ArchiveError> {
+fn write(
+    archive: &Archive,
+    stem: &str,
+    format: ArchiveFormat,
+    interruption: &Interruption,
+) -> Result<Option<Utf8PathBuf>, ArchiveError> {
     let destination = Utf8Path::from_path(&archive.destination).ok_or(ArchiveError::NotUtf8)?;
     let extension = &destination.as_str()[stem.len()..];
     let numbered = (1..=MAX_NUMBER).map(|number| Utf8PathBuf::from(format!("{stem}.{number}{extension}")));
@@ -78,7 +152,10 @@ fn write(archive: &Archive, stem: &str, format: ArchiveFormat) -> Result<Option<
     let own_folder = destination.parent().map(|folder| PathBuf::from(folder.as_std_path()));
     remove_leftovers_next_to(destination);
     let mut file = AtomicFile::create(destination)?;
-    pack(&archive.source, format, own_folder.as_deref(), &mut file)?;
+    let packed = pack(&archive.source, format, own_folder.as_deref(), &mut file, interruption);
+    // First, because an interruption is also the reason of an error.
+    interruption.check()?;
+    packed?;
     file.flush()?;
     Ok(file.commit_new(names, Durability::Synced)?)
 }
@@ -110,12 +187,14 @@ impl ArchiveFormat {
 }
 
 /// Writes a folder as an archive. Skips temporary files in `own_folder`, one of which is the archive itself.
-pub(super) fn pack(
+fn pack(
     source: &Path,
     format: ArchiveFormat,
     own_folder: Option<&Path>,
     out: &mut impl Write,
+    interruption: &Interruption,
 ) -> io::Result<()> {
+    let mut out = Interruptible { inner: out, interruption: interruption.clone() };
     match format {
         ArchiveFormat::TarGz => {
             let mut encoder = GzEncoder::new(out, flate2::Compression::default());
@@ -129,9 +208,9 @@ pub(super) fn pack(
         }
         ArchiveFormat::Zip => {
             // The zip writer seeks back to fill in sizes, so it needs a file; `out` can only append.
-            let mut whole = zip(source, own_folder, tempfile::tempfile()?)?;
+            let mut whole = zip(source, own_folder, interruption, tempfile::tempfile()?)?;
             whole.rewind()?;
-            io::copy(&mut whole, out).map(drop)
+            io::copy(&mut whole, &mut out).map(drop)
         }
     }
 }
@@ -175,7 +254,7 @@ fn tar(source: &Path, own_folder: Option<&Path>, out: &mut impl Write) -> io::Re
     archive.finish()
 }
 
-fn zip(source: &Path, own_folder: Option<&Path>, out: File) -> io::Result<File> {
+fn zip(source: &Path, own_folder: Option<&Path>, interruption: &Interruption, out: File) -> io::Result<File> {
     let mut archive = ZipWriter::new(out);
     for entry in entries(source, own_folder) {
         let (entry, relative) = entry?;
@@ -189,7 +268,9 @@ fn zip(source: &Path, own_folder: Option<&Path>, out: File) -> io::Result<File> 
             archive.add_symlink(relative, std::fs::read_link(entry.path())?.to_string_lossy(), options)?;
         } else {
             archive.start_file(relative, options)?;
-            io::copy(&mut File::open(entry.path())?.take(u64::MAX), &mut archive)?;
+            // The zip writer prints errors of its own file, so the interruption is an error of the source.
+            let inner = File::open(entry.path())?.take(u64::MAX);
+            io::copy(&mut Interruptible { inner, interruption: interruption.clone() }, &mut archive)?;
         }
     }
     Ok(archive.finish()?)
@@ -217,5 +298,24 @@ mod tests {
         assert_eq!(ArchiveFormat::from_path(Path::new("b.1.tbz2")), Some(("b.1", ArchiveFormat::TarBz2)));
         assert_eq!(ArchiveFormat::from_path(Path::new("b.zip")), Some(("b", ArchiveFormat::Zip)));
         assert_eq!(ArchiveFormat::from_path(Path::new("b.tar")), None);
+    }
+
+    #[test]
+    fn an_interrupted_archive_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("file"), "content").unwrap();
+        let target = tempfile::tempdir().unwrap();
+        for name in ["a.tar.gz", "a.tar.bz2", "a.zip"] {
+            let (source, destination) = (folder.path().to_owned(), target.path().join(name));
+            let archive = Archive { source, destination, no_clobber: false };
+            let (stem, format) = ArchiveFormat::from_path(&archive.destination).unwrap();
+            let interruption = Interruption::default();
+            interruption.0.store(15, Ordering::Relaxed);
+            let error = write(&archive, stem, format, &interruption).unwrap_err();
+            assert!(matches!(error, ArchiveError::Interrupted(15)), "{name}: {error}");
+            assert_eq!(std::fs::read_dir(target.path()).unwrap().count(), 0, "{name}");
+            assert!(write(&archive, stem, format, &Interruption::default()).unwrap().is_some());
+            std::fs::remove_file(target.path().join(name)).unwrap();
+        }
     }
 }

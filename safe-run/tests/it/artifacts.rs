@@ -6,7 +6,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use crate::kit::{Finished, Sandbox};
+use rustix::process::Signal;
+
+use crate::kit::{Finished, Sandbox, wait_until};
 
 #[test]
 fn success_leaves_no_files() {
@@ -160,5 +162,22 @@ fn a_folder_with_a_pipe_or_socket_is_rejected_in_every_format_and_leaves_no_arch
         assert_eq!(fs::read_dir(sandbox.path("")).unwrap().count(), 1, "{kind}: only the folder is left");
         fs::remove_file(&special).unwrap();
         assert_eq!(sandbox.run(["archive", "folder", "a.zip"]).code, Some(0));
+    }
+}
+
+#[test]
+fn an_archive_that_a_signal_interrupts_leaves_nothing() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let sandbox = Sandbox::new();
+        sandbox.folder("folder");
+        // Takes hours to pack, and no space.
+        fs::File::create(sandbox.path("folder/large")).unwrap().set_len(1 << 40).unwrap();
+        let running = sandbox.start(["archive", "folder", "a.zip"]);
+        let entries = || fs::read_dir(sandbox.path("")).unwrap().count();
+        wait_until("the archive is being written", || entries() == 2);
+        running.send(signal);
+        let finished = running.finish();
+        assert_eq!((finished.code, &*finished.stderr), (None, ""), "ended by the signal");
+        assert_eq!(entries(), 1, "{signal:?}");
     }
 }

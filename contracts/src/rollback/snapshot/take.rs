@@ -48,7 +48,16 @@ fn scan_checked(
         let reason = format!("is below `{parent}`, which is a link or no folder; declare the real path");
         return Err(SnapshotError::Path { path: declared_below(declared, &parent), reason });
     }
-    scan(root.as_std_path(), declared, limits)
+    let found = scan(root.as_std_path(), declared, limits)?;
+    // What is behind a declared link is not copied. The work could change it, and a rollback would report that nothing differs.
+    let is_followed = |path: &&RawPath| {
+        matches!(found.get(path), Some(Found::Link { .. })) && path.below(root.as_std_path()).exists()
+    };
+    if let Some(path) = declared.iter().find(is_followed) {
+        let reason = "is a link, and a snapshot does not copy what it leads to; declare the real path".to_owned();
+        return Err(SnapshotError::Path { path: path.to_string(), reason });
+    }
+    Ok(found)
 }
 
 fn declared_below(declared: &[RawPath], parent: &RawPath) -> String {
