@@ -39,6 +39,10 @@ pub struct Run {
     pub base_url: String,
     /// The cases file, relative to the folder of this document.
     pub cases_path: String,
+    /// The relative path of the cases file that was passed to the runner. Unlike [`Run::cases_path`], it is useful after the run
+    /// folder was copied. Absent where an absolute path was passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases_path_as_passed: Option<String>,
     /// The runner's output folder, relative to the folder of this document.
     pub out_dir: String,
     /// The selected cases, in order.
@@ -117,6 +121,7 @@ impl Run {
             generated_at,
             base_url: String::new(),
             cases_path: String::new(),
+            cases_path_as_passed: None,
             out_dir: "../..".to_owned(),
             selected_case_ids: Vec::new(),
             runner_version,

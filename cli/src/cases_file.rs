@@ -57,10 +57,12 @@ pub(crate) enum RecordedCases {
 }
 
 impl RecordedCases {
-    /// Finds the cases file of a run: its path is relative to the working directory, or to the run folder.
+    /// Finds the cases file of a run: its path is relative to the working directory, or to the run folder. After the folder was
+    /// copied, the path that was passed to the runner can still lead to it.
     pub(crate) fn find(run: &RunReader) -> Self {
         let recorded = Utf8Path::new(&run.run().cases_path);
-        let candidates = [recorded.to_owned(), run.folder().join(recorded)];
+        let as_passed = run.run().cases_path_as_passed.as_ref().map(Utf8PathBuf::from);
+        let candidates = [recorded.to_owned(), run.folder().join(recorded)].into_iter().chain(as_passed);
         let Some(path) = candidates.into_iter().find(|path| path.exists()) else { return Self::Missing };
         let path = below_here(&path).unwrap_or(path);
         let (Some(inputs), Some(expectations)) = (&run.run().case_digests, &run.run().expectation_digests) else {

@@ -159,7 +159,7 @@ prop_compose! {
     pub(crate) fn run()(
         (run_id, version, selected_case_ids) in (run_id(), side(), vec(case_id(), 0..3)),
         [generated_at, base_url, cases_path, out_dir, runner_version] in [text(), text(), text(), text(), text()],
-        (repo_commit, node_version) in (option::of(text()), option::of(text())),
+        [cases_path_as_passed, repo_commit, node_version] in [option::of(text()), option::of(text()), option::of(text())],
         dirty: Option<bool>,
         timeout_ms in option::of(millis()),
         (retries, concurrency) in (option::of(count()), option::of(count())),
@@ -172,7 +172,7 @@ prop_compose! {
         extra in extra(),
     ) -> Run {
         Run {
-            schema_version: RunSchema::V1, run_id, version, generated_at, base_url, cases_path, out_dir,
+            schema_version: RunSchema::V1, run_id, version, generated_at, base_url, cases_path, cases_path_as_passed, out_dir,
             selected_case_ids, runner_version, repo_commit, dirty, node_version, timeout_ms, retries, concurrency,
             retry_policy, limits, case_digests, expectation_digests, cases_digest, shard, group_id, repeat, repeats, accepted,
             confirmation, deterministic, stats, extra,

@@ -38,7 +38,8 @@ pub(crate) fn event_value(loaded: &LoadedAnswer, index: usize) -> Value {
             ("query", Some(found.query.as_str().into())),
             ("doc_ids", Some(found.doc_ids.as_slice().into())),
             ("snippets_hashes", found.snippets_hashes.as_deref().map(Value::from)),
-            ("snippets_asset_href", payload()),
+            // Under the name of inline snippets, which are equal to the same snippets in an asset.
+            ("snippets", payload()),
         ],
         EventBody::FinalOutput(output) => vec![
             ("content_type", Some(output.content_type.as_str().into())),

@@ -112,6 +112,9 @@ fn changed_snippets_are_a_changed_retrieval() {
         .with_asset(Side::Baseline, "s.json", b"[\"refunded in part\"]")
         .with_asset(Side::New, "s.json", b"[\"refunded in whole\"]");
     assert_eq!(codes(&pair).1, ["retrieval-changed"]);
+    let inline = answer_with(|answer| answer["events"][2]["snippets"] = json!(["refunded in part"]));
+    let pair = Pair::with_answers(&inline, &linked).with_asset(Side::New, "s.json", b"[\"refunded in part\"]");
+    assert_eq!(codes(&pair).1, Vec::<String>::new(), "inline and stored snippets are equal");
 }
 
 #[test]

@@ -8,10 +8,11 @@ use serde_json::Value;
 
 /// Fields of `run.json` that do not affect artifacts: time, place, pace and statistics. A run may be resumed with other values.
 /// All other fields must be equal, unknown fields of later versions included.
-const IGNORED_FIELDS: [&str; 23] = [
+const IGNORED_FIELDS: [&str; 24] = [
     "run_id",
     "generated_at",
     "cases_path",
+    "cases_path_as_passed",
     "out_dir",
     "runner_version",
     "repo_commit",

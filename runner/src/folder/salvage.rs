@@ -69,12 +69,16 @@ pub(crate) fn list_assets(reader: &RunReader, cases: &BTreeSet<CaseId>) -> Resul
 /// Returns the case and the kind of an asset from the naming scheme of the runner.
 fn owner(name: &str, side: Side, cases: &BTreeSet<CaseId>) -> Option<(CaseId, AssetKind)> {
     let known = |text: &str| cases.get(&text.parse::<CaseId>().ok()?).cloned();
-    let payload = name.strip_prefix(&format!("full_payload_{side}_")).and_then(|rest| rest.strip_suffix(".json"));
-    if let Some((case, event)) = payload.and_then(|rest| rest.rsplit_once("_e"))
-        && event.bytes().all(|byte| byte.is_ascii_digit())
-        && let Some(case) = known(case)
+    for (start, kind) in
+        [("full_payload", AssetKind::FullPayload), ("retrieval_snippets", AssetKind::RetrievalSnippets)]
     {
-        return Some((case, AssetKind::FullPayload));
+        let event = name.strip_prefix(&format!("{start}_{side}_")).and_then(|rest| rest.strip_suffix(".json"));
+        if let Some((case, event)) = event.and_then(|rest| rest.rsplit_once("_e"))
+            && event.bytes().all(|byte| byte.is_ascii_digit())
+            && let Some(case) = known(case)
+        {
+            return Some((case, kind));
+        }
     }
     for (end, kind) in
         [(".body.txt", AssetKind::FullBody), (".body.bin", AssetKind::FullBody), (".meta.json", AssetKind::FailureMeta)]
@@ -119,6 +123,7 @@ mod tests {
         assert_eq!(of("a.attempt1.body.txt"), is("a", AssetKind::FullBody));
         assert_eq!(of("a.attempt1.attempt12.meta.json"), is("a.attempt1", AssetKind::FailureMeta));
         assert_eq!(of("full_payload_new_b_e1_e0.json"), is("b_e1", AssetKind::FullPayload));
+        assert_eq!(of("retrieval_snippets_new_a_e12.json"), is("a", AssetKind::RetrievalSnippets));
         assert_eq!(of("full_payload_new_x.attempt2.body.bin"), is("full_payload_new_x", AssetKind::FullBody));
         assert_eq!(of("a.request.json"), is("a", AssetKind::Other));
         assert_eq!(of("notes.txt"), None);

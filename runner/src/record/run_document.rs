@@ -49,6 +49,8 @@ impl NewRun<'_> {
             base_url: text(&settings.target.recorded()),
             // Relative paths, so that a run folder can be moved to another machine.
             cases_path: text(&relative(&absolute(&settings.cases_path), &folder)),
+            // A copy of the folder must not name places of this machine, so an absolute path is left out.
+            cases_path_as_passed: (!settings.cases_path.is_absolute()).then(|| text(settings.cases_path.as_str())),
             out_dir: text(&relative(&absolute(&settings.out), &folder)),
             selected_case_ids: selection.cases.iter().map(|case| case.id.clone()).collect(),
             runner_version: concat!("counterproof ", env!("CARGO_PKG_VERSION")).to_owned(),

@@ -73,6 +73,24 @@ fn a_large_payload_moves_into_an_asset() {
 }
 
 #[test]
+fn large_snippets_of_a_retrieval_move_into_an_asset() {
+    let large = json!(vec!["a paragraph of the document"; 1000]);
+    let retrieval =
+        |snippets: &Value| json!({"type": "retrieval", "ts": 1, "query": "q", "doc_ids": ["d"], "snippets": snippets});
+    let mut response = answer();
+    response["events"] = json!([retrieval(&json!(["small"])), retrieval(&large)]);
+    let run = run_once(&Agent::sending(ok(&response)));
+
+    let events = &run.case()["events"];
+    assert_eq!((&events[0]["snippets"], events[0].get("snippets_asset_href")), (&json!(["small"]), None));
+    let href = "assets/retrieval_snippets_new_c1_e1.json";
+    assert_eq!((&events[1]["snippets_asset_href"], events[1].get("snippets")), (&json!(href), None));
+    assert_eq!(run.json(href), large);
+    let item = &run.json("assets/manifest.json")["items"][0];
+    assert_eq!((&item["kind"], &item["href"]), (&json!("retrieval_snippets"), &json!(href)));
+}
+
+#[test]
 fn json_of_another_shape_is_a_schema_mismatch_with_its_violations() {
     let run = run_once(&Agent::sending(ok(&json!({"final_output": {"content_type": "text", "content": 7}}))));
     let failure = run.failure("schema_mismatch", "contract_violated");

@@ -18,6 +18,8 @@ fn the_run_document_records_settings_and_statistics() {
     assert_eq!((&document["run_id"], &document["version"]), (&json!("r1"), &json!("new")));
     assert_eq!((&document["cases_path"], &document["out_dir"]), (&json!("../../../cases.json"), &json!("../..")));
     assert_eq!((&document["timeout_ms"], &document["retries"]), (&json!(10_000), &json!(2)));
+    // The kit passes an absolute path.
+    assert!(document.get("cases_path_as_passed").is_none(), "{document}");
     assert_eq!(document["retry_policy"]["classes"][4], "http_5xx");
     assert_eq!(document["limits"]["max_payload_inline_bytes"], 8192);
     assert_eq!(document["stats"]["cases_total"], 1);

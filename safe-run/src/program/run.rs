@@ -27,6 +27,9 @@ enum RedactionError {
 
 pub(super) fn run(run: &Run) -> i32 {
     let settings = Settings::read(|name| std::env::var_os(name));
+    if let Some(view) = &settings.unknown_view {
+        report(format_args!("safe-run: SAFE_RUN_VIEW has the unknown value `{view}`; use `ledger` or `merged`"));
+    }
     // The events file is opened before the start, so that a wrong path costs no execution.
     let events = match run.events.as_deref().map(EventsFile::open).transpose() {
         Ok(events) => events,

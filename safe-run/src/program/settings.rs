@@ -42,6 +42,8 @@ pub(super) struct Redaction {
 pub(super) struct Settings {
     pub(super) log_folder: OsString,
     pub(super) view: LogView,
+    /// The value of `SAFE_RUN_VIEW`, if it is unknown.
+    pub(super) unknown_view: Option<String>,
     pub(super) snippet_lines: usize,
     pub(super) name_style: NameStyle,
     /// The comma-separated values of `SAFE_REDACT`; empty if redaction is off.
@@ -55,9 +57,13 @@ impl Settings {
         // A name that is not valid UTF-8 is reported as unset later. It must not switch redaction off.
         let redact = environment("SAFE_REDACT").map(|value| value.to_string_lossy().into_owned());
         let redact = redact.filter(|value| !["", "0", "false", "no", "off"].contains(&&**value));
+        let view = environment("SAFE_RUN_VIEW").map(|value| value.to_string_lossy().into_owned());
+        let view = view.filter(|value| !value.is_empty());
         Self {
             log_folder: environment("SAFE_LOG_DIR").filter(|folder| !folder.is_empty()).unwrap_or(LOG_FOLDER.into()),
-            view: if text("SAFE_RUN_VIEW").as_deref() == Some("merged") { LogView::Merged } else { LogView::Ledger },
+            view: if view.as_deref() == Some("merged") { LogView::Merged } else { LogView::Ledger },
+            // A typing error would save another log than the wanted one.
+            unknown_view: view.filter(|value| !["ledger", "merged"].contains(&&**value)),
             snippet_lines: text("SAFE_SNIPPET_LINES").and_then(|lines| lines.trim().parse().ok()).unwrap_or(0),
             name_style: match text("SAFE_LOG_STYLE").as_deref() {
                 Some("m0") => NameStyle::M0,
@@ -112,6 +118,7 @@ mod tests {
             let settings = settings(&variables);
             assert_eq!(settings.log_folder, LOG_FOLDER);
             assert_eq!((settings.view, settings.snippet_lines), (LogView::Ledger, 0));
+            assert_eq!(settings.unknown_view.is_some(), !variables.is_empty());
             assert_eq!(settings.name_style, NameStyle::Contract);
             assert!(settings.redaction(|_| None).is_none());
         }

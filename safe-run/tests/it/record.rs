@@ -172,3 +172,16 @@ fn both_streams_at_full_speed_are_recorded_completely_and_in_order() {
     let expected: Vec<String> = (1..=50_000).map(|number| number.to_string()).collect();
     assert!(recorded.stdout == expected && recorded.stderr == expected && recorded.notes.is_empty());
 }
+
+#[test]
+fn an_unknown_view_is_reported_and_the_ledger_is_saved() {
+    let warning = "safe-run: SAFE_RUN_VIEW has the unknown value `merge`; use `ledger` or `merged`\n";
+    let sandbox = Sandbox::new().with("SAFE_RUN_VIEW", "merge");
+    let finished = sandbox.shell("exit 3");
+    assert_eq!(finished.code, Some(3));
+    assert!(finished.stderr.starts_with(warning), "{finished:?}");
+    assert!(sandbox.log_text().contains("--- BEGIN EVENTS ---"));
+    for known in ["", "ledger", "merged"] {
+        assert_eq!(Sandbox::new().with("SAFE_RUN_VIEW", known).shell("true").stderr, "", "{known}");
+    }
+}

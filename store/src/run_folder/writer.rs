@@ -230,24 +230,43 @@ impl Write for UnnamedAsset {
 const SUMMARY_CHARS: usize = 240;
 
 impl RunWriter {
-    /// Moves every payload of more than `limit` bytes, as compact JSON, to `assets/full_payload_<side>_<case>_e<event>.json`.
+    /// Moves every payload of more than `limit` bytes, as compact JSON, to `assets/full_payload_<side>_<case>_e<event>.json`, and
+    /// the snippets of retrievals to `assets/retrieval_snippets_<side>_<case>_e<event>.json`.
     pub fn move_large_payloads(&self, case: &mut Case, limit: usize) -> Result<(), WriteError> {
         let (case_id, side) = (case.case_id.clone(), case.version);
         let Outcome::Ok(answer) = &mut case.outcome else { return Ok(()) };
         for (index, event) in answer.events.iter_mut().enumerate() {
-            let EventBody::ToolResult(result) = &mut event.body else { continue };
-            let Some(large) = result.payload_summary.as_ref().and_then(|payload| large_payload(payload, limit)) else {
-                continue;
-            };
-            let name = format!("full_payload_{side}_{case_id}_e{index}.json");
-            let item = self.write_asset(&name, AssetKind::FullPayload, Some(&case_id), large.json.as_bytes())?;
-            result.payload_summary = Some(Content::Text(large.summary));
-            result.payload_asset_href = Some(item.href);
-            result.payload_asset_sha256 = item.sha256;
+            match &mut event.body {
+                EventBody::ToolResult(result) => {
+                    let large = result.payload_summary.as_ref().and_then(|payload| large_payload(payload, limit));
+                    let Some(large) = large else { continue };
+                    let name = format!("full_payload_{side}_{case_id}_e{index}.json");
+                    let item =
+                        self.write_asset(&name, AssetKind::FullPayload, Some(&case_id), large.json.as_bytes())?;
+                    result.payload_summary = Some(Content::Text(large.summary));
+                    result.payload_asset_href = Some(item.href);
+                    result.payload_asset_sha256 = item.sha256;
+                }
+                // A link of the agent stays: it names other snippets.
+                EventBody::Retrieval(found) if found.snippets_asset_href.is_none() => {
+                    let large = found.extra.get(SNIPPETS).filter(|snippets| snippets.to_string().len() > limit);
+                    let Some(json) = large.map(|snippets| format!("{snippets:#}\n")) else { continue };
+                    let name = format!("retrieval_snippets_{side}_{case_id}_e{index}.json");
+                    let item =
+                        self.write_asset(&name, AssetKind::RetrievalSnippets, Some(&case_id), json.as_bytes())?;
+                    // Without a summary: the ids of the documents state what was found.
+                    found.extra.remove(SNIPPETS);
+                    found.snippets_asset_href = Some(item.href);
+                }
+                _ => {}
+            }
         }
         Ok(())
     }
 }
+
+/// The field of a retrieval with what was read of each document.
+const SNIPPETS: &str = "snippets";
 
 /// A payload that becomes an asset.
 struct LargePayload {

@@ -93,6 +93,7 @@ fn every_case_ends_as_a_valid_artifact() {
     assert_eq!(valid.code, Some(0), "{valid}");
 
     let run = sandbox.json("runs/new/r1/run.json");
+    assert_eq!(run["cases_path_as_passed"], "cases.json");
     assert_eq!((&run["cases_path"], &run["base_url"]), (&json!("../../../cases.json"), &json!(agent.base_url())));
     assert_eq!((&run["stats"]["cases_completed"], &run["stats"]["cases_failed"]), (&json!(2), &json!(4)));
     let case = sandbox.json("runs/new/r1/fmt_001.json");

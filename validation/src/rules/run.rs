@@ -53,6 +53,7 @@ pub(crate) fn check(run: &Value, place: &FolderNames, findings: &mut Findings) -
     names::time(&run["accepted"]["at"], "/accepted/at", findings);
     names::run_id(&run["accepted"]["from_run_id"], "/accepted/from_run_id", findings);
     assets::check_relative_path(&run["cases_path"], "/cases_path", findings);
+    assets::check_relative_path(&run["cases_path_as_passed"], "/cases_path_as_passed", findings);
     assets::check_relative_path(&run["out_dir"], "/out_dir", findings);
 
     let mut keys: HashMap<String, usize> = HashMap::new();

@@ -91,6 +91,7 @@ pub(crate) fn run_document() -> Value {
     json!({
         "schema_version": "run.v1", "run_id": "r1", "version": "new", "generated_at": "2026-01-31T12:00:00Z",
         "base_url": "http://127.0.0.1:8787", "cases_path": "../../../cases.json", "out_dir": "../..",
+        "cases_path_as_passed": "cases.json",
         "selected_case_ids": ["answer", "failed"], "runner_version": "counterproof 0.1.0", "timeout_ms": 15000.0,
         "retries": 2.0, "retry_policy": {"classes": ["timeout", "http_5xx"], "backoff": "exponential", "jitter": true},
         "limits": {"max_body_bytes": 2_000_000}, "later": {"unknown": null},

@@ -90,6 +90,7 @@ fn breaks() -> Vec<Break> {
         at(Code::BadTimestamp, "a date in words", "run.json", "/generated_at", |kit| kit.set("run.json", "/generated_at", json!("yesterday"))),
         // Links.
         at(Code::AbsolutePath, "an absolute path of the cases file", "run.json", "/cases_path", |kit| kit.set("run.json", "/cases_path", json!("/Users/me/cases.json"))),
+        at(Code::AbsolutePath, "an absolute path as it was passed", "run.json", "/cases_path_as_passed", |kit| kit.set("run.json", "/cases_path_as_passed", json!("C:\\cases.json"))),
         at(Code::AbsolutePath, "a body outside of the folder", "failed.json", "/runner_failure/full_body_saved_to", |kit| {
             kit.set("failed.json", "/runner_failure/full_body_saved_to", json!("C:\\body.txt"));
         }),
