@@ -11,24 +11,31 @@ pub(crate) struct Search<'a> {
     redactor: &'a Redactor,
     text: &'a [u8],
     content: Content,
-    /// The next secret in the bytes, unless it has to be searched. `Some(None)` at the end.
-    literal: Option<Option<Found>>,
+    literal: Literal,
     /// The secrets with escapes, in reverse order.
     unescaped: Vec<Found>,
+}
+
+/// The next secret in the bytes.
+enum Literal {
+    NotSearched,
+    /// None at the end.
+    Searched(Option<Found>),
 }
 
 impl<'a> Search<'a> {
     pub(crate) fn new(redactor: &'a Redactor, text: &'a [u8], content: Content) -> Self {
         let mut unescaped = if has_escapes(text) { unescaped_secrets(redactor, text) } else { Vec::new() };
         unescaped.reverse();
-        Self { redactor, text, content, literal: None, unescaped }
+        Self { redactor, text, content, literal: Literal::NotSearched, unescaped }
     }
 
     /// Returns the first secret from a place on. Places do not decrease, and are not within an escape.
     pub(crate) fn next(&mut self, from: usize) -> Option<Found> {
-        let is_behind = |found: &Option<Found>| found.as_ref().is_some_and(|found| found.range.start < from);
-        let literal = self.literal.take().filter(|found| !is_behind(found));
-        let literal = literal.unwrap_or_else(|| self.redactor.find_next(self.text, from, self.content));
+        let literal = match std::mem::replace(&mut self.literal, Literal::NotSearched) {
+            Literal::Searched(found) if found.as_ref().is_none_or(|found| found.range.start >= from) => found,
+            _ => self.redactor.find_next(self.text, from, self.content),
+        };
         while let Some(mut last) = self.unescaped.pop() {
             if last.clip(from) {
                 self.unescaped.push(last);
@@ -38,7 +45,7 @@ impl<'a> Search<'a> {
         let starts_first = |found: &Found| literal.as_ref().is_none_or(|it| found.range.start <= it.range.start);
         let mut next = match self.unescaped.pop_if(|found| starts_first(found)) {
             Some(found) => {
-                self.literal = Some(literal);
+                self.literal = Literal::Searched(literal);
                 found
             }
             None => literal?,
@@ -48,8 +55,8 @@ impl<'a> Search<'a> {
             let overlaps = |found: &Found| found.range.start < next.range.end;
             let other = match self.unescaped.pop_if(|found| overlaps(found)) {
                 Some(other) => other,
-                None => match self.literal.take() {
-                    Some(Some(other)) if overlaps(&other) => other,
+                None => match std::mem::replace(&mut self.literal, Literal::NotSearched) {
+                    Literal::Searched(Some(other)) if overlaps(&other) => other,
                     literal => {
                         self.literal = literal;
                         return Some(next);

@@ -49,17 +49,16 @@ impl Connections {
     pub(super) async fn serve(&self, mut listener: TcpListener, proxy: &Arc<Proxy>) -> Infallible {
         let mut has_warned = false;
         loop {
-            let slot = match self.slots.clone().try_acquire_owned() {
-                Ok(slot) => slot,
-                Err(_) => {
-                    if !std::mem::replace(&mut has_warned, true) {
-                        proxy.warn(&format!(
-                            "all {} connections are in use, and further ones wait; see `--max-connections`",
-                            self.limits.connections
-                        ));
-                    }
-                    self.free_slot().await
+            let slot = if let Ok(slot) = self.slots.clone().try_acquire_owned() {
+                slot
+            } else {
+                if !std::mem::replace(&mut has_warned, true) {
+                    proxy.warn(&format!(
+                        "all {} connections are in use, and further ones wait; see `--max-connections`",
+                        self.limits.connections
+                    ));
                 }
+                self.free_slot().await
             };
             // Failures to accept, such as too many open files, are waited out.
             let (stream, _) = Listener::accept(&mut listener).await;

@@ -266,7 +266,9 @@ pub(super) fn redact_decision(record: &mut DecisionRecord, redactor: &Redactor) 
     let Some(Hint { hint_text, suggested_args, retry_advice, .. }) = hint else { return };
     redact(hint_text);
     retry_advice.iter_mut().for_each(redact);
-    suggested_args.iter_mut().for_each(|args| redactor.json(args, &mut applied));
+    if let Some(args) = suggested_args {
+        redactor.json(args, &mut applied);
+    }
 }
 
 fn without_torn_character(bytes: &[u8]) -> &[u8] {

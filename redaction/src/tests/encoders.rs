@@ -154,12 +154,7 @@ pub(super) const ENCODERS: [Encoder; 56] = [
         name: "json of PHP for HTML",
         encode: |text| json_for_html(text, |unit| format!("\\u{unit:04X}")).replace("\\u002B", "+").replace('/', "\\/"),
     },
-    Encoder {
-        name: "UNITS",
-        encode: |text| {
-            each_character(text, |it| it.encode_utf16(&mut [0; 2]).iter().map(|it| format!("\\u{it:04X}")).collect())
-        },
-    },
+    Encoder { name: "UNITS", encode: |text| units(text, |_| false).to_uppercase().replace("\\U", "\\u") },
     Encoder { name: "specials after \\x", encode: |text| escaped(text, |byte| format!("\\x{byte:02x}")) },
     Encoder { name: "specials after \\X", encode: |text| escaped(text, |byte| format!("\\x{byte:02X}")) },
     Encoder { name: "BYTES after \\x", encode: |text| each_byte(text, |byte| format!("\\x{byte:02X}")) },

@@ -303,7 +303,8 @@ mod tests {
     #[test]
     fn an_interrupted_archive_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("file"), "content").unwrap();
+        let file = Utf8PathBuf::from_path_buf(folder.path().join("file")).unwrap();
+        counterproof_store::write::write(&file, b"content", Durability::Cached).unwrap();
         let target = tempfile::tempdir().unwrap();
         for name in ["a.tar.gz", "a.tar.bz2", "a.zip"] {
             let (source, destination) = (folder.path().to_owned(), target.path().join(name));

@@ -171,7 +171,8 @@ fn an_archive_that_a_signal_interrupts_leaves_nothing() {
         let sandbox = Sandbox::new();
         sandbox.folder("folder");
         // Takes hours to pack, and no space.
-        fs::File::create(sandbox.path("folder/large")).unwrap().set_len(1 << 40).unwrap();
+        sandbox.put("folder/large", "");
+        fs::OpenOptions::new().write(true).open(sandbox.path("folder/large")).unwrap().set_len(1 << 40).unwrap();
         let running = sandbox.start(["archive", "folder", "a.zip"]);
         let entries = || fs::read_dir(sandbox.path("")).unwrap().count();
         wait_until("the archive is being written", || entries() == 2);
