@@ -84,7 +84,8 @@ pub(crate) fn run(attempt: &mut Attempt) -> Outcome {
     let before = files(&repository)?;
     let steps: Vec<&str> = (0..attempt.random.u32(2..8)).map(|_| STEPS[attempt.random.usize(..STEPS.len())]).collect();
     // A step may block on a pipe of an earlier one.
-    let script: String = steps.iter().map(|step| format!("timeout 5 sh >&2 <<'END'\n{step}\nEND\n")).collect();
+    let script: Vec<String> = steps.iter().map(|step| format!("timeout 5 sh >&2 <<'END'\n{step}\nEND\n")).collect();
+    let script = script.concat();
     write(attempt.sandbox.path("agent.sh").as_std_path(), format!("cat >&2\n{script}\necho '{{}}'\n").as_bytes())?;
     let contract = json!({
         "id": "c", "version": 1, "created_at": "2026-01-31T12:00:00Z", "input": {"type": "task", "data": {}},

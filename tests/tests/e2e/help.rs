@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 54] = [
+const COMMANDS: [&str; 55] = [
     "run",
     "merge",
     "compare",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 54] = [
     "schema",
     "export-run",
     "contract",
+    "contract new",
     "contract add",
     "contract list",
     "contract show",
