@@ -168,6 +168,7 @@ fn a_run_that_fails_is_regressed_by_the_cases_file_of_the_export() {
     record(&folder, "two", |client| {
         client.call("find", &json!({"text": "lamp"}));
         client.send_request("tools/call", &json!({"name": "crash", "arguments": {}}));
+        assert_eq!(client.receive()["error"]["message"], "the server ended with code 3");
         assert_eq!(client.receive_line(), None, "the server is gone");
     });
     let (compared, case) = compared(&folder, "one", "two");
