@@ -17,7 +17,11 @@ const MOST_ANCESTORS: usize = 64;
 
 /// Returns the variables of the run that this process lacks; empty if it has those of a run, or if no process above it does.
 pub fn missing_run_variables() -> Vec<(OsString, OsString)> {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    // A pipe that does not exist is that of another run, or of none.
+    let is_set = |name: &str| {
+        let is_usable = |value: &OsString| !value.is_empty() && (name != TERMINATION || Path::new(value).exists());
+        std::env::var_os(name).is_some_and(|value| is_usable(&value))
+    };
     if is_set(TERMINATION) {
         return Vec::new();
     }

@@ -14,6 +14,6 @@ pub use ancestors::missing_run_variables;
 pub use run_agent::{AgentEnd, AgentRun, AgentRunError, agent_ended, agent_started, run_agent};
 pub(crate) use run_agent::{failed_start, process_exit};
 pub use settings::{LEDGER, POLICY, RunSettings, TERMINATION, VARIABLES};
-pub(crate) use shared_decisions::{CallFate, count_end};
+pub(crate) use shared_decisions::{EndKind, count_end};
 pub use shared_decisions::{RunConnection, StartedServer};
 pub use termination_pipe::{TerminationPipe, request_termination};

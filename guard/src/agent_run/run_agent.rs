@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::settings::TERMINATION;
-use super::shared_decisions::DecisionHost;
+use super::shared_decisions::{DecisionServer, SharedResults};
 use super::{RunSettings, StartedServer, TerminationPipe};
 use crate::policy::Policy;
 
@@ -44,7 +44,9 @@ pub struct AgentEnd {
     pub termination: Option<Termination>,
     /// The servers that joined the run, at most a thousand.
     pub servers: Vec<StartedServer>,
-    /// The sums over their calls, without a time.
+    /// Number of servers that could not join it.
+    pub refused: u64,
+    /// The sums over the calls that have ended, without a time.
     pub calls: RunSummary,
     /// True if the agent ended well, and a server of it may have been without the policy of the run.
     pub is_unguarded: bool,
@@ -78,7 +80,7 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
     let pipe = TerminationPipe::create().map_err(AgentRunError::Pipe)?;
     let mut reader = pipe.open().map_err(AgentRunError::Pipe)?;
     let (signals, received, taken) = run.signals;
-    let host = DecisionHost::start(pipe.folder()).map_err(AgentRunError::Pipe)?;
+    let decisions = DecisionServer::start(pipe.folder()).map_err(AgentRunError::Pipe)?;
     let termination = Arc::new(Mutex::new(None));
     {
         let (termination, signals) = (termination.clone(), signals.clone());
@@ -115,12 +117,13 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
             signals.send(TERM);
         }
     })?;
-    let (servers, calls) = host.into_results();
+    let SharedResults { servers, refused, calls } = decisions.into_results();
     let termination = lock(&termination).take();
     Ok(AgentEnd {
         ending: record.ending,
         termination,
         servers,
+        refused,
         calls,
         is_unguarded: false,
         is_cancelled: if is_closed {
@@ -209,6 +212,7 @@ mod tests {
             ending,
             termination: None,
             servers: Vec::new(),
+            refused: 0,
             calls: RunSummary { calls_total: 3, ..RunSummary::default() },
             is_unguarded: false,
             is_cancelled,

@@ -1,7 +1,8 @@
-//! One engine for all servers of a run with the same policy: `guard run` decides about the calls of its shims over a socket in its private folder.
+//! One engine for all servers of a run that have the same policy.
 //!
-//! Budgets, rates, breakers and duplicates thus count the calls of all servers with one policy, and the calls of a run have one
-//! numbering. Messages are lines of JSON, each request with one reply.
+//! `guard run` decides about the calls of its shims and proxies over a socket in its private folder. Budgets, rates, breakers and
+//! duplicates thus count the calls of all of them, and the calls of a run have one numbering. Messages are lines of JSON, each request
+//! with one reply.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,18 +19,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::identity::RunIdentity;
-use crate::policy::{Args, CallFacts, CallOutcome, Decision, Engine, Policy};
+use crate::policy::{Args, CallFacts, CallOutcome, Decision, Engine, Policy, RunFacts};
 
 const NAME: &str = "decisions";
 
 /// How long a shim waits for a decision, which takes microseconds, before the run counts as gone.
 const REPLY_TIME: Duration = Duration::from_secs(10);
 
-/// Most servers of a run at once, and most that are remembered. An agent can connect any number of times.
-const MAX_SERVERS: usize = 1000;
+/// How long a process that has connected may take to join.
+const JOIN_TIME: Duration = Duration::from_secs(10);
 
-/// Most policies and identities in one run.
-const MAX_ENGINES: usize = 16;
+/// Most servers of a run at once. An agent can connect any number of times.
+const MAX_CONNECTIONS: usize = 256;
+
+/// Most servers that are remembered, and their longest name in bytes.
+const MAX_SERVERS: usize = 1000;
+const MAX_NAME: usize = 512;
+
+/// Most policies in one run.
+const MAX_POLICIES: usize = 16;
 
 /// Longest line in bytes. Arguments that are inspected have at most 1 MiB, of which JSON can escape each byte in six.
 const MAX_LINE: u64 = 8 * 1024 * 1024;
@@ -44,7 +52,7 @@ pub struct StartedServer {
 /// How a call of a server ended, for the sums of the run and for breakers that count errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum CallFate {
+pub(crate) enum EndKind {
     Answered,
     Failed,
     Cancelled,
@@ -62,7 +70,7 @@ enum Request {
     End {
         server_name: String,
         tool_name: String,
-        fate: CallFate,
+        kind: EndKind,
     },
 }
 
@@ -95,21 +103,23 @@ struct Decided {
 
 /// The side of `guard run`.
 #[derive(Debug)]
-pub(super) struct DecisionHost(Arc<Mutex<SharedRun>>);
+pub(super) struct DecisionServer(Arc<Mutex<SharedRun>>);
 
 #[derive(Debug)]
 struct SharedRun {
-    /// At most [`MAX_ENGINES`]: one for each policy, and for each identity by which its selectors choose.
-    engines: Vec<(RunIdentity, Engine)>,
+    /// One for each policy.
+    engines: Vec<Engine>,
     started: Instant,
     servers: Vec<StartedServer>,
+    /// Number of servers that could not join.
+    refused: u64,
     calls: u64,
     summary: RunSummary,
     /// The decision that ended the run.
     terminated: Option<DecisionRecord>,
 }
 
-impl DecisionHost {
+impl DecisionServer {
     /// Listens in the private folder of a run.
     pub(super) fn start(folder: &Utf8Path) -> io::Result<Self> {
         let listener = UnixListener::bind(folder.join(NAME))?;
@@ -117,6 +127,7 @@ impl DecisionHost {
             engines: Vec::new(),
             started: Instant::now(),
             servers: Vec::new(),
+            refused: 0,
             calls: 0,
             summary: RunSummary::default(),
             terminated: None,
@@ -132,7 +143,8 @@ impl DecisionHost {
                     thread::sleep(Duration::from_millis(20));
                     continue;
                 };
-                if connections.load(Ordering::Relaxed) >= MAX_SERVERS {
+                if connections.load(Ordering::Relaxed) >= MAX_CONNECTIONS {
+                    lock(&shared).refused += 1;
                     continue;
                 }
                 connections.fetch_add(1, Ordering::Relaxed);
@@ -153,11 +165,21 @@ impl DecisionHost {
         Ok(Self(run))
     }
 
-    /// The servers that joined, at most a thousand, and the sums of their calls.
-    pub(super) fn into_results(self) -> (Vec<StartedServer>, RunSummary) {
+    pub(super) fn into_results(self) -> SharedResults {
         let mut run = lock(&self.0);
-        (std::mem::take(&mut run.servers), run.summary)
+        SharedResults { servers: std::mem::take(&mut run.servers), refused: run.refused, calls: run.summary }
     }
+}
+
+/// What the servers of a run reported.
+#[derive(Debug)]
+pub(super) struct SharedResults {
+    /// The servers that joined, at most a thousand.
+    pub(super) servers: Vec<StartedServer>,
+    /// Number of servers that could not join.
+    pub(super) refused: u64,
+    /// The sums over the calls that have ended, without a time.
+    pub(super) calls: RunSummary,
 }
 
 fn lock(run: &Mutex<SharedRun>) -> MutexGuard<'_, SharedRun> {
@@ -165,21 +187,21 @@ fn lock(run: &Mutex<SharedRun>) -> MutexGuard<'_, SharedRun> {
 }
 
 fn serve(stream: UnixStream, run: &Mutex<SharedRun>) -> io::Result<()> {
+    stream.set_read_timeout(Some(JOIN_TIME))?;
     let mut stream = BufReader::new(stream);
-    let mut joined = None;
+    let Some(Request::Join(joining)) = receive(&mut stream)? else { return Err(io::ErrorKind::InvalidData.into()) };
+    let member = join(*joining, run).inspect_err(|_| lock(run).refused += 1)?;
+    stream.get_ref().set_read_timeout(None)?;
+    send(stream.get_mut(), serde_json::to_vec(&())?)?;
     while let Some(request) = receive(&mut stream)? {
         let mut run = lock(run);
-        let reply = match (request, joined) {
-            (Request::Join(joining), None) => {
-                joined = Some(run.join(*joining)?);
-                serde_json::to_vec(&())
+        let reply = match request {
+            Request::Join(_) => return Err(io::ErrorKind::InvalidData.into()),
+            Request::Decide(call) => serde_json::to_vec(&run.decide(&member, &call)),
+            Request::Number => serde_json::to_vec(&run.number()),
+            Request::End { server_name, tool_name, kind } => {
+                serde_json::to_vec(&run.end(&member, &server_name, &tool_name, kind))
             }
-            (Request::Decide(call), Some(engine)) => serde_json::to_vec(&run.decide(engine, &call)),
-            (Request::Number, Some(_)) => serde_json::to_vec(&run.number()),
-            (Request::End { server_name, tool_name, fate }, Some(engine)) => {
-                serde_json::to_vec(&run.end(engine, &server_name, &tool_name, fate))
-            }
-            _ => return Err(io::ErrorKind::InvalidData.into()),
         };
         drop(run);
         send(stream.get_mut(), reply?)?;
@@ -187,39 +209,47 @@ fn serve(stream: UnixStream, run: &Mutex<SharedRun>) -> io::Result<()> {
     Ok(())
 }
 
-/// The place of an engine in [`SharedRun::engines`].
-type EngineIndex = usize;
+/// A server that has joined.
+struct Member {
+    /// The place of its engine in [`SharedRun::engines`].
+    engine: usize,
+    /// Servers with one policy can have different identities, such as the client that starts them.
+    facts: RunFacts,
+}
+
+fn join(joining: Joining, run: &Mutex<SharedRun>) -> io::Result<Member> {
+    let Joining { server, policy, identity } = joining;
+    if server.server_name.len() > MAX_NAME {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    // Before the lock: other servers must not wait for it.
+    let policy = Policy::from_document(&policy).map_err(io::Error::other)?;
+    let facts = RunFacts::new(&policy, &identity);
+    // By its document, and not by what the server states.
+    let policy_hash = policy.reference.policy_hash.clone();
+    let mut run = lock(run);
+    let engine = match run.engines.iter().position(|engine| engine.policy().reference.policy_hash == policy_hash) {
+        Some(engine) => engine,
+        None if run.engines.len() < MAX_POLICIES => {
+            run.engines.push(Engine::new(Arc::new(policy), &identity));
+            run.engines.len() - 1
+        }
+        None => return Err(io::ErrorKind::QuotaExceeded.into()),
+    };
+    let server = StartedServer { policy_hash, ..server };
+    if run.servers.len() < MAX_SERVERS && !run.servers.contains(&server) {
+        run.servers.push(server);
+    }
+    Ok(Member { engine, facts })
+}
 
 impl SharedRun {
-    fn join(&mut self, joining: Joining) -> io::Result<EngineIndex> {
-        let Joining { server, policy, identity } = joining;
-        let is_same = |(other, engine): &(RunIdentity, Engine)| {
-            *other == identity && engine.policy().reference.policy_hash == server.policy_hash
-        };
-        let engine = match self.engines.iter().position(is_same) {
-            Some(engine) => engine,
-            None if self.engines.len() < MAX_ENGINES => {
-                let policy = Policy::from_document(&policy).map_err(io::Error::other)?;
-                self.engines.push((identity.clone(), Engine::new(Arc::new(policy), &identity)));
-                self.engines.len() - 1
-            }
-            None => return Err(io::ErrorKind::QuotaExceeded.into()),
-        };
-        // By its document, and not by what the server states.
-        let policy_hash = self.engines.get(engine).map(|(_, engine)| engine.policy().reference.policy_hash.clone());
-        let server = StartedServer { policy_hash: policy_hash.unwrap_or_default(), ..server };
-        if self.servers.len() < MAX_SERVERS && !self.servers.contains(&server) {
-            self.servers.push(server);
-        }
-        Ok(engine)
-    }
-
     fn number(&mut self) -> u64 {
         self.calls += 1;
         self.calls
     }
 
-    fn decide(&mut self, engine: EngineIndex, call: &SentCall) -> Option<Decided> {
+    fn decide(&mut self, member: &Member, call: &SentCall) -> Option<Decided> {
         let number = self.number();
         if let Some(record) = self.terminated.clone() {
             // After the end of the run, every call of every server gets the same answer.
@@ -233,31 +263,32 @@ impl SharedRun {
             bytes_in: call.bytes_in,
             transport: call.transport,
         };
-        let Decision { record, tags, breaker } = self.engines.get_mut(engine)?.1.decide(&facts, self.started.elapsed());
+        let Decision { record, tags, breaker } =
+            self.engines.get_mut(member.engine)?.decide_as(&member.facts, &facts, self.started.elapsed());
         if record.action == Action::TerminateRun {
             self.terminated = Some(record.clone());
         }
         Some(Decided { number, record, tags, breaker })
     }
 
-    fn end(&mut self, engine: EngineIndex, server_name: &str, tool_name: &str, fate: CallFate) {
-        let outcome = CallOutcome { server_name, tool_name, is_error: fate == CallFate::Failed };
+    fn end(&mut self, member: &Member, server_name: &str, tool_name: &str, kind: EndKind) {
+        let outcome = CallOutcome { server_name, tool_name, is_error: kind == EndKind::Failed };
         let elapsed = self.started.elapsed();
-        if let Some((_, engine)) = self.engines.get_mut(engine) {
+        if let Some(engine) = self.engines.get_mut(member.engine) {
             engine.record_outcome(&outcome, elapsed);
         }
-        count_end(&mut self.summary, fate);
+        count_end(&mut self.summary, kind);
     }
 }
 
 /// Adds the end of a call to the sums.
-pub(crate) fn count_end(summary: &mut RunSummary, fate: CallFate) {
+pub(crate) fn count_end(summary: &mut RunSummary, kind: EndKind) {
     summary.calls_total += 1;
-    summary.errors_total += u64::from(fate != CallFate::Answered);
-    match fate {
-        CallFate::Answered | CallFate::Failed | CallFate::Cancelled => summary.calls_allowed += 1,
-        CallFate::Refused => summary.calls_blocked += 1,
-        CallFate::Throttled => summary.calls_throttled += 1,
+    summary.errors_total += u64::from(kind != EndKind::Answered);
+    match kind {
+        EndKind::Answered | EndKind::Failed | EndKind::Cancelled => summary.calls_allowed += 1,
+        EndKind::Refused => summary.calls_blocked += 1,
+        EndKind::Throttled => summary.calls_throttled += 1,
     }
 }
 
@@ -307,9 +338,9 @@ impl RunConnection {
         self.request(&Request::Number)
     }
 
-    pub(crate) fn end(&mut self, server_name: &str, tool_name: &str, fate: CallFate) -> io::Result<()> {
+    pub(crate) fn end(&mut self, server_name: &str, tool_name: &str, kind: EndKind) -> io::Result<()> {
         let (server_name, tool_name) = (server_name.to_owned(), tool_name.to_owned());
-        self.request(&Request::End { server_name, tool_name, fate })
+        self.request(&Request::End { server_name, tool_name, kind })
     }
 
     fn request<T: DeserializeOwned>(&mut self, request: &Request) -> io::Result<T> {
@@ -353,13 +384,13 @@ rules:
 
     struct Run {
         pipe: TerminationPipe,
-        host: DecisionHost,
+        server: DecisionServer,
     }
 
     fn run() -> Run {
         let pipe = TerminationPipe::create().unwrap();
-        let host = DecisionHost::start(pipe.folder()).unwrap();
-        Run { pipe, host }
+        let server = DecisionServer::start(pipe.folder()).unwrap();
+        Run { pipe, server }
     }
 
     fn policy(text: &str) -> Policy {
@@ -367,8 +398,14 @@ rules:
     }
 
     impl Run {
+        /// Joins with an identity of its own, as servers of different clients do.
         fn join(&self, server_name: &str, policy: &Policy) -> RunConnection {
-            let identity = RunIdentity::from_environment(|name| (name == "SUB_RUN_ID").then(|| "r".to_owned())).0;
+            let lookup = |name: &str| match name {
+                "SUB_RUN_ID" => Some("r".to_owned()),
+                "SUB_AGENT_ID" => Some(server_name.to_owned()),
+                _ => None,
+            };
+            let identity = RunIdentity::from_environment(lookup).0;
             RunConnection::join(self.pipe.path(), server_name, policy, &identity).unwrap()
         }
     }
@@ -398,11 +435,12 @@ rules:
         assert_eq!(decide(&mut two, "a"), (Action::Allow, 4));
         assert_eq!(decide(&mut one, "a"), (Action::Block, 5));
         assert_eq!(decide(&mut two, "b"), (Action::Block, 6));
-        one.end("one", "a", CallFate::Answered).unwrap();
-        one.end("one", "a", CallFate::Throttled).unwrap();
-        two.end("two", "a", CallFate::Cancelled).unwrap();
-        two.end("two", "a", CallFate::Refused).unwrap();
-        let (servers, sums) = run.host.into_results();
+        one.end("one", "a", EndKind::Answered).unwrap();
+        one.end("one", "a", EndKind::Throttled).unwrap();
+        two.end("two", "a", EndKind::Cancelled).unwrap();
+        two.end("two", "a", EndKind::Refused).unwrap();
+        let SharedResults { servers, refused, calls: sums } = run.server.into_results();
+        assert_eq!(refused, 0);
         let names: Vec<&str> = servers.iter().map(|server| server.server_name.as_str()).collect();
         assert_eq!(names, ["one", "two", "other"]);
         assert_eq!((sums.calls_total, sums.calls_allowed, sums.calls_blocked), (4, 2, 1));
@@ -438,10 +476,17 @@ rules:
     fn policies_beyond_the_limit_cannot_join() {
         let run = run();
         let identity = RunIdentity::from_environment(|_| None).0;
-        for number in 0..MAX_ENGINES {
-            run.join("s", &policy(&TWO_CALLS.replace("'1'", &format!("'{number}'"))));
+        for number in 0..MAX_POLICIES {
+            // Not `1`: that is the version of the policy that is refused.
+            let version = if number == 1 { "x".to_owned() } else { number.to_string() };
+            run.join("s", &policy(&TWO_CALLS.replace("'1'", &format!("'{version}'"))));
         }
         assert!(RunConnection::join(run.pipe.path(), "s", &policy(TWO_CALLS), &identity).is_err());
+        assert!(
+            RunConnection::join(run.pipe.path(), &"s".repeat(MAX_NAME + 1), &policy(TWO_CALLS), &identity).is_err()
+        );
         run.join("s", &policy(&TWO_CALLS.replace("'1'", "'0'")));
+        let SharedResults { servers, refused, .. } = run.server.into_results();
+        assert_eq!((servers.len(), refused), (MAX_POLICIES, 2));
     }
 }

@@ -19,11 +19,23 @@ use super::model::{
 };
 use crate::identity::RunIdentity;
 
+/// What the rules use of a run: whether the policy is for it, and the values that expressions read.
+#[derive(Debug)]
+pub struct RunFacts {
+    applies: bool,
+    value: Value,
+}
+
+impl RunFacts {
+    pub fn new(policy: &Policy, identity: &RunIdentity) -> Self {
+        Self { applies: policy.selectors.unmet(identity).is_none(), value: run_value(identity) }
+    }
+}
+
 #[derive(Debug)]
 pub struct Engine {
     policy: Arc<Policy>,
-    applies: bool,
-    run: Value,
+    run: RunFacts,
     names: NameCache,
     states: Vec<RuleState>,
     now: Duration,
@@ -34,8 +46,7 @@ impl Engine {
         // The rules share the memory of the counters equally, so that a policy of any size has one bound.
         let share = policy.rules.len().max(1);
         Self {
-            applies: policy.selectors.unmet(identity).is_none(),
-            run: run_value(identity),
+            run: RunFacts::new(&policy, identity),
             names: NameCache::default(),
             states: policy.rules.iter().map(|rule| RuleState::new(rule, share)).collect(),
             now: Duration::ZERO,
@@ -49,17 +60,22 @@ impl Engine {
 
     /// Decides about a call. `now` is the time since the start of the run; a time before an earlier one counts as that one.
     pub fn decide(&mut self, call: &CallFacts<'_>, now: Duration) -> Decision {
-        self.evaluate(call, now, None)
+        self.evaluate(None, call, now, None)
+    }
+
+    /// Decides about a call of a part of the run that has another identity. The counters are the same.
+    pub fn decide_as(&mut self, run: &RunFacts, call: &CallFacts<'_>, now: Duration) -> Decision {
+        self.evaluate(Some(run), call, now, None)
     }
 
     pub fn explain(&mut self, call: &CallFacts<'_>, now: Duration) -> (Decision, Vec<RuleStep>) {
         let mut steps: Vec<RuleStep> = self.policy.rules.iter().map(not_reached).collect();
-        let decision = self.evaluate(call, now, Some(&mut steps));
+        let decision = self.evaluate(None, call, now, Some(&mut steps));
         (decision, steps)
     }
 
     pub fn record_outcome(&mut self, outcome: &CallOutcome<'_>, now: Duration) {
-        if !outcome.is_error || !self.applies {
+        if !outcome.is_error || !self.run.applies {
             return;
         }
         let now = self.advance(now);
@@ -82,10 +98,17 @@ impl Engine {
         self.now
     }
 
-    fn evaluate(&mut self, call: &CallFacts<'_>, now: Duration, mut steps: Option<&mut Vec<RuleStep>>) -> Decision {
+    fn evaluate(
+        &mut self,
+        run: Option<&RunFacts>,
+        call: &CallFacts<'_>,
+        now: Duration,
+        mut steps: Option<&mut Vec<RuleStep>>,
+    ) -> Decision {
         let now = self.advance(now);
         let policy = &*self.policy;
-        if !self.applies {
+        let run = run.unwrap_or(&self.run);
+        if !run.applies {
             // No rule is evaluated and nothing is counted: the policy is for other runs.
             let record = DecidedBy::NotApplicable.record(policy, &Doubts::default());
             return Decision { record, tags: Vec::new(), breaker: None };
@@ -103,7 +126,7 @@ impl Engine {
             }
         }
         let mut evaluation = Evaluation::new(policy, &mut self.states, call, names.scopes, now);
-        evaluation.run(&names.candidates, &self.run, steps);
+        evaluation.run(&names.candidates, &run.value, steps);
         evaluation.finish()
     }
 }

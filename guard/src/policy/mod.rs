@@ -19,7 +19,7 @@ mod model;
 mod testing;
 
 pub use call::{Args, CallFacts, CallOutcome, ReadSample, RequestFacts, SampleCall};
-pub use decide::{Engine, Matching, RuleStep, Treatment};
+pub use decide::{Engine, Matching, RuleStep, RunFacts, Treatment};
 pub use decision_record::Decision;
 pub use diff::{FieldChange, PolicyDiff, RuleChange, diff};
 pub use document::{InvalidPolicy, LoadPolicyError, MAX_POLICY_BYTES, POLICY_SCHEMA_SOURCE, PolicyFile};

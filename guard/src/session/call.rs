@@ -137,6 +137,13 @@ impl OpenCalls {
         calls
     }
 
+    /// Removes the call that is open for the longest time.
+    pub(super) fn take_oldest(&mut self) -> Option<OpenCall> {
+        // Ids are ordered by time.
+        let oldest = self.calls.keys().min()?.clone();
+        self.calls.remove(&oldest)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.calls.len()
     }

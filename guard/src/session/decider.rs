@@ -3,30 +3,42 @@
 use std::io;
 use std::time::Duration;
 
-use crate::agent_run::{CallFate, RunConnection};
+use crate::agent_run::{EndKind, RunConnection};
 use crate::policy::{CallFacts, CallOutcome, Decision, Engine};
+
+/// How a server belongs to a run of `guard run`.
+#[derive(Debug)]
+pub enum RunMembership {
+    /// It belongs to none.
+    None,
+    /// The run decides about its calls.
+    Joined(RunConnection),
+    /// It belongs to one that cannot be reached. Its calls are refused, unless the policy allows calls on errors.
+    Unreachable,
+}
 
 pub(super) struct Decider {
     engine: Engine,
-    run: Option<RunConnection>,
+    run: RunMembership,
     /// The number of the last call.
     calls: u64,
 }
 
 impl Decider {
-    pub(super) const fn new(engine: Engine, run: Option<RunConnection>) -> Self {
+    pub(super) const fn new(engine: Engine, run: RunMembership) -> Self {
         Self { engine, run, calls: 0 }
     }
 
     /// Decides about a call, and numbers it. Fails if the run that decides does not answer.
     pub(super) fn decide(&mut self, call: &CallFacts<'_>, now: Duration) -> io::Result<(Decision, u64)> {
         match &mut self.run {
-            Some(run) => {
+            RunMembership::Joined(run) => {
                 let (decision, number) = run.decide(call)?;
                 self.calls = number;
                 Ok((decision, number))
             }
-            None => Ok(self.decide_alone(call, now)),
+            RunMembership::None => Ok(self.decide_alone(call, now)),
+            RunMembership::Unreachable => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
@@ -37,19 +49,22 @@ impl Decider {
 
     /// Numbers a call that no rule of the run decides.
     pub(super) fn number(&mut self) -> u64 {
-        let shared = self.run.as_mut().and_then(|run| run.number().ok());
+        let shared = match &mut self.run {
+            RunMembership::Joined(run) => run.number().ok(),
+            RunMembership::None | RunMembership::Unreachable => None,
+        };
         // A run that does not answer has ended: what this process records in it has numbers all the same.
         self.calls = shared.unwrap_or(self.calls + 1);
         self.calls
     }
 
     /// Counts the end of a call.
-    pub(super) fn end(&mut self, server_name: &str, tool_name: &str, fate: CallFate, now: Duration) {
-        if let Some(run) = &mut self.run {
+    pub(super) fn end(&mut self, server_name: &str, tool_name: &str, kind: EndKind, now: Duration) {
+        if let RunMembership::Joined(run) = &mut self.run {
             // The call has ended either way, and a run that has ended decides nothing more.
-            let _ = run.end(server_name, tool_name, fate);
+            let _ = run.end(server_name, tool_name, kind);
         }
-        let outcome = CallOutcome { server_name, tool_name, is_error: fate == CallFate::Failed };
+        let outcome = CallOutcome { server_name, tool_name, is_error: kind == EndKind::Failed };
         self.engine.record_outcome(&outcome, now);
     }
 }

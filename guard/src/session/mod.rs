@@ -7,6 +7,7 @@ mod run_session;
 pub(crate) mod tests;
 
 pub use call::{CallResult, IncomingArgs, IncomingCall, MAX_PREVIEW_BYTES, Refusal, ResultBytes, Retry, TRUNCATED};
+pub use decider::RunMembership;
 pub use run_session::{Admission, EventSink, OpenCallsEnd, Problem, Session, SessionOptions, SinkError};
 
 /// Largest message in bytes that is inspected as a whole. Larger ones are forwarded and hashed as streams.

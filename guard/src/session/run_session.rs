@@ -15,9 +15,9 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::call::{self, OpenCall, OpenCalls, Refusal};
-use super::decider::Decider;
+use super::decider::{Decider, RunMembership};
 use super::{CallResult, IncomingArgs, IncomingCall};
-use crate::agent_run::{CallFate, RunConnection, count_end};
+use crate::agent_run::{EndKind, count_end};
 use crate::identity::RunIdentity;
 use crate::policy::{Args, CallFacts, Decision, Engine, OnError, Policy};
 
@@ -35,8 +35,7 @@ pub struct SessionOptions {
     pub warn: Box<dyn Fn(&str) + Send + Sync>,
     pub meta: Map<String, Value>,
     pub secrets: Vec<SecretInjection>,
-    /// The run of `guard run`, which counts the calls of all its servers.
-    pub run: Option<RunConnection>,
+    pub run: RunMembership,
 }
 
 pub struct Session {
@@ -159,7 +158,7 @@ impl Session {
             (None, _, IncomingArgs::Ambiguous { problem, .. }) => {
                 (without_rules(self.ambiguous(problem)), state.decider.number())
             }
-            (None, ..) if state.open.len() >= MAX_OPEN_CALLS => {
+            (None, ..) if state.open.len() >= MAX_OPEN_CALLS && self.fails_closed() => {
                 let summary = format!("{MAX_OPEN_CALLS} calls of the server have no answer yet");
                 let record = self.block("TOO_MANY_OPEN_CALLS", Severity::Warn, summary);
                 (without_rules(record), state.decider.number())
@@ -197,6 +196,17 @@ impl Session {
         }
         if record.action == Action::Allow {
             let call_id = call.call_id.clone();
+            // Refused above, unless the policy must not refuse it.
+            while state.open.len() >= MAX_OPEN_CALLS
+                && let Some(oldest) = state.open.take_oldest()
+            {
+                let message = "too many later calls were open";
+                self.end_call(
+                    &mut state,
+                    oldest,
+                    CallResult::unanswered(CallStatus::Error, ErrorClass::Unknown, message),
+                );
+            }
             state.open.insert(call, incoming.tool_name);
             return Admission::Forward(call_id);
         }
@@ -211,7 +221,7 @@ impl Session {
         match state.decider.decide(facts, now) {
             Ok(decided) => decided,
             Err(_) if self.fails_closed() => {
-                let summary = "the run does not answer, which counts the calls of all its servers";
+                let summary = "`guard run` does not answer, which counts the calls of all servers";
                 let record = self.block("RUN_UNREACHABLE", Severity::Critical, summary.to_owned());
                 (without_rules(record), state.decider.number())
             }
@@ -317,7 +327,7 @@ impl Session {
 
     fn end_refusal(&self, state: &mut State, refusal: &Refusal, bytes_out: u64) {
         let action = refusal.decision.action;
-        let fate = if action == Action::Throttle { CallFate::Throttled } else { CallFate::Refused };
+        let kind = if action == Action::Throttle { EndKind::Throttled } else { EndKind::Refused };
         let error = CallError {
             class: ErrorClass::PolicyBlock,
             message: call::redacted_message(&refusal.decision.explain.summary, &self.redactor),
@@ -333,8 +343,8 @@ impl Session {
             error: Some(error),
             result_stream_hash: None,
         };
-        state.decider.end(&self.server_name, &refusal.call.tool_name, fate, self.started.elapsed());
-        self.record_end(state, end, fate);
+        state.decider.end(&self.server_name, &refusal.call.tool_name, kind, self.started.elapsed());
+        self.record_end(state, end, kind);
     }
 
     pub fn end(&self, call_id: &CallId, result: CallResult<'_>) {
@@ -344,13 +354,13 @@ impl Session {
     }
 
     fn end_call(&self, state: &mut State, open: OpenCall, result: CallResult<'_>) {
-        let fate = match result.status {
-            CallStatus::Ok => CallFate::Answered,
-            CallStatus::Error | CallStatus::Timeout => CallFate::Failed,
-            CallStatus::Cancelled => CallFate::Cancelled,
+        let kind = match result.status {
+            CallStatus::Ok => EndKind::Answered,
+            CallStatus::Error | CallStatus::Timeout => EndKind::Failed,
+            CallStatus::Cancelled => EndKind::Cancelled,
         };
         // Before the event: the next call must not be decided without this error.
-        state.decider.end(&self.server_name, &open.tool_name, fate, self.started.elapsed());
+        state.decider.end(&self.server_name, &open.tool_name, kind, self.started.elapsed());
         let (preview, result_stream_hash) = call::result_preview(&result.result, &self.redactor);
         let mut error = result.error;
         if let Some(error) = &mut error {
@@ -366,12 +376,12 @@ impl Session {
             error,
             result_stream_hash,
         };
-        self.record_end(state, end, fate);
+        self.record_end(state, end, kind);
     }
 
-    fn record_end(&self, state: &mut State, end: CallEnd, fate: CallFate) {
+    fn record_end(&self, state: &mut State, end: CallEnd, kind: EndKind) {
         // Counted even if the event cannot be recorded: `ledger doctor` compares the count with the events.
-        count_end(&mut state.summary, fate);
+        count_end(&mut state.summary, kind);
         if let Err(error) = self.sink.record(EventBody::ToolCallEnd(end)) {
             self.warn_once(state, &error);
         }

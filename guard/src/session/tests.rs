@@ -62,6 +62,10 @@ impl MemorySink {
 
 /// A session with a policy in YAML; none for the policy that only observes.
 pub(crate) fn session(policy: Option<&str>, secrets: &[&str]) -> (Session, Arc<MemorySink>) {
+    session_in(policy, secrets, RunMembership::None)
+}
+
+fn session_in(policy: Option<&str>, secrets: &[&str], run: RunMembership) -> (Session, Arc<MemorySink>) {
     let policy = policy.map_or_else(Policy::observe_only, |text| {
         Policy::parse("policy.yaml".into(), text.as_bytes()).unwrap_or_else(|findings| panic!("{findings:?}"))
     });
@@ -83,7 +87,7 @@ pub(crate) fn session(policy: Option<&str>, secrets: &[&str]) -> (Session, Arc<M
         warn: Box::new(|_| {}),
         meta: serde_json::Map::new(),
         secrets: Vec::new(),
-        run: None,
+        run,
     };
     (Session::start(options).unwrap(), sink)
 }
@@ -355,7 +359,7 @@ fn the_rules_of_the_policy_are_recorded_without_secrets() {
 
 #[test]
 fn calls_beyond_the_largest_number_of_open_ones_are_refused() {
-    let (session, _) = session(None, &[]);
+    let (session, _) = session(Some(DENY_PUSH), &[]);
     let first = forwarded(begin(&session, "status", &json!({})));
     for _ in 1..super::run_session::MAX_OPEN_CALLS {
         forwarded(begin(&session, "status", &json!({})));
@@ -395,4 +399,29 @@ rules:
         assert!(!text.contains("hunter2") && text.contains("[redacted]"), "{text}");
     }
     assert!(answers.contains(r#""key":"[redacted]""#), "{answers}");
+}
+
+#[test]
+fn without_a_policy_the_oldest_of_too_many_open_calls_ends() {
+    let (session, sink) = session(None, &[]);
+    let first = forwarded(begin(&session, "status", &json!({})));
+    for _ in 0..super::run_session::MAX_OPEN_CALLS {
+        forwarded(begin(&session, "status", &json!({})));
+    }
+    assert_eq!(session.open_calls(), super::run_session::MAX_OPEN_CALLS);
+    assert_eq!(sink.ends().iter().map(|end| &end.call.call_id).collect::<Vec<_>>(), [&first]);
+}
+
+#[test]
+fn calls_of_a_run_that_cannot_be_reached_are_refused_unless_the_policy_observes() {
+    for (policy, is_refused) in [(Some(DENY_PUSH), true), (None, false)] {
+        let (session, _) = session_in(policy, &[], RunMembership::Unreachable);
+        match begin(&session, "status", &json!({})) {
+            Admission::Refuse(refusal) => {
+                assert_eq!(refusal.decision.explain.reason_code, "RUN_UNREACHABLE");
+                assert!(is_refused);
+            }
+            Admission::Forward(_) => assert!(!is_refused),
+        }
+    }
 }

@@ -31,7 +31,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const LAST_REQUESTS: Duration = Duration::from_mins(1);
 
 /// How long a server may run after it has closed its output, before its open requests are answered with an error.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const CLOSED_OUTPUT: Duration = Duration::from_millis(500);
 
 /// The code of the error that answers a request whose server has ended: the first of those that JSON-RPC leaves to servers.
 const SERVER_ENDED: i64 = -32000;
@@ -134,8 +134,8 @@ struct Running {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// Give up a server that has closed its output and runs on.
-    GiveUp,
+    /// Answer the requests that are open at a server that has closed its output and runs on.
+    AnswerOpen,
     Terminate,
     Kill,
     /// Kill what is left after the server itself has ended.
@@ -253,7 +253,7 @@ impl Running {
                 match self.ending {
                     Some(_) => self.end_client(),
                     // Usually the end of its process follows at once, and says why.
-                    None => self.end_within(LAST_WORDS, Next::GiveUp),
+                    None => self.end_within(CLOSED_OUTPUT, Next::AnswerOpen),
                 }
             }
             ShimEvent::StderrClosed => self.open_outputs -= 1,
@@ -300,9 +300,9 @@ impl Running {
             None => true,
             // Only a stricter stage replaces a deadline, so that repeated signals do not delay the end.
             Some((_, before)) => match next {
-                Next::GiveUp => before == Next::Terminate,
+                Next::AnswerOpen => before == Next::Terminate,
                 Next::Terminate => false,
-                Next::Kill => matches!(before, Next::GiveUp | Next::Terminate),
+                Next::Kill => matches!(before, Next::AnswerOpen | Next::Terminate),
                 Next::Finish => true,
             },
         };
@@ -314,9 +314,12 @@ impl Running {
     fn on_deadline(&mut self) -> bool {
         let next = self.deadline.take().map(|(_, next)| next);
         match next {
-            Some(Next::GiveUp) => {
+            Some(Next::AnswerOpen) => {
                 self.end_client();
-                // Before its client asked it to end: nobody can use a server without output.
+                // Nobody can use a server without output. A client that has ended before needs it only for its open calls.
+                if self.has_lost_calls && self.status == Some(RunStatus::Succeeded) {
+                    self.status = Some(RunStatus::Failed);
+                }
                 self.status.get_or_insert(RunStatus::Failed);
                 self.end_within(GRACE, Next::Terminate);
                 false
@@ -348,16 +351,26 @@ impl Running {
             None => "the server closed its output".to_owned(),
         };
         let OpenCallsEnd { status, class, message } = open_calls_end(self.status.unwrap_or(RunStatus::Failed));
+        let mut answers = Vec::new();
         for (id, call) in self.pending.take_requests() {
             if let Some(call) = call {
                 self.has_lost_calls = true;
                 // As for any answer: the end is recorded before it is written.
                 self.session.end(&call, CallResult::unanswered(status, class, message));
             }
-            // A client that has gone needs no answer.
-            let _ = self.client.answer(&error_message(Some(&id), SERVER_ENDED, &reason));
+            answers.push(error_message(Some(&id), SERVER_ENDED, &reason));
         }
-        self.client.close();
+        let (client, (done, written)) = (self.client.clone(), mpsc::channel());
+        // A thread of its own, which a client that does not read can block.
+        let writer = thread::Builder::new().name("last answers".to_owned()).spawn(move || {
+            // A client that has gone needs no answer.
+            let _ = answers.iter().try_for_each(|answer| client.answer(answer));
+            client.close();
+            let _ = done.send(());
+        });
+        if writer.is_ok() {
+            let _ = written.recv_timeout(DRAIN);
+        }
         // The client reads the end of the output, even if the server keeps running.
         if let Ok(nothing) = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
             let _ = rustix::stdio::dup2_stdout(&nothing);

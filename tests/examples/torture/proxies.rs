@@ -55,7 +55,9 @@ fn attack(proxy: &Running, silence: Duration, random: &mut Rng) -> Outcome {
         outcome = outcome.and_then(|()| call(address));
     }
     let memory = proxy.memory_kib();
-    clients.into_iter().for_each(|client| drop(client.join()));
+    for client in clients {
+        let _ = client.join();
+    }
     outcome?;
     call(address)?;
     // Only Linux reports it.

@@ -1,6 +1,7 @@
 //! Commands that stop or kill their supervisor at random moments: safe-run and a run end after a limit or a signal, and no process of
 //! the command is left.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 use std::thread;
@@ -33,9 +34,9 @@ pub(crate) fn run(attempt: &mut Attempt) -> Outcome {
     let sleep = format!("9{:06}.{:03}", std::process::id(), attempt.number() % 1000);
     let script = script(attempt, &sleep);
     if attempt.random.bool() {
-        stop_safe_run(attempt, &script)?
+        stop_safe_run(attempt, &script)?;
     } else {
-        stop_run(attempt, &script)?
+        stop_run(attempt, &script)?;
     }
     let start = Instant::now();
     while let Some(left) = process_with(&sleep) {
@@ -55,7 +56,7 @@ fn script(attempt: &mut Attempt, sleep: &str) -> String {
     let mut background = String::new();
     for _ in 0..random.usize(..3) {
         let attack = ATTACKS[random.usize(..ATTACKS.len() - 1)];
-        background += &format!("setsid sh -c 'trap \"\" TERM; {attack}; exec sleep {sleep}' & ");
+        let _ = write!(background, "setsid sh -c 'trap \"\" TERM; {attack}; exec sleep {sleep}' & ");
     }
     let attacks = if background.is_empty() { ATTACKS.len() } else { ATTACKS.len() - 1 };
     let attack = ATTACKS[random.usize(..attacks)];

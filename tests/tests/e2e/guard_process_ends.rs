@@ -106,6 +106,23 @@ fn a_call_that_is_open_when_the_server_crashes_is_answered_with_an_error() {
 }
 
 #[test]
+fn a_client_that_does_not_read_does_not_keep_a_run_from_its_end() {
+    let folder = GuardFolder::new();
+    let mut command = folder.command_of(&["sh", "-c", "read -r line; touch ready; yes '{}'"]);
+    let mut shim = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let request = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\"}}\n";
+    shim.stdin.as_mut().unwrap().write_all(request.as_bytes()).unwrap();
+    while !folder.sandbox.path("ready").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&shim), Signal::TERM).unwrap();
+    // The output is never read. A shim that waits for its reader would never end.
+    shim.wait().unwrap();
+    assert_eq!(folder.events_of("tool_call_end")[0]["status"], "CANCELLED");
+    assert_eq!(run_status(&folder), "CANCELLED");
+}
+
+#[test]
 fn a_server_that_closes_its_output_and_lives_on_fails_the_run() {
     let folder = GuardFolder::new();
     let mut client = start_script(&folder, "read -r line; exec >&-; cat > /dev/null");

@@ -322,8 +322,8 @@ pub struct Responses {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DenyAs {
-    /// The form that reaches the model of the client: an error in protocol revisions with `initialize`, unless the client is the
-    /// Python SDK, which raises an exception; a tool result in later revisions, which reserve the default codes.
+    /// An error in protocol revisions with `initialize`, unless the client states the name of the Python SDK, which raises an
+    /// exception; a tool result in later revisions, which reserve the default codes.
     #[default]
     Auto,
     Error,
