@@ -387,12 +387,12 @@ mod tests {
     /// The process of a test: runs a command that prints without an end. The test reads nothing of it.
     #[test]
     #[ignore = "it is started by another test"]
+    #[expect(clippy::exit, reason = "the test framework would print, and wait for a reader")]
     fn a_process_whose_output_is_not_read() {
         let mut command = Command::new(["cmd", "/c", "for /l %i in (0,0,1) do @echo a line of the output"]);
         command.options.output = OutputMode::Forward;
         command.timeout = Some(Duration::from_secs(1));
         let record = command.run(&mut |_, _, _| {}).unwrap();
-        // The test framework would print, and wait for a reader.
         std::process::exit(if record.stopped == Some(StopReason::TimedOut) { 7 } else { 1 });
     }
 

@@ -409,6 +409,8 @@ mod tests {
         EventsFile::open(&path).unwrap().discard();
         assert!(!path.exists());
         let events = EventsFile::open(&path).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "another process does not care for a crash")]
+        std::fs::rename(&path, directory.path().join("moved")).unwrap();
         write::write(Utf8Path::from_path(&path).unwrap(), b"of another process", Durability::Cached).unwrap();
         events.discard();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "of another process");
