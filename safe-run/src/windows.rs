@@ -1,5 +1,9 @@
-//! Runs one command on Windows, where a job object holds all of its processes: closing the job kills them, also when this process
-//! is killed.
+//! Runs one command on Windows, where a job object holds its processes: closing the job kills them, also when this process is
+//! killed.
+//!
+//! The command is assigned to the job right after its start, since safe Rust can neither start it in a job nor resume it. What it
+//! starts before is outside of the job. The program safe-run is itself in a job of its own first, which ends with it and holds these
+//! processes too.
 //!
 //! The system has neither signals nor process groups: at a limit, a command is killed without a grace time. There is no terminal mode.
 
@@ -9,13 +13,13 @@ use std::io::{self, Read, Seek as _, Write};
 use std::os::windows::io::AsRawHandle as _;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use win32job::{ExtendedLimitInfo, Job};
+use win32job::{ExtendedLimitInfo, Job, JobError};
 
 use crate::cancellation::Cancellation;
 use crate::capture::{Capture, Stream};
@@ -46,7 +50,7 @@ impl Input {
 #[derive(Debug)]
 pub struct Command {
     pub words: Vec<OsString>,
-    /// Of the options, `terminal`, `grace` and `supervisor` have no effect here, and a terminal is refused.
+    /// Of the options, `grace` and `supervisor` have no effect here, and a terminal is refused.
     pub options: Options,
     pub input: Input,
     pub timeout: Option<Duration>,
@@ -62,7 +66,8 @@ const WAITING_READS: usize = 16;
 /// How often to look at the command, at its limits and at its cancellation, while no output arrives.
 const TICK: Duration = Duration::from_millis(5);
 
-/// How long the streams may stay open after the job was closed. Only a process outside of it can hold them.
+/// How long the streams may stay open after the job was closed. A process outside of it can hold them, or a reader of our output
+/// that does not read.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Command {
@@ -78,7 +83,8 @@ impl Command {
         }
     }
 
-    /// Runs the command. When this returns, no process of it is left, and [`Record::stopped`] has the limit that ended it.
+    /// Runs the command. When this returns, all processes of the job were killed, and [`Record::stopped`] has the limit that ended
+    /// the command. What it started before it was assigned to the job can be left: with `owns_process`, until this process ends.
     pub fn run(mut self, observer: &mut Observer<'_>) -> Result<Record, StartError> {
         if self.cancel.is_cancelled() {
             return Err(StartError::Cancelled);
@@ -88,14 +94,17 @@ impl Command {
             return Err(StartError::Setup(error));
         }
         let (started_at, started) = (Timestamp::now(), Instant::now());
-        let job = Job::create_with_limit_info(ExtendedLimitInfo::new().limit_kill_on_job_close());
-        let job = job.map_err(|error| StartError::Setup(io::Error::other(error)))?;
+        if self.options.owns_process {
+            // Never closed by this process, because that would kill it: the end of the process closes the job.
+            kill_on_close().and_then(|job| job.assign_current_process().map(|()| job.into_handle())).map_err(setup)?;
+        }
+        let job = kill_on_close().map_err(setup)?;
         let mut child = self.spawn()?;
         if let Err(error) = job.assign_process(child.as_raw_handle() as isize) {
-            // A command outside of the job must not run. One that has ended already cannot be assigned, and needs no job.
+            // One that has ended already cannot be assigned. Any other must not run outside of the job.
             if child.try_wait().map_err(StartError::Setup)?.is_none() {
-                let _ = child.kill();
-                return Err(StartError::Setup(io::Error::other(error)));
+                child.kill().and_then(|()| child.wait()).map_err(StartError::Setup)?;
+                return Err(setup(error));
             }
         }
         let session = Session {
@@ -109,7 +118,7 @@ impl Command {
             capture: Capture::default(),
             capture_error: None,
             printed: 0,
-            is_closed: [(); 2].map(|()| Arc::new(AtomicBool::new(false))),
+            forwarding: Arc::default(),
             output_errors: Vec::new(),
         };
         let mut record = session.run(child).map_err(StartError::Setup)?;
@@ -143,9 +152,19 @@ impl Command {
     }
 }
 
+fn kill_on_close() -> Result<Job, JobError> {
+    Job::create_with_limit_info(ExtendedLimitInfo::new().limit_kill_on_job_close())
+}
+
+fn setup(error: JobError) -> StartError {
+    StartError::Setup(io::Error::other(error))
+}
+
 #[derive(Debug)]
 enum Happened {
     Read(Stream, Vec<u8>),
+    /// The stream of this process could not be written, so that of the command is read no more.
+    NotForwarded(Stream, io::Error),
     Closed,
 }
 
@@ -161,8 +180,8 @@ struct Session<'a, 'b> {
     capture: Capture,
     capture_error: Option<io::Error>,
     printed: u64,
-    /// Set for a stream of this process that cannot be written: the command's next write then fails, as without safe-run.
-    is_closed: [Arc<AtomicBool>; 2],
+    /// How many streams of this process are being written.
+    forwarding: Arc<AtomicUsize>,
     output_errors: Vec<(Stream, io::Error)>,
 }
 
@@ -177,7 +196,9 @@ impl Session<'_, '_> {
         ] {
             if let Some(pipe) = pipe {
                 open += 1;
-                spawn_reader(stream, pipe, sender.clone(), self.is_closed[stream as usize].clone())?;
+                let is_forwarded = self.command.options.output == OutputMode::Forward;
+                let forwarding = is_forwarded.then(|| Arc::clone(&self.forwarding));
+                spawn_reader(stream, pipe, sender.clone(), forwarding)?;
             }
         }
         let limit = self.command.timeout.and_then(|timeout| self.started.checked_add(timeout));
@@ -187,6 +208,9 @@ impl Session<'_, '_> {
             // This process has a sender too, so the wait ends only by an event or the time.
             match happened.recv_timeout(TICK) {
                 Ok(Happened::Read(stream, bytes)) => self.take(stream, &bytes),
+                // A reader that closed its end knows about it.
+                Ok(Happened::NotForwarded(_, error)) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                Ok(Happened::NotForwarded(stream, error)) => self.output_errors.push((stream, error)),
                 Ok(Happened::Closed) => open -= 1,
                 Err(_) => {}
             }
@@ -205,6 +229,9 @@ impl Session<'_, '_> {
                     self.kill_all();
                     deadline = Instant::now().checked_add(KILL_TIMEOUT);
                 }
+            } else if self.stopped.is_none() && self.forwarding.load(Ordering::Relaxed) > 0 {
+                // Without a limit, a slow reader gets all of the output. Nothing is left that could add to it for ever.
+                deadline = Instant::now().checked_add(KILL_TIMEOUT);
             } else if is_over(deadline) {
                 break;
             }
@@ -241,17 +268,6 @@ impl Session<'_, '_> {
         if self.command.options.output != OutputMode::ObserveOnly && self.capture_error.is_none() {
             self.capture_error = self.capture.push(stream, at, bytes).err();
         }
-        let is_closed = &self.is_closed[stream as usize];
-        if self.command.options.output == OutputMode::Forward
-            && !is_closed.load(Ordering::Relaxed)
-            && let Err(error) = forward(stream, bytes)
-        {
-            is_closed.store(true, Ordering::Relaxed);
-            // A reader that closed its end knows about it.
-            if error.kind() != io::ErrorKind::BrokenPipe {
-                self.output_errors.push((stream, error));
-            }
-        }
     }
 
     fn into_record(self) -> Record {
@@ -270,23 +286,37 @@ impl Session<'_, '_> {
     }
 }
 
-/// Reads a stream of the command on a thread of its own: Windows has no wait for several pipes in safe Rust.
+/// Reads a stream of the command, and with `forwarding` writes it to that of this process, on a thread of its own: Windows has no wait
+/// for several pipes in safe Rust, and a reader of our output that does not read must not keep the limits from being checked.
 fn spawn_reader(
     stream: Stream,
     mut pipe: Box<dyn Read + Send>,
     sender: SyncSender<Happened>,
-    is_closed: Arc<AtomicBool>,
+    forwarding: Option<Arc<AtomicUsize>>,
 ) -> io::Result<()> {
     let read = move || {
         let mut buffer = vec![0; READ_BYTES];
-        while !is_closed.load(Ordering::Relaxed) {
-            match pipe.read(&mut buffer) {
+        loop {
+            let bytes = match pipe.read(&mut buffer) {
                 Ok(0) => break,
-                Ok(read) if sender.send(Happened::Read(stream, buffer[..read].to_vec())).is_err() => break,
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => break,
-                _ => {}
+                Ok(read) => &buffer[..read],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            if sender.send(Happened::Read(stream, bytes.to_vec())).is_err() {
+                break;
+            }
+            let Some(forwarding) = &forwarding else { continue };
+            forwarding.fetch_add(1, Ordering::Relaxed);
+            let forwarded = forward(stream, bytes);
+            forwarding.fetch_sub(1, Ordering::Relaxed);
+            if let Err(error) = forwarded {
+                let _ = sender.send(Happened::NotForwarded(stream, error));
+                break;
             }
         }
+        // The command's next write then fails, as without safe-run.
+        drop(pipe);
         let _ = sender.send(Happened::Closed);
     };
     thread::Builder::new().name(stream.title().to_owned()).spawn(read).map(drop)
@@ -352,6 +382,28 @@ mod tests {
         let (record, port) = run(|command| command.cancel = cancellation.clone(), || cancellation.cancel());
         assert_eq!(record.stopped, Some(StopReason::Cancelled));
         assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "no process listens");
+    }
+
+    /// The process of a test: runs a command that prints without an end. The test reads nothing of it.
+    #[test]
+    #[ignore = "it is started by another test"]
+    #[expect(clippy::exit, reason = "the test framework would print, and wait for a reader")]
+    fn a_process_whose_output_is_not_read() {
+        let mut command = Command::new(["cmd", "/c", "for /l %i in (0,0,1) do @echo a line of the output"]);
+        command.options.output = OutputMode::Forward;
+        command.timeout = Some(Duration::from_secs(1));
+        let record = command.run(&mut |_, _, _| {}).unwrap();
+        std::process::exit(if record.stopped == Some(StopReason::TimedOut) { 7 } else { 1 });
+    }
+
+    #[test]
+    fn a_time_limit_holds_if_nobody_reads_the_output() {
+        let test = ["--ignored", "--exact", "--nocapture", "windows::tests::a_process_whose_output_is_not_read"];
+        let mut process = std::process::Command::new(std::env::current_exe().unwrap());
+        let mut process = process.args(test).stdout(Stdio::piped()).spawn().unwrap();
+        let unread = process.stdout.take();
+        assert_eq!(process.wait().unwrap().code(), Some(7));
+        drop(unread);
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 #[cfg(unix)]
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+#[cfg(windows)]
+use std::os::windows::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -152,13 +154,19 @@ fn write(record: &Record, settings: &Settings, events: Option<EventsFile>) {
     let saved = save_log(&settings.log_folder, names, |file| record.write_log(settings.view, file));
     let outcome = outcome(record);
     match saved {
-        Ok(path) => report(format_args!("safe-run: {outcome}. log: {path}")),
+        Ok(path) => report(format_args!("safe-run: {outcome}. log: {}", shown(&path))),
         Err(error) => report(format_args!("safe-run: {outcome}. no log: {error}")),
     }
     // After the message that names the log, which is what a reader looks for first.
     if settings.snippet_lines > 0 {
         print_tail(record, settings.snippet_lines);
     }
+}
+
+/// Returns the path of a log as the message names it. A folder written with `/` keeps it on Windows too: conformance vectors pin it.
+fn shown(path: &Utf8Path) -> String {
+    let is_rewritten = cfg!(windows) && path.parent().is_some_and(|folder| !folder.as_str().contains('\\'));
+    if is_rewritten { path.as_str().replace('\\', "/") } else { path.to_string() }
 }
 
 /// Describes the failure. Conformance vectors pin the words.
@@ -321,10 +329,21 @@ fn is_special(path: &Path) -> bool {
     })
 }
 
-/// The file system of Windows has no pipes or devices.
+/// On Windows, the name alone makes a pipe or a device: `\\.\pipe\x`, and `NUL` or `COM1` in every folder and with every extension.
 #[cfg(windows)]
-fn is_special(_path: &Path) -> bool {
-    false
+fn is_special(path: &Path) -> bool {
+    use std::path::{Component, Prefix};
+    if let Some(Component::Prefix(prefix)) = path.components().next()
+        && let Prefix::DeviceNS(device) = prefix.kind()
+    {
+        // `\\.\C:\x` is a file.
+        return !device.as_encoded_bytes().ends_with(b":");
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase();
+    let name = name.split(['.', ':']).next().unwrap_or_default().trim_end();
+    let number = name.strip_prefix("COM").or_else(|| name.strip_prefix("LPT"));
+    matches!(name, "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$")
+        || number.is_some_and(|number| number.chars().count() == 1 && number.contains(|c| "0123456789¹²³".contains(c)))
 }
 
 #[cfg(unix)]
@@ -334,10 +353,13 @@ fn is_same(file: &File, path: &Utf8Path) -> bool {
     matches!((ours, existing), (Ok(ours), Ok(existing)) if ours == existing)
 }
 
-/// Windows does not give the name of an open file to another one.
+/// Safe Rust has no identity of a file on Windows. An empty file with the same times is ours, or nothing is lost with it. The time of
+/// creation alone is not enough: a new file of the same name can get that of the old one.
 #[cfg(windows)]
-fn is_same(_file: &File, _path: &Utf8Path) -> bool {
-    true
+fn is_same(file: &File, path: &Utf8Path) -> bool {
+    let of = |file: fs::Metadata| (file.is_file(), file.len(), file.creation_time(), file.last_write_time());
+    let (ours, existing) = (file.metadata().map(of), fs::symlink_metadata(path).map(of));
+    matches!((ours, existing), (Ok(ours), Ok(existing)) if ours == existing && ours.1 == 0)
 }
 
 fn already_exists(path: &Utf8Path) -> EventsFileError {
@@ -365,6 +387,33 @@ mod tests {
         assert!(error.to_string().contains("no free name"), "{error}");
         assert_eq!(std::fs::read_to_string(folder.join("a")).unwrap(), "first");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2, "nothing else is left");
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn names_of_pipes_and_devices_are_special() {
+        for name in ["NUL", "nul", r"folder\NUL", "NUL.txt", "NUL ", "con:", "COM1", "lpt9.log", "COM²", r"\\.\pipe\x"]
+        {
+            assert!(is_special(Path::new(name)), "{name}");
+        }
+        for name in ["events", "NULL", r"NUL\events", "COM10", "COM", r"C:\events", r"\\.\C:\events", r"\\?\C:\events"]
+        {
+            assert!(!is_special(Path::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_the_own_events_file_is_discarded() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("events");
+        EventsFile::open(&path).unwrap().discard();
+        assert!(!path.exists());
+        let events = EventsFile::open(&path).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "another process does not care for a crash")]
+        std::fs::rename(&path, directory.path().join("moved")).unwrap();
+        write::write(Utf8Path::from_path(&path).unwrap(), b"of another process", Durability::Cached).unwrap();
+        events.discard();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "of another process");
     }
 
     #[test]
