@@ -232,7 +232,9 @@ fn entries<'a>(
         };
         let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX);
         let is_own = is_temporary && entry.path().parent().and_then(|folder| folder.canonicalize().ok()) == own;
-        let relative = entry.path().strip_prefix(source).unwrap_or(entry.path()).to_string_lossy().into_owned();
+        let relative = entry.path().strip_prefix(source).unwrap_or(entry.path()).to_string_lossy();
+        // Both formats separate with `/` on every system.
+        let relative = if cfg!(windows) { relative.replace('\\', "/") } else { relative.into_owned() };
         let kind = entry.file_type();
         if !(kind.is_file() || kind.is_dir() || kind.is_symlink()) {
             let message = format!("cannot pack `{}`: it is a pipe, a socket or a device", entry.path().display());
