@@ -143,6 +143,9 @@ fn refusal(
     if !differences.nested.is_empty() {
         return Ok(Some(Refusal::NestedRepositories(differences.nested.clone())));
     }
+    if !differences.in_the_way.is_empty() {
+        return Ok(Some(Refusal::InTheWay(differences.in_the_way.clone())));
+    }
     let (committed, _) = private.tree(head)?;
     let tracked: Vec<String> = start.untracked.iter().filter(|path| committed.contains_key(*path)).cloned().collect();
     if !tracked.is_empty() {

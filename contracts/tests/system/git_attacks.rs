@@ -21,7 +21,7 @@ fn sh(repository: &Repository, script: &str) {
 }
 
 /// What an agent may do, and a script that does it together with some work.
-const UNDONE: [(&str, &str); 21] = [
+const UNDONE: [(&str, &str); 22] = [
     ("assume-unchanged", "git update-index --assume-unchanged edited.txt; echo evil >edited.txt"),
     ("skip-worktree", "git update-index --skip-worktree edited.txt gone.txt; rm gone.txt; echo evil >edited.txt"),
     ("a replaced blob", "echo evil >edited.txt; git replace HEAD:edited.txt $(git hash-object -w edited.txt)"),
@@ -66,6 +66,7 @@ const UNDONE: [(&str, &str); 21] = [
         "git config core.sparseCheckout true; echo /kept.txt >.git/info/sparse-checkout; rm gone.txt",
     ),
     ("pipes", "mkfifo new.fifo .gitattributes .mailmap; rm edited.txt; mkfifo edited.txt"),
+    ("ignored files in the place of a file", "rm edited.txt; mkdir edited.txt; echo evil >edited.txt/new.log"),
     ("a folder that became a link", "mv folder elsewhere; ln -s elsewhere folder; echo evil >elsewhere/tool.sh"),
     (
         "a link out of the repository",
@@ -93,6 +94,49 @@ fn work_is_undone_whatever_it_changes_in_the_repository() {
         assert_eq!(head.trim(), start.commit, "{name}");
         assert!(!repository.root().join(".git/ran").exists(), "{name}");
     }
+}
+
+#[test]
+fn ignored_files_in_the_place_of_a_tracked_file_are_saved_before_they_are_removed() {
+    let repository = Repository::new();
+    let (start, mut before) = (repository.start(), repository.files());
+    sh(&repository, "rm edited.txt; mkdir -p edited.txt/deep; mv debug.log edited.txt/deep");
+    let done = try_undo(&start).unwrap().unwrap();
+    // It was not tracked, so it cannot be moved back.
+    before.remove("debug.log");
+    assert_eq!(repository.files(), before);
+    let saved = repository.git_output(&["show", &format!("{}:edited.txt/deep/debug.log", done.saved.unwrap())]);
+    assert_eq!(saved, "ignored\n");
+}
+
+#[test]
+fn an_ignored_repository_in_the_place_of_tracked_files_is_refused() {
+    for script in [
+        "rm edited.txt; git init -q edited.txt; echo only >edited.txt/only",
+        "rm edited.txt; mkdir edited.txt; git init -q edited.txt/x.log; echo only >edited.txt/x.log/only",
+        "git init -q folder; echo only >folder/tool.sh",
+    ] {
+        let repository = Repository::new();
+        repository.put(".gitignore", "*\n").git(&["add", "-u"]).commit("ignore everything");
+        let start = repository.start();
+        sh(&repository, script);
+        let before = repository.files();
+        assert_eq!(try_undo(&start).unwrap().unwrap_err().code(), "nested_repositories", "{script}");
+        assert_eq!(repository.files(), before, "{script}");
+    }
+}
+
+#[test]
+fn a_protected_file_in_the_place_of_a_tracked_file_is_refused() {
+    let repository = Repository::new();
+    let start = repository.start();
+    sh(&repository, "rm edited.txt; mkdir -p edited.txt/runs; echo evidence >edited.txt/runs/r");
+    let before = repository.files();
+    let mut protected = Protected::default();
+    protected.folder(&repository.root().join("edited.txt/runs"));
+    let refusal = reset(&start, &protected, "c", &options()).unwrap().unwrap_err();
+    assert_eq!(refusal.code(), "in_the_way", "{refusal}");
+    assert_eq!(repository.files(), before);
 }
 
 #[test]
