@@ -213,8 +213,8 @@ fn move_branch(start: &GitStart, head: &str, options: &GitOptions) -> Result<boo
 /// Removes the new files, and writes the files that are not as they were.
 fn restore(start: &GitStart, plan: &ResetPlan) -> Result<(), GitError> {
     let (private, differences) = (&plan.private, &plan.differences);
-    // First: a new file may be in the place of a folder that is restored then.
-    for path in &differences.new {
+    // First: a new file may be in the place of a folder that is restored then, and a pipe in the place of attributes that git reads.
+    for path in differences.new.union(&differences.special) {
         remove(&start.repository.root, path)?;
     }
     let mut listed = Vec::new();
