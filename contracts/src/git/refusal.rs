@@ -40,6 +40,10 @@ pub enum Refusal {
     AllProtected(Utf8PathBuf),
     #[error("another process made a commit or switched the branch during the reset; try again")]
     ChangedMeanwhile,
+    #[error(
+        "another git process holds the index: `{0}` is older than the execution; end the process, or remove the file"
+    )]
+    IndexLocked(Utf8PathBuf),
     #[error("the repository has a sparse checkout")]
     Sparse,
 }
@@ -61,6 +65,7 @@ impl Refusal {
             Refusal::InTheWay(_) => "in_the_way",
             Refusal::AllProtected(_) => "all_protected",
             Refusal::ChangedMeanwhile => "changed_meanwhile",
+            Refusal::IndexLocked(_) => "index_locked",
             Refusal::Sparse => "sparse_checkout",
         }
     }

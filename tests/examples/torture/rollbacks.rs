@@ -17,7 +17,7 @@ use crate::snapshot::write;
 
 const PREPARE: &str = r"
 git init -q --initial-branch main repo; cd repo
-mkdir -p src/deep docs own; echo one >a.txt; echo two >src/b.txt; echo three >src/deep/c.txt; echo doc >docs/d.md
+mkdir -p src/deep docs own; echo one >a.txt; echo two >src/b.txt; echo three >src/deep/c.txt; echo doc >docs/d.md; echo a >.a; echo '*.x text' >.gitattributes
 printf '#!/bin/sh\n' >src/tool.sh; chmod +x src/tool.sh; ln -s a.txt link; printf '*.log\n/build/\n' >.gitignore
 git add --all; git commit -qm start
 printf '.env\n' >>.git/info/exclude; echo secret >.env; echo mine >mine.txt; echo log >x.log
@@ -57,7 +57,7 @@ const STEPS: [&str; 45] = [
     "mkdir -p hidden; echo '*' >hidden/.gitignore; echo work >hidden/work",
     "echo '*' >.gitignore",
     ": >.gitignore; git add .gitignore; git commit -qm rules",
-    "mkfifo pipe .gitattributes .mailmap",
+    "rm -f .gitattributes; mkfifo pipe .gitattributes .mailmap; echo work >.a",
     "rm a.txt; mkfifo a.txt",
     ": >.git/index.lock",
     ": >.git/HEAD.lock",
