@@ -119,7 +119,7 @@ pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 /// Maximum bytes of both streams of a command together. A command that prints more is killed: its record would fill the disk.
 pub const MAX_OUTPUT_BYTES: u64 = 256 << 20;
 
-/// Maximum output in the evidence of an agent, or of all attempts of a check, in bytes; a line counts 64 bytes more. The rest is
+/// Maximum output in the evidence of an agent, or of all attempts of a check, in bytes; a line counts 128 bytes more. The rest is
 /// left out, and the record states so.
 pub const MAX_EVIDENCE_BYTES: u64 = 16 << 20;
 

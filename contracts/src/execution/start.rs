@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::read_file;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::transitions::{EXECUTION, Evidence, Steps};
@@ -37,7 +37,14 @@ pub struct ExecutionStart {
     pub process: Option<ProcessName>,
     pub started_at: Timestamp,
     /// What a rollback returns to.
+    #[serde(deserialize_with = "rollback")]
     pub rollback: RollbackStart,
+}
+
+/// Reads what a rollback returns to. That of an older version may lack what a rollback needs: it is refused, and a person decides.
+fn rollback<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RollbackStart, D::Error> {
+    let recorded = Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(recorded).unwrap_or_else(|_| RollbackStart::Unavailable { reason: OLDER.to_owned() }))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +113,9 @@ impl ExecutionStart {
 
 const DONE_BEFORE: &str = "the work was done before the run began; record its start with \
                            `contract transition ID --to executing --workdir DIR`";
+
+const OLDER: &str =
+    "the execution was begun by an older version of the program, which did not record what a rollback needs";
 
 const SNAPSHOT: &str = "snapshot";
 

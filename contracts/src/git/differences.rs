@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use camino::Utf8Path;
 use counterproof_artifact::Sha256Digest;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ use super::work_tree::{FileKind, WorkTree};
 use super::{GitError, GitOptions, GitStart, Protected};
 
 /// The differences from a start. Files that were ignored or not tracked then are left out, and so are protected files, and new
-/// files that the ignore rules of the start ignore.
+/// files that the ignore rules of the start ignore, unless they are in the place of a tracked file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Differences {
     /// The tracked files as they were at the start, without submodules.
@@ -27,6 +28,8 @@ pub(super) struct Differences {
     pub(super) special: BTreeSet<String>,
     /// New folders that are repositories of their own.
     pub(super) nested: Vec<String>,
+    /// Files that are left out, although a tracked file was in the place of a folder above them: a reset would remove them.
+    pub(super) in_the_way: Vec<String>,
     pub(super) submodules: Vec<String>,
 }
 
@@ -53,7 +56,7 @@ impl Differences {
         skipped.protected = &rules;
         let mut expected = manifest.expected(private, &start.commit)?;
         expected.retain(|path, _| !is_protected(path, &rules));
-        let WorkTree { mut files, nested } = WorkTree::read(start.root(), &skipped)?;
+        let WorkTree { mut files, nested, skipped } = WorkTree::read(start.root(), &skipped)?;
         // A path that the start does not have may be ignored. A nested repository stands for a file in it.
         let inner = |folder: &String| format!("{folder}/.git");
         let unknown: Vec<String> = files
@@ -63,8 +66,9 @@ impl Differences {
             .chain(nested.iter().map(inner))
             .collect();
         let mut ignored = private.ignored(unknown.iter())?;
-        // A file in the place of a folder with tracked files is part of the work, whatever its name.
-        ignored.retain(|path| !is_above_a_file(path, &expected));
+        // What is in the place of a tracked file, or of a folder above one, is part of the work, whatever its name: a reset removes
+        // it, so it must be saved.
+        ignored.retain(|path| !is_above_a_file(path, &expected) && !is_below_a_file(path, &expected));
         files.retain(|path, _| !ignored.contains(path));
         let mut now = private.hash(&files, false)?;
         let special =
@@ -74,9 +78,11 @@ impl Differences {
             now.entry(path.clone()).or_insert(None);
         }
         now.retain(|path, entry| expected.get(path) != Some(entry));
-        let nested = nested.into_iter().filter(|folder| !ignored.contains(&inner(folder))).collect();
+        let is_left_alone = |folder: &String| ignored.contains(&inner(folder)) && !is_above_a_file(folder, &expected);
+        let nested = nested.into_iter().filter(|folder| !is_left_alone(folder)).collect();
+        let in_the_way = skipped.into_iter().filter(|path| is_below_a_file(path, &expected)).collect();
         let submodules = changed_submodules(manifest, options)?;
-        Ok(Self { expected, now, new, special, nested, submodules })
+        Ok(Self { expected, now, new, special, nested, in_the_way, submodules })
     }
 
     pub(super) fn changed(&self) -> impl Iterator<Item = &String> {
@@ -143,6 +149,11 @@ impl Differences {
 pub(super) fn is_above_a_file(path: &str, files: &Entries) -> bool {
     let folder = format!("{path}/");
     files.range(folder.clone()..).next().is_some_and(|(file, _)| file.starts_with(&folder))
+}
+
+/// True if one of these files was in the place of a folder above a path.
+fn is_below_a_file(path: &str, files: &Entries) -> bool {
+    Utf8Path::new(path).ancestors().skip(1).any(|folder| matches!(files.get(folder.as_str()), Some(Some(_))))
 }
 
 /// Returns the submodules whose commit, branch or files are not as they were.

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
 use counterproof_store::write::{Durability, create_folder, write};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -91,6 +92,13 @@ impl PrivateGit {
     pub(super) fn path(&self, name: &str) -> Result<Utf8PathBuf, GitError> {
         let path = self.folder.path().join(name);
         Utf8PathBuf::from_path_buf(path).map_err(|path| GitError::PathNotUtf8(path.display().to_string()))
+    }
+
+    /// Returns the time by the clock of the file system, which can be behind that of the system.
+    pub(super) fn created_at(&self) -> Result<Timestamp, GitError> {
+        let path = self.path("HEAD")?;
+        let modified = path.metadata().and_then(|metadata| metadata.modified()).map_err(GitError::file(&path))?;
+        Timestamp::try_from(modified).map_err(|error| GitError::Io(std::io::Error::other(error)))
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), GitError> {

@@ -33,10 +33,17 @@ pub enum Refusal {
     /// A commit of the outer repository cannot save the files of an inner one.
     #[error("new folders are repositories of their own: {}", list(.0))]
     NestedRepositories(Vec<String>),
+    /// A reset leaves them as they are, and cannot write the tracked files then.
+    #[error("these files are kept, and are in the place of tracked files: {}; move them away", list(.0))]
+    InTheWay(Vec<String>),
     #[error("the folder `{0}` is protected and contains the whole repository; use another folder")]
     AllProtected(Utf8PathBuf),
     #[error("another process made a commit or switched the branch during the reset; try again")]
     ChangedMeanwhile,
+    #[error(
+        "another git process holds the index: `{0}` is older than the execution; end the process, or remove the file"
+    )]
+    IndexLocked(Utf8PathBuf),
     #[error("the repository has a sparse checkout")]
     Sparse,
 }
@@ -55,8 +62,10 @@ impl Refusal {
             Refusal::OutsideChanges(_) => "outside_changes",
             Refusal::Submodules(_) => "submodules",
             Refusal::NestedRepositories(_) => "nested_repositories",
+            Refusal::InTheWay(_) => "in_the_way",
             Refusal::AllProtected(_) => "all_protected",
             Refusal::ChangedMeanwhile => "changed_meanwhile",
+            Refusal::IndexLocked(_) => "index_locked",
             Refusal::Sparse => "sparse_checkout",
         }
     }

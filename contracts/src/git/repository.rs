@@ -1,6 +1,9 @@
 //! The repository of the user: its folders, what is checked out, and its references.
 
+use std::io;
+
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
 use serde::{Deserialize, Serialize};
 
 use super::program::{Git, GitError, GitOptions, split};
@@ -14,7 +17,10 @@ const OPERATIONS: [(&str, &str); 6] = [
     ("BISECT_LOG", "a bisection"),
 ];
 
-/// The folders of a repository, as absolute paths.
+/// Maximum size of the file that names the common folder, in bytes.
+const MAX_PATH_BYTES: u64 = 64 << 10;
+
+/// The folders of a repository, as absolute paths without links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Repository {
     /// The top folder of the work tree.
@@ -39,8 +45,10 @@ impl Repository {
         match Git::new(options, folder, &arguments).text() {
             Ok(text) => {
                 let mut lines = text.split('\n');
-                let mut folder =
-                    || lines.next().map(Utf8PathBuf::from).ok_or_else(|| GitError::Output("rev-parse".to_owned()));
+                let mut folder = || {
+                    let path = Utf8Path::new(lines.next().unwrap_or_default());
+                    path.canonicalize_utf8().map_err(GitError::file(path))
+                };
                 let repository = Self { root: folder()?, git_folder: folder()?, common_folder: folder()? };
                 // Empty for the top folder.
                 Ok(Some((repository, lines.next().unwrap_or_default().to_owned())))
@@ -57,6 +65,19 @@ impl Repository {
 
     pub(super) fn exists(&self) -> bool {
         self.git_folder.join("HEAD").exists() && self.root.is_dir()
+    }
+
+    /// True unless a folder is that of another repository by now: a link, below one, or named by the file `commondir`.
+    pub(super) fn is_in_place(&self) -> bool {
+        // The folders were recorded without links.
+        let is_same = |folder: &Utf8PathBuf| folder.canonicalize_utf8().is_ok_and(|now| now == *folder);
+        let common = match read_file::read_text(&self.git_folder.join("commondir"), MAX_PATH_BYTES) {
+            Ok(path) => self.git_folder.join(path.trim_end_matches('\n')).canonicalize_utf8().ok(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Some(self.git_folder.clone()),
+            Err(_) => None,
+        };
+        [&self.root, &self.git_folder, &self.common_folder].into_iter().all(is_same)
+            && common.as_ref() == Some(&self.common_folder)
     }
 
     pub(super) fn objects(&self) -> Utf8PathBuf {

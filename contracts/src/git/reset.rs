@@ -93,6 +93,9 @@ pub fn plan(
     if !repository.exists() {
         return Ok(Err(Refusal::NoRepository));
     }
+    if !repository.is_in_place() {
+        return Ok(Err(Refusal::OtherRepository));
+    }
     // A reset in the middle of a merge would lose the resolution of conflicts.
     if let Some(operation) = repository.operation() {
         return Ok(Err(Refusal::InProgress(operation)));
@@ -143,6 +146,9 @@ fn refusal(
     if !differences.nested.is_empty() {
         return Ok(Some(Refusal::NestedRepositories(differences.nested.clone())));
     }
+    if !differences.in_the_way.is_empty() {
+        return Ok(Some(Refusal::InTheWay(differences.in_the_way.clone())));
+    }
     let (committed, _) = private.tree(head)?;
     let tracked: Vec<String> = start.untracked.iter().filter(|path| committed.contains_key(*path)).cloned().collect();
     if !tracked.is_empty() {
@@ -167,6 +173,24 @@ pub fn reset(
         Ok(plan) => plan,
         Err(refusal) => return Ok(Err(refusal)),
     };
+    // Held all the time: a git command of a person would change the index, or find half of the files.
+    let lock = start.repository.git_folder.join("index.lock");
+    if !take_lock(&lock, start)? {
+        return Ok(Err(Refusal::IndexLocked(lock)));
+    }
+    let done = perform(start, plan, protected, name, options);
+    let released = fs::remove_file(&lock).map_err(GitError::file(&lock));
+    let done = done?;
+    released.map(|()| done)
+}
+
+fn perform(
+    start: &GitStart,
+    plan: ResetPlan,
+    protected: &Protected,
+    name: &str,
+    options: &GitOptions,
+) -> Result<Result<Reset, Refusal>, GitError> {
     let settings = plan.manifest.changed_settings(&start.repository);
     let saved = if plan.discarded.is_empty() {
         None
@@ -210,8 +234,8 @@ fn move_branch(start: &GitStart, head: &str, options: &GitOptions) -> Result<boo
 /// Removes the new files, and writes the files that are not as they were.
 fn restore(start: &GitStart, plan: &ResetPlan) -> Result<(), GitError> {
     let (private, differences) = (&plan.private, &plan.differences);
-    // First: a new file may be in the place of a folder that is restored then.
-    for path in &differences.new {
+    // First: a new file may be in the place of a folder that is restored then, and a pipe in the place of attributes that git reads.
+    for path in differences.new.union(&differences.special) {
         remove(&start.repository.root, path)?;
     }
     let mut listed = Vec::new();
@@ -245,28 +269,34 @@ fn replace_index(start: &GitStart, plan: &ResetPlan) -> Result<(), GitError> {
     }
     let ours = private.path("index")?;
     let bytes = read_file::read(&ours, MAX_INDEX_BYTES).map_err(GitError::file(&ours))?;
-    let lock = start.repository.git_folder.join("index.lock");
-    take_lock(&lock)?;
     let index = start.repository.git_folder.join("index");
-    let written = write::write(&index, &bytes, Durability::Cached);
-    fs::remove_file(&lock).map_err(GitError::file(&lock))?;
-    written.map_err(|error| GitError::File { path: error.path, source: error.source })
+    write::write(&index, &bytes, Durability::Cached)
+        .map_err(|error| GitError::File { path: error.path, source: error.source })
 }
 
-/// Takes the lock of the index. All processes of the work have ended, so a lock that stays is one that they have left.
-fn take_lock(lock: &Utf8Path) -> Result<(), GitError> {
-    for attempt in 1.. {
+/// Takes the lock of the index. Removes one that stays if it is not older than the work, whose processes have all ended. Returns
+/// false for an older one: a person may be writing the message of a commit.
+fn take_lock(lock: &Utf8Path, start: &GitStart) -> Result<bool, GitError> {
+    let mut attempt = 1;
+    loop {
         match write::create_new(lock) {
-            Ok(_) => return Ok(()),
-            // A git process of a person has it for a moment.
+            Ok(_) => return Ok(true),
             Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists && attempt <= ATTEMPTS => sleep(PAUSE),
             Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists && attempt == ATTEMPTS + 1 => {
+                if !is_newer(lock, start)? {
+                    return Ok(false);
+                }
                 fs::remove_file(lock).map_err(GitError::file(lock))?;
             }
             Err(error) => return Err(GitError::File { path: error.path, source: error.source }),
         }
+        attempt += 1;
     }
-    Ok(())
+}
+
+fn is_newer(lock: &Utf8Path, start: &GitStart) -> Result<bool, GitError> {
+    let modified = lock.symlink_metadata().and_then(|found| found.modified()).map_err(GitError::file(lock))?;
+    Ok(start.recorded_at.is_some_and(|recorded_at| modified >= recorded_at.into()))
 }
 
 /// Removes a file, and the folders above it that are empty then.

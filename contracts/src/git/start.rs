@@ -2,6 +2,7 @@
 
 use camino::Utf8Path;
 use counterproof_artifact::Sha256Digest;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::differences::{Changes, Differences};
@@ -23,6 +24,9 @@ pub struct GitStart {
     pub changed: Vec<String>,
     /// The files that were not tracked, without ignored ones.
     pub untracked: Vec<String>,
+    /// By the clock of the file system. `None` in the record of an older version.
+    #[serde(default)]
+    pub(super) recorded_at: Option<Timestamp>,
     /// The object with everything else that a reset needs.
     pub(super) manifest: String,
 }
@@ -45,8 +49,11 @@ impl GitStart {
         };
         let Found { repository, prefix, commit, branch, status: Status { changed, untracked } } = found;
         let private = PrivateGit::new(&repository, &commit, Objects::Repository, options)?;
+        let recorded_at = Some(private.created_at()?);
         match Manifest::record(&repository, &private, &commit, &untracked, options)? {
-            Ok(manifest) => Ok(Ok(Self { repository, prefix, commit, branch, changed, untracked, manifest })),
+            Ok(manifest) => {
+                Ok(Ok(Self { repository, prefix, commit, branch, changed, untracked, recorded_at, manifest }))
+            }
             Err(submodule) => Ok(Err(Refusal::Submodules(vec![submodule]))),
         }
     }

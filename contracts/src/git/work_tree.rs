@@ -39,6 +39,8 @@ pub(super) struct WorkTree {
     pub(super) files: BTreeMap<String, FileKind>,
     /// Folders that are repositories of their own. Their files are not listed.
     pub(super) nested: Vec<String>,
+    /// The paths that the walk has left out.
+    pub(super) skipped: Vec<String>,
 }
 
 impl WorkTree {
@@ -65,6 +67,7 @@ impl WorkTree {
             for (name, entry) in inner {
                 let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
                 if skipped.includes(&path) {
+                    found.skipped.push(path);
                     continue;
                 }
                 let metadata = entry.metadata().map_err(GitError::file(&root.join(&path)))?;

@@ -367,7 +367,11 @@ fn a_commit_that_is_made_after_the_work_is_saved_is_not_discarded() {
     let start = repository.start();
     repository.put("edited.txt", "after\n");
     let author = "-c user.name=x -c user.email=x@localhost";
-    let output = raced(&repository, &start, &format!("git {author} commit --quiet --allow-empty --message late"));
+    let output = raced(
+        &repository,
+        &start,
+        &format!("git update-ref HEAD $(git {author} commit-tree -p HEAD -m late HEAD^{{tree}})"),
+    );
     assert!(output.contains("ChangedMeanwhile"), "{output}");
     assert_eq!(repository.git_output(&["log", "-n", "1", "--format=%s"]), "late\n");
     assert_eq!(repository.files()["edited.txt"].1, "after\n");

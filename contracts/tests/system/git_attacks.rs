@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
-use counterproof_contracts::git::{GitError, Protected, reset};
+use camino::Utf8Path;
+use counterproof_contracts::git::{GitError, GitStart, Protected, reset};
 
 use crate::git::{Repository, options, try_undo};
 
@@ -21,7 +22,7 @@ fn sh(repository: &Repository, script: &str) {
 }
 
 /// What an agent may do, and a script that does it together with some work.
-const UNDONE: [(&str, &str); 21] = [
+const UNDONE: [(&str, &str); 22] = [
     ("assume-unchanged", "git update-index --assume-unchanged edited.txt; echo evil >edited.txt"),
     ("skip-worktree", "git update-index --skip-worktree edited.txt gone.txt; rm gone.txt; echo evil >edited.txt"),
     ("a replaced blob", "echo evil >edited.txt; git replace HEAD:edited.txt $(git hash-object -w edited.txt)"),
@@ -66,6 +67,7 @@ const UNDONE: [(&str, &str); 21] = [
         "git config core.sparseCheckout true; echo /kept.txt >.git/info/sparse-checkout; rm gone.txt",
     ),
     ("pipes", "mkfifo new.fifo .gitattributes .mailmap; rm edited.txt; mkfifo edited.txt"),
+    ("ignored files in the place of a file", "rm edited.txt; mkdir edited.txt; echo evil >edited.txt/new.log"),
     ("a folder that became a link", "mv folder elsewhere; ln -s elsewhere folder; echo evil >elsewhere/tool.sh"),
     (
         "a link out of the repository",
@@ -93,6 +95,49 @@ fn work_is_undone_whatever_it_changes_in_the_repository() {
         assert_eq!(head.trim(), start.commit, "{name}");
         assert!(!repository.root().join(".git/ran").exists(), "{name}");
     }
+}
+
+#[test]
+fn ignored_files_in_the_place_of_a_tracked_file_are_saved_before_they_are_removed() {
+    let repository = Repository::new();
+    let (start, mut before) = (repository.start(), repository.files());
+    sh(&repository, "rm edited.txt; mkdir -p edited.txt/deep; mv debug.log edited.txt/deep");
+    let done = try_undo(&start).unwrap().unwrap();
+    // It was not tracked, so it cannot be moved back.
+    before.remove("debug.log");
+    assert_eq!(repository.files(), before);
+    let saved = repository.git_output(&["show", &format!("{}:edited.txt/deep/debug.log", done.saved.unwrap())]);
+    assert_eq!(saved, "ignored\n");
+}
+
+#[test]
+fn an_ignored_repository_in_the_place_of_tracked_files_is_refused() {
+    for script in [
+        "rm edited.txt; git init -q edited.txt; echo only >edited.txt/only",
+        "rm edited.txt; mkdir edited.txt; git init -q edited.txt/x.log; echo only >edited.txt/x.log/only",
+        "git init -q folder; echo only >folder/tool.sh",
+    ] {
+        let repository = Repository::new();
+        repository.put(".gitignore", "*\n").git(&["add", "-u"]).commit("ignore everything");
+        let start = repository.start();
+        sh(&repository, script);
+        let before = repository.files();
+        assert_eq!(try_undo(&start).unwrap().unwrap_err().code(), "nested_repositories", "{script}");
+        assert_eq!(repository.files(), before, "{script}");
+    }
+}
+
+#[test]
+fn a_protected_file_in_the_place_of_a_tracked_file_is_refused() {
+    let repository = Repository::new();
+    let start = repository.start();
+    sh(&repository, "rm edited.txt; mkdir -p edited.txt/runs; echo evidence >edited.txt/runs/r");
+    let before = repository.files();
+    let mut protected = Protected::default();
+    protected.folder(&repository.root().join("edited.txt/runs"));
+    let refusal = reset(&start, &protected, "c", &options()).unwrap().unwrap_err();
+    assert_eq!(refusal.code(), "in_the_way", "{refusal}");
+    assert_eq!(repository.files(), before);
 }
 
 #[test]
@@ -165,6 +210,75 @@ fn changed_submodules_are_refused() {
         sh(&repository, attack);
         assert_eq!(try_undo(&start).unwrap().unwrap_err().code(), "submodules");
     }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_tracked_attributes_is_removed() {
+    let repository = Repository::new();
+    // Their names come first, so they are written first.
+    repository.put(".gitattributes", "*.x text\n").put(".a", "a\n").put("folder/.gitattributes", "*.x text\n");
+    repository.git(&["add", ".gitattributes", ".a", "folder"]).commit("attributes");
+    let (start, before) = (repository.start(), repository.files());
+    sh(&repository, "for file in .gitattributes folder/.gitattributes; do rm $file; mkfifo $file; done; echo x >.a");
+    let mut options = options();
+    options.timeout = Duration::from_secs(10);
+    reset(&start, &Protected::default(), "c", &options).unwrap().unwrap();
+    assert_eq!(repository.files(), before);
+}
+
+#[test]
+fn another_repository_in_the_place_of_the_first_one_is_refused_and_stays_as_it_is() {
+    let scripts = [
+        "mv .git was; ln -s $other/.git .git",
+        "mv $PWD $other.was; ln -s $other $OLDPWD",
+        "echo $other/.git >.git/commondir",
+    ];
+    for script in scripts {
+        let repository = Repository::new();
+        let start = repository.start();
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("other");
+        let clone =
+            format!("git clone -q . {0}; cd {0}; echo mine >mine; git add mine; git commit -qm mine", other.display());
+        sh(&repository, &clone);
+        let head = |name: &str| fs::read_to_string(other.join(".git").join(name)).unwrap();
+        let (commit, index) = (head("refs/heads/main"), fs::read(other.join(".git/index")).unwrap());
+        sh(&repository, &format!("other={}; cd $PWD; {script}", other.display()));
+        let refusal = try_undo(&start).unwrap().unwrap_err();
+        assert_eq!(refusal.code(), "other_repository", "{script}: {refusal}");
+        assert_eq!((head("refs/heads/main"), fs::read(other.join(".git/index")).unwrap()), (commit, index), "{script}");
+        assert!(other.join("mine").exists(), "{script}");
+    }
+}
+
+#[test]
+fn a_linked_work_tree_is_reset() {
+    let repository = Repository::new();
+    let folder = tempfile::tempdir().unwrap();
+    let linked = Utf8Path::from_path(folder.path()).unwrap().join("linked");
+    sh(&repository, &format!("git worktree add -q {linked}"));
+    let start = GitStart::record(&linked, &options()).unwrap().unwrap();
+    sh(&repository, &format!("cd {linked}; echo work >edited.txt; git commit -qam work"));
+    try_undo(&start).unwrap().unwrap();
+    assert_eq!(fs::read_to_string(linked.join("edited.txt")).unwrap(), "one\ntwo\n");
+}
+
+#[test]
+fn a_lock_of_the_index_that_is_older_than_the_work_is_refused_and_nothing_is_changed() {
+    let repository = Repository::new();
+    let lock = repository.root().join(".git/index.lock");
+    // As of a commit whose message a person is writing.
+    sh(&repository, ": >.git/index.lock; touch -d '1 hour ago' .git/index.lock");
+    let start = repository.start();
+    sh(&repository, "echo work >edited.txt");
+    let before = repository.files();
+    let refusal = try_undo(&start).unwrap().unwrap_err();
+    assert_eq!(refusal.code(), "index_locked", "{refusal}");
+    assert_eq!(repository.files(), before);
+    assert!(lock.exists());
+    fs::remove_file(&lock).unwrap();
+    try_undo(&start).unwrap().unwrap();
+    assert!(!lock.exists());
 }
 
 #[test]

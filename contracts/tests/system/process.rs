@@ -154,7 +154,7 @@ fn the_evidence_of_many_short_lines_and_of_many_attempts_is_bounded() {
     let mut budget = EvidenceBudget::default();
     let size = |name: &str| std::fs::metadata(path.join(name)).unwrap().len();
     let command = folder.command("yes '' | head -c 4000000; exit 1");
-    for (number, limit) in [(1, 40 << 20), (2, 1 << 20), (3, 1 << 20)] {
+    for (number, limit) in [(1, 17 << 20), (2, 80 << 10), (3, 80 << 10)] {
         let files = evidence.store(&format!("attempt-{number}"), finished(&command), &mut budget).unwrap();
         assert!(size(&files.log) + size(&files.events) < limit, "attempt {number}");
         let text = folder.read(&format!("evidence/{}", files.events));

@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use counterproof_contracts::Contract;
+use counterproof_contracts::execution::ExecutionStart;
 use counterproof_contracts::process::{Cancellation, EvidenceFolder};
 use counterproof_contracts::resources::ResourceRequest;
 use counterproof_contracts::rollback::snapshot::SnapshotLimits;
@@ -104,6 +105,23 @@ fn a_snapshot_survives_as_json_and_says_what_is_done_and_how_to_get_it_back() {
     assert_eq!(*way_back, expected);
     assert!(folder.join("before-rollback-1/files/d/new").is_dir() && !kit.work.path().join("d/new").exists());
     assert_eq!(serde_json::from_value::<RollbackEnd>(serde_json::to_value(&end).unwrap()).unwrap(), end);
+}
+
+#[test]
+fn an_execution_that_an_older_version_began_is_not_rolled_back_and_says_why() {
+    // As version 0.1.0 wrote it.
+    let start: ExecutionStart = serde_json::from_value(json!({
+        "workdir": "/shop", "pid": 17, "host": "here", "started_at": "2026-02-02T14:30:00Z",
+        "rollback": {
+            "strategy": "git_reset", "root": "/shop", "commit": "1f7a7a472abf3dd9643fd615f6da379c4acb3e3a",
+            "branch": "refs/heads/main", "changed": [], "untracked": []
+        }
+    }))
+    .unwrap();
+    assert_eq!(start.process.map(|process| process.pid), Some(17));
+    let plan = Kit::new().with(None, |settings| start.rollback.plan(settings).unwrap());
+    let RollbackPlan::Refused(refusal) = plan else { panic!("{plan:?}") };
+    assert!(refusal.reason.contains("begun by an older version"), "{refusal:?}");
 }
 
 #[test]

@@ -7,11 +7,11 @@ use memchr::memchr_iter;
 use super::Record;
 use crate::capture::Capture;
 
-/// What a line counts besides its bytes: each line becomes an event, which is longer than a short line.
-const LINE_COST: u64 = 64;
+/// What a line counts besides its bytes: about as many as its event in JSON and its line in the ledger have besides its text.
+const LINE_COST: u64 = 128;
 
 impl Record {
-    /// Keeps the first output, up to `limit` bytes, where a line counts 64 bytes more. A record that was cut states so as its
+    /// Keeps the first output, up to `limit` bytes, where a line counts 128 bytes more. A record that was cut states so as its
     /// error. Returns the record and what it counts.
     pub fn cut(self, limit: u64) -> io::Result<(Self, u64)> {
         let (mut capture, mut used, mut kept) = (Capture::default(), 0, 0);
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
     use crate::capture::Stream;
-    use crate::record::Ending;
+    use crate::record::{Ending, LogView};
 
     fn record(chunks: &[(bool, Vec<u8>)]) -> Record {
         let mut capture = Capture::default();
@@ -97,14 +97,26 @@ mod tests {
     #[test]
     fn many_short_lines_and_one_long_line_are_cut() {
         for (bytes, limit, kept) in [
-            (b"\n".repeat(1000), 650, 10),
-            (b"y\n".repeat(1000), 660, 20),
+            (b"\n".repeat(1000), 1290, 10),
+            (b"y\n".repeat(1000), 1300, 20),
             (b"x".repeat(1000), 300, 300),
-            ([b"ab\n".to_vec(), b"x".repeat(1000)].concat(), 70, 6),
+            ([b"ab\n".to_vec(), b"x".repeat(1000)].concat(), 134, 6),
         ] {
             let (cut, used) = record(&[(false, bytes)]).cut(limit).unwrap();
             assert_eq!(cut.head(Stream::Stdout, 5000).unwrap().bytes.len(), kept);
             assert!(used <= limit && cut.capture_error.unwrap().to_string().contains("bytes of output are left out"));
+        }
+    }
+
+    #[test]
+    fn short_lines_take_no_more_on_disk_than_they_count() {
+        for line in [&b"\n"[..], b"y\n"] {
+            let (cut, used) = record(&[(false, line.repeat(100_000))]).cut(1 << 20).unwrap();
+            let mut written = Vec::new();
+            cut.write_json_lines(&mut written).unwrap();
+            cut.write_log(LogView::Ledger, &mut written).unwrap();
+            let (size, used) = (written.len() as u64, used);
+            assert!(size <= used, "{size} bytes on disk, and {used} counted");
         }
     }
 

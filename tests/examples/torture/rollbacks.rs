@@ -17,7 +17,7 @@ use crate::snapshot::write;
 
 const PREPARE: &str = r"
 git init -q --initial-branch main repo; cd repo
-mkdir -p src/deep docs own; echo one >a.txt; echo two >src/b.txt; echo three >src/deep/c.txt; echo doc >docs/d.md
+mkdir -p src/deep docs own; echo one >a.txt; echo two >src/b.txt; echo three >src/deep/c.txt; echo doc >docs/d.md; echo a >.a; echo '*.x text' >.gitattributes
 printf '#!/bin/sh\n' >src/tool.sh; chmod +x src/tool.sh; ln -s a.txt link; printf '*.log\n/build/\n' >.gitignore
 git add --all; git commit -qm start
 printf '.env\n' >>.git/info/exclude; echo secret >.env; echo mine >mine.txt; echo log >x.log
@@ -28,7 +28,7 @@ mkdir build; echo built >build/out; echo '*' >own/.gitignore; echo own >own/file
 const OF_THE_USER: [&str; 6] = [".env", "mine.txt", "x.log", "build/out", "own/.gitignore", "own/file"];
 
 /// What an agent may do. A step that fails is skipped.
-const STEPS: [&str; 44] = [
+const STEPS: [&str; 45] = [
     "echo work >a.txt",
     "echo work >>src/b.txt",
     "rm src/deep/c.txt",
@@ -38,6 +38,7 @@ const STEPS: [&str; 44] = [
     "rm link; ln -s /etc/passwd link",
     "rm -r docs; echo file >docs",
     "rm a.txt; mkdir a.txt; echo inner >a.txt/inner",
+    "rm a.txt; mkdir a.txt; echo only >a.txt/only.log",
     "mv src moved; ln -s moved src",
     "git add a.txt src; git commit -qm work",
     "git add --force .env mine.txt; git commit -qm all; git rm -q --cached .env mine.txt; git commit -qm none",
@@ -56,7 +57,7 @@ const STEPS: [&str; 44] = [
     "mkdir -p hidden; echo '*' >hidden/.gitignore; echo work >hidden/work",
     "echo '*' >.gitignore",
     ": >.gitignore; git add .gitignore; git commit -qm rules",
-    "mkfifo pipe .gitattributes .mailmap",
+    "rm -f .gitattributes; mkfifo pipe .gitattributes .mailmap; echo work >.a",
     "rm a.txt; mkfifo a.txt",
     ": >.git/index.lock",
     ": >.git/HEAD.lock",
@@ -86,7 +87,11 @@ pub(crate) fn run(attempt: &mut Attempt) -> Outcome {
     // A step may block on a pipe of an earlier one.
     let script: Vec<String> = steps.iter().map(|step| format!("timeout 5 sh >&2 <<'END'\n{step}\nEND\n")).collect();
     let script = script.concat();
-    write(attempt.sandbox.path("agent.sh").as_std_path(), format!("cat >&2\n{script}\necho '{{}}'\n").as_bytes())?;
+    let seen = "if test -f a.txt/only.log; then : >../only; fi";
+    write(
+        attempt.sandbox.path("agent.sh").as_std_path(),
+        format!("cat >&2\n{script}\n{seen}\necho '{{}}'\n").as_bytes(),
+    )?;
     let contract = json!({
         "id": "c", "version": 1, "created_at": "2026-01-31T12:00:00Z", "input": {"type": "task", "data": {}},
         "output": {"type": "o", "schema": {}}, "verification": {"command": "false"}, "rollback": {"strategy": "git_reset"}
@@ -108,6 +113,11 @@ pub(crate) fn run(attempt: &mut Attempt) -> Outcome {
         Some("failed") => Ok(()),
         Some("rolled_back") => {
             ensure!(differing.is_empty(), "rolled back, but these differ: {differing:?}\n  after: {steps:#?}");
+            if attempt.sandbox.path("only").exists() {
+                // The agent left an ignored file in the place of a tracked one.
+                let show = "GIT_NO_REPLACE_OBJECTS=1 git --git-dir repo/.git cat-file -e";
+                shell(&attempt.sandbox, &format!("{show} refs/counterproof/rollback/c/1:a.txt/only.log"))?;
+            }
             Ok(())
         }
         other => Err(Fault::new(format!("the contract is {other:?}\n  after: {steps:#?}"))),

@@ -1,12 +1,13 @@
 //! `counterproof contract new`: drafts a contract.
 
+use std::io::Write as _;
 use std::num::NonZeroU32;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_contracts::ContractId;
 use counterproof_contracts::documents::check_file;
-use counterproof_store::write::{self, Durability};
+use counterproof_store::write::{AtomicFile, Durability};
 use counterproof_validation::Report;
 use serde_json::{Value, json};
 
@@ -68,10 +69,12 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
         streams.print_document(&draft)?;
         return Ok(Exit::Done);
     };
-    if out.symlink_metadata().is_ok() {
+    let mut file = AtomicFile::create(out).map_err(Failure::io)?;
+    file.write_all(draft.as_bytes()).map_err(Failure::io)?;
+    // Not checked before: another process may create it meanwhile.
+    if file.commit_new([out.clone()], Durability::Synced).map_err(Failure::io)?.is_none() {
         return Err(Failure::refused("usage", format!("`{out}` already exists")).hint("choose another file"));
     }
-    write::write(out, draft.as_bytes(), Durability::Synced).map_err(Failure::io)?;
     project.print(streams, &json!({ "id": args.id, "version": version, "file": out }), || {
         format!("drafted {}@{version} in {out}", args.id)
     })?;
