@@ -1,6 +1,7 @@
 //! The repository of the user: its folders, what is checked out, and its references.
 
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::read_file;
@@ -78,6 +79,30 @@ impl Repository {
         };
         [&self.root, &self.git_folder, &self.common_folder].into_iter().all(is_same)
             && common.as_ref() == Some(&self.common_folder)
+    }
+
+    /// Fails if a pipe or a device is in the place of a file of the repository: git would wait for its other end. Opening a socket,
+    /// such as that of git's monitor of files, fails at once.
+    pub(super) fn check_files(&self) -> Result<(), GitError> {
+        let mut folders = vec![self.git_folder.clone(), self.common_folder.clone()];
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = folder.read_dir_utf8() else { continue };
+            for entry in entries {
+                let entry = entry.map_err(GitError::file(&folder))?;
+                let path = entry.path();
+                // The kind of what a link leads to, as for git. A link to nothing is a missing file.
+                let Ok(kind) = path.metadata().map(|metadata| metadata.file_type()) else { continue };
+                let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+                // Folders of single objects have two digits, and each object is read under its own name.
+                let holds_objects = entry.file_name().len() == 2 && folder.ends_with("objects");
+                if kind.is_dir() && !is_link && !holds_objects {
+                    folders.push(path.to_owned());
+                } else if kind.is_fifo() || kind.is_char_device() || kind.is_block_device() {
+                    return Err(GitError::file(path)(io::Error::other("it is not a regular file")));
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn objects(&self) -> Utf8PathBuf {

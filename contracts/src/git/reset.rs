@@ -96,6 +96,7 @@ pub fn plan(
     if !repository.is_in_place() {
         return Ok(Err(Refusal::OtherRepository));
     }
+    repository.check_files()?;
     // A reset in the middle of a merge would lose the resolution of conflicts.
     if let Some(operation) = repository.operation() {
         return Ok(Err(Refusal::InProgress(operation)));

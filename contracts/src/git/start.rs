@@ -101,6 +101,7 @@ impl GitStart {
         written: Objects,
         options: &GitOptions,
     ) -> Result<(PrivateGit, Manifest, Differences), GitError> {
+        self.repository.check_files()?;
         let private = PrivateGit::new(&self.repository, &self.commit, written, options)?;
         let manifest = Manifest::load(&private, &self.manifest)?;
         let differences = Differences::find(self, &manifest, &private, protected, options)?;

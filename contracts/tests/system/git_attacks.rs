@@ -264,6 +264,17 @@ fn a_linked_work_tree_is_reset() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_file_of_the_repository_is_an_error_and_no_command_waits_for_it() {
+    for file in ["config", "HEAD", "packed-refs", "refs/heads/main", "logs/HEAD", "objects/info/alternates"] {
+        let repository = Repository::new();
+        let start = repository.start();
+        sh(&repository, &format!("rm -f .git/{file}; mkfifo .git/{file}; echo evil >edited.txt"));
+        let error = try_undo(&start).unwrap_err();
+        assert!(error.to_string().contains(file), "{error}");
+    }
+}
+
+#[test]
 fn a_lock_of_the_index_that_is_older_than_the_work_is_refused_and_nothing_is_changed() {
     let repository = Repository::new();
     let lock = repository.root().join(".git/index.lock");
