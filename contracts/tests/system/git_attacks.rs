@@ -318,7 +318,8 @@ fn an_object_that_was_replaced_or_removed_fails_the_reset() {
 fn a_git_command_that_hangs_is_ended() {
     let repository = Repository::new();
     let start = repository.start();
-    sh(&repository, "echo evil >edited.txt; rm .git/config; mkfifo .git/config");
+    let object = "name=$(git rev-parse HEAD:edited.txt); object=.git/objects/${name%${name#??}}/${name#??}";
+    sh(&repository, &format!("{object}; rm -f $object; mkfifo $object; echo evil >edited.txt"));
     let mut options = options();
     options.timeout = Duration::from_millis(300);
     let error = reset(&start, &Protected::default(), "c", &options).unwrap_err();
