@@ -22,10 +22,15 @@ pub fn missing_run_variables() -> Vec<(OsString, OsString)> {
         let is_usable = |value: &OsString| !value.is_empty() && (name != TERMINATION || Path::new(value).exists());
         std::env::var_os(name).is_some_and(|value| is_usable(&value))
     };
-    if is_set(TERMINATION) {
+    let mut found = variables_above(Utf8Path::new("/proc"), std::os::unix::process::parent_id());
+    let run = |variables: &[(OsString, OsString)]| {
+        variables.iter().find(|(name, _)| name == TERMINATION).map(|(_, value)| value.clone())
+    };
+    if is_set(TERMINATION) && run(&found) != std::env::var_os(TERMINATION) {
+        // A run of its own, such as one that an outer program has set.
         return Vec::new();
     }
-    let mut found = variables_above(Utf8Path::new("/proc"), std::os::unix::process::parent_id());
+    // An empty variable of a run that this process belongs to is missing too: without its policy, a server would be unguarded.
     found.retain(|(name, _)| !name.to_str().is_some_and(is_set));
     found
 }

@@ -201,6 +201,16 @@ fn a_server_whose_client_passes_no_variables_has_the_policy_and_the_ledger_of_th
 }
 
 #[test]
+fn a_server_with_an_empty_policy_variable_has_the_policy_of_the_run() {
+    let sandbox = home().with_file("policy.json", &no_echo()).with_file("requests", &requests());
+    let program = counterproof_tests::program().to_str().unwrap();
+    let script = format!("cat requests | COUNTERPROOF_POLICY= {program} guard shim --server-name s -- {SERVER}");
+    let finished = run_script(&sandbox, &["--policy", "policy.json"], &script);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    assert!(finished.stderr.contains("calls: 1, refused: 1"), "{finished}");
+}
+
+#[test]
 fn a_run_whose_policy_no_server_used_fails() {
     let sandbox = home().with_file("policy.json", &no_echo()).with_file("requests", &requests());
     let policy = ["--policy", "policy.json"];
