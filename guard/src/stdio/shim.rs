@@ -351,6 +351,9 @@ impl Running {
             None => "the server closed its output".to_owned(),
         };
         let OpenCallsEnd { status, class, message } = open_calls_end(self.status.unwrap_or(RunStatus::Failed));
+        // A client that has closed its end, and a server that then ends well without an answer, have agreed on that.
+        let is_shutdown =
+            self.status == Some(RunStatus::Succeeded) && self.ending.is_some_and(|ending| ending.is_success());
         let mut answers = Vec::new();
         for (id, call) in self.pending.take_requests() {
             if let Some(call) = call {
@@ -358,7 +361,9 @@ impl Running {
                 // As for any answer: the end is recorded before it is written.
                 self.session.end(&call, CallResult::unanswered(status, class, message));
             }
-            answers.push(error_message(Some(&id), SERVER_ENDED, &reason));
+            if !is_shutdown {
+                answers.push(error_message(Some(&id), SERVER_ENDED, &reason));
+            }
         }
         let (client, (done, written)) = (self.client.clone(), mpsc::channel());
         // A thread of its own, which a client that does not read can block.
