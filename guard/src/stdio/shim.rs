@@ -352,8 +352,7 @@ impl Running {
         };
         let OpenCallsEnd { status, class, message } = open_calls_end(self.status.unwrap_or(RunStatus::Failed));
         // A client that has closed its end, and a server that then ends well without an answer, have agreed on that.
-        let is_shutdown =
-            self.status == Some(RunStatus::Succeeded) && self.ending.is_some_and(|ending| ending.is_success());
+        let is_shutdown = self.status == Some(RunStatus::Succeeded) && self.ending.is_some_and(Ending::is_success);
         let mut answers = Vec::new();
         for (id, call) in self.pending.take_requests() {
             if let Some(call) = call {
