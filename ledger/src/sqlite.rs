@@ -419,7 +419,7 @@ fn check(connection: &Connection, path: &Utf8Path) -> Result<Option<i64>, StoreE
     if number("application_id")? != APPLICATION_ID {
         return Err(other("it is a SQLite database of another program"));
     }
-    // They would run code of whoever made the file, and could change or hide what is written.
+    // They run SQL of the author of the file, and can change or hide what is written.
     let sql = "SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger') LIMIT 1";
     if let Some(name) = connection.query_row(sql, [], |row| row.get::<_, String>(0)).optional().map_err(&failed)? {
         return Err(other(&format!(

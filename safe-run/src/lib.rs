@@ -39,6 +39,8 @@
 
 mod cancellation;
 mod capture;
+#[cfg(any(unix, windows))]
+mod command;
 mod options;
 mod parse;
 pub mod program;
@@ -53,22 +55,20 @@ mod windows;
 
 pub use cancellation::{CancelCallback, Cancellation, Cancelled};
 pub use capture::{Line, LineEnd, Stream};
+#[cfg(any(unix, windows))]
+pub use command::{Command, Input, Observer};
 pub use options::{Options, OutputMode};
 pub use parse::{EndDetails, LineError, ParsedRecord, ReadError, RecordFormat};
 pub use record::{
     EVENT_SCHEMA, EVENT_SCHEMA_SOURCE, Ending, Event, EventKind, LogView, OutputHead, Record, StartError, StopReason,
 };
 #[cfg(unix)]
-pub use session::{
-    Command, CommandSignals, Input, Io, Observer, Signals, SupervisedCommand, TakenSignals, record, record_after_taking,
-};
+pub use session::{CommandSignals, Io, Signals, SupervisedCommand, TakenSignals, record, record_after_taking};
 #[cfg(unix)]
 pub use signal_actions::is_ignored;
 pub use signal_actions::{keep_exit_statuses, report_file_size_limit};
 #[cfg(unix)]
 pub use supervision::{CommandStreams, enter};
-#[cfg(windows)]
-pub use windows::{Command, Input, Observer};
 
 /// The version of the conformance contract that defines logs, exit codes and file names.
 pub const CONTRACT: &str = "M0-v0.1.0";

@@ -7,9 +7,7 @@
 //!
 //! The system has neither signals nor process groups: at a limit, a command is killed without a grace time. There is no terminal mode.
 
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read, Seek as _, Write};
+use std::io::{self, Read};
 use std::os::windows::io::AsRawHandle as _;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
@@ -21,42 +19,10 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use win32job::{ExtendedLimitInfo, Job, JobError};
 
-use crate::cancellation::Cancellation;
 use crate::capture::{Capture, Stream};
-use crate::options::{Options, OutputMode};
+use crate::command::{Command, Input, Observer};
+use crate::options::OutputMode;
 use crate::record::{Ending, Record, StartError, StopReason};
-
-/// Receives the output of a command while it runs: the stream, the time since the start, and the bytes of one read.
-pub type Observer<'a> = dyn FnMut(Stream, Duration, &[u8]) + 'a;
-
-#[derive(Debug)]
-pub enum Input {
-    /// The standard input of this process.
-    Inherited,
-    File(File),
-}
-
-impl Input {
-    /// Input of these bytes, in a file without a name.
-    pub fn bytes(bytes: &[u8]) -> io::Result<Self> {
-        let mut file = tempfile::tempfile()?;
-        file.write_all(bytes)?;
-        file.rewind()?;
-        Ok(Input::File(file))
-    }
-}
-
-/// A command and its limits. At each limit and when it is cancelled, it is killed with all of its processes.
-#[derive(Debug)]
-pub struct Command {
-    pub words: Vec<OsString>,
-    /// Of the options, `grace` and `supervisor` have no effect here, and a terminal is refused.
-    pub options: Options,
-    pub input: Input,
-    pub timeout: Option<Duration>,
-    pub output_limit: Option<u64>,
-    pub cancel: Cancellation,
-}
 
 const READ_BYTES: usize = 64 * 1024;
 
@@ -71,18 +37,6 @@ const TICK: Duration = Duration::from_millis(5);
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Command {
-    /// Creates a command without limits, with the standard input of this process.
-    pub fn new(words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        Self {
-            words: words.into_iter().map(Into::into).collect(),
-            options: Options::default(),
-            input: Input::Inherited,
-            timeout: None,
-            output_limit: None,
-            cancel: Cancellation::default(),
-        }
-    }
-
     /// Runs the command. When this returns, all processes of the job were killed, and [`Record::stopped`] has the limit that ended
     /// the command. What it started before it was assigned to the job can be left: with `owns_process`, until this process ends.
     pub fn run(mut self, observer: &mut Observer<'_>) -> Result<Record, StartError> {
@@ -132,7 +86,7 @@ impl Command {
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.stdin(match std::mem::replace(&mut self.input, Input::Inherited) {
             Input::Inherited => Stdio::inherit(),
-            Input::File(file) => file.into(),
+            Input::Descriptor(file) => file.into(),
         });
         for (name, value) in &self.options.environment {
             match value {
@@ -308,7 +262,7 @@ fn spawn_reader(
             }
             let Some(forwarding) = &forwarding else { continue };
             forwarding.fetch_add(1, Ordering::Relaxed);
-            let forwarded = forward(stream, bytes);
+            let forwarded = stream.forward(bytes);
             forwarding.fetch_sub(1, Ordering::Relaxed);
             if let Err(error) = forwarded {
                 let _ = sender.send(Happened::NotForwarded(stream, error));
@@ -322,22 +276,13 @@ fn spawn_reader(
     thread::Builder::new().name(stream.title().to_owned()).spawn(read).map(drop)
 }
 
-fn forward(stream: Stream, bytes: &[u8]) -> io::Result<()> {
-    match stream {
-        Stream::Stdout => {
-            let mut stdout = io::stdout().lock();
-            stdout.write_all(bytes)?;
-            stdout.flush()
-        }
-        Stream::Stderr => io::stderr().write_all(bytes),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::cancellation::Cancellation;
 
     /// The process of a test: prints the port that it listens on, and then waits far longer than any test takes.
     #[test]

@@ -57,7 +57,7 @@ impl Differences {
         let mut expected = manifest.expected(private, &start.commit)?;
         expected.retain(|path, _| !is_protected(path, &rules));
         let WorkTree { mut files, nested, skipped } = WorkTree::read(start.root(), &skipped)?;
-        // A path that the start does not have may be ignored. A nested repository stands for a file in it.
+        // A path that is new since the start may be ignored. For a nested repository, a file in it is checked.
         let inner = |folder: &String| format!("{folder}/.git");
         let unknown: Vec<String> = files
             .keys()

@@ -204,7 +204,7 @@ fn changed_submodules_are_refused() {
         let add = format!("git -c protocol.file.allow=always submodule --quiet add {} sub", inner.root());
         sh(&repository, &format!("{add}; git commit -qm sub"));
         let start = repository.start();
-        // A submodule without changes is no obstacle.
+        // A submodule without changes does not prevent the rollback.
         sh(&repository, "echo work >edited.txt");
         try_undo(&start).unwrap().unwrap();
         sh(&repository, attack);

@@ -1,7 +1,7 @@
 //! Starts the agent of a run under supervision, ends it, and states its start and its end as events.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, PipeReader, Write as _};
+use std::io::{self, PipeReader};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -12,7 +12,7 @@ use counterproof_ledger::event::{
     AGENT_SOURCE, EventBody, ProcessExit, RunEnd, RunStart, RunStatus, RunSummary, SOURCE_KIND, Termination,
 };
 use counterproof_safe_run::{
-    Ending, Input, Io, Options, OutputMode, Signals, StartError, Stream, TakenSignals, record_after_taking,
+    Ending, Input, Io, Options, OutputMode, Signals, StartError, TakenSignals, record_after_taking,
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -111,7 +111,7 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
     let has_terminal = run.has_terminal;
     let mut is_closed = false;
     let record = record_after_taking(&run.command, &options, io, taken, &mut |stream, _, bytes| {
-        if !is_closed && forward(stream, bytes).is_err() {
+        if !is_closed && stream.forward(bytes).is_err() {
             // The reader of the output has gone. Without this process in between, the agent would receive SIGPIPE.
             is_closed = true;
             signals.send(TERM);
@@ -144,18 +144,6 @@ const fn is_interrupt(ending: Ending) -> bool {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn forward(stream: Stream, bytes: &[u8]) -> io::Result<()> {
-    match stream {
-        Stream::Stdout => {
-            // Flushed at once: a person watches the agent.
-            let mut stdout = io::stdout().lock();
-            stdout.write_all(bytes)?;
-            stdout.flush()
-        }
-        Stream::Stderr => io::stderr().write_all(bytes),
-    }
 }
 
 pub fn agent_started(program: &OsStr, policy: &Policy) -> EventBody {

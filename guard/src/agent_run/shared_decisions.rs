@@ -43,7 +43,7 @@ const MAX_POLICIES: usize = 16;
 const MAX_LINE: u64 = 8 * 1024 * 1024;
 
 /// A server that started in the run, and its policy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartedServer {
     pub server_name: String,
     pub policy_hash: String,
@@ -76,7 +76,7 @@ enum Request {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Joining {
-    server: StartedServer,
+    server_name: String,
     /// The document of the policy; `null` for the policy that only observes.
     policy: Value,
     identity: RunIdentity,
@@ -218,14 +218,13 @@ struct Member {
 }
 
 fn join(joining: Joining, run: &Mutex<SharedRun>) -> io::Result<Member> {
-    let Joining { server, policy, identity } = joining;
-    if server.server_name.len() > MAX_NAME {
+    let Joining { server_name, policy, identity } = joining;
+    if server_name.len() > MAX_NAME {
         return Err(io::ErrorKind::InvalidData.into());
     }
     // Before the lock: other servers must not wait for it.
     let policy = Policy::from_document(&policy).map_err(io::Error::other)?;
     let facts = RunFacts::new(&policy, &identity);
-    // By its document, and not by what the server states.
     let policy_hash = policy.reference.policy_hash.clone();
     let mut run = lock(run);
     let engine = match run.engines.iter().position(|engine| engine.policy().reference.policy_hash == policy_hash) {
@@ -236,7 +235,7 @@ fn join(joining: Joining, run: &Mutex<SharedRun>) -> io::Result<Member> {
         }
         None => return Err(io::ErrorKind::QuotaExceeded.into()),
     };
-    let server = StartedServer { policy_hash, ..server };
+    let server = StartedServer { server_name, policy_hash };
     if run.servers.len() < MAX_SERVERS && !run.servers.contains(&server) {
         run.servers.push(server);
     }
@@ -274,7 +273,7 @@ impl SharedRun {
     fn end(&mut self, member: &Member, server_name: &str, tool_name: &str, kind: EndKind) {
         let outcome = CallOutcome { server_name, tool_name, is_error: kind == EndKind::Failed };
         let elapsed = self.started.elapsed();
-        if let Some(engine) = self.engines.get_mut(member.engine) {
+        if let Some(engine) = self.engines.get_mut(member.engine).filter(|_| member.facts.applies()) {
             engine.record_outcome(&outcome, elapsed);
         }
         count_end(&mut self.summary, kind);
@@ -305,9 +304,8 @@ impl RunConnection {
         stream.set_read_timeout(Some(REPLY_TIME))?;
         stream.set_write_timeout(Some(REPLY_TIME))?;
         let mut connection = Self { stream: BufReader::new(stream) };
-        let policy_hash = policy.reference.policy_hash.clone();
         let joining = Joining {
-            server: StartedServer { server_name: server_name.to_owned(), policy_hash },
+            server_name: server_name.to_owned(),
             policy: policy.document.as_ref().clone(),
             identity: identity.clone(),
         };

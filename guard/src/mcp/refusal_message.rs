@@ -22,7 +22,7 @@ pub enum Revision {
 const PYTHON_SDK: &str = "mcp";
 
 impl Revision {
-    /// The form of a refusal that `auto` stands for.
+    /// Returns the form of a refusal for `auto`.
     fn automatic(self, client_name: Option<&str>) -> DenyAs {
         match self {
             // Their revision reserves the range of the default codes.

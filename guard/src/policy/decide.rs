@@ -30,6 +30,11 @@ impl RunFacts {
     pub fn new(policy: &Policy, identity: &RunIdentity) -> Self {
         Self { applies: policy.selectors.unmet(identity).is_none(), value: run_value(identity) }
     }
+
+    /// False if the policy is for other runs.
+    pub const fn applies(&self) -> bool {
+        self.applies
+    }
 }
 
 #[derive(Debug)]
@@ -75,7 +80,8 @@ impl Engine {
     }
 
     pub fn record_outcome(&mut self, outcome: &CallOutcome<'_>, now: Duration) {
-        if !outcome.is_error || !self.run.applies {
+        // In a run that the policy is not for, no decision looks at the counters.
+        if !outcome.is_error {
             return;
         }
         let now = self.advance(now);

@@ -60,11 +60,14 @@ impl Decider {
 
     /// Counts the end of a call.
     pub(super) fn end(&mut self, server_name: &str, tool_name: &str, kind: EndKind, now: Duration) {
-        if let RunMembership::Joined(run) = &mut self.run {
-            // The call has ended either way, and a run that has ended decides nothing more.
-            let _ = run.end(server_name, tool_name, kind);
+        let ended = match &mut self.run {
+            RunMembership::Joined(run) => run.end(server_name, tool_name, kind).is_ok(),
+            RunMembership::None | RunMembership::Unreachable => false,
+        };
+        // Also if the run does not answer: this process decides alone then.
+        if !ended {
+            let outcome = CallOutcome { server_name, tool_name, is_error: kind == EndKind::Failed };
+            self.engine.record_outcome(&outcome, now);
         }
-        let outcome = CallOutcome { server_name, tool_name, is_error: kind == EndKind::Failed };
-        self.engine.record_outcome(&outcome, now);
     }
 }

@@ -316,7 +316,7 @@ impl Running {
         match next {
             Some(Next::AnswerOpen) => {
                 self.end_client();
-                // Nobody can use a server without output. A client that has ended before needs it only for its open calls.
+                // A server without output cannot be used. If the client has closed its end before, only its open calls are lost.
                 if self.has_lost_calls && self.status == Some(RunStatus::Succeeded) {
                     self.status = Some(RunStatus::Failed);
                 }

@@ -31,6 +31,19 @@ impl Stream {
             Stream::Stderr => "standard error",
         }
     }
+
+    /// Writes bytes to the same stream of this process.
+    pub fn forward(self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Stdout => {
+                // Flushed at once: a person watches the command.
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(bytes)?;
+                stdout.flush()
+            }
+            Stream::Stderr => io::stderr().write_all(bytes),
+        }
+    }
 }
 
 /// The stream, size and time of one read.

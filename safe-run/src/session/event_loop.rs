@@ -14,12 +14,12 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
-use super::io::Observer;
 use super::streams::OutputPipe;
 use super::streams::PIPE_BYTES;
 use super::terminal::InputRelay;
 use super::terminal::{self, Terminal};
 use crate::capture::{Capture, Stream};
+use crate::command::Observer;
 use crate::options::Options;
 use crate::record::{Ending, StopReason};
 use crate::supervision::{self, Connection, KILL_TIMEOUT, NOTIFYING, Status};

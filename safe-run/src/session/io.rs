@@ -3,39 +3,16 @@
 //! Signals are blocked and received by a thread; no handler is installed. A signal that was ignored when this process started
 //! therefore stays ignored for the command.
 
-use std::io::{self, PipeReader, PipeWriter, Seek as _, Write as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::{self, PipeReader, PipeWriter, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
 
-use crate::capture::Stream;
+use crate::command::Input;
 use crate::signal_actions::{contains, ignored};
 use crate::supervision::{ENDING, NOTIFYING};
-
-/// Receives the output of a command while it runs: the stream, the time since the start, and the bytes of one read.
-pub type Observer<'a> = dyn FnMut(Stream, Duration, &[u8]) + 'a;
-
-#[derive(Debug)]
-pub enum Input {
-    /// The standard input of this process.
-    Inherited,
-    /// A file descriptor. Once the command runs, only the command holds it.
-    Descriptor(OwnedFd),
-}
-
-impl Input {
-    /// Input of these bytes. They are in a file without a name and not in a pipe, so the command cannot wait for a writer, nor a writer
-    /// for the command.
-    pub fn bytes(bytes: &[u8]) -> io::Result<Self> {
-        let mut file = tempfile::tempfile()?;
-        file.write_all(bytes)?;
-        file.rewind()?;
-        Ok(Input::Descriptor(file.into()))
-    }
-}
 
 impl AsFd for Input {
     fn as_fd(&self) -> BorrowedFd<'_> {

@@ -8,6 +8,6 @@ mod streams;
 mod supervised_command;
 mod terminal;
 
-pub use io::{Input, Io, Observer, Signals, TakenSignals};
-pub use start::{Command, record, record_after_taking};
+pub use io::{Io, Signals, TakenSignals};
+pub use start::{record, record_after_taking};
 pub use supervised_command::{CommandSignals, SupervisedCommand};

@@ -5,18 +5,18 @@ use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use jiff::Timestamp;
 use nix::sys::signal::Signal;
 use rustix::fs::Access;
 
 use super::event_loop::{Limits, Phase, Session, after};
-use super::io::{Input, Io, Observer, Signals, TakenSignals};
+use super::io::{Io, Signals, TakenSignals};
 use super::streams::{OutputPipe, READ_BYTES};
 use super::terminal::{InputRelay, Pty, RawMode, Terminal};
-use crate::cancellation::Cancellation;
 use crate::capture::{Capture, Stream};
+use crate::command::{Command, Input, Observer};
 use crate::options::{Options, OutputMode};
 use crate::record::{Ending, Record, StartError, StopReason};
 use crate::supervision::{self, CommandStreams, Placement, ProcessSetup, Supervised};
@@ -167,31 +167,7 @@ fn start(command: &[OsString], options: &Options, input: Input, taken: TakenSign
     Ok(StartedCommand { supervised, sources: [Some(stdout.0.into()), Some(stderr.0.into())], relay: None })
 }
 
-/// A command and its limits. At the time limit and when it is cancelled, the command gets TERM and has the grace time of the options
-/// to end. At the output limit it is killed.
-#[derive(Debug)]
-pub struct Command {
-    pub words: Vec<OsString>,
-    pub options: Options,
-    pub input: Input,
-    pub timeout: Option<Duration>,
-    pub output_limit: Option<u64>,
-    pub cancel: Cancellation,
-}
-
 impl Command {
-    /// Creates a command without limits, with the standard input of this process.
-    pub fn new(words: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        Self {
-            words: words.into_iter().map(Into::into).collect(),
-            options: Options::default(),
-            input: Input::Inherited,
-            timeout: None,
-            output_limit: None,
-            cancel: Cancellation::default(),
-        }
-    }
-
     /// Runs the command. When this returns, no process of it is left, and [`Record::stopped`] has the limit that ended it.
     pub fn run(self, observer: &mut Observer<'_>) -> Result<Record, StartError> {
         if self.cancel.is_cancelled() {

@@ -20,7 +20,7 @@ use rustix::termios::{
 };
 
 use super::event_loop::Ready;
-use super::io::Input;
+use crate::command::Input;
 
 #[derive(Debug, Default)]
 pub(super) struct Terminal {

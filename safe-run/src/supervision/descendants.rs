@@ -50,7 +50,7 @@ pub(crate) fn kill_tree(supervisor: Pid, command: Option<Pid>) -> i32 {
                 killed.insert(child.as_raw_nonzero());
             }
         }
-        // A child that ended by itself after it was listed may have left children, which a second list has.
+        // A child that ended after it was listed may have left children. They are in a second list.
         let is_done = alive.is_empty() && children_of(supervisor) == children;
         if is_done || end <= Instant::now() {
             break;

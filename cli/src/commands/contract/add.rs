@@ -56,13 +56,16 @@ pub(super) fn run(args: &Args, project: &Project, streams: &mut Streams) -> Resu
     for item in &added {
         for dependency in &item.missing {
             streams.warn(format_args!(
-                "`{}` depends on `{dependency}`, which is not in the store; it stays pending until that contract is added and completed",
+                "`{}` depends on `{dependency}`, which is not in the store; it stays pending until that contract is \
+                 added and completed",
                 item.id
             ));
         }
     }
-    let rows =
-        added.iter().map(|it| json!({"id": it.id, "version": it.version, "state": it.state, "added": it.is_new, "missing_dependencies": it.missing}));
+    let rows = added.iter().map(|it| {
+        let (id, version, state) = (&it.id, it.version, it.state);
+        json!({"id": id, "version": version, "state": state, "added": it.is_new, "missing_dependencies": it.missing})
+    });
     let document = json!({ "contracts": rows.collect::<Vec<_>>() });
     project.print(streams, &document, || {
         added.iter().fold(String::new(), |mut text, it| {

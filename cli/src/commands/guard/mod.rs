@@ -4,7 +4,6 @@ mod command;
 mod demo;
 mod event_recording;
 mod import;
-mod joined_run;
 mod policy;
 mod policy_args;
 mod proxy;

@@ -17,8 +17,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use super::event_recording::EventsArgs;
-use super::joined_run;
 use super::policy_args::PolicyArgs;
+use super::shim::join_run;
 use super::warnings::Warnings;
 use crate::command_error::CommandError;
 use crate::signals::on_ending_signal;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let mut meta = Map::new();
     meta.insert("server_name".to_owned(), args.server_name.clone().into());
     meta.insert("upstream".to_owned(), args.upstream.recorded().into());
-    let run = joined_run::join(&args.server_name, &policy, &identity, streams);
+    let run = join_run(&args.server_name, &policy, &identity, streams);
     let session = Session::start(SessionOptions {
         server_name: args.server_name.clone(),
         transport: Transport::McpHttp,

@@ -144,8 +144,9 @@ const UNGUARDED_HINT: &str = "hint: put the guard in front of the servers with `
 /// Why calls of the agent may have been without the policy: no server used it, or a server used another one.
 fn unguarded(end: &AgentEnd, policy_hash: &str) -> Option<String> {
     if end.refused > 0 {
+        let servers = if end.refused == 1 { "server" } else { "servers" };
         return Some(format!(
-            "{} servers could not join the run, so the policy of `--policy` may not count their calls; the run counts as failed",
+            "{} {servers} could not join the run, so the policy of `--policy` may not count their calls; the run counts as failed",
             end.refused
         ));
     }

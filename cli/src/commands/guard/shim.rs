@@ -9,13 +9,16 @@ use std::sync::Arc;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::builder::PossibleValuesParser;
 use counterproof_artifact::{Exit, with_causes};
-use counterproof_guard::agent_run::{LEDGER, POLICY, TERMINATION, missing_run_variables};
+use counterproof_guard::agent_run::{
+    LEDGER, POLICY, RunConnection, TERMINATION, missing_run_variables, request_termination,
+};
 use counterproof_guard::cassette::{Cassette, OnMiss, Recording, RecordingError, Replay, ReplayError};
 use counterproof_guard::identity::{RunIdentity, process_variable};
+use counterproof_guard::policy::Policy;
 use counterproof_guard::secrets::{
     self, BindingsError, Keychain, MASK, ResolvedSecrets, SecretSources, SecretStore, SecretValue, load_bindings,
 };
-use counterproof_guard::session::{OpenCallsEnd, Session, SessionOptions};
+use counterproof_guard::session::{OpenCallsEnd, RunMembership, Session, SessionOptions};
 use counterproof_guard::stdio::{ReplayOptions, ShimError, ShimOptions, run_replay, run_shim};
 use counterproof_ledger::event::{AgentClient, CallStatus, ErrorClass, RunStatus, Termination, Transport};
 use counterproof_ledger::location::LedgerLocation;
@@ -25,9 +28,8 @@ use counterproof_store::line_log::LogError;
 use serde_json::{Map, Value};
 
 use super::event_recording::EventsArgs;
-use super::joined_run;
 use super::policy_args::{self, PolicyArgs};
-use super::warnings::Warnings;
+use super::warnings::{WarningSender, Warnings};
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 use crate::value_parsers::LedgerParser;
@@ -99,7 +101,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let replay = read_cassette(args, streams)?;
     let secrets = resolve_secrets(args, streams)?;
     let identity = identity(args, streams);
-    let run = joined_run::join(&args.server_name, &policy, &identity, streams);
+    let run = join_run(&args.server_name, &policy, &identity, streams);
     args.policy.warn_if_unused(&policy, &identity, &args.server_name, streams);
     let redactor = secrets::redactor(&secrets.redact).map_err(CommandError::usage)?;
     let traffic_redactor = traffic_redactor(&secrets)?;
@@ -133,7 +135,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         return Err(error);
     }
     let sender = warnings.sender();
-    let on_terminated = Box::new(move |termination: &Termination| joined_run::end(termination, &sender));
+    let on_terminated = Box::new(move |termination: &Termination| end_run(termination, &sender));
     let result = match cassette.map(Arc::new) {
         Some(cassette) if !needs_server(&cassette) => {
             run_replay(ReplayOptions { cassette, session, signals: received, on_terminated })
@@ -168,6 +170,24 @@ fn join_run_of_ancestors() -> Result<(), CommandError> {
     Err(CommandError::io(format!("cannot join the run of the agent: {error}")))
 }
 
+/// Joins the run of `guard run`, which then decides about the calls of the server.
+pub(super) fn join_run(
+    server_name: &str,
+    policy: &Policy,
+    identity: &RunIdentity,
+    streams: &mut Streams,
+) -> RunMembership {
+    let Some(pipe) = process_variable(TERMINATION) else { return RunMembership::None };
+    match RunConnection::join(Utf8Path::new(&pipe), server_name, policy, identity) {
+        Ok(run) => RunMembership::Joined(run),
+        Err(error) => {
+            // The counters of the run would not have its calls.
+            streams.warn(format_args!("cannot join the run of `guard run`: {error}"));
+            RunMembership::Unreachable
+        }
+    }
+}
+
 fn identity(args: &Args, streams: &mut Streams) -> RunIdentity {
     let (identity, warnings) = RunIdentity::from_environment(process_variable);
     for warning in warnings {
@@ -193,6 +213,14 @@ fn environment_of_server(secrets: &ResolvedSecrets) -> BTreeMap<OsString, Option
         environment.insert(name.into(), None);
     }
     environment
+}
+
+/// Ends the run of `guard run`, if there is one.
+fn end_run(termination: &Termination, warnings: &WarningSender) {
+    let Some(path) = process_variable(TERMINATION) else { return };
+    if let Err(error) = request_termination(Utf8Path::new(&path), termination) {
+        warnings.send(&format!("cannot end the run: {error}"));
+    }
 }
 
 const fn exit_of_replay(status: RunStatus) -> Exit {
