@@ -29,5 +29,5 @@ mod tests;
 
 pub use locate::{DuplicateKey, DuplicateKeys, Position, duplicate_keys, offset, positions, spans};
 pub use parse::{Parsed, StrictError, parse, parse_strict};
-pub use strings::{EscapeCursor, decode, within};
+pub use strings::{EscapeCursor, decode, escape, within};
 pub use tokenizer::{Kind, MAX_DEPTH, SyntaxError, Token, Tokenizer, check};

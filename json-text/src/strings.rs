@@ -34,23 +34,44 @@ pub fn within(quoted: &str, part: &Range<usize>) -> Option<Range<usize>> {
 
 /// Returns the number of bytes of the first character in the text, and in UTF-8.
 fn next_char(text: &str) -> Option<(usize, usize)> {
-    let Some(escape) = text.strip_prefix('\\') else {
+    if !text.starts_with('\\') {
         let length = text.chars().next()?.len_utf8();
         return Some((length, length));
+    }
+    let (character, encoded) = escape(text.as_bytes())?;
+    Some((encoded, character.len_utf8()))
+}
+
+/// Returns the character of the escape with which a text starts, and the length of the escape.
+pub fn escape(text: &[u8]) -> Option<(char, usize)> {
+    let character = match text {
+        [b'\\', b'u', ..] => return unit(text),
+        [b'\\', byte @ (b'"' | b'\\' | b'/'), ..] => char::from(*byte),
+        [b'\\', b'b', ..] => '\u{8}',
+        [b'\\', b'f', ..] => '\u{c}',
+        [b'\\', b'n', ..] => '\n',
+        [b'\\', b'r', ..] => '\r',
+        [b'\\', b't', ..] => '\t',
+        _ => return None,
     };
-    let encoded = escape_length(text.as_bytes());
-    if encoded > text.len() {
-        return None;
+    Some((character, 2))
+}
+
+/// Returns the character of one or two escaped units of UTF-16.
+fn unit(text: &[u8]) -> Option<(char, usize)> {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        // A sign is accepted by the parser, and is not a digit.
+        let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|it| it.is_ascii_hexdigit()));
+        u16::from_str_radix(digits?, 16).ok()
+    };
+    let first = unit(0)?;
+    if let Some(character) = char::from_u32(u32::from(first)) {
+        return Some((character, 6));
     }
-    match encoded {
-        // A surrogate pair encodes one character, which has four bytes in UTF-8.
-        12 => Some((12, 4)),
-        6 => {
-            let unit = u32::from_str_radix(escape.get(1..5)?, 16).ok()?;
-            Some((6, char::from_u32(unit)?.len_utf8()))
-        }
-        _ => Some((2, 1)),
-    }
+    let pair = [first, unit(6)?];
+    let character = char::decode_utf16(pair).next()?.ok()?;
+    Some((character, 12))
 }
 
 /// Returns the length of the escape at the start of a text. Both halves of a surrogate pair are one escape, because they encode one

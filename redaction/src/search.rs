@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use counterproof_json_text::escape;
+
 use crate::redactor::{Content, Found, Redactor};
 
 pub(crate) struct Search<'a> {
@@ -120,36 +122,4 @@ impl Decoded {
             self.starts[range.end..].iter().find(|place| range.is_empty() || **place > self.starts[range.end - 1]);
         start..end.copied().unwrap_or(start)
     }
-}
-
-/// Returns the character of the escape with which a text starts, and the length of the escape.
-fn escape(text: &[u8]) -> Option<(char, usize)> {
-    let character = match text {
-        [b'\\', b'u', ..] => return unit(text),
-        [b'\\', byte @ (b'"' | b'\\' | b'/'), ..] => char::from(*byte),
-        [b'\\', b'b', ..] => '\u{8}',
-        [b'\\', b'f', ..] => '\u{c}',
-        [b'\\', b'n', ..] => '\n',
-        [b'\\', b'r', ..] => '\r',
-        [b'\\', b't', ..] => '\t',
-        _ => return None,
-    };
-    Some((character, 2))
-}
-
-/// Returns the character of one or two escaped units of UTF-16.
-fn unit(text: &[u8]) -> Option<(char, usize)> {
-    let unit = |at: usize| {
-        let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
-        // A sign is accepted by the parser, and is not a digit.
-        let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|it| it.is_ascii_hexdigit()));
-        u16::from_str_radix(digits?, 16).ok()
-    };
-    let first = unit(0)?;
-    if let Some(character) = char::from_u32(u32::from(first)) {
-        return Some((character, 6));
-    }
-    let pair = [first, unit(6)?];
-    let character = char::decode_utf16(pair).next()?.ok()?;
-    Some((character, 12))
 }
