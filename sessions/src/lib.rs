@@ -1,0 +1,12 @@
+//! The whole run of a coding agent: its model calls, tool calls, commands and file changes.
+//!
+//! ```text
+//! agent ─▶ proxy, working tree ─┐
+//! transcripts ─▶ import ────────┼▶ records ─▶ store: tables of the ledger ─▶ queries ─▶ export
+//! guard ─▶ ledger ──────────────┘
+//! ```
+//!
+//! A session is a run of the ledger: its id is the `run_id`.
+
+pub mod event;
+pub mod session;

@@ -1,0 +1,69 @@
+//! A session: what is known about it next to its records.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A session without its records and sums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionHead {
+    /// Also the id of the run in the ledger.
+    pub session_id: String,
+    pub title: Option<String>,
+    pub origin: Origin,
+    /// The workflow, such as `fix_failing_test`.
+    pub workflow: Option<String>,
+    pub status: SessionStatus,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub parent: Option<Parent>,
+    pub coverage: Coverage,
+}
+
+/// Where a session was forked from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    pub session_id: String,
+    pub checkpoint_id: Option<String>,
+}
+
+/// The program or format that the records come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    Record,
+    Workflow,
+    ClaudeCode,
+    Codex,
+    Otlp,
+    Openinference,
+    Atif,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionStatus {
+    Running,
+    Completed,
+    Failed,
+    Paused,
+    /// The recorder was killed.
+    Interrupted,
+}
+
+/// How much of what happened could be seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    pub llm_calls: Share,
+    pub tool_calls: Share,
+    pub files: Share,
+    pub commands: Share,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Share {
+    #[default]
+    None,
+    Partial,
+    All,
+}
