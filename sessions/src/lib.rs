@@ -9,4 +9,7 @@
 //! A session is a run of the ledger: its id is the `run_id`.
 
 pub mod event;
+pub mod milestone;
+pub mod recorder;
 pub mod session;
+pub mod store;
