@@ -209,6 +209,15 @@ impl SessionStore {
         self.store.change(&statements).map(drop)
     }
 
+    /// Returns the sessions that have not ended.
+    pub fn running(&mut self) -> Result<Vec<String>, StoreError> {
+        if !self.has_tables {
+            return Ok(Vec::new());
+        }
+        let rows = self.store.select(&Query::new("SELECT session_id FROM sessions WHERE status = 'running'"))?;
+        Ok(rows.into_iter().filter_map(|row| Fields::new(row).text()).collect())
+    }
+
     /// Records how a session that is not held by any process ended.
     pub fn set_status(&mut self, session_id: &str, status: SessionStatus) -> Result<(), StoreError> {
         let query = Query::new("UPDATE sessions SET status = ?2, version = version + 1 WHERE session_id = ?1");
