@@ -10,6 +10,7 @@
 
 pub mod event;
 pub mod milestone;
+pub mod observe;
 pub mod recorder;
 pub mod session;
 pub mod store;

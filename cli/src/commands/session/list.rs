@@ -42,7 +42,8 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     if page.sessions.is_empty() {
         streams.log(format_args!("no sessions in `{}`", place.location));
     } else {
-        let names = ["started_at", "session_id", "origin", "status", "llm_calls", "tool_calls", "tokens", "cost", "title"];
+        let names =
+            ["started_at", "session_id", "origin", "status", "llm_calls", "tool_calls", "tokens", "cost", "title"];
         streams.print_line(table(names, page.sessions.iter().map(row)).trim_end())?;
     }
     if let Some(next) = &page.next {

@@ -89,7 +89,8 @@ fn text(overview: &SessionOverview) -> String {
     };
     list(&mut text, "milestones", milestones.iter().map(of).collect());
     list(&mut text, "files changed", overview.files_changed.clone());
-    let errors = overview.errors.iter().map(|it| format!("{:>5}  {}  {}", it.seq, short_time(&it.timestamp), it.message));
+    let errors =
+        overview.errors.iter().map(|it| format!("{:>5}  {}  {}", it.seq, short_time(&it.timestamp), it.message));
     list(&mut text, "errors", errors.collect());
     text
 }
