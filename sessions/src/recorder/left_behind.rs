@@ -2,6 +2,7 @@
 
 use super::guard_calls::absorb;
 use super::spool::{SessionSpool, SpoolError};
+use crate::observe::{recorded_commands, remove_recorded};
 use crate::session::SessionStatus;
 use crate::store::SessionStore;
 
@@ -22,6 +23,14 @@ pub fn settle(store: &mut SessionStore, spool: &SessionSpool, is_local: bool) ->
         if is_running.unwrap_or(!is_local) {
             continue;
         }
+        let folder = spool.commands_folder(&session_id);
+        let (files, events): (Vec<_>, Vec<_>) = recorded_commands(&folder).into_iter().unzip();
+        if !events.is_empty() {
+            store.add(&session_id, events)?;
+            remove_recorded(&files);
+        }
+        // Only an empty folder is removed.
+        let _ = std::fs::remove_dir(&folder);
         absorb(store, &session_id)?;
         store.set_status(&session_id, SessionStatus::Interrupted)?;
         settled.interrupted += 1;

@@ -199,6 +199,6 @@ impl SessionRecorder {
 const MIN_SECRET: usize = 8;
 
 /// Compiles the search for secrets of a session: the given values, and keys of known formats.
-pub(super) fn redactor(secrets: &BTreeSet<String>) -> Result<Redactor, RedactError> {
+pub(crate) fn redactor(secrets: &BTreeSet<String>) -> Result<Redactor, RedactError> {
     Ok(Redactor::broad(secrets.iter().map(String::as_str))?.with_mask(MASK))
 }

@@ -44,6 +44,11 @@ impl SessionSpool {
         self.name(session_id).with_extension("lock")
     }
 
+    /// Returns the folder in which `safe-run` records the commands of a session.
+    pub fn commands_folder(&self, session_id: &str) -> Utf8PathBuf {
+        self.name(session_id).with_extension("commands")
+    }
+
     /// Returns whether a process of this machine runs a session; `None` if no process of this machine ever did, or if it ended
     /// well.
     pub fn is_running(&self, session_id: &str) -> Option<bool> {
@@ -98,13 +103,18 @@ fn move_file(path: &Utf8Path, store: &mut SessionStore) -> Result<bool, SpoolErr
         Err(_) => {
             // Not ours, or of a later version. It stays for a person, and hides no other file.
             let aside = Utf8PathBuf::from(format!("{path}.rejected"));
-            return std::fs::rename(path, aside).map(|()| false).map_err(failed);
+            return set_aside(path, &aside).map(|()| false).map_err(failed);
         }
     }
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
         _ => Ok(true),
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "if the new name is lost, the file is set aside once more")]
+fn set_aside(path: &Utf8Path, aside: &Utf8Path) -> io::Result<()> {
+    std::fs::rename(path, aside)
 }
 
 /// Records that can neither be stored nor kept in a file.

@@ -1,5 +1,7 @@
 //! Writes sessions: each batch of records is one transaction.
 
+use std::collections::BTreeSet;
+
 use counterproof_ledger::line::sortable_time;
 use counterproof_ledger::query::Fields;
 use counterproof_ledger::store::{EventStore, Query, StoreError};
@@ -10,6 +12,7 @@ use super::decode::Decoder;
 use super::schema;
 use super::stored::{Asset, Encoder, HistoryNode, StoredEvent, StoredEvents};
 use crate::event::SessionEvent;
+use crate::recorder::redactor;
 use crate::session::{SessionHead, SessionStatus};
 
 /// The sessions of a ledger.
@@ -184,7 +187,7 @@ impl SessionStore {
         Ok(events)
     }
 
-    /// Adds a call that the guard has recorded, or replaces the record with its id. The guard has masked it.
+    /// Adds a call that the guard has recorded, or replaces the record with its id. 
     pub(crate) fn put_guard_call(
         &mut self,
         session_id: &str,
@@ -207,6 +210,12 @@ impl SessionStore {
         }
         statements.push(add_sums(session_id));
         self.store.change(&statements).map(drop)
+    }
+
+    /// Adds records to a session that has no recorder. Keys of known formats are masked.
+    pub(crate) fn add(&mut self, session_id: &str, events: Vec<SessionEvent>) -> Result<(), StoreError> {
+        let Some(stored) = encode(events) else { return Ok(()) };
+        self.append(&[&Batch { session_id: session_id.to_owned(), head: None, stored }])
     }
 
     /// Returns the sessions that have not ended.
@@ -232,6 +241,12 @@ pub enum ImportError {
     Store(#[from] StoreError),
     #[error("failed to serialise a record")]
     Serialise(#[from] serde_json::Error),
+}
+
+/// Returns the stored form of records; `None` if they cannot be serialised, which no record of ours causes.
+fn encode(events: Vec<SessionEvent>) -> Option<StoredEvents> {
+    let redactor = redactor(&BTreeSet::new()).ok()?;
+    Encoder::new(redactor).encode(events).ok()
 }
 
 fn upsert_head(head: &HeadRow) -> Query {
