@@ -10,4 +10,5 @@
 
 pub mod event;
 pub mod protocol;
+pub mod proxy;
 pub mod session;

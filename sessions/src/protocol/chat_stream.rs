@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-/// Further choices, and further items of a list in one of them, are left out. Servers send few.
+/// Further choices, and further items with an index in one of them, are left out. Servers send few.
 const MAX_ITEMS: usize = 1024;
 
 #[derive(Debug, Default)]
@@ -130,10 +130,14 @@ fn join_item(items: &mut Vec<Value>, delta: Value) {
     let is_same = |item: &Value| {
         index_of(item) == index && id.as_deref().is_none_or(|id| id_of(item).is_none_or(|found| found == id))
     };
-    let is_part = delta.is_object() && (index.is_some() || is_continuation(&delta));
-    match items.iter().rposition(|item| is_part && is_same(item)) {
+    let position = match index {
+        Some(_) => items.iter().rposition(is_same),
+        None if is_continuation(&delta) => items.len().checked_sub(1),
+        None => None,
+    };
+    match position {
         Some(position) => join(&mut items[position], delta),
-        None if items.len() < MAX_ITEMS || !delta.is_object() => items.push(delta),
+        None if index.is_none() || items.len() < MAX_ITEMS => items.push(delta),
         None => {}
     }
 }
