@@ -11,6 +11,9 @@
 pub mod event;
 pub mod milestone;
 pub mod observe;
+pub mod protocol;
+pub mod proxy;
 pub mod recorder;
+pub mod recording;
 pub mod session;
 pub mod store;

@@ -3,7 +3,7 @@
 use counterproof_artifact::Exit;
 use counterproof_ledger::location::LedgerLocation;
 
-use super::{list, overview, prune, show, timeline};
+use super::{list, overview, prune, record, show, timeline};
 use crate::command_error::CommandError;
 use crate::commands::ledger::Place;
 use crate::streams::Streams;
@@ -32,6 +32,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Record(record::Args),
     List(list::Args),
     Overview(overview::Args),
     Timeline(timeline::Args),
@@ -42,6 +43,7 @@ enum Command {
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let place = Place { is_json: args.json, ..Place::new(args.ledger.as_ref())? };
     match &args.command {
+        Command::Record(args) => record::run(args, &place, streams),
         Command::List(args) => list::run(args, &place, streams),
         Command::Overview(args) => overview::run(args, &place, streams),
         Command::Timeline(args) => timeline::run(args, &place, streams),

@@ -5,6 +5,7 @@ mod list;
 mod opened;
 mod overview;
 mod prune;
+mod record;
 mod show;
 mod timeline;
 
