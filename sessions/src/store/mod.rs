@@ -11,8 +11,6 @@ mod read;
 mod schema;
 mod session_store;
 mod stored;
-#[cfg(test)]
-mod tests;
 
 pub use prune::{PrunedSessions, StoreUsage};
 pub use read::{

@@ -1,4 +1,5 @@
-//! Tests of the store: what is read is what was written, the sums, and pages.
+//! What the store does in both databases: what is read is what was written, the sums, and pages. The tests of PostgreSQL need
+//! a server: `cargo xtask interop postgres` runs them.
 
 use camino::Utf8Path;
 use counterproof_ledger::location::LedgerLocation;
@@ -9,13 +10,51 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::*;
-use crate::event::*;
-use crate::session::*;
+use counterproof_sessions::event::*;
+use counterproof_sessions::session::*;
+use counterproof_sessions::store::*;
 
-fn store(folder: &tempfile::TempDir) -> SessionStore {
-    let path = Utf8Path::from_path(folder.path()).unwrap().join("ledger.db");
-    SessionStore::new(counterproof_ledger::open_or_create(&LedgerLocation::SqliteFile(path)).unwrap()).unwrap()
+#[cfg(unix)]
+use crate::server::Server;
+
+/// Tests each function with each database.
+macro_rules! in_both_databases {
+    ($($name:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[test]
+            fn $name() {
+                let folder = tempfile::tempdir().unwrap();
+                super::$name(&super::file(&folder));
+            })*
+        }
+
+        #[cfg(unix)]
+        mod postgres {
+            $(#[test]
+            #[ignore = "needs a PostgreSQL server: cargo xtask interop postgres"]
+            fn $name() {
+                let server = super::Server::start();
+                super::$name(&server.location());
+            })*
+        }
+    };
+}
+
+in_both_databases!(
+    a_session_of_many_turns_stores_each_message_once,
+    sums_are_of_what_is_known_and_records_are_added_once,
+    a_record_that_has_grown_replaces_the_old_one_and_keeps_its_number,
+    pages_have_exactly_the_limit_while_there_are_more,
+    the_list_has_the_latest_sessions_first_and_pages_of_it,
+    pruning_deletes_the_texts_that_no_other_session_uses,
+);
+
+fn file(folder: &tempfile::TempDir) -> LedgerLocation {
+    LedgerLocation::SqliteFile(Utf8Path::from_path(folder.path()).unwrap().join("ledger.db"))
+}
+
+fn store(ledger: &LedgerLocation) -> SessionStore {
+    SessionStore::new(counterproof_ledger::open_or_create(ledger).unwrap()).unwrap()
 }
 
 fn redactor() -> Redactor {
@@ -61,10 +100,8 @@ fn all(store: &mut SessionStore, id: &str) -> Vec<Value> {
     store.timeline(id, &EventFilter::default(), 10_000, None).unwrap().unwrap().events
 }
 
-#[test]
-fn a_session_of_many_turns_stores_each_message_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = store(&folder);
+fn a_session_of_many_turns_stores_each_message_once(ledger: &LedgerLocation) {
+    let mut store = store(ledger);
     let messages: Vec<Value> =
         (0..100).map(|number| json!({"role": "user", "content": format!("message {number}")})).collect();
     let events = (1..=100).map(|count| call(&count.to_string(), 0, json!(messages[..count]), None)).collect();
@@ -81,10 +118,8 @@ fn a_session_of_many_turns_stores_each_message_once() {
     }
 }
 
-#[test]
-fn sums_are_of_what_is_known_and_records_are_added_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = store(&folder);
+fn sums_are_of_what_is_known_and_records_are_added_once(ledger: &LedgerLocation) {
+    let mut store = store(ledger);
     let usage = |prompt, completion| Some(Usage::new(Some(prompt), completion, Some(1)));
     let events = || {
         vec![
@@ -113,10 +148,8 @@ fn sums_are_of_what_is_known_and_records_are_added_once() {
     assert_eq!(overview.cost, None);
 }
 
-#[test]
-fn a_record_that_has_grown_replaces_the_old_one_and_keeps_its_number() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = store(&folder);
+fn a_record_that_has_grown_replaces_the_old_one_and_keeps_its_number(ledger: &LedgerLocation) {
+    let mut store = store(ledger);
     let usage = |tokens| Some(Usage::new(Some(tokens), Some(0), None));
     store.import(&head("s"), vec![call("1", 0, json!([]), usage(5)), tool("2", 1, "read", true)], redactor()).unwrap();
     let added = store.import(&head("s"), vec![call("1", 0, json!([1]), usage(7))], redactor()).unwrap();
@@ -126,10 +159,8 @@ fn a_record_that_has_grown_replaces_the_old_one_and_keeps_its_number() {
     assert_eq!((events.len(), &events[0]["seq"], &events[0]["request"]["messages"]), (2, &json!(1), &json!([1])));
 }
 
-#[test]
-fn pages_have_exactly_the_limit_while_there_are_more() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = store(&folder);
+fn pages_have_exactly_the_limit_while_there_are_more(ledger: &LedgerLocation) {
+    let mut store = store(ledger);
     let events = (0..200).map(|number| tool(&number.to_string(), number, "t", true)).collect();
     store.import(&head("s"), events, redactor()).unwrap();
     let filter =
@@ -153,10 +184,8 @@ fn pages_have_exactly_the_limit_while_there_are_more() {
     assert_eq!(store.event("s", 0).unwrap(), None);
 }
 
-#[test]
-fn the_list_has_the_latest_sessions_first_and_pages_of_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = store(&folder);
+fn the_list_has_the_latest_sessions_first_and_pages_of_it(ledger: &LedgerLocation) {
+    let mut store = store(ledger);
     assert_eq!(store.sessions(5, None).unwrap().unwrap().sessions, []);
     for (id, second) in [("a", 1), ("b", 2), ("c", 2), ("d", 0)] {
         store.import(&SessionHead { started_at: at(second), ..head(id) }, Vec::new(), redactor()).unwrap();
@@ -172,7 +201,7 @@ fn the_list_has_the_latest_sessions_first_and_pages_of_it() {
 #[test]
 fn secrets_are_masked_in_everything_that_is_stored() {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = store(&folder);
+    let mut store = store(&file(&folder));
     let secret = "hunter2-hunter2";
     let messages = json!([{"role": "user", "content": format!("the key is {secret}")}]);
     let mut failed = tool("2", 0, secret, false);
@@ -187,10 +216,8 @@ fn secrets_are_masked_in_everything_that_is_stored() {
     }
 }
 
-#[test]
-fn pruning_deletes_the_texts_that_no_other_session_uses() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut store = store(&folder);
+fn pruning_deletes_the_texts_that_no_other_session_uses(ledger: &LedgerLocation) {
+    let mut store = store(ledger);
     let messages = |texts: &[&str]| texts.iter().map(|text| json!({"content": text})).collect::<Value>();
     store.import(&head("a"), vec![call("1", 0, messages(&["shared", "of a"]), None)], redactor()).unwrap();
     store.import(&head("b"), vec![call("2", 9, messages(&["shared", "of b"]), None)], redactor()).unwrap();
@@ -232,7 +259,7 @@ proptest! {
         patch in "[a-z\n]{0,5000}",
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let mut store = store(&folder);
+        let mut store = store(&file(&folder));
         let mut first = call("1", 0, json!(messages), None);
         if let EventBody::LlmCall(call) = &mut first.body {
             call.request.tools = tools;
