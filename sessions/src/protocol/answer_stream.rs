@@ -352,7 +352,8 @@ data: {"type":"response.completed","response":{"id":"r1","object":"response","st
 
     #[test]
     fn tool_calls_of_odd_servers_are_separate() {
-        let chunk = |calls: Value| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]}));
+        let chunk =
+            |calls: Value| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"tool_calls": calls}}]}));
         let call = |id: &str, index: Option<u64>| {
             let mut call = json!({"id": id, "function": {"name": "f", "arguments": "{}"}});
             if let Some(index) = index {

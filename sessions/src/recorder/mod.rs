@@ -8,8 +8,8 @@ mod writer;
 
 pub use guard_calls::absorb;
 pub use left_behind::{Settled, settle};
-pub use session_recorder::{RecordError, RecorderOptions, RecorderSummary, SessionRecorder};
 pub(crate) use session_recorder::redactor;
+pub use session_recorder::{RecordError, RecorderOptions, RecorderSummary, SessionRecorder};
 pub use spool::{SessionSpool, SpoolError};
 
 #[cfg(test)]

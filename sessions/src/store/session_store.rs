@@ -187,7 +187,7 @@ impl SessionStore {
         Ok(events)
     }
 
-    /// Adds a call that the guard has recorded, or replaces the record with its id. 
+    /// Adds a call that the guard has recorded, or replaces the record with its id.
     pub(crate) fn put_guard_call(
         &mut self,
         session_id: &str,

@@ -230,6 +230,78 @@ fn pruning_deletes_the_texts_that_no_other_session_uses(ledger: &LedgerLocation)
     assert_eq!(store.usage().unwrap().assets, 2);
 }
 
+fn schema() -> jsonschema::Validator {
+    let schema: Value = serde_json::from_str(EVENT_SCHEMA_SOURCE).unwrap();
+    assert!(jsonschema::draft202012::meta::is_valid(&schema));
+    jsonschema::draft202012::new(&schema).unwrap()
+}
+
+/// A record of each type, as small and as full as possible.
+fn of_all_types() -> Vec<SessionEvent> {
+    let digest = counterproof_artifact::Sha256Digest::from_bytes(b"x");
+    let requested = RequestedCall::new(Some("c".into()), "bash".into(), "{".into());
+    let usage = Some(Usage::new(Some(1), None, None));
+    let response = LlmResponse { tool_calls: vec![requested], usage, ..LlmResponse::default() };
+    let request = LlmRequest { api: Some(Api::AnthropicMessages), body: json!({"x": 1}), ..LlmRequest::default() };
+    let state =
+        StateTransition { from_state: "a".into(), to_state: "b".into(), trigger: "t".into(), context: json!({}) };
+    let checkpoint = CheckpointState {
+        message_history: vec![json!({"role": "user"})],
+        current_step: "fix".into(),
+        workspace: json!({}),
+        tool_state: json!({}),
+    };
+    let file = FileOperation {
+        operation: FileChange::Rename,
+        path: "a".into(),
+        from_path: Some("b".into()),
+        before_sha256: Some(digest),
+        after_sha256: None,
+        patch: None,
+    };
+    let list = Command { command: Some(CommandLine::Arguments(vec!["ls".into()])), ..Command::default() };
+    let bodies = vec![
+        EventBody::LlmCall(LlmCall::default()),
+        EventBody::LlmCall(LlmCall { request, response: Some(response), latency_ms: Some(1), cost: Some(0.5) }),
+        EventBody::ToolCall(ToolCall::default()),
+        EventBody::StateTransition(state),
+        EventBody::Checkpoint(Checkpoint { checkpoint_id: "c".into(), state: checkpoint, resumable: true }),
+        EventBody::FileOperation(file),
+        EventBody::Command(Command::default()),
+        EventBody::Command(list),
+        EventBody::Opaque(Opaque { data: json!([1]) }),
+    ];
+    let error = Some(EventError { kind: "http".into(), status: Some(429), message: "slow down".into() });
+    let event =
+        |body| SessionEvent { error: error.clone(), agent: Some("sub".into()), ..SessionEvent::captured(at(0), body) };
+    bodies.into_iter().map(event).collect()
+}
+
+/// Each type of record has a schema, which its printed form meets.
+#[test]
+fn every_record_meets_the_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store(&file(&folder));
+    let written = of_all_types();
+    let kinds: std::collections::BTreeSet<_> = written.iter().map(|event| event.body.kind()).collect();
+    assert_eq!(kinds.len(), EventBody::TYPES.len());
+    store.import(&head("s"), written.clone(), redactor()).unwrap();
+    let schema = schema();
+    let printed = all(&mut store, "s");
+    for (event, written) in printed.iter().zip(&written) {
+        let problems: Vec<_> = schema.iter_errors(event).map(|error| error.to_string()).collect();
+        assert_eq!(problems, [] as [&str; 0], "{event}");
+        let read: SessionEvent = serde_json::from_value(event.clone()).unwrap();
+        assert_eq!(SessionEvent { seq: None, ..read }, *written);
+    }
+    // Without a required field, a record does not meet the schema.
+    for field in ["type", "seq", "timestamp", "error", "request", "response", "latency_ms"] {
+        let mut event = printed[1].clone();
+        event.as_object_mut().unwrap().remove(field);
+        assert!(!schema.is_valid(&event), "{field}");
+    }
+}
+
 fn json_value() -> impl Strategy<Value = Value> {
     let name =
         prop_oneof![Just("$asset".to_owned()), Just("$history".to_owned()), Just("$literal".to_owned()), "[a-c]"];

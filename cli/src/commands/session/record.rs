@@ -290,7 +290,8 @@ fn settings(args: &Args, ledger: &LedgerLocation) -> Result<RunSettings, Command
 /// The agent and its servers may run in other folders.
 fn absolute(ledger: &LedgerLocation) -> Result<LedgerLocation, CommandError> {
     let LedgerLocation::SqliteFile(path) = ledger else { return Ok(ledger.clone()) };
-    let absolute = std::path::absolute(path).map_err(|error| CommandError::io(format!("cannot resolve `{path}`: {error}")))?;
+    let absolute =
+        std::path::absolute(path).map_err(|error| CommandError::io(format!("cannot resolve `{path}`: {error}")))?;
     let absolute = Utf8PathBuf::from_path_buf(absolute)
         .map_err(|path| CommandError::usage(format!("the path `{}` is not valid UTF-8", path.display())))?;
     Ok(LedgerLocation::SqliteFile(absolute))
@@ -315,7 +316,8 @@ fn check_ledger(args: &Args, id: &str, ledger: &LedgerLocation, streams: &mut St
         Ok(true) => Err(CommandError::usage(format!("the ledger `{ledger}` already has the session `{id}`"))
             .hint("choose another id with `--session-id`, or omit the option for a new id; the agent was not started")),
         Err(error) if args.require_record => {
-            Err(CommandError::io(failed(error).message()).hint("the agent was not started, because of `--require-record`"))
+            Err(CommandError::io(failed(error).message())
+                .hint("the agent was not started, because of `--require-record`"))
         }
         Err(error) => {
             streams.warn(format_args!("cannot check whether the session `{id}` is new: {}", with_causes(&error)));
@@ -333,7 +335,8 @@ fn upstream(name: &str, default: &str) -> Result<UpstreamUrl, CommandError> {
 
 /// Values of variables whose names say that they are secret.
 fn secrets_of_environment() -> Vec<String> {
-    let named = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let named =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let secrets: BTreeSet<String> =
         named.filter(|(name, value)| is_secret_name(name) && value.len() >= 8).map(|(_, value)| value).collect();
     secrets.into_iter().collect()
