@@ -9,4 +9,5 @@
 //! A session is a run of the ledger: its id is the `run_id`.
 
 pub mod event;
+pub mod import;
 pub mod session;
