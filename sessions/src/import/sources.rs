@@ -169,9 +169,9 @@ pub(super) fn find(paths: &[Utf8PathBuf], format: Option<Format>) -> Result<Foun
         }
         files.insert(path.clone(), examined);
     }
-    // A session that is also there uncompressed goes on in that file.
-    let plain: HashSet<Utf8PathBuf> = files.keys().filter(|path| path.extension() != Some("zst")).cloned().collect();
-    files.retain(|path, _| path.extension() != Some("zst") || !plain.contains(&path.with_extension("")));
+    let mut wanted: Vec<Utf8PathBuf> = files.keys().cloned().collect();
+    remove_compressed(&mut wanted);
+    files.retain(|path, _| wanted.binary_search(path).is_ok());
     found.sources = ordered(group(files));
     Ok(found)
 }
@@ -190,7 +190,14 @@ fn files_below(folder: &Utf8Path, problems: &mut Vec<FileProblem>) -> Vec<Utf8Pa
             Err(error) => problems.push(FileProblem { path: folder.to_owned(), message: error.to_string() }),
         }
     }
+    remove_compressed(&mut files);
     files
+}
+
+/// Removes compressed files that are there uncompressed as well: a session goes on in that file.
+fn remove_compressed(files: &mut Vec<Utf8PathBuf>) {
+    let plain: HashSet<Utf8PathBuf> = files.iter().filter(|path| path.extension() != Some("zst")).cloned().collect();
+    files.retain(|path| path.extension() != Some("zst") || !plain.contains(&path.with_extension("")));
 }
 
 /// Reads the start of a file.
@@ -199,7 +206,8 @@ fn examine(path: &Utf8Path, format: Option<Format>) -> io::Result<Examined> {
     let mut lines = Lines::open(path)?;
     let mut bytes = 0;
     for _ in 0..EXAMINED_LINES {
-        let Some(line) = lines.next()? else { break };
+        // An error further on is reported when the file is read.
+        let Ok(Some(line)) = lines.next() else { break };
         bytes += line.length;
         if let Some(value) = parse(&line.text) {
             let wanted = examined.format.or_else(|| detect(&value));
@@ -257,7 +265,10 @@ fn detect(value: &Value) -> Option<Format> {
     if text("schema_version").is_some_and(|version| version.starts_with("ATIF")) {
         return Some(Format::Atif);
     }
-    if has("resourceSpans") || has("resource_spans") || super::spans::is_span(value) {
+    let is_trace = |value: &Value| {
+        ["resourceSpans", "resource_spans"].iter().any(|name| value.get(name).is_some()) || super::spans::is_span(value)
+    };
+    if is_trace(value) || value.get(0).is_some_and(is_trace) {
         return Some(super::spans::detect(value));
     }
     if has("payload") && kind.is_some_and(|kind| super::codex::LINE_TYPES.contains(&kind)) {

@@ -1,5 +1,7 @@
 //! Imports files in tests.
 
+use std::sync::LazyLock;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_redaction::Redactor;
 use counterproof_sessions::event::{EventBody, SessionEvent, StateTransition, ToolCall};
@@ -28,8 +30,7 @@ impl Imported {
 }
 
 pub(crate) fn import_all(paths: &[Utf8PathBuf], format: Option<Format>) -> Imported {
-    let redactor = Redactor::broad([]).unwrap().with_mask("[REDACTED]");
-    let options = ImportOptions { format, since: None, redactor: &redactor };
+    let options = ImportOptions { format, since: None, redactor: redactor() };
     let mut sessions = Vec::new();
     let mut receive = |session| {
         sessions.push(session);
@@ -40,6 +41,12 @@ pub(crate) fn import_all(paths: &[Utf8PathBuf], format: Option<Format>) -> Impor
     let outcomes: u64 = [&report.mapped, &report.left_out, &report.opaque].into_iter().flat_map(|it| it.values()).sum();
     assert_eq!(read, outcomes, "each line has one outcome");
     Imported { sessions, report }
+}
+
+/// Compiled once: this takes longer than most imports.
+pub(crate) fn redactor() -> &'static Redactor {
+    static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::broad([]).unwrap().with_mask("[REDACTED]"));
+    &REDACTOR
 }
 
 /// A folder of files.

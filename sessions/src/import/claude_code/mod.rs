@@ -104,6 +104,10 @@ pub(super) fn read(transcript: &Transcript, seen: &mut SeenLines, masker: &mut M
         reader.finish();
         read
     });
+    // A file that states no time at all.
+    let times = lines.lines.iter_mut().map(|line| &mut line.time);
+    let times = times.chain(lines.unreadable.iter_mut().map(|(_, time, _)| time));
+    times.filter(|time| **time == Timestamp::MIN).for_each(|time| *time = result.fallback_time);
     for (index, session) in lines.sessions.iter().enumerate() {
         let own = lines.lines.iter().filter(|line| line.session == index && line.seen_in.is_none());
         seen.add(session, own.filter_map(|line| line.uuid.as_deref()));
@@ -155,7 +159,10 @@ impl<'a> FileReader<'a> {
             self.session = Some(self.lines.session(id));
         }
         let uuid = text("uuid").map(str::to_owned);
-        let seen_in = uuid.as_deref().and_then(|uuid| self.seen.session(uuid)).map(str::to_owned);
+        let seen_in = uuid.as_deref().and_then(|uuid| self.seen.session(uuid));
+        // A fork begins with copies of the lines of its parent, which say so.
+        let origin = value.pointer("/forkedFrom/sessionId").and_then(Value::as_str);
+        let seen_in = seen_in.or(origin.filter(|origin| Some(*origin) != text("sessionId"))).map(str::to_owned);
         if let Some(uuid) = &uuid {
             if self.lines.by_uuid.contains_key(uuid) {
                 // The line is part of the session already.

@@ -106,7 +106,8 @@ pub(super) fn read(source: &CodexThread, seen: &mut SeenThreads, masker: &mut Ma
     if source.has_forks {
         seen.lines.insert(id.clone(), own);
     }
-    let (root, session) = thread.finish(result.fallback_time);
+    let has_parent = thread.parent().is_some_and(|parent| seen.lines.contains_key(parent));
+    let (root, session) = thread.finish(has_parent, result.fallback_time);
     seen.roots.insert(id, root);
     result.sessions.push(session);
     result

@@ -52,8 +52,7 @@ pub(super) struct Thread {
     has_meta: bool,
     /// True while lines are copies of the parent's.
     is_copying: bool,
-    has_copied_meta: bool,
-    forked_at: Option<Timestamp>,
+    copies: CopyRule,
     model: Option<String>,
     cwd: Option<String>,
     status: SessionStatus,
@@ -74,8 +73,50 @@ pub(super) struct Thread {
     total: Option<Tokens>,
     details: Details,
     entries: Vec<Entry>,
+    /// The records of lines that are taken for copies of lines of the parent.
+    copied: Vec<Entry>,
     /// How often a key occurred that is made of a content.
     repeats: HashMap<String, u64>,
+}
+
+/// How copies of the parent's lines are recognized if the parent is not known.
+#[derive(Default)]
+struct CopyRule {
+    /// When the fork was made, and the time of its first line.
+    forked_at: Option<Timestamp>,
+    header_at: Option<Timestamp>,
+    /// The time in the id of the thread.
+    thread: Option<u64>,
+    /// The number of the first line that is not a copy, if the first line states it.
+    first_ordinal: Option<u64>,
+}
+
+impl CopyRule {
+    fn is_copy(&self, line: &Value, stated: Option<Timestamp>) -> bool {
+        if let (Some(first), Some(ordinal)) = (self.first_ordinal, line.get("ordinal").and_then(Value::as_u64)) {
+            return ordinal < first;
+        }
+        // Turns have ids of the time at which they began.
+        let turn = line.pointer("/payload/turn_id").and_then(Value::as_str).and_then(uuid_time);
+        if let (Some(turn), Some(thread)) = (turn, self.thread) {
+            return turn < thread;
+        }
+        // Copies have their own time, or are written at once after the first line.
+        let is_older = stated.is_some() && stated <= self.forked_at;
+        let is_burst = stated.zip(self.header_at).is_some_and(|(stated, header)| {
+            stated.as_millisecond().saturating_sub(header.as_millisecond()) < COPY_BURST_MS
+        });
+        is_older || is_burst
+    }
+}
+
+/// How long a program takes to write the copies of a fork at most.
+const COPY_BURST_MS: i64 = 1000;
+
+/// Returns the milliseconds in a UUID of version 7.
+fn uuid_time(id: &str) -> Option<u64> {
+    let id = uuid::Uuid::try_parse(id).ok()?;
+    (id.get_version_num() == 7).then(|| u64::try_from(id.as_u128() >> 80).ok()).flatten()
 }
 
 /// What a model made since the last call that was counted.
@@ -109,8 +150,7 @@ impl Thread {
             spawned_by: None,
             has_meta: false,
             is_copying: false,
-            has_copied_meta: false,
-            forked_at: None,
+            copies: CopyRule::default(),
             model: None,
             cwd: None,
             status: SessionStatus::Completed,
@@ -129,6 +169,7 @@ impl Thread {
             total: None,
             details: Details::default(),
             entries: Vec::new(),
+            copied: Vec::new(),
             repeats: HashMap::new(),
         }
     }
@@ -163,12 +204,9 @@ impl Thread {
             let outcome = self.add_meta(payload, roots);
             return (name, outcome);
         }
-        if self.is_copying {
-            let is_before = self.has_copied_meta && stated.is_some() && stated <= self.forked_at;
-            if !is_copy.unwrap_or(is_before) {
-                self.flush(None);
-                self.is_copying = false;
-            }
+        if self.is_copying && !is_copy.unwrap_or_else(|| self.copies.is_copy(line, stated)) {
+            self.flush(None);
+            self.is_copying = false;
         }
         let is_shared = self.is_copying;
         self.saw();
@@ -186,7 +224,6 @@ impl Thread {
         if std::mem::replace(&mut self.has_meta, true) {
             // The header of the thread of which this is a fork, and so on.
             if self.parent.is_some() && text("id").as_ref() != Some(&self.id) {
-                self.has_copied_meta = true;
                 let older = text("forked_from_id").or_else(|| text("id"));
                 if let Some(older) = older.filter(|_| !roots.contains_key(self.parent().unwrap_or_default())) {
                     self.root = older;
@@ -197,7 +234,12 @@ impl Thread {
         self.cwd = text("cwd");
         let started = text("timestamp").as_deref().and_then(time);
         self.time = self.time.or(started);
-        self.forked_at = started.or(self.time);
+        self.copies = CopyRule {
+            forked_at: started.or(self.time),
+            header_at: self.time,
+            thread: uuid_time(&self.id),
+            first_ordinal: payload.get("subagent_history_start_ordinal").and_then(Value::as_u64),
+        };
         self.saw();
         self.times.extend(started);
         self.parent = text("forked_from_id");
@@ -298,7 +340,7 @@ impl Thread {
             let text = item_text(item);
             if !text.starts_with('<') && !text.starts_with("# AGENTS.md") {
                 self.title = self.title.take().or_else(|| title(&text));
-                self.unanswered = Some((self.now(), item.clone()));
+                self.unanswered = (!self.is_copying).then(|| (self.now(), item.clone()));
             }
         }
         self.current = self.histories.push(self.current, item.clone());
@@ -326,9 +368,12 @@ impl Thread {
         let total = tokens(info.get("total_token_usage"));
         let last = match info.get("last_token_usage") {
             Some(last) => tokens(Some(last)),
+            // The first total of a fork has the tokens of its parent.
+            None if self.parent.is_some() && self.total.is_none() => total.map(|_| None),
             None => difference(total, self.total),
         };
-        let is_known = last.iter().all(Option::is_none) || !self.counted.insert((last, total));
+        let is_empty = last.iter().all(|number| number.unwrap_or(0) == 0);
+        let is_known = is_empty || !self.counted.insert((last, total));
         if is_known || self.pending.items.is_empty() && self.last_counted == Some(last) {
             return Outcome::LeftOut;
         }
@@ -340,8 +385,8 @@ impl Thread {
 
     fn add_usage_record(&mut self, payload: &Value) -> Outcome {
         let usage = tokens(payload.get("usage"));
-        let is_known = usage.iter().all(Option::is_none);
-        if is_known || self.pending.items.is_empty() && self.last_counted == Some(usage) {
+        let is_empty = usage.iter().all(|number| number.unwrap_or(0) == 0);
+        if is_empty || self.pending.items.is_empty() && self.last_counted == Some(usage) {
             return Outcome::LeftOut;
         }
         let response = payload.get("response_id").and_then(Value::as_str);
@@ -362,9 +407,6 @@ impl Thread {
         for item in items.iter().chain(&outputs) {
             self.current = self.histories.push(self.current, item.clone());
         }
-        if self.is_copying {
-            return;
-        }
         let (key, usage) = match counted {
             Some((key, [prompt, cached, output, ..])) => (key, Some(Usage::new(prompt, output, cached))),
             None => (self.content_key("answer", items.first().unwrap_or(&Value::Null)), None),
@@ -384,13 +426,14 @@ impl Thread {
         let call = LlmCall { request: self.request(), response: Some(response), ..LlmCall::default() };
         let content = Content::Body { body: EventBody::LlmCall(call), error: None, history };
         let time = times.first().copied().unwrap_or_else(|| self.now());
-        self.entries.push(Entry { key, time, content });
+        self.push_entry(Entry { key, time, content });
         for (time, item) in tools {
             let key = match &item.call_id {
                 Some(id) => format!("tool/{id}"),
                 None => self.content_key("tool", &item.arguments),
             };
-            self.entries.push(Entry { key, time, content: Content::Tool { item, cwd: self.cwd.clone() } });
+            let content = Content::Tool { item, cwd: self.cwd.clone() };
+            self.push_entry(Entry { key, time, content });
         }
     }
 
@@ -407,9 +450,11 @@ impl Thread {
     }
 
     fn push(&mut self, key: String, body: EventBody, error: Option<EventError>, history: Option<MessageId>) {
-        if !self.is_copying {
-            self.entries.push(Entry { key, time: self.now(), content: Content::Body { body, error, history } });
-        }
+        self.push_entry(Entry { key, time: self.now(), content: Content::Body { body, error, history } });
+    }
+
+    fn push_entry(&mut self, entry: Entry) {
+        if self.is_copying { self.copied.push(entry) } else { self.entries.push(entry) }
     }
 
     /// The key of a record that has no id: its content, and how often it occurred before.
@@ -435,8 +480,14 @@ impl Thread {
     }
 
     /// Completes the session. Returns its root as well.
-    pub(super) fn finish(mut self, fallback: Timestamp) -> (String, ImportedSession) {
+    ///
+    /// `has_parent` is whether the parent was read: only then it is certain which lines are copies.
+    pub(super) fn finish(mut self, has_parent: bool, fallback: Timestamp) -> (String, ImportedSession) {
         self.flush(None);
+        if self.is_copying && !has_parent && self.entries.is_empty() {
+            // Rather a record twice than a session without any.
+            self.entries = std::mem::take(&mut self.copied);
+        }
         if let Some((time, item)) = self.unanswered.take() {
             let key = self.content_key("prompt", &item);
             let context = json!({"text": item_text(&item)});
