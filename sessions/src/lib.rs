@@ -9,6 +9,7 @@
 //! A session is a run of the ledger: its id is the `run_id`.
 
 pub mod event;
+pub mod import;
 pub mod milestone;
 pub mod observe;
 pub mod protocol;
