@@ -21,6 +21,9 @@ mod request_body;
 mod server;
 mod upstream;
 
+#[cfg(test)]
+mod tests;
+
 pub use answer_reader::MAX_RECORDED_ANSWER;
 pub use recorder::ProxyCounts;
 pub use records::{RecordError, Records, Secret};
