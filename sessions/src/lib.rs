@@ -9,4 +9,8 @@
 //! A session is a run of the ledger: its id is the `run_id`.
 
 pub mod event;
+pub mod format;
+pub mod message;
 pub mod session;
+pub mod shell;
+pub mod summary;
