@@ -9,7 +9,9 @@
 //! A session is a run of the ledger: its id is the `run_id`.
 
 pub mod event;
+pub mod format;
 pub mod import;
+pub mod message;
 pub mod milestone;
 pub mod observe;
 pub mod protocol;
@@ -17,4 +19,6 @@ pub mod proxy;
 pub mod recorder;
 pub mod recording;
 pub mod session;
+pub mod shell;
 pub mod store;
+pub mod summary;
