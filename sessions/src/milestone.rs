@@ -2,15 +2,19 @@
 
 use counterproof_artifact::one_line;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::event::{Command, CommandLine, EventBody, SessionEvent, StateTransition};
+use crate::event::{Command, EventBody, SessionEvent};
+use crate::shell::{Program, programs};
 
-/// What a record means for the session, without its time and number.
+/// What a record shows about how far the session came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Milestone {
     pub kind: MilestoneKind,
     /// One line.
     pub text: String,
+    /// Whether it succeeded, if that is known.
+    pub succeeded: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,31 +31,66 @@ pub enum MilestoneKind {
     Refusal,
 }
 
-/// Longest text in characters.
-const MAX_TEXT: usize = 160;
+impl MilestoneKind {
+    /// Returns the word for people.
+    pub const fn word(self) -> &'static str {
+        match self {
+            MilestoneKind::Tests => "tests",
+            MilestoneKind::Commit => "commit",
+            MilestoneKind::Push => "push",
+            MilestoneKind::PullRequest => "pull request",
+            MilestoneKind::Compaction => "compaction",
+            MilestoneKind::Refusal => "refusal",
+        }
+    }
+}
 
-/// Returns the milestone that a record is, if it is one.
-pub fn milestone(event: &SessionEvent) -> Option<Milestone> {
-    let (kind, text) = match &event.body {
-        EventBody::Command(command) => of_command(command)?,
-        EventBody::StateTransition(StateTransition { trigger, to_state, context, .. }) => match trigger.as_str() {
-            "compaction" => (MilestoneKind::Compaction, "history compacted".to_owned()),
+/// Longest text in characters.
+const MAX_TEXT: usize = 200;
+
+/// Longest command in the text of a milestone, in characters.
+const MAX_COMMAND: usize = 160;
+
+/// Returns what a record shows, in the order of its programs.
+pub fn milestones(event: &SessionEvent) -> Vec<Milestone> {
+    let milestone =
+        |kind, text: &str, succeeded| Milestone { kind, text: one_line(text, MAX_TEXT), succeeded };
+    match &event.body {
+        EventBody::Command(command) => {
+            let line = command.command.as_ref().map(|line| one_line(&line.text(), MAX_COMMAND)).unwrap_or_default();
+            let of = |kind| match kind {
+                MilestoneKind::Tests => {
+                    let (succeeded, result) = test_result(command);
+                    milestone(kind, &format!("{line}: {result}"), succeeded)
+                }
+                _ => {
+                    let failed = command.exit_code.filter(|code| *code != 0);
+                    let code = failed.map(|code| format!(" (exit code {code})")).unwrap_or_default();
+                    milestone(kind, &format!("{line}{code}"), command.exit_code.map(|code| code == 0))
+                }
+            };
+            kinds(command).into_iter().map(of).collect()
+        }
+        EventBody::StateTransition(transition) => match transition.trigger.as_str() {
+            "compaction" => vec![milestone(MilestoneKind::Compaction, "history compacted", None)],
             "pull_request" => {
-                (MilestoneKind::PullRequest, context["url"].as_str().unwrap_or(to_state.as_str()).to_owned())
+                let url = transition.context["url"].as_str().unwrap_or(&transition.to_state);
+                vec![milestone(MilestoneKind::PullRequest, url, Some(true))]
             }
-            _ => return None,
+            _ => Vec::new(),
         },
         EventBody::ToolCall(call) => match &call.decision {
-            Some(decision) => {
-                let rule = decision["rule_id"].as_str().unwrap_or("the policy");
-                (MilestoneKind::Refusal, format!("{}: refused by {rule}", call.tool_name))
+            Some(decision) if decision["action"] != "ALLOW" => {
+                let text = format!("{}: {}", call.tool_name, refusal_reason(decision));
+                vec![milestone(MilestoneKind::Refusal, &text, Some(false))]
             }
-            None if creates_pull_request(&call.tool_name) => (MilestoneKind::PullRequest, call.tool_name.clone()),
-            None => return None,
+            _ if creates_pull_request(&call.tool_name) => {
+                vec![milestone(MilestoneKind::PullRequest, &call.tool_name, call.result.success)]
+            }
+            _ => Vec::new(),
         },
-        _ => return None,
-    };
-    Some(Milestone { kind, text: one_line(&text, MAX_TEXT) })
+        _ => Vec::new(),
+    }
 }
 
 /// Tools of common servers that open a pull request.
@@ -59,91 +98,39 @@ fn creates_pull_request(tool: &str) -> bool {
     ["create_pull_request", "create_merge_request", "git_create_pr"].iter().any(|name| tool.ends_with(name))
 }
 
-fn of_command(command: &Command) -> Option<(MilestoneKind, String)> {
-    let line = script(command.command.as_ref()?);
-    // The last one counts: `git add . && git commit -m x && git push` is a push.
-    let kind = line.split(['\n', ';', '&', '|']).filter_map(kind_of).next_back()?;
-    let text = match kind {
-        MilestoneKind::Tests => format!("{}: {}", one_line(&line, MAX_TEXT - 20), result(command)),
-        _ => line,
-    };
-    Some((kind, text))
+/// Returns why the guard did not allow a call.
+pub fn refusal_reason(decision: &Value) -> String {
+    let texts = [&decision["explain"]["summary"], &decision["explain"]["reason_code"], &decision["rule_id"]];
+    let reason = texts.into_iter().find_map(Value::as_str).or_else(|| decision["action"].as_str());
+    reason.map_or_else(|| "refused by the guard".to_owned(), str::to_owned)
 }
 
-/// Returns the text that a shell runs.
-fn script(command: &CommandLine) -> String {
-    match command {
-        CommandLine::Shell(text) => text.clone(),
-        // `bash -lc SCRIPT`, as several agents run all commands.
-        CommandLine::Arguments(arguments) => match arguments.as_slice() {
-            [shell, option, script] if shell.ends_with("sh") && option.starts_with('-') && option.ends_with('c') => {
-                script.clone()
-            }
-            arguments => arguments.join(" "),
-        },
+fn kinds(command: &Command) -> Vec<MilestoneKind> {
+    let mut kinds = Vec::new();
+    for program in command.command.as_ref().map(programs).unwrap_or_default() {
+        kinds.extend(kind(&program).filter(|kind| !kinds.contains(kind)));
     }
+    kinds
 }
 
-const TEST_RUNNERS: [&str; 22] = [
-    "pytest",
-    "py.test",
-    "tox",
-    "nox",
-    "jest",
-    "vitest",
-    "mocha",
-    "rspec",
-    "phpunit",
-    "ctest",
-    "cargo test",
-    "cargo nextest",
-    "go test",
-    "npm test",
-    "npm run test",
-    "pnpm test",
-    "yarn test",
-    "make test",
-    "make check",
-    "mvn test",
-    "gradle test",
-    "dotnet test",
-];
-
-fn kind_of(part: &str) -> Option<MilestoneKind> {
-    let words: Vec<&str> = part
-        .split_whitespace()
-        // Assignments of variables, and programs that start others.
-        .skip_while(|word| {
-            (word.contains('=') && !word.starts_with('-'))
-                || ["sudo", "env", "time", "npx", "uv", "run", "poetry"].contains(word)
-        })
-        .collect();
-    let is = |command: &str| {
-        let command: Vec<&str> = command.split(' ').collect();
-        let program = words.first().map(|first| first.rsplit('/').next().unwrap_or(first));
-        program == command.first().copied() && words.get(1..command.len()) == command.get(1..)
-    };
-    let of_git = |subcommand: &str| words.first() == Some(&"git") && words[1..].contains(&subcommand);
-    let by_module = words.first().is_some_and(|word| word.contains("python"))
-        && words.windows(2).any(|pair| pair[0] == "-m" && matches!(pair[1], "pytest" | "unittest" | "nose2" | "tox"));
-    if by_module || TEST_RUNNERS.iter().any(|runner| is(runner)) {
-        Some(MilestoneKind::Tests)
-    } else if of_git("push") {
-        Some(MilestoneKind::Push)
-    } else if of_git("commit") {
-        Some(MilestoneKind::Commit)
-    } else if is("gh pr create") || is("glab mr create") {
-        Some(MilestoneKind::PullRequest)
-    } else {
-        None
+fn kind(program: &Program) -> Option<MilestoneKind> {
+    if program.is_test() {
+        return Some(MilestoneKind::Tests);
+    }
+    let mut words = program.words();
+    match (program.name.as_str(), words.next(), words.next()) {
+        ("git", Some("commit"), _) => Some(MilestoneKind::Commit),
+        ("git", Some("push"), _) => Some(MilestoneKind::Push),
+        ("gh", Some("pr"), Some("create")) | ("glab", Some("mr"), Some("create")) => Some(MilestoneKind::PullRequest),
+        _ => None,
     }
 }
 
 /// Returns how a test run ended, by its exit code, or by what common runners print last.
-fn result(command: &Command) -> String {
+fn test_result(command: &Command) -> (Option<bool>, String) {
     match command.exit_code {
-        Some(0) => return "passed".to_owned(),
-        Some(code) => return format!("failed with exit code {code}"),
+        Some(0) => return (Some(true), "passed".to_owned()),
+        Some(code) => return (Some(false), format!("failed with exit code {code}")),
         None => {}
     }
     let printed = [&command.stdout, &command.stderr].into_iter().flatten();
@@ -152,59 +139,82 @@ fn result(command: &Command) -> String {
     if has(&["test result: failed", "failures:", "failed (", "fail\t", "tests failed"])
         || last.iter().any(|it| counts_failed(it))
     {
-        "failed".to_owned()
+        (Some(false), "failed".to_owned())
     } else if has(&["test result: ok", " passed", "ok\t"]) || last.iter().any(|line| line == "ok") {
-        "passed".to_owned()
+        (Some(true), "passed".to_owned())
     } else {
-        "result unknown".to_owned()
+        (None, "result unknown".to_owned())
     }
 }
 
-/// Returns true for a summary such as `1 failed, 3 passed`.
+/// Returns true for a summary such as `1 failed, 3 passed`, or `2 errors`.
 fn counts_failed(line: &str) -> bool {
     let words: Vec<&str> = line.split(|character: char| !character.is_alphanumeric()).collect();
-    words.windows(2).any(|pair| pair[1] == "failed" && pair[0].parse::<u64>().is_ok_and(|count| count > 0))
+    words.windows(2).any(|pair| matches!(pair[1], "failed" | "error" | "errors") && pair[0].parse::<u64>().is_ok_and(|count| count > 0))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use jiff::Timestamp;
+    use serde_json::json;
 
-    fn of(command: CommandLine, exit_code: Option<i64>, stdout: &str) -> Option<(MilestoneKind, String)> {
-        let command =
-            Command { command: Some(command), exit_code, stdout: Some(stdout.to_owned()), ..Command::default() };
-        let event = SessionEvent::captured(Timestamp::UNIX_EPOCH, EventBody::Command(command));
-        milestone(&event).map(|it| (it.kind, it.text))
+    use super::*;
+    use crate::event::{CommandLine, StateTransition, ToolCall};
+
+    fn of(body: EventBody) -> Vec<Milestone> {
+        milestones(&SessionEvent::captured(Timestamp::UNIX_EPOCH, body))
     }
 
-    fn shell(text: &str) -> CommandLine {
-        CommandLine::Shell(text.to_owned())
+    fn command(text: &str, exit_code: Option<i64>, stdout: &str) -> Vec<Milestone> {
+        let (command, stdout) = (Some(CommandLine::Shell(text.to_owned())), Some(stdout.to_owned()));
+        of(EventBody::Command(Command { command, exit_code, stdout, ..Command::default() }))
     }
 
     #[test]
     fn a_test_run_states_its_result() {
-        use MilestoneKind::Tests;
-        let tests = |text: &str| Some((Tests, text.to_owned()));
-        assert_eq!(of(shell("cd x && cargo test -p y"), Some(0), ""), tests("cd x && cargo test -p y: passed"));
-        assert_eq!(
-            of(shell("FOO=1 python3 -m pytest -q"), Some(1), ""),
-            tests("FOO=1 python3 -m pytest -q: failed with exit code 1")
-        );
-        assert_eq!(of(shell("pytest"), None, "== 1 failed, 2 passed in 0.1s =="), tests("pytest: failed"));
-        assert_eq!(of(shell("pytest"), None, "== 0 failed, 2 passed in 0.1s =="), tests("pytest: passed"));
-        assert_eq!(of(shell(".venv/bin/pytest"), None, ""), tests(".venv/bin/pytest: result unknown"));
-        assert_eq!(of(shell("cat pytest.ini"), Some(0), ""), None);
+        let tests = |text: &str, code, stdout: &str| {
+            let found = command(text, code, stdout);
+            assert!(found.iter().all(|it| it.kind == MilestoneKind::Tests));
+            found.first().map(|it| (it.text.clone(), it.succeeded))
+        };
+        for (text, code, stdout, expected, succeeded) in [
+            ("cd x && cargo test -p y", Some(0), "", "passed", Some(true)),
+            ("FOO=1 python3 -m pytest -q", Some(1), "", "failed with exit code 1", Some(false)),
+            ("pytest", None, "== 1 failed, 2 passed in 0.1s ==", "failed", Some(false)),
+            ("pytest", None, "== 0 failed, 2 passed in 0.1s ==", "passed", Some(true)),
+            ("pytest", None, "2 errors in 0.1s", "failed", Some(false)),
+            ("python -m unittest", None, "Ran 2 tests in 0.1s\n\nOK", "passed", Some(true)),
+            (".venv/bin/pytest", None, "", "result unknown", None),
+        ] {
+            assert_eq!(tests(text, code, stdout), Some((format!("{text}: {expected}"), succeeded)));
+        }
+        assert_eq!(tests("cat pytest.ini", Some(0), ""), None);
     }
 
     #[test]
-    fn commits_pushes_and_pull_requests_are_found_in_scripts() {
-        let kind = |command: CommandLine| of(command, Some(0), "").map(|it| it.0);
-        assert_eq!(kind(shell("git add -A; git commit -m 'fix'")), Some(MilestoneKind::Commit));
-        assert_eq!(kind(shell("git commit -am x && git push origin x")), Some(MilestoneKind::Push));
-        let arguments = ["bash", "-lc", "gh pr create --fill"].map(str::to_owned).to_vec();
-        assert_eq!(kind(CommandLine::Arguments(arguments)), Some(MilestoneKind::PullRequest));
-        assert_eq!(kind(shell("git status")), None);
-        assert_eq!(kind(shell("")), None);
+    fn a_command_shows_all_that_its_programs_do() {
+        let found = command("pytest && git commit -m x && git push && gh pr create", Some(1), "");
+        let kinds: Vec<_> = found.iter().map(|milestone| milestone.kind).collect();
+        use MilestoneKind::{Commit, PullRequest, Push, Tests};
+        assert_eq!(kinds, [Tests, Commit, Push, PullRequest]);
+        assert!(found[1].text.ends_with("(exit code 1)") && found[1].succeeded == Some(false));
+        assert!(command("git status", Some(0), "").is_empty() && command("", None, "").is_empty());
+    }
+
+    #[test]
+    fn refusals_compactions_and_pull_requests_are_milestones() {
+        let decision =
+            Some(json!({"action": "BLOCK", "rule_id": "no-push", "explain": {"summary": "pushes are refused"}}));
+        let call = ToolCall { tool_name: "shop.push".to_owned(), decision, ..ToolCall::default() };
+        assert_eq!(of(EventBody::ToolCall(call))[0].text, "shop.push: pushes are refused");
+        let call = ToolCall { tool_name: "mcp__github__create_pull_request".to_owned(), ..ToolCall::default() };
+        assert_eq!(of(EventBody::ToolCall(call))[0].kind, MilestoneKind::PullRequest);
+        let state = |trigger: &str| {
+            let [from_state, to_state, trigger] = ["a", "b", trigger].map(str::to_owned);
+            of(EventBody::StateTransition(StateTransition { from_state, to_state, trigger, context: json!({"url": "u"}) }))
+        };
+        assert_eq!(state("compaction")[0].kind, MilestoneKind::Compaction);
+        assert_eq!(state("pull_request")[0].text, "u");
+        assert!(state("agent started").is_empty());
     }
 }

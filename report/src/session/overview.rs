@@ -6,7 +6,8 @@ use counterproof_artifact::one_line;
 use counterproof_sessions::event::{EventBody, Fidelity, FileChange, SessionEvent};
 use counterproof_sessions::message::{MessagePart, PartContent, history_parts};
 use counterproof_sessions::session::{SessionHead, SessionStatus, Share};
-use counterproof_sessions::summary::{MilestoneKind, Summary};
+use counterproof_sessions::milestone::MilestoneKind;
+use counterproof_sessions::summary::Summary;
 use jiff::Timestamp;
 
 use super::blocks::PatchView;
@@ -238,7 +239,7 @@ fn notes(head: &SessionHead, events: &[SessionEvent]) -> Vec<NoteView> {
         if let Some(message) = counterproof_sessions::summary::error_message(event) {
             notes.push(note("bad", "✗ error".to_owned(), &message));
         }
-        for milestone in counterproof_sessions::summary::milestones(event) {
+        for milestone in counterproof_sessions::milestone::milestones(event) {
             let (class, sign) = match (milestone.kind, milestone.succeeded) {
                 (_, Some(false)) => ("bad", "✗ "),
                 (_, Some(true)) => ("good", "✓ "),

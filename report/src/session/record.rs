@@ -9,7 +9,8 @@ use counterproof_sessions::event::{
 };
 use counterproof_sessions::message::{Conversation, MessagePart, PartContent};
 use counterproof_sessions::session::SessionHead;
-use counterproof_sessions::summary::{error_message, refusal_reason};
+use counterproof_sessions::milestone::refusal_reason;
+use counterproof_sessions::summary::error_message;
 use serde_json::{Map, Value};
 
 use super::blocks::{ArgumentView, PatchView, TextView, argument_line, arguments};

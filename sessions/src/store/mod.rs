@@ -13,10 +13,7 @@ mod session_store;
 mod stored;
 
 pub use prune::{PrunedSessions, StoreUsage};
-pub use read::{
-    CursorError, EventFilter, EventPage, MilestoneRecord, RecordedError, SessionOverview, SessionPage, SessionSummary,
-    TokenSums,
-};
+pub use read::{CursorError, EventFilter, EventPage, SessionOverview, SessionPage, SessionSummary, TokenSums};
 pub use session_store::{Added, ImportError, SessionStore};
 pub(crate) use session_store::{Batch, HeadRow};
 pub(crate) use stored::{Encoder, StoredEvents};

@@ -11,8 +11,10 @@ use serde_json::Value;
 
 use super::decode::Decoder;
 use super::session_store::SessionStore;
-use crate::milestone::{Milestone, MilestoneKind};
-use crate::session::{Coverage, Parent};
+use crate::event::SessionEvent;
+use crate::milestone::Milestone;
+use crate::session::{Coverage, Parent, SessionHead};
+use crate::summary::{MilestoneRecord, SessionError};
 
 /// A session in the list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -86,7 +88,7 @@ pub struct SessionOverview {
     pub commands: u64,
     pub checkpoints_available: u64,
     pub milestones: Vec<MilestoneRecord>,
-    pub errors: Vec<RecordedError>,
+    pub errors: Vec<SessionError>,
     pub coverage: Coverage,
 }
 
@@ -95,21 +97,6 @@ pub struct TokenSums {
     pub prompt: Option<u64>,
     pub completion: Option<u64>,
     pub cached: Option<u64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct MilestoneRecord {
-    pub kind: MilestoneKind,
-    pub timestamp: String,
-    pub seq: u64,
-    pub text: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RecordedError {
-    pub seq: u64,
-    pub timestamp: String,
-    pub message: String,
 }
 
 /// A cursor that no page returned.
@@ -123,6 +110,26 @@ const CHUNK: u64 = 64;
 const SUMMARY: &str = "SELECT session_id, title, origin, workflow, status, started_at, ended_at, llm_calls, tool_calls, \
                        total_tokens, cost_nanos, checkpoints, parent_session, parent_checkpoint, coverage, prompt_tokens, \
                        completion_tokens, cached_tokens, last_event_at FROM sessions";
+
+impl SessionSummary {
+    /// Returns the facts of the session without its sums. `None` if another program has written them.
+    pub fn head(&self) -> Option<SessionHead> {
+        fn of_word<T: serde::de::DeserializeOwned>(word: &str) -> Option<T> {
+            serde_json::from_value(Value::from(word)).ok()
+        }
+        Some(SessionHead {
+            session_id: self.session_id.clone(),
+            title: self.title.clone(),
+            origin: of_word(&self.origin)?,
+            workflow: self.workflow.clone(),
+            status: of_word(&self.status)?,
+            started_at: self.started_at.parse().ok()?,
+            ended_at: self.ended_at.as_ref().and_then(|time| time.parse().ok()),
+            parent: self.parent.clone(),
+            coverage: self.coverage,
+        })
+    }
+}
 
 impl SessionStore {
     /// Returns a page of sessions, the latest first.
@@ -224,6 +231,17 @@ impl SessionStore {
         }
     }
 
+    /// Returns all records of a session.
+    pub fn events(&mut self, session_id: &str) -> Result<Vec<SessionEvent>, StoreError> {
+        let mut events = Vec::new();
+        self.for_each(session_id, &EventFilter::default(), 0, None, |_, event| {
+            // Only another program writes a record that is none.
+            events.extend(event.and_then(|event| serde_json::from_value(event).ok()));
+            Ok::<_, StoreError>(())
+        })?;
+        Ok(events)
+    }
+
     /// Returns one record.
     pub fn event(&mut self, session_id: &str, seq: u64) -> Result<Option<Value>, StoreError> {
         let mut found = None;
@@ -282,22 +300,24 @@ impl SessionStore {
         let query = Query::new(
             "SELECT seq, ts, milestone FROM session_events WHERE session_id = ?1 AND milestone IS NOT NULL ORDER BY seq",
         );
-        let record = |row| {
+        let mut milestones = Vec::new();
+        for row in self.ledger().select(&query.with(session_id))? {
             let mut fields = Fields::new(row);
-            let (seq, timestamp) = (fields.count(), time(fields.required()));
-            let Milestone { kind, text } = serde_json::from_str(&fields.required()).ok()?;
-            Some(MilestoneRecord { kind, timestamp, seq, text })
-        };
-        Ok(self.ledger().select(&query.with(session_id))?.into_iter().filter_map(record).collect())
+            let (seq, at) = (fields.count(), parsed(&fields.required()));
+            let of_record: Vec<Milestone> = serde_json::from_str(&fields.required()).unwrap_or_default();
+            milestones.extend(of_record.into_iter().map(|it| MilestoneRecord::new(it, at, Some(seq))));
+        }
+        Ok(milestones)
     }
 
-    fn errors(&mut self, session_id: &str) -> Result<Vec<RecordedError>, StoreError> {
+    fn errors(&mut self, session_id: &str) -> Result<Vec<SessionError>, StoreError> {
         let query = Query::new(
             "SELECT seq, ts, error FROM session_events WHERE session_id = ?1 AND error IS NOT NULL ORDER BY seq",
         );
         let record = |row| {
             let mut fields = Fields::new(row);
-            RecordedError { seq: fields.count(), timestamp: time(fields.required()), message: fields.required() }
+            let (seq, timestamp) = (Some(fields.count()), parsed(&fields.required()));
+            SessionError { seq, timestamp, message: fields.required() }
         };
         Ok(self.ledger().select(&query.with(session_id))?.into_iter().map(record).collect())
     }
@@ -356,6 +376,11 @@ fn parent(fields: &mut Fields) -> Option<Parent> {
 
 fn unsigned(number: Option<i64>) -> Option<u64> {
     number.and_then(|number| u64::try_from(number).ok())
+}
+
+/// Reads a stored time. Only another program writes one that is none.
+fn parsed(stored: &str) -> Timestamp {
+    stored.parse().unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// Writes a stored time without the zeros that make it sortable.

@@ -79,8 +79,8 @@ pub(super) fn word(value: &impl Serialize) -> String {
     }
 }
 
-/// Events of an import that are added in one transaction.
-const AT_ONCE: usize = 500;
+/// Statements of an import in one transaction.
+const AT_ONCE: usize = 2000;
 
 impl SessionStore {
     /// Uses an open ledger.
@@ -130,28 +130,25 @@ impl SessionStore {
     pub fn import(
         &mut self,
         head: &SessionHead,
-        events: Vec<SessionEvent>,
+        events: impl IntoIterator<Item = SessionEvent>,
         redactor: Redactor,
     ) -> Result<Added, ImportError> {
         self.create_tables()?;
         let before = self.head_seq(&head.session_id)?;
         let mut encoder = Encoder::new(redactor);
-        let row = HeadRow::new(head, 0, |text| encoder.mask(text));
-        let mut statements = vec![upsert_head(&row)];
-        let mut events = events.into_iter().peekable();
-        loop {
-            let chunk: Vec<SessionEvent> = events.by_ref().take(AT_ONCE).collect();
-            let stored = encoder.encode(chunk)?;
+        let mut statements = vec![upsert_head(&HeadRow::new(head, 0, |text| encoder.mask(text)))];
+        for event in events {
+            // One by one: each model call has its whole history.
+            let stored = encoder.encode(vec![event])?;
             statements.extend(contents(&head.session_id, &stored));
             for event in &stored.events {
                 statements.push(insert_event(&head.session_id, event));
                 statements.push(replace_event(&head.session_id, event));
             }
-            if events.peek().is_none() {
-                break;
+            if statements.len() >= AT_ONCE {
+                self.store.change(&statements)?;
+                statements.clear();
             }
-            self.store.change(&statements)?;
-            statements.clear();
         }
         // Anew, since records may have been replaced.
         statements.push(clear_sums(&head.session_id));

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::event::{EventBody, SessionEvent};
-use crate::milestone::milestone;
+use crate::milestone::milestones;
+use crate::summary::error_message;
 
 pub(crate) const ASSET: &str = "$asset";
 pub(crate) const HISTORY: &str = "$history";
@@ -37,7 +38,7 @@ pub(crate) struct StoredEvent {
     /// The digest of the arguments of a tool call.
     pub(crate) call_key: Option<String>,
     pub(crate) error: Option<String>,
-    /// A milestone as JSON.
+    /// The milestones as a JSON array.
     pub(crate) milestone: Option<String>,
     pub(crate) prompt_tokens: Option<u64>,
     pub(crate) completion_tokens: Option<u64>,
@@ -250,8 +251,8 @@ fn columns(event: &SessionEvent) -> StoredEvent {
         ts: sortable_time(event.timestamp),
         name: name.map(|name| storable(&name)),
         call_key,
-        error: error_text(event).map(|text| storable(&text)),
-        milestone: milestone(event).and_then(|it| serde_json::to_string(&it).ok()),
+        error: error_message(event).map(|text| storable(&text)),
+        milestone: Some(milestones(event)).filter(|it| !it.is_empty()).and_then(|it| serde_json::to_string(&it).ok()),
         prompt_tokens: usage.prompt_tokens,
         completion_tokens: usage.completion_tokens,
         total_tokens: usage.total_tokens,
@@ -264,21 +265,6 @@ fn columns(event: &SessionEvent) -> StoredEvent {
 /// PostgreSQL cannot store NUL characters in a text. In JSON they are escaped.
 fn storable(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
-}
-
-/// Why a record counts as an error of its session.
-fn error_text(event: &SessionEvent) -> Option<String> {
-    if let Some(error) = &event.error {
-        let status = error.status.map(|status| format!(" {status}")).unwrap_or_default();
-        return Some(format!("{}{status}: {}", error.kind, error.message));
-    }
-    match &event.body {
-        EventBody::ToolCall(call) if call.result.success == Some(false) => {
-            let reason = call.result.error.as_deref().or(call.result.content.as_deref()).unwrap_or("failed");
-            Some(format!("{}: {}", call.tool_name, counterproof_artifact::one_line(reason, 200)))
-        }
-        _ => None,
-    }
 }
 
 /// Converts an amount to billionths, which can be added without rounding.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use counterproof_sessions::event::*;
 use counterproof_sessions::session::*;
 use counterproof_sessions::store::*;
+use counterproof_sessions::summary::SessionError;
 
 #[cfg(unix)]
 use crate::server::Server;
@@ -122,8 +123,9 @@ fn sums_are_of_what_is_known_and_records_are_added_once(ledger: &LedgerLocation)
     let mut store = store(ledger);
     let usage = |prompt, completion| Some(Usage::new(Some(prompt), completion, Some(1)));
     let events = || {
+        let failed = Some(EventError { kind: "http".into(), status: Some(429), message: "slow down".into() });
         vec![
-            call("1", 0, json!([]), None),
+            SessionEvent { error: failed, ..call("1", 0, json!([]), None) },
             tool("2", 1, "read", true),
             call("3", 2, json!([]), usage(10, Some(5))),
             tool("4", 3, "read", false),
@@ -143,7 +145,8 @@ fn sums_are_of_what_is_known_and_records_are_added_once(ledger: &LedgerLocation)
     assert_eq!((overview.total_llm_calls, overview.total_tool_calls, overview.total_tokens), (3, 2, Some(35)));
     assert_eq!(overview.tokens, TokenSums { prompt: Some(30), completion: Some(5), cached: Some(2) });
     assert_eq!(overview.tool_calls_by_tool["read"], 2);
-    assert_eq!(overview.errors, [RecordedError { seq: 4, timestamp: at(3).to_string(), message: "read: done".into() }]);
+    let error = SessionError { seq: Some(1), timestamp: at(0), message: "http 429: slow down".into() };
+    assert_eq!(overview.errors, [error], "a tool that fails is a part of a normal session");
     assert_eq!(overview.duration_seconds, Some(60.5));
     assert_eq!(overview.cost, None);
 }

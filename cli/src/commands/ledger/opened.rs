@@ -140,7 +140,7 @@ pub(crate) enum Since {
 }
 
 /// Parses a time, such as `2026-01-31T12:00:00Z`, or a duration before now, such as `2h`.
-pub(super) fn since(text: &str) -> Result<Since, String> {
+pub(crate) fn since(text: &str) -> Result<Since, String> {
     if let Ok(time) = text.parse() {
         return Ok(Since::At(time));
     }
@@ -159,10 +159,14 @@ pub(crate) fn age(text: &str) -> Result<SignedDuration, String> {
 
 impl Since {
     pub(crate) fn sortable(self, now: Timestamp) -> String {
-        sortable_time(match self {
+        sortable_time(self.time(now))
+    }
+
+    pub(crate) fn time(self, now: Timestamp) -> Timestamp {
+        match self {
             Since::At(time) => time,
             Since::Ago(age) => now.saturating_sub(age).unwrap_or(now),
-        })
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use counterproof_artifact::Exit;
 use counterproof_ledger::location::LedgerLocation;
 
-use super::{list, overview, prune, record, show, timeline};
+use super::{export, import, list, overview, prune, record, show, timeline};
 use crate::command_error::CommandError;
 use crate::commands::ledger::Place;
 use crate::streams::Streams;
@@ -33,10 +33,12 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Record(record::Args),
+    Import(import::Args),
     List(list::Args),
     Overview(overview::Args),
     Timeline(timeline::Args),
     Show(show::Args),
+    Export(export::Args),
     Prune(prune::Args),
 }
 
@@ -44,10 +46,12 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let place = Place { is_json: args.json, ..Place::new(args.ledger.as_ref())? };
     match &args.command {
         Command::Record(args) => record::run(args, &place, streams),
+        Command::Import(args) => import::run(args, &place, streams),
         Command::List(args) => list::run(args, &place, streams),
         Command::Overview(args) => overview::run(args, &place, streams),
         Command::Timeline(args) => timeline::run(args, &place, streams),
         Command::Show(args) => show::run(args, &place, streams),
+        Command::Export(args) => export::run(args, &place, streams),
         Command::Prune(args) => prune::run(args, &place, streams),
     }
 }

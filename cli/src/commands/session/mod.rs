@@ -1,6 +1,8 @@
 //! `counterproof session`: records, imports, queries and exports whole runs of coding agents. One file per subcommand.
 
 mod command;
+mod export;
+mod import;
 mod list;
 mod opened;
 mod overview;

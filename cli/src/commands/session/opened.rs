@@ -24,13 +24,18 @@ pub(super) fn open(place: &Place, streams: &mut Streams) -> Result<SessionStore,
     let is_read_only = ledger.is_read_only();
     let mut store = SessionStore::new(ledger).map_err(failed)?;
     if !is_read_only {
-        let is_local = matches!(place.location, LedgerLocation::SqliteFile(_));
-        // What the ledger has can be read all the same.
-        if let Err(error) = settle(&mut store, &spool, is_local) {
-            streams.warn(format_args!("records that wait were not added: {}", with_causes(&error)));
-        }
+        settle_sessions(&mut store, place, streams);
     }
     Ok(store)
+}
+
+/// Adds what recorders have left behind.
+pub(super) fn settle_sessions(store: &mut SessionStore, place: &Place, streams: &mut Streams) {
+    let is_local = matches!(place.location, LedgerLocation::SqliteFile(_));
+    // What the ledger has can be read all the same.
+    if let Err(error) = settle(store, &spool(place), is_local) {
+        streams.warn(format_args!("records that wait were not added: {}", with_causes(&error)));
+    }
 }
 
 pub(super) fn find(store: &mut SessionStore, id: &str, place: &Place) -> Result<SessionSummary, CommandError> {

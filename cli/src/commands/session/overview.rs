@@ -2,6 +2,8 @@
 
 use counterproof_artifact::{Exit, one_line};
 use counterproof_sessions::store::SessionOverview;
+use counterproof_sessions::summary::MilestoneRecord;
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::opened::{open, unknown};
@@ -84,15 +86,17 @@ fn text(overview: &SessionOverview) -> String {
         }
     };
     let milestones = &overview.milestones;
-    let of = |it: &counterproof_sessions::store::MilestoneRecord| {
-        format!("{:>5}  {}  {}  {}", it.seq, short_time(&it.timestamp), word(&it.kind), it.text)
-    };
+    let of = |it: &MilestoneRecord| format!("{}  {}  {}", at(it.seq, it.timestamp), it.kind.word(), it.text);
     list(&mut text, "milestones", milestones.iter().map(of).collect());
     list(&mut text, "files changed", overview.files_changed.clone());
-    let errors =
-        overview.errors.iter().map(|it| format!("{:>5}  {}  {}", it.seq, short_time(&it.timestamp), it.message));
+    let errors = overview.errors.iter().map(|it| format!("{}  {}", at(it.seq, it.timestamp), it.message));
     list(&mut text, "errors", errors.collect());
     text
+}
+
+/// Returns the number and the time of a record.
+fn at(seq: Option<u64>, timestamp: Timestamp) -> String {
+    format!("{:>5}  {}", cell(seq), short_time(&timestamp.to_string()))
 }
 
 /// Returns the word by which a value is written.
