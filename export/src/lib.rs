@@ -3,6 +3,7 @@
 //! ```text
 //! records of safe-run ──▶ commands ─┐
 //! runs of a ledger ─────▶ ledger ───┼─▶ RunBuilder: artifacts, assets, manifest, run.json
+//! sessions of agents ───▶ sessions ──┤
 //! contract executions ──▶ contracts ┘                └─▶ cases file, for the exports with expectations
 //! ```
 //!
@@ -14,6 +15,7 @@ pub mod commands;
 pub mod contracts;
 pub mod ledger;
 mod run_builder;
+pub mod sessions;
 
 pub use cases_file::CasesFileError;
 pub use run_builder::Destination;

@@ -9,6 +9,7 @@
 //! view ← folder, files ← site ← case, index, exports ← writer
 //! view, folder               ← history
 //! contracts: the control room and the dependency graph
+//! session: one page of a session
 //!
 //! index.html  lists/<verdict>-<page>.html  cases/<caseId>.html  static/  artifacts/{baseline,new}/…
 //! evaluation.json  summary.md  junit.xml  results.sarif
@@ -23,6 +24,7 @@ mod folder;
 pub mod history;
 mod index;
 mod page_queue;
+pub mod session;
 mod site;
 mod view;
 mod writer;

@@ -8,6 +8,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The name of the schema of records.
+pub const EVENT_SCHEMA: &str = "session-event.v1";
+
+/// The schema of records in their printed form.
+pub const EVENT_SCHEMA_SOURCE: &str = include_str!("../../schemas/session-event.v1.schema.json");
+
 /// A record, with the fields that all types have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionEvent {

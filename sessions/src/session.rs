@@ -39,6 +39,21 @@ pub enum Origin {
     Atif,
 }
 
+impl Origin {
+    /// Returns the value of the field `origin`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Origin::Record => "record",
+            Origin::Workflow => "workflow",
+            Origin::ClaudeCode => "claude-code",
+            Origin::Codex => "codex",
+            Origin::Otlp => "otlp",
+            Origin::Openinference => "openinference",
+            Origin::Atif => "atif",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
@@ -48,6 +63,19 @@ pub enum SessionStatus {
     Paused,
     /// The recorder was killed.
     Interrupted,
+}
+
+impl SessionStatus {
+    /// Returns the value of the field `status`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            SessionStatus::Running => "running",
+            SessionStatus::Completed => "completed",
+            SessionStatus::Failed => "failed",
+            SessionStatus::Paused => "paused",
+            SessionStatus::Interrupted => "interrupted",
+        }
+    }
 }
 
 /// How much of what happened could be seen.

@@ -13,3 +13,4 @@ pub use run_folder::{
     CASE_LABEL, CASES_FILE, ExportError, ExportedCase, ExportedRuns, SelectedRun, case_id, check_cases, export_runs,
     run_id, write_cases,
 };
+pub(crate) use steps::{decision_facts, is_refusal};

@@ -111,12 +111,12 @@ fn refusal_without_end(call: &RecordedCall) -> Extra {
     Extra::from_iter(decision.map(|decision| ("decision".to_owned(), Value::Object(decision_facts(decision)))))
 }
 
-pub(super) fn is_refusal(decision: &Value) -> bool {
+pub(crate) fn is_refusal(decision: &Value) -> bool {
     decision["action"].as_str().is_some_and(|action| action != "ALLOW")
 }
 
 /// Returns the parts of a decision that do not differ between equal runs: all but times and the policy.
-pub(super) fn decision_facts(decision: &Value) -> Map<String, Value> {
+pub(crate) fn decision_facts(decision: &Value) -> Map<String, Value> {
     let of = |value: &Value, names: &[&str]| -> Map<String, Value> {
         let fields = value.as_object();
         names.iter().filter_map(|name| text_field(fields?, name)).collect()
