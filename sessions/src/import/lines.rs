@@ -113,7 +113,7 @@ pub(super) fn read_documents(
 
 /// Whether the first line is a value of its own, and more follows.
 fn is_lines(path: &Utf8Path) -> io::Result<bool> {
-    if path.as_str().ends_with(".zst") {
+    if path.extension() == Some("zst") {
         return Ok(true);
     }
     let Some(first) = Lines::open(path)?.next()? else { return Ok(true) };

@@ -1,5 +1,7 @@
 //! File operations from the edits that tool calls state: texts, hunks, and the patch format `*** Begin Patch`.
 
+use std::fmt::Write;
+
 use counterproof_artifact::Sha256Digest;
 use serde_json::Value;
 
@@ -25,7 +27,8 @@ pub(super) fn patch_from_hunks(path: &str, hunks: &[Value]) -> Option<String> {
         let number = |name: &str| hunk.get(name).and_then(Value::as_u64);
         let (old, old_lines) = (number("oldStart")?, number("oldLines")?);
         let (new, new_lines) = (number("newStart")?, number("newLines")?);
-        patch.push_str(&format!("@@ -{old},{old_lines} +{new},{new_lines} @@\n"));
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(patch, "@@ -{old},{old_lines} +{new},{new_lines} @@");
         for line in hunk.get("lines")?.as_array()? {
             patch.push_str(line.as_str()?);
             patch.push('\n');

@@ -68,7 +68,9 @@ impl ImportReport {
             (&mut self.left_out, tally.left_out),
             (&mut self.opaque, tally.opaque),
         ] {
-            added.into_iter().for_each(|(kind, number)| increase(sums, &kind, number));
+            for (kind, number) in added {
+                increase(sums, &kind, number);
+            }
         }
     }
 }

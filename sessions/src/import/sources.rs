@@ -213,7 +213,7 @@ fn examine(path: &Utf8Path, format: Option<Format>) -> io::Result<Examined> {
             let wanted = examined.format.or_else(|| detect(&value));
             examined.format = wanted;
             examined.add(&value);
-        } else if bytes == line.length && !path.as_str().ends_with(".zst") && format.is_none() {
+        } else if bytes == line.length && path.extension() != Some("zst") && format.is_none() {
             // A document of several lines.
             let document = path.metadata().is_ok_and(|found| found.len() <= MAX_DOCUMENT_BYTES);
             if document && path.extension() != Some("jsonl") {
@@ -329,12 +329,11 @@ fn group(files: BTreeMap<Utf8PathBuf, Examined>) -> Vec<Group> {
             }
             _ => false,
         });
-        match owner.map(|owner| &mut groups[owner].source) {
-            Some(Source::ClaudeCode(transcript)) => transcript.agents.push(path),
-            _ => {
-                let source = Source::ClaudeCode(Transcript { main: None, agents: vec![path] });
-                groups.push(Group { source, session_id, parent: None, times: (started, None) });
-            }
+        if let Some(Source::ClaudeCode(transcript)) = owner.map(|owner| &mut groups[owner].source) {
+            transcript.agents.push(path);
+        } else {
+            let source = Source::ClaudeCode(Transcript { main: None, agents: vec![path] });
+            groups.push(Group { source, session_id, parent: None, times: (started, None) });
         }
     }
     groups

@@ -1,5 +1,7 @@
 //! Transcripts of Claude Code, written by a generator that follows the format.
 
+#![allow(clippy::needless_pass_by_value, reason = "values of `json!` are made for one call")]
+
 use std::collections::HashSet;
 
 use counterproof_artifact::Sha256Digest;

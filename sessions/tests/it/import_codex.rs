@@ -1,5 +1,7 @@
 //! Rollouts of Codex, written by a generator that follows the format.
 
+#![allow(clippy::needless_pass_by_value, reason = "values of `json!` are made for one call")]
+
 use counterproof_sessions::event::{CommandLine, EventBody, FileChange};
 use counterproof_sessions::session::SessionStatus;
 use proptest::prelude::*;

@@ -21,6 +21,7 @@ use super::imported::time;
 use super::lines::{Masker, Record, read_lines};
 use super::report::{Outcome, Tally};
 use super::sources::{ReadResult, read_files};
+use tree::Agent;
 
 /// The files of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +63,7 @@ struct Line {
     parent: Option<String>,
     /// The id of the session that the line states.
     session: usize,
-    agent: Option<Option<String>>,
+    agent: Agent,
     time: Timestamp,
     kind: Kind,
     /// The session of another file that has the same line.
@@ -73,7 +74,7 @@ struct Line {
 /// All lines of a transcript, in the order in which they were read.
 #[derive(Debug, Default)]
 struct Lines {
-    lines: Vec<Line>,
+    all: Vec<Line>,
     by_uuid: HashMap<String, usize>,
     /// The ids of sessions.
     sessions: Vec<String>,
@@ -105,15 +106,15 @@ pub(super) fn read(transcript: &Transcript, seen: &mut SeenLines, masker: &mut M
         read
     });
     // A file that states no time at all.
-    let times = lines.lines.iter_mut().map(|line| &mut line.time);
+    let times = lines.all.iter_mut().map(|line| &mut line.time);
     let times = times.chain(lines.unreadable.iter_mut().map(|(_, time, _)| time));
     times.filter(|time| **time == Timestamp::MIN).for_each(|time| *time = result.fallback_time);
     for (index, session) in lines.sessions.iter().enumerate() {
-        let own = lines.lines.iter().filter(|line| line.session == index && line.seen_in.is_none());
+        let own = lines.all.iter().filter(|line| line.session == index && line.seen_in.is_none());
         seen.add(session, own.filter_map(|line| line.uuid.as_deref()));
     }
     let folder = folder.unwrap_or_default();
-    result.sessions = records::sessions(lines, &folder, masker, result.fallback_time);
+    result.sessions = records::sessions(&lines, &folder, masker, result.fallback_time);
     result
 }
 
@@ -140,7 +141,7 @@ impl<'a> FileReader<'a> {
     fn new(path: &Utf8Path, is_agent: bool, lines: &'a mut Lines, seen: &'a SeenLines, tally: &'a mut Tally) -> Self {
         let stem = path.file_stem().unwrap_or_default().to_owned();
         let agent = is_agent.then(|| stem.strip_prefix("agent-").unwrap_or(&stem).to_owned());
-        let (first, first_unreadable) = (lines.lines.len(), lines.unreadable.len());
+        let (first, first_unreadable) = (lines.all.len(), lines.unreadable.len());
         Self { lines, seen, tally, agent, session: None, stem, time: None, first, first_unreadable }
     }
 
@@ -168,7 +169,7 @@ impl<'a> FileReader<'a> {
                 // The line is part of the session already.
                 return self.tally.count(&name, Outcome::LeftOut);
             }
-            self.lines.by_uuid.insert(uuid.clone(), self.lines.lines.len());
+            self.lines.by_uuid.insert(uuid.clone(), self.lines.all.len());
         }
         self.tally.count(&name, outcome(kind, seen_in.is_some(), &value));
         if kind == Kind::LeftOut && uuid.is_none() {
@@ -177,12 +178,12 @@ impl<'a> FileReader<'a> {
         let parent = ["parentUuid", "logicalParentUuid"].iter().find_map(|name| text(name)).map(str::to_owned);
         let named = text("agentId").map(str::to_owned).or_else(|| self.agent.clone());
         let is_sidechain = value.get("isSidechain").and_then(Value::as_bool).unwrap_or(false);
-        let agent = (is_sidechain || named.is_some()).then_some(named);
+        let agent = if is_sidechain || named.is_some() { Agent::Sub(named) } else { Agent::Main };
         // Of a line that is left out, only its place in the tree matters.
         let value = if kind == Kind::LeftOut { Value::Object(Map::new()) } else { value };
         let session = self.session.unwrap_or(UNKNOWN_SESSION);
         let time = self.time.unwrap_or(Timestamp::MIN);
-        self.lines.lines.push(Line { uuid, parent, session, agent, time, kind, seen_in, value });
+        self.lines.all.push(Line { uuid, parent, session, agent, time, kind, seen_in, value });
     }
 
     fn add_unreadable(&mut self, text: String, kind: &str) {
@@ -193,7 +194,7 @@ impl<'a> FileReader<'a> {
 
     /// Completes the lines before the first one with a session or a time.
     fn finish(self) {
-        let lines = &self.lines.lines[self.first..];
+        let lines = &self.lines.all[self.first..];
         let first_time = lines.iter().map(|line| line.time).find(|time| *time > Timestamp::MIN);
         let unknown = lines
             .iter()
@@ -213,7 +214,7 @@ impl<'a> FileReader<'a> {
                 *time = first_time.unwrap_or(*time);
             }
         };
-        for line in &mut self.lines.lines[self.first..] {
+        for line in &mut self.lines.all[self.first..] {
             complete(&mut line.session, &mut line.time);
         }
         for (session, time, _) in &mut self.lines.unreadable[self.first_unreadable..] {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::kinds::Kind;
 use super::tools::{ToolUse, Tools};
-use super::tree::{Lane, TreeLine, lanes};
+use super::tree::{Agent, Lane, TreeLine, lanes};
 use super::{Line, Lines};
 use crate::event::{
     Api, EventBody, EventError, LlmCall, LlmRequest, LlmResponse, Opaque, RequestedCall, SessionEvent, StateTransition,
@@ -28,14 +28,14 @@ const INTERRUPTED: &str = "[Request interrupted by user";
 
 /// Builds the sessions of a transcript. `folder` is that of the session, next to its file.
 pub(super) fn sessions(
-    lines: Lines,
+    lines: &Lines,
     folder: &Utf8Path,
     masker: &mut Masker<'_>,
     fallback: Timestamp,
 ) -> Vec<ImportedSession> {
-    let mut builder = Builder::new(&lines, folder);
+    let mut builder = Builder::new(lines, folder);
     builder.add_lines(masker);
-    builder.add_unreadable(lines.unreadable.clone());
+    builder.add_unreadable(&lines.unreadable);
     let Builder { drafts, histories, .. } = builder;
     let histories = Arc::new(histories);
     let finished = drafts.into_iter().map(|draft| draft.draft.finish(Arc::clone(&histories), fallback));
@@ -77,7 +77,7 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(lines: &'a Lines, folder: &'a Utf8Path) -> Self {
-        let all = &lines.lines;
+        let all = &lines.all;
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mut call_keys = Vec::new();
         let call_of: Vec<Option<usize>> = all
@@ -128,14 +128,14 @@ impl<'a> Builder<'a> {
     fn add_lines(&mut self, masker: &mut Masker<'_>) {
         let mut has_begun = vec![false; self.lanes.len()];
         let mut unanswered: Vec<Option<usize>> = vec![None; self.lanes.len()];
-        for index in 0..self.lines.lines.len() {
+        for index in 0..self.lines.all.len() {
             let lane = self.lane_of[index];
             if !std::mem::replace(&mut has_begun[lane], true)
                 && let Some(point) = self.lanes[lane].fork_point
             {
                 self.current[lane] = self.after[point];
             }
-            let line = &self.lines.lines[index];
+            let line = &self.lines.all[index];
             if prompt(line).is_some() && line.seen_in.is_none() {
                 if let Some(before) = unanswered[lane].replace(index) {
                     self.add_prompt(before);
@@ -153,17 +153,15 @@ impl<'a> Builder<'a> {
 
     fn add_line(&mut self, index: usize, masker: &mut Masker<'_>) {
         let lines = self.lines;
-        let line = &lines.lines[index];
+        let line = &lines.all[index];
         let lane = self.lane_of[index];
         let value = &line.value;
         match line.kind {
             Kind::LeftOut => return,
             Kind::Assistant => self.add_answer(index, masker),
-            Kind::User => {
-                if value.get("isVisibleInTranscriptOnly").and_then(Value::as_bool) != Some(true) {
-                    let content = value.pointer("/message/content").cloned().unwrap_or(Value::Null);
-                    self.push(lane, json!({"role": "user", "content": content}));
-                }
+            Kind::User if value.get("isVisibleInTranscriptOnly").and_then(Value::as_bool) != Some(true) => {
+                let content = value.pointer("/message/content").cloned().unwrap_or(Value::Null);
+                self.push(lane, json!({"role": "user", "content": content}));
             }
             Kind::QueuedPrompt => {
                 let content = value.pointer("/attachment/prompt").cloned().unwrap_or(Value::Null);
@@ -178,7 +176,7 @@ impl<'a> Builder<'a> {
         let text = |name: &str| value.get(name).and_then(Value::as_str);
         match line.kind {
             Kind::Compaction => {
-                self.add_transition(index, "compaction", context(value, &["content", "compactMetadata"]))
+                self.add_transition(index, "compaction", context(value, &["content", "compactMetadata"]));
             }
             Kind::MicroCompaction => {
                 self.add_transition(index, "micro_compaction", context(value, &["content", "microcompactMetadata"]));
@@ -212,13 +210,13 @@ impl<'a> Builder<'a> {
             Kind::User => {
                 self.draft(index);
                 let prompt = prompt(line);
-                if let Some(prompt) = prompt.as_deref().filter(|_| line.agent.is_none()) {
+                if let Some(prompt) = prompt.as_deref().filter(|_| line.agent.is_main()) {
                     let is_command = prompt.starts_with('<') || prompt.starts_with("Caveat:");
                     if !is_command && !prompt.starts_with(INTERRUPTED) {
                         self.set_title(index, prompt, 0);
                     }
                 }
-                if line.agent.is_none() {
+                if line.agent.is_main() {
                     let is_interrupted = user_text(value).is_some_and(|text| text.starts_with(INTERRUPTED));
                     let status = if is_interrupted { SessionStatus::Interrupted } else { SessionStatus::Completed };
                     self.draft(index).draft.status = status;
@@ -231,7 +229,7 @@ impl<'a> Builder<'a> {
     /// Adds the model call of an answer, with the tool calls in it, at its first line.
     fn add_answer(&mut self, index: usize, masker: &mut Masker<'_>) {
         let lines = self.lines;
-        let line = &lines.lines[index];
+        let line = &lines.all[index];
         let lane = self.lane_of[index];
         let message = line.value.get("message").unwrap_or(&Value::Null);
         let Some(call) = self.call_of[index] else {
@@ -243,7 +241,7 @@ impl<'a> Builder<'a> {
             if line.seen_in.is_none() {
                 let text = text_of(message.get("content"));
                 self.add_failed_call(index, status_in(&text), text);
-                if line.agent.is_none() {
+                if line.agent.is_main() {
                     self.draft(index).draft.status = SessionStatus::Failed;
                 }
             }
@@ -253,13 +251,13 @@ impl<'a> Builder<'a> {
         if parts.first() != Some(&index) {
             return;
         }
-        let answer = Answer::new(parts.iter().map(|part| &lines.lines[*part].value));
+        let answer = Answer::new(parts.iter().map(|part| &lines.all[*part].value));
         let history = self.current[lane];
         self.push(lane, json!({"role": "assistant", "content": answer.content}));
         if line.seen_in.is_some() {
             return;
         }
-        if line.agent.is_none() {
+        if line.agent.is_main() {
             self.draft(index).draft.status = SessionStatus::Completed;
         }
         let key = self.call_keys[call].clone();
@@ -270,7 +268,7 @@ impl<'a> Builder<'a> {
         );
         self.add(index, event, history);
         for part in parts {
-            let line = &lines.lines[part];
+            let line = &lines.all[part];
             let uses = blocks(line.value.pointer("/message/content")).filter_map(ToolUse::from_block);
             for tool in uses.collect::<Vec<_>>() {
                 for (suffix, body) in self.tools.records(&tool, &line.value, masker) {
@@ -282,7 +280,7 @@ impl<'a> Builder<'a> {
     }
 
     fn add_failed_call(&mut self, index: usize, status: Option<u16>, message: String) {
-        let line = &self.lines.lines[index];
+        let line = &self.lines.all[index];
         let request = LlmRequest { api: Some(Api::AnthropicMessages), messages: json!([]), ..LlmRequest::default() };
         let body = EventBody::LlmCall(LlmCall { request, ..LlmCall::default() });
         let mut event = SessionEvent::reconstructed(&self.key("error", index), line.time, body);
@@ -293,7 +291,7 @@ impl<'a> Builder<'a> {
 
     /// Adds a prompt that was never answered: all others are in the history of the next call.
     fn add_prompt(&mut self, index: usize) {
-        let line = &self.lines.lines[index];
+        let line = &self.lines.all[index];
         let text = prompt(line);
         let body = transition("waiting", "waiting", "unanswered_prompt", json!({"text": text}));
         let event = SessionEvent::reconstructed(&self.key("prompt", index), line.time, body);
@@ -302,16 +300,17 @@ impl<'a> Builder<'a> {
 
     fn add_transition(&mut self, index: usize, trigger: &str, context: Value) {
         let body = transition("running", "running", trigger, context);
-        let event = SessionEvent::reconstructed(&self.key(trigger, index), self.lines.lines[index].time, body);
+        let event = SessionEvent::reconstructed(&self.key(trigger, index), self.lines.all[index].time, body);
         self.add(index, event, None);
     }
 
-    fn add_unreadable(&mut self, lines: Vec<(usize, Timestamp, String)>) {
-        for (number, (session, time, text)) in lines.into_iter().enumerate() {
-            let id = self.lines.sessions.get(session).cloned().unwrap_or_default();
+    fn add_unreadable(&mut self, lines: &[(usize, Timestamp, String)]) {
+        for (number, (session, time, text)) in lines.iter().enumerate() {
+            let id = self.lines.sessions.get(*session).cloned().unwrap_or_default();
             let digest = Sha256Digest::from_bytes(text.as_bytes());
             let key = format!("claude-code/unreadable/{id}/{number}/{digest}");
-            let event = SessionEvent::reconstructed(&key, time, EventBody::Opaque(Opaque { data: text.into() }));
+            let body = EventBody::Opaque(Opaque { data: text.as_str().into() });
+            let event = SessionEvent::reconstructed(&key, *time, body);
             let draft = self.draft_of(&id, None);
             self.drafts[draft].draft.add(event, None);
         }
@@ -319,15 +318,13 @@ impl<'a> Builder<'a> {
 
     /// The key of a record that one line makes.
     fn key(&self, kind: &str, index: usize) -> String {
-        let line = &self.lines.lines[index];
-        match &line.uuid {
-            Some(uuid) => format!("claude-code/{kind}/{uuid}"),
-            None => {
-                let session = self.lines.sessions.get(line.session).map_or("", String::as_str);
-                let digest = Sha256Digest::from_bytes(line.value.to_string().as_bytes());
-                format!("claude-code/{kind}/{session}/{digest}")
-            }
+        let line = &self.lines.all[index];
+        if let Some(uuid) = &line.uuid {
+            return format!("claude-code/{kind}/{uuid}");
         }
+        let session = self.lines.sessions.get(line.session).map_or("", String::as_str);
+        let digest = Sha256Digest::from_bytes(line.value.to_string().as_bytes());
+        format!("claude-code/{kind}/{session}/{digest}")
     }
 
     fn push(&mut self, lane: usize, message: Value) {
@@ -335,10 +332,10 @@ impl<'a> Builder<'a> {
     }
 
     fn add(&mut self, index: usize, mut event: SessionEvent, last_message: Option<MessageId>) {
-        let line = &self.lines.lines[index];
-        if let Some(agent) = &line.agent {
+        let line = &self.lines.all[index];
+        if let Agent::Sub(agent) = &line.agent {
             event.agent = Some(agent.clone().unwrap_or_else(|| {
-                let head = &self.lines.lines[self.lanes[self.lane_of[index]].head];
+                let head = &self.lines.all[self.lanes[self.lane_of[index]].head];
                 format!("sidechain-{}", short(head.uuid.as_deref().unwrap_or_default()))
             }));
         }
@@ -356,10 +353,10 @@ impl<'a> Builder<'a> {
 
     /// Returns the session of a line, which begins with its first line.
     fn draft(&mut self, index: usize) -> &mut DraftSession {
-        let line = &self.lines.lines[index];
+        let line = &self.lines.all[index];
         let id = self.session_of(index);
         let parent = line.parent.as_ref().and_then(|parent| self.lines.by_uuid.get(parent).copied());
-        let parent = parent.filter(|_| line.agent.is_none()).map(|parent| match &self.lines.lines[parent].seen_in {
+        let parent = parent.filter(|_| line.agent.is_main()).map(|parent| match &self.lines.all[parent].seen_in {
             Some(session) => session.clone(),
             None => self.session_of(parent),
         });
@@ -381,11 +378,11 @@ impl<'a> Builder<'a> {
 
     /// Returns the id of the session of a line. A fork within a file has the id of the session and of its first line.
     fn session_of(&self, index: usize) -> String {
-        let line = &self.lines.lines[index];
+        let line = &self.lines.all[index];
         let stated = self.lines.sessions.get(line.session).cloned().unwrap_or_default();
         let lane = &self.lanes[self.lane_of[index]];
-        let head = &self.lines.lines[lane.head];
-        match lane.fork_point.map(|point| &self.lines.lines[point]) {
+        let head = &self.lines.all[lane.head];
+        match lane.fork_point.map(|point| &self.lines.all[point]) {
             Some(point) if point.session == head.session && head.session == line.session => {
                 format!("{stated}-fork-{}", short(head.uuid.as_deref().unwrap_or_default()))
             }

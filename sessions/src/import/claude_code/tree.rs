@@ -6,14 +6,27 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use jiff::Timestamp;
 
+/// Which agent wrote a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Agent {
+    Main,
+    /// A subagent, which older files do not name.
+    Sub(Option<String>),
+}
+
+impl Agent {
+    pub(super) fn is_main(&self) -> bool {
+        *self == Agent::Main
+    }
+}
+
 /// A line as far as the tree is concerned.
 #[derive(Debug, Clone)]
 pub(super) struct TreeLine {
     /// The index of the line that it continues.
     pub(super) parent: Option<usize>,
     pub(super) time: Timestamp,
-    /// The subagent, for a line of one. `Some(None)` if it has no name.
-    pub(super) agent: Option<Option<String>>,
+    pub(super) agent: Agent,
     /// The number of the model call that the line is a part of.
     pub(super) call: Option<usize>,
     /// True for an answer of the model and a prompt of the user: the newest of them is where the session ends.
@@ -51,8 +64,8 @@ pub(super) fn lanes(lines: &[TreeLine]) -> (Vec<usize>, Vec<Lane>) {
     let mut waiting = VecDeque::new();
     for root in roots {
         match &lines[root].agent {
-            None => waiting.push_back((root, None)),
-            Some(name) => {
+            Agent::Main => waiting.push_back((root, None)),
+            Agent::Sub(name) => {
                 let known = name.as_deref().and_then(|name| agents.get(name).copied());
                 let lane = known.unwrap_or_else(|| {
                     lanes.push(Lane { head: root, fork_point: None, is_agent: true });
@@ -157,7 +170,7 @@ const UNSEEN: usize = usize::MAX;
 
 /// The parents without those that would close a cycle, and those between a subagent and the main agent.
 fn without_cycles(lines: &[TreeLine]) -> Vec<Option<usize>> {
-    let is_same = |line: usize, parent: usize| lines[line].agent.is_some() == lines[parent].agent.is_some();
+    let is_same = |line: usize, parent: usize| lines[line].agent.is_main() == lines[parent].agent.is_main();
     let mut parents: Vec<Option<usize>> = lines
         .iter()
         .enumerate()
@@ -187,7 +200,7 @@ mod tests {
 
     fn line(parent: Option<usize>, second: i64, call: Option<usize>) -> TreeLine {
         let time = Timestamp::from_second(second).unwrap();
-        TreeLine { parent, time, agent: None, call, is_turn: call.is_some() }
+        TreeLine { parent, time, agent: Agent::Main, call, is_turn: call.is_some() }
     }
 
     #[test]
@@ -221,14 +234,14 @@ mod tests {
             let lines: Vec<TreeLine> = links
                 .into_iter()
                 .map(|(parent, second, call, is_agent)| TreeLine {
-                    agent: is_agent.then(|| call.map(|call| call.to_string())),
+                    agent: if is_agent { Agent::Sub(call.map(|call| call.to_string())) } else { Agent::Main },
                     ..line(parent, second, call)
                 })
                 .collect();
             let (lane_of, lanes) = lanes(&lines);
             for (line, lane) in lane_of.iter().enumerate() {
                 prop_assert!(*lane < lanes.len());
-                prop_assert_eq!(lanes[*lane].is_agent, lines[line].agent.is_some());
+                prop_assert_eq!(lanes[*lane].is_agent, !lines[line].agent.is_main());
             }
             for (index, lane) in lanes.iter().enumerate() {
                 prop_assert_eq!(lane_of[lane.head], index);

@@ -136,7 +136,7 @@ struct Entry {
 }
 
 enum Content {
-    Body { body: EventBody, error: Option<EventError>, history: Option<MessageId> },
+    Body { body: Box<EventBody>, error: Option<EventError>, history: Option<MessageId> },
     Tool { item: ToolItem, cwd: Option<String> },
 }
 
@@ -274,7 +274,7 @@ impl Thread {
             ("event_msg", "token_count") => return self.add_token_count(payload),
             ("token_usage_record", _) => return self.add_usage_record(payload),
             ("event_msg", "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end") => {
-                self.details.add_end(of, payload)
+                self.details.add_end(of, payload);
             }
             ("event_msg", "turn_aborted") => {
                 self.flush(None);
@@ -424,7 +424,7 @@ impl Thread {
             body: json!({"output": items}),
         };
         let call = LlmCall { request: self.request(), response: Some(response), ..LlmCall::default() };
-        let content = Content::Body { body: EventBody::LlmCall(call), error: None, history };
+        let content = Content::Body { body: EventBody::LlmCall(call).into(), error: None, history };
         let time = times.first().copied().unwrap_or_else(|| self.now());
         self.push_entry(Entry { key, time, content });
         for (time, item) in tools {
@@ -450,7 +450,7 @@ impl Thread {
     }
 
     fn push(&mut self, key: String, body: EventBody, error: Option<EventError>, history: Option<MessageId>) {
-        self.push_entry(Entry { key, time: self.now(), content: Content::Body { body, error, history } });
+        self.push_entry(Entry { key, time: self.now(), content: Content::Body { body: body.into(), error, history } });
     }
 
     fn push_entry(&mut self, entry: Entry) {
@@ -492,7 +492,7 @@ impl Thread {
             let key = self.content_key("prompt", &item);
             let context = json!({"text": item_text(&item)});
             let body = transition("waiting", "unanswered_prompt", context);
-            let content = Content::Body { body, error: None, history: None };
+            let content = Content::Body { body: body.into(), error: None, history: None };
             self.entries.push(Entry { key, time, content });
         }
         let mut draft = Draft::new(self.id, Origin::Codex);
@@ -505,7 +505,7 @@ impl Thread {
             let time = if time == Timestamp::MIN { fallback } else { time };
             match content {
                 Content::Body { body, error, history } => {
-                    let mut event = SessionEvent::reconstructed(&key, time, body);
+                    let mut event = SessionEvent::reconstructed(&key, time, *body);
                     event.error = error;
                     draft.add(event, history);
                 }

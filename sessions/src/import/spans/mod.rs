@@ -1,4 +1,4 @@
-//! Traces of model calls and tool calls: the GenAI conventions of OpenTelemetry, and OpenInference.
+//! Traces of model calls and tool calls: the conventions of OpenTelemetry for generative AI, and `OpenInference`.
 
 mod model_call;
 mod span;
@@ -54,7 +54,7 @@ pub(super) const LEFT_OUT_OPENINFERENCE: [(&str, &str); 11] = [
     ("(other span)", "a span without attributes of a model or a tool"),
 ];
 
-/// Operations of the GenAI conventions that are model calls.
+/// Operations of the conventions of OpenTelemetry that are model calls.
 const MODEL_OPERATIONS: [&str; 5] = ["chat", "generate_content", "text_completion", "completion", "message"];
 
 const OTHER_SPAN: &str = "(other span)";
@@ -116,7 +116,7 @@ fn left_out_or_unknown(kind: &str, list: &[(&str, &str)]) -> Kind {
 /// The spans of a file that become records.
 #[derive(Default)]
 struct Spans {
-    spans: Vec<(Span, Kind)>,
+    found: Vec<(Span, Kind)>,
     ids: HashSet<(String, String)>,
     opaque: Vec<Value>,
 }
@@ -166,7 +166,7 @@ impl Spans {
                 continue;
             };
             let (name, kind) = classify(&span);
-            let is_new = self.ids.insert((span.trace_id.clone(), span.span_id.clone()));
+            let is_new = self.ids.insert((span.trace_id.clone(), span.id.clone()));
             tally.count(
                 &name,
                 match kind {
@@ -178,7 +178,7 @@ impl Spans {
                 },
             );
             if is_new {
-                self.spans.push((span, kind));
+                self.found.push((span, kind));
             }
         }
     }
@@ -190,15 +190,15 @@ fn sessions(spans: Spans, format: Format, stem: &str, fallback: Timestamp) -> Ve
         ["gen_ai.conversation.id", "session.id"].iter().find_map(|name| span.text(name)).map(str::to_owned)
     };
     let mut of_trace: HashMap<String, String> = HashMap::new();
-    for (span, _) in &spans.spans {
+    for (span, _) in &spans.found {
         if let Some(id) = conversation(span) {
             of_trace.entry(span.trace_id.clone()).or_insert(id);
         }
     }
-    let mut groups: BTreeMap<(Option<Timestamp>, String), Vec<(Span, Kind)>> = BTreeMap::new();
+    let mut groups: BTreeMap<_, Vec<(Span, Kind)>> = BTreeMap::new();
     let mut starts: HashMap<String, Option<Timestamp>> = HashMap::new();
     let mut assigned = Vec::new();
-    for (span, kind) in spans.spans {
+    for (span, kind) in spans.found {
         let id = conversation(&span).or_else(|| of_trace.get(&span.trace_id).cloned());
         let id = id.unwrap_or_else(|| span.trace_id.clone());
         let start = starts.entry(id.clone()).or_insert(span.start);
@@ -264,7 +264,7 @@ impl SessionBuilder {
                 Kind::Tool => self.add_tool(&span),
                 Kind::Unknown => {
                     let time = self.time(&span);
-                    let key = format!("span/{}/{}", span.trace_id, span.span_id);
+                    let key = format!("span/{}/{}", span.trace_id, span.id);
                     let body = EventBody::Opaque(Opaque { data: span.source });
                     self.draft.add(SessionEvent::reconstructed(&key, time, body), None);
                 }
@@ -288,7 +288,7 @@ impl SessionBuilder {
         }
         for message in &messages {
             for (id, content) in tool_results(message) {
-                self.add_rebuilt_tool(id, content);
+                self.add_rebuilt_tool(&id, content);
             }
         }
         let mut last = None;
@@ -307,7 +307,7 @@ impl SessionBuilder {
         for requested in call.response.iter().flat_map(|response| &response.tool_calls) {
             self.remember(time, requested.clone());
         }
-        let key = format!("span/{}/{}", span.trace_id, span.span_id);
+        let key = format!("span/{}/{}", span.trace_id, span.id);
         let mut event = SessionEvent::reconstructed(&key, time, EventBody::LlmCall(call));
         event.error = error;
         self.draft.add(event, last);
@@ -319,9 +319,9 @@ impl SessionBuilder {
         }
     }
 
-    fn add_rebuilt_tool(&mut self, id: String, content: String) {
-        let Some((time, requested)) = self.requested.get(&id) else { return };
-        if !self.answered.insert(id.clone()) {
+    fn add_rebuilt_tool(&mut self, id: &str, content: String) {
+        let Some((time, requested)) = self.requested.get(id) else { return };
+        if !self.answered.insert(id.to_owned()) {
             return;
         }
         let source = &requested.function.arguments;
@@ -330,7 +330,7 @@ impl SessionBuilder {
             tool_name: requested.function.name.clone(),
             arguments,
             result: ToolResult { success: Some(true), content: Some(content), truncated: Some(false), error: None },
-            call_id: Some(id.clone()),
+            call_id: Some(id.to_owned()),
             ..ToolCall::default()
         };
         let key = format!("span-tool/{}/{id}", self.draft.session_id);
@@ -360,7 +360,7 @@ impl SessionBuilder {
             decision: None,
         };
         let time = self.time(span);
-        self.add_tool_call(&format!("span/{}/{}", span.trace_id, span.span_id), time, call);
+        self.add_tool_call(&format!("span/{}/{}", span.trace_id, span.id), time, call);
     }
 
     fn add_tool_call(&mut self, key: &str, time: Timestamp, call: ToolCall) {

@@ -1,4 +1,4 @@
-//! What a span states about a model call, in the attributes of the GenAI conventions and of OpenInference.
+//! What a span states about a model call, in the attributes of either convention.
 
 use serde_json::{Map, Value, json};
 
@@ -48,7 +48,7 @@ pub(super) fn gen_ai(span: &Span) -> ModelCall {
         number(&["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"]),
         number(&["gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"]),
     );
-    let value = |names: &[&str]| field(names).map(structured).unwrap_or(Value::Null);
+    let value = |names: &[&str]| field(names).map_or(Value::Null, structured);
     let request = LlmRequest {
         api: None,
         model: text(&["gen_ai.request.model", "gen_ai.response.model"]),
@@ -85,7 +85,7 @@ pub(super) fn open_inference(span: &Span) -> ModelCall {
     if output.is_empty() {
         output.extend(field("output.value").map(|value| json!({"role": "assistant", "content": value})));
     }
-    let parameters = field("llm.invocation_parameters").map(structured).unwrap_or(Value::Null);
+    let parameters = field("llm.invocation_parameters").map_or(Value::Null, structured);
     let parameter = |names: &[&str]| names.iter().find_map(|name| parameters.get(name).cloned()).unwrap_or(Value::Null);
     let tools: Vec<Value> = numbered(attributes, "llm.tools")
         .iter()

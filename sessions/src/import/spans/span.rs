@@ -11,7 +11,7 @@ use crate::import::imported::{time, time_from_nanoseconds};
 #[derive(Debug)]
 pub(super) struct Span {
     pub(super) trace_id: String,
-    pub(super) span_id: String,
+    pub(super) id: String,
     pub(super) is_root: bool,
     pub(super) name: String,
     pub(super) start: Option<Timestamp>,
@@ -94,7 +94,7 @@ impl Span {
             events: events.collect(),
             failure: is_failure.then(|| message.unwrap_or_default().to_owned()),
             trace_id,
-            span_id,
+            id: span_id,
             source,
         })
     }
