@@ -1,4 +1,4 @@
-//! Browser tests: writes reports and pages of contracts, and runs the suite in `tests/browser/` on them, from disk.
+//! Browser tests: writes reports, pages of contracts and of sessions, and runs the suite in `tests/browser/` on them, from disk.
 //!
 //! A script installs the dependencies of the suite. Without node, a browser or a network, the task prints one line and is
 //! skipped. A failure of installed software fails the task.
@@ -33,6 +33,7 @@ pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     suite.env("CHROMIUM", browser).env("REPORTS", listed.join("\n"));
     suite.env("HISTORIES", scratch.join("history"));
     suite.env("CONTRACTS", contract_pages(&scratch.join("contracts"))?.join("\n"));
+    suite.env("SESSIONS", session_pages(&scratch.join("sessions"))?.join("\n"));
     Step::new("node --test tests/browser".to_owned(), suite).run()
 }
 
@@ -84,6 +85,12 @@ fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
 fn contract_pages(folder: &Utf8Path) -> Result<Vec<String>, Failure> {
     programs::example("contract_pages", &[folder.to_string()])?;
     let pages = ["demo/room", "demo/graph", "demo/part", "hostile/room", "hostile/graph", "large/graph"];
+    Ok(pages.into_iter().map(|page| folder.join(page).into_string()).collect())
+}
+
+fn session_pages(folder: &Utf8Path) -> Result<Vec<String>, Failure> {
+    programs::example("session_pages", &[folder.to_string()])?;
+    let pages = ["good", "bad", "long", "hostile", "large"];
     Ok(pages.into_iter().map(|page| folder.join(page).into_string()).collect())
 }
 
