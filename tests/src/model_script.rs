@@ -6,7 +6,7 @@
 //! | `tools` | a text and two tool calls; a text once a tool has answered |
 //! | `no-usage` | a text without the count of tokens |
 //! | `gzip` | a compressed text |
-//! | `huge` | a text of 3 MiB |
+//! | `huge` | a text of 640 KiB |
 //! | `cut` | breaks off after two thirds |
 //! | `closing` | a text, and the end of the connection instead of a length |
 //! | `busy` | 429, and a text from the second request on |
@@ -48,12 +48,12 @@ pub fn scripted_answer(request: &ModelRequest, earlier: usize) -> ModelAnswer {
         }
         _ => {}
     }
-    let has_result = request.body.windows(12).any(|it| it == b"tool_call_id" || it == b"\"tool_result")
-        || body["input"].to_string().contains("function_call_output");
+    let history = [&body["messages"], &body["input"]].map(Value::to_string).concat();
+    let has_result = ["\"tool\"", "tool_result", "function_call_output"].iter().any(|it| history.contains(it));
     let answer = Answer {
         protocol,
         model,
-        text: if model == "huge" { "häh ".repeat(3 << 18) } else { TEXT.to_owned() },
+        text: if model == "huge" { "häh ".repeat(1 << 17) } else { TEXT.to_owned() },
         has_tools: model == "tools" && !has_result,
         has_usage: model != "no-usage",
     };

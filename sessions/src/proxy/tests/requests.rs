@@ -85,7 +85,7 @@ fn bodies_in_chunks_and_after_a_continue_arrive_whole() {
 
 #[test]
 fn a_request_beyond_the_limit_arrives_whole_and_its_record_states_it() {
-    let server = ModelServer::start(|_, request| scripted_answer(request, 0));
+    let server = ModelServer::start(|_, _| ModelAnswer::json(200, &json!({})));
     let proxy = RunningProxy::start(&server);
     let body = vec![b' '; MAX_RECORDED_REQUEST + 100];
     let mut client = Client::connect(&proxy.openai);
