@@ -84,6 +84,8 @@ mod run_pressed;
 mod run_resumed;
 mod run_resumed_otherwise;
 mod run_secrets;
+#[cfg(unix)]
+mod sessions;
 #[cfg(target_os = "linux")]
 mod stepping;
 #[cfg(target_os = "linux")]
