@@ -96,8 +96,7 @@ impl Kit {
 
     /// Runs a script whose `$0` is the program.
     fn shell(&self, script: &str) -> Finished {
-        let mut command = self.sandbox.command_in(&["sh", "-c", script], [] as [&str; 0]);
-        command.output().unwrap().into()
+        self.sandbox.run_in(&["sh", "-c", script], [] as [&str; 0])
     }
 
     fn json(&self, arguments: &[&str]) -> Value {
