@@ -107,7 +107,8 @@ fn overhead(scratch: &Utf8Path, name: &str, history: usize, calls: usize) {
     let urls = [upstream, listening.openai_base_url()].map(|url| format!("{url}/chat/completions"));
     runtime.spawn(listening.serve(std::future::pending()));
     let text = "word ".repeat(400);
-    let mut messages: Vec<Value> = (0..history).map(|it| json!({"role": "user", "content": format!("{it} {text}")})).collect();
+    let mut messages: Vec<Value> =
+        (0..history).map(|it| json!({"role": "user", "content": format!("{it} {text}")})).collect();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let mut times: [Vec<Duration>; 2] = Default::default();
     for number in 0..calls {
@@ -169,9 +170,7 @@ fn durable_events(scratch: &Utf8Path) {
     let text = "SELECT event_id, type, ts, name, call_key, data FROM session_events";
     let mut statement = connection.prepare(text).unwrap();
     let rows: Vec<[String; 6]> = statement
-        .query_map([], |row| {
-            Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?])
-        })
+        .query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?]))
         .unwrap()
         .map(Result::unwrap)
         .collect();
@@ -215,7 +214,9 @@ fn store_size(scratch: &Utf8Path, name: &str, bytes: usize) {
     // Texts that no compression would shorten much, and all different.
     let mut random = fastrand::Rng::with_seed(7);
     let mut text = || -> String { (0..bytes).map(|_| random.alphanumeric()).collect() };
-    let tools: Value = (0..10).map(|it| json!({"type": "function", "function": {"name": format!("tool_{it}"), "description": text()}})).collect();
+    let tools: Value = (0..10)
+        .map(|it| json!({"type": "function", "function": {"name": format!("tool_{it}"), "description": text()}}))
+        .collect();
     let mut messages = vec![json!({"role": "system", "content": text()})];
     let (mut events, mut raw) = (Vec::new(), 0);
     for turn in 0..200 {

@@ -53,8 +53,7 @@ const MAX_COMMAND: usize = 160;
 
 /// Returns what a record shows, in the order of its programs.
 pub fn milestones(event: &SessionEvent) -> Vec<Milestone> {
-    let milestone =
-        |kind, text: &str, succeeded| Milestone { kind, text: one_line(text, MAX_TEXT), succeeded };
+    let milestone = |kind, text: &str, succeeded| Milestone { kind, text: one_line(text, MAX_TEXT), succeeded };
     match &event.body {
         EventBody::Command(command) => {
             let line = command.command.as_ref().map(|line| one_line(&line.text(), MAX_COMMAND)).unwrap_or_default();
@@ -150,7 +149,9 @@ fn test_result(command: &Command) -> (Option<bool>, String) {
 /// Returns true for a summary such as `1 failed, 3 passed`, or `2 errors`.
 fn counts_failed(line: &str) -> bool {
     let words: Vec<&str> = line.split(|character: char| !character.is_alphanumeric()).collect();
-    words.windows(2).any(|pair| matches!(pair[1], "failed" | "error" | "errors") && pair[0].parse::<u64>().is_ok_and(|count| count > 0))
+    words.windows(2).any(|pair| {
+        matches!(pair[1], "failed" | "error" | "errors") && pair[0].parse::<u64>().is_ok_and(|count| count > 0)
+    })
 }
 
 #[cfg(test)]
@@ -211,7 +212,12 @@ mod tests {
         assert_eq!(of(EventBody::ToolCall(call))[0].kind, MilestoneKind::PullRequest);
         let state = |trigger: &str| {
             let [from_state, to_state, trigger] = ["a", "b", trigger].map(str::to_owned);
-            of(EventBody::StateTransition(StateTransition { from_state, to_state, trigger, context: json!({"url": "u"}) }))
+            of(EventBody::StateTransition(StateTransition {
+                from_state,
+                to_state,
+                trigger,
+                context: json!({"url": "u"}),
+            }))
         };
         assert_eq!(state("compaction")[0].kind, MilestoneKind::Compaction);
         assert_eq!(state("pull_request")[0].text, "u");

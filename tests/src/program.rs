@@ -16,7 +16,13 @@ pub fn safe_run() -> &'static Path {
     PROGRAM.get_or_init(|| folder().join(format!("safe-run{}", std::env::consts::EXE_SUFFIX)))
 }
 
-/// Returns the folder of both programs after they are built.
+/// Returns the path of the `coding-test-agent` program, and builds it if necessary.
+pub fn coding_agent() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| folder().join(format!("coding-test-agent{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// Returns the folder of the programs after they are built.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -33,6 +39,8 @@ fn folder() -> &'static Path {
             "counterproof",
             "--bin",
             "safe-run",
+            "--bin",
+            "coding-test-agent",
         ]);
         build.current_dir(workspace);
         if !cfg!(debug_assertions) {

@@ -8,8 +8,8 @@ use counterproof_artifact::{
 };
 use counterproof_sessions::event::{EventBody, SessionEvent};
 use counterproof_sessions::message::{PartContent, history_parts};
-use counterproof_sessions::session::{SessionHead, SessionStatus, Share};
 use counterproof_sessions::milestone::MilestoneKind;
+use counterproof_sessions::session::{SessionHead, SessionStatus, Share};
 use counterproof_sessions::summary::Summary;
 use counterproof_store::write::WriteError;
 use counterproof_store::{CaseList, CaseListError, CreateError};

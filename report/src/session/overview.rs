@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use counterproof_artifact::one_line;
 use counterproof_sessions::event::{EventBody, Fidelity, FileChange, SessionEvent};
 use counterproof_sessions::message::{MessagePart, PartContent, history_parts};
-use counterproof_sessions::session::{SessionHead, SessionStatus, Share};
 use counterproof_sessions::milestone::MilestoneKind;
+use counterproof_sessions::session::{SessionHead, SessionStatus, Share};
 use counterproof_sessions::summary::Summary;
 use jiff::Timestamp;
 

@@ -8,8 +8,8 @@ use counterproof_sessions::event::{
     Checkpoint, Command, EventBody, FileOperation, LlmCall, SessionEvent, StateTransition, ToolCall,
 };
 use counterproof_sessions::message::{Conversation, MessagePart, PartContent};
-use counterproof_sessions::session::SessionHead;
 use counterproof_sessions::milestone::refusal_reason;
+use counterproof_sessions::session::SessionHead;
 use counterproof_sessions::summary::error_message;
 use serde_json::{Map, Value};
 

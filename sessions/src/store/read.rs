@@ -266,7 +266,7 @@ impl SessionStore {
         }
         let files = Query::new(
             "SELECT DISTINCT name FROM session_events WHERE session_id = ?1 AND type = 'file_operation' \
-             AND name IS NOT NULL AND call_key IS NULL ORDER BY name",
+             AND name IS NOT NULL ORDER BY name",
         );
         let files = self.ledger().select(&files.with(session_id))?;
         let commands = Query::new("SELECT count(*) FROM session_events WHERE session_id = ?1 AND type = 'command'");

@@ -71,6 +71,15 @@ impl HeadRow {
     }
 }
 
+impl HeadRow {
+    /// Extends the session by what another part of it states.
+    fn include(&mut self, other: &Self) {
+        self.started_at = std::mem::take(&mut self.started_at).min(other.started_at.clone());
+        self.ended_at = self.ended_at.take().max(other.ended_at.clone());
+        self.title = self.title.take().or_else(|| other.title.clone());
+    }
+}
+
 /// Returns the word by which a value is written.
 pub(super) fn word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
@@ -136,7 +145,12 @@ impl SessionStore {
         self.create_tables()?;
         let before = self.head_seq(&head.session_id)?;
         let mut encoder = Encoder::new(redactor);
-        let mut statements = vec![upsert_head(&HeadRow::new(head, 0, |text| encoder.mask(text)))];
+        let mut row = HeadRow::new(head, 0, |text| encoder.mask(text));
+        if let Some(known) = self.find(&head.session_id)?.and_then(|known| known.head()) {
+            // A session in several files, such as a conversation of several traces.
+            row.include(&HeadRow::new(&known, 0, str::to_owned));
+        }
+        let mut statements = vec![upsert_head(&row)];
         for event in events {
             // One by one: each model call has its whole history.
             let stored = encoder.encode(vec![event])?;
@@ -250,7 +264,8 @@ fn upsert_head(head: &HeadRow) -> Query {
     let text = "INSERT INTO sessions (session_id, version, title, origin, workflow, status, started_at, ended_at, \
                 parent_session, parent_checkpoint, coverage) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
                 ON CONFLICT (session_id) DO UPDATE SET version = excluded.version, title = excluded.title, \
-                workflow = excluded.workflow, status = excluded.status, ended_at = excluded.ended_at, \
+                workflow = excluded.workflow, status = excluded.status, started_at = excluded.started_at, \
+                ended_at = excluded.ended_at, \
                 coverage = excluded.coverage WHERE excluded.version >= sessions.version";
     Query::new(text)
         .with(head.session_id.as_str())

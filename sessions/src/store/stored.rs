@@ -12,7 +12,7 @@ use counterproof_redaction::{Applied, Redactor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::event::{EventBody, SessionEvent};
+use crate::event::{EventBody, FileChange, SessionEvent};
 use crate::milestone::milestones;
 use crate::summary::error_message;
 
@@ -33,7 +33,7 @@ pub(crate) struct StoredEvent {
     #[serde(rename = "type")]
     pub(crate) kind: String,
     pub(crate) ts: String,
-    /// The tool of a call, the path of a file operation.
+    /// The tool of a call, the path of a file that was changed.
     pub(crate) name: Option<String>,
     /// The digest of the arguments of a tool call.
     pub(crate) call_key: Option<String>,
@@ -241,7 +241,7 @@ fn columns(event: &SessionEvent) -> StoredEvent {
             name = Some(call.tool_name.clone());
             call_key = Some(canonical_hash(&call.arguments).to_string());
         }
-        EventBody::FileOperation(file) => name = Some(file.path.clone()),
+        EventBody::FileOperation(file) if file.operation != FileChange::Read => name = Some(file.path.clone()),
         _ => {}
     }
     let usage = usage.unwrap_or_default();

@@ -47,6 +47,7 @@ in_both_databases!(
     a_record_that_has_grown_replaces_the_old_one_and_keeps_its_number,
     pages_have_exactly_the_limit_while_there_are_more,
     the_list_has_the_latest_sessions_first_and_pages_of_it,
+    a_session_in_several_files_has_all_of_their_time,
     pruning_deletes_the_texts_that_no_other_session_uses,
 );
 
@@ -199,6 +200,21 @@ fn the_list_has_the_latest_sessions_first_and_pages_of_it(ledger: &LedgerLocatio
     let second = store.sessions(3, first.next.as_deref()).unwrap().unwrap();
     assert_eq!((ids(&second), second.next), (vec!["d".to_owned()], None));
     assert!(store.sessions(3, Some("x/y")).unwrap().is_err());
+}
+
+fn a_session_in_several_files_has_all_of_their_time(ledger: &LedgerLocation) {
+    let mut store = store(ledger);
+    let part = |start, end, title: Option<&str>| SessionHead {
+        started_at: at(start),
+        ended_at: Some(at(end)),
+        title: title.map(str::to_owned),
+        ..head("s")
+    };
+    for part in [part(5, 9, Some("named")), part(2, 4, None), part(7, 8, None)] {
+        store.import(&part, Vec::new(), redactor()).unwrap();
+    }
+    let found = store.find("s").unwrap().unwrap().head().unwrap();
+    assert_eq!((found.started_at, found.ended_at, found.title.as_deref()), (at(2), Some(at(9)), Some("named")));
 }
 
 #[test]

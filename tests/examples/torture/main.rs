@@ -13,6 +13,7 @@ mod process;
 mod proxies;
 mod rollbacks;
 mod servers;
+mod sessions;
 mod signals;
 mod snapshot;
 mod supervision;
@@ -25,7 +26,7 @@ use std::time::{Duration, Instant};
 use attempt::{Attempt, Fault, Kind};
 
 /// The kinds in the order of the table.
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind { name: "kill", about: "SIGKILL of a writing command", run: kills::run },
     Kind { name: "disk", about: "full disk, or no inodes", run: disks::run },
     Kind { name: "signal", about: "signals to safe-run and run", run: signals::run },
@@ -33,6 +34,7 @@ const KINDS: [Kind; 9] = [
     Kind { name: "server", about: "slow, closing and lying servers", run: servers::run },
     Kind { name: "tree", about: "damaged and hostile run folders", run: trees::run },
     Kind { name: "proxy", about: "slow and lying clients of the proxy", run: proxies::run },
+    Kind { name: "session", about: "SIGKILL of the recorder of an agent", run: sessions::run },
     Kind { name: "rollback", about: "hostile repositories before a rollback", run: rollbacks::run },
     Kind { name: "encoder", about: "secrets through encoders", run: encoders::run },
 ];

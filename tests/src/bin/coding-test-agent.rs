@@ -1,7 +1,7 @@
 //! A small coding agent for tests: it sends a task to an OpenAI-compatible model, and runs the tools `write` and `shell`.
 //!
 //! `coding-test-agent TASK`: the model is `AGENT_MODEL`, and `AGENT_STREAM=1` asks for a stream. Prints the last text of the
-//! model. Exit code 0 if the model ends with a text, 1 if a request fails.
+//! model. `AGENT_SEEN` names a file that gets a line for each answer that was read to its end. Exit code 0 if the model ends with a text, 1 if a request fails.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "a test program may panic")]
 
@@ -18,10 +18,12 @@ fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap();
     let model = std::env::var("AGENT_MODEL").unwrap_or_else(|_| "v1".to_owned());
     let is_stream = std::env::var("AGENT_STREAM").is_ok_and(|value| value == "1");
-    let mut messages = vec![json!({"role": "system", "content": "You fix code."}), json!({"role": "user", "content": task})];
+    let mut messages =
+        vec![json!({"role": "system", "content": "You fix code."}), json!({"role": "user", "content": task})];
     let tools = json!([{"type": "function", "function": {"name": "write"}}, {"type": "function", "function": {"name": "shell"}}]);
     for _ in 0..MAX_TURNS {
-        let mut body = json!({"model": model, "messages": messages, "tools": tools, "temperature": 0, "max_tokens": 500});
+        let mut body =
+            json!({"model": model, "messages": messages, "tools": tools, "temperature": 0, "max_tokens": 500});
         if is_stream {
             body["stream"] = json!(true);
             body["stream_options"] = json!({"include_usage": true});
@@ -35,6 +37,9 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         };
+        if let Some(path) = std::env::var_os("AGENT_SEEN") {
+            note(&path);
+        }
         messages.push(message.clone());
         let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
         if calls.is_empty() {
@@ -50,11 +55,18 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
+#[expect(clippy::disallowed_methods, reason = "appends a line, which only a test reads")]
+fn note(path: &std::ffi::OsStr) {
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+    file.write_all(b"seen\n").unwrap();
+}
+
 fn run_tool(name: &str, arguments: &Value) -> String {
     if name == "write" {
         let path = camino::Utf8Path::new(arguments["path"].as_str().unwrap());
         let content = arguments["content"].as_str().unwrap();
-        counterproof_store::write::write(path, content.as_bytes(), counterproof_store::write::Durability::Cached).unwrap();
+        counterproof_store::write::write(path, content.as_bytes(), counterproof_store::write::Durability::Cached)
+            .unwrap();
         return "written".to_owned();
     }
     let output = Command::new("sh").arg("-c").arg(arguments["command"].as_str().unwrap()).output().unwrap();
@@ -125,7 +137,8 @@ fn joined(stream: &str) -> Value {
             calls[index]["function"]["arguments"] = json!(text + more);
         }
     }
-    let mut message = json!({"role": "assistant", "content": if content.is_empty() { Value::Null } else { content.into() }});
+    let mut message =
+        json!({"role": "assistant", "content": if content.is_empty() { Value::Null } else { content.into() }});
     if !calls.is_empty() {
         message["tool_calls"] = Value::Array(calls);
     }

@@ -3,11 +3,11 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use counterproof_tests::{Finished, ModelAnswer, ModelRequest, ModelServer, Sandbox, Step, program, safe_run};
+use counterproof_tests::{
+    Finished, ModelAnswer, ModelRequest, ModelServer, Sandbox, Step, coding_agent, program, safe_run,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-
-const AGENT: &str = env!("CARGO_BIN_EXE_coding-test-agent");
 
 /// The key of the agent, which is stored nowhere.
 const KEY: &str = "sk-e2e-0123456789abcdef";
@@ -27,7 +27,9 @@ fn turn(model: &str, task: &str, number: usize) -> Value {
         1 => call("write", json!({"path": "state.txt", "content": format!("{fixed}\n")})),
         // The name makes it a test run.
         2 => call("shell", json!({"command": "make test"})),
-        3 => call("shell", json!({"command": "git add -A && git -c user.name=a -c user.email=a@a commit -qm 'Fix it'"})),
+        3 => {
+            call("shell", json!({"command": "git add -A && git -c user.name=a -c user.email=a@a commit -qm 'Fix it'"}))
+        }
         _ => json!({"role": "assistant", "content": "The task is done."}),
     }
 }
@@ -89,7 +91,8 @@ impl Kit {
     fn record_with(&self, session: &str, task: &str, variables: &str) -> Finished {
         let script = format!(
             "cd repo && git reset -q --hard $(git rev-list --max-parents=0 HEAD) && export {variables} && \
-             exec \"$0\" session record --ledger ../ledger.db --session-id {session} --title '{task}' -- {AGENT} '{task}'"
+             exec \"$0\" session record --ledger ../ledger.db --session-id {session} --title '{task}' -- {} '{task}'",
+            coding_agent().display()
         );
         self.shell(&script)
     }
@@ -135,13 +138,20 @@ fn every_model_call_is_recorded_with_the_whole_request_and_answer() {
             assert_eq!(recorded["api"], "openai-chat");
             assert!(event["latency_ms"].is_u64() && event["error"].is_null() && event["fidelity"] == "captured");
             assert!(event["timestamp"].as_str().unwrap().parse::<Timestamp>().is_ok());
-            assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()), "the key passes through");
+            assert_eq!(
+                request.header("authorization"),
+                Some(format!("Bearer {KEY}").as_str()),
+                "the key passes through"
+            );
         }
         let call = &events[1]["response"];
         assert_eq!((&call["content"], &call["finish_reason"]), (&Value::Null, &json!("tool_calls")));
         assert_eq!(call["tool_calls"][0]["function"]["name"], "write");
         let usage = json!({"prompt_tokens": 104, "completion_tokens": 10, "total_tokens": 114, "cached_tokens": 50});
-        assert_eq!((&events[4]["response"]["usage"], &events[4]["response"]["content"]), (&usage, &json!("The task is done.")));
+        assert_eq!(
+            (&events[4]["response"]["usage"], &events[4]["response"]["content"]),
+            (&usage, &json!("The task is done."))
+        );
     }
 }
 
@@ -159,14 +169,22 @@ fn tool_calls_commands_and_file_changes_are_recorded() {
     let result = json!({"success": true, "content": "failing\nexit code 0", "truncated": false, "error": null});
     assert_eq!((&tools[0]["result"], &tools[0]["latency_ms"]), (&result, &Value::Null));
     let commands = of_type(&events, "command");
-    assert_eq!((commands.len(), &commands[1]["command"], &commands[1]["exit_code"]), (3, &json!("make test"), &json!(0)));
+    assert_eq!(
+        (commands.len(), &commands[1]["command"], &commands[1]["exit_code"]),
+        (3, &json!("make test"), &json!(0))
+    );
     let files = of_type(&events, "file_operation");
     assert_eq!((files.len(), &files[0]["path"], &files[0]["operation"]), (1, &json!("state.txt"), &json!("modify")));
     assert!(files[0]["patch"].as_str().unwrap().contains("-failing\n+fixed\n"), "{}", files[0]);
     assert!(files[0]["before_sha256"].is_string() && files[0]["after_sha256"].is_string());
     let states = of_type(&events, "state_transition");
-    let of = |event: &Value| [&event["from_state"], &event["to_state"], &event["trigger"]].map(|it| it.as_str().unwrap().to_owned());
-    assert_eq!(states.iter().map(|it| of(it)).collect::<Vec<_>>(), [["created", "running", "agent started"], ["running", "completed", "agent ended"]]);
+    let of = |event: &Value| {
+        [&event["from_state"], &event["to_state"], &event["trigger"]].map(|it| it.as_str().unwrap().to_owned())
+    };
+    assert_eq!(
+        states.iter().map(|it| of(it)).collect::<Vec<_>>(),
+        [["created", "running", "agent started"], ["running", "completed", "agent ended"]]
+    );
     let schema: Value = serde_json::from_str(&kit.sandbox.run(["schema", "session-event.v1"]).stdout).unwrap();
     let schema = jsonschema::draft202012::new(&schema).unwrap();
     assert!(events.iter().all(|event| schema.is_valid(event)), "{events:?}");
@@ -212,24 +230,49 @@ fn the_overview_has_sums_milestones_and_what_was_seen() {
     let kit = Kit::new();
     kit.record("s", "task-1: fix the state", "v1");
     let overview = kit.json(&["overview", "s"]);
-    assert_eq!((&overview["status"], &overview["total_llm_calls"], &overview["total_tool_calls"]), (&json!("completed"), &json!(5), &json!(4)));
+    assert_eq!(
+        (&overview["status"], &overview["total_llm_calls"], &overview["total_tool_calls"]),
+        (&json!("completed"), &json!(5), &json!(4))
+    );
     assert_eq!(overview["total_tokens"], json!(5 * 110 + 10));
     assert_eq!(overview["tokens"], json!({"prompt": 510, "completion": 50, "cached": 250}));
     assert_eq!(overview["tool_calls_by_tool"], json!({"shell": 3, "write": 1}));
     assert_eq!((&overview["files_changed"], &overview["commands"]), (&json!(["state.txt"]), &json!(3)));
     assert_eq!((&overview["checkpoints_available"], &overview["errors"]), (&json!(0), &json!([])));
     assert!(overview["duration_seconds"].as_f64().unwrap() > 0.0);
-    let milestones: Vec<_> = overview["milestones"].as_array().unwrap().iter().map(|it| [it["kind"].as_str().unwrap(), it["text"].as_str().unwrap()]).collect();
+    let milestones: Vec<_> = overview["milestones"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| [it["kind"].as_str().unwrap(), it["text"].as_str().unwrap()])
+        .collect();
     assert_eq!(milestones[0], ["tests", "make test: passed"]);
     assert_eq!(milestones[1][0], "commit");
     let coverage = json!({"llm_calls": "all", "tool_calls": "partial", "files": "partial", "commands": "partial"});
     assert_eq!(overview["coverage"], coverage);
     let list = kit.json(&["list", "--usage"]);
-    let fields = ["session_id", "title", "origin", "workflow", "status", "started_at", "ended_at", "llm_calls", "tool_calls",
-        "total_tokens", "cost", "checkpoints", "parent", "coverage"];
+    let fields = [
+        "session_id",
+        "title",
+        "origin",
+        "workflow",
+        "status",
+        "started_at",
+        "ended_at",
+        "llm_calls",
+        "tool_calls",
+        "total_tokens",
+        "cost",
+        "checkpoints",
+        "parent",
+        "coverage",
+    ];
     let session = list["sessions"][0].as_object().unwrap();
     assert_eq!(session.keys().map(String::as_str).collect::<Vec<_>>(), fields);
-    assert_eq!((&session["origin"], &session["cost"], &session["parent"]), (&json!("record"), &Value::Null, &Value::Null));
+    assert_eq!(
+        (&session["origin"], &session["cost"], &session["parent"]),
+        (&json!("record"), &Value::Null, &Value::Null)
+    );
     assert!(list["usage"]["asset_bytes"].as_u64().unwrap() > 0);
     for command in [&["list"][..], &["overview", "s"], &["timeline", "s"], &["timeline", "s", "--previews"]] {
         let run = kit.sandbox.run(["session"].iter().chain(command));
@@ -243,7 +286,10 @@ fn secrets_pass_through_and_are_stored_nowhere() {
     let kit = Kit::new();
     let run = kit.record("s", &format!("task-1: use the key {KEY}"), "v1");
     assert_eq!(run.code, Some(0));
-    assert!(kit.server.requests().iter().all(|request| String::from_utf8_lossy(&request.body).contains(KEY)), "unchanged");
+    assert!(
+        kit.server.requests().iter().all(|request| String::from_utf8_lossy(&request.body).contains(KEY)),
+        "unchanged"
+    );
     let stored = kit.events("s", &[]);
     assert!(stored[1].to_string().contains("[REDACTED]"));
     for (path, bytes) in counterproof_tests::files_below(kit.sandbox.root()) {
@@ -256,7 +302,10 @@ fn a_failed_and_retried_call_is_a_record_of_its_own() {
     let kit = Kit::new();
     let server = ModelServer::start(|number, request| match number {
         0 => ModelAnswer::json(429, &json!({"error": {"message": "slow down"}})),
-        1 => ModelAnswer::new(200, "text/event-stream", "").chunked([Step::Send(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"ha\"}}]}\n\n".to_vec()), Step::Cut]),
+        1 => ModelAnswer::new(200, "text/event-stream", "").chunked([
+            Step::Send(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"ha\"}}]}\n\n".to_vec()),
+            Step::Cut,
+        ]),
         _ => model_answer(request),
     });
     let sandbox = kit.sandbox.with_variable("OPENAI_BASE_URL", &format!("{}/v1", server.origin()));
@@ -268,7 +317,11 @@ fn a_failed_and_retried_call_is_a_record_of_its_own() {
     assert_eq!((&events[0]["error"]["status"], &events[0]["response"]["finish_reason"]), (&json!(429), &Value::Null));
     let overview = kit.json(&["overview", "limited"]);
     assert_eq!((&overview["status"], &overview["total_llm_calls"]), (&json!("failed"), &json!(1)));
-    assert_eq!((&overview["total_tokens"], &overview["tokens"]["prompt"]), (&Value::Null, &Value::Null), "unknown is not 0");
+    assert_eq!(
+        (&overview["total_tokens"], &overview["tokens"]["prompt"]),
+        (&Value::Null, &Value::Null),
+        "unknown is not 0"
+    );
     assert_eq!(overview["errors"][0]["seq"], 2);
     let run = kit.record("cut", "task-1", "v1");
     assert_ne!(run.code, Some(0));
@@ -280,7 +333,10 @@ fn a_failed_and_retried_call_is_a_record_of_its_own() {
 #[test]
 fn commands_below_safe_run_are_captured() {
     let kit = Kit::new();
-    let script = format!("\"$0\" session record --session-id s -- sh -c '{} run -- sh -c \"echo out; echo err >&2; exit 3\"'; echo code $?", safe_run().display());
+    let script = format!(
+        "\"$0\" session record --session-id s -- sh -c '{} run -- sh -c \"echo out; echo err >&2; exit 3\"'; echo code $?",
+        safe_run().display()
+    );
     let run = kit.shell(&script);
     assert_eq!(run.stdout, "out\ncode 3\n");
     assert!(run.stderr.contains("no model requests came through the proxy"), "{run:?}");
@@ -364,7 +420,10 @@ fn old_sessions_are_deleted() {
     let pruned = kit.json(&["prune", "--older-than", "PT0.001S", "--vacuum"]);
     assert_eq!(pruned["sessions"], json!(["s"]));
     let list = kit.json(&["list", "--usage"]);
-    assert_eq!((&list["sessions"], &list["usage"]["assets"], &list["usage"]["events"]), (&json!([]), &json!(0), &json!(0)));
+    assert_eq!(
+        (&list["sessions"], &list["usage"]["assets"], &list["usage"]["events"]),
+        (&json!([]), &json!(0), &json!(0))
+    );
 }
 
 /// Two versions of a small coding agent on ten tasks: the new one breaks two of them.
@@ -380,7 +439,8 @@ fn two_versions_of_a_coding_agent_are_compared() {
         }
     }
     let export = |from: &str, side: &str| {
-        let mut arguments: Vec<String> = ["session", "export", "--by", "task", "--side", side, "--run-id", from].map(str::to_owned).to_vec();
+        let mut arguments: Vec<String> =
+            ["session", "export", "--by", "task", "--side", side, "--run-id", from].map(str::to_owned).to_vec();
         arguments.extend(ids(from));
         let run = kit.sandbox.run(arguments);
         assert_eq!(run.code, Some(0), "{run:?}");
@@ -390,25 +450,48 @@ fn two_versions_of_a_coding_agent_are_compared() {
     };
     let old = export("old", "baseline");
     let again = export("again", "new");
-    let compare = |new: &str| kit.sandbox.run(["compare", "--baseline", &old, "--new", new, "--cases", "runs/sessions.cases.json"]);
+    let compare = |new: &str| {
+        kit.sandbox.run(["compare", "--baseline", &old, "--new", new, "--cases", "runs/sessions.cases.json"])
+    };
     let same = compare(&again);
     assert_eq!(same.code, Some(0), "two recordings of the same agent: {same:?}");
     assert!(same.stdout.contains("unchanged"), "{same:?}");
     let new = export("new", "new");
     let worse = compare(&new);
     assert_eq!(worse.code, Some(1), "{worse:?}");
-    assert!(worse.stdout.contains("task-3") && worse.stdout.contains("task-7") && worse.stdout.contains("the last test run passes"), "{worse:?}");
+    assert!(
+        worse.stdout.contains("task-3")
+            && worse.stdout.contains("task-7")
+            && worse.stdout.contains("the last test run passes"),
+        "{worse:?}"
+    );
     assert!(!worse.stdout.contains("task-5"), "{worse:?}");
-    let page = kit.sandbox.run(["session", "export", "new-3", "--html", "page.html", "--otlp", "spans.json", "--content", "--atif", "atif.json"]);
+    let page = kit.sandbox.run([
+        "session",
+        "export",
+        "new-3",
+        "--html",
+        "page.html",
+        "--otlp",
+        "spans.json",
+        "--content",
+        "--atif",
+        "atif.json",
+    ]);
     assert_eq!(page.code, Some(0), "{page:?}");
     // Both formats are read again, with the same sums.
     for (file, origin) in [("spans.json", "otlp"), ("atif.json", "atif")] {
         let ledger = format!("{origin}.db");
         let run = kit.sandbox.run(["session", "import", file, "--ledger", &ledger, "--json"]);
         assert_eq!(run.code, Some(0), "{run:?}");
-        let imported: Value = serde_json::from_str(&kit.sandbox.run(["session", "list", "--ledger", &ledger, "--json"]).stdout).unwrap();
+        let imported: Value =
+            serde_json::from_str(&kit.sandbox.run(["session", "list", "--ledger", &ledger, "--json"]).stdout).unwrap();
         let (session, original) = (&imported["sessions"][0], kit.json(&["overview", "new-3"]));
-        assert_eq!((&session["origin"], &session["total_tokens"]), (&json!(origin), &original["total_tokens"]), "{imported}");
+        assert_eq!(
+            (&session["origin"], &session["total_tokens"]),
+            (&json!(origin), &original["total_tokens"]),
+            "{imported}"
+        );
         assert_eq!((&session["llm_calls"], &session["tool_calls"]), (&json!(5), &json!(4)), "{imported}");
     }
 }

@@ -151,7 +151,8 @@ fn export_run(
     // Before the export: a run folder whose cases cannot be listed would have to be exported again, under another name.
     check_cases(&cases)
         .map_err(|error| CommandError::io(error).hint("nothing was exported; correct this file, or rename it"))?;
-    let destination = Destination { out: &args.out, side, run_id: &run_id, writer: WRITER.to_owned(), is_deterministic: false };
+    let destination =
+        Destination { out: &args.out, side, run_id: &run_id, writer: WRITER.to_owned(), is_deterministic: false };
     let mut export = SessionExport::new(&destination).map_err(export_failed)?;
     for (head, id) in heads.iter().zip(ids) {
         let events = store.events(&head.session_id).map_err(failed)?;

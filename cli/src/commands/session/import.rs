@@ -6,7 +6,9 @@ use camino::Utf8PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use counterproof_artifact::Exit;
 use counterproof_redaction::Redactor;
-use counterproof_sessions::import::{Format, ImportError, ImportOptions, ImportProgress, ImportReport, SourceError, import};
+use counterproof_sessions::import::{
+    Format, ImportError, ImportOptions, ImportProgress, ImportReport, SourceError, import,
+};
 use counterproof_sessions::store::SessionStore;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
@@ -56,7 +58,10 @@ const fn name(format: Format) -> &'static str {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| "expected a number from 0 to 1".to_owned())
+    text.parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
@@ -76,8 +81,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         &options,
         &mut |session| {
             // The lines were masked before they were understood. Once more, for texts that are joined from several lines.
-            let redactor = Redactor::broad([])?.with_mask(MASK);
-            added += store.import(&session.head, session.events(), redactor)?.events;
+            added += store.import(&session.head, session.events(), masking.clone())?.events;
             Ok(())
         },
         &mut |ImportProgress { files_read, files, sessions }| {
@@ -134,7 +138,11 @@ fn print(report: &ImportReport, added: u64, coverage: f64, streams: &mut Streams
         let types: Vec<_> = counts.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
         if types.is_empty() { "-".to_owned() } else { types.join(", ") }
     };
-    streams.print_line(format_args!("files: {}, sessions: {}, records added: {added}", report.files, report.sessions.len()))?;
+    streams.print_line(format_args!(
+        "files: {}, sessions: {}, records added: {added}",
+        report.files,
+        report.sessions.len()
+    ))?;
     streams.print_line(format_args!("read:     {:>7}", sum(&report.read)))?;
     for (name, counts) in [("mapped", &report.mapped), ("left out", &report.left_out), ("opaque", &report.opaque)] {
         streams.print_line(format_args!("{:9} {:>7}  {}", format!("{name}:"), sum(counts), list(counts)))?;
