@@ -215,16 +215,16 @@ impl Answer<'_> {
     }
 
     fn chat_events(&self, with_usage: bool) -> Vec<Value> {
-        let chunk = |choices: Value| {
-            json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": self.model, "choices": choices})
-        };
+        let chunk = |choices: Value| json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": self.model, "choices": choices});
         let delta = |delta: Value| chunk(json!([{"index": 0, "delta": delta, "finish_reason": null}]));
         let mut events = vec![delta(json!({"role": "assistant", "content": ""}))];
         events.extend(halves(&self.text).map(|text| delta(json!({"content": text}))));
         if self.has_tools {
             for (index, (id, name, _)) in CALLS.iter().enumerate() {
                 let function = json!({"name": name, "arguments": ""});
-                events.push(delta(json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]})));
+                events.push(delta(
+                    json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}),
+                ));
             }
             // The arguments of both come in turns.
             for half in 0..2 {
@@ -273,7 +273,8 @@ impl Answer<'_> {
     }
 
     fn response_events(&self) -> Vec<Value> {
-        let mut events = vec![json!({"type": "response.created", "response": self.response("in_progress", Vec::new())})];
+        let mut events =
+            vec![json!({"type": "response.created", "response": self.response("in_progress", Vec::new())})];
         for (index, item) in self.items().into_iter().enumerate() {
             let (is_text, id) = (item["type"] == "message", item["id"].clone());
             let mut start = item.clone();

@@ -130,7 +130,8 @@ impl ModelAnswer {
 
     /// The body of a whole answer.
     pub fn body(&self) -> Vec<u8> {
-        let pieces = self.steps.iter().filter_map(|step| if let Step::Send(piece) = step { Some(&**piece) } else { None });
+        let pieces =
+            self.steps.iter().filter_map(|step| if let Step::Send(piece) = step { Some(&**piece) } else { None });
         pieces.collect::<Vec<_>>().concat()
     }
 
@@ -232,7 +233,9 @@ fn serve(stream: TcpStream, decide: &Decide, log: &Mutex<Vec<ModelRequest>>) -> 
 fn read_request(reader: &mut impl BufRead) -> std::io::Result<Option<ModelRequest>> {
     let line = read_line(reader)?;
     let mut words = line.split(' ').map(str::to_owned);
-    let (Some(method), Some(target)) = (words.next().filter(|it| !it.is_empty()), words.next()) else { return Ok(None) };
+    let (Some(method), Some(target)) = (words.next().filter(|it| !it.is_empty()), words.next()) else {
+        return Ok(None);
+    };
     let mut headers = Vec::new();
     loop {
         let line = read_line(reader)?;

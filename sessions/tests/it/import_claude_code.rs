@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use counterproof_artifact::Sha256Digest;
 use counterproof_sessions::event::{Command, CommandLine, EventBody, FileChange, FileOperation};
-use counterproof_sessions::import::Format;
+use counterproof_sessions::import::{Format, ImportedSession};
 use counterproof_sessions::session::{SessionStatus, Share};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -211,7 +211,7 @@ fn lines_that_another_file_repeats_count_once() {
         assert_eq!(tokens(fork), (100, 5, 70, 1));
         assert_eq!(history(fork, 0).as_array().unwrap().len(), 3);
     }
-    let ids: Vec<_> = imported.sessions.iter().flat_map(|it| it.events()).map(|event| event.event_id).collect();
+    let ids: Vec<_> = imported.sessions.iter().flat_map(ImportedSession::events).map(|event| event.event_id).collect();
     assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len());
 }
 
@@ -404,7 +404,7 @@ fn importing_a_growing_file_keeps_the_ids_of_records() {
         let ids: HashSet<String> = imported
             .sessions
             .iter()
-            .flat_map(|session| session.records())
+            .flat_map(ImportedSession::records)
             .filter(|record| !matches!(record.event.body, EventBody::StateTransition(_)))
             .map(|record| record.event.event_id.as_str().to_owned())
             .collect();
@@ -561,7 +561,7 @@ proptest! {
         }
         let again = files.import();
         let ids = |imported: &crate::import_kit::Imported| -> Vec<_> {
-            imported.sessions.iter().flat_map(|it| it.records()).map(|record| record.event.event_id.clone()).collect()
+            imported.sessions.iter().flat_map(ImportedSession::records).map(|record| record.event.event_id.clone()).collect()
         };
         prop_assert_eq!(ids(&imported), ids(&again));
     }

@@ -1,4 +1,4 @@
-//! Traces in the JSON of OTLP and of OpenInference, and trajectories in ATIF.
+//! Traces of both conventions in the JSON of OTLP and of other exporters, and trajectories in ATIF.
 
 use counterproof_sessions::event::{EventBody, LlmCall};
 use counterproof_sessions::import::{Format, ImportedSession};
