@@ -144,8 +144,8 @@ impl<'a> Trajectory<'a> {
         if let Some((key, time, context)) = self.unanswered.take() {
             let body = StateTransition {
                 from_state: "waiting".to_owned(),
-                to_state: "waiting".to_owned(),
-                trigger: "unanswered_prompt".to_owned(),
+                to_state: "running".to_owned(),
+                trigger: "prompt".to_owned(),
                 context,
             };
             self.time = time;

@@ -149,8 +149,10 @@ pub(super) fn find(paths: &[Utf8PathBuf], format: Option<Format>) -> Result<Foun
         let metadata = path.metadata().map_err(|source| SourceError::Read { path: path.clone(), source })?;
         if metadata.is_dir() {
             for file in files_below(path, &mut found.problems) {
-                match examine(&file, format) {
-                    Ok(examined) if examined.format.is_some() => _ = files.insert(file, examined),
+                match examine(&file, None) {
+                    Ok(examined) if is_wanted(examined.format, format) => {
+                        files.insert(file, Examined { format: format.or(examined.format), ..examined });
+                    }
                     Ok(_) => found.unrecognized.push(file),
                     Err(error) => found.problems.push(FileProblem { path: file, message: error.to_string() }),
                 }
@@ -164,7 +166,11 @@ pub(super) fn find(paths: &[Utf8PathBuf], format: Option<Format>) -> Result<Foun
         if examined.format == Some(Format::ClaudeCode) {
             let agents = path.with_extension("").join("subagents");
             for file in files_below(&agents, &mut Vec::new()) {
-                files.entry(file.clone()).or_insert(examine(&file, Some(Format::ClaudeCode)).unwrap_or_default());
+                if let Ok(examined) = examine(&file, None)
+                    && examined.format == Some(Format::ClaudeCode)
+                {
+                    files.entry(file).or_insert(examined);
+                }
             }
         }
         files.insert(path.clone(), examined);
@@ -174,6 +180,13 @@ pub(super) fn find(paths: &[Utf8PathBuf], format: Option<Format>) -> Result<Foun
     files.retain(|path, _| wanted.binary_search(path).is_ok());
     found.sources = ordered(group(files));
     Ok(found)
+}
+
+/// Whether a file of a folder is in the format that was given, if one was.
+fn is_wanted(found: Option<Format>, given: Option<Format>) -> bool {
+    let Some(found) = found else { return false };
+    let is_trace = |format: Format| matches!(format, Format::Otlp | Format::Openinference);
+    given.is_none_or(|given| given == found || is_trace(given) && is_trace(found))
 }
 
 fn files_below(folder: &Utf8Path, problems: &mut Vec<FileProblem>) -> Vec<Utf8PathBuf> {
@@ -320,15 +333,20 @@ fn group(files: BTreeMap<Utf8PathBuf, Examined>) -> Vec<Group> {
         let ended = matches!(format, Some(Format::ClaudeCode)).then(|| last_time(&path)).flatten();
         groups.push(Group { source, session_id, parent, times: (started, ended) });
     }
+    let mut by_folder: HashMap<Utf8PathBuf, usize> = HashMap::new();
+    let mut by_session: HashMap<(Option<Utf8PathBuf>, Option<String>), usize> = HashMap::new();
+    for (at, group) in groups.iter().enumerate() {
+        if let Source::ClaudeCode(Transcript { main: Some(main), .. }) = &group.source {
+            by_folder.insert(main.with_extension(""), at);
+            by_session.insert((main.parent().map(Utf8Path::to_owned), group.session_id.clone()), at);
+        }
+    }
     for (path, session_id, started) in agents {
+        // In the folder of the session, or next to its file.
         let folder = path.parent().and_then(Utf8Path::parent);
-        let owner = groups.iter_mut().position(|group| match &group.source {
-            Source::ClaudeCode(Transcript { main: Some(main), .. }) => {
-                Some(main.with_extension("").as_path()) == folder
-                    || main.parent() == path.parent() && session_id.is_some() && group.session_id == session_id
-            }
-            _ => false,
-        });
+        let owner = folder.and_then(|folder| by_folder.get(folder));
+        let place = (path.parent().map(Utf8Path::to_owned), session_id.clone());
+        let owner = owner.or_else(|| by_session.get(&place).filter(|_| session_id.is_some())).copied();
         if let Some(Source::ClaudeCode(transcript)) = owner.map(|owner| &mut groups[owner].source) {
             transcript.agents.push(path);
         } else {

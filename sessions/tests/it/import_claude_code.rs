@@ -426,7 +426,7 @@ fn the_prompt_that_was_never_answered_is_not_lost() {
     let imported = files.import();
     let found = transitions(imported.only());
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].trigger.as_str(), &found[0].context["text"]), ("unanswered_prompt", &json!("And this?")));
+    assert_eq!((found[0].trigger.as_str(), &found[0].context["text"]), ("prompt", &json!("And this?")));
 }
 
 #[test]

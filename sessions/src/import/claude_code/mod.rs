@@ -47,12 +47,14 @@ impl SeenLines {
         self.names.get(*index as usize).map(String::as_str)
     }
 
-    fn add<'a>(&mut self, session: &str, uuids: impl Iterator<Item = &'a str>) {
-        let Ok(index) = u32::try_from(self.names.len()) else { return };
-        self.names.push(session.to_owned());
-        uuids.for_each(|uuid| {
-            self.sessions.entry(self.hasher.hash_one(uuid)).or_insert(index);
-        });
+    fn add(&mut self, lines: &Lines) {
+        let first = self.names.len();
+        self.names.extend(lines.sessions.iter().cloned());
+        for line in lines.all.iter().filter(|line| line.seen_in.is_none()) {
+            if let (Some(uuid), Ok(index)) = (&line.uuid, u32::try_from(first + line.session)) {
+                self.sessions.entry(self.hasher.hash_one(uuid.as_str())).or_insert(index);
+            }
+        }
     }
 }
 
@@ -76,19 +78,21 @@ struct Line {
 struct Lines {
     all: Vec<Line>,
     by_uuid: HashMap<String, usize>,
-    /// The ids of sessions.
+    /// The ids of sessions, and their indexes.
     sessions: Vec<String>,
+    by_session: HashMap<String, usize>,
     /// Texts of lines that are not JSON, with the index of their session.
     unreadable: Vec<(usize, Timestamp, String)>,
 }
 
 impl Lines {
     fn session(&mut self, id: &str) -> usize {
-        // A file has few sessions, and the newest one is the most frequent.
-        self.sessions.iter().rposition(|known| known == id).unwrap_or_else(|| {
-            self.sessions.push(id.to_owned());
-            self.sessions.len() - 1
-        })
+        if let Some(known) = self.by_session.get(id) {
+            return *known;
+        }
+        self.sessions.push(id.to_owned());
+        self.by_session.insert(id.to_owned(), self.sessions.len() - 1);
+        self.sessions.len() - 1
     }
 }
 
@@ -109,10 +113,7 @@ pub(super) fn read(transcript: &Transcript, seen: &mut SeenLines, masker: &mut M
     let times = lines.all.iter_mut().map(|line| &mut line.time);
     let times = times.chain(lines.unreadable.iter_mut().map(|(_, time, _)| time));
     times.filter(|time| **time == Timestamp::MIN).for_each(|time| *time = result.fallback_time);
-    for (index, session) in lines.sessions.iter().enumerate() {
-        let own = lines.all.iter().filter(|line| line.session == index && line.seen_in.is_none());
-        seen.add(session, own.filter_map(|line| line.uuid.as_deref()));
-    }
+    seen.add(&lines);
     let folder = folder.unwrap_or_default();
     result.sessions = records::sessions(&lines, &folder, masker, result.fallback_time);
     result

@@ -293,7 +293,7 @@ impl<'a> Builder<'a> {
     fn add_prompt(&mut self, index: usize) {
         let line = &self.lines.all[index];
         let text = prompt(line);
-        let body = transition("waiting", "waiting", "unanswered_prompt", json!({"text": text}));
+        let body = transition("waiting", "running", "prompt", json!({"text": text}));
         let event = SessionEvent::reconstructed(&self.key("prompt", index), line.time, body);
         self.add(index, event, None);
     }

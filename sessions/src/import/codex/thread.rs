@@ -491,7 +491,7 @@ impl Thread {
         if let Some((time, item)) = self.unanswered.take() {
             let key = self.content_key("prompt", &item);
             let context = json!({"text": item_text(&item)});
-            let body = transition("waiting", "unanswered_prompt", context);
+            let body = transition("running", "prompt", context);
             let content = Content::Body { body: body.into(), error: None, history: None };
             self.entries.push(Entry { key, time, content });
         }
@@ -521,7 +521,7 @@ impl Thread {
 }
 
 fn transition(to: &str, trigger: &str, context: Value) -> EventBody {
-    let from_state = if trigger == "unanswered_prompt" { "waiting" } else { "running" }.to_owned();
+    let from_state = if trigger == "prompt" { "waiting" } else { "running" }.to_owned();
     let (to_state, trigger) = (to.to_owned(), trigger.to_owned());
     EventBody::StateTransition(StateTransition { from_state, to_state, trigger, context })
 }
