@@ -12,7 +12,7 @@ use super::commands::{command, output_facts};
 use super::imported::{Draft, Histories, ImportedSession, MessageId, time, title};
 use super::lines::{Masker, Record, read_documents};
 use super::report::{Outcome, Tally};
-use super::sources::{ReadResult, read_files};
+use super::source::{ReadResult, read_files};
 use crate::event::{
     Command, EventBody, LlmCall, LlmRequest, LlmResponse, Opaque, RequestedCall, SessionEvent, StateTransition,
     ToolCall, ToolResult, Usage,

@@ -8,10 +8,11 @@ use jiff::Timestamp;
 
 use super::claude_code::{self, SeenLines};
 use super::codex::{self, SeenThreads};
+use super::find::{SourceError, find};
 use super::imported::ImportedSession;
 use super::lines::Masker;
 use super::report::ImportReport;
-use super::sources::{Format, ReadResult, Source, SourceError, find};
+use super::source::{Format, ReadResult, Source};
 use super::{atif, spans};
 use crate::event::EventId;
 

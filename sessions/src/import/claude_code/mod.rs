@@ -2,6 +2,8 @@
 //!
 //! Lines are read into memory, ordered as a [tree](tree), and turned into [records](records).
 
+mod answer;
+mod content;
 mod kinds;
 mod records;
 mod tools;
@@ -10,7 +12,7 @@ mod tree;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -20,17 +22,8 @@ use kinds::{Kind, classify};
 use super::imported::time;
 use super::lines::{Masker, Record, read_lines};
 use super::report::{Outcome, Tally};
-use super::sources::{ReadResult, read_files};
+use super::source::{ReadResult, Transcript, read_files};
 use tree::Agent;
-
-/// The files of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Transcript {
-    /// The file of the session, if there is one.
-    pub(super) main: Option<Utf8PathBuf>,
-    /// The files of subagents.
-    pub(super) agents: Vec<Utf8PathBuf>,
-}
 
 /// The lines of all sessions that were read before, by their ids.
 #[derive(Debug, Default)]
