@@ -3,9 +3,12 @@
 #![allow(clippy::needless_pass_by_value, reason = "values of `json!` are made for one call")]
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use counterproof_artifact::Sha256Digest;
-use counterproof_sessions::event::{Command, CommandLine, EventBody, FileChange, FileOperation};
+use counterproof_sessions::event::{
+    Command, CommandLine, EVENT_SCHEMA_SOURCE, EventBody, FileChange, FileOperation, SessionEvent,
+};
 use counterproof_sessions::import::{Format, ImportedSession};
 use counterproof_sessions::session::{SessionStatus, Share};
 use proptest::prelude::*;
@@ -470,6 +473,12 @@ fn unknown_and_unreadable_lines_are_opaque_records() {
     assert!((imported.report.coverage() - 0.4).abs() < 1e-9);
 }
 
+fn event_schema() -> &'static jsonschema::Validator {
+    static SCHEMA: LazyLock<jsonschema::Validator> =
+        LazyLock::new(|| jsonschema::draft202012::new(&serde_json::from_str(EVENT_SCHEMA_SOURCE).unwrap()).unwrap());
+    &SCHEMA
+}
+
 /// What happens next in a generated transcript.
 #[derive(Debug, Clone)]
 enum Step {
@@ -558,6 +567,11 @@ proptest! {
                 let own = imported.report.sessions.iter().position(|id| *id == session.head.session_id);
                 prop_assert!(parent < own, "a parent comes before its forks");
             }
+        }
+        for event in imported.sessions.iter().flat_map(ImportedSession::events) {
+            let event = serde_json::to_value(SessionEvent { seq: Some(1), ..event }).unwrap();
+            let errors: Vec<String> = event_schema().iter_errors(&event).map(|error| error.to_string()).collect();
+            prop_assert!(errors.is_empty(), "{:?} of {}", errors, event);
         }
         let again = files.import();
         let ids = |imported: &crate::import_kit::Imported| -> Vec<_> {
