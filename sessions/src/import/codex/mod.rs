@@ -39,13 +39,17 @@ pub(super) fn read(source: &CodexThread, seen: &mut SeenThreads, masker: &mut Ma
         read_lines(path, masker, budget, &mut |record| match record {
             Record::Value(value @ Value::Object(_)) => {
                 let line = unwrap_older(value);
-                let payload = line.get("payload").unwrap_or(&Value::Null);
-                let hash = seen.hasher.hash_one((line.get("type").and_then(Value::as_str), payload.to_string()));
-                if source.has_forks {
-                    own.insert(hash);
-                }
                 let parent = thread.parent().and_then(|parent| seen.lines.get(parent));
-                let is_copy = parent.map(|lines| lines.contains(&hash));
+                let is_copy = if source.has_forks || parent.is_some() {
+                    let payload = line.get("payload").unwrap_or(&Value::Null).to_string();
+                    let hash = seen.hasher.hash_one((line.get("type").and_then(Value::as_str), payload));
+                    if source.has_forks {
+                        own.insert(hash);
+                    }
+                    parent.map(|lines| lines.contains(&hash))
+                } else {
+                    None
+                };
                 let (kind, outcome) = thread.add(&line, is_copy, &seen.roots);
                 tally.count(&kind, outcome);
             }
