@@ -12,7 +12,7 @@ use super::commands::{command, output_facts};
 use super::imported::{Draft, Histories, ImportedSession, MessageId, time, title};
 use super::lines::{Masker, Record, read_documents};
 use super::report::{Outcome, Tally};
-use super::sources::{ReadResult, read_files};
+use super::source::{ReadResult, read_files};
 use crate::event::{
     Command, EventBody, LlmCall, LlmRequest, LlmResponse, Opaque, RequestedCall, SessionEvent, StateTransition,
     ToolCall, ToolResult, Usage,
@@ -144,8 +144,8 @@ impl<'a> Trajectory<'a> {
         if let Some((key, time, context)) = self.unanswered.take() {
             let body = StateTransition {
                 from_state: "waiting".to_owned(),
-                to_state: "waiting".to_owned(),
-                trigger: "unanswered_prompt".to_owned(),
+                to_state: "running".to_owned(),
+                trigger: "prompt".to_owned(),
                 context,
             };
             self.time = time;

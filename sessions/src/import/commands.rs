@@ -1,45 +1,18 @@
-//! Recognizes the tool calls that run commands, and reads what their output states.
+//! The commands that tool calls run, and what their output states.
 
 use serde_json::Value;
 
-use crate::event::{Command, CommandLine};
-
-/// The tools that run a command, by the names that agents give them.
-const SHELL_TOOLS: [&str; 12] = [
-    "shell",
-    "bash",
-    "Bash",
-    "PowerShell",
-    "exec",
-    "exec_command",
-    "shell_command",
-    "container.exec",
-    "local_shell",
-    "local_shell_call",
-    "run_terminal_cmd",
-    "unified_exec",
-];
+use crate::event::Command;
+use crate::protocol::{shell_command, shell_output};
 
 /// Lines at the start of an output that may state facts about its command.
 const HEADER_LINES: usize = 8;
 
-/// Returns the command that a tool call runs.
+/// Returns the command that a tool call runs, in this folder unless it states another one.
 pub(super) fn command(tool: &str, arguments: &Value, cwd: Option<&str>) -> Option<Command> {
-    if !SHELL_TOOLS.contains(&tool) {
-        return None;
-    }
-    let stated = ["command", "cmd", "argv"].iter().find_map(|name| arguments.get(name))?;
-    let command = match stated {
-        Value::String(text) => CommandLine::Shell(text.clone()),
-        Value::Array(words) => {
-            let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
-            CommandLine::Arguments(words?)
-        }
-        _ => return None,
-    };
-    let own = ["workdir", "cwd", "working_directory"].iter().find_map(|name| arguments.get(name)?.as_str());
-    let cwd = own.filter(|own| !own.is_empty()).or(cwd).map(str::to_owned);
-    Some(Command { command: Some(command), cwd, ..Command::default() })
+    let shell = shell_command(tool, arguments)?;
+    let cwd = shell.cwd.filter(|own| !own.is_empty()).or_else(|| cwd.map(str::to_owned));
+    Some(Command { command: Some(shell.command), cwd, ..Command::default() })
 }
 
 /// What the output of a command states about it.
@@ -55,48 +28,42 @@ pub(super) struct OutputFacts {
 
 /// Reads the forms in which agents pass the output of a command to a model.
 pub(super) fn output_facts(text: &str) -> OutputFacts {
-    if let Some(facts) = json_facts(text) {
+    let stated = shell_output(text);
+    let mut facts = OutputFacts { exit_code: stated.exit_code, ..OutputFacts::default() };
+    if text.starts_with('{')
+        && let Ok(answer) = serde_json::from_str::<Value>(text)
+    {
+        facts.latency_ms = answer.pointer("/metadata/duration_seconds").and_then(Value::as_f64).and_then(milliseconds);
+        facts.output = stated.stdout.filter(|output| output != text);
+        facts.is_truncated = facts.output.as_deref().is_some_and(is_shortened);
         return facts;
     }
-    let mut facts = OutputFacts { is_truncated: is_shortened(text), ..OutputFacts::default() };
+    facts.is_truncated = is_shortened(text);
     let mut end = 0;
     for line in text.split_inclusive('\n').take(HEADER_LINES) {
         end += line.len();
         let line = line.trim();
-        if let Some(code) = after(line, &["Exit code: ", "Process exited with code ", "Exit code "]) {
-            facts.exit_code = code.parse().ok().or(facts.exit_code);
-        } else if let Some(seconds) = after(line, &["Wall time: "]) {
+        if let Some(seconds) = line.strip_prefix("Wall time: ") {
             facts.latency_ms = seconds.split(' ').next().and_then(|number| milliseconds(number.parse().ok()?));
         } else if line == "Output:" {
             facts.output = Some(text[end..].to_owned());
             break;
-        } else if after(line, &["Chunk ID: ", "Original token count: ", "Total output lines: ", "Process "]).is_none() {
+        } else if !HEADERS.iter().any(|start| line.starts_with(start)) {
             break;
         }
-    }
-    if facts.exit_code.is_none()
-        && let Some(code) = text.trim_end().lines().next_back().and_then(|line| line.strip_prefix("exit code "))
-    {
-        facts.exit_code = code.trim().parse().ok();
     }
     facts
 }
 
-/// `{"output": …, "metadata": {"exit_code": …, "duration_seconds": …}}`
-fn json_facts(text: &str) -> Option<OutputFacts> {
-    if !text.starts_with('{') {
-        return None;
-    }
-    let value: Value = serde_json::from_str(text).ok()?;
-    let output = value.get("output")?.as_str()?.to_owned();
-    let metadata = value.get("metadata").unwrap_or(&value);
-    Some(OutputFacts {
-        exit_code: metadata.get("exit_code").and_then(Value::as_i64),
-        latency_ms: metadata.get("duration_seconds").and_then(Value::as_f64).and_then(milliseconds),
-        is_truncated: is_shortened(&output),
-        output: Some(output),
-    })
-}
+/// How other lines of a header begin.
+const HEADERS: [&str; 6] = [
+    "Exit code",
+    "Process exited with code ",
+    "Process running ",
+    "Chunk ID: ",
+    "Original token count: ",
+    "Total output lines: ",
+];
 
 pub(super) fn milliseconds(seconds: f64) -> Option<u64> {
     let milliseconds = (seconds * 1000.0).round();
@@ -111,10 +78,6 @@ fn is_shortened(text: &str) -> bool {
         || text.contains("[... omitted ")
         || text.contains(" characters truncated] ...")
         || text.contains("... [truncated]")
-}
-
-fn after<'a>(line: &'a str, starts: &[&str]) -> Option<&'a str> {
-    starts.iter().find_map(|start| line.strip_prefix(start))
 }
 
 #[cfg(test)]
@@ -139,17 +102,14 @@ mod tests {
         assert_eq!(facts("Exit code 127\nnot found"), (Some(127), None, None));
         assert_eq!(facts("out\nexit code 3\n"), (Some(3), None, None));
         assert_eq!(facts("Wall time: -1e400 seconds\nOutput:\n"), (None, None, Some(String::new())));
-        assert_eq!(facts("no facts\nExit code: 4\n"), (None, None, None));
     }
 
     #[test]
-    fn commands_are_texts_or_lists() {
-        let line = |arguments| command("shell", &arguments, Some("/w")).and_then(|it| it.command).map(|it| it.text());
-        assert_eq!(line(json!({"command": ["ls", "-l"]})), Some("ls -l".into()));
-        assert_eq!(line(json!({"cmd": "ls"})), Some("ls".into()));
-        assert_eq!(line(json!({"command": [1]})), None);
-        assert_eq!(command("read", &json!({"command": "x"}), None), None);
-        let own = command("exec_command", &json!({"cmd": "ls", "workdir": "/x"}), Some("/w"));
-        assert_eq!(own.unwrap().cwd.as_deref(), Some("/x"));
+    fn a_command_runs_in_its_own_folder_or_that_of_the_session() {
+        let cwd = |arguments| command("shell", &arguments, Some("/w")).and_then(|command| command.cwd);
+        assert_eq!(cwd(json!({"command": ["ls"]})).as_deref(), Some("/w"));
+        assert_eq!(cwd(json!({"command": ["ls"], "workdir": ""})).as_deref(), Some("/w"));
+        assert_eq!(cwd(json!({"command": ["ls"], "workdir": "/x"})).as_deref(), Some("/x"));
+        assert_eq!(cwd(json!({"text": "ls"})), None);
     }
 }

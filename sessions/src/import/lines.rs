@@ -16,7 +16,7 @@ pub const MAX_LINE_BYTES: usize = 64 << 20;
 pub const MAX_DOCUMENT_BYTES: u64 = read_file::MAX_DOCUMENT_BYTES;
 
 /// Maximum length of all lines of a session. They are held in memory.
-pub const MAX_SESSION_BYTES: u64 = 1 << 30;
+pub const MAX_SESSION_BYTES: u64 = 512 << 20;
 
 /// How much of an unreadable line is stored.
 const MAX_OPAQUE_BYTES: usize = 64 << 10;

@@ -1,7 +1,7 @@
 //! Imports the sessions of other programs from their files.
 //!
 //! ```text
-//! files ─▶ sources: format, order ─▶ lines, masked ─▶ claude_code, codex, spans, atif ─▶ sessions
+//! files ─▶ find: format, order ─▶ lines, masked ─▶ claude_code, codex, spans, atif ─▶ sessions
 //! ```
 //!
 //! The files are those of other programs: of any size, cut off, or hostile. A line that is not understood becomes an opaque
@@ -11,19 +11,21 @@ mod atif;
 mod claude_code;
 mod codex;
 mod commands;
+mod find;
 mod imported;
 mod lines;
 mod patches;
 mod report;
 mod run;
-mod sources;
+mod source;
 mod spans;
 
+pub use find::SourceError;
 pub use imported::{Histories, ImportedRecord, ImportedSession, MessageId};
 pub use lines::{MAX_DOCUMENT_BYTES, MAX_LINE_BYTES, MAX_SESSION_BYTES};
 pub use report::{FileProblem, ImportReport, SecretCount};
 pub use run::{ImportError, ImportOptions, ImportProgress, Receiver, import};
-pub use sources::{Format, SourceError};
+pub use source::Format;
 
 /// Returns the types of lines, spans or steps of a format that are left out on purpose, each with the reason.
 pub fn left_out(format: Format) -> &'static [(&'static str, &'static str)] {

@@ -8,10 +8,11 @@ use jiff::Timestamp;
 
 use super::claude_code::{self, SeenLines};
 use super::codex::{self, SeenThreads};
+use super::find::{SourceError, find};
 use super::imported::ImportedSession;
 use super::lines::Masker;
 use super::report::ImportReport;
-use super::sources::{Format, ReadResult, Source, SourceError, find};
+use super::source::{Format, ReadResult, Source};
 use super::{atif, spans};
 use crate::event::EventId;
 
@@ -87,6 +88,7 @@ struct Seen {
     threads: SeenThreads,
     /// The index of the session of each record.
     events: HashMap<EventId, usize>,
+    /// The index of each session in the report.
     sessions: HashMap<String, usize>,
 }
 
@@ -114,12 +116,11 @@ fn add(
         session.secrets = secrets.take().unwrap_or(0);
         report.secrets.found += session.secrets;
         report.secrets.sessions += u64::from(session.secrets > 0);
-        let number = seen.sessions.len();
-        let number = *seen.sessions.entry(session.head.session_id.clone()).or_insert(number);
+        let number = *seen.sessions.entry(session.head.session_id.clone()).or_insert_with_key(|id| {
+            report.sessions.push(id.clone());
+            report.sessions.len() - 1
+        });
         session.remove(|id| *seen.events.entry(id.clone()).or_insert(number) != number);
-        if !report.sessions.contains(&session.head.session_id) {
-            report.sessions.push(session.head.session_id.clone());
-        }
         receive(session).map_err(ImportError::Receiver)?;
     }
     Ok(())

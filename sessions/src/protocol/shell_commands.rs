@@ -5,8 +5,21 @@ use serde_json::Value;
 use crate::event::CommandLine;
 
 /// The names by which agents give a shell to their models.
-const SHELLS: [&str; 9] =
-    ["shell", "bash", "Bash", "exec", "local_shell_call", "shell_call", "shell_command", "exec_command", "local_shell"];
+const SHELLS: [&str; 13] = [
+    "shell",
+    "bash",
+    "Bash",
+    "PowerShell",
+    "exec",
+    "exec_command",
+    "shell_call",
+    "shell_command",
+    "container.exec",
+    "local_shell",
+    "local_shell_call",
+    "run_terminal_cmd",
+    "unified_exec",
+];
 
 /// Lines at the start of an output that can state the exit code.
 const HEADER_LINES: usize = 6;

@@ -3,10 +3,13 @@
 #![allow(clippy::needless_pass_by_value, reason = "values of `json!` are made for one call")]
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use counterproof_artifact::Sha256Digest;
-use counterproof_sessions::event::{Command, CommandLine, EventBody, FileChange, FileOperation};
-use counterproof_sessions::import::Format;
+use counterproof_sessions::event::{
+    Command, CommandLine, EVENT_SCHEMA_SOURCE, EventBody, FileChange, FileOperation, SessionEvent,
+};
+use counterproof_sessions::import::{Format, ImportedSession};
 use counterproof_sessions::session::{SessionStatus, Share};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -211,7 +214,7 @@ fn lines_that_another_file_repeats_count_once() {
         assert_eq!(tokens(fork), (100, 5, 70, 1));
         assert_eq!(history(fork, 0).as_array().unwrap().len(), 3);
     }
-    let ids: Vec<_> = imported.sessions.iter().flat_map(|it| it.events()).map(|event| event.event_id).collect();
+    let ids: Vec<_> = imported.sessions.iter().flat_map(ImportedSession::events).map(|event| event.event_id).collect();
     assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len());
 }
 
@@ -404,7 +407,7 @@ fn importing_a_growing_file_keeps_the_ids_of_records() {
         let ids: HashSet<String> = imported
             .sessions
             .iter()
-            .flat_map(|session| session.records())
+            .flat_map(ImportedSession::records)
             .filter(|record| !matches!(record.event.body, EventBody::StateTransition(_)))
             .map(|record| record.event.event_id.as_str().to_owned())
             .collect();
@@ -426,7 +429,7 @@ fn the_prompt_that_was_never_answered_is_not_lost() {
     let imported = files.import();
     let found = transitions(imported.only());
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].trigger.as_str(), &found[0].context["text"]), ("unanswered_prompt", &json!("And this?")));
+    assert_eq!((found[0].trigger.as_str(), &found[0].context["text"]), ("prompt", &json!("And this?")));
 }
 
 #[test]
@@ -468,6 +471,12 @@ fn unknown_and_unreadable_lines_are_opaque_records() {
     assert_eq!(tokens(session).3, 1);
     assert_eq!(imported.report.read.values().sum::<u64>(), 5);
     assert!((imported.report.coverage() - 0.4).abs() < 1e-9);
+}
+
+fn event_schema() -> &'static jsonschema::Validator {
+    static SCHEMA: LazyLock<jsonschema::Validator> =
+        LazyLock::new(|| jsonschema::draft202012::new(&serde_json::from_str(EVENT_SCHEMA_SOURCE).unwrap()).unwrap());
+    &SCHEMA
 }
 
 /// What happens next in a generated transcript.
@@ -559,9 +568,14 @@ proptest! {
                 prop_assert!(parent < own, "a parent comes before its forks");
             }
         }
+        for event in imported.sessions.iter().flat_map(ImportedSession::events) {
+            let event = serde_json::to_value(SessionEvent { seq: Some(1), ..event }).unwrap();
+            let errors: Vec<String> = event_schema().iter_errors(&event).map(|error| error.to_string()).collect();
+            prop_assert!(errors.is_empty(), "{:?} of {}", errors, event);
+        }
         let again = files.import();
         let ids = |imported: &crate::import_kit::Imported| -> Vec<_> {
-            imported.sessions.iter().flat_map(|it| it.records()).map(|record| record.event.event_id.clone()).collect()
+            imported.sessions.iter().flat_map(ImportedSession::records).map(|record| record.event.event_id.clone()).collect()
         };
         prop_assert_eq!(ids(&imported), ids(&again));
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "values of `json!` are made for one call")]
 
 use counterproof_sessions::event::{CommandLine, EventBody, FileChange};
+use counterproof_sessions::import::{Format, ImportedSession};
 use counterproof_sessions::session::SessionStatus;
 use proptest::prelude::*;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -216,7 +217,7 @@ fn one_thread_may_have_several_files_and_the_plain_one_wins() {
     );
     assert_eq!(tokens(crate::import_kit::import_all(&[path], None).only()), (30, 3, 0, 2));
     let path = files.write("y.jsonl.zst", &compressed[..compressed.len() - 9]);
-    let imported = crate::import_kit::import_all(&[path], Some(counterproof_sessions::import::Format::Codex));
+    let imported = crate::import_kit::import_all(&[path], Some(Format::Codex));
     assert_eq!(imported.report.problems.len(), 1);
 }
 
@@ -355,9 +356,9 @@ proptest! {
         // The records of a part of the file are records of the whole file.
         let text = jsonl(&lines.lines);
         let path = files.write("r.jsonl", &text[..end.index(text.len())]);
-        let part = crate::import_kit::import_all(&[path], Some(counterproof_sessions::import::Format::Codex));
+        let part = crate::import_kit::import_all(&[path], Some(Format::Codex));
         let whole: Vec<_> = session.records().iter().map(|record| &record.event.event_id).collect();
-        for record in part.sessions.iter().flat_map(|session| session.records()) {
+        for record in part.sessions.iter().flat_map(ImportedSession::records) {
             let is_counted = match &record.event.body {
                 EventBody::LlmCall(call) => call.response.as_ref().is_some_and(|response| response.usage.is_some()),
                 body => !matches!(body, EventBody::StateTransition(_)),

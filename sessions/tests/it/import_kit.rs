@@ -79,7 +79,7 @@ impl Files {
 }
 
 pub(crate) fn jsonl(lines: &[Value]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.iter().fold(String::new(), |text, line| text + &line.to_string() + "\n")
 }
 
 /// Prompt, completion and cached tokens, and the number of model calls.

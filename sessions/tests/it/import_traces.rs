@@ -1,6 +1,7 @@
-//! Traces in the JSON of OTLP and of OpenInference, and trajectories in ATIF.
+//! Traces of both conventions in the JSON of OTLP and of other exporters, and trajectories in ATIF.
 
 use counterproof_sessions::event::{EventBody, LlmCall};
+use counterproof_sessions::format::{OtlpContent, atif, otlp};
 use counterproof_sessions::import::{Format, ImportedSession};
 use counterproof_sessions::session::{Origin, SessionStatus};
 use serde_json::{Value, json};
@@ -259,4 +260,29 @@ fn a_given_format_is_not_guessed() {
     let path = files.lines("x.log", &[document(&current_spans())]);
     let imported = crate::import_kit::import_all(&[path], Some(Format::Otlp));
     assert_eq!(imported.only().head.session_id, "conv-1");
+}
+
+#[test]
+fn exported_sessions_are_imported_as_they_were() {
+    let files = Files::new();
+    files.write("trace.json", document(&current_spans()).to_string());
+    let imported = files.import();
+    let session = imported.only();
+    let events: Vec<_> = session.events().collect();
+    let tools_of = |session: &ImportedSession| -> Vec<(String, Value, Option<String>)> {
+        tools(session).into_iter().map(|tool| (tool.tool_name, tool.arguments, tool.result.content)).collect()
+    };
+    for (format, document) in [
+        (Format::Otlp, otlp(&session.head, &events, OtlpContent::Included)),
+        (Format::Atif, atif(&session.head, &events)),
+    ] {
+        let files = Files::new();
+        files.write("exported.json", document.to_string());
+        let again = files.import();
+        let again = again.only();
+        assert_eq!(again.head.origin, format.origin());
+        assert_eq!(again.head.session_id, session.head.session_id);
+        assert_eq!(tokens(again), tokens(session), "{format:?}");
+        assert_eq!(tools_of(again), tools_of(session), "{format:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Types that are left out on purpose, with the reason. `docs/session-import.md` has the same table.
-pub(in crate::import) const LEFT_OUT: [(&str, &str); 18] = [
+pub(crate) const LEFT_OUT: [(&str, &str); 18] = [
     ("agent-name", "a setting of the program"),
     ("agent-setting", "a setting of the program"),
     ("attachment", "context that the program adds; the file does not have the text that the model gets"),

@@ -2,6 +2,8 @@
 //!
 //! Lines are read into memory, ordered as a [tree](tree), and turned into [records](records).
 
+mod answer;
+mod content;
 mod kinds;
 mod records;
 mod tools;
@@ -10,7 +12,7 @@ mod tree;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -20,17 +22,8 @@ use kinds::{Kind, classify};
 use super::imported::time;
 use super::lines::{Masker, Record, read_lines};
 use super::report::{Outcome, Tally};
-use super::sources::{ReadResult, read_files};
+use super::source::{ReadResult, Transcript, read_files};
 use tree::Agent;
-
-/// The files of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Transcript {
-    /// The file of the session, if there is one.
-    pub(super) main: Option<Utf8PathBuf>,
-    /// The files of subagents.
-    pub(super) agents: Vec<Utf8PathBuf>,
-}
 
 /// The lines of all sessions that were read before, by their ids.
 #[derive(Debug, Default)]
@@ -47,12 +40,14 @@ impl SeenLines {
         self.names.get(*index as usize).map(String::as_str)
     }
 
-    fn add<'a>(&mut self, session: &str, uuids: impl Iterator<Item = &'a str>) {
-        let Ok(index) = u32::try_from(self.names.len()) else { return };
-        self.names.push(session.to_owned());
-        uuids.for_each(|uuid| {
-            self.sessions.entry(self.hasher.hash_one(uuid)).or_insert(index);
-        });
+    fn add(&mut self, lines: &Lines) {
+        let first = self.names.len();
+        self.names.extend(lines.sessions.iter().cloned());
+        for line in lines.all.iter().filter(|line| line.seen_in.is_none()) {
+            if let (Some(uuid), Ok(index)) = (&line.uuid, u32::try_from(first + line.session)) {
+                self.sessions.entry(self.hasher.hash_one(uuid.as_str())).or_insert(index);
+            }
+        }
     }
 }
 
@@ -76,19 +71,21 @@ struct Line {
 struct Lines {
     all: Vec<Line>,
     by_uuid: HashMap<String, usize>,
-    /// The ids of sessions.
+    /// The ids of sessions, and their indexes.
     sessions: Vec<String>,
+    by_session: HashMap<String, usize>,
     /// Texts of lines that are not JSON, with the index of their session.
     unreadable: Vec<(usize, Timestamp, String)>,
 }
 
 impl Lines {
     fn session(&mut self, id: &str) -> usize {
-        // A file has few sessions, and the newest one is the most frequent.
-        self.sessions.iter().rposition(|known| known == id).unwrap_or_else(|| {
-            self.sessions.push(id.to_owned());
-            self.sessions.len() - 1
-        })
+        if let Some(known) = self.by_session.get(id) {
+            return *known;
+        }
+        self.sessions.push(id.to_owned());
+        self.by_session.insert(id.to_owned(), self.sessions.len() - 1);
+        self.sessions.len() - 1
     }
 }
 
@@ -109,10 +106,7 @@ pub(super) fn read(transcript: &Transcript, seen: &mut SeenLines, masker: &mut M
     let times = lines.all.iter_mut().map(|line| &mut line.time);
     let times = times.chain(lines.unreadable.iter_mut().map(|(_, time, _)| time));
     times.filter(|time| **time == Timestamp::MIN).for_each(|time| *time = result.fallback_time);
-    for (index, session) in lines.sessions.iter().enumerate() {
-        let own = lines.all.iter().filter(|line| line.session == index && line.seen_in.is_none());
-        seen.add(session, own.filter_map(|line| line.uuid.as_deref()));
-    }
+    seen.add(&lines);
     let folder = folder.unwrap_or_default();
     result.sessions = records::sessions(&lines, &folder, masker, result.fallback_time);
     result

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::confined_path;
 use serde_json::{Map, Value};
 
-use super::records::blocks;
+use super::content::{ToolUse, blocks};
 use crate::event::{EventBody, FileChange, FileOperation, ToolCall, ToolResult};
 use crate::import::commands::{command, milliseconds, output_facts};
 use crate::import::lines::Masker;
@@ -20,28 +20,6 @@ const RESULTS_FOLDER: &str = "tool-results";
 
 /// Maximum size of such a file.
 const MAX_RESULT_BYTES: u64 = 64 << 20;
-
-/// A request of the model for a tool call.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ToolUse<'a> {
-    pub(super) id: &'a str,
-    pub(super) name: &'a str,
-    pub(super) input: &'a Value,
-}
-
-impl<'a> ToolUse<'a> {
-    pub(super) fn from_block(block: &'a Value) -> Option<Self> {
-        let kind = block.get("type")?.as_str()?;
-        if !matches!(kind, "tool_use" | "server_tool_use" | "mcp_tool_use") {
-            return None;
-        }
-        Some(Self {
-            id: block.get("id").and_then(Value::as_str).unwrap_or_default(),
-            name: block.get("name")?.as_str()?,
-            input: block.get("input").unwrap_or(&Value::Null),
-        })
-    }
-}
 
 /// The results of all tool calls of a transcript.
 pub(super) struct Tools<'a> {

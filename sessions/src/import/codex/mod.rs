@@ -2,6 +2,8 @@
 //!
 //! A thread is read as a stream: the lines of its files one after the other, as if they were one file.
 
+mod accounting;
+mod kinds;
 mod thread;
 mod tools;
 
@@ -12,55 +14,9 @@ use serde_json::{Value, json};
 
 use super::lines::{Masker, Record, read_lines};
 use super::report::Outcome;
-use super::sources::{CodexThread, ReadResult, read_files};
+use super::source::{CodexThread, ReadResult, read_files};
+pub(super) use kinds::{LEFT_OUT, LINE_TYPES};
 use thread::Thread;
-
-/// The types of lines. A line has its content in `payload`.
-pub(super) const LINE_TYPES: [&str; 9] = [
-    "session_meta",
-    "response_item",
-    "compacted",
-    "turn_context",
-    "event_msg",
-    "token_usage_record",
-    "world_state",
-    "inter_agent_communication",
-    "inter_agent_communication_metadata",
-];
-
-/// Types that are left out on purpose, with the reason. `docs/session-import.md` has the same table.
-pub(super) const LEFT_OUT: [(&str, &str); 30] = [
-    ("event_msg/agent_message", "a copy of a response item"),
-    ("event_msg/agent_reasoning", "a copy of a response item"),
-    ("event_msg/agent_reasoning_raw_content", "a copy of a response item"),
-    ("event_msg/agent_reasoning_section_break", "a copy of a response item"),
-    ("event_msg/background_event", "a message to the user"),
-    ("event_msg/context_compacted", "a copy of `compacted`"),
-    ("event_msg/entered_review_mode", "a setting of the program"),
-    ("event_msg/exec_command_begin", "a copy of a response item"),
-    ("event_msg/exited_review_mode", "a setting of the program"),
-    ("event_msg/item_completed", "a copy of a response item"),
-    ("event_msg/item_started", "a copy of a response item"),
-    ("event_msg/mcp_tool_call_begin", "a copy of a response item"),
-    ("event_msg/patch_apply_begin", "a copy of a response item"),
-    ("event_msg/plan_update", "a copy of a response item"),
-    ("event_msg/task_complete", "the end of a turn; its last message is a response item"),
-    ("event_msg/task_started", "the start of a turn"),
-    ("event_msg/turn_complete", "the end of a turn; its last message is a response item"),
-    ("event_msg/turn_diff", "a sum of the patches of a turn"),
-    ("event_msg/turn_started", "the start of a turn"),
-    ("event_msg/undo_completed", "a command of the user interface"),
-    ("event_msg/undo_started", "a command of the user interface"),
-    ("event_msg/user_message", "a copy of a response item"),
-    ("event_msg/view_image_tool_call", "a copy of a response item"),
-    ("event_msg/warning", "a message to the user"),
-    ("event_msg/web_search_begin", "a copy of a response item"),
-    ("event_msg/web_search_end", "a copy of a response item"),
-    ("inter_agent_communication_metadata", "an addition to `inter_agent_communication`"),
-    ("response_item/ghost_snapshot", "a backup for undo"),
-    ("state", "a position of the recorder in older files"),
-    ("world_state", "the environment as the program sees it"),
-];
 
 /// The lines of threads of which others are forks, and the thread at which each line of forks begins.
 #[derive(Debug, Default)]
@@ -83,13 +39,17 @@ pub(super) fn read(source: &CodexThread, seen: &mut SeenThreads, masker: &mut Ma
         read_lines(path, masker, budget, &mut |record| match record {
             Record::Value(value @ Value::Object(_)) => {
                 let line = unwrap_older(value);
-                let payload = line.get("payload").unwrap_or(&Value::Null);
-                let hash = seen.hasher.hash_one((line.get("type").and_then(Value::as_str), payload.to_string()));
-                if source.has_forks {
-                    own.insert(hash);
-                }
                 let parent = thread.parent().and_then(|parent| seen.lines.get(parent));
-                let is_copy = parent.map(|lines| lines.contains(&hash));
+                let is_copy = if source.has_forks || parent.is_some() {
+                    let payload = line.get("payload").unwrap_or(&Value::Null).to_string();
+                    let hash = seen.hasher.hash_one((line.get("type").and_then(Value::as_str), payload));
+                    if source.has_forks {
+                        own.insert(hash);
+                    }
+                    parent.map(|lines| lines.contains(&hash))
+                } else {
+                    None
+                };
                 let (kind, outcome) = thread.add(&line, is_copy, &seen.roots);
                 tally.count(&kind, outcome);
             }

@@ -7,7 +7,8 @@ use counterproof_artifact::Sha256Digest;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::LEFT_OUT;
+use super::accounting::{CopyRule, Tokens, difference, key_of, tokens, uuid_time};
+use super::kinds::LEFT_OUT;
 use super::tools::{Details, ToolItem};
 use crate::event::{
     Api, EventBody, EventError, LlmCall, LlmRequest, LlmResponse, Opaque, SessionEvent, StateTransition, Usage,
@@ -38,9 +39,6 @@ const OUTPUT_ITEMS: [&str; 5] = [
     "mcp_tool_call_output",
     "tool_search_output",
 ];
-
-/// The numbers of a model call, by which it is recognized.
-type Tokens = [Option<u64>; 5];
 
 pub(super) struct Thread {
     id: String,
@@ -77,46 +75,6 @@ pub(super) struct Thread {
     copied: Vec<Entry>,
     /// How often a key occurred that is made of a content.
     repeats: HashMap<String, u64>,
-}
-
-/// How copies of the parent's lines are recognized if the parent is not known.
-#[derive(Default)]
-struct CopyRule {
-    /// When the fork was made, and the time of its first line.
-    forked_at: Option<Timestamp>,
-    header_at: Option<Timestamp>,
-    /// The time in the id of the thread.
-    thread: Option<u64>,
-    /// The number of the first line that is not a copy, if the first line states it.
-    first_ordinal: Option<u64>,
-}
-
-impl CopyRule {
-    fn is_copy(&self, line: &Value, stated: Option<Timestamp>) -> bool {
-        if let (Some(first), Some(ordinal)) = (self.first_ordinal, line.get("ordinal").and_then(Value::as_u64)) {
-            return ordinal < first;
-        }
-        // Turns have ids of the time at which they began.
-        let turn = line.pointer("/payload/turn_id").and_then(Value::as_str).and_then(uuid_time);
-        if let (Some(turn), Some(thread)) = (turn, self.thread) {
-            return turn < thread;
-        }
-        // Copies have their own time, or are written at once after the first line.
-        let is_older = stated.is_some() && stated <= self.forked_at;
-        let is_burst = stated.zip(self.header_at).is_some_and(|(stated, header)| {
-            stated.as_millisecond().saturating_sub(header.as_millisecond()) < COPY_BURST_MS
-        });
-        is_older || is_burst
-    }
-}
-
-/// How long a program takes to write the copies of a fork at most.
-const COPY_BURST_MS: i64 = 1000;
-
-/// Returns the milliseconds in a UUID of version 7.
-fn uuid_time(id: &str) -> Option<u64> {
-    let id = uuid::Uuid::try_parse(id).ok()?;
-    (id.get_version_num() == 7).then(|| u64::try_from(id.as_u128() >> 80).ok()).flatten()
 }
 
 /// What a model made since the last call that was counted.
@@ -491,7 +449,7 @@ impl Thread {
         if let Some((time, item)) = self.unanswered.take() {
             let key = self.content_key("prompt", &item);
             let context = json!({"text": item_text(&item)});
-            let body = transition("waiting", "unanswered_prompt", context);
+            let body = transition("running", "prompt", context);
             let content = Content::Body { body: body.into(), error: None, history: None };
             self.entries.push(Entry { key, time, content });
         }
@@ -521,27 +479,9 @@ impl Thread {
 }
 
 fn transition(to: &str, trigger: &str, context: Value) -> EventBody {
-    let from_state = if trigger == "unanswered_prompt" { "waiting" } else { "running" }.to_owned();
+    let from_state = if trigger == "prompt" { "waiting" } else { "running" }.to_owned();
     let (to_state, trigger) = (to.to_owned(), trigger.to_owned());
     EventBody::StateTransition(StateTransition { from_state, to_state, trigger, context })
-}
-
-/// Returns input, cached input, output, reasoning and all tokens.
-fn tokens(usage: Option<&Value>) -> Tokens {
-    let number = |name: &str| usage.and_then(|usage| usage.get(name)?.as_u64());
-    ["input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"].map(number)
-}
-
-fn difference(total: Tokens, before: Option<Tokens>) -> Tokens {
-    let mut tokens = total;
-    for (tokens, before) in tokens.iter_mut().zip(before.unwrap_or_default()) {
-        *tokens = tokens.map(|tokens| tokens.saturating_sub(before.unwrap_or(0)));
-    }
-    tokens
-}
-
-fn key_of(tokens: Tokens) -> String {
-    tokens.map(|number| number.map_or_else(|| "-".to_owned(), |number| number.to_string())).join(",")
 }
 
 /// Returns the text of a message.

@@ -15,7 +15,7 @@ use super::commands::{command, output_facts};
 use super::imported::{Draft, Histories, ImportedSession, title};
 use super::lines::{Masker, Record, read_documents};
 use super::report::{Outcome, Tally};
-use super::sources::{Format, ReadResult, read_files};
+use super::source::{Format, ReadResult, read_files};
 use crate::event::{Command, EventBody, EventError, Opaque, RequestedCall, SessionEvent, ToolCall, ToolResult};
 use crate::session::SessionStatus;
 use model_call::{ModelCall, gen_ai, message_text, open_inference, requested_calls, tool_results};

@@ -31,7 +31,7 @@ pub(super) struct SpanEvent {
 }
 
 /// Whether a value looks like a span that is not within the document of an exporter.
-pub(in crate::import) fn is_span(value: &Value) -> bool {
+pub(crate) fn is_span(value: &Value) -> bool {
     let has = |name: &str| value.get(name).is_some();
     has("attributes") && (has("traceId") || has("trace_id") || value.pointer("/context/trace_id").is_some())
 }

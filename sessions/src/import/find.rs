@@ -5,15 +5,13 @@ use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use walkdir::WalkDir;
 
-use super::claude_code::Transcript;
-use super::imported::{ImportedSession, time};
-use super::lines::{Lines, MAX_DOCUMENT_BYTES, MAX_SESSION_BYTES, Masker, parse};
-use super::report::{FileProblem, Tally};
-use crate::session::Origin;
+use super::imported::time;
+use super::lines::{Lines, MAX_DOCUMENT_BYTES, parse};
+use super::report::FileProblem;
+use super::source::{CodexThread, Format, Source, Transcript};
 
 /// The ends of the names of files that are read in a folder.
 const EXTENSIONS: [&str; 4] = [".jsonl", ".jsonl.zst", ".ndjson", ".json"];
@@ -24,31 +22,6 @@ const EXAMINED_LINES: usize = 200;
 /// How many bytes of a file are examined for its format.
 const EXAMINED_BYTES: u64 = 8 << 20;
 
-/// The format of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    ClaudeCode,
-    Codex,
-    Otlp,
-    Openinference,
-    Atif,
-}
-
-impl Format {
-    pub const ALL: [Self; 5] = [Self::ClaudeCode, Self::Codex, Self::Otlp, Self::Openinference, Self::Atif];
-
-    pub const fn origin(self) -> Origin {
-        match self {
-            Self::ClaudeCode => Origin::ClaudeCode,
-            Self::Codex => Origin::Codex,
-            Self::Otlp => Origin::Otlp,
-            Self::Openinference => Origin::Openinference,
-            Self::Atif => Origin::Atif,
-        }
-    }
-}
-
 /// A path that cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
@@ -56,33 +29,6 @@ pub enum SourceError {
     Read { path: Utf8PathBuf, source: io::Error },
     #[error("`{path}` is in none of the formats that can be imported")]
     UnknownFormat { path: Utf8PathBuf },
-}
-
-/// Files that are read together.
-#[derive(Debug)]
-pub(super) enum Source {
-    ClaudeCode(Transcript),
-    /// The files of one thread, in their order.
-    Codex(CodexThread),
-    Document(Utf8PathBuf, Format),
-}
-
-#[derive(Debug)]
-pub(super) struct CodexThread {
-    pub(super) files: Vec<Utf8PathBuf>,
-    pub(super) id: Option<String>,
-    /// True if another thread of the import is a fork of this one.
-    pub(super) has_forks: bool,
-}
-
-impl Source {
-    pub(super) fn files(&self) -> usize {
-        match self {
-            Source::ClaudeCode(transcript) => transcript.agents.len() + usize::from(transcript.main.is_some()),
-            Source::Codex(thread) => thread.files.len(),
-            Source::Document(..) => 1,
-        }
-    }
 }
 
 /// What the start of a file states.
@@ -93,44 +39,6 @@ struct Examined {
     parent: Option<String>,
     started: Option<Timestamp>,
     is_sidechain: bool,
-}
-
-/// What was read from one source.
-#[derive(Debug)]
-pub(super) struct ReadResult {
-    pub(super) sessions: Vec<ImportedSession>,
-    pub(super) tally: Tally,
-    pub(super) problems: Vec<FileProblem>,
-    pub(super) files: u64,
-    /// The time of a session that states none: when its file was changed.
-    pub(super) fallback_time: Timestamp,
-}
-
-impl Default for ReadResult {
-    fn default() -> Self {
-        let (sessions, problems) = (Vec::new(), Vec::new());
-        Self { sessions, tally: Tally::default(), problems, files: 0, fallback_time: Timestamp::UNIX_EPOCH }
-    }
-}
-
-/// Calls `read` for each file. After an error, what was read before counts.
-pub(super) fn read_files<'a>(
-    files: impl Iterator<Item = &'a Utf8PathBuf>,
-    result: &mut ReadResult,
-    masker: &mut Masker<'_>,
-    mut read: impl FnMut(&Utf8Path, &mut Masker<'_>, &mut u64, &mut Tally) -> io::Result<()>,
-) {
-    let mut budget = MAX_SESSION_BYTES;
-    for path in files {
-        let changed = path.metadata().and_then(|found| found.modified()).ok();
-        if let Some(changed) = changed.and_then(|changed| Timestamp::try_from(changed).ok()) {
-            result.fallback_time = result.fallback_time.max(changed);
-        }
-        result.files += 1;
-        if let Err(error) = read(path, masker, &mut budget, &mut result.tally) {
-            result.problems.push(FileProblem { path: path.clone(), message: error.to_string() });
-        }
-    }
 }
 
 /// The sources of an import, and the files of folders that are in none of the formats.
@@ -149,8 +57,10 @@ pub(super) fn find(paths: &[Utf8PathBuf], format: Option<Format>) -> Result<Foun
         let metadata = path.metadata().map_err(|source| SourceError::Read { path: path.clone(), source })?;
         if metadata.is_dir() {
             for file in files_below(path, &mut found.problems) {
-                match examine(&file, format) {
-                    Ok(examined) if examined.format.is_some() => _ = files.insert(file, examined),
+                match examine(&file, None) {
+                    Ok(examined) if is_wanted(examined.format, format) => {
+                        files.insert(file, Examined { format: format.or(examined.format), ..examined });
+                    }
                     Ok(_) => found.unrecognized.push(file),
                     Err(error) => found.problems.push(FileProblem { path: file, message: error.to_string() }),
                 }
@@ -164,7 +74,11 @@ pub(super) fn find(paths: &[Utf8PathBuf], format: Option<Format>) -> Result<Foun
         if examined.format == Some(Format::ClaudeCode) {
             let agents = path.with_extension("").join("subagents");
             for file in files_below(&agents, &mut Vec::new()) {
-                files.entry(file.clone()).or_insert(examine(&file, Some(Format::ClaudeCode)).unwrap_or_default());
+                if let Ok(examined) = examine(&file, None)
+                    && examined.format == Some(Format::ClaudeCode)
+                {
+                    files.entry(file).or_insert(examined);
+                }
             }
         }
         files.insert(path.clone(), examined);
@@ -174,6 +88,13 @@ pub(super) fn find(paths: &[Utf8PathBuf], format: Option<Format>) -> Result<Foun
     files.retain(|path, _| wanted.binary_search(path).is_ok());
     found.sources = ordered(group(files));
     Ok(found)
+}
+
+/// Whether a file of a folder is in the format that was given, if one was.
+fn is_wanted(found: Option<Format>, given: Option<Format>) -> bool {
+    let Some(found) = found else { return false };
+    let is_trace = |format: Format| matches!(format, Format::Otlp | Format::Openinference);
+    given.is_none_or(|given| given == found || is_trace(given) && is_trace(found))
 }
 
 fn files_below(folder: &Utf8Path, problems: &mut Vec<FileProblem>) -> Vec<Utf8PathBuf> {
@@ -320,15 +241,20 @@ fn group(files: BTreeMap<Utf8PathBuf, Examined>) -> Vec<Group> {
         let ended = matches!(format, Some(Format::ClaudeCode)).then(|| last_time(&path)).flatten();
         groups.push(Group { source, session_id, parent, times: (started, ended) });
     }
+    let mut by_folder: HashMap<Utf8PathBuf, usize> = HashMap::new();
+    let mut by_session: HashMap<(Option<Utf8PathBuf>, Option<String>), usize> = HashMap::new();
+    for (at, group) in groups.iter().enumerate() {
+        if let Source::ClaudeCode(Transcript { main: Some(main), .. }) = &group.source {
+            by_folder.insert(main.with_extension(""), at);
+            by_session.insert((main.parent().map(Utf8Path::to_owned), group.session_id.clone()), at);
+        }
+    }
     for (path, session_id, started) in agents {
+        // In the folder of the session, or next to its file.
         let folder = path.parent().and_then(Utf8Path::parent);
-        let owner = groups.iter_mut().position(|group| match &group.source {
-            Source::ClaudeCode(Transcript { main: Some(main), .. }) => {
-                Some(main.with_extension("").as_path()) == folder
-                    || main.parent() == path.parent() && session_id.is_some() && group.session_id == session_id
-            }
-            _ => false,
-        });
+        let owner = folder.and_then(|folder| by_folder.get(folder));
+        let place = (path.parent().map(Utf8Path::to_owned), session_id.clone());
+        let owner = owner.or_else(|| by_session.get(&place).filter(|_| session_id.is_some())).copied();
         if let Some(Source::ClaudeCode(transcript)) = owner.map(|owner| &mut groups[owner].source) {
             transcript.agents.push(path);
         } else {
