@@ -211,7 +211,9 @@ mod tests {
     #[test]
     fn what_was_not_sent_is_none() {
         for api in [Api::OpenaiChat, Api::OpenaiResponses, Api::AnthropicMessages] {
-            for body in [json!({}), json!([]), json!("x"), Value::Null, json!({"usage": {}, "content": [], "output": [1]})] {
+            for body in
+                [json!({}), json!([]), json!("x"), Value::Null, json!({"usage": {}, "content": [], "output": [1]})]
+            {
                 let response = response_from_body(api, body.clone());
                 assert_eq!(response, LlmResponse { body, ..LlmResponse::default() }, "{api:?}");
             }
@@ -222,7 +224,10 @@ mod tests {
     fn the_message_of_an_error_is_found_in_all_forms() {
         for (body, expected) in [
             (r#"{"error":{"message":"slow down","type":"rate_limit"}}"#, Some("rate_limit: slow down")),
-            (r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#, Some("overloaded_error: busy")),
+            (
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#,
+                Some("overloaded_error: busy"),
+            ),
             (r#"{"error":"bad"}"#, Some("bad")),
             (r#"{"detail":"no"}"#, Some("no")),
             ("<html>502</html>\n", Some("<html>502</html>")),

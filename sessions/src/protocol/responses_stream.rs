@@ -84,10 +84,8 @@ impl ResponsesStream {
 
 /// Returns the list of an item that an event is about, and the position in it.
 fn place(kind: &str, event: &Value) -> (&'static str, usize) {
-    let (list, field) = match kind.contains("reasoning_summary") {
-        true => ("summary", "summary_index"),
-        false => ("content", "content_index"),
-    };
+    let (list, field) =
+        if kind.contains("reasoning_summary") { ("summary", "summary_index") } else { ("content", "content_index") };
     (list, event[field].as_u64().and_then(|position| usize::try_from(position).ok()).unwrap_or(0))
 }
 

@@ -1,7 +1,8 @@
 //! Headers: those that are passed on, and the secrets in them.
 
 use axum::http::header::{
-    AUTHORIZATION, CONNECTION, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    AUTHORIZATION, CONNECTION, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING,
+    UPGRADE,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 

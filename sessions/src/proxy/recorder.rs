@@ -61,7 +61,17 @@ impl Recorder {
         let calls = Mutex::new(AnsweredCalls::new(session_id));
         let (has_failed, secrets) = Default::default();
         let (model_requests, recorded, unrecorded_requests, failures) = Default::default();
-        Self { records, is_required, has_failed, calls, secrets, model_requests, recorded, unrecorded_requests, failures }
+        Self {
+            records,
+            is_required,
+            has_failed,
+            calls,
+            secrets,
+            model_requests,
+            recorded,
+            unrecorded_requests,
+            failures,
+        }
     }
 
     pub(super) fn counts(&self) -> ProxyCounts {

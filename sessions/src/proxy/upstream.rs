@@ -167,7 +167,10 @@ mod tests {
     #[test]
     fn a_request_keeps_its_path_and_query() {
         let url: UpstreamUrl = "https://user:secret@models.example:8443/v1?key=1#x".parse().unwrap();
-        assert_eq!((url.shown().as_str(), url.path_and_query().as_str()), ("https://models.example:8443/v1", "/v1?key=1"));
+        assert_eq!(
+            (url.shown().as_str(), url.path_and_query().as_str()),
+            ("https://models.example:8443/v1", "/v1?key=1")
+        );
         assert_eq!(url.secret().unwrap().expose(), "secret");
         let request = |uri: &'static str| url.request_url(&Uri::from_static(uri)).to_string();
         let origin = "https://user:secret@models.example:8443";

@@ -19,7 +19,8 @@ fn other_requests_pass_and_are_not_recorded() {
         _ => scripted_answer(request, 0),
     });
     let proxy = RunningProxy::start(&server);
-    let models = head_of("GET /v1/models?limit=2 HTTP/1.1\r\nHost: localhost\r\nX-B: 1\r\nX-A: 2\r\n\r\n", &proxy.openai, false);
+    let models =
+        head_of("GET /v1/models?limit=2 HTTP/1.1\r\nHost: localhost\r\nX-B: 1\r\nX-A: 2\r\n\r\n", &proxy.openai, false);
     assert!(models.code() == 200 && String::from_utf8_lossy(&models.body).contains("list"));
     let head = head_of("HEAD /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n", &proxy.openai, true);
     assert!(head.header("content-length").is_some_and(|length| length != "0"), "{head:?}");
@@ -31,7 +32,8 @@ fn other_requests_pass_and_are_not_recorded() {
     let requests = server.requests();
     assert_eq!(requests.len(), 4);
     assert_eq!((requests[0].method.as_str(), requests[0].target.as_str()), ("GET", "/v1/models?limit=2"));
-    let names: Vec<_> = requests[0].headers.iter().map(|(name, _)| name.as_str()).filter(|it| it.starts_with("x-")).collect();
+    let names: Vec<_> =
+        requests[0].headers.iter().map(|(name, _)| name.as_str()).filter(|it| it.starts_with("x-")).collect();
     assert_eq!(names, ["x-b", "x-a"]);
     assert!(requests[0].header("content-length").is_none() && requests[0].body.is_empty());
     let (records, counts) = proxy.finish();
@@ -72,7 +74,10 @@ fn bodies_in_chunks_and_after_a_continue_arrive_whole() {
     assert_eq!(client.answer(false).code(), 200);
     // The same connection.
     let body = json!({"model": "text"}).to_string();
-    let head = format!("POST /v1/responses HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "POST /v1/responses HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
     client.send(head.as_bytes());
     assert_eq!(client.answer(false).code(), 100);
     client.send(body.as_bytes());
