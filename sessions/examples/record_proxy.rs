@@ -59,7 +59,7 @@ async fn main() {
     let status = status.await.unwrap();
     stop.send(()).unwrap();
     serving.await.unwrap();
-    let lines: String = records.0.lock().unwrap().iter().map(|event| format!("{}\n", json!(event))).collect();
-    tokio::fs::write(file, lines).await.unwrap();
+    let lines: Vec<String> = records.0.lock().unwrap().iter().map(|event| json!(event).to_string()).collect();
+    tokio::fs::write(file, lines.join("\n") + "\n").await.unwrap();
     assert!(status.success(), "{status}");
 }

@@ -51,7 +51,9 @@ impl ResponsesStream {
                     "text" | "refusal" => self.part(index, list, position),
                     _ => self.item(index),
                 };
-                append(holder, text, delta);
+                if let Some(holder) = holder {
+                    append(holder, text, delta);
+                }
             }
         }
     }
@@ -89,8 +91,8 @@ fn place(kind: &str, event: &Value) -> (&'static str, usize) {
     (list, event[field].as_u64().and_then(|position| usize::try_from(position).ok()).unwrap_or(0))
 }
 
-fn append(holder: Option<&mut Value>, name: &str, delta: &str) {
-    let Some(Value::Object(fields)) = holder else { return };
+fn append(holder: &mut Value, name: &str, delta: &str) {
+    let Value::Object(fields) = holder else { return };
     match fields.get_mut(name) {
         Some(Value::String(text)) => text.push_str(delta),
         _ => _ = fields.insert(name.to_owned(), delta.into()),
