@@ -85,7 +85,7 @@ pub enum Fidelity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventError {
     /// `http`: an answer with an error status; `cut`: the answer ended early; `network`: no answer; `source`: an imported
-    /// file states an error.
+    /// file states an error; `recording`: the operation went well, and its record is incomplete.
     pub kind: String,
     /// The HTTP status of the answer.
     pub status: Option<u16>,

@@ -154,7 +154,7 @@ impl Answer<'_> {
             }
             Protocol::Messages => json!({"id": "msg_1", "type": "message", "role": "assistant", "model": self.model,
                 "content": self.blocks(), "stop_reason": self.finish_reason(), "stop_sequence": null}),
-            Protocol::Responses => self.response("completed", self.items()),
+            Protocol::Responses => self.response("completed", &self.items()),
         };
         if self.has_usage {
             whole["usage"] = self.usage();
@@ -164,7 +164,7 @@ impl Answer<'_> {
         whole
     }
 
-    fn response(&self, status: &str, output: Vec<Value>) -> Value {
+    fn response(&self, status: &str, output: &[Value]) -> Value {
         json!({"id": "resp_1", "object": "response", "created_at": 1, "status": status, "model": self.model,
             "output": output, "parallel_tool_calls": true, "tool_choice": "auto", "tools": []})
     }
@@ -201,17 +201,15 @@ impl Answer<'_> {
             Protocol::Responses => self.response_events(),
         };
         // Two line ends and a comment, as several servers mix them.
-        let mut text = ": stream\n\n".to_owned();
-        for event in events {
-            match event["type"].as_str() {
-                Some(kind) => text += &format!("event: {kind}\r\ndata: {event}\r\n\r\n"),
-                None => text += &format!("data: {event}\n\n"),
-            }
-        }
+        let mut text = vec![": stream\n\n".to_owned()];
+        text.extend(events.iter().map(|event| match event["type"].as_str() {
+            Some(kind) => format!("event: {kind}\r\ndata: {event}\r\n\r\n"),
+            None => format!("data: {event}\n\n"),
+        }));
         if self.protocol == Protocol::Chat {
-            text += "data: [DONE]\n\n";
+            text.push("data: [DONE]\n\n".to_owned());
         }
-        text
+        text.concat()
     }
 
     fn chat_events(&self, with_usage: bool) -> Vec<Value> {
@@ -257,9 +255,10 @@ impl Answer<'_> {
             block[if is_text { "text" } else { "input" }] = if is_text { json!("") } else { json!({}) };
             events.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
             events.extend(halves(&whole).map(|part| {
-                let delta = match is_text {
-                    true => json!({"type": "text_delta", "text": part}),
-                    false => json!({"type": "input_json_delta", "partial_json": part}),
+                let delta = if is_text {
+                    json!({"type": "text_delta", "text": part})
+                } else {
+                    json!({"type": "input_json_delta", "partial_json": part})
                 };
                 json!({"type": "content_block_delta", "index": index, "delta": delta})
             }));
@@ -273,8 +272,7 @@ impl Answer<'_> {
     }
 
     fn response_events(&self) -> Vec<Value> {
-        let mut events =
-            vec![json!({"type": "response.created", "response": self.response("in_progress", Vec::new())})];
+        let mut events = vec![json!({"type": "response.created", "response": self.response("in_progress", &[])})];
         for (index, item) in self.items().into_iter().enumerate() {
             let (is_text, id) = (item["type"] == "message", item["id"].clone());
             let mut start = item.clone();
@@ -308,7 +306,7 @@ impl Answer<'_> {
 
 /// Returns both halves of a text.
 fn halves(text: &str) -> impl Iterator<Item = &str> {
-    let middle = (text.len() / 2..).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let middle = (text.len() / 2..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let (left, right) = text.split_at(middle);
     [left, right].into_iter()
 }

@@ -140,15 +140,13 @@ impl ModelAnswer {
         if let Some(gate) = &self.first {
             gate.wait();
         }
-        let mut head = format!("HTTP/1.1 {} Scripted\r\n", self.status);
-        for (name, value) in &self.headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        head += &match self.framing {
-            Framing::Length => format!("Content-Length: {}\r\n\r\n", self.body().len()),
-            Framing::Chunked => "Transfer-Encoding: chunked\r\n\r\n".to_owned(),
-            Framing::Close => "Connection: close\r\n\r\n".to_owned(),
+        let headers: Vec<String> = self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let framing = match self.framing {
+            Framing::Length => format!("Content-Length: {}", self.body().len()),
+            Framing::Chunked => "Transfer-Encoding: chunked".to_owned(),
+            Framing::Close => "Connection: close".to_owned(),
         };
+        let head = format!("HTTP/1.1 {} Scripted\r\n{}{framing}\r\n\r\n", self.status, headers.concat());
         stream.write_all(head.as_bytes())?;
         if !has_body {
             return Ok(self.framing != Framing::Close);

@@ -77,7 +77,8 @@ enum Command {
     Docs,
     /// Test against third-party software, which is installed into the cache folder of the user: both OpenAI protocols against litellm,
     /// expressions against the conformance tests of CEL and another implementation, the guard between clients and servers of
-    /// the Model Context Protocol, and the ledger in PostgreSQL. A part that cannot be installed is skipped.
+    /// the Model Context Protocol, the recording proxy between the official clients of OpenAI and Anthropic and a scripted server,
+    /// and the ledger in PostgreSQL. A part that cannot be installed is skipped.
     Interop(interop::Options),
     /// Regenerate `sample-runs/`.
     Samples {

@@ -18,6 +18,11 @@ pub(crate) fn counterproof() -> Utf8PathBuf {
     debug_folder().join(format!("counterproof{}", std::env::consts::EXE_SUFFIX))
 }
 
+/// Returns the path of another program of the build, such as `examples/NAME`.
+pub(crate) fn test_program(name: &str) -> Utf8PathBuf {
+    debug_folder().join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
 pub(crate) fn example(name: &str, arguments: &[String]) -> Result<(), Failure> {
     let program = debug_folder().join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     Step::new(name.to_owned(), Command::new(program)).with(arguments).run()

@@ -387,12 +387,15 @@ data: {"type":"response.completed","response":{"id":"r1","object":"response","st
             which in 0_usize..3,
             events in prop::collection::vec(("[a-z_.]{0,8}|content_block_start|content_block_delta|response.output_item.added|response.output_text.delta", 0_u64..u64::MAX, any::<bool>()), 0..10),
         ) {
-            let mut text = String::new();
-            for (kind, index, is_nested) in events {
-                let inner = if is_nested { json!({"text": 1, "content": {"a": []}, "tool_calls": [[], 1, {"index": index}]}) } else { json!("x") };
-                text += &format!("data: {}\n\n", json!({"type": kind, "index": index, "output_index": index, "delta": inner,
-                    "content_block": inner, "item": inner, "choices": [{"index": index, "delta": inner}, inner]}));
-            }
+            let event = |(kind, index, is_nested): (String, u64, bool)| {
+                let lists = json!({"text": 1, "content": {"a": []}, "tool_calls": [[], 1, {"index": index}]});
+                let inner = if is_nested { lists } else { json!("x") };
+                let choices = json!([{"index": index, "delta": inner}, inner]);
+                let event = json!({"type": kind, "index": index, "output_index": index, "delta": inner,
+                    "content_block": inner, "item": inner, "choices": choices});
+                format!("data: {event}\n\n")
+            };
+            let text: String = events.into_iter().map(event).collect();
             let _ = read(ALL[which].0, &[text.as_bytes()], false);
         }
     }

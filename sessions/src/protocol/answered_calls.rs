@@ -227,19 +227,13 @@ fn item_answer(item: &Value) -> Option<Answer<'_>> {
 
 /// Returns the texts of a `shell_call_output`.
 fn shell_streams(output: &Value) -> Option<String> {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for part in output.as_array()? {
-        for stream in ["stdout", "stderr"] {
-            text.push_str(part[stream].as_str().unwrap_or_default());
-        }
-        if let Some(code) = part["outcome"]["exit_code"].as_i64() {
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text.push_str(&format!("exit code {code}"));
-        }
+        let streams = ["stdout", "stderr"].iter().filter_map(|stream| part[*stream].as_str());
+        lines.extend(streams.filter(|text| !text.is_empty()).map(|text| text.trim_end_matches('\n').to_owned()));
+        lines.extend(part["outcome"]["exit_code"].as_i64().map(|code| format!("exit code {code}")));
     }
-    (!text.is_empty()).then_some(text)
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Returns the record of a call, and that of its command if it ran one.

@@ -106,7 +106,9 @@ fn join_field(fields: &mut Map<String, Value>, name: String, delta: Value) {
         // Two calls with one index can be in the first delta of a list, too.
         (None | Some(Value::Null), Value::Array(items)) => {
             let mut joined = Vec::new();
-            items.into_iter().for_each(|item| join_item(&mut joined, item));
+            for item in items {
+                join_item(&mut joined, item);
+            }
             fields.insert(name, Value::Array(joined));
         }
         (None, delta) => _ = fields.insert(name, delta),

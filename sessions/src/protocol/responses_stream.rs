@@ -51,7 +51,9 @@ impl ResponsesStream {
                     "text" | "refusal" => self.part(index, list, position),
                     _ => self.item(index),
                 };
-                append(holder, text, delta);
+                if let Some(holder) = holder {
+                    append(holder, text, delta);
+                }
             }
         }
     }
@@ -84,15 +86,13 @@ impl ResponsesStream {
 
 /// Returns the list of an item that an event is about, and the position in it.
 fn place(kind: &str, event: &Value) -> (&'static str, usize) {
-    let (list, field) = match kind.contains("reasoning_summary") {
-        true => ("summary", "summary_index"),
-        false => ("content", "content_index"),
-    };
+    let (list, field) =
+        if kind.contains("reasoning_summary") { ("summary", "summary_index") } else { ("content", "content_index") };
     (list, event[field].as_u64().and_then(|position| usize::try_from(position).ok()).unwrap_or(0))
 }
 
-fn append(holder: Option<&mut Value>, name: &str, delta: &str) {
-    let Some(Value::Object(fields)) = holder else { return };
+fn append(holder: &mut Value, name: &str, delta: &str) {
+    let Value::Object(fields) = holder else { return };
     match fields.get_mut(name) {
         Some(Value::String(text)) => text.push_str(delta),
         _ => _ = fields.insert(name.to_owned(), delta.into()),

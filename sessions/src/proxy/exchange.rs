@@ -43,7 +43,7 @@ impl Shared {
     async fn aborted(&self) {
         let mut abort = self.abort.clone();
         if abort.wait_for(|abort| *abort).await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -7,5 +7,6 @@ mod install;
 mod litellm;
 mod mcp;
 mod parts;
+mod sessions;
 
 pub(crate) use parts::{Options, prepare, run};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 
 use super::install::{self, succeeds};
-use super::{litellm, mcp};
+use super::{litellm, mcp, sessions};
 use crate::programs;
 use crate::step::{Failure, Step, progress, root};
 
@@ -38,6 +38,8 @@ enum Part {
     Mcp,
     /// The conformance suite of the Model Context Protocol, with the proxy of the guard and without it.
     McpConformance,
+    /// The official clients of OpenAI and Anthropic, with the recording proxy between them and without it.
+    Sessions,
     /// The ledger in a PostgreSQL database.
     Postgres,
 }
@@ -54,6 +56,7 @@ pub(crate) fn prepare() -> Result<(), Failure> {
     cel_implementation()?;
     litellm::install()?;
     mcp::install()?;
+    sessions::install()?;
     postgres_programs();
     Ok(())
 }
@@ -74,6 +77,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     if wanted(Part::McpConformance) {
         mcp::conformance()?;
+    }
+    if wanted(Part::Sessions) {
+        sessions::run()?;
     }
     if wanted(Part::Postgres) {
         postgres()?;

@@ -1,6 +1,6 @@
 //! Requests in all forms: those that ask no model, and those that are refused.
 
-use counterproof_tests::{ModelAnswer, ModelServer, scripted_answer};
+use counterproof_tests::{ModelAnswer, ModelRequest, ModelServer, scripted_answer};
 use serde_json::json;
 
 use super::super::MAX_RECORDED_REQUEST;
@@ -84,7 +84,7 @@ fn bodies_in_chunks_and_after_a_continue_arrive_whole() {
     assert_eq!(client.answer(false).code(), 200);
     let (records, _) = proxy.finish();
     let recorded: Vec<_> = records.calls().into_iter().map(|(_, call)| call.request.body).collect();
-    assert_eq!(recorded, server.requests().iter().map(|request| request.json()).collect::<Vec<_>>());
+    assert_eq!(recorded, server.requests().iter().map(ModelRequest::json).collect::<Vec<_>>());
     assert_eq!(recorded[0], json!({"model": "text", "input": "é"}));
 }
 
