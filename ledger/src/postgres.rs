@@ -93,6 +93,11 @@ impl EventStore for PostgresStore {
         })
     }
 
+    fn has_table(&mut self, name: &str) -> Result<bool, StoreError> {
+        let found = self.client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&format!("counterproof.{name}")]);
+        found.and_then(|row| row.try_get(0)).map_err(StoreError::postgres(&self.url))
+    }
+
     fn compact(&mut self) -> Result<(), StoreError> {
         // One by one: several statements in one message are a transaction, in which VACUUM fails.
         let failed = StoreError::postgres(&self.url);

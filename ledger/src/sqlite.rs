@@ -111,6 +111,10 @@ impl EventStore for SqliteStore {
         })
     }
 
+    fn has_table(&mut self, name: &str) -> Result<bool, StoreError> {
+        self.connection.table_exists(None, name).map_err(StoreError::sqlite(&self.path))
+    }
+
     fn compact(&mut self) -> Result<(), StoreError> {
         self.connection.execute_batch("VACUUM").map_err(StoreError::sqlite(&self.path))?;
         checkpoint(&self.connection);

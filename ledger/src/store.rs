@@ -30,6 +30,9 @@ pub trait EventStore: Send {
     /// Runs statements that change rows in one transaction. Returns the number of rows that changed.
     fn change(&mut self, statements: &[Query]) -> Result<u64, StoreError>;
 
+    /// Returns true if the ledger has a table, which other crates may add.
+    fn has_table(&mut self, name: &str) -> Result<bool, StoreError>;
+
     /// Returns the space of deleted rows to the system.
     fn compact(&mut self) -> Result<(), StoreError>;
 
@@ -69,28 +72,30 @@ pub struct Query {
 }
 
 impl Query {
-    pub(crate) fn new(text: impl Into<String>) -> Self {
+    /// Creates a statement. A literal in its text has no `?`.
+    pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), values: Vec::new() }
     }
 
+    /// Adds a value.
     #[must_use]
-    pub(crate) fn with<'a>(mut self, value: impl Into<Cell<'a>>) -> Self {
+    pub fn with<'a>(mut self, value: impl Into<Cell<'a>>) -> Self {
         self.values.push(value.into().into_owned());
         self
     }
 
-    pub(crate) fn push(&mut self, text: &str) {
+    pub fn push(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
     /// Adds a value, and returns its placeholder.
-    pub(crate) fn bind<'a>(&mut self, value: impl Into<Cell<'a>>) -> String {
+    pub fn bind<'a>(&mut self, value: impl Into<Cell<'a>>) -> String {
         self.values.push(value.into().into_owned());
         format!("?{}", self.values.len())
     }
 
     /// Adds a condition for each value that is given, the first one after `word`. Returns the word before the next condition.
-    pub(crate) fn restrict(&mut self, mut word: &'static str, conditions: &[(&str, &Option<String>)]) -> &'static str {
+    pub fn restrict(&mut self, mut word: &'static str, conditions: &[(&str, &Option<String>)]) -> &'static str {
         for (condition, value) in conditions {
             if let Some(value) = value {
                 // Bound, and never part of the text: a value comes from the command line or from an event.

@@ -225,6 +225,11 @@ impl Redactor {
         Self { mask, ..self }
     }
 
+    /// Returns the text that replaces a secret.
+    pub fn replacement(&self) -> &'static str {
+        self.mask
+    }
+
     /// Masks every secret in a text.
     pub fn text(&self, text: &str, applied: &mut Applied) -> String {
         self.masked_text(text, applied).unwrap_or_else(|| text.to_owned())

@@ -8,6 +8,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The name of the schema of records.
+pub const EVENT_SCHEMA: &str = "session-event.v1";
+
+/// The schema of records in their printed form.
+pub const EVENT_SCHEMA_SOURCE: &str = include_str!("../../schemas/session-event.v1.schema.json");
+
 /// A record, with the fields that all types have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionEvent {
@@ -328,6 +334,21 @@ impl CommandLine {
         match self {
             CommandLine::Shell(text) => text.clone(),
             CommandLine::Arguments(arguments) => arguments.join(" "),
+        }
+    }
+
+    /// Returns the text that a shell runs: for `bash -lc SCRIPT`, as several agents run all commands, the script.
+    pub fn script(&self) -> String {
+        match self {
+            CommandLine::Arguments(arguments) => match arguments.as_slice() {
+                [shell, option, script]
+                    if shell.ends_with("sh") && option.starts_with('-') && option.ends_with('c') =>
+                {
+                    script.clone()
+                }
+                _ => self.text(),
+            },
+            CommandLine::Shell(_) => self.text(),
         }
     }
 }

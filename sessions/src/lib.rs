@@ -10,7 +10,15 @@
 
 pub mod event;
 pub mod format;
+pub mod import;
 pub mod message;
+pub mod milestone;
+pub mod observe;
+pub mod protocol;
+pub mod proxy;
+pub mod recorder;
+pub mod recording;
 pub mod session;
 pub mod shell;
+pub mod store;
 pub mod summary;

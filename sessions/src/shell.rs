@@ -52,8 +52,8 @@ impl Program {
     pub fn is_test(&self) -> bool {
         let first = self.subcommand();
         match self.name.as_str() {
-            "pytest" | "py.test" | "unittest" | "jest" | "vitest" | "mocha" | "tox" | "nox" | "rspec" | "phpunit"
-            | "ctest" | "ava" => true,
+            "pytest" | "py.test" | "unittest" | "nose2" | "jest" | "vitest" | "mocha" | "tox" | "nox" | "rspec"
+            | "phpunit" | "ctest" | "ava" => true,
             "cargo" => matches!(first, Some("test" | "t" | "nextest")),
             "npm" | "yarn" | "pnpm" | "bun" => match first {
                 Some("test" | "t") => true,

@@ -1,16 +1,12 @@
-//! What a reader wants to know about a session before its records: sums, milestones and errors.
+//! What a reader wants to know about a session before its records: sums, and what failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
 
-use crate::event::{Command, EventBody, FileChange, SessionEvent, Usage};
-use crate::shell::{Program, programs};
-
-/// Longest text of a milestone, in characters.
-const MAX_TEXT: usize = 200;
+use crate::event::{EventBody, FileChange, SessionEvent, Usage};
+use crate::milestone::{TestResult, test_result};
 
 /// The sums over the records of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,45 +23,9 @@ pub struct Summary {
     pub tool_calls_by_tool: BTreeMap<String, u64>,
     /// The files that were created, changed, renamed or deleted.
     pub files_changed: BTreeSet<String>,
-    pub milestones: Vec<Milestone>,
+    /// How the last test run ended; `None` if the session ran no tests.
+    pub tests: Option<TestResult>,
     pub errors: Vec<SessionError>,
-}
-
-/// A record that shows how far the session came.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Milestone {
-    pub kind: MilestoneKind,
-    pub timestamp: Timestamp,
-    pub seq: Option<u64>,
-    pub text: String,
-    /// Whether it succeeded, if that is known.
-    #[serde(skip)]
-    pub succeeded: Option<bool>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MilestoneKind {
-    Tests,
-    Commit,
-    Push,
-    PullRequest,
-    Compaction,
-    Refusal,
-}
-
-impl MilestoneKind {
-    /// Returns the word for people.
-    pub const fn word(self) -> &'static str {
-        match self {
-            MilestoneKind::Tests => "tests",
-            MilestoneKind::Commit => "commit",
-            MilestoneKind::Push => "push",
-            MilestoneKind::PullRequest => "pull request",
-            MilestoneKind::Compaction => "compaction",
-            MilestoneKind::Refusal => "refusal",
-        }
-    }
 }
 
 /// A failed record.
@@ -96,14 +56,16 @@ impl Summary {
                 self.tool_calls += 1;
                 *self.tool_calls_by_tool.entry(call.tool_name.clone()).or_default() += 1;
             }
-            EventBody::Command(_) => self.commands += 1,
+            EventBody::Command(command) => {
+                self.commands += 1;
+                self.tests = test_result(command).or(self.tests);
+            }
             EventBody::Checkpoint(_) => self.checkpoints += 1,
             EventBody::FileOperation(file) if file.operation != FileChange::Read => {
                 self.files_changed.insert(file.path.clone());
             }
             EventBody::FileOperation(_) | EventBody::StateTransition(_) | EventBody::Opaque(_) => {}
         }
-        self.milestones.extend(milestones(event));
         if let Some(message) = error_message(event) {
             self.errors.push(SessionError { seq: event.seq, timestamp: event.timestamp, message });
         }
@@ -133,78 +95,13 @@ pub fn error_message(event: &SessionEvent) -> Option<String> {
     })
 }
 
-/// Returns what a record shows, in the order of its programs.
-pub fn milestones(event: &SessionEvent) -> Vec<Milestone> {
-    let milestone = |kind, text: String, succeeded| {
-        let text = counterproof_artifact::one_line(&text, MAX_TEXT);
-        Milestone { kind, timestamp: event.timestamp, seq: event.seq, text, succeeded }
-    };
-    match &event.body {
-        EventBody::Command(command) => {
-            let succeeded = command.exit_code.map(|code| code == 0);
-            let text = command.command.as_ref().map(|line| line.text()).unwrap_or_default();
-            let text = match command.exit_code {
-                Some(0) => text,
-                Some(code) => format!("{text} (exit code {code})"),
-                None => format!("{text} (exit code not known)"),
-            };
-            kinds(command).into_iter().map(|kind| milestone(kind, text.clone(), succeeded)).collect()
-        }
-        EventBody::StateTransition(transition) if transition.trigger == "compaction" => {
-            let states = format!("{} → {}", transition.from_state, transition.to_state);
-            vec![milestone(MilestoneKind::Compaction, states, None)]
-        }
-        EventBody::ToolCall(call) => {
-            let refusal = call.decision.as_ref().filter(|decision| decision["action"] != "ALLOW");
-            let text = |decision: &Value| format!("{}: {}", call.tool_name, refusal_reason(decision));
-            refusal.map(|decision| milestone(MilestoneKind::Refusal, text(decision), Some(false))).into_iter().collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Returns why the guard did not allow a call.
-pub fn refusal_reason(decision: &Value) -> String {
-    let texts = [&decision["explain"]["summary"], &decision["explain"]["reason_code"], &decision["rule_id"]];
-    let reason = texts.into_iter().find_map(Value::as_str).or_else(|| decision["action"].as_str());
-    reason.map_or_else(|| "refused by the guard".to_owned(), str::to_owned)
-}
-
-fn kinds(command: &Command) -> Vec<MilestoneKind> {
-    let mut kinds = Vec::new();
-    for program in command.command.as_ref().map(programs).unwrap_or_default() {
-        kinds.extend(kind(&program).filter(|kind| !kinds.contains(kind)));
-    }
-    kinds
-}
-
-fn kind(program: &Program) -> Option<MilestoneKind> {
-    if program.is_test() {
-        return Some(MilestoneKind::Tests);
-    }
-    let mut words = program.words();
-    match (program.name.as_str(), words.next(), words.next()) {
-        ("git", Some("commit"), _) => Some(MilestoneKind::Commit),
-        ("git", Some("push"), _) => Some(MilestoneKind::Push),
-        ("gh", Some("pr"), Some("create")) | ("glab", Some("mr"), Some("create")) => Some(MilestoneKind::PullRequest),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::event::{CommandLine, LlmCall, LlmResponse, ToolCall};
+    use crate::event::{Command, CommandLine, LlmCall, LlmResponse};
 
     fn event(body: EventBody) -> SessionEvent {
         SessionEvent::reconstructed("k", Timestamp::UNIX_EPOCH, body)
-    }
-
-    fn command(text: &str, exit_code: Option<i64>) -> SessionEvent {
-        let command = Some(CommandLine::Shell(text.to_owned()));
-        event(EventBody::Command(Command { command, exit_code, ..Command::default() }))
     }
 
     #[test]
@@ -220,24 +117,17 @@ mod tests {
     }
 
     #[test]
-    fn a_command_shows_tests_commit_and_push() {
-        let found = milestones(&command("pytest && git commit -m x && git push && gh pr create", Some(1)));
-        let kinds: Vec<_> = found.iter().map(|milestone| milestone.kind).collect();
+    fn the_last_test_run_counts() {
+        let command = |text: &str, exit_code| {
+            let command = Some(CommandLine::Shell(text.to_owned()));
+            event(EventBody::Command(Command { command, exit_code: Some(exit_code), ..Command::default() }))
+        };
+        let tests = |events: &[SessionEvent]| Summary::new(events).tests;
         assert_eq!(
-            kinds,
-            [MilestoneKind::Tests, MilestoneKind::Commit, MilestoneKind::Push, MilestoneKind::PullRequest]
+            tests(&[command("pytest", 1), command("pytest && git push", 0), command("ls", 1)]),
+            Some(TestResult::Passed)
         );
-        assert_eq!(found[0].succeeded, Some(false));
-        assert!(found[0].text.ends_with("(exit code 1)"), "{}", found[0].text);
-        assert!(milestones(&command("ls", Some(0))).is_empty());
-    }
-
-    #[test]
-    fn a_refused_call_is_a_milestone() {
-        let decision =
-            Some(json!({"action": "BLOCK", "rule_id": "no-push", "explain": {"summary": "pushes are refused"}}));
-        let call = ToolCall { tool_name: "shop.push".to_owned(), decision, ..ToolCall::default() };
-        let found = milestones(&event(EventBody::ToolCall(call)));
-        assert_eq!(found[0].text, "shop.push: pushes are refused");
+        assert_eq!(tests(&[command("pytest", 0), command("make test", 2)]), Some(TestResult::Failed));
+        assert_eq!(tests(&[command("ls", 0)]), None);
     }
 }

@@ -15,10 +15,14 @@
 
 mod agent;
 mod mcp;
+mod model_script;
+mod model_server;
 mod program;
 mod sandbox;
 
 pub use agent::{Agent, Reply, minimal_answer};
 pub use mcp::McpClient;
+pub use model_script::scripted_answer;
+pub use model_server::{Gate, ModelAnswer, ModelRequest, ModelServer, Step};
 pub use program::{program, safe_run};
 pub use sandbox::{Finished, Sandbox, UNSHARE, files_below};

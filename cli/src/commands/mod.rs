@@ -17,4 +17,5 @@ pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod session;
 pub(crate) mod validate;

@@ -6,6 +6,7 @@ use counterproof_artifact::schema::Kind;
 use counterproof_contracts::contract::CONTRACT_SCHEMA_SOURCE;
 use counterproof_guard::policy::{POLICY_SCHEMA_SOURCE, TEST_SCHEMA_SOURCE};
 use counterproof_safe_run::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE};
+use counterproof_sessions::event as session_event;
 use serde_json::Value;
 
 use crate::command_error::CommandError;
@@ -28,8 +29,9 @@ struct Schema {
 }
 
 /// The schemas of documents that are not in run folders.
-const OTHERS: [Schema; 4] = [
+const OTHERS: [Schema; 5] = [
     Schema { name: EVENT_SCHEMA, source: EVENT_SCHEMA_SOURCE },
+    Schema { name: session_event::EVENT_SCHEMA, source: session_event::EVENT_SCHEMA_SOURCE },
     Schema { name: "contract.v1", source: CONTRACT_SCHEMA_SOURCE },
     Schema { name: "guard-policy.v1", source: POLICY_SCHEMA_SOURCE },
     Schema { name: "guard-policy-test.v1", source: TEST_SCHEMA_SOURCE },

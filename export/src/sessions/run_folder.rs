@@ -8,8 +8,9 @@ use counterproof_artifact::{
 };
 use counterproof_sessions::event::{EventBody, SessionEvent};
 use counterproof_sessions::message::{PartContent, history_parts};
+use counterproof_sessions::milestone::TestResult;
 use counterproof_sessions::session::{SessionHead, SessionStatus, Share};
-use counterproof_sessions::summary::{MilestoneKind, Summary};
+use counterproof_sessions::summary::Summary;
 use counterproof_store::write::WriteError;
 use counterproof_store::{CaseList, CaseListError, CreateError};
 use jiff::Timestamp;
@@ -71,8 +72,8 @@ pub struct ExportedSession {
     pub status: &'static str,
     pub calls: usize,
     pub actions: usize,
-    /// How the last test run ended, if the session ran tests and an exit code is known.
-    pub tests: Option<bool>,
+    /// How the last test run ended; `None` if the session ran no tests.
+    pub tests: Option<TestResult>,
     /// Whether a refused call would have been recorded.
     pub has_guard: bool,
     model: Option<String>,
@@ -192,7 +193,7 @@ pub fn write_cases(path: &Utf8Path, sessions: &[ExportedSession]) -> Result<(), 
                 json!({"name": "the session succeeds", "expr": "final_output.content.status == 'SUCCEEDED'"}),
                 json!({"name": "the last model call succeeds", "expr": "!has(final_output.content.error)"}),
             ];
-            if session.tests.is_some() {
+            if matches!(session.tests, Some(TestResult::Passed | TestResult::Failed)) {
                 expect.push(
                     json!({"name": "the last test run passes", "expr": "final_output.content.tests == 'passed'"}),
                 );
@@ -215,13 +216,12 @@ fn case(head: &SessionHead, events: &[SessionEvent], case_id: CaseId, side: Side
     let steps = steps(events);
     let actions = Actions::new(events, &steps, &masker);
     let case_events = case_events(&steps, &masker, |number| actions.of_step(number));
-    let tests = summary.milestones.iter().rev().find(|milestone| milestone.kind == MilestoneKind::Tests);
     let started_at = at_least_epoch(head.started_at);
     let last = events.iter().map(|event| event.timestamp).max().into_iter();
     let ended = head.ended_at.into_iter().chain(last).max().map(millis).unwrap_or_default();
     // The final output must be the last event.
     let ended = case_events.iter().map(|(at, _)| *at).fold(ended.max(millis(started_at)), u64::max);
-    let output = final_output(head, events, &masker, tests.map(|milestone| milestone.succeeded));
+    let output = final_output(head, events, &masker, summary.tests);
     let mut outcome = answer(case_events, ended, output);
     if let Outcome::Ok(Answer { proposed_actions, .. }) = &mut outcome {
         proposed_actions.clone_from(&actions.proposed);
@@ -239,7 +239,7 @@ fn case(head: &SessionHead, events: &[SessionEvent], case_id: CaseId, side: Side
         status: status(head.status),
         calls: steps.len(),
         actions: actions.proposed.len(),
-        tests: tests.and_then(|milestone| milestone.succeeded),
+        tests: summary.tests,
         has_guard,
         model: model(events).map(str::to_owned),
         started_at,
@@ -274,12 +274,12 @@ fn final_output(
     head: &SessionHead,
     events: &[SessionEvent],
     masker: &Masker<'_>,
-    tests: Option<Option<bool>>,
+    tests: Option<TestResult>,
 ) -> Map<String, Value> {
     let tests = match tests {
-        Some(Some(true)) => "passed",
-        Some(Some(false)) => "failed",
-        Some(None) => "unknown",
+        Some(TestResult::Passed) => "passed",
+        Some(TestResult::Failed) => "failed",
+        Some(TestResult::Unknown) => "unknown",
         None => "not_run",
     };
     let mut output =

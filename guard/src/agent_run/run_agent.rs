@@ -1,5 +1,6 @@
 //! Starts the agent of a run under supervision, ends it, and states its start and its end as events.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader};
 use std::path::PathBuf;
@@ -29,6 +30,8 @@ const TERM: u8 = 15;
 pub struct AgentRun {
     pub command: Vec<OsString>,
     pub settings: RunSettings,
+    /// Further variables of the agent.
+    pub environment: BTreeMap<OsString, OsString>,
     /// Gives the agent a terminal: input and output of this process are one.
     pub has_terminal: bool,
     pub grace: Duration,
@@ -95,6 +98,7 @@ pub fn run_agent(run: AgentRun) -> Result<AgentEnd, AgentRunError> {
         });
     }
     let mut environment = run.settings.environment();
+    environment.extend(run.environment.into_iter().map(|(name, value)| (name, Some(value))));
     // Set here and not by the user: only the shims below this agent may end it.
     environment.insert(TERMINATION.into(), Some(pipe.path().as_str().into()));
     let options = Options {

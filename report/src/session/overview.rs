@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use counterproof_artifact::one_line;
 use counterproof_sessions::event::{EventBody, Fidelity, FileChange, SessionEvent};
 use counterproof_sessions::message::{MessagePart, PartContent, history_parts};
+use counterproof_sessions::milestone::{MilestoneKind, TestResult, milestone, succeeded};
 use counterproof_sessions::session::{SessionHead, SessionStatus, Share};
-use counterproof_sessions::summary::{MilestoneKind, Summary};
+use counterproof_sessions::summary::{Summary, error_message};
 use jiff::Timestamp;
 
 use super::blocks::PatchView;
@@ -87,7 +88,7 @@ impl Overview {
             class,
             sign,
             status: head.status.word(),
-            sentence: sentence(head, &summary),
+            sentence: sentence(head, events, &summary),
             chips: chips(head, events),
             facts: facts(head, events, &summary),
             asked: asked(events),
@@ -120,14 +121,14 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 }
 
 /// Returns the state of the session in one line, from counts alone.
-fn sentence(head: &SessionHead, summary: &Summary) -> String {
-    let of = |kind: MilestoneKind| summary.milestones.iter().filter(move |milestone| milestone.kind == kind);
-    let count = |kind| of(kind).count() as u64;
+fn sentence(head: &SessionHead, events: &[SessionEvent], summary: &Summary) -> String {
+    let kinds: Vec<_> = events.iter().filter_map(milestone).map(|milestone| milestone.kind).collect();
+    let count = |kind| kinds.iter().filter(|known| **known == kind).count() as u64;
     let mut parts = Vec::new();
-    match of(MilestoneKind::Tests).next_back().map(|milestone| milestone.succeeded) {
-        Some(Some(true)) => parts.push("the last test run passed".to_owned()),
-        Some(Some(false)) => parts.push("the last test run failed".to_owned()),
-        Some(None) => parts.push("the result of the last test run is not known".to_owned()),
+    match summary.tests {
+        Some(TestResult::Passed) => parts.push("the last test run passed".to_owned()),
+        Some(TestResult::Failed) => parts.push("the last test run failed".to_owned()),
+        Some(TestResult::Unknown) => parts.push("the result of the last test run is not known".to_owned()),
         None => {}
     }
     let files = summary.files_changed.len() as u64;
@@ -235,14 +236,14 @@ fn notes(head: &SessionHead, events: &[SessionEvent]) -> Vec<NoteView> {
             anchor,
             is_first: true,
         };
-        if let Some(message) = counterproof_sessions::summary::error_message(event) {
+        if let Some(message) = error_message(event) {
             notes.push(note("bad", "✗ error".to_owned(), &message));
         }
-        for milestone in counterproof_sessions::summary::milestones(event) {
-            let (class, sign) = match (milestone.kind, milestone.succeeded) {
-                (_, Some(false)) => ("bad", "✗ "),
-                (_, Some(true)) => ("good", "✓ "),
-                _ => ("plain", ""),
+        if let Some(milestone) = milestone(event) {
+            let (class, sign) = match succeeded(event) {
+                Some(false) => ("bad", "✗ "),
+                Some(true) => ("good", "✓ "),
+                None => ("plain", ""),
             };
             notes.push(note(class, format!("{sign}{}", milestone.kind.word()), &milestone.text));
         }

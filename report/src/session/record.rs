@@ -9,7 +9,7 @@ use counterproof_sessions::event::{
 };
 use counterproof_sessions::message::{Conversation, MessagePart, PartContent};
 use counterproof_sessions::session::SessionHead;
-use counterproof_sessions::summary::{error_message, refusal_reason};
+use counterproof_sessions::summary::error_message;
 use serde_json::{Map, Value};
 
 use super::blocks::{ArgumentView, PatchView, TextView, argument_line, arguments};
@@ -364,7 +364,8 @@ fn tool_call(view: &mut RecordView, call: &ToolCall) {
     if let Some(decision) = call.decision.as_ref().filter(|decision| decision["action"] != "ALLOW") {
         view.has_failed = true;
         view.facts.push("refused".to_owned());
-        view.add("refusal", TextView::new(&refusal_reason(decision)));
+        let reason = [&decision["explain"]["summary"], &decision["rule_id"]].into_iter().find_map(Value::as_str);
+        view.add("refusal", TextView::new(reason.unwrap_or_default()));
         view.add("decision of the guard", TextView::folded_json(decision));
     }
     view.add("error", TextView::new(result.error.as_deref().unwrap_or_default()));

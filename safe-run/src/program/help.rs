@@ -45,11 +45,12 @@ pub(super) const COMMON_OPTIONS: [OptionHelp; 2] = [
     OptionHelp { name: "version", short: Some('V'), value: None, help: "Print the version and the contract" },
 ];
 
-const ENVIRONMENT: [(&str, &str); 5] = [
+const ENVIRONMENT: [(&str, &str); 6] = [
     ("SAFE_LOG_DIR", "Folder for logs of failed commands [default: .agent/FAIL-LOGS]"),
     ("SAFE_RUN_VIEW", "Content of a log: `ledger` or `merged` [default: ledger]"),
     ("SAFE_SNIPPET_LINES", "Number of last output lines to print after a failure [default: 0]"),
     ("SAFE_LOG_STYLE", "`m0` for log names such as 20240115T103000Z-pid42-FAIL.log"),
+    ("SAFE_RUN_RECORD_DIR", "Folder that also gets the events of every command, as JSON Lines, even after success"),
     ("SAFE_REDACT", "`1` redacts keys of known formats in records; `NAME,NAME` also the values of these variables"),
 ];
 

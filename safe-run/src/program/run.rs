@@ -113,7 +113,7 @@ fn report_start_error(error: &StartError, events: Option<EventsFile>) -> i32 {
 fn save(record: Record, settings: &Settings, events: Option<EventsFile>) {
     let (is_success, outcome) = (record.ending.is_success(), outcome(&record));
     // Redaction reads the whole output, so it is skipped if nothing is written.
-    let is_written = events.is_some() || !is_success;
+    let is_written = events.is_some() || settings.record_folder.is_some() || !is_success;
     let record = if is_written { redact(record, settings) } else { Ok(record) };
     match record {
         Ok(record) => write(&record, settings, events),
@@ -122,6 +122,9 @@ fn save(record: Record, settings: &Settings, events: Option<EventsFile>) {
             if let Some(events) = events {
                 events.discard();
                 report(format_args!("safe-run: no events: {error}"));
+            }
+            if settings.record_folder.is_some() {
+                report(format_args!("safe-run: no record in SAFE_RUN_RECORD_DIR: {error}"));
             }
             if !is_success {
                 report(format_args!("safe-run: {outcome}. no log: {error}"));
@@ -146,6 +149,12 @@ fn write(record: &Record, settings: &Settings, events: Option<EventsFile>) {
     }
     if let Some(Err(error)) = events.map(|events| events.write(record)) {
         report(format_args!("safe-run: {error}"));
+    }
+    if let Some(folder) = &settings.record_folder {
+        let names = (0..MAX_ATTEMPTS).map(|_| format!("{}.jsonl", Uuid::now_v7()));
+        if let Err(error) = save_log(folder, names, |file| record.write_json_lines(file)) {
+            report(format_args!("safe-run: no record in SAFE_RUN_RECORD_DIR: {error}"));
+        }
     }
     if record.ending.is_success() {
         return;

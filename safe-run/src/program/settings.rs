@@ -46,6 +46,8 @@ pub(super) struct Settings {
     pub(super) unknown_view: Option<String>,
     pub(super) snippet_lines: usize,
     pub(super) name_style: NameStyle,
+    /// The folder that gets the events of every command.
+    pub(super) record_folder: Option<OsString>,
     /// The comma-separated values of `SAFE_REDACT`; empty if redaction is off.
     redact: Vec<String>,
 }
@@ -69,6 +71,7 @@ impl Settings {
                 Some("m0") => NameStyle::M0,
                 _ => NameStyle::Contract,
             },
+            record_folder: environment("SAFE_RUN_RECORD_DIR").filter(|folder| !folder.is_empty()),
             redact: redact.iter().flat_map(|names| names.split(',')).map(|name| name.trim().to_owned()).collect(),
         }
     }

@@ -56,6 +56,26 @@ fn safe_log_dir_sets_the_log_folder() {
 }
 
 #[test]
+fn safe_run_record_dir_gets_the_events_of_every_command() {
+    let sandbox = Sandbox::new().with("SAFE_RUN_RECORD_DIR", "records").with("SAFE_REDACT", "1");
+    let (good, bad) =
+        (sandbox.shell("echo out"), sandbox.shell("echo sk-ant-api03-abcdefghijklmnopqrstuvwx >&2; exit 3"));
+    assert_eq!((good.code, bad.code), (Some(0), Some(3)));
+    assert_eq!(good.stderr, "");
+    let files: Vec<_> = fs::read_dir(sandbox.path("records")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let texts: Vec<String> = files.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    assert_eq!(texts.iter().filter(|text| text.contains("\"exit_code\":0") && text.contains("out")).count(), 1);
+    assert_eq!(texts.iter().filter(|text| text.contains("\"exit_code\":3") && !text.contains("sk-ant")).count(), 1);
+    assert!(files.iter().all(|path| path.extension().is_some_and(|it| it == "jsonl")) && files.len() == 2);
+    assert_eq!(sandbox.logs().len(), 1, "the log of the failure is not affected");
+    let sandbox = Sandbox::new().with("SAFE_RUN_RECORD_DIR", "taken/records");
+    sandbox.put("taken", "a file");
+    let finished = sandbox.shell("echo out");
+    assert_eq!((finished.code, &finished.stdout[..]), (Some(0), &b"out\n"[..]));
+    assert!(finished.stderr.starts_with("safe-run: no record in SAFE_RUN_RECORD_DIR: "), "{finished:?}");
+}
+
+#[test]
 fn a_log_that_cannot_be_written_is_reported_and_does_not_affect_the_command() {
     let sandbox = Sandbox::new().with("SAFE_LOG_DIR", "taken/logs");
     sandbox.put("taken", "a file");

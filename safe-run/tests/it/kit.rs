@@ -41,7 +41,8 @@ impl Sandbox {
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP,INT,QUIT,TERM").arg(env!("CARGO_BIN_EXE_safe-run"));
         command.args(arguments).current_dir(self.folder.path()).stdin(Stdio::null());
-        for name in ["SAFE_LOG_DIR", "SAFE_RUN_VIEW", "SAFE_SNIPPET_LINES", "SAFE_LOG_STYLE", "SAFE_REDACT"] {
+        let settings = ["LOG_DIR", "RUN_VIEW", "SNIPPET_LINES", "LOG_STYLE", "RUN_RECORD_DIR", "REDACT"];
+        for name in settings.map(|name| format!("SAFE_{name}")) {
             command.env_remove(name);
         }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));

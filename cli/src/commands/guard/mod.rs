@@ -14,3 +14,4 @@ mod shim;
 mod warnings;
 
 pub(crate) use command::{Args, run_guard as run};
+pub(crate) use run::{GuardedAgent, UNGUARDED_HINT, exit_of, report};

@@ -1,7 +1,8 @@
 //! `counterproof guard run`: runs an agent as one run, and records its start and its end.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, PipeReader};
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
@@ -16,7 +17,7 @@ use counterproof_guard::identity::{RUN_ID, RunIdentity, WORKLOAD, process_variab
 use counterproof_guard::policy::Policy;
 use counterproof_ledger::event::{AgentClient, EventBody, WorkingEnvironment};
 use counterproof_ledger::location::LedgerLocation;
-use counterproof_safe_run::Signals;
+use counterproof_safe_run::{Signals, TakenSignals};
 
 use super::event_recording::{EventRecording, RunLedger};
 use super::policy_args;
@@ -97,32 +98,15 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         streams.log(format_args!("run: {}", settings.run_id));
     }
     let run_id = settings.run_id.clone();
-    let given = given_policy(&settings);
-    // Only for the recorded event: without a valid policy, the shims do not start.
-    let policy = given.clone().unwrap_or_else(Policy::observe_only);
-    let recording =
-        ledger.as_ref().and_then(|ledger| AgentRecording::start(&args.command, &settings, &policy, ledger, streams));
-    let started = Instant::now();
-    let mut end = run_agent(AgentRun {
-        command: args.command.clone(),
+    let agent = GuardedAgent {
+        command: &args.command,
         settings,
-        has_terminal: std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
+        environment: BTreeMap::new(),
+        ledger: ledger.as_ref().map(RunLedger::location),
         grace: Duration::from_secs(args.grace),
         signals: (signals, received, taken),
-        supervisor: None,
-    });
-    let unguarded = match (&end, &given) {
-        (Ok(end), Some(policy)) => unguarded(end, &policy.reference().policy_hash),
-        _ => None,
     };
-    if let Ok(end) = &mut end {
-        end.is_unguarded = unguarded.is_some();
-    }
-    if let Some(recording) = recording {
-        // Before an error of the start is returned, which is the end of the run in the ledger.
-        recording.finish(&end, started.elapsed(), streams);
-    }
-    let end = end.map_err(|error| not_started(error, args.run.as_deref()))?;
+    let (end, unguarded) = agent.run(streams).map_err(|error| not_started(error, args.run.as_deref()))?;
     report(&end, streams);
     if let Some(ledger) = &ledger {
         ledger.summarize(&run_id, streams);
@@ -130,15 +114,65 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     if let Some(problem) = unguarded {
         streams.warn(format_args!("{problem}\n{UNGUARDED_HINT}"));
     }
-    Ok(match end.termination {
+    Ok(exit_of(&end))
+}
+
+/// An agent that runs as one run, whose start and end the ledger records.
+pub(crate) struct GuardedAgent<'a> {
+    pub(crate) command: &'a [OsString],
+    pub(crate) settings: RunSettings,
+    /// Further variables of the agent.
+    pub(crate) environment: BTreeMap<OsString, OsString>,
+    /// `None` if the run is not recorded.
+    pub(crate) ledger: Option<&'a LedgerLocation>,
+    pub(crate) grace: Duration,
+    pub(crate) signals: (Signals, PipeReader, TakenSignals),
+}
+
+impl GuardedAgent<'_> {
+    /// Runs the agent to its end. Also returns why calls of it may have been without the given policy.
+    pub(crate) fn run(self, streams: &mut Streams) -> Result<(AgentEnd, Option<String>), AgentRunError> {
+        let given = given_policy(&self.settings);
+        // Only for the recorded event: without a valid policy, the shims do not start.
+        let policy = given.clone().unwrap_or_else(Policy::observe_only);
+        let start = |ledger| AgentRecording::start(self.command, &self.settings, &policy, ledger, streams);
+        let recording = self.ledger.and_then(start);
+        let started = Instant::now();
+        let mut end = run_agent(AgentRun {
+            command: self.command.to_vec(),
+            settings: self.settings,
+            environment: self.environment,
+            has_terminal: std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
+            grace: self.grace,
+            signals: self.signals,
+            supervisor: None,
+        });
+        let unguarded = match (&end, &given) {
+            (Ok(end), Some(policy)) => unguarded(end, &policy.reference().policy_hash),
+            _ => None,
+        };
+        if let Ok(end) = &mut end {
+            end.is_unguarded = unguarded.is_some();
+        }
+        if let Some(recording) = recording {
+            // Before an error of the start is returned, which is the end of the run in the ledger.
+            recording.finish(&end, started.elapsed(), streams);
+        }
+        Ok((end?, unguarded))
+    }
+}
+
+/// Returns the exit code of an agent, or that its policy was not met.
+pub(crate) fn exit_of(end: &AgentEnd) -> Exit {
+    match end.termination {
         Some(_) => Exit::Findings,
         // A call that the policy refuses may have succeeded.
         None if end.is_unguarded && end.ending.is_success() => Exit::Findings,
         None => Exit::Forwarded(u8::try_from(end.ending.exit_code()).unwrap_or(u8::MAX)),
-    })
+    }
 }
 
-const UNGUARDED_HINT: &str = "hint: put the guard in front of the servers with `counterproof guard import`. A client that starts them apart from the agent \
+pub(crate) const UNGUARDED_HINT: &str = "hint: put the guard in front of the servers with `counterproof guard import`. A client that starts them apart from the agent \
      must pass the variables\n      of the run; with the Python SDK: `StdioServerParameters(command=…, args=…, env=dict(os.environ))`";
 
 /// Why calls of the agent may have been without the policy: no server used it, or a server used another one.
@@ -181,7 +215,7 @@ fn not_started(error: AgentRunError, run: Option<&str>) -> CommandError {
     }
 }
 
-fn report(end: &AgentEnd, streams: &mut Streams) {
+pub(crate) fn report(end: &AgentEnd, streams: &mut Streams) {
     if end.left_behind > 0 {
         streams.log(format_args!("processes that the agent left behind were killed: {}", end.left_behind));
     }
@@ -238,10 +272,10 @@ impl AgentRecording {
         command: &[OsString],
         settings: &RunSettings,
         policy: &Policy,
-        ledger: &RunLedger,
+        ledger: &LedgerLocation,
         streams: &mut Streams,
     ) -> Option<Self> {
-        let recording = EventRecording::start(Some(ledger.location().clone()), None, &identity(settings));
+        let recording = EventRecording::start(Some(ledger.clone()), None, &identity(settings));
         // A failure is a warning, because the agent runs all the same.
         let recording = recording
             .inspect_err(|error| streams.warn(format_args!("the agent is not recorded: {}", error.message())))

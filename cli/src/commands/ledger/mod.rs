@@ -11,4 +11,5 @@ mod runs;
 mod tail;
 
 pub(crate) use command::{Args, run};
-pub(crate) use opened::{Place, failed};
+pub(crate) use opened::{Place, Since, age, failed};
+pub(crate) use runs::{cell, short_time, table};

@@ -134,7 +134,7 @@ pub(super) fn failed_spool(error: SpoolError) -> CommandError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Since {
+pub(crate) enum Since {
     At(Timestamp),
     Ago(SignedDuration),
 }
@@ -150,7 +150,7 @@ pub(super) fn since(text: &str) -> Result<Since, String> {
 }
 
 /// Parses a duration in which a day has 24 hours.
-pub(super) fn age(text: &str) -> Result<SignedDuration, String> {
+pub(crate) fn age(text: &str) -> Result<SignedDuration, String> {
     let span: Option<Span> = text.parse().ok();
     let age = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
     age.filter(SignedDuration::is_positive)
@@ -158,7 +158,7 @@ pub(super) fn age(text: &str) -> Result<SignedDuration, String> {
 }
 
 impl Since {
-    pub(super) fn sortable(self, now: Timestamp) -> String {
+    pub(crate) fn sortable(self, now: Timestamp) -> String {
         sortable_time(match self {
             Since::At(time) => time,
             Since::Ago(age) => now.saturating_sub(age).unwrap_or(now),

@@ -140,7 +140,7 @@ pub(super) const NO_VALUE: &str = "-";
 pub(super) const UNKNOWN: &str = "unknown";
 
 /// Returns a table as text: a line for the names of the columns, and one for each row.
-pub(super) fn table<const N: usize>(names: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+pub(crate) fn table<const N: usize>(names: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut lines = vec![names.map(str::to_owned)];
     // Names come from agents, so they can contain line breaks.
     lines.extend(rows.into_iter().map(|row| row.map(|text| one_line(&text, LONGEST))));
@@ -155,7 +155,7 @@ pub(super) fn table<const N: usize>(names: [&str; N], rows: impl IntoIterator<It
     text
 }
 
-pub(super) fn cell(value: Option<impl ToString>) -> String {
+pub(crate) fn cell(value: Option<impl ToString>) -> String {
     value.map_or_else(|| NO_VALUE.to_owned(), |value| value.to_string())
 }
 
@@ -164,7 +164,7 @@ pub(super) fn known(value: Option<&str>) -> String {
 }
 
 /// Returns a time of the ledger to the millisecond.
-pub(super) fn short_time(time: &str) -> String {
+pub(crate) fn short_time(time: &str) -> String {
     match time.split_once('.') {
         // The precision of a text is its maximum length: the fraction is cut and not rounded.
         Some((seconds, fraction)) => format!("{seconds}.{fraction:.3}Z"),

@@ -1,0 +1,53 @@
+//! The arguments that all subcommands share, and the dispatch.
+
+use counterproof_artifact::Exit;
+use counterproof_ledger::location::LedgerLocation;
+
+use super::{list, overview, prune, record, show, timeline};
+use crate::command_error::CommandError;
+use crate::commands::ledger::Place;
+use crate::streams::Streams;
+use crate::value_parsers::LedgerParser;
+
+/// Record, import, query and export the whole run of a coding agent.
+///
+/// A session has the model calls, tool calls, commands and file changes of one run of an agent. It is stored in the ledger, under
+/// the id of the run.
+///
+/// Exit code 0: done. 1: an import mapped less than `--min-coverage`. 2: invalid arguments, or an unknown session, type, number,
+/// time or cursor. 3: the ledger or a file could not be read or written. 4: interrupted. `record` has the exit code of the agent.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Ledger: a SQLite file, or a `postgres://` URL [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
+    #[arg(long, global = true, value_name = "FILE", env = "COUNTERPROOF_LEDGER", hide_env_values = true, value_parser = LedgerParser)]
+    ledger: Option<LedgerLocation>,
+
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Record(record::Args),
+    List(list::Args),
+    Overview(overview::Args),
+    Timeline(timeline::Args),
+    Show(show::Args),
+    Prune(prune::Args),
+}
+
+pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let place = Place { is_json: args.json, ..Place::new(args.ledger.as_ref())? };
+    match &args.command {
+        Command::Record(args) => record::run(args, &place, streams),
+        Command::List(args) => list::run(args, &place, streams),
+        Command::Overview(args) => overview::run(args, &place, streams),
+        Command::Timeline(args) => timeline::run(args, &place, streams),
+        Command::Show(args) => show::run(args, &place, streams),
+        Command::Prune(args) => prune::run(args, &place, streams),
+    }
+}

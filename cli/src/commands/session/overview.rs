@@ -1,0 +1,101 @@
+//! `counterproof session overview`: the sums and milestones of a session.
+
+use counterproof_artifact::{Exit, one_line};
+use counterproof_sessions::store::SessionOverview;
+use serde::Serialize;
+
+use super::opened::{open, unknown};
+use crate::command_error::CommandError;
+use crate::commands::ledger::{Place, cell, failed, short_time};
+use crate::streams::{Streams, to_json};
+
+/// Print the sums of a session: tokens, calls by tool, changed files, milestones, errors, and what could not be seen.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Session
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let mut store = open(place, streams)?;
+    let overview = store.overview(&args.id).map_err(failed)?.ok_or_else(|| unknown(&args.id, place))?;
+    if place.is_json {
+        streams.print_document(&to_json(&overview))?;
+    } else {
+        streams.print_line(text(&overview).trim_end())?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Lines of a list that are shown. `--json` has all of them.
+const LISTED: usize = 20;
+
+const LONGEST: usize = 160;
+
+fn text(overview: &SessionOverview) -> String {
+    let SessionOverview { tokens, coverage, .. } = overview;
+    let duration = overview.duration_seconds.map(|seconds| format!("{seconds:.1} s"));
+    let by_tool: Vec<_> = overview.tool_calls_by_tool.iter().map(|(tool, count)| format!("{tool} {count}")).collect();
+    let facts = [
+        ("session", overview.session_id.clone()),
+        ("title", cell(overview.title.as_ref())),
+        ("status", overview.status.clone()),
+        ("started", short_time(&overview.started_at)),
+        ("duration", cell(duration)),
+        ("model calls", overview.total_llm_calls.to_string()),
+        (
+            "tokens",
+            format!(
+                "{} (prompt {}, of which cached {}; completion {})",
+                cell(overview.total_tokens),
+                cell(tokens.prompt),
+                cell(tokens.cached),
+                cell(tokens.completion)
+            ),
+        ),
+        ("cost", cell(overview.cost)),
+        ("tool calls", format!("{} ({})", overview.total_tool_calls, by_tool.join(", "))),
+        ("commands", overview.commands.to_string()),
+        ("checkpoints", overview.checkpoints_available.to_string()),
+        (
+            "seen",
+            format!(
+                "model calls {}, tool calls {}, files {}, commands {}",
+                word(&coverage.llm_calls),
+                word(&coverage.tool_calls),
+                word(&coverage.files),
+                word(&coverage.commands)
+            ),
+        ),
+    ];
+    let mut text: String =
+        facts.into_iter().map(|(name, value)| format!("{name:12}  {}\n", one_line(&value, LONGEST))).collect();
+    let list = |text: &mut String, name: &str, lines: Vec<String>| {
+        if lines.is_empty() {
+            return;
+        }
+        text.push_str(&format!("\n{name} ({}):\n", lines.len()));
+        for line in lines.iter().take(LISTED) {
+            text.push_str(&format!("  {}\n", one_line(line, LONGEST)));
+        }
+        if lines.len() > LISTED {
+            text.push_str(&format!("  … and {} more\n", lines.len() - LISTED));
+        }
+    };
+    let milestones = &overview.milestones;
+    let of = |it: &counterproof_sessions::store::MilestoneRecord| {
+        format!("{:>5}  {}  {}  {}", it.seq, short_time(&it.timestamp), word(&it.kind), it.text)
+    };
+    list(&mut text, "milestones", milestones.iter().map(of).collect());
+    list(&mut text, "files changed", overview.files_changed.clone());
+    let errors =
+        overview.errors.iter().map(|it| format!("{:>5}  {}  {}", it.seq, short_time(&it.timestamp), it.message));
+    list(&mut text, "errors", errors.collect());
+    text
+}
+
+/// Returns the word by which a value is written.
+fn word(value: &impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}

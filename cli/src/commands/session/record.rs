@@ -1,0 +1,352 @@
+//! `counterproof session record`: runs an agent, and records its model calls, tool calls, commands and file changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::PipeReader;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::{Exit, with_causes};
+use counterproof_guard::agent_run::{AgentEnd, AgentRunError, RunSettings};
+use counterproof_guard::identity::process_variable;
+use counterproof_ledger::location::LedgerLocation;
+use counterproof_ledger::query::find_run;
+use counterproof_ledger::store::StoreError;
+use counterproof_redaction::is_secret_name;
+use counterproof_safe_run::{Ending, Signals, TakenSignals};
+use counterproof_sessions::observe::WorkingTree;
+use counterproof_sessions::proxy::{
+    ANTHROPIC_DEFAULT, ListeningProxy, OPENAI_DEFAULT, ProxyCounts, ProxyOptions, Records, UpstreamUrl,
+};
+use counterproof_sessions::recorder::{RecorderOptions, SessionRecorder};
+use counterproof_sessions::recording::{AgentOutcome, SessionRecording, Warn};
+use counterproof_sessions::session::{Coverage, Origin, SessionHead, SessionStatus};
+use counterproof_sessions::store::SessionStore;
+use jiff::Timestamp;
+use serde_json::json;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+
+use super::opened::spool;
+use crate::command_error::CommandError;
+use crate::commands::guard::{GuardedAgent, UNGUARDED_HINT, exit_of, report};
+use crate::commands::ledger::{Place, failed};
+use crate::streams::Streams;
+
+const OPENAI: &str = "OPENAI_BASE_URL";
+const ANTHROPIC: &str = "ANTHROPIC_BASE_URL";
+
+/// The folder in which `safe-run` records commands.
+const COMMANDS: &str = "SAFE_RUN_RECORD_DIR";
+
+/// How long the last records may take to reach the ledger. What is left waits in a file.
+const LAST_RECORDS: Duration = Duration::from_secs(10);
+
+const MAX_GRACE: u64 = 24 * 60 * 60;
+
+/// Run an agent and record its whole session: model calls, tool calls, commands and file changes.
+///
+/// The agent runs in the foreground, with its own input, output and exit code. A proxy on the loopback address forwards its model
+/// requests unchanged to the servers that `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL` name, or to the public ones. The agent must
+/// honour these two variables. Calls of MCP servers that start through `guard shim`, commands that run below `safe-run`, and
+/// file changes of a git working tree are recorded too. Secrets are masked in what is stored.
+///
+/// Exit code: the agent's exit code, or 128 + N if signal N ended it. 1: a rule of a policy ended the run. 2: invalid arguments, or
+/// an id that the ledger already has; the agent was not started. 3: the agent cannot be started, or, with `--require-record`, the
+/// session cannot be recorded.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Id of the session, which the ledger does not have yet [default: a new one]
+    #[arg(long, value_name = "ID")]
+    session_id: Option<String>,
+
+    /// Title of the session
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+
+    /// File or folder whose changes are recorded although git ignores it; may be repeated
+    #[arg(long, value_name = "PATH")]
+    include: Vec<Utf8PathBuf>,
+
+    /// Do not start the agent without a ledger, and refuse model requests that cannot be recorded
+    #[arg(long)]
+    require_record: bool,
+
+    /// Seconds that the agent may run after it was asked to end, before it is killed
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=MAX_GRACE))]
+    grace: u64,
+
+    /// Command of the agent
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
+    // First, while this process has a single thread.
+    let (signals, received) = Signals::pipe().map_err(CommandError::io)?;
+    let taken = signals.take_from_process().map_err(CommandError::io)?;
+    let ledger = absolute(&place.location)?;
+    let settings = settings(args, &ledger)?;
+    let upstreams = [upstream(OPENAI, OPENAI_DEFAULT)?, upstream(ANTHROPIC, ANTHROPIC_DEFAULT)?];
+    check_ledger(args, &settings.run_id, &ledger, streams)?;
+    let head = head(args, &settings.run_id);
+    let recording = Recording::start(args, &head, place, ledger.clone(), upstreams);
+    match recording {
+        Ok(recording) => recording.run_agent(args, head, settings, &ledger, (signals, received, taken), streams),
+        Err(error) if args.require_record => Err(error.hint("the agent was not started")),
+        Err(error) => {
+            streams.warn(format_args!("the session is not recorded: {}", error.message()));
+            let agent = agent(args, settings, BTreeMap::new(), Some(&ledger), (signals, received, taken));
+            end(agent.run(streams), streams)
+        }
+    }
+}
+
+/// The proxy and the recorder, before the agent starts.
+struct Recording {
+    session: Arc<SessionRecording>,
+    is_git: bool,
+    environment: BTreeMap<OsString, OsString>,
+    commands: Utf8PathBuf,
+    runtime: Runtime,
+    stop: oneshot::Sender<()>,
+    proxy: thread::JoinHandle<ProxyCounts>,
+}
+
+impl Recording {
+    fn start(
+        args: &Args,
+        head: &SessionHead,
+        place: &Place,
+        ledger: LedgerLocation,
+        [openai, anthropic]: [UpstreamUrl; 2],
+    ) -> Result<Self, CommandError> {
+        let warn: Warn = Arc::new(|text: &str| Streams::of_process().warn(text));
+        let spool = spool(place);
+        let commands = spool.commands_folder(&head.session_id);
+        let to_user = warn.clone();
+        let recorder = SessionRecorder::start(RecorderOptions {
+            ledger,
+            spool,
+            head: head.clone(),
+            secrets: secrets_of_environment(),
+            warn: Box::new(move |text| to_user(text)),
+        });
+        let recorder = Arc::new(recorder.map_err(CommandError::io)?);
+        let tree = working_tree(&args.include, &warn);
+        let is_git = tree.as_ref().is_some_and(WorkingTree::is_git) || !args.include.is_empty();
+        let program = args.command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+        let session = SessionRecording::start(recorder, &program, tree, commands.clone(), warn);
+        let session = Arc::new(session.map_err(CommandError::io)?);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.map_err(CommandError::io)?;
+        let options = ProxyOptions {
+            session_id: head.session_id.clone(),
+            records: session.clone() as Arc<dyn Records>,
+            requires_records: args.require_record,
+            openai,
+            anthropic,
+            now: Timestamp::now,
+        };
+        let listening = runtime.block_on(ListeningProxy::bind(options)).map_err(CommandError::io)?;
+        let environment = BTreeMap::from([
+            (OPENAI.into(), listening.openai_base_url().into()),
+            (ANTHROPIC.into(), listening.anthropic_base_url().into()),
+        ]);
+        let (stop, stopped) = oneshot::channel();
+        let handle = runtime.handle().clone();
+        let serve = move || handle.block_on(listening.serve(async { drop(stopped.await) }));
+        let proxy = thread::Builder::new().name("proxy".to_owned()).spawn(serve).map_err(CommandError::io)?;
+        Ok(Self { session, is_git, environment, commands, runtime, stop, proxy })
+    }
+
+    fn run_agent(
+        self,
+        args: &Args,
+        head: SessionHead,
+        settings: RunSettings,
+        ledger: &LedgerLocation,
+        signals: (Signals, PipeReader, TakenSignals),
+        streams: &mut Streams,
+    ) -> Result<Exit, CommandError> {
+        let Self { session, is_git, mut environment, commands, runtime, stop, proxy } = self;
+        streams.log(format_args!("session: {}", head.session_id));
+        for (name, value) in &environment {
+            streams.log(format_args!("{}={}", name.to_string_lossy(), value.to_string_lossy()));
+        }
+        // A folder that the user has chosen stays.
+        if std::env::var_os(COMMANDS).is_none_or(|value| value.is_empty()) {
+            environment.insert(COMMANDS.into(), commands.as_str().into());
+        }
+        let result = agent(args, settings, environment, Some(ledger), signals).run(streams);
+        let _ = stop.send(());
+        let counts = proxy.join().unwrap_or_default();
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        let outcome = outcome(&result);
+        // The proxy has ended, so this is the only owner.
+        if let Some(session) = Arc::into_inner(session) {
+            match session.finish(head, is_git, counts, &outcome, LAST_RECORDS) {
+                Ok(summary) if summary.has_waiting => streams.warn("records of the session wait for the ledger"),
+                Ok(_) => {}
+                Err(error) => streams.warn(format_args!("the session is incomplete: {}", with_causes(&error))),
+            }
+        }
+        // Only an empty folder is removed.
+        let _ = std::fs::remove_dir(&commands);
+        if counts.model_requests == 0 {
+            streams.log(format_args!(
+                "no model requests came through the proxy: the agent may ignore {OPENAI} and {ANTHROPIC}"
+            ));
+        }
+        end(result, streams)
+    }
+}
+
+fn agent<'a>(
+    args: &'a Args,
+    settings: RunSettings,
+    environment: BTreeMap<OsString, OsString>,
+    ledger: Option<&'a LedgerLocation>,
+    signals: (Signals, PipeReader, TakenSignals),
+) -> GuardedAgent<'a> {
+    let grace = Duration::from_secs(args.grace);
+    GuardedAgent { command: &args.command, settings, environment, ledger, grace, signals }
+}
+
+type AgentResult = Result<(AgentEnd, Option<String>), AgentRunError>;
+
+fn end(result: AgentResult, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let (end, unguarded) = result.map_err(|error| match error {
+        AgentRunError::Start(error) => CommandError::io(error).hint("check the command after `--`"),
+        error @ AgentRunError::Pipe(_) => CommandError::io(error),
+    })?;
+    report(&end, streams);
+    if let Some(problem) = unguarded {
+        streams.warn(format_args!("{problem}\n{UNGUARDED_HINT}"));
+    }
+    Ok(exit_of(&end))
+}
+
+fn outcome(result: &AgentResult) -> AgentOutcome {
+    match result {
+        Ok((end, _)) => {
+            let is_well = end.ending.is_success() && end.termination.is_none() && !end.is_unguarded;
+            let context = match end.ending {
+                Ending::Exited(code) => json!({ "exit_code": code }),
+                Ending::Killed(signal) => json!({ "signal": signal }),
+            };
+            let status = if is_well { SessionStatus::Completed } else { SessionStatus::Failed };
+            AgentOutcome { status, context, guard_calls: end.calls.calls_total }
+        }
+        Err(error) => AgentOutcome {
+            status: SessionStatus::Failed,
+            context: json!({ "error": with_causes(error) }),
+            guard_calls: 0,
+        },
+    }
+}
+
+fn head(args: &Args, session_id: &str) -> SessionHead {
+    SessionHead {
+        session_id: session_id.to_owned(),
+        title: args.title.clone(),
+        origin: Origin::Record,
+        workflow: None,
+        status: SessionStatus::Running,
+        started_at: Timestamp::now(),
+        ended_at: None,
+        parent: None,
+        coverage: Coverage::default(),
+    }
+}
+
+fn settings(args: &Args, ledger: &LedgerLocation) -> Result<RunSettings, CommandError> {
+    let run_id = match &args.session_id {
+        Some(id) if id.is_empty() || id.len() > 256 || id.chars().any(|it| it.is_control() || it.is_whitespace()) => {
+            let error = "the id of a session has 1 to 256 bytes, and neither white space nor control characters";
+            return Err(CommandError::usage(error).hint("choose another id with `--session-id`"));
+        }
+        Some(id) => id.clone(),
+        None => uuid::Uuid::now_v7().to_string(),
+    };
+    Ok(RunSettings {
+        run_id,
+        agent_id: process_variable("SUB_AGENT_ID"),
+        client: process_variable("SUB_CLIENT").unwrap_or_else(|| "custom".to_owned()),
+        env: process_variable("SUB_ENV").unwrap_or_else(|| "dev".to_owned()),
+        principal: process_variable("SUB_PRINCIPAL"),
+        workload: None,
+        policy: None,
+        ledger: Some(match ledger {
+            LedgerLocation::SqliteFile(path) => path.to_string(),
+            // With its password: the shims read it from a variable, which other users cannot see.
+            LedgerLocation::PostgreSql(url) => url.expose().to_owned(),
+        }),
+    })
+}
+
+/// The agent and its servers may run in other folders.
+fn absolute(ledger: &LedgerLocation) -> Result<LedgerLocation, CommandError> {
+    let LedgerLocation::SqliteFile(path) = ledger else { return Ok(ledger.clone()) };
+    let absolute =
+        std::path::absolute(path).map_err(|error| CommandError::io(format!("cannot resolve `{path}`: {error}")))?;
+    let absolute = Utf8PathBuf::from_path_buf(absolute)
+        .map_err(|path| CommandError::usage(format!("the path `{}` is not valid UTF-8", path.display())))?;
+    Ok(LedgerLocation::SqliteFile(absolute))
+}
+
+/// Rejects an id that the ledger already has, and a ledger that cannot be used if it is required.
+fn check_ledger(args: &Args, id: &str, ledger: &LedgerLocation, streams: &mut Streams) -> Result<(), CommandError> {
+    let opened = if args.require_record {
+        counterproof_ledger::open_or_create(ledger)
+    } else {
+        match counterproof_ledger::open(ledger) {
+            Err(StoreError::Missing { .. }) => return Ok(()),
+            opened => opened,
+        }
+    };
+    let is_known = opened.and_then(|mut store| {
+        let is_run = args.session_id.is_some() && find_run(store.as_mut(), id)?.is_some();
+        Ok(SessionStore::new(store)?.find(id)?.is_some() || is_run)
+    });
+    match is_known {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(CommandError::usage(format!("the ledger `{ledger}` already has the session `{id}`"))
+            .hint("choose another id with `--session-id`, or omit the option for a new id; the agent was not started")),
+        Err(error) if args.require_record => {
+            Err(CommandError::io(failed(error).message())
+                .hint("the agent was not started, because of `--require-record`"))
+        }
+        Err(error) => {
+            streams.warn(format_args!("cannot check whether the session `{id}` is new: {}", with_causes(&error)));
+            Ok(())
+        }
+    }
+}
+
+fn upstream(name: &str, default: &str) -> Result<UpstreamUrl, CommandError> {
+    let value = process_variable(name).filter(|value| !value.trim().is_empty());
+    value.as_deref().unwrap_or(default).parse().map_err(|error| {
+        CommandError::usage(format!("variable `{name}`: {error}")).hint(format!("correct or unset `{name}`"))
+    })
+}
+
+/// Values of variables whose names say that they are secret.
+fn secrets_of_environment() -> Vec<String> {
+    let named =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let secrets: BTreeSet<String> =
+        named.filter(|(name, value)| is_secret_name(name) && value.len() >= 8).map(|(_, value)| value).collect();
+    secrets.into_iter().collect()
+}
+
+fn working_tree(include: &[Utf8PathBuf], warn: &Warn) -> Option<WorkingTree> {
+    let folder = std::env::current_dir().ok()?;
+    let tree = WorkingTree::open(Utf8Path::from_path(&folder)?, include);
+    tree.unwrap_or_else(|error| {
+        warn(&format!("changes of files are not recorded: {}", with_causes(&error)));
+        None
+    })
+}

@@ -1,0 +1,204 @@
+//! The recorder of one session: its start, its records and its end.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use counterproof_ledger::location::LedgerLocation;
+use counterproof_redaction::{RedactError, Redactor};
+use counterproof_store::FileLock;
+
+use super::spool::{SessionSpool, SpoolError};
+use super::writer::{Job, Writer};
+use crate::event::SessionEvent;
+use crate::session::SessionHead;
+use crate::store::{Batch, Encoder, HeadRow, StoredEvents};
+
+/// How long records wait for the store before they are written to a file. The agent waits meanwhile.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a new recorder waits for a process that only looks whether the session runs.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+const MASK: &str = "[REDACTED]";
+
+pub struct RecorderOptions {
+    pub ledger: LedgerLocation,
+    pub spool: SessionSpool,
+    pub head: SessionHead,
+    /// Values that are masked in what is stored, next to the keys of known formats.
+    pub secrets: Vec<String>,
+    /// Called once when records cannot be stored, and wait in a file.
+    pub warn: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+/// Records one session. All methods can be called from several threads.
+pub struct SessionRecorder {
+    session_id: String,
+    spool: SessionSpool,
+    state: Mutex<State>,
+    files: AtomicU64,
+    warn: Box<dyn Fn(&str) + Send + Sync>,
+    thread: Mutex<Option<thread::JoinHandle<()>>>,
+    ended: Mutex<Receiver<()>>,
+    /// Other processes see by the lock that the session runs.
+    _lock: FileLock,
+}
+
+struct State {
+    encoder: Encoder,
+    secrets: BTreeSet<String>,
+    version: u64,
+    has_warned: bool,
+    recorded: u64,
+    /// `None` after the end.
+    jobs: Option<Sender<Job>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecorderSummary {
+    pub events: u64,
+    /// True if records wait in the spool folder.
+    pub has_waiting: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    #[error("failed to serialise a record")]
+    Serialise(#[from] serde_json::Error),
+    #[error(transparent)]
+    Redact(#[from] RedactError),
+    #[error("the session `{0}` is recorded by another process")]
+    Running(String),
+    #[error("failed to lock `{path}`")]
+    Lock { path: camino::Utf8PathBuf, source: std::io::Error },
+    #[error("failed to start a thread")]
+    Thread(#[source] std::io::Error),
+    #[error("the session has ended; no record is added after its end")]
+    Ended,
+}
+
+impl SessionRecorder {
+    /// Starts a session. Only its thread opens the database.
+    pub fn start(options: RecorderOptions) -> Result<Self, RecordError> {
+        let RecorderOptions { ledger, spool, head, secrets, warn } = options;
+        spool.create().map_err(SpoolError::from)?;
+        let path = spool.lock_path(&head.session_id);
+        let lock = FileLock::lock_within(&path, LOCK_WAIT)
+            .map_err(|source| RecordError::Lock { path, source })?
+            .ok_or_else(|| RecordError::Running(head.session_id.clone()))?;
+        let secrets = BTreeSet::from_iter(secrets);
+        let encoder = Encoder::new(redactor(&secrets)?);
+        let (jobs, received) = mpsc::channel();
+        let (sender, ended) = mpsc::channel();
+        let writer = Writer::new(ledger, spool.clone(), head.session_id.clone(), received);
+        let thread = thread::Builder::new().name("session".to_owned()).spawn(move || {
+            writer.run();
+            drop(sender);
+        });
+        let recorder = Self {
+            session_id: head.session_id.clone(),
+            spool,
+            state: Mutex::new(State { encoder, secrets, version: 0, has_warned: false, recorded: 0, jobs: Some(jobs) }),
+            files: AtomicU64::new(0),
+            warn,
+            thread: Mutex::new(Some(thread.map_err(RecordError::Thread)?)),
+            ended: Mutex::new(ended),
+            _lock: lock,
+        };
+        recorder.put(Some(&head), Vec::new())?;
+        Ok(recorder)
+    }
+
+    pub fn session_id(&self) -> &str {
+        &self.session_id
+    }
+
+    /// Adds a value that is masked in all later records.
+    pub fn mask(&self, secret: &str) -> Result<(), RecordError> {
+        let mut state = self.state();
+        // Short values occur in unrelated text.
+        if secret.len() >= MIN_SECRET && state.secrets.insert(secret.to_owned()) {
+            let redactor = redactor(&state.secrets)?;
+            state.encoder.set_redactor(redactor);
+        }
+        Ok(())
+    }
+
+    /// Records events. When this returns, they are in the store, or in a file from which they are added later.
+    pub fn record(&self, events: Vec<SessionEvent>) -> Result<(), RecordError> {
+        self.put(None, events)
+    }
+
+    /// Records the end, adds the calls that the guard has recorded for the session, and waits for the store within a time. What
+    /// it does not have then waits in files.
+    pub fn finish(&self, head: &SessionHead, limit: Duration) -> Result<RecorderSummary, RecordError> {
+        let ended = self.put(Some(head), Vec::new());
+        self.state().jobs = None;
+        // A channel and not a join: the thread may wait for a database that does not answer.
+        let receiver = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if receiver.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Disconnected)
+            && let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            let _ = thread.join();
+        }
+        ended?;
+        let has_waiting = self.spool.files().is_ok_and(|files| !files.is_empty());
+        Ok(RecorderSummary { events: self.state().recorded, has_waiting })
+    }
+
+    fn put(&self, head: Option<&SessionHead>, events: Vec<SessionEvent>) -> Result<(), RecordError> {
+        let (batch, answer) = {
+            let mut state = self.state();
+            let count = events.len() as u64;
+            let stored = if events.is_empty() { StoredEvents::default() } else { state.encoder.encode(events)? };
+            let head = head.map(|head| {
+                state.version += 1;
+                HeadRow::new(head, state.version, |text| state.encoder.mask(text))
+            });
+            state.recorded += count;
+            let batch = Arc::new(Batch { session_id: self.session_id.clone(), head, stored });
+            let (answer, answered) = mpsc::sync_channel(1);
+            let jobs = state.jobs.as_ref().ok_or(RecordError::Ended)?;
+            // In the order of the records. A thread that has ended answers none.
+            let _ = jobs.send(Job { batch: batch.clone(), answer });
+            (batch, answered)
+        };
+        let reason = match answer.recv_timeout(PATIENCE) {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(reason)) => reason,
+            Err(_) => "the database does not answer".to_owned(),
+        };
+        self.warn_once(&reason);
+        let number = self.files.fetch_add(1, Ordering::Relaxed);
+        self.spool.put(&batch, number).map(drop).map_err(|error| {
+            // The store has neither the records nor their texts.
+            self.state().encoder.forget();
+            error.into()
+        })
+    }
+
+    fn warn_once(&self, reason: &str) {
+        if !std::mem::replace(&mut self.state().has_warned, true) {
+            let folder = self.spool.path();
+            (self.warn)(&format!("the session cannot be stored now, and waits in `{folder}`: {reason}"));
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Shortest value of a header that is masked, in bytes.
+const MIN_SECRET: usize = 8;
+
+/// Compiles the search for secrets of a session: the given values, and keys of known formats.
+pub(crate) fn redactor(secrets: &BTreeSet<String>) -> Result<Redactor, RedactError> {
+    Ok(Redactor::broad(secrets.iter().map(String::as_str))?.with_mask(MASK))
+}

@@ -1,0 +1,324 @@
+//! The stored form of records: large texts and message histories are taken out, and secrets are masked.
+//!
+//! A value that is stored elsewhere is replaced by a reference: `{"$asset": DIGEST}` for a JSON text, and
+//! `{"$history": NODE}` for a list of messages. An object of an agent that has such a key is wrapped as `{"$literal": …}`.
+
+use std::collections::HashSet;
+
+use counterproof_artifact::Sha256Digest;
+use counterproof_artifact::canonical::canonical_hash;
+use counterproof_ledger::line::sortable_time;
+use counterproof_redaction::{Applied, Redactor};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::event::{EventBody, SessionEvent};
+use crate::milestone::milestone;
+
+pub(crate) const ASSET: &str = "$asset";
+pub(crate) const HISTORY: &str = "$history";
+pub(crate) const LITERAL: &str = "$literal";
+
+/// The size of a value as JSON text from which it is stored once, under its digest.
+const ASSET_BYTES: usize = 8 * 1024;
+
+/// The same for the fields of a request, which most requests of a session repeat.
+const REPEATED_BYTES: usize = 256;
+
+/// A record as a row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredEvent {
+    pub(crate) event_id: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) ts: String,
+    /// The tool of a call, the path of a file operation.
+    pub(crate) name: Option<String>,
+    /// The digest of the arguments of a tool call.
+    pub(crate) call_key: Option<String>,
+    pub(crate) error: Option<String>,
+    /// A milestone as JSON.
+    pub(crate) milestone: Option<String>,
+    pub(crate) prompt_tokens: Option<u64>,
+    pub(crate) completion_tokens: Option<u64>,
+    pub(crate) total_tokens: Option<u64>,
+    pub(crate) cached_tokens: Option<u64>,
+    pub(crate) cost_nanos: Option<u64>,
+    pub(crate) data: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Asset {
+    pub(crate) digest: String,
+    pub(crate) text: String,
+}
+
+/// The history that ends with a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HistoryNode {
+    pub(crate) node: String,
+    pub(crate) parent: Option<String>,
+    pub(crate) message: String,
+}
+
+/// Records of one session in their stored form, with the assets that the store may not have yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredEvents {
+    pub(crate) events: Vec<StoredEvent>,
+    pub(crate) assets: Vec<Asset>,
+    pub(crate) nodes: Vec<HistoryNode>,
+}
+
+/// Converts the records of one session. Remembers what it has handed out, so that each asset is handed out once.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    redactor: Redactor,
+    known: HashSet<String>,
+    /// The messages of the last request as they were sent, with their nodes: the next request repeats most of them.
+    last: Vec<(Value, String)>,
+}
+
+impl Encoder {
+    pub(crate) fn new(redactor: Redactor) -> Self {
+        Self { redactor, known: HashSet::new(), last: Vec::new() }
+    }
+
+    /// Uses another redactor from now on.
+    pub(crate) fn set_redactor(&mut self, redactor: Redactor) {
+        self.redactor = redactor;
+        self.last.clear();
+    }
+
+    /// Forgets what was handed out, because the store may not have it.
+    pub(crate) fn forget(&mut self) {
+        self.known.clear();
+        self.last.clear();
+    }
+
+    pub(crate) fn mask(&self, text: &str) -> String {
+        self.redactor.text(text, &mut Applied::default())
+    }
+
+    pub(crate) fn encode(&mut self, events: Vec<SessionEvent>) -> Result<StoredEvents, serde_json::Error> {
+        let mut stored = StoredEvents::default();
+        for event in events {
+            let event = self.event(event, &mut stored)?;
+            stored.events.push(event);
+        }
+        Ok(stored)
+    }
+
+    fn event(&mut self, mut event: SessionEvent, stored: &mut StoredEvents) -> Result<StoredEvent, serde_json::Error> {
+        event.seq = None;
+        let mut columns = columns(&event);
+        let messages = take_messages(&mut event.body);
+        let mut data = serde_json::to_value(&event)?;
+        self.redactor.json(&mut data, &mut Applied::default());
+        for text in [&mut columns.name, &mut columns.error, &mut columns.milestone].into_iter().flatten() {
+            *text = self.mask(text);
+        }
+        escape_references(&mut data);
+        if let Some(request) = data.get_mut("request") {
+            self.share(request, REPEATED_BYTES, stored);
+        }
+        self.share(&mut data, ASSET_BYTES, stored);
+        if let Some(messages) = messages {
+            self.put_messages(messages, &mut data, stored);
+        }
+        columns.data = data.to_string();
+        Ok(columns)
+    }
+
+    /// Replaces large values by references.
+    fn share(&mut self, value: &mut Value, limit: usize, stored: &mut StoredEvents) {
+        let Value::Object(fields) = value else { return };
+        for field in fields.values_mut() {
+            if is_reference(field) || shorter(field, limit) {
+                continue;
+            }
+            // Below a field of a large object, only the large part: a patch, or an output.
+            if limit == ASSET_BYTES && matches!(field, Value::Object(_)) {
+                self.share(field, limit, stored);
+                if shorter(field, limit) {
+                    continue;
+                }
+            }
+            // The fields of the body are repeated one by one.
+            if limit == REPEATED_BYTES && matches!(field, Value::Object(_)) {
+                self.share(field, limit, stored);
+                continue;
+            }
+            let digest = self.asset(field.to_string(), stored);
+            *field = json!({ ASSET: digest });
+        }
+    }
+
+    fn asset(&mut self, text: String, stored: &mut StoredEvents) -> String {
+        let digest = Sha256Digest::from_bytes(text.as_bytes()).to_string();
+        if self.known.insert(digest.clone()) {
+            stored.assets.push(Asset { digest: digest.clone(), text });
+        }
+        digest
+    }
+
+    fn put_messages(&mut self, messages: Messages, data: &mut Value, stored: &mut StoredEvents) {
+        let Messages { list, in_body } = messages;
+        let reference = match list {
+            Value::Array(list) => json!({ HISTORY: self.history(list, stored) }),
+            mut other => {
+                // Some APIs take a text in place of a list.
+                self.redactor.json(&mut other, &mut Applied::default());
+                escape_references(&mut other);
+                if shorter(&other, REPEATED_BYTES) {
+                    other
+                } else {
+                    json!({ ASSET: self.asset(other.to_string(), stored) })
+                }
+            }
+        };
+        if let Some(field) = in_body.and_then(|name| data.pointer_mut("/request/body")?.get_mut(name)) {
+            *field = reference.clone();
+        }
+        if let Some(field) = data.pointer_mut("/request/messages") {
+            *field = reference;
+        }
+    }
+
+    /// Returns the node of a list of messages; `null` for an empty list.
+    fn history(&mut self, list: Vec<Value>, stored: &mut StoredEvents) -> Option<String> {
+        let repeated = list.iter().zip(&self.last).take_while(|(message, (last, _))| *message == last).count();
+        self.last.truncate(repeated);
+        for message in list.into_iter().skip(repeated) {
+            let mut masked = message.clone();
+            self.redactor.json(&mut masked, &mut Applied::default());
+            escape_references(&mut masked);
+            let digest = self.asset(masked.to_string(), stored);
+            let parent = self.last.last().map(|(_, node)| node.clone());
+            let link = format!("{}{digest}", parent.as_deref().unwrap_or_default());
+            // Half of the digits: a node is only compared with the others of its session.
+            let node = Sha256Digest::from_bytes(link.as_bytes()).to_string()[..32].to_owned();
+            if self.known.insert(node.clone()) {
+                stored.nodes.push(HistoryNode { node: node.clone(), parent, message: digest });
+            }
+            self.last.push((message, node));
+        }
+        self.last.last().map(|(_, node)| node.clone())
+    }
+}
+
+/// The messages of a request, which are stored one by one.
+struct Messages {
+    list: Value,
+    /// The field of the body that has the same list.
+    in_body: Option<&'static str>,
+}
+
+/// Takes the messages out of a request, and leaves `null`.
+fn take_messages(body: &mut EventBody) -> Option<Messages> {
+    let EventBody::LlmCall(call) = body else { return None };
+    let list = call.request.messages.take();
+    if list.is_null() {
+        return None;
+    }
+    let body = call.request.body.as_object_mut();
+    let in_body = body.and_then(|body| {
+        let name = ["messages", "input"].into_iter().find(|name| body.get(*name).is_some_and(|it| *it == list))?;
+        body.insert(name.to_owned(), Value::Null);
+        Some(name)
+    });
+    Some(Messages { list, in_body })
+}
+
+fn columns(event: &SessionEvent) -> StoredEvent {
+    let (mut name, mut call_key, mut usage, mut cost) = (None, None, None, None);
+    match &event.body {
+        EventBody::LlmCall(call) => {
+            usage = call.response.as_ref().and_then(|response| response.usage);
+            cost = call.cost;
+        }
+        EventBody::ToolCall(call) => {
+            name = Some(call.tool_name.clone());
+            call_key = Some(canonical_hash(&call.arguments).to_string());
+        }
+        EventBody::FileOperation(file) => name = Some(file.path.clone()),
+        _ => {}
+    }
+    let usage = usage.unwrap_or_default();
+    StoredEvent {
+        event_id: event.event_id.as_str().to_owned(),
+        kind: event.body.kind().to_owned(),
+        ts: sortable_time(event.timestamp),
+        name: name.map(|name| storable(&name)),
+        call_key,
+        error: error_text(event).map(|text| storable(&text)),
+        milestone: milestone(event).and_then(|it| serde_json::to_string(&it).ok()),
+        prompt_tokens: usage.prompt_tokens,
+        completion_tokens: usage.completion_tokens,
+        total_tokens: usage.total_tokens,
+        cached_tokens: usage.cached_tokens,
+        cost_nanos: cost.and_then(nanos),
+        data: String::new(),
+    }
+}
+
+/// PostgreSQL cannot store NUL characters in a text. In JSON they are escaped.
+fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// Why a record counts as an error of its session.
+fn error_text(event: &SessionEvent) -> Option<String> {
+    if let Some(error) = &event.error {
+        let status = error.status.map(|status| format!(" {status}")).unwrap_or_default();
+        return Some(format!("{}{status}: {}", error.kind, error.message));
+    }
+    match &event.body {
+        EventBody::ToolCall(call) if call.result.success == Some(false) => {
+            let reason = call.result.error.as_deref().or(call.result.content.as_deref()).unwrap_or("failed");
+            Some(format!("{}: {}", call.tool_name, counterproof_artifact::one_line(reason, 200)))
+        }
+        _ => None,
+    }
+}
+
+/// Converts an amount to billionths, which can be added without rounding.
+fn nanos(cost: f64) -> Option<u64> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "such a cast saturates")]
+    (cost.is_finite() && cost >= 0.0).then(|| (cost * 1e9).round() as u64)
+}
+
+/// Returns true if a value is shorter than a number of bytes as JSON text.
+fn shorter(value: &Value, limit: usize) -> bool {
+    fn measure(value: &Value, left: usize) -> Option<usize> {
+        match value {
+            Value::String(text) => left.checked_sub(text.len() + 2),
+            Value::Array(items) => items.iter().try_fold(left, |left, item| measure(item, left.checked_sub(1)?)),
+            Value::Object(fields) => {
+                fields.iter().try_fold(left, |left, (name, field)| measure(field, left.checked_sub(name.len() + 4)?))
+            }
+            _ => left.checked_sub(4),
+        }
+    }
+    measure(value, limit).is_some()
+}
+
+fn is_reference(value: &Value) -> bool {
+    value
+        .as_object()
+        .is_some_and(|fields| fields.len() == 1 && [ASSET, HISTORY].into_iter().any(|name| fields.contains_key(name)))
+}
+
+/// Wraps the objects that look like a reference.
+fn escape_references(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(escape_references),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(escape_references);
+            if [ASSET, HISTORY, LITERAL].into_iter().any(|name| fields.contains_key(name)) {
+                let inner = Value::Object(std::mem::take(fields));
+                *value = Value::Object(Map::from_iter([(LITERAL.to_owned(), inner)]));
+            }
+        }
+        _ => {}
+    }
+}
