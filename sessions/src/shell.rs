@@ -108,9 +108,10 @@ fn add_words(words: Vec<String>, depth: usize, found: &mut Vec<Program>) {
                 | "else" | "!",
                 Some(_),
             ) => 1,
-            ("timeout", Some(_)) => 2,
-            ("uv" | "poetry" | "pipenv" | "pdm" | "rye", Some("run")) | ("bundle" | "pnpm" | "yarn", Some("exec")) => 2,
-            ("python" | "python3" | "py", Some("-m")) => 2,
+            ("timeout", Some(_))
+            | ("uv" | "poetry" | "pipenv" | "pdm" | "rye", Some("run"))
+            | ("bundle" | "pnpm" | "yarn", Some("exec"))
+            | ("python" | "python3" | "py", Some("-m")) => 2,
             ("safe-run", Some("run")) => rest.iter().position(|word| word == "--").map_or(2, |at| at + 1),
             _ => break,
         };

@@ -7,15 +7,16 @@ mod samples;
 use std::collections::HashSet;
 
 use camino::Utf8Path;
+use counterproof_redaction::Redactor;
 use counterproof_sessions::event::{
     Checkpoint, CheckpointState, Command, EventBody, EventError, LlmCall, LlmRequest, LlmResponse, Opaque,
     RequestedCall, SessionEvent, ToolCall, ToolResult, Usage,
 };
-use counterproof_redaction::Redactor;
 use counterproof_sessions::format::{OtlpContent, atif, otlp};
 use counterproof_sessions::import::{ImportOptions, ImportedSession, import};
 use counterproof_sessions::session::SessionHead;
 use counterproof_sessions::summary::Summary;
+use counterproof_store::write::{Durability, write};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -233,7 +234,7 @@ proptest! {
 fn imported(name: &str, document: &Value) -> (SessionHead, Vec<SessionEvent>) {
     let folder = tempfile::tempdir().unwrap();
     let path = Utf8Path::from_path(folder.path()).unwrap().join(name);
-    std::fs::write(&path, document.to_string()).unwrap();
+    write(&path, document.to_string().as_bytes(), Durability::Cached).unwrap();
     let redactor = Redactor::broad([]).unwrap();
     let options = ImportOptions { format: None, since: None, redactor: &redactor };
     let mut sessions = Vec::new();
@@ -251,7 +252,9 @@ fn imported(name: &str, document: &Value) -> (SessionHead, Vec<SessionEvent>) {
 fn an_export_can_be_imported() {
     for (head, events) in [samples::good(1), samples::bad(2), samples::long(3)] {
         let before = Summary::new(&events);
-        for (name, document) in [("spans.json", otlp(&head, &events, OtlpContent::Included)), ("trajectory.json", atif(&head, &events))] {
+        for (name, document) in
+            [("spans.json", otlp(&head, &events, OtlpContent::Included)), ("trajectory.json", atif(&head, &events))]
+        {
             let (read, records) = imported(name, &document);
             let after = Summary::new(&records);
             assert_eq!(read.session_id, head.session_id, "{name}");
