@@ -18,6 +18,7 @@ use counterproof_export::sessions::{
 use counterproof_sessions::event::{EventBody, SessionEvent};
 use counterproof_sessions::session::{SessionHead, SessionStatus};
 use counterproof_store::RunReader;
+use counterproof_store::write::{Durability, write};
 use counterproof_validation::validate_path;
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -163,12 +164,12 @@ fn a_refused_call_is_an_expectation_that_is_not_met() {
     let runs = Runs::new();
     let mut allowed = long(1);
     for event in &mut allowed.1 {
-        if let EventBody::ToolCall(call) = &mut event.body {
-            if call.decision.is_some() {
-                call.decision = Some(json!({"action": "ALLOW"}));
-                call.result.success = Some(true);
-                call.result.error = None;
-            }
+        if let EventBody::ToolCall(call) = &mut event.body
+            && call.decision.is_some()
+        {
+            call.decision = Some(json!({"action": "ALLOW"}));
+            call.result.success = Some(true);
+            call.result.error = None;
         }
     }
     let evaluation = runs.compare(&[allowed], &[long(2)]);
@@ -198,7 +199,8 @@ fn a_session_without_a_title_is_the_case_session() {
 #[test]
 fn cases_that_the_file_has_stay() {
     let runs = Runs::new();
-    std::fs::write(runs.cases(), r#"[{"id": "dates-1", "input": {"user": "mine"}, "expected": {}}]"#).unwrap();
+    write(&runs.cases(), br#"[{"id": "dates-1", "input": {"user": "mine"}, "expected": {}}]"#, Durability::Cached)
+        .unwrap();
     runs.export(Side::New, "a", &[good(1)]);
     assert_eq!(json_file(&runs.cases())[0]["input"]["user"], "mine");
 }

@@ -125,14 +125,14 @@ fn texts_of(event: &SessionEvent) -> Vec<String> {
             );
         }
         EventBody::Command(command) => {
-            found.extend(command.command.as_ref().map(|line| line.text()));
+            found.extend(command.command.as_ref().map(counterproof_sessions::event::CommandLine::text));
             found.extend(
                 [&command.stdout, &command.stderr].into_iter().flatten().map(|text| text.trim_end().to_owned()),
             );
         }
         EventBody::FileOperation(file) => found.extend(file.patch.clone()),
         EventBody::StateTransition(it) => {
-            found.extend([it.from_state.clone(), it.to_state.clone(), it.trigger.clone()])
+            found.extend([it.from_state.clone(), it.to_state.clone(), it.trigger.clone()]);
         }
         EventBody::Checkpoint(it) => found.push(it.checkpoint_id.clone()),
         EventBody::Opaque(it) => found.extend(it.data["text"].as_str().map(str::to_owned)),

@@ -95,6 +95,7 @@ pub struct EventError {
 /// What the type of a record adds. The field `type` names the variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "most records are model calls; boxes would only cost allocations")]
 pub enum EventBody {
     LlmCall(LlmCall),
     ToolCall(ToolCall),
@@ -334,6 +335,21 @@ impl CommandLine {
         match self {
             CommandLine::Shell(text) => text.clone(),
             CommandLine::Arguments(arguments) => arguments.join(" "),
+        }
+    }
+
+    /// Returns the text that a shell runs: for `bash -lc SCRIPT`, as several agents run all commands, the script.
+    pub fn script(&self) -> String {
+        match self {
+            CommandLine::Arguments(arguments) => match arguments.as_slice() {
+                [shell, option, script]
+                    if shell.ends_with("sh") && option.starts_with('-') && option.ends_with('c') =>
+                {
+                    script.clone()
+                }
+                _ => self.text(),
+            },
+            CommandLine::Shell(_) => self.text(),
         }
     }
 }

@@ -52,8 +52,8 @@ impl Program {
     pub fn is_test(&self) -> bool {
         let first = self.subcommand();
         match self.name.as_str() {
-            "pytest" | "py.test" | "unittest" | "jest" | "vitest" | "mocha" | "tox" | "nox" | "rspec" | "phpunit"
-            | "ctest" | "ava" => true,
+            "pytest" | "py.test" | "unittest" | "nose2" | "jest" | "vitest" | "mocha" | "tox" | "nox" | "rspec"
+            | "phpunit" | "ctest" | "ava" => true,
             "cargo" => matches!(first, Some("test" | "t" | "nextest")),
             "npm" | "yarn" | "pnpm" | "bun" => match first {
                 Some("test" | "t") => true,
@@ -108,9 +108,10 @@ fn add_words(words: Vec<String>, depth: usize, found: &mut Vec<Program>) {
                 | "else" | "!",
                 Some(_),
             ) => 1,
-            ("timeout", Some(_)) => 2,
-            ("uv" | "poetry" | "pipenv" | "pdm" | "rye", Some("run")) | ("bundle" | "pnpm" | "yarn", Some("exec")) => 2,
-            ("python" | "python3" | "py", Some("-m")) => 2,
+            ("timeout", Some(_))
+            | ("uv" | "poetry" | "pipenv" | "pdm" | "rye", Some("run"))
+            | ("bundle" | "pnpm" | "yarn", Some("exec"))
+            | ("python" | "python3" | "py", Some("-m")) => 2,
             ("safe-run", Some("run")) => rest.iter().position(|word| word == "--").map_or(2, |at| at + 1),
             _ => break,
         };

@@ -6,12 +6,17 @@ mod samples;
 
 use std::collections::HashSet;
 
+use camino::Utf8Path;
+use counterproof_redaction::Redactor;
 use counterproof_sessions::event::{
     Checkpoint, CheckpointState, Command, EventBody, EventError, LlmCall, LlmRequest, LlmResponse, Opaque,
     RequestedCall, SessionEvent, ToolCall, ToolResult, Usage,
 };
 use counterproof_sessions::format::{OtlpContent, atif, otlp};
+use counterproof_sessions::import::{ImportOptions, ImportedSession, import};
+use counterproof_sessions::session::SessionHead;
 use counterproof_sessions::summary::Summary;
+use counterproof_store::write::{Durability, write};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -221,6 +226,41 @@ proptest! {
         assert!(answers >= calls);
         for step in steps {
             assert!(step["message"].is_string() && step["timestamp"].is_string(), "{step}");
+        }
+    }
+}
+
+/// Writes a document, and returns what the importer makes of it.
+fn imported(name: &str, document: &Value) -> (SessionHead, Vec<SessionEvent>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Utf8Path::from_path(folder.path()).unwrap().join(name);
+    write(&path, document.to_string().as_bytes(), Durability::Cached).unwrap();
+    let redactor = Redactor::broad([]).unwrap();
+    let options = ImportOptions { format: None, since: None, redactor: &redactor };
+    let mut sessions = Vec::new();
+    let mut receive = |session: ImportedSession| {
+        sessions.push((session.head.clone(), session.events().collect::<Vec<_>>()));
+        Ok(())
+    };
+    let report = import(&[path], &options, &mut receive, &mut |_| ()).unwrap();
+    assert!(report.coverage() >= 0.99 && report.problems.is_empty(), "{report:?}");
+    assert_eq!(sessions.len(), 1, "one document is one session");
+    sessions.remove(0)
+}
+
+#[test]
+fn an_export_can_be_imported() {
+    for (head, events) in [samples::good(1), samples::bad(2), samples::long(3)] {
+        let before = Summary::new(&events);
+        for (name, document) in
+            [("spans.json", otlp(&head, &events, OtlpContent::Included)), ("trajectory.json", atif(&head, &events))]
+        {
+            let (read, records) = imported(name, &document);
+            let after = Summary::new(&records);
+            assert_eq!(read.session_id, head.session_id, "{name}");
+            assert_eq!(after.llm_calls, before.llm_calls, "{name}");
+            assert_eq!(after.tool_calls_by_tool, before.tool_calls_by_tool, "{name}");
+            assert_eq!(after.tokens, before.tokens, "{name}");
         }
     }
 }

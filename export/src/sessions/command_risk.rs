@@ -155,13 +155,10 @@ fn program_risk(program: &Program) -> Risk {
         name if READERS.contains(&name) => writes(),
         name if BUILDERS.contains(&name) => Some((LOW, "")),
         "git" => git(program, first).or_else(writes),
-        "find" => {
-            match ["-delete", "-exec", "-execdir"].iter().any(|option| program.arguments.iter().any(|it| it == option))
-            {
-                true => Some((MEDIUM, "file")),
-                false => writes(),
-            }
+        "find" if program.arguments.iter().any(|it| matches!(it.as_str(), "-delete" | "-exec" | "-execdir")) => {
+            Some((MEDIUM, "file"))
         }
+        "find" => writes(),
         "sed" if !program.has_option('i', "in-place") => writes(),
         "rm" if program.has_option('r', "recursive") || program.has_option('R', "recursive") => Some((HIGH, "delete")),
         "rm" | "rmdir" | "unlink" => Some((MEDIUM, "delete")),
@@ -183,8 +180,8 @@ fn program_risk(program: &Program) -> Risk {
             _ => Some((MEDIUM, "container")),
         },
         "kubectl" | "helm" | "terraform" | "tofu" | "aws" | "gcloud" | "az" => match (first, second) {
-            ("get" | "describe" | "logs" | "plan" | "show" | "validate" | "version" | "list", _) => None,
-            (_, "describe" | "list" | "ls" | "show") => None,
+            ("get" | "describe" | "logs" | "plan" | "show" | "validate" | "version" | "list", _)
+            | (_, "describe" | "list" | "ls" | "show") => None,
             _ => Some((HIGH, "infrastructure")),
         },
         "make" | "just" | "mvn" | "mvnw" | "gradle" | "gradlew" | "sbt" => match first {

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 
 use counterproof_artifact::one_line;
 use counterproof_sessions::event::{
-    Checkpoint, Command, EventBody, FileOperation, LlmCall, SessionEvent, StateTransition, ToolCall,
+    Checkpoint, Command, CommandLine, EventBody, FileOperation, LlmCall, SessionEvent, StateTransition, ToolCall,
 };
 use counterproof_sessions::message::{Conversation, MessagePart, PartContent};
-use counterproof_sessions::milestone::refusal_reason;
 use counterproof_sessions::session::SessionHead;
 use counterproof_sessions::summary::error_message;
 use serde_json::{Map, Value};
@@ -132,12 +131,12 @@ impl<'a> Records<'a> {
             EventBody::StateTransition(transition) => state_transition(&mut view, transition),
             EventBody::Checkpoint(checkpoint) => self.checkpoint(&mut view, event, checkpoint),
             EventBody::Opaque(opaque) => {
-                view.heading = "Record of unknown type".to_owned();
+                "Record of unknown type".clone_into(&mut view.heading);
                 view.add("data", TextView::folded_json(&opaque.data));
             }
         }
         if view.timeline.is_empty() {
-            view.timeline = view.heading.clone();
+            view.timeline.clone_from(&view.heading);
         }
         if !self.folder.is_empty() {
             for line in [&mut view.line, &mut view.timeline] {
@@ -150,7 +149,7 @@ impl<'a> Records<'a> {
     fn model_call(&mut self, view: &mut RecordView, event: &'a SessionEvent, call: &'a LlmCall) {
         let agent = event.agent.as_deref();
         view.kind = "model";
-        view.heading = "Model".to_owned();
+        "Model".clone_into(&mut view.heading);
         view.line = call.request.model.as_deref().map(|model| one_line(model, MAX_NAME)).unwrap_or_default();
         let parts = self.conversation.request(agent, &call.request);
         view.messages.extend(parts.into_iter().filter_map(|part| self.message(agent, part)));
@@ -173,7 +172,7 @@ impl<'a> Records<'a> {
             }
             if !wanted.is_empty() {
                 view.facts.push(format!("calls {}", wanted.join(", ")));
-            } else if response.content.as_ref().is_none_or(|text| text.is_empty()) {
+            } else if response.content.as_ref().is_none_or(String::is_empty) {
                 view.facts.push("empty answer".to_owned());
             }
         } else {
@@ -270,8 +269,8 @@ impl<'a> Records<'a> {
 
     fn command(&self, view: &mut RecordView, event: &'a SessionEvent, command: &'a Command) {
         view.kind = "command";
-        view.heading = "$".to_owned();
-        let text = command.command.as_ref().map(|line| line.text()).unwrap_or_default();
+        "$".clone_into(&mut view.heading);
+        let text = command.command.as_ref().map(CommandLine::text).unwrap_or_default();
         view.line = one_line(text.trim(), MAX_LINE);
         let call = command.call_id.as_deref().and_then(|id| self.calls.get(&(event.agent.as_deref(), id)));
         view.related = call.map(|(anchor, _)| *anchor);
@@ -301,7 +300,7 @@ impl<'a> Records<'a> {
 
     fn checkpoint(&mut self, view: &mut RecordView, event: &'a SessionEvent, checkpoint: &'a Checkpoint) {
         let state = &checkpoint.state;
-        view.heading = "Checkpoint".to_owned();
+        "Checkpoint".clone_into(&mut view.heading);
         view.line = one_line(&checkpoint.checkpoint_id, MAX_LINE);
         view.facts.push(one_line(&state.current_step, MAX_LINE));
         view.facts.push(if checkpoint.resumable { "resumable" } else { "not resumable" }.to_owned());
@@ -365,7 +364,8 @@ fn tool_call(view: &mut RecordView, call: &ToolCall) {
     if let Some(decision) = call.decision.as_ref().filter(|decision| decision["action"] != "ALLOW") {
         view.has_failed = true;
         view.facts.push("refused".to_owned());
-        view.add("refusal", TextView::new(&refusal_reason(decision)));
+        let reason = [&decision["explain"]["summary"], &decision["rule_id"]].into_iter().find_map(Value::as_str);
+        view.add("refusal", TextView::new(reason.unwrap_or_default()));
         view.add("decision of the guard", TextView::folded_json(decision));
     }
     view.add("error", TextView::new(result.error.as_deref().unwrap_or_default()));

@@ -1,6 +1,6 @@
 //! The tokens of each model call as bars, in the order of the calls.
 
-use counterproof_sessions::event::{EventBody, SessionEvent};
+use counterproof_sessions::event::{EventBody, LlmCall, SessionEvent};
 
 use super::overview::elapsed;
 use crate::view::display::number;
@@ -56,23 +56,32 @@ impl Tokens {
     }
 }
 
+/// The number of the record of a model call, the record, and its tokens if they are known.
+type Call<'a> = (u64, &'a SessionEvent, Option<Tokens>);
+
 impl TokenChart {
     /// Returns `None` if no call states its tokens.
     pub(super) fn new(events: &[SessionEvent]) -> Option<Self> {
-        let calls: Vec<_> =
-            (1_u64..).zip(events).filter_map(|(anchor, event)| tokens(event).map(|it| (anchor, event, it))).collect();
+        let call = |(anchor, event): (u64, &'_ SessionEvent)| match &event.body {
+            EventBody::LlmCall(call) => Some((anchor, tokens(call))),
+            _ => None,
+        };
+        let calls: Vec<Call<'_>> = (1_u64..)
+            .zip(events)
+            .filter_map(|(anchor, event)| call((anchor, event)).map(|(anchor, tokens)| (anchor, event, tokens)))
+            .collect();
         if calls.iter().all(|(_, _, tokens)| tokens.is_none()) {
             return None;
         }
         let group = calls.len().div_ceil(MAX_BARS).max(1);
         let groups: Vec<_> = calls.chunks(group).collect();
-        let largest = |group: &[(u64, &SessionEvent, Option<Tokens>)]| {
+        let largest = |group: &[Call<'_>]| {
             group.iter().filter_map(|(_, _, tokens)| *tokens).max_by_key(|tokens| tokens.sum()).unwrap_or_default()
         };
         let top = groups.iter().map(|group| largest(group).sum()).max().unwrap_or_default().max(1);
         let step = WIDTH as f64 / groups.len() as f64;
         let begin = events.first().map(|event| event.timestamp).unwrap_or_default();
-        let bar = |(index, group): (usize, &&[(u64, &SessionEvent, Option<Tokens>)])| {
+        let bar = |(index, group): (usize, &&[Call<'_>])| {
             let tokens = largest(group);
             let (anchor, first, known) = group[0];
             let mut title =
@@ -80,7 +89,7 @@ impl TokenChart {
             if groups.len() < calls.len() {
                 title = format!("{} model calls from {}, the largest: ", group.len(), elapsed(begin, first.timestamp));
             }
-            title.push_str(&match known.or((tokens.sum() > 0).then_some(tokens)) {
+            let tokens_text = match known.or((tokens.sum() > 0).then_some(tokens)) {
                 Some(_) => format!(
                     "{} prompt tokens ({} from a cache), {} completion tokens",
                     number(tokens.prompt),
@@ -88,7 +97,8 @@ impl TokenChart {
                     number(tokens.completion)
                 ),
                 None => "tokens not known".to_owned(),
-            });
+            };
+            title.push_str(&tokens_text);
             BarView {
                 anchor,
                 title,
@@ -107,19 +117,16 @@ impl TokenChart {
     }
 }
 
-/// Returns the tokens of a model call, if it is one.
-fn tokens(event: &SessionEvent) -> Option<Option<Tokens>> {
-    let EventBody::LlmCall(call) = &event.body else { return None };
-    let usage = call.response.as_ref().and_then(|response| response.usage);
-    Some(usage.map(|usage| {
-        let prompt = usage.prompt_tokens.unwrap_or_default();
-        Tokens {
-            prompt,
-            // A part of the prompt, which some sources state as more than the whole.
-            cached: usage.cached_tokens.unwrap_or_default().min(prompt),
-            completion: usage.completion_tokens.unwrap_or_default(),
-        }
-    }))
+/// Returns the tokens of a model call, if they are known.
+fn tokens(call: &LlmCall) -> Option<Tokens> {
+    let usage = call.response.as_ref()?.usage?;
+    let prompt = usage.prompt_tokens.unwrap_or_default();
+    Some(Tokens {
+        prompt,
+        // A part of the prompt, which some sources state as more than the whole.
+        cached: usage.cached_tokens.unwrap_or_default().min(prompt),
+        completion: usage.completion_tokens.unwrap_or_default(),
+    })
 }
 
 fn parts(tokens: Tokens, top: u64) -> Vec<BarPart> {
@@ -141,7 +148,7 @@ fn parts(tokens: Tokens, top: u64) -> Vec<BarPart> {
 
 #[cfg(test)]
 mod tests {
-    use counterproof_sessions::event::{LlmCall, LlmResponse, Usage};
+    use counterproof_sessions::event::{LlmResponse, Usage};
     use jiff::Timestamp;
 
     use super::*;

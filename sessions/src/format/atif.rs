@@ -185,7 +185,8 @@ fn add_calls(fields: &mut Map<String, Value>, calls: Vec<Value>, observed: Vec<V
         fields.insert("tool_calls".to_owned(), Value::Array(calls));
     }
     if !observed.is_empty() {
-        fields.insert("observation".to_owned(), json!({ "results": observed }));
+        let results = Map::from_iter([("results".to_owned(), Value::Array(observed))]);
+        fields.insert("observation".to_owned(), Value::Object(results));
     }
 }
 

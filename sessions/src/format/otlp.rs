@@ -6,7 +6,7 @@
 
 use counterproof_artifact::Sha256Digest;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::event::{Api, EventBody, LlmCall, SessionEvent, ToolCall};
 use crate::message::{MessagePart, PartContent, history_parts, instruction_parts, response_parts};
@@ -358,7 +358,7 @@ struct Attributes(Vec<Value>);
 
 impl Attributes {
     fn add(&mut self, key: &str, value: Value) {
-        self.0.push(json!({"key": key, "value": value}));
+        self.0.push(Value::Object(Map::from_iter([("key".to_owned(), json!(key)), ("value".to_owned(), value)])));
     }
 
     fn text(&mut self, key: &str, text: &str) {

@@ -106,7 +106,7 @@ fn a_session_of_many_turns_stores_each_message_once(ledger: &LedgerLocation) {
     let mut store = store(ledger);
     let messages: Vec<Value> =
         (0..100).map(|number| json!({"role": "user", "content": format!("message {number}")})).collect();
-    let events = (1..=100).map(|count| call(&count.to_string(), 0, json!(messages[..count]), None)).collect();
+    let events = (1..=100).map(|count| call(&count.to_string(), 0, json!(messages[..count]), None));
     store.import(&head("s"), events, redactor()).unwrap();
     let count = |store: &mut SessionStore, table: &str| {
         let query = Query::new(format!("SELECT count(*) FROM {table}"));
@@ -165,7 +165,7 @@ fn a_record_that_has_grown_replaces_the_old_one_and_keeps_its_number(ledger: &Le
 
 fn pages_have_exactly_the_limit_while_there_are_more(ledger: &LedgerLocation) {
     let mut store = store(ledger);
-    let events = (0..200).map(|number| tool(&number.to_string(), number, "t", true)).collect();
+    let events = (0..200).map(|number| tool(&number.to_string(), number, "t", true));
     store.import(&head("s"), events, redactor()).unwrap();
     let filter =
         EventFilter { since: Some(at(10)), until: Some(at(190)), tool: Some("t".into()), ..Default::default() };

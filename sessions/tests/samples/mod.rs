@@ -113,7 +113,7 @@ impl Sample {
             .iter()
             .map(|(name, arguments)| {
                 self.calls += 1;
-                let id = format!("call_{:08x}{:04}", self.recording.wrapping_mul(0x9e37_79b9) as u32, self.calls);
+                let id = format!("call_{:08x}{:04}", self.recording.wrapping_mul(0x9e37_79b9) % (1 << 32), self.calls);
                 RequestedCall::new(Some(id), (*name).to_owned(), arguments.to_string())
             })
             .collect();
@@ -187,7 +187,10 @@ impl Sample {
             _ => FileChange::Modify,
         };
         let lines = |sign: char, text: Option<&str>| -> String {
-            text.unwrap_or_default().lines().map(|line| format!("{sign}{line}\n")).collect()
+            text.unwrap_or_default()
+                .lines()
+                .flat_map(|line| [sign].into_iter().chain(line.chars()).chain(['\n']))
+                .collect()
         };
         let patch = format!(
             "--- a/{path}\n+++ b/{path}\n@@ -1,{} +1,{} @@\n{}{}",
