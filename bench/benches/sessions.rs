@@ -10,13 +10,13 @@
     reason = "a benchmark prints its figures and may panic"
 )]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_bench::{arguments, machine, target_folder};
 use counterproof_ledger::location::LedgerLocation;
-use counterproof_redaction::Redactor;
 use counterproof_sessions::event::{
     EventBody, LlmCall, LlmRequest, LlmResponse, SessionEvent, ToolCall, ToolResult, Usage,
 };
@@ -24,7 +24,7 @@ use counterproof_sessions::proxy::{ListeningProxy, ProxyOptions};
 use counterproof_sessions::recorder::{RecorderOptions, SessionRecorder, SessionSpool};
 use counterproof_sessions::recording::SessionRecording;
 use counterproof_sessions::session::{Coverage, Origin, SessionHead, SessionStatus};
-use counterproof_sessions::store::{EventFilter, SessionStore};
+use counterproof_sessions::store::{EventFilter, SessionStore, redactor};
 use counterproof_tests::{ModelAnswer, ModelServer};
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -244,7 +244,7 @@ fn store_size(scratch: &Utf8Path, name: &str, bytes: usize) {
         events.push(SessionEvent::captured(Timestamp::now(), EventBody::LlmCall(call)));
         messages.push(json!({"role": "assistant", "content": content}));
     }
-    let redactor = Redactor::broad([]).unwrap().with_mask("[REDACTED]");
+    let redactor = redactor(&BTreeSet::new()).unwrap();
     store.import(&head("s", SessionStatus::Completed), events, redactor).unwrap();
     store.close().unwrap();
     let stored = path.metadata().unwrap().len() as usize;
@@ -259,7 +259,7 @@ fn first_page(scratch: &Utf8Path, events: usize) {
     let path = scratch.join("large.db");
     let ledger = LedgerLocation::SqliteFile(path);
     let mut store = SessionStore::new(counterproof_ledger::open_or_create(&ledger).unwrap()).unwrap();
-    let redactor = Redactor::broad([]).unwrap().with_mask("[REDACTED]");
+    let redactor = redactor(&BTreeSet::new()).unwrap();
     let start = Instant::now();
     store.import(&head("s", SessionStatus::Completed), (0..events).map(tool_call), redactor).unwrap();
     println!("import of {events} events: {:.0} a second", events as f64 / start.elapsed().as_secs_f64());

@@ -57,16 +57,14 @@ pub fn milestones(event: &SessionEvent) -> Vec<Milestone> {
     match &event.body {
         EventBody::Command(command) => {
             let line = command.command.as_ref().map(|line| one_line(&line.text(), MAX_COMMAND)).unwrap_or_default();
-            let of = |kind| match kind {
-                MilestoneKind::Tests => {
+            let of = |kind| {
+                if kind == MilestoneKind::Tests {
                     let (succeeded, result) = test_result(command);
-                    milestone(kind, &format!("{line}: {result}"), succeeded)
+                    return milestone(kind, &format!("{line}: {result}"), succeeded);
                 }
-                _ => {
-                    let failed = command.exit_code.filter(|code| *code != 0);
-                    let code = failed.map(|code| format!(" (exit code {code})")).unwrap_or_default();
-                    milestone(kind, &format!("{line}{code}"), command.exit_code.map(|code| code == 0))
-                }
+                let failed = command.exit_code.filter(|code| *code != 0);
+                let code = failed.map(|code| format!(" (exit code {code})")).unwrap_or_default();
+                milestone(kind, &format!("{line}{code}"), command.exit_code.map(|code| code == 0))
             };
             kinds(command).into_iter().map(of).collect()
         }
@@ -196,8 +194,10 @@ mod tests {
     fn a_command_shows_all_that_its_programs_do() {
         let found = command("pytest && git commit -m x && git push && gh pr create", Some(1), "");
         let kinds: Vec<_> = found.iter().map(|milestone| milestone.kind).collect();
-        use MilestoneKind::{Commit, PullRequest, Push, Tests};
-        assert_eq!(kinds, [Tests, Commit, Push, PullRequest]);
+        assert_eq!(
+            kinds,
+            [MilestoneKind::Tests, MilestoneKind::Commit, MilestoneKind::Push, MilestoneKind::PullRequest]
+        );
         assert!(found[1].text.ends_with("(exit code 1)") && found[1].succeeded == Some(false));
         assert!(command("git status", Some(0), "").is_empty() && command("", None, "").is_empty());
     }

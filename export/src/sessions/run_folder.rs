@@ -10,7 +10,7 @@ use counterproof_sessions::event::{EventBody, SessionEvent};
 use counterproof_sessions::message::{PartContent, history_parts};
 use counterproof_sessions::milestone::MilestoneKind;
 use counterproof_sessions::session::{SessionHead, SessionStatus, Share};
-use counterproof_sessions::summary::Summary;
+use counterproof_sessions::summary::{MilestoneRecord, Summary};
 use counterproof_store::write::WriteError;
 use counterproof_store::{CaseList, CaseListError, CreateError};
 use jiff::Timestamp;
@@ -222,7 +222,7 @@ fn case(head: &SessionHead, events: &[SessionEvent], case_id: CaseId, side: Side
     let ended = head.ended_at.into_iter().chain(last).max().map(millis).unwrap_or_default();
     // The final output must be the last event.
     let ended = case_events.iter().map(|(at, _)| *at).fold(ended.max(millis(started_at)), u64::max);
-    let output = final_output(head, events, &masker, tests.map(|milestone| milestone.succeeded));
+    let output = final_output(head, events, &masker, tests);
     let mut outcome = answer(case_events, ended, output);
     if let Outcome::Ok(Answer { proposed_actions, .. }) = &mut outcome {
         proposed_actions.clone_from(&actions.proposed);
@@ -275,9 +275,9 @@ fn final_output(
     head: &SessionHead,
     events: &[SessionEvent],
     masker: &Masker<'_>,
-    tests: Option<Option<bool>>,
+    tests: Option<&MilestoneRecord>,
 ) -> Map<String, Value> {
-    let tests = match tests {
+    let tests = match tests.map(|tests| tests.succeeded) {
         Some(Some(true)) => "passed",
         Some(Some(false)) => "failed",
         Some(None) => "unknown",

@@ -1,6 +1,6 @@
 //! The commands that `safe-run` recorded below an agent: one file of events each, in a folder of the session.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use counterproof_safe_run::ParsedRecord;
 use jiff::Timestamp;
 
@@ -9,7 +9,7 @@ use crate::event::{Command, CommandLine, EventBody, EventId, SessionEvent};
 /// Reads the records in a folder. Files that are not records are left out.
 pub fn recorded_commands(folder: &Utf8Path) -> Vec<(Utf8PathBuf, SessionEvent)> {
     let entries = folder.read_dir_utf8().into_iter().flatten().filter_map(Result::ok);
-    let mut files: Vec<Utf8PathBuf> = entries.map(|entry| entry.into_path()).collect();
+    let mut files: Vec<Utf8PathBuf> = entries.map(Utf8DirEntry::into_path).collect();
     // The names begin with the time of the end.
     files.retain(|path| path.extension() == Some("jsonl"));
     files.sort();

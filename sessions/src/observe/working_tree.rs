@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
+use counterproof_store::read_file;
 use jiff::Timestamp;
 use similar::TextDiff;
 
@@ -216,9 +217,11 @@ impl WorkingTree {
 
     /// Reads a file for later differences.
     fn hold(&mut self, path: &Utf8Path, stat: &Stat) -> KnownContent {
-        let full = self.root.join(path);
+        // The agent may have replaced the file by a link or a pipe since it was listed.
+        let opened = read_file::open_exact(self.root.join(path).as_std_path());
+        let Ok((file, metadata)) = opened else { return KnownContent::Unknown };
         if stat.size <= MAX_TEXT
-            && let Ok(bytes) = std::fs::read(&full)
+            && let Ok(bytes) = read_file::read_to_limit(file, metadata.len(), MAX_TEXT)
         {
             if self.held + bytes.len() > MAX_HELD {
                 return KnownContent::Digest(Sha256Digest::from_bytes(&bytes));
@@ -226,7 +229,8 @@ impl WorkingTree {
             self.held += bytes.len();
             return KnownContent::Bytes(bytes);
         }
-        let digest = std::fs::File::open(&full).and_then(Sha256Digest::from_reader);
+        let opened = read_file::open_exact(self.root.join(path).as_std_path());
+        let digest = opened.and_then(|(file, _)| Sha256Digest::from_reader(file));
         digest.map_or(KnownContent::Unknown, |(digest, _)| KnownContent::Digest(digest))
     }
 
@@ -324,6 +328,7 @@ mod tests {
         events.into_iter().map(file).collect()
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "compared with optional digests")]
     fn digest(text: &str) -> Option<Sha256Digest> {
         Some(Sha256Digest::from_bytes(text.as_bytes()))
     }

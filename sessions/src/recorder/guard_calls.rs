@@ -12,7 +12,7 @@ use crate::event::{EventBody, EventId, SessionEvent, ToolCall, ToolResult};
 use crate::store::SessionStore;
 
 /// Calls that are added at a time.
-const AT_ONCE: u64 = 256;
+const AT_ONCE: usize = 256;
 
 /// A call as the ledger has it.
 struct GuardCall {
@@ -31,7 +31,7 @@ pub fn absorb(store: &mut SessionStore, session_id: &str) -> Result<(), StoreErr
     }
     loop {
         let calls = new_calls(store, session_id)?;
-        let is_last = calls.len() < AT_ONCE as usize;
+        let is_last = calls.len() < AT_ONCE;
         for call in calls {
             add(store, session_id, call)?;
         }
@@ -49,7 +49,7 @@ fn new_calls(store: &mut SessionStore, session_id: &str) -> Result<Vec<GuardCall
          WHERE t.run_id = ?1 AND t.status IS NOT NULL AND NOT EXISTS (SELECT 1 FROM session_events AS e \
          WHERE e.session_id = ?1 AND e.guard_call = t.call_id) ORDER BY t.created_at LIMIT ?2",
     );
-    let rows = store.ledger().select(&query.with(session_id).with(AT_ONCE))?;
+    let rows = store.ledger().select(&query.with(session_id).with(AT_ONCE as u64))?;
     Ok(rows.into_iter().map(|row| call(Fields::new(row))).collect())
 }
 

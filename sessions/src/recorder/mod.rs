@@ -8,7 +8,6 @@ mod writer;
 
 pub use guard_calls::absorb;
 pub use left_behind::{Settled, settle};
-pub(crate) use session_recorder::redactor;
 pub use session_recorder::{RecordError, RecorderOptions, RecorderSummary, SessionRecorder};
 pub use spool::{SessionSpool, SpoolError};
 

@@ -8,22 +8,20 @@ use std::thread;
 use std::time::Duration;
 
 use counterproof_ledger::location::LedgerLocation;
-use counterproof_redaction::{RedactError, Redactor};
+use counterproof_redaction::RedactError;
 use counterproof_store::FileLock;
 
 use super::spool::{SessionSpool, SpoolError};
 use super::writer::{Job, Writer};
 use crate::event::SessionEvent;
 use crate::session::SessionHead;
-use crate::store::{Batch, Encoder, HeadRow, StoredEvents};
+use crate::store::{Batch, Encoder, HeadRow, StoredEvents, redactor};
 
 /// How long records wait for the store before they are written to a file. The agent waits meanwhile.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a new recorder waits for a process that only looks whether the session runs.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
-
-const MASK: &str = "[REDACTED]";
 
 pub struct RecorderOptions {
     pub ledger: LedgerLocation,
@@ -197,8 +195,3 @@ impl SessionRecorder {
 
 /// Shortest value of a header that is masked, in bytes.
 const MIN_SECRET: usize = 8;
-
-/// Compiles the search for secrets of a session: the given values, and keys of known formats.
-pub(crate) fn redactor(secrets: &BTreeSet<String>) -> Result<Redactor, RedactError> {
-    Ok(Redactor::broad(secrets.iter().map(String::as_str))?.with_mask(MASK))
-}

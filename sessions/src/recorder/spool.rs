@@ -8,6 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::store::StoreError;
 use counterproof_store::FileLock;
+use counterproof_store::read_file;
 use counterproof_store::write::{self, Durability, WriteError};
 
 use crate::store::{Batch, SessionStore};
@@ -93,19 +94,17 @@ impl SessionSpool {
 
 fn move_file(path: &Utf8Path, store: &mut SessionStore) -> Result<bool, SpoolError> {
     let failed = |source| SpoolError::Read { path: path.to_owned(), source };
-    let bytes = match std::fs::read(path) {
+    let bytes = match read_file::read(path, read_file::MAX_LARGE_BYTES) {
         // Another process has moved it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         read => read.map_err(failed)?,
     };
-    match serde_json::from_slice::<Batch>(&bytes) {
-        Ok(batch) => store.append(&[&batch])?,
-        Err(_) => {
-            // Not ours, or of a later version. It stays for a person, and hides no other file.
-            let aside = Utf8PathBuf::from(format!("{path}.rejected"));
-            return set_aside(path, &aside).map(|()| false).map_err(failed);
-        }
-    }
+    let Ok(batch) = serde_json::from_slice::<Batch>(&bytes) else {
+        // Not ours, or of a later version. It stays for a person, and hides no other file.
+        let aside = Utf8PathBuf::from(format!("{path}.rejected"));
+        return set_aside(path, &aside).map(|()| false).map_err(failed);
+    };
+    store.append(&[&batch])?;
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
         _ => Ok(true),

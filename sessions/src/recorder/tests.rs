@@ -7,6 +7,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_ledger::line::EventLine;
 use counterproof_ledger::location::{LedgerLocation, StateFolder};
+use counterproof_store::write::{Durability, write};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -126,7 +127,7 @@ fn records_that_cannot_be_stored_wait_in_files_and_are_added_once() {
     assert_eq!(place.spool().drain(&mut store).unwrap(), 4);
     // As if another process had moved them at the same time.
     for (path, bytes) in copies {
-        std::fs::write(path, bytes).unwrap();
+        write(path, &bytes, Durability::Cached).unwrap();
     }
     place.spool().drain(&mut store).unwrap();
     assert_eq!(place.events().iter().map(|event| event["data"].as_str().unwrap().len()).sum::<usize>(), 60_000);
@@ -140,7 +141,7 @@ fn a_file_that_is_not_a_batch_hides_no_other() {
     recorder.finish(&head(SessionStatus::Completed), LIMIT).unwrap();
     drop(recorder);
     let path = place.spool().path().join("0.json");
-    std::fs::write(&path, "{\"torn").unwrap();
+    write(&path, b"{\"torn", Durability::Cached).unwrap();
     assert_eq!(place.spool().drain(&mut place.store()).unwrap(), 0);
     assert!(!path.exists() && place.spool().path().join("0.json.rejected").exists());
 }

@@ -16,4 +16,5 @@ pub use prune::{PrunedSessions, StoreUsage};
 pub use read::{CursorError, EventFilter, EventPage, SessionOverview, SessionPage, SessionSummary, TokenSums};
 pub use session_store::{Added, ImportError, SessionStore};
 pub(crate) use session_store::{Batch, HeadRow};
+pub use stored::redactor;
 pub(crate) use stored::{Encoder, StoredEvents};

@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::decode::Decoder;
 use super::schema;
-use super::stored::{Asset, Encoder, HistoryNode, StoredEvent, StoredEvents};
+use super::stored::{Asset, Encoder, HistoryNode, StoredEvent, StoredEvents, redactor};
 use crate::event::SessionEvent;
-use crate::recorder::redactor;
 use crate::session::{SessionHead, SessionStatus};
 
 /// The sessions of a ledger.

@@ -3,12 +3,12 @@
 //! A value that is stored elsewhere is replaced by a reference: `{"$asset": DIGEST}` for a JSON text, and
 //! `{"$history": NODE}` for a list of messages. An object of an agent that has such a key is wrapped as `{"$literal": …}`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use counterproof_artifact::Sha256Digest;
 use counterproof_artifact::canonical::canonical_hash;
 use counterproof_ledger::line::sortable_time;
-use counterproof_redaction::{Applied, Redactor};
+use counterproof_redaction::{Applied, RedactError, Redactor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -25,6 +25,14 @@ const ASSET_BYTES: usize = 8 * 1024;
 
 /// The same for the fields of a request, which most requests of a session repeat.
 const REPEATED_BYTES: usize = 256;
+
+/// What replaces a secret.
+const MASK: &str = "[REDACTED]";
+
+/// Compiles the search for secrets in what is stored: the given values, and keys of known formats.
+pub fn redactor(secrets: &BTreeSet<String>) -> Result<Redactor, RedactError> {
+    Ok(Redactor::broad(secrets.iter().map(String::as_str))?.with_mask(MASK))
+}
 
 /// A record as a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

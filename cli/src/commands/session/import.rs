@@ -1,15 +1,14 @@
 //! `counterproof session import`: adds the sessions of other programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use camino::Utf8PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use counterproof_artifact::Exit;
-use counterproof_redaction::Redactor;
 use counterproof_sessions::import::{
     Format, ImportError, ImportOptions, ImportProgress, ImportReport, SourceError, import,
 };
-use counterproof_sessions::store::SessionStore;
+use counterproof_sessions::store::{SessionStore, redactor};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 use serde_json::json;
@@ -19,9 +18,7 @@ use crate::command_error::CommandError;
 use crate::commands::ledger::{Place, Since, failed, since};
 use crate::streams::{Streams, to_json};
 
-const MASK: &str = "[REDACTED]";
-
-/// Import sessions of Claude Code, Codex, OpenTelemetry, OpenInference or ATIF from files.
+/// Import sessions of Claude Code, Codex, OpenTelemetry, `OpenInference` or ATIF from files.
 ///
 /// Importing a file again adds nothing, and a file that has grown adds what is new. Secrets are masked on the way in. The result
 /// states how many lines, spans or steps of each type were read, mapped and left out; docs/session-import.md has the reasons.
@@ -71,7 +68,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let ledger = counterproof_ledger::open_or_create(&place.location).map_err(failed)?;
     let mut store = SessionStore::new(ledger).map_err(failed)?;
     settle_sessions(&mut store, place, streams);
-    let masking = Redactor::broad([]).map_err(CommandError::usage)?.with_mask(MASK);
+    let masking = redactor(&BTreeSet::new()).map_err(CommandError::usage)?;
     let since = args.since.map(|since| since.time(Timestamp::now()));
     let options = ImportOptions { format: args.format, since, redactor: &masking };
     let bar = progress_bar();

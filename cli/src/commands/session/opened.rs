@@ -18,7 +18,7 @@ pub(super) fn open(place: &Place, streams: &mut Streams) -> Result<SessionStore,
     let spool = spool(place);
     if spool.files().is_ok_and(|files| !files.is_empty()) {
         // Records wait for a ledger that could not be created before.
-        counterproof_ledger::open_or_create(&place.location).and_then(|store| store.close()).map_err(failed)?;
+        drop(counterproof_ledger::open_or_create(&place.location).map_err(failed)?);
     }
     let ledger = place.open(streams)?;
     let is_read_only = ledger.is_read_only();

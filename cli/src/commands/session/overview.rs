@@ -71,27 +71,25 @@ fn text(overview: &SessionOverview) -> String {
             ),
         ),
     ];
-    let mut text: String =
-        facts.into_iter().map(|(name, value)| format!("{name:12}  {}\n", one_line(&value, LONGEST))).collect();
-    let list = |text: &mut String, name: &str, lines: Vec<String>| {
-        if lines.is_empty() {
+    let mut lines: Vec<String> =
+        facts.into_iter().map(|(name, value)| format!("{name:12}  {}", one_line(&value, LONGEST))).collect();
+    let mut list = |name: &str, entries: Vec<String>| {
+        if entries.is_empty() {
             return;
         }
-        text.push_str(&format!("\n{name} ({}):\n", lines.len()));
-        for line in lines.iter().take(LISTED) {
-            text.push_str(&format!("  {}\n", one_line(line, LONGEST)));
-        }
-        if lines.len() > LISTED {
-            text.push_str(&format!("  … and {} more\n", lines.len() - LISTED));
+        lines.push(format!("\n{name} ({}):", entries.len()));
+        lines.extend(entries.iter().take(LISTED).map(|entry| format!("  {}", one_line(entry, LONGEST))));
+        if entries.len() > LISTED {
+            lines.push(format!("  … and {} more", entries.len() - LISTED));
         }
     };
     let milestones = &overview.milestones;
     let of = |it: &MilestoneRecord| format!("{}  {}  {}", at(it.seq, it.timestamp), it.kind.word(), it.text);
-    list(&mut text, "milestones", milestones.iter().map(of).collect());
-    list(&mut text, "files changed", overview.files_changed.clone());
+    list("milestones", milestones.iter().map(of).collect());
+    list("files changed", overview.files_changed.clone());
     let errors = overview.errors.iter().map(|it| format!("{}  {}", at(it.seq, it.timestamp), it.message));
-    list(&mut text, "errors", errors.collect());
-    text
+    list("errors", errors.collect());
+    lines.join("\n")
 }
 
 /// Returns the number and the time of a record.

@@ -1,4 +1,4 @@
-//! A session of an agent that exists: what the proxy, the working tree and `safe-run` see goes to one recorder.
+//! The parts of a recording from the start of the agent to its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,8 +7,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::observer::{Observed, Observer};
 use crate::event::{EventBody, SessionEvent, StateTransition};
-use crate::observe::{Observed, Observer, WorkingTree};
+use crate::observe::WorkingTree;
 use crate::proxy::{ProxyCounts, RecordError, Records, Secret};
 use crate::recorder::{RecorderSummary, SessionRecorder};
 use crate::session::{Coverage, SessionHead, SessionStatus, Share};

@@ -8,26 +8,26 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::with_causes;
 use jiff::Timestamp;
 
-use super::{WorkingTree, recorded_commands, remove_recorded};
+use crate::observe::{WorkingTree, recorded_commands, remove_recorded};
 use crate::recorder::SessionRecorder;
 
 /// Looks when it is asked to, and once more at the end.
-pub struct Observer {
+pub(super) struct Observer {
     turns: Sender<()>,
     thread: JoinHandle<Observed>,
 }
 
 /// What was seen until the end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Observed {
-    pub commands: u64,
+pub(super) struct Observed {
+    pub(super) commands: u64,
     /// False if a change may be missing.
-    pub is_complete: bool,
+    pub(super) is_complete: bool,
 }
 
 impl Observer {
     /// `commands` is the folder in which `safe-run` records the commands of the agent.
-    pub fn start(
+    pub(super) fn start(
         recorder: Arc<SessionRecorder>,
         tree: Option<WorkingTree>,
         commands: Utf8PathBuf,
@@ -40,12 +40,12 @@ impl Observer {
     }
 
     /// Asks for a look, and does not wait for it.
-    pub fn turn_begins(&self) {
+    pub(super) fn turn_begins(&self) {
         let _ = self.turns.send(());
     }
 
     /// Looks a last time.
-    pub fn finish(self) -> Observed {
+    pub(super) fn finish(self) -> Observed {
         drop(self.turns);
         self.thread.join().unwrap_or_default()
     }
