@@ -101,8 +101,11 @@ impl EventStore for PostgresStore {
     fn compact(&mut self) -> Result<(), StoreError> {
         // One by one: several statements in one message are a transaction, in which VACUUM fails.
         let failed = StoreError::postgres(&self.url);
-        let mut tables = ALL.iter().map(|table| table.name).chain(["events"]);
-        tables.try_for_each(|table| self.client.batch_execute(&format!("VACUUM {table}"))).map_err(failed)
+        // Also the tables that other crates have added.
+        let names = "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'counterproof'";
+        let tables = self.client.query(names, &[]).map_err(&failed)?;
+        let mut tables = tables.iter().map(|row| row.try_get::<_, String>(0));
+        tables.try_for_each(|table| self.client.batch_execute(&format!("VACUUM {}", table?))).map_err(failed)
     }
 
     fn diagnose(&mut self) -> Result<Vec<Check>, StoreError> {

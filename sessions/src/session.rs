@@ -87,6 +87,19 @@ pub struct Coverage {
     pub commands: Share,
 }
 
+impl Coverage {
+    /// Returns the larger share of each.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            llm_calls: self.llm_calls.max(other.llm_calls),
+            tool_calls: self.tool_calls.max(other.tool_calls),
+            files: self.files.max(other.files),
+            commands: self.commands.max(other.commands),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Share {

@@ -9,7 +9,7 @@ use std::fs::Metadata;
 use std::io;
 use std::time::{Duration, SystemTime};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
 use counterproof_store::read_file;
 use jiff::Timestamp;
@@ -20,6 +20,9 @@ use crate::event::{EventBody, FileChange, FileOperation, SessionEvent};
 
 /// Largest file whose content is compared. Of larger ones, only the digest is known.
 const MAX_TEXT: u64 = 1 << 20;
+
+/// Largest file whose digest is computed after a change. The agent does not wait for it.
+const MAX_DIGEST: u64 = 256 << 20;
 
 /// Content that is held for later differences. Beyond it, only digests are known.
 const MAX_HELD: usize = 64 << 20;
@@ -53,7 +56,7 @@ enum KnownContent {
     Index,
     Bytes(Vec<u8>),
     Digest(Sha256Digest),
-    /// The file was there before this one looked, and is not in the index.
+    /// It is too large, or cannot be read.
     Unknown,
 }
 
@@ -99,11 +102,7 @@ impl WorkingTree {
             return Ok(None);
         }
         let root = root.unwrap_or_else(|| folder.to_owned());
-        let of_root = |path: &Utf8PathBuf| {
-            let path = folder.join(path);
-            path.strip_prefix(&root).map_or_else(|_| path.clone(), Utf8Path::to_owned)
-        };
-        let included = included.iter().map(of_root).collect();
+        let included = included.iter().map(|path| relative(&folder.join(path), &root)).collect();
         let (files, index) = (BTreeMap::new(), HashMap::new());
         let mut tree = Self { root, is_git, included, files, index, held: 0 };
         let changed: BTreeSet<Utf8PathBuf> = if is_git {
@@ -116,8 +115,11 @@ impl WorkingTree {
             let Some(stat) = tree.stat(&path) else { continue };
             let content = if tree.index.contains_key(&path) && !changed.contains(&path) {
                 KnownContent::Index
-            } else {
+            } else if stat.size <= MAX_TEXT {
                 tree.hold(&path, &stat)
+            } else {
+                // The agent waits for this look, and must not wait for large files.
+                KnownContent::Unknown
             };
             tree.files.insert(path, Known { stat, content });
         }
@@ -138,7 +140,7 @@ impl WorkingTree {
         let mut deleted: Vec<(FileOperation, Timestamp)> = Vec::new();
         for path in gone {
             if let Some(known) = self.release(&path) {
-                let before = self.before(&path, &known.content);
+                let before = self.content(&path, &known.content, Some(known.stat.size));
                 let patch = patch(&path, before.text.as_deref(), Some(""));
                 deleted.push((operation(FileChange::Delete, &path, before.digest, None, patch), now));
             }
@@ -151,9 +153,9 @@ impl WorkingTree {
             }
             let known = self.release(&path);
             let at = stat.modified.and_then(|time| Timestamp::try_from(time).ok()).map_or(now, |time| time.min(now));
-            let before = known.as_ref().map(|known| self.before(&path, &known.content));
+            let before = known.as_ref().map(|it| self.content(&path, &it.content, Some(it.stat.size)));
             let content = self.hold(&path, &stat);
-            let after = self.before(&path, &content);
+            let after = self.content(&path, &content, None);
             self.files.insert(path.clone(), Known { stat, content });
             let before_digest = before.as_ref().and_then(|before| before.digest);
             if before.is_some() && before_digest.is_some() && before_digest == after.digest {
@@ -229,6 +231,9 @@ impl WorkingTree {
             self.held += bytes.len();
             return KnownContent::Bytes(bytes);
         }
+        if stat.size > MAX_DIGEST {
+            return KnownContent::Unknown;
+        }
         let opened = read_file::open_exact(self.root.join(path).as_std_path());
         let digest = opened.and_then(|(file, _)| Sha256Digest::from_reader(file));
         digest.map_or(KnownContent::Unknown, |(digest, _)| KnownContent::Digest(digest))
@@ -243,7 +248,8 @@ impl WorkingTree {
         Some(known)
     }
 
-    fn before(&self, path: &Utf8Path, content: &KnownContent) -> Content {
+    /// Returns a known content. `size` is that of the file with this content.
+    fn content(&self, path: &Utf8Path, content: &KnownContent, size: Option<u64>) -> Content {
         let of_bytes = |bytes: Vec<u8>| Content {
             digest: Some(Sha256Digest::from_bytes(&bytes)),
             text: String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')),
@@ -253,11 +259,21 @@ impl WorkingTree {
             KnownContent::Digest(digest) => Content { digest: Some(*digest), text: None },
             KnownContent::Index => {
                 let object = self.index.get(path).and_then(|object| git::content(&self.root, object));
+                // Another size: filters of git convert the file, so the object is not what was there.
+                let object = object.filter(|bytes| size.is_none_or(|size| bytes.len() as u64 == size));
                 object.map_or(Content { digest: None, text: None }, of_bytes)
             }
             KnownContent::Unknown => Content { digest: None, text: None },
         }
     }
+}
+
+/// Returns a path relative to a folder. Both are absolute.
+fn relative(path: &Utf8Path, folder: &Utf8Path) -> Utf8PathBuf {
+    let (path_parts, folder_parts): (Vec<_>, Vec<_>) = (path.components().collect(), folder.components().collect());
+    let same = path_parts.iter().zip(&folder_parts).take_while(|(one, other)| one == other).count();
+    let up = folder_parts[same..].iter().map(|_| "..");
+    up.chain(path_parts[same..].iter().map(Utf8Component::as_str)).collect()
 }
 
 fn operation(

@@ -12,7 +12,7 @@ use crate::event::{EventBody, EventId, SessionEvent, ToolCall, ToolResult};
 use crate::store::SessionStore;
 
 /// Calls that are added at a time.
-const AT_ONCE: usize = 256;
+const AT_ONCE: u64 = 256;
 
 /// A call as the ledger has it.
 struct GuardCall {
@@ -21,7 +21,7 @@ struct GuardCall {
     tool: String,
     args_hash: String,
     body: ToolCall,
-    at: Timestamp,
+    created_at: String,
 }
 
 /// Adds the ended calls of the run with the id of a session that the session does not have yet.
@@ -29,27 +29,33 @@ pub fn absorb(store: &mut SessionStore, session_id: &str) -> Result<(), StoreErr
     if !store.ledger().has_table("tool_calls")? {
         return Ok(());
     }
+    let mut last = (String::new(), String::new());
     loop {
-        let calls = new_calls(store, session_id)?;
-        let is_last = calls.len() < AT_ONCE;
+        let calls = new_calls(store, session_id, &last)?;
+        let Some(end) = calls.last() else { return Ok(()) };
+        last = (end.created_at.clone(), end.call_id.clone());
         for call in calls {
             add(store, session_id, call)?;
-        }
-        if is_last {
-            return Ok(());
         }
     }
 }
 
-fn new_calls(store: &mut SessionStore, session_id: &str) -> Result<Vec<GuardCall>, StoreError> {
+/// Returns the next calls after one. Each is passed once, also if it cannot be added.
+fn new_calls(
+    store: &mut SessionStore,
+    session_id: &str,
+    (created_at, call_id): &(String, String),
+) -> Result<Vec<GuardCall>, StoreError> {
     let query = Query::new(
         "SELECT t.call_id, t.server_name, t.tool_name, t.args_hash, t.decision, t.rule_id, t.reason_code, t.status, \
          t.error_class, t.latency_ms, t.preview_truncated, t.created_at, p.args_preview, p.result_preview \
          FROM tool_calls AS t LEFT JOIN previews AS p ON p.run_id = t.run_id AND p.call_id = t.call_id \
          WHERE t.run_id = ?1 AND t.status IS NOT NULL AND NOT EXISTS (SELECT 1 FROM session_events AS e \
-         WHERE e.session_id = ?1 AND e.guard_call = t.call_id) ORDER BY t.created_at LIMIT ?2",
+         WHERE e.session_id = ?1 AND e.guard_call = t.call_id) AND (t.created_at > ?3 OR (t.created_at = ?3 AND \
+         t.call_id > ?4)) ORDER BY t.created_at, t.call_id LIMIT ?2",
     );
-    let rows = store.ledger().select(&query.with(session_id).with(AT_ONCE as u64))?;
+    let query = query.with(session_id).with(AT_ONCE).with(created_at.as_str()).with(call_id.as_str());
+    let rows = store.ledger().select(&query)?;
     Ok(rows.into_iter().map(|row| call(Fields::new(row))).collect())
 }
 
@@ -58,7 +64,7 @@ fn call(mut fields: Fields) -> GuardCall {
     let (args_hash, decision, rule, reason) = (fields.required(), fields.text(), fields.text(), fields.text());
     let (status, class, latency_ms) = (fields.text(), fields.text(), fields.integer());
     let is_truncated = fields.integer() == Some(1);
-    let at = fields.required().parse().unwrap_or(Timestamp::UNIX_EPOCH);
+    let created_at = fields.required();
     let (arguments, result) = (fields.text(), fields.text());
     let parsed = |text: String| serde_json::from_str(&text).unwrap_or(Value::String(text));
     let result: Value = result.map_or(Value::Null, parsed);
@@ -81,7 +87,7 @@ fn call(mut fields: Fields) -> GuardCall {
         call_id: None,
         decision: refusal,
     };
-    GuardCall { call_id, server, tool, args_hash, body, at }
+    GuardCall { call_id, server, tool, args_hash, body, created_at }
 }
 
 /// Returns the text of a result of MCP.
@@ -102,14 +108,17 @@ fn add(store: &mut SessionStore, session_id: &str, call: GuardCall) -> Result<()
         EventBody::ToolCall(known) => is_name_of(&known.tool_name, &call.server, &call.tool),
         _ => false,
     });
-    let body = EventBody::ToolCall(call.body);
-    let mut event =
-        SessionEvent { event_id: EventId::from_key(&call.call_id), ..SessionEvent::captured(call.at, body) };
+    let at: Timestamp = call.created_at.parse().unwrap_or(Timestamp::UNIX_EPOCH);
+    let mut event = SessionEvent::captured(at, EventBody::ToolCall(call.body));
+    // Other producers have ids that are unique only in their run.
+    event.event_id = EventId::from_key(&format!("{session_id}/guard/{}", call.call_id));
     if let Some(known) = same {
         event.event_id = known.event_id;
         event.agent = known.agent;
         if let (EventBody::ToolCall(seen), EventBody::ToolCall(known)) = (&mut event.body, known.body) {
             seen.call_id = known.call_id;
+            // The guard records the start of them, or nothing at all.
+            seen.arguments = known.arguments;
             // The model was given the whole text, and the guard records the start of it.
             if known.result.content.is_some() {
                 seen.result.content = known.result.content;

@@ -1,39 +1,52 @@
-//! Sessions whose recorder was killed: what it left behind is added, and the session is marked as interrupted.
+//! What recorders left behind: records that wait, commands and calls of the guard that came late, and sessions whose recorder
+//! was killed.
+
+use camino::Utf8Path;
 
 use super::guard_calls::absorb;
 use super::spool::{SessionSpool, SpoolError};
 use crate::observe::{recorded_commands, remove_recorded};
-use crate::session::SessionStatus;
 use crate::store::SessionStore;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Settled {
-    /// Files with records that were added.
-    pub files: u64,
-    /// Sessions that were marked.
-    pub interrupted: u64,
-}
-
-/// Adds what recorders left behind. `is_local` states that all recorders of the ledger ran on this machine.
-pub fn settle(store: &mut SessionStore, spool: &SessionSpool, is_local: bool) -> Result<Settled, SpoolError> {
-    let mut settled = Settled { files: spool.drain(store)?, interrupted: 0 };
+/// Adds what recorders left behind, and marks the sessions whose recorder was killed. `is_local` states that all recorders of the
+/// ledger ran on this machine.
+pub fn recover(store: &mut SessionStore, spool: &SessionSpool, is_local: bool) -> Result<(), SpoolError> {
+    // What can be added is added, also if something else cannot.
+    let drained = spool.drain(store);
     for session_id in store.running()? {
-        let is_running = spool.is_running(&session_id);
         // Without a lock file, the recorder may run on another machine.
-        if is_running.unwrap_or(!is_local) {
+        if spool.is_running(&session_id).unwrap_or(!is_local) {
             continue;
         }
-        let folder = spool.commands_folder(&session_id);
-        let (files, events): (Vec<_>, Vec<_>) = recorded_commands(&folder).into_iter().unzip();
-        if !events.is_empty() {
-            store.add(&session_id, events)?;
-            remove_recorded(&files);
-        }
-        // Only an empty folder is removed.
-        let _ = std::fs::remove_dir(&folder);
+        add_commands(store, &session_id, &spool.commands_folder(&session_id))?;
         absorb(store, &session_id)?;
-        store.set_status(&session_id, SessionStatus::Interrupted)?;
-        settled.interrupted += 1;
+        store.set_interrupted(&session_id)?;
+        // Last, so that a failure before it is repaired by the next command.
+        spool.remove_lock(&session_id);
     }
-    Ok(settled)
+    // Of sessions that have ended: the guard or `safe-run` stored them after the end.
+    for session_id in store.with_new_guard_calls()? {
+        absorb(store, &session_id)?;
+    }
+    let folders = spool.commands_folders();
+    if !folders.is_empty() {
+        for session_id in store.ended()? {
+            let folder = spool.commands_folder(&session_id);
+            if folders.contains(&folder) {
+                add_commands(store, &session_id, &folder)?;
+            }
+        }
+    }
+    drained
+}
+
+fn add_commands(store: &mut SessionStore, session_id: &str, folder: &Utf8Path) -> Result<(), SpoolError> {
+    let (files, events): (Vec<_>, Vec<_>) = recorded_commands(folder).into_iter().unzip();
+    if !events.is_empty() {
+        store.add(session_id, events)?;
+        remove_recorded(&files);
+    }
+    // Only an empty folder is removed.
+    let _ = std::fs::remove_dir(folder);
+    Ok(())
 }

@@ -7,7 +7,7 @@ mod spool;
 mod writer;
 
 pub use guard_calls::absorb;
-pub use left_behind::{Settled, settle};
+pub use left_behind::recover;
 pub use session_recorder::{RecordError, RecorderOptions, RecorderSummary, SessionRecorder};
 pub use spool::{SessionSpool, SpoolError};
 

@@ -1,12 +1,13 @@
 //! The recorder of one session: its start, its records and its end.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use camino::Utf8PathBuf;
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_redaction::RedactError;
 use counterproof_store::FileLock;
@@ -18,7 +19,10 @@ use crate::session::SessionHead;
 use crate::store::{Batch, Encoder, HeadRow, StoredEvents, redactor};
 
 /// How long records wait for the store before they are written to a file. The agent waits meanwhile.
-const PATIENCE: Duration = Duration::from_secs(1);
+const STORE_WAIT: Duration = Duration::from_secs(1);
+
+/// Batches that wait for the store. Further ones go to files.
+const MAX_WAITING: usize = 64;
 
 /// How long a new recorder waits for a process that only looks whether the session runs.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
@@ -27,6 +31,8 @@ pub struct RecorderOptions {
     pub ledger: LedgerLocation,
     pub spool: SessionSpool,
     pub head: SessionHead,
+    /// Fail if the store does not take the start of the session.
+    pub requires_store: bool,
     /// Values that are masked in what is stored, next to the keys of known formats.
     pub secrets: Vec<String>,
     /// Called once when records cannot be stored, and wait in a file.
@@ -39,6 +45,8 @@ pub struct SessionRecorder {
     spool: SessionSpool,
     state: Mutex<State>,
     files: AtomicU64,
+    /// The store did not answer in time. The thread resets it when it does.
+    is_behind: Arc<AtomicBool>,
     warn: Box<dyn Fn(&str) + Send + Sync>,
     thread: Mutex<Option<thread::JoinHandle<()>>>,
     ended: Mutex<Receiver<()>>,
@@ -53,7 +61,7 @@ struct State {
     has_warned: bool,
     recorded: u64,
     /// `None` after the end.
-    jobs: Option<Sender<Job>>,
+    jobs: Option<SyncSender<Job>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +81,10 @@ pub enum RecordError {
     Redact(#[from] RedactError),
     #[error("the session `{0}` is recorded by another process")]
     Running(String),
+    #[error("the store does not take the session: {0}")]
+    Store(String),
     #[error("failed to lock `{path}`")]
-    Lock { path: camino::Utf8PathBuf, source: std::io::Error },
+    Lock { path: Utf8PathBuf, source: std::io::Error },
     #[error("failed to start a thread")]
     Thread(#[source] std::io::Error),
     #[error("the session has ended; no record is added after its end")]
@@ -84,7 +94,7 @@ pub enum RecordError {
 impl SessionRecorder {
     /// Starts a session. Only its thread opens the database.
     pub fn start(options: RecorderOptions) -> Result<Self, RecordError> {
-        let RecorderOptions { ledger, spool, head, secrets, warn } = options;
+        let RecorderOptions { ledger, spool, head, requires_store, secrets, warn } = options;
         spool.create().map_err(SpoolError::from)?;
         let path = spool.lock_path(&head.session_id);
         let lock = FileLock::lock_within(&path, LOCK_WAIT)
@@ -92,9 +102,10 @@ impl SessionRecorder {
             .ok_or_else(|| RecordError::Running(head.session_id.clone()))?;
         let secrets = BTreeSet::from_iter(secrets);
         let encoder = Encoder::new(redactor(&secrets)?);
-        let (jobs, received) = mpsc::channel();
+        let (jobs, received) = mpsc::sync_channel(MAX_WAITING);
         let (sender, ended) = mpsc::channel();
-        let writer = Writer::new(ledger, spool.clone(), head.session_id.clone(), received);
+        let is_behind = Arc::new(AtomicBool::new(false));
+        let writer = Writer::new(ledger, spool.clone(), head.session_id.clone(), received, is_behind.clone());
         let thread = thread::Builder::new().name("session".to_owned()).spawn(move || {
             writer.run();
             drop(sender);
@@ -104,12 +115,19 @@ impl SessionRecorder {
             spool,
             state: Mutex::new(State { encoder, secrets, version: 0, has_warned: false, recorded: 0, jobs: Some(jobs) }),
             files: AtomicU64::new(0),
+            is_behind,
             warn,
             thread: Mutex::new(Some(thread.map_err(RecordError::Thread)?)),
             ended: Mutex::new(ended),
             _lock: lock,
         };
-        recorder.put(Some(&head), Vec::new())?;
+        if let Placed::Waiting { path, reason } = recorder.put(Some(&head), Vec::new())?
+            && requires_store
+        {
+            // The session does not start, so nothing of it may be stored later.
+            let _ = std::fs::remove_file(path);
+            return Err(RecordError::Store(reason));
+        }
         Ok(recorder)
     }
 
@@ -120,8 +138,7 @@ impl SessionRecorder {
     /// Adds a value that is masked in all later records.
     pub fn mask(&self, secret: &str) -> Result<(), RecordError> {
         let mut state = self.state();
-        // Short values occur in unrelated text.
-        if secret.len() >= MIN_SECRET && state.secrets.insert(secret.to_owned()) {
+        if is_maskable(secret) && state.secrets.insert(secret.to_owned()) {
             let redactor = redactor(&state.secrets)?;
             state.encoder.set_redactor(redactor);
         }
@@ -130,7 +147,7 @@ impl SessionRecorder {
 
     /// Records events. When this returns, they are in the store, or in a file from which they are added later.
     pub fn record(&self, events: Vec<SessionEvent>) -> Result<(), RecordError> {
-        self.put(None, events)
+        self.put(None, events).map(drop)
     }
 
     /// Records the end, adds the calls that the guard has recorded for the session, and waits for the store within a time. What
@@ -146,11 +163,11 @@ impl SessionRecorder {
             let _ = thread.join();
         }
         ended?;
-        let has_waiting = self.spool.files().is_ok_and(|files| !files.is_empty());
+        let has_waiting = self.spool.has_files_of(&self.session_id);
         Ok(RecorderSummary { events: self.state().recorded, has_waiting })
     }
 
-    fn put(&self, head: Option<&SessionHead>, events: Vec<SessionEvent>) -> Result<(), RecordError> {
+    fn put(&self, head: Option<&SessionHead>, events: Vec<SessionEvent>) -> Result<Placed, RecordError> {
         let (batch, answer) = {
             let mut state = self.state();
             let count = events.len() as u64;
@@ -163,22 +180,30 @@ impl SessionRecorder {
             let batch = Arc::new(Batch { session_id: self.session_id.clone(), head, stored });
             let (answer, answered) = mpsc::sync_channel(1);
             let jobs = state.jobs.as_ref().ok_or(RecordError::Ended)?;
-            // In the order of the records. A thread that has ended answers none.
-            let _ = jobs.send(Job { batch: batch.clone(), answer });
-            (batch, answered)
+            // In the order of the records. While the store is behind, the agent must not wait for it with each of them.
+            let is_behind = self.is_behind.load(Ordering::Acquire);
+            let is_sent = !is_behind && jobs.try_send(Job { batch: batch.clone(), answer }).is_ok();
+            (batch, is_sent.then_some(answered))
         };
-        let reason = match answer.recv_timeout(PATIENCE) {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(reason)) => reason,
-            Err(_) => "the database does not answer".to_owned(),
+        let reason = match answer.map(|answer| answer.recv_timeout(STORE_WAIT)) {
+            Some(Ok(Ok(()))) => return Ok(Placed::Stored),
+            Some(Ok(Err(reason))) => reason,
+            Some(Err(_)) => {
+                self.is_behind.store(true, Ordering::Release);
+                "the database does not answer".to_owned()
+            }
+            None => "the database does not answer".to_owned(),
         };
         self.warn_once(&reason);
         let number = self.files.fetch_add(1, Ordering::Relaxed);
-        self.spool.put(&batch, number).map(drop).map_err(|error| {
-            // The store has neither the records nor their texts.
-            self.state().encoder.forget();
-            error.into()
-        })
+        match self.spool.put(&batch, number) {
+            Ok(path) => Ok(Placed::Waiting { path, reason }),
+            Err(error) => {
+                // The store has neither the records nor their texts.
+                self.state().encoder.forget();
+                Err(error.into())
+            }
+        }
     }
 
     fn warn_once(&self, reason: &str) {
@@ -193,5 +218,21 @@ impl SessionRecorder {
     }
 }
 
-/// Shortest value of a header that is masked, in bytes.
+/// Where a batch is.
+enum Placed {
+    Stored,
+    /// In a file, from which it is added later.
+    Waiting {
+        path: Utf8PathBuf,
+        reason: String,
+    },
+}
+
+/// Shortest value that is masked in any case, in bytes.
 const MIN_SECRET: usize = 8;
+
+/// Returns true unless a value is too short, or a short word. Such dummy keys, such as `test`, occur in unrelated text.
+fn is_maskable(secret: &str) -> bool {
+    let is_word = secret.bytes().all(|byte| byte.is_ascii_alphabetic());
+    secret.len() >= MIN_SECRET || (secret.len() >= counterproof_redaction::SHORTEST && !is_word)
+}

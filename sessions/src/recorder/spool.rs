@@ -4,10 +4,11 @@
 
 use std::io;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::store::StoreError;
 use counterproof_store::FileLock;
+use counterproof_store::line_log::LineLog;
 use counterproof_store::read_file;
 use counterproof_store::write::{self, Durability, WriteError};
 
@@ -18,6 +19,8 @@ use crate::store::{Batch, SessionStore};
 pub struct SessionSpool(Utf8PathBuf);
 
 const BATCH: &str = "json";
+
+const COMMANDS: &str = "commands";
 
 impl SessionSpool {
     /// Names the folder below the spool folder of a ledger. It is created with the first session.
@@ -47,14 +50,20 @@ impl SessionSpool {
 
     /// Returns the folder in which `safe-run` records the commands of a session.
     pub fn commands_folder(&self, session_id: &str) -> Utf8PathBuf {
-        self.name(session_id).with_extension("commands")
+        self.name(session_id).with_extension(COMMANDS)
     }
 
     /// Returns whether a process of this machine runs a session; `None` if no process of this machine ever did, or if it ended
     /// well.
     pub fn is_running(&self, session_id: &str) -> Option<bool> {
         let path = self.lock_path(session_id);
-        path.exists().then(|| !matches!(FileLock::try_lock(&path), Ok(Some(_))))
+        path.exists().then(|| LineLog::new(path).is_locked())
+    }
+
+    /// Removes the lock file of a process that was killed.
+    pub(super) fn remove_lock(&self, session_id: &str) {
+        // Locked first, so that a process that starts the session meanwhile keeps its file.
+        drop(FileLock::try_lock(&self.lock_path(session_id)));
     }
 
     pub(super) fn put(&self, batch: &Batch, number: u64) -> Result<Utf8PathBuf, SpoolError> {
@@ -82,32 +91,44 @@ impl SessionSpool {
         Ok(files)
     }
 
-    /// Moves all records that wait to the store. Returns the number of files.
-    pub fn drain(&self, store: &mut SessionStore) -> Result<u64, SpoolError> {
-        let mut drained = 0;
+    /// Returns true if records of a session wait.
+    pub(super) fn has_files_of(&self, session_id: &str) -> bool {
+        let name = self.name(session_id);
+        self.files().is_ok_and(|files| files.iter().any(|path| path.as_str().starts_with(name.as_str())))
+    }
+
+    /// Moves all records that wait to the store. A file that cannot be moved hides no other; the first error is returned.
+    pub fn drain(&self, store: &mut SessionStore) -> Result<(), SpoolError> {
+        let mut result = Ok(());
         for path in self.files()? {
-            drained += u64::from(move_file(&path, store)?);
+            result = result.and(move_file(&path, store));
         }
-        Ok(drained)
+        result
+    }
+
+    /// Returns the folders with commands that wait.
+    pub(super) fn commands_folders(&self) -> Vec<Utf8PathBuf> {
+        let entries = self.0.read_dir_utf8().into_iter().flatten().filter_map(Result::ok);
+        entries.map(Utf8DirEntry::into_path).filter(|path| path.extension() == Some(COMMANDS)).collect()
     }
 }
 
-fn move_file(path: &Utf8Path, store: &mut SessionStore) -> Result<bool, SpoolError> {
+fn move_file(path: &Utf8Path, store: &mut SessionStore) -> Result<(), SpoolError> {
     let failed = |source| SpoolError::Read { path: path.to_owned(), source };
     let bytes = match read_file::read(path, read_file::MAX_LARGE_BYTES) {
         // Another process has moved it.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         read => read.map_err(failed)?,
     };
     let Ok(batch) = serde_json::from_slice::<Batch>(&bytes) else {
         // Not ours, or of a later version. It stays for a person, and hides no other file.
         let aside = Utf8PathBuf::from(format!("{path}.rejected"));
-        return set_aside(path, &aside).map(|()| false).map_err(failed);
+        return set_aside(path, &aside).map_err(failed);
     };
     store.append(&[&batch])?;
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
-        _ => Ok(true),
+        _ => Ok(()),
     }
 }
 

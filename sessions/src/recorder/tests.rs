@@ -44,7 +44,14 @@ impl Place {
             warnings.fetch_add(1, Ordering::Relaxed);
         });
         let (ledger, spool, head) = (self.ledger(), self.spool(), head(SessionStatus::Running));
-        SessionRecorder::start(RecorderOptions { ledger, spool, head, secrets: Vec::new(), warn })
+        SessionRecorder::start(RecorderOptions {
+            ledger,
+            spool,
+            head,
+            requires_store: false,
+            secrets: Vec::new(),
+            warn,
+        })
     }
 
     fn store(&self) -> SessionStore {
@@ -124,7 +131,9 @@ fn records_that_cannot_be_stored_wait_in_files_and_are_added_once() {
     let mut store = SessionStore::new(counterproof_ledger::open_or_create(&place.ledger()).unwrap()).unwrap();
     let files = place.spool().files().unwrap();
     let copies: Vec<_> = files.iter().map(|path| (path, std::fs::read(path).unwrap())).collect();
-    assert_eq!(place.spool().drain(&mut store).unwrap(), 4);
+    assert_eq!(files.len(), 4);
+    place.spool().drain(&mut store).unwrap();
+    assert!(place.spool().files().unwrap().is_empty());
     // As if another process had moved them at the same time.
     for (path, bytes) in copies {
         write(path, &bytes, Durability::Cached).unwrap();
@@ -140,9 +149,19 @@ fn a_file_that_is_not_a_batch_hides_no_other() {
     let recorder = place.start().unwrap();
     recorder.finish(&head(SessionStatus::Completed), LIMIT).unwrap();
     drop(recorder);
+    let waiting = Place::new();
+    std::fs::create_dir(waiting.path()).unwrap();
+    let recorder = waiting.start().unwrap();
+    recorder.record(vec![opaque("a")]).unwrap();
+    drop(recorder);
     let path = place.spool().path().join("0.json");
+    for file in waiting.spool().files().unwrap() {
+        let copy = place.spool().path().join(file.file_name().unwrap());
+        write(&copy, &std::fs::read(&file).unwrap(), Durability::Cached).unwrap();
+    }
     write(&path, b"{\"torn", Durability::Cached).unwrap();
-    assert_eq!(place.spool().drain(&mut place.store()).unwrap(), 0);
+    place.spool().drain(&mut place.store()).unwrap();
+    assert_eq!(place.events().len(), 1);
     assert!(!path.exists() && place.spool().path().join("0.json.rejected").exists());
 }
 
@@ -189,7 +208,10 @@ fn a_call_that_the_guard_and_the_model_saw_is_one_record() {
     assert_eq!(events.len(), 2);
     assert_eq!((&events[0]["tool_name"], &events[0]["call_id"]), (&json!("git.push"), &json!("toolu_1")));
     assert_eq!((&events[0]["fidelity"], &events[0]["latency_ms"]), (&json!("captured"), &json!(7)));
-    assert_eq!(events[0]["result"]["content"], "pushed", "the whole text");
+    assert_eq!(
+        (&events[0]["result"]["content"], &events[0]["arguments"]),
+        (&json!("pushed"), &json!({"branch": "main"}))
+    );
     assert_eq!(events[1]["decision"]["rule_id"], "no-push");
     assert_eq!(
         events[1]["result"],
@@ -197,4 +219,57 @@ fn a_call_that_the_guard_and_the_model_saw_is_one_record() {
     );
     let overview = place.store().overview("s").unwrap().unwrap();
     assert_eq!((overview.total_tool_calls, overview.milestones.len()), (2, 1));
+}
+
+#[test]
+fn a_session_that_must_be_stored_does_not_start_without_a_store() {
+    let place = Place::new();
+    std::fs::create_dir(place.path()).unwrap();
+    let (ledger, spool, head) = (place.ledger(), place.spool(), head(SessionStatus::Running));
+    let warn = Box::new(|_: &str| {});
+    let options = RecorderOptions { ledger, spool, head, requires_store: true, secrets: Vec::new(), warn };
+    assert!(matches!(SessionRecorder::start(options), Err(RecordError::Store(_))));
+    assert!(place.spool().files().unwrap().is_empty(), "nothing of it is stored later");
+}
+
+#[test]
+fn a_session_whose_recorder_is_gone_has_what_was_seen() {
+    let place = Place::new();
+    let recorder = place.start().unwrap();
+    let call = ToolCall { tool_name: "read".into(), ..ToolCall::default() };
+    recorder.record(vec![SessionEvent::captured(Timestamp::UNIX_EPOCH, EventBody::ToolCall(call))]).unwrap();
+    let of = |store: &mut SessionStore| {
+        let session = store.find("s").unwrap().unwrap();
+        (session.status, session.coverage.tool_calls, session.coverage.llm_calls)
+    };
+    recover(&mut place.store(), &place.spool(), true).unwrap();
+    assert_eq!(of(&mut place.store()), ("running".into(), Share::Partial, Share::None));
+    drop(recorder);
+    recover(&mut place.store(), &place.spool(), false).unwrap();
+    assert_eq!(of(&mut place.store()).0, "running", "it may run on another machine");
+    recover(&mut place.store(), &place.spool(), true).unwrap();
+    assert_eq!(of(&mut place.store()), ("interrupted".into(), Share::Partial, Share::None));
+    // The end was on its way.
+    let mut store = place.store();
+    store.append(&[&late_end()]).unwrap();
+    recover(&mut store, &place.spool(), true).unwrap();
+    assert_eq!(of(&mut store).0, "completed");
+}
+
+/// The end of a session, as a recorder stores it.
+fn late_end() -> crate::store::Batch {
+    let head = crate::store::HeadRow::new(&head(SessionStatus::Completed), 9, str::to_owned);
+    crate::store::Batch { session_id: "s".to_owned(), head: Some(head), stored: crate::store::StoredEvents::default() }
+}
+
+#[test]
+fn short_words_are_not_masked() {
+    let place = Place::new();
+    let recorder = place.start().unwrap();
+    for secret in ["test", "sk-ab12", "a-long-secret"] {
+        recorder.mask(secret).unwrap();
+    }
+    let data = Value::from("a test of sk-ab12 and a-long-secret");
+    recorder.record(vec![SessionEvent::captured(Timestamp::UNIX_EPOCH, EventBody::Opaque(Opaque { data }))]).unwrap();
+    assert_eq!(place.events()[0]["data"], "a test of [REDACTED] and [REDACTED]");
 }

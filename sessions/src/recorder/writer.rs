@@ -1,6 +1,7 @@
 //! The thread of a recorder: one transaction for all batches that wait.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use counterproof_ledger::location::LedgerLocation;
 use counterproof_ledger::store::StoreError;
 
 use super::guard_calls::absorb;
-use super::spool::{SessionSpool, SpoolError};
+use super::spool::SessionSpool;
 use crate::store::{Batch, SessionStore};
 
 pub(super) struct Job {
@@ -29,14 +30,22 @@ pub(super) struct Writer {
     spool: SessionSpool,
     session_id: String,
     jobs: Receiver<Job>,
+    /// Set by the recorder when it did not wait for an answer any more.
+    is_behind: Arc<AtomicBool>,
     store: Option<SessionStore>,
     /// When the store failed last, and why.
     failure: Option<(Instant, String)>,
 }
 
 impl Writer {
-    pub(super) fn new(ledger: LedgerLocation, spool: SessionSpool, session_id: String, jobs: Receiver<Job>) -> Self {
-        Self { ledger, spool, session_id, jobs, store: None, failure: None }
+    pub(super) fn new(
+        ledger: LedgerLocation,
+        spool: SessionSpool,
+        session_id: String,
+        jobs: Receiver<Job>,
+        is_behind: Arc<AtomicBool>,
+    ) -> Self {
+        Self { ledger, spool, session_id, jobs, is_behind, store: None, failure: None }
     }
 
     pub(super) fn run(mut self) {
@@ -77,7 +86,8 @@ impl Writer {
         if !batches.is_empty() {
             store.append(batches)?;
         }
-        if self.failure.take().is_some() {
+        let was_behind = self.is_behind.swap(false, Ordering::AcqRel);
+        if self.failure.take().is_some() || was_behind {
             // A file that cannot be read stays, and is named by the commands that list sessions.
             let _ = self.spool.drain(store);
         }
@@ -89,10 +99,10 @@ impl Writer {
     fn finish(&mut self) {
         let mut finish = || {
             let store = open(&mut self.store, &self.ledger)?;
-            self.spool.drain(store)?;
+            let drained = self.spool.drain(store);
             absorb(store, &self.session_id)?;
             self.store.take().map_or(Ok(()), SessionStore::close)?;
-            Ok::<_, SpoolError>(())
+            drained
         };
         let _ = finish();
     }

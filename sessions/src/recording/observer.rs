@@ -14,15 +14,7 @@ use crate::recorder::SessionRecorder;
 /// Looks when it is asked to, and once more at the end.
 pub(super) struct Observer {
     turns: Sender<()>,
-    thread: JoinHandle<Observed>,
-}
-
-/// What was seen until the end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Observed {
-    pub(super) commands: u64,
-    /// False if a change may be missing.
-    pub(super) is_complete: bool,
+    thread: JoinHandle<u64>,
 }
 
 impl Observer {
@@ -44,8 +36,8 @@ impl Observer {
         let _ = self.turns.send(());
     }
 
-    /// Looks a last time.
-    pub(super) fn finish(self) -> Observed {
+    /// Looks a last time. Returns the number of commands that were seen.
+    pub(super) fn finish(self) -> u64 {
         drop(self.turns);
         self.thread.join().unwrap_or_default()
     }
@@ -57,8 +49,8 @@ fn observe(
     commands: &Utf8Path,
     turns: &Receiver<()>,
     warn: &dyn Fn(&str),
-) -> Observed {
-    let mut observed = Observed { commands: 0, is_complete: true };
+) -> u64 {
+    let mut commands_seen = 0;
     let mut has_warned = false;
     loop {
         let is_last = turns.recv().is_err();
@@ -76,20 +68,19 @@ fn observe(
         if !events.is_empty() {
             match recorder.record(events) {
                 Ok(()) => {
-                    observed.commands += count;
+                    commands_seen += count;
                     remove_recorded(&files);
                 }
                 Err(error) => problem = Some(with_causes(&error)),
             }
         }
         if let Some(problem) = problem {
-            observed.is_complete = false;
             if !std::mem::replace(&mut has_warned, true) {
-                warn(&format!("changes of files are not recorded: {problem}"));
+                warn(&format!("some changes of files or commands are not recorded: {problem}"));
             }
         }
         if is_last {
-            return observed;
+            return commands_seen;
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The parts of a recording from the start of the agent to its end.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::observer::{Observed, Observer};
+use super::observer::Observer;
 use crate::event::{EventBody, SessionEvent, StateTransition};
 use crate::observe::WorkingTree;
 use crate::proxy::{ProxyCounts, RecordError, Records, Secret};
@@ -20,7 +20,7 @@ pub type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 /// The parts of a recording while the agent runs.
 pub struct SessionRecording {
     recorder: Arc<SessionRecorder>,
-    observer: Option<Observer>,
+    observer: Mutex<Option<Observer>>,
     tool_calls: AtomicU64,
     commands: AtomicU64,
     warn: Warn,
@@ -49,28 +49,28 @@ impl SessionRecording {
         let to_user = warn.clone();
         let observer = Observer::start(recorder.clone(), tree, commands, move |text| to_user(text)).ok();
         let (tool_calls, commands) = Default::default();
-        Ok(Self { recorder, observer, tool_calls, commands, warn })
+        Ok(Self { recorder, observer: Mutex::new(observer), tool_calls, commands, warn })
     }
 
     /// Records the end of the agent. `counts` are those of the proxy, which has ended.
     pub fn finish(
-        self,
+        &self,
         head: SessionHead,
         is_git: bool,
         counts: ProxyCounts,
         outcome: &AgentOutcome,
         limit: Duration,
     ) -> Result<RecorderSummary, crate::recorder::RecordError> {
-        let observed = self.observer.map_or_else(Observed::default, Observer::finish);
+        let observed = self.observer().take().map_or(0, Observer::finish);
         let coverage = Coverage {
             llm_calls: match counts.model_requests {
                 0 => Share::None,
                 requests if requests == counts.recorded && counts.failures == 0 => Share::All,
                 _ => Share::Partial,
             },
-            tool_calls: some(self.tool_calls.into_inner() + outcome.guard_calls),
+            tool_calls: some(self.tool_calls.load(Ordering::Relaxed) + outcome.guard_calls),
             files: if is_git { Share::Partial } else { Share::None },
-            commands: some(self.commands.into_inner() + observed.commands),
+            commands: some(self.commands.load(Ordering::Relaxed) + observed),
         };
         let to_state = if outcome.status == SessionStatus::Completed { "completed" } else { "failed" };
         let ended = transition("running", to_state, "agent ended", outcome.context.clone());
@@ -79,6 +79,10 @@ impl SessionRecording {
         let head = SessionHead { status: outcome.status, ended_at, coverage, ..head };
         let summary = self.recorder.finish(&head, limit)?;
         recorded.map(|()| summary)
+    }
+
+    fn observer(&self) -> MutexGuard<'_, Option<Observer>> {
+        self.observer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,7 +110,7 @@ impl Records for SessionRecording {
     }
 
     fn turn_begins(&self) {
-        if let Some(observer) = &self.observer {
+        if let Some(observer) = &*self.observer() {
             observer.turn_begins();
         }
     }

@@ -42,7 +42,7 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn decode(&mut self, seq: u64, data: &str) -> Result<Value, StoreError> {
-        // Only another program writes data that is not JSON. What it wrote is shown.
+        // What another program has written may not be JSON. It is shown as a text.
         let mut event: Value = serde_json::from_str(data).unwrap_or_else(|_| Value::String(data.to_owned()));
         let mut digests = Vec::new();
         let mut histories = HashMap::new();

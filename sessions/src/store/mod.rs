@@ -12,9 +12,9 @@ mod schema;
 mod session_store;
 mod stored;
 
-pub use prune::{PrunedSessions, StoreUsage};
+pub use prune::StoreUsage;
 pub use read::{CursorError, EventFilter, EventPage, SessionOverview, SessionPage, SessionSummary, TokenSums};
-pub use session_store::{Added, ImportError, SessionStore};
+pub use session_store::{AddError, SessionStore};
 pub(crate) use session_store::{Batch, HeadRow};
 pub use stored::redactor;
 pub(crate) use stored::{Encoder, StoredEvents};

@@ -6,13 +6,6 @@ use serde::Serialize;
 
 use super::session_store::SessionStore;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct PrunedSessions {
-    pub sessions: u64,
-    /// Texts that no other session uses.
-    pub assets: u64,
-}
-
 /// Sizes in bytes of what the tables of sessions have, without indexes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct StoreUsage {
@@ -40,8 +33,7 @@ impl SessionStore {
     }
 
     /// Deletes sessions with their records, and the texts that only they use.
-    pub fn prune(&mut self, sessions: &[String]) -> Result<PrunedSessions, StoreError> {
-        let mut pruned = PrunedSessions::default();
+    pub fn prune(&mut self, sessions: &[String]) -> Result<(), StoreError> {
         for session in sessions {
             // One transaction: a recorder adds an asset and its use in one as well, so no asset in use is deleted. The row of
             // the session goes last, so that an interrupted deletion is continued.
@@ -53,18 +45,10 @@ impl SessionStore {
             let of_session = ["session_asset_uses", "session_history", "session_events", "sessions"];
             let deletions = of_session
                 .map(|table| Query::new(format!("DELETE FROM {table} WHERE session_id = ?1")).with(session.as_str()));
-            let assets = self.asset_count()?;
             let statements: Vec<Query> = [unused.with(session.as_str())].into_iter().chain(deletions).collect();
             self.ledger().change(&statements)?;
-            pruned.sessions += 1;
-            pruned.assets += assets.saturating_sub(self.asset_count()?);
         }
-        Ok(pruned)
-    }
-
-    fn asset_count(&mut self) -> Result<u64, StoreError> {
-        let rows = self.ledger().select(&Query::new("SELECT count(*) FROM session_assets"))?;
-        Ok(rows.into_iter().next().map_or(0, |row| Fields::new(row).count()))
+        Ok(())
     }
 
     pub fn usage(&mut self) -> Result<StoreUsage, StoreError> {

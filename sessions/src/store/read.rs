@@ -163,7 +163,13 @@ impl SessionStore {
         if !self.has_tables() {
             return Ok(Vec::new());
         }
-        Ok(self.ledger().select(query)?.into_iter().map(|row| summary(Fields::new(row))).collect())
+        let rows = self.ledger().select(query)?;
+        let mut summaries: Vec<_> = rows.into_iter().map(|row| summary(Fields::new(row))).collect();
+        for summary in summaries.iter_mut().filter(|summary| summary.status == "running") {
+            // The recorder states what it has seen at the end.
+            summary.coverage = summary.coverage.max(self.seen(&summary.session_id)?);
+        }
+        Ok(summaries)
     }
 
     /// Returns a page of records of a session, which has `limit` records while there are more.
@@ -235,7 +241,7 @@ impl SessionStore {
     pub fn events(&mut self, session_id: &str) -> Result<Vec<SessionEvent>, StoreError> {
         let mut events = Vec::new();
         self.for_each(session_id, &EventFilter::default(), 0, None, |_, event| {
-            // Only another program writes a record that is none.
+            // A record that another program has written may have another shape.
             events.extend(event.and_then(|event| serde_json::from_value(event).ok()));
             Ok::<_, StoreError>(())
         })?;
@@ -378,7 +384,7 @@ fn unsigned(number: Option<i64>) -> Option<u64> {
     number.and_then(|number| u64::try_from(number).ok())
 }
 
-/// Reads a stored time. Only another program writes one that is none.
+/// Reads a stored time. One that another program has written may be invalid.
 fn parsed(stored: &str) -> Timestamp {
     stored.parse().unwrap_or(Timestamp::UNIX_EPOCH)
 }

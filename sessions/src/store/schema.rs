@@ -37,11 +37,13 @@ const HISTORY: &str = "CREATE TABLE IF NOT EXISTS session_history (\
 
 const VERSION: &str = "CREATE TABLE IF NOT EXISTS session_schema (version BIGINT NOT NULL)";
 
-const INDEXES: [&str; 6] = [
+const INDEXES: [&str; 7] = [
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_session_events_id ON session_events (event_id)",
     "CREATE INDEX IF NOT EXISTS idx_session_events_type ON session_events (session_id, type, seq)",
     "CREATE INDEX IF NOT EXISTS idx_session_events_name ON session_events (session_id, name, seq)",
     "CREATE INDEX IF NOT EXISTS idx_session_events_call ON session_events (session_id, call_key)",
+    "CREATE INDEX IF NOT EXISTS idx_session_events_guard ON session_events (session_id, guard_call) \
+     WHERE guard_call IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_session_asset_uses ON session_asset_uses (session_id)",
     "CREATE INDEX IF NOT EXISTS idx_sessions_started ON sessions (started_at, session_id)",
 ];

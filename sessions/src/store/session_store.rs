@@ -12,19 +12,13 @@ use super::decode::Decoder;
 use super::schema;
 use super::stored::{Asset, Encoder, HistoryNode, StoredEvent, StoredEvents, redactor};
 use crate::event::SessionEvent;
-use crate::session::{SessionHead, SessionStatus};
+use crate::session::{Coverage, SessionHead, SessionStatus, Share};
 
 /// The sessions of a ledger.
 pub struct SessionStore {
     store: Box<dyn EventStore>,
     /// False if no session was ever stored, and the tables do not exist.
     has_tables: bool,
-}
-
-/// What an import added.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Added {
-    pub events: u64,
 }
 
 /// A session as a row. A row with a smaller version does not replace it.
@@ -76,6 +70,8 @@ impl HeadRow {
         self.started_at = std::mem::take(&mut self.started_at).min(other.started_at.clone());
         self.ended_at = self.ended_at.take().max(other.ended_at.clone());
         self.title = self.title.take().or_else(|| other.title.clone());
+        let of = |row: &Self| serde_json::from_str::<Coverage>(&row.coverage).unwrap_or_default();
+        self.coverage = serde_json::to_string(&of(self).max(of(other))).unwrap_or_default();
     }
 }
 
@@ -94,6 +90,15 @@ impl SessionStore {
     /// Uses an open ledger.
     pub fn new(mut store: Box<dyn EventStore>) -> Result<Self, StoreError> {
         let has_tables = store.has_table("session_schema")?;
+        if has_tables {
+            let row = store.select(&Query::new("SELECT version FROM session_schema"))?.pop();
+            let found = row.and_then(|row| Fields::new(row).integer()).unwrap_or_default();
+            // A newer program may store what this one would overwrite.
+            if found > schema::SCHEMA_VERSION {
+                let (location, known) = ("session tables".to_owned(), schema::SCHEMA_VERSION);
+                return Err(StoreError::Newer { location, found, known });
+            }
+        }
         Ok(Self { store, has_tables })
     }
 
@@ -134,13 +139,13 @@ impl SessionStore {
     }
 
     /// Adds a session that another program recorded. Records that the store has are replaced if their content differs: the file
-    /// may have grown.
+    /// may have grown. Returns the number of new records.
     pub fn import(
         &mut self,
         head: &SessionHead,
         events: impl IntoIterator<Item = SessionEvent>,
         redactor: Redactor,
-    ) -> Result<Added, ImportError> {
+    ) -> Result<u64, AddError> {
         self.create_tables()?;
         let before = self.head_seq(&head.session_id)?;
         let mut encoder = Encoder::new(redactor);
@@ -163,11 +168,11 @@ impl SessionStore {
                 statements.clear();
             }
         }
-        // Anew, since records may have been replaced.
+        // The sums are computed from all records, because some may have been replaced.
         statements.push(clear_sums(&head.session_id));
         statements.push(add_sums(&head.session_id));
         self.store.change(&statements)?;
-        Ok(Added { events: self.head_seq(&head.session_id)?.saturating_sub(before) })
+        Ok(self.head_seq(&head.session_id)?.saturating_sub(before))
     }
 
     fn head_seq(&mut self, session_id: &str) -> Result<u64, StoreError> {
@@ -229,24 +234,64 @@ impl SessionStore {
     }
 
     /// Returns the sessions that have not ended.
-    pub fn running(&mut self) -> Result<Vec<String>, StoreError> {
+    pub(crate) fn running(&mut self) -> Result<Vec<String>, StoreError> {
+        self.ids("SELECT session_id FROM sessions WHERE status = 'running'")
+    }
+
+    /// Returns the sessions that have ended.
+    pub(crate) fn ended(&mut self) -> Result<Vec<String>, StoreError> {
+        self.ids("SELECT session_id FROM sessions WHERE status <> 'running'")
+    }
+
+    /// Returns the sessions that have ended, and of which the guard has recorded calls that are no records of them.
+    pub(crate) fn with_new_guard_calls(&mut self) -> Result<Vec<String>, StoreError> {
+        if !self.store.has_table("tool_calls")? {
+            return Ok(Vec::new());
+        }
+        self.ids(
+            "SELECT s.session_id FROM sessions AS s WHERE s.status <> 'running' AND EXISTS (SELECT 1 FROM tool_calls AS t \
+             WHERE t.run_id = s.session_id AND t.status IS NOT NULL AND NOT EXISTS (SELECT 1 FROM session_events AS e \
+             WHERE e.session_id = t.run_id AND e.guard_call = t.call_id))",
+        )
+    }
+
+    fn ids(&mut self, text: &str) -> Result<Vec<String>, StoreError> {
         if !self.has_tables {
             return Ok(Vec::new());
         }
-        let rows = self.store.select(&Query::new("SELECT session_id FROM sessions WHERE status = 'running'"))?;
+        let rows = self.store.select(&Query::new(text))?;
         Ok(rows.into_iter().filter_map(|row| Fields::new(row).text()).collect())
     }
 
-    /// Records how a session that is not held by any process ended.
-    pub fn set_status(&mut self, session_id: &str, status: SessionStatus) -> Result<(), StoreError> {
-        let query = Query::new("UPDATE sessions SET status = ?2, version = version + 1 WHERE session_id = ?1");
-        self.store.change(&[query.with(session_id).with(word(&status))]).map(drop)
+    /// Returns which kinds of records a session has.
+    pub(super) fn seen(&mut self, session_id: &str) -> Result<Coverage, StoreError> {
+        let query = Query::new("SELECT DISTINCT type FROM session_events WHERE session_id = ?1").with(session_id);
+        let rows = self.store.select(&query)?;
+        let kinds: Vec<String> = rows.into_iter().map(|row| Fields::new(row).required()).collect();
+        let share = |kind: &str| if kinds.iter().any(|it| it == kind) { Share::Partial } else { Share::None };
+        Ok(Coverage {
+            llm_calls: share("llm_call"),
+            tool_calls: share("tool_call"),
+            files: share("file_operation"),
+            commands: share("command"),
+        })
+    }
+
+    /// Marks a session whose recorder was killed.
+    pub(crate) fn set_interrupted(&mut self, session_id: &str) -> Result<(), StoreError> {
+        let coverage = serde_json::to_string(&self.seen(session_id)?).unwrap_or_default();
+        // Its recorder may have stored the end meanwhile.
+        let query = Query::new(
+            "UPDATE sessions SET status = ?2, version = version + 1, coverage = ?3 WHERE session_id = ?1 AND status = ?4",
+        );
+        let (status, running) = (word(&SessionStatus::Interrupted), word(&SessionStatus::Running));
+        self.store.change(&[query.with(session_id).with(status).with(coverage).with(running)]).map(drop)
     }
 }
 
 /// Records that cannot be added.
 #[derive(Debug, thiserror::Error)]
-pub enum ImportError {
+pub enum AddError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("failed to serialise a record")]

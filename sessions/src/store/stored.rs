@@ -257,17 +257,33 @@ fn columns(event: &SessionEvent) -> StoredEvent {
         event_id: event.event_id.as_str().to_owned(),
         kind: event.body.kind().to_owned(),
         ts: sortable_time(event.timestamp),
-        name: name.map(|name| storable(&name)),
+        name: name.map(|name| indexable(&name)),
         call_key,
         error: error_message(event).map(|text| storable(&text)),
         milestone: Some(milestones(event)).filter(|it| !it.is_empty()).and_then(|it| serde_json::to_string(&it).ok()),
-        prompt_tokens: usage.prompt_tokens,
-        completion_tokens: usage.completion_tokens,
-        total_tokens: usage.total_tokens,
-        cached_tokens: usage.cached_tokens,
-        cost_nanos: cost.and_then(nanos),
+        prompt_tokens: usage.prompt_tokens.filter(is_count),
+        completion_tokens: usage.completion_tokens.filter(is_count),
+        total_tokens: usage.total_tokens.filter(is_count),
+        cached_tokens: usage.cached_tokens.filter(is_count),
+        cost_nanos: cost.and_then(nanos).filter(is_count),
         data: String::new(),
     }
+}
+
+/// Largest number that is added to a sum. A larger one is an error of its source, and would let the sum overflow.
+const MAX_COUNT: u64 = 1_000_000_000_000_000;
+
+const fn is_count(number: &u64) -> bool {
+    *number <= MAX_COUNT
+}
+
+/// Longest name in bytes. PostgreSQL indexes at most 2,704 bytes of a row.
+const MAX_NAME_BYTES: usize = 512;
+
+/// Cuts a name that is too long for an index.
+fn indexable(name: &str) -> String {
+    let end = name.floor_char_boundary(MAX_NAME_BYTES);
+    if end < name.len() { format!("{}…", storable(&name[..end])) } else { storable(name) }
 }
 
 /// PostgreSQL cannot store NUL characters in a text. In JSON they are escaped.

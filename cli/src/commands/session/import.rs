@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::opened::settle_sessions;
+use super::opened::recover_sessions;
 use crate::command_error::CommandError;
 use crate::commands::ledger::{Place, Since, failed, since};
 use crate::streams::{Streams, to_json};
@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     }
     let ledger = counterproof_ledger::open_or_create(&place.location).map_err(failed)?;
     let mut store = SessionStore::new(ledger).map_err(failed)?;
-    settle_sessions(&mut store, place, streams);
+    recover_sessions(&mut store, place, streams);
     let masking = redactor(&BTreeSet::new()).map_err(CommandError::usage)?;
     let since = args.since.map(|since| since.time(Timestamp::now()));
     let options = ImportOptions { format: args.format, since, redactor: &masking };
@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         &options,
         &mut |session| {
             // The lines were masked before they were understood. Once more, for texts that are joined from several lines.
-            added += store.import(&session.head, session.events(), masking.clone())?.events;
+            added += store.import(&session.head, session.events(), masking.clone())?;
             Ok(())
         },
         &mut |ImportProgress { files_read, files, sessions }| {

@@ -2,7 +2,7 @@
 
 use counterproof_artifact::with_causes;
 use counterproof_ledger::location::LedgerLocation;
-use counterproof_sessions::recorder::{SessionSpool, settle};
+use counterproof_sessions::recorder::{SessionSpool, recover};
 use counterproof_sessions::store::{SessionStore, SessionSummary};
 
 use crate::command_error::CommandError;
@@ -24,16 +24,16 @@ pub(super) fn open(place: &Place, streams: &mut Streams) -> Result<SessionStore,
     let is_read_only = ledger.is_read_only();
     let mut store = SessionStore::new(ledger).map_err(failed)?;
     if !is_read_only {
-        settle_sessions(&mut store, place, streams);
+        recover_sessions(&mut store, place, streams);
     }
     Ok(store)
 }
 
 /// Adds what recorders have left behind.
-pub(super) fn settle_sessions(store: &mut SessionStore, place: &Place, streams: &mut Streams) {
+pub(super) fn recover_sessions(store: &mut SessionStore, place: &Place, streams: &mut Streams) {
     let is_local = matches!(place.location, LedgerLocation::SqliteFile(_));
     // What the ledger has can be read all the same.
-    if let Err(error) = settle(store, &spool(place), is_local) {
+    if let Err(error) = recover(store, &spool(place), is_local) {
         streams.warn(format_args!("records that wait were not added: {}", with_causes(&error)));
     }
 }

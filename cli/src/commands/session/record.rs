@@ -20,7 +20,7 @@ use counterproof_sessions::observe::WorkingTree;
 use counterproof_sessions::proxy::{
     ANTHROPIC_DEFAULT, ListeningProxy, OPENAI_DEFAULT, ProxyCounts, ProxyOptions, Records, UpstreamUrl,
 };
-use counterproof_sessions::recorder::{RecorderOptions, SessionRecorder};
+use counterproof_sessions::recorder::{RecordError, RecorderOptions, SessionRecorder};
 use counterproof_sessions::recording::{AgentOutcome, SessionRecording, Warn};
 use counterproof_sessions::session::{Coverage, Origin, SessionHead, SessionStatus};
 use counterproof_sessions::store::SessionStore;
@@ -40,6 +40,9 @@ const ANTHROPIC: &str = "ANTHROPIC_BASE_URL";
 
 /// The folder in which `safe-run` records commands.
 const COMMANDS: &str = "SAFE_RUN_RECORD_DIR";
+
+/// Whether `safe-run` masks keys of known formats in its records.
+const REDACT: &str = "SAFE_REDACT";
 
 /// How long the last records may take to reach the ledger. What is left waits in a file.
 const LAST_RECORDS: Duration = Duration::from_secs(10);
@@ -95,7 +98,9 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let recording = Recording::start(args, &head, place, ledger.clone(), upstreams);
     match recording {
         Ok(recording) => recording.run_agent(args, head, settings, &ledger, (signals, received, taken), streams),
-        Err(error) if args.require_record => Err(error.hint("the agent was not started")),
+        Err(error) if args.require_record || error.exit() == Exit::Usage => {
+            Err(error.hint("the agent was not started"))
+        }
         Err(error) => {
             streams.warn(format_args!("the session is not recorded: {}", error.message()));
             let agent = agent(args, settings, BTreeMap::new(), Some(&ledger), (signals, received, taken));
@@ -127,16 +132,21 @@ impl Recording {
         let spool = spool(place);
         let commands = spool.commands_folder(&head.session_id);
         let to_user = warn.clone();
+        let tree = working_tree(&args.include, &warn);
+        let is_git = tree.as_ref().is_some_and(WorkingTree::is_git);
         let recorder = SessionRecorder::start(RecorderOptions {
             ledger,
             spool,
             head: head.clone(),
+            requires_store: args.require_record,
             secrets: secrets_of_environment(),
             warn: Box::new(move |text| to_user(text)),
         });
-        let recorder = Arc::new(recorder.map_err(CommandError::io)?);
-        let tree = working_tree(&args.include, &warn);
-        let is_git = tree.as_ref().is_some_and(WorkingTree::is_git) || !args.include.is_empty();
+        let recorder = Arc::new(recorder.map_err(|error| match error {
+            // As an id that the ledger already has.
+            RecordError::Running(_) => CommandError::usage(error),
+            error => CommandError::io(error),
+        })?);
         let program = args.command.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
         let session = SessionRecording::start(recorder, &program, tree, commands.clone(), warn);
         let session = Arc::new(session.map_err(CommandError::io)?);
@@ -176,22 +186,28 @@ impl Recording {
         for (name, value) in &environment {
             streams.log(format_args!("{}={}", name.to_string_lossy(), value.to_string_lossy()));
         }
-        // A folder that the user has chosen stays.
-        if std::env::var_os(COMMANDS).is_none_or(|value| value.is_empty()) {
+        let is_unset = |name: &str| std::env::var_os(name).is_none_or(|value| value.is_empty());
+        if is_unset(COMMANDS) {
             environment.insert(COMMANDS.into(), commands.as_str().into());
+        } else {
+            // A folder that the user has chosen stays.
+            streams.warn(format_args!(
+                "commands below `safe-run` are not records of the session, because `{COMMANDS}` is set"
+            ));
+        }
+        if is_unset(REDACT) {
+            // The records are on the disk for a moment.
+            environment.insert(REDACT.into(), "1".into());
         }
         let result = agent(args, settings, environment, Some(ledger), signals).run(streams);
         let _ = stop.send(());
         let counts = proxy.join().unwrap_or_default();
         runtime.shutdown_timeout(Duration::from_secs(1));
         let outcome = outcome(&result);
-        // The proxy has ended, so this is the only owner.
-        if let Some(session) = Arc::into_inner(session) {
-            match session.finish(head, is_git, counts, &outcome, LAST_RECORDS) {
-                Ok(summary) if summary.has_waiting => streams.warn("records of the session wait for the ledger"),
-                Ok(_) => {}
-                Err(error) => streams.warn(format_args!("the session is incomplete: {}", with_causes(&error))),
-            }
+        match session.finish(head, is_git, counts, &outcome, LAST_RECORDS) {
+            Ok(summary) if summary.has_waiting => streams.warn("records of the session wait for the ledger"),
+            Ok(_) => {}
+            Err(error) => streams.warn(format_args!("the session is incomplete: {}", with_causes(&error))),
         }
         // Only an empty folder is removed.
         let _ = std::fs::remove_dir(&commands);
