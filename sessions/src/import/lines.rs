@@ -128,6 +128,8 @@ pub(super) fn too_large() -> io::Error {
 pub(super) struct Lines {
     source: Box<dyn BufRead>,
     is_first: bool,
+    /// Maximum length of a line.
+    limit: u64,
 }
 
 pub(super) struct RawLine {
@@ -136,6 +138,7 @@ pub(super) struct RawLine {
     pub(super) is_complete: bool,
     /// True if the line is longer than [`MAX_LINE_BYTES`], and `text` is only its start.
     pub(super) is_cut: bool,
+    /// With the blank lines before it.
     pub(super) length: u64,
 }
 
@@ -147,10 +150,13 @@ impl Lines {
             Some("zst") => Box::new(BufReader::with_capacity(1 << 16, ZstdFrames { source: Some(file), frame: None })),
             _ => Box::new(file),
         };
-        Ok(Self { source, is_first: true })
+        Ok(Self { source, is_first: true, limit: MAX_SESSION_BYTES })
     }
 
+    /// Returns the next line. One that is longer than all lines of a session may be is an error: a small compressed file can
+    /// have lines that take hours to read.
     pub(super) fn next(&mut self) -> io::Result<Option<RawLine>> {
+        let mut length = 0;
         loop {
             let mut text = Vec::new();
             let limit = MAX_LINE_BYTES as u64;
@@ -158,13 +164,18 @@ impl Lines {
             if text.is_empty() {
                 return Ok(None);
             }
-            let mut line = RawLine { is_complete: false, is_cut: false, length: text.len() as u64, text };
+            length += text.len() as u64;
+            if length > self.limit {
+                return Err(too_large());
+            }
+            let mut line = RawLine { is_complete: false, is_cut: false, length, text };
             if line.text.last() == Some(&b'\n') {
                 line.is_complete = true;
                 line.text.pop();
-            } else if line.length == limit {
+            } else if line.text.len() as u64 == limit {
                 line.is_cut = true;
-                (line.is_complete, line.length) = self.skip(limit)?;
+                (line.is_complete, line.length) = self.skip(length)?;
+                length = line.length;
                 line.text.truncate(MAX_OPAQUE_BYTES);
             }
             if std::mem::take(&mut self.is_first) {
@@ -176,7 +187,7 @@ impl Lines {
         }
     }
 
-    /// Skips the rest of a line. Returns whether it ends, and its length.
+    /// Skips the rest of a line. Returns whether it ends, and its length; `length` was read already.
     fn skip(&mut self, mut length: u64) -> io::Result<(bool, u64)> {
         loop {
             let piece = self.source.fill_buf()?;
@@ -184,6 +195,9 @@ impl Lines {
             let used = end.map_or(piece.len(), |end| end + 1);
             self.source.consume(used);
             length += used as u64;
+            if length > self.limit {
+                return Err(too_large());
+            }
             if end.is_some() || used == 0 {
                 return Ok((end.is_some(), length));
             }
@@ -276,5 +290,42 @@ mod tests {
         assert_eq!(parse(br#""a\ud83d""#), Some("a\u{fffd}".into()));
         assert_eq!(parse(br#""\ud83d\ude00 \ude00 \\ud83d""#), Some("😀 \u{fffd} \\ud83d".into()));
         assert_eq!(parse(br#""\ud83d"#), None);
+    }
+
+    /// A frame of compressed data that repeats bytes. It has 4 bytes for each 128 KiB.
+    fn repeated(pieces: &[(u8, u64)]) -> Vec<u8> {
+        const BLOCK: u64 = 128 << 10;
+        let blocks: Vec<(u8, u64)> = pieces
+            .iter()
+            .flat_map(|(byte, length)| (0..length.div_ceil(BLOCK)).map(move |at| (*byte, BLOCK.min(length - at * BLOCK))))
+            .collect();
+        // The magic number, a header without the size of the content, and a window of 128 KiB.
+        let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
+        for (at, (byte, length)) in blocks.iter().enumerate() {
+            let header = length << 3 | 1 << 1 | u64::from(at + 1 == blocks.len());
+            frame.extend_from_slice(&header.to_le_bytes()[..3]);
+            frame.push(*byte);
+        }
+        frame
+    }
+
+    #[test]
+    fn a_small_file_of_endless_lines_is_read_as_far_as_a_session_may_be() {
+        let lines = |pieces: &[(u8, u64)], limit| {
+            let source = ZstdFrames { source: Some(io::Cursor::new(repeated(pieces))), frame: None };
+            Lines { source: Box::new(BufReader::new(source)), is_first: true, limit }
+        };
+        let long = (MAX_LINE_BYTES + 9) as u64;
+        let pieces = [(b' ', 3), (b'\n', 2), (b'a', 2), (b'\n', 1), (b'b', long), (b'\n', 1), (b'c', 1)];
+        let mut read = lines(&pieces, MAX_SESSION_BYTES);
+        let mut next = || read.next().unwrap().map(|line| (line.text[0], line.length, line.is_cut, line.is_complete));
+        assert_eq!(next(), Some((b'a', 8, false, true)));
+        assert_eq!(next(), Some((b'b', long + 1, true, true)));
+        assert_eq!(next(), Some((b'c', 1, false, false)));
+        assert_eq!(next(), None);
+        for (byte, limit) in [(b'x', long), (b' ', long), (b'\n', 1 << 10)] {
+            let mut lines = lines(&[(byte, 1 << 36)], limit);
+            assert_eq!(lines.next().err().map(|error| error.kind()), Some(io::ErrorKind::FileTooLarge), "{byte}");
+        }
     }
 }
