@@ -22,7 +22,7 @@ mod sandbox;
 
 pub use agent::{Agent, Reply, minimal_answer};
 pub use mcp::McpClient;
-pub use model_script::scripted_answer;
+pub use model_script::{brotli_pieces, scripted_answer, zstd_pieces};
 pub use model_server::{Gate, ModelAnswer, ModelRequest, ModelServer, Step};
 pub use program::{coding_agent, program, safe_run};
 pub use sandbox::{Finished, Sandbox, UNSHARE, files_below};

@@ -5,7 +5,7 @@
 //! | `text` | a text with characters of several bytes |
 //! | `tools` | a text and two tool calls; a text once a tool has answered |
 //! | `no-usage` | a text without the count of tokens |
-//! | `gzip` | a compressed text |
+//! | `gzip`, `br`, `zstd` | a compressed text |
 //! | `huge` | a text of 640 KiB |
 //! | `cut` | breaks off after two thirds |
 //! | `closing` | a text, and the end of the connection instead of a length |
@@ -68,6 +68,8 @@ pub fn scripted_answer(request: &ModelRequest, earlier: usize) -> ModelAnswer {
     let answer = ModelAnswer::new(200, content_type, "").header("X-Request-Id", "req_1");
     match model {
         "gzip" => answer.header("Content-Encoding", "gzip").chunked(pieces(&gzip(&bytes))),
+        "br" => answer.header("Content-Encoding", "br").chunked(pieces(&brotli_pieces(&[&bytes]).concat())),
+        "zstd" => answer.header("Content-Encoding", "zstd").chunked(pieces(&zstd_pieces(&[&bytes]).concat())),
         "cut" => answer.chunked(pieces(&bytes[..bytes.len() * 2 / 3])).cut_after(usize::MAX),
         "closing" => answer.chunked(pieces(&bytes)).closing(),
         "huge" => answer.chunked(bytes.chunks(100_001).map(|piece| Step::Send(piece.to_vec()))),
@@ -84,6 +86,27 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).expect("memory");
     encoder.finish().expect("memory")
+}
+
+/// Encodes texts of 1 byte to 64 KiB as blocks of brotli that are stored as they are (RFC 7932, section 9). The last piece ends
+/// the stream.
+pub fn brotli_pieces(texts: &[&[u8]]) -> Vec<Vec<u8>> {
+    let blocks = texts.iter().enumerate().map(|(number, text)| {
+        // The first header follows the bit of the window.
+        let (header, shift) = (1 << 19 | (text.len() as u32 - 1) << 3, u32::from(number == 0));
+        [&(header << shift).to_le_bytes()[..3], text].concat()
+    });
+    blocks.chain([vec![3]]).collect()
+}
+
+/// Encodes texts of up to 128 KiB as blocks of zstd that are stored as they are (RFC 8878, section 3.1.1). The last piece ends
+/// the frame.
+pub fn zstd_pieces(texts: &[&[u8]]) -> Vec<Vec<u8>> {
+    let blocks = texts.iter().enumerate().map(|(number, text)| {
+        let start: &[u8] = if number == 0 { b"\x28\xb5\x2f\xfd\0\x58" } else { b"" };
+        [start, &((text.len() as u32) << 3).to_le_bytes()[..3], text].concat()
+    });
+    blocks.chain([vec![1, 0, 0]]).collect()
 }
 
 fn pieces(bytes: &[u8]) -> Vec<Step> {

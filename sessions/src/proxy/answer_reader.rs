@@ -25,6 +25,15 @@ enum Content {
     Document(Vec<u8>),
 }
 
+impl Content {
+    fn push(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Events(stream) => stream.push(bytes),
+            Self::Document(document) => document.extend_from_slice(bytes),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AnswerEnd {
     Complete,
@@ -44,19 +53,22 @@ impl AnswerReader {
         Self { api, status, decoder: Decoder::new(headers, MAX_RECORDED_ANSWER), content, problem: None }
     }
 
-    pub(super) const fn is_stream(&self) -> bool {
-        matches!(self.content, Content::Events(_))
+    /// Returns how many bytes must follow a piece before it leaves, so that the end of the answer waits for the record.
+    pub(super) const fn held_bytes(&self) -> usize {
+        match (&self.content, self.decoder.waits_for_end()) {
+            (Content::Events(_), false) => 0,
+            // The event that ends the answer is not seen. What may follow it is the end of a compressed frame.
+            (Content::Events(_), true) => 64,
+            // The last piece is known only after it.
+            (Content::Document(_), _) => 1,
+        }
     }
 
     /// Reads a piece. Returns true if the answer of a stream ends in it.
     pub(super) fn push(&mut self, piece: &[u8]) -> bool {
         let Self { decoder, content, problem, .. } = self;
         if problem.is_none() {
-            let decoded = decoder.push(piece, |bytes| match content {
-                Content::Events(stream) => stream.push(bytes),
-                Content::Document(document) => document.extend_from_slice(bytes),
-            });
-            *problem = decoded.err();
+            *problem = decoder.push(piece, |bytes| content.push(bytes)).err();
         }
         match content {
             Content::Events(stream) => stream.has_ended(),
@@ -65,7 +77,10 @@ impl AnswerReader {
     }
 
     /// Returns the response and the error of the record.
-    pub(super) fn finish(self, end: AnswerEnd) -> (Option<LlmResponse>, Option<EventError>) {
+    pub(super) fn finish(mut self, end: AnswerEnd) -> (Option<LlmResponse>, Option<EventError>) {
+        let content = &mut self.content;
+        let rest = self.decoder.finish(|bytes| content.push(bytes));
+        self.problem = self.problem.or(rest.err());
         let (unread, status) = (self.unread(), self.status);
         let (response, error) = match self.content {
             Content::Events(stream) => {

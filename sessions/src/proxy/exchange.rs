@@ -2,6 +2,7 @@
 //!
 //! An exchange runs in a task of its own, so that it ends with a record also if the client disconnects.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -151,7 +152,7 @@ impl Exchange {
         let reader = AnswerReader::new(self.request.api, head.status(), head.headers());
         let (pieces, received) = mpsc::channel(WAITING_PIECES);
         self.answer(head.map(|()| Body::new(AnswerBody::new(received))));
-        let mut client = Client { pieces, is_stream: reader.is_stream(), held: None };
+        let mut client = Client { pieces, held_bytes: reader.held_bytes(), held: VecDeque::new() };
         let mut record = Record { exchange: &self, open: Some((reader, parsed)) };
         match self.pass_on(body, &mut client, &mut record).await {
             Ok(()) => {}
@@ -211,28 +212,33 @@ impl From<RecordingRequired> for Early {
 /// The way of an answer to the client.
 struct Client {
     pieces: mpsc::Sender<Piece>,
-    is_stream: bool,
-    /// The newest piece of a document. Whether it is the last one is known only after it, and the last one waits for the
-    /// record.
-    held: Option<Frame<Bytes>>,
+    /// A piece leaves when this many bytes have come after it.
+    held_bytes: usize,
+    held: VecDeque<Frame<Bytes>>,
 }
 
 impl Client {
     async fn pass(&mut self, frame: Frame<Bytes>) -> Result<(), Early> {
-        let frame = if self.is_stream { Some(frame) } else { self.held.replace(frame) };
-        self.send(frame).await
+        self.held.push_back(frame);
+        let length = |frame: &Frame<Bytes>| frame.data_ref().map_or(0, Bytes::len);
+        let mut after: usize = self.held.iter().skip(1).map(length).sum();
+        while after >= self.held_bytes {
+            let Some(first) = self.held.pop_front() else { break };
+            self.send(first).await?;
+            after -= self.held.front().map_or(0, length);
+        }
+        Ok(())
     }
 
     async fn release(&mut self) -> Result<(), Early> {
-        let frame = self.held.take();
-        self.send(frame).await
+        while let Some(frame) = self.held.pop_front() {
+            self.send(frame).await?;
+        }
+        Ok(())
     }
 
-    async fn send(&self, frame: Option<Frame<Bytes>>) -> Result<(), Early> {
-        match frame {
-            Some(frame) => self.pieces.send(Ok(frame)).await.map_err(|_| Early::ClientGone),
-            None => Ok(()),
-        }
+    async fn send(&self, frame: Frame<Bytes>) -> Result<(), Early> {
+        self.pieces.send(Ok(frame)).await.map_err(|_| Early::ClientGone)
     }
 }
 

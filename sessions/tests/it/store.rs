@@ -2,6 +2,7 @@
 //! a server: `cargo xtask interop postgres` runs them.
 
 use camino::Utf8Path;
+use counterproof_ledger::line::EventLine;
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_ledger::query::Fields;
 use counterproof_ledger::store::Query;
@@ -11,6 +12,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use counterproof_sessions::event::*;
+use counterproof_sessions::recorder::absorb;
 use counterproof_sessions::session::*;
 use counterproof_sessions::store::*;
 use counterproof_sessions::summary::SessionError;
@@ -49,6 +51,7 @@ in_both_databases!(
     the_list_has_the_latest_sessions_first_and_pages_of_it,
     a_session_in_several_files_has_all_of_their_time,
     pruning_deletes_the_texts_that_no_other_session_uses,
+    calls_of_the_guard_are_added_once_and_joined_with_those_of_the_model,
 );
 
 fn file(folder: &tempfile::TempDir) -> LedgerLocation {
@@ -247,6 +250,47 @@ fn pruning_deletes_the_texts_that_no_other_session_uses(ledger: &LedgerLocation)
     assert_eq!(all(&mut store, "b")[0]["request"]["messages"], messages(&["shared", "of b"]));
     assert_eq!(store.find("a").unwrap(), None);
     assert_eq!(store.usage().unwrap().assets, 2);
+}
+
+fn calls_of_the_guard_are_added_once_and_joined_with_those_of_the_model(ledger: &LedgerLocation) {
+    let arguments = json!({"branch": "main"});
+    let hash = counterproof_artifact::canonical::canonical_hash(&arguments);
+    // More than are added at a time.
+    let lines: Vec<String> = (0..300)
+        .map(|number| {
+            let mut line = json!({
+                "v": "0.1", "type": "tool_call_end", "ts": at(10 + number).to_string(), "run_id": "s",
+                "source": {"shim_id": "x"}, "status": "OK", "latency_ms": 7,
+                "call": {"call_id": format!("g{number}"), "server_name": "git", "tool_name": "push", "args_hash": hash},
+                "preview": {"truncated": true, "result_preview": r#"{"content": [{"type": "text", "text": "do"}]}"#},
+            });
+            if number == 299 {
+                line["decision"] = json!({"action": "BLOCK", "rule_id": "r", "explain": {"reason_code": "RULE"}});
+                (line["status"], line["error"]) = (json!("ERROR"), json!({"class": "policy_block"}));
+            }
+            line.to_string()
+        })
+        .collect();
+    let lines: Vec<_> = lines.iter().map(|line| EventLine::parse(line.as_bytes()).unwrap()).collect();
+    counterproof_ledger::open_or_create(ledger).unwrap().append(&lines).unwrap();
+    let mut store = store(ledger);
+    let mut known = tool("1", 0, "mcp__git__push", true);
+    if let EventBody::ToolCall(call) = &mut known.body {
+        (call.arguments, call.call_id) = (arguments, Some("toolu_1".into()));
+    }
+    store.import(&head("s"), vec![known], redactor()).unwrap();
+    for _ in 0..2 {
+        absorb(&mut store, "s").unwrap();
+        let events = all(&mut store, "s");
+        assert_eq!(events.len(), 300);
+        let joined = &events[0];
+        assert_eq!((&joined["tool_name"], &joined["call_id"]), (&json!("git.push"), &json!("toolu_1")));
+        assert_eq!((&joined["latency_ms"], &joined["result"]["content"]), (&json!(7), &json!("done")));
+        let refused = events.iter().find(|event| event["result"]["success"] == false).unwrap();
+        assert_eq!(refused["result"]["error"], "policy_block: RULE");
+        assert_eq!(refused["decision"]["rule_id"], "r");
+        assert_eq!(store.find("s").unwrap().unwrap().tool_calls, 300);
+    }
 }
 
 fn schema() -> jsonschema::Validator {
