@@ -165,7 +165,7 @@ pub(super) fn known(value: Option<&str>) -> String {
 
 /// Returns a time of the ledger to the millisecond.
 pub(crate) fn short_time(time: &str) -> String {
-    match time.split_once('.') {
+    match time.strip_suffix('Z').and_then(|time| time.split_once('.')) {
         // The precision of a text is its maximum length: the fraction is cut and not rounded.
         Some((seconds, fraction)) => format!("{seconds}.{fraction:.3}Z"),
         None => time.to_owned(),
@@ -185,6 +185,7 @@ mod tests {
     #[test]
     fn times_are_shown_to_the_millisecond() {
         assert_eq!(short_time("2026-01-31T12:00:00.123456789Z"), "2026-01-31T12:00:00.123Z");
+        assert_eq!(short_time("2026-01-31T12:00:00.61Z"), "2026-01-31T12:00:00.61Z");
         assert_eq!(short_time("2026-01-31T12:00:00Z"), "2026-01-31T12:00:00Z");
     }
 }
