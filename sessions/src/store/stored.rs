@@ -141,6 +141,12 @@ impl Encoder {
     /// Replaces large values by references.
     fn share(&mut self, value: &mut Value, limit: usize, stored: &mut StoredEvents) {
         let Value::Object(fields) = value else { return };
+        let is_wrapper = fields.len() == 1 && fields.contains_key(LITERAL);
+        let fields = match fields.get_mut(LITERAL) {
+            // Never the object within a wrapper: a reference there would be taken for a text of the agent.
+            Some(Value::Object(inner)) if is_wrapper => inner,
+            _ => fields,
+        };
         for field in fields.values_mut() {
             if is_reference(field) || shorter(field, limit) {
                 continue;

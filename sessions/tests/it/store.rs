@@ -365,6 +365,27 @@ fn every_record_meets_the_schema() {
     }
 }
 
+/// An object that looks like a reference, around the size from which values are stored elsewhere.
+#[test]
+fn large_objects_that_look_like_references_are_read_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store(&file(&folder));
+    let mut written = Vec::new();
+    for length in 8150..8210 {
+        for name in ["$literal", "$asset", "$history"] {
+            let mut event = tool(&format!("{name}{length}"), 0, "t", true);
+            if let EventBody::ToolCall(call) = &mut event.body {
+                call.arguments = json!({name: "x".repeat(length)});
+            }
+            written.push(event);
+        }
+    }
+    store.import(&head("s"), written.clone(), redactor()).unwrap();
+    for (read, written) in all(&mut store, "s").iter().zip(&written) {
+        assert_eq!(read["arguments"], serde_json::to_value(written).unwrap()["arguments"]);
+    }
+}
+
 fn json_value() -> impl Strategy<Value = Value> {
     let name =
         prop_oneof![Just("$asset".to_owned()), Just("$history".to_owned()), Just("$literal".to_owned()), "[a-c]"];
