@@ -58,9 +58,9 @@ impl HeadRow {
             version,
             session_id: head.session_id.clone(),
             title: head.title.as_ref().map(storable),
-            origin: word(&head.origin),
+            origin: head.origin.word().to_owned(),
             workflow: head.workflow.as_ref().map(storable),
-            status: word(&head.status),
+            status: head.status.word().to_owned(),
             started_at: sortable_time(head.started_at),
             ended_at: head.ended_at.map(sortable_time),
             parent_session: head.parent.as_ref().map(|parent| parent.session_id.clone()),
@@ -76,14 +76,6 @@ impl HeadRow {
         self.started_at = std::mem::take(&mut self.started_at).min(other.started_at.clone());
         self.ended_at = self.ended_at.take().max(other.ended_at.clone());
         self.title = self.title.take().or_else(|| other.title.clone());
-    }
-}
-
-/// Returns the word by which a value is written.
-pub(super) fn word(value: &impl Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
-        _ => String::new(),
     }
 }
 
@@ -240,7 +232,7 @@ impl SessionStore {
     /// Records how a session that is not held by any process ended.
     pub fn set_status(&mut self, session_id: &str, status: SessionStatus) -> Result<(), StoreError> {
         let query = Query::new("UPDATE sessions SET status = ?2, version = version + 1 WHERE session_id = ?1");
-        self.store.change(&[query.with(session_id).with(word(&status))]).map(drop)
+        self.store.change(&[query.with(session_id).with(status.word())]).map(drop)
     }
 }
 
