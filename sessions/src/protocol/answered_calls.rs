@@ -255,7 +255,7 @@ fn records(call: WaitingCall, answer: &Answer<'_>, now: Timestamp) -> Vec<Sessio
     };
     let content = answer.content.clone();
     let command = shell_command(&name, &arguments, None);
-    let output = command.is_some().then(|| shell_output(&content)).unwrap_or_default();
+    let output = if command.is_some() { shell_output(&content) } else { ShellOutput::default() };
     let (latency_ms, truncated) = (output.latency_ms, Some(output.is_truncated));
     let command = command.map(|command| {
         let ShellOutput { exit_code, stdout, stderr, .. } = output;
