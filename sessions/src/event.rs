@@ -153,6 +153,18 @@ pub struct LlmRequest {
     pub body: Value,
 }
 
+impl LlmRequest {
+    /// Removes the history and the tools from the body where the other fields have them: they are most of a request.
+    pub fn remove_copies(&mut self) {
+        let Value::Object(body) = &mut self.body else { return };
+        for (name, copy) in [("messages", &self.messages), ("input", &self.messages), ("tools", &self.tools)] {
+            if body.get(name) == Some(copy) {
+                body.remove(name);
+            }
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Api {
@@ -306,6 +318,19 @@ pub enum FileChange {
     Delete,
     Rename,
     Read,
+}
+
+impl FileChange {
+    /// Returns the value of the field `operation`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            FileChange::Create => "create",
+            FileChange::Modify => "modify",
+            FileChange::Delete => "delete",
+            FileChange::Rename => "rename",
+            FileChange::Read => "read",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

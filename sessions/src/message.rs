@@ -199,19 +199,41 @@ fn parsed(arguments: &Value) -> Value {
     }
 }
 
-/// Returns the text of a result: its texts in lines, and other values as JSON.
-fn content_text(content: &Value) -> String {
+/// Returns the text of a content, such as that of a result: its texts in lines, and other values as JSON.
+pub fn content_text(content: &Value) -> String {
     match content {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        Value::Array(blocks) => {
-            let text = |block: &Value| match block["text"].as_str().or_else(|| block.as_str()) {
-                Some(text) => text.to_owned(),
-                None => block.to_string(),
-            };
-            blocks.iter().map(text).collect::<Vec<_>>().join("\n")
-        }
-        other => other["text"].as_str().map_or_else(|| other.to_string(), str::to_owned),
+        Value::Array(blocks) => blocks.iter().map(block_text).collect::<Vec<_>>().join("\n"),
+        other => block_text(other),
+    }
+}
+
+fn block_text(block: &Value) -> String {
+    let is_image = matches!(block["type"].as_str(), Some("image" | "input_image" | "image_url"));
+    match block["text"].as_str().or_else(|| block.as_str()) {
+        Some(text) => text.to_owned(),
+        // Its data are of no use in a text, and have megabytes.
+        None if is_image => "[image]".to_owned(),
+        None => block.to_string(),
+    }
+}
+
+/// Returns the texts of a content that a person or a model wrote: a string, or those of a list of parts.
+pub fn written_texts(content: &Value) -> Vec<&str> {
+    match content {
+        Value::String(text) => vec![text],
+        Value::Array(parts) => parts.iter().filter_map(written_text).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn written_text(part: &Value) -> Option<&str> {
+    match part["type"].as_str() {
+        Some("text" | "output_text" | "input_text") => part["text"].as_str(),
+        Some(_) => None,
+        // Some servers send lists of plain strings.
+        None => part.as_str().or_else(|| part["text"].as_str()),
     }
 }
 

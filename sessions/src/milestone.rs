@@ -95,10 +95,12 @@ fn creates_pull_request(tool: &str) -> bool {
     ["create_pull_request", "create_merge_request", "git_create_pr"].iter().any(|name| tool.ends_with(name))
 }
 
-/// Returns why the guard did not allow a call.
+/// Returns why the guard did not allow a call. A decision without an explanation has its reason code next to the action.
 pub fn refusal_reason(decision: &Value) -> String {
-    let texts = [&decision["explain"]["summary"], &decision["explain"]["reason_code"], &decision["rule_id"]];
-    let reason = texts.into_iter().find_map(Value::as_str).or_else(|| decision["action"].as_str());
+    let explain = &decision["explain"];
+    let codes = [&explain["reason_code"], &decision["reason_code"]];
+    let texts = [&explain["summary"]].into_iter().chain(codes).chain([&decision["rule_id"], &decision["action"]]);
+    let reason = texts.into_iter().find_map(Value::as_str);
     reason.map_or_else(|| "refused by the guard".to_owned(), str::to_owned)
 }
 
@@ -208,6 +210,15 @@ mod tests {
             Some(json!({"action": "BLOCK", "rule_id": "no-push", "explain": {"summary": "pushes are refused"}}));
         let call = ToolCall { tool_name: "shop.push".to_owned(), decision, ..ToolCall::default() };
         assert_eq!(of(EventBody::ToolCall(call))[0].text, "shop.push: pushes are refused");
+        for (decision, reason) in [
+            (json!({"action": "BLOCK", "rule_id": "no-push", "reason_code": "RULE_MATCHED"}), "RULE_MATCHED"),
+            (json!({"action": "BLOCK", "rule_id": "no-push", "explain": {"reason_code": "LIMIT"}}), "LIMIT"),
+            (json!({"action": "BLOCK", "rule_id": "no-push", "reason_code": null}), "no-push"),
+            (json!({"action": "BLOCK", "rule_id": null, "reason_code": null}), "BLOCK"),
+            (json!({}), "refused by the guard"),
+        ] {
+            assert_eq!(refusal_reason(&decision), reason);
+        }
         let call = ToolCall { tool_name: "mcp__github__create_pull_request".to_owned(), ..ToolCall::default() };
         assert_eq!(of(EventBody::ToolCall(call))[0].kind, MilestoneKind::PullRequest);
         let state = |trigger: &str| {

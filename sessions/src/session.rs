@@ -108,3 +108,40 @@ pub enum Share {
     Partial,
     All,
 }
+
+impl Share {
+    /// Returns the value of a field of `coverage`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Share::None => "none",
+            Share::Partial => "partial",
+            Share::All => "all",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::FileChange;
+
+    #[test]
+    fn the_words_of_values_are_those_by_which_they_are_written() {
+        use FileChange::{Create, Delete, Modify, Read, Rename};
+        use Origin::{Atif, ClaudeCode, Codex, Openinference, Otlp, Record, Workflow};
+        use SessionStatus::{Completed, Failed, Interrupted, Paused, Running};
+        let written = |value: serde_json::Value| value.as_str().map(str::to_owned);
+        for origin in [Record, Workflow, ClaudeCode, Codex, Otlp, Openinference, Atif] {
+            assert_eq!(written(serde_json::to_value(origin).unwrap()).as_deref(), Some(origin.word()));
+        }
+        for status in [Running, Completed, Failed, Paused, Interrupted] {
+            assert_eq!(written(serde_json::to_value(status).unwrap()).as_deref(), Some(status.word()));
+        }
+        for share in [Share::None, Share::Partial, Share::All] {
+            assert_eq!(written(serde_json::to_value(share).unwrap()).as_deref(), Some(share.word()));
+        }
+        for change in [Create, Modify, Delete, Rename, Read] {
+            assert_eq!(written(serde_json::to_value(change).unwrap()).as_deref(), Some(change.word()));
+        }
+    }
+}

@@ -8,6 +8,7 @@ use counterproof_sessions::event::{
     Checkpoint, Command, CommandLine, EventBody, FileOperation, LlmCall, SessionEvent, StateTransition, ToolCall,
 };
 use counterproof_sessions::message::{Conversation, MessagePart, PartContent};
+use counterproof_sessions::milestone::refusal_reason;
 use counterproof_sessions::session::SessionHead;
 use counterproof_sessions::summary::error_message;
 use serde_json::{Map, Value};
@@ -364,8 +365,7 @@ fn tool_call(view: &mut RecordView, call: &ToolCall) {
     if let Some(decision) = call.decision.as_ref().filter(|decision| decision["action"] != "ALLOW") {
         view.has_failed = true;
         view.facts.push("refused".to_owned());
-        let reason = [&decision["explain"]["summary"], &decision["rule_id"]].into_iter().find_map(Value::as_str);
-        view.add("refusal", TextView::new(reason.unwrap_or_default()));
+        view.add("refusal", TextView::new(&refusal_reason(decision)));
         view.add("decision of the guard", TextView::folded_json(decision));
     }
     view.add("error", TextView::new(result.error.as_deref().unwrap_or_default()));

@@ -8,7 +8,6 @@ use counterproof_artifact::Sha256Digest;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::commands::{command, output_facts};
 use super::imported::{Draft, Histories, ImportedSession, MessageId, time, title};
 use super::lines::{Masker, Record, read_documents};
 use super::report::{Outcome, Tally};
@@ -17,6 +16,8 @@ use crate::event::{
     Command, EventBody, LlmCall, LlmRequest, LlmResponse, Opaque, RequestedCall, SessionEvent, StateTransition,
     ToolCall, ToolResult, Usage,
 };
+use crate::message::content_text;
+use crate::protocol::{ShellOutput, shell_command, shell_output, token_count};
 use crate::session::Origin;
 
 /// Steps that are left out on purpose, with the reason. `docs/session-import.md` has the same table.
@@ -124,7 +125,7 @@ impl<'a> Trajectory<'a> {
                 "user" | "system" => {
                     let message = message(step, source);
                     if source == "user" {
-                        let content = text_of(step.get("message"));
+                        let content = content_text(&step["message"]);
                         if self.draft.title.is_none() && agent.is_none() {
                             self.draft.title = title(&content);
                         }
@@ -162,12 +163,12 @@ impl<'a> Trajectory<'a> {
         let results: HashMap<&str, String> = results(step).filter_map(|(id, text)| Some((id?, text))).collect();
         self.push_results(step);
         let metrics = step.get("metrics").unwrap_or(&Value::Null);
-        let number = |name: &str| metrics.get(name).and_then(Value::as_u64);
+        let number = |name: &str| metrics.get(name).and_then(token_count);
         let (prompt, completion) = (number("prompt_tokens"), number("completion_tokens"));
         let usage = prompt.is_some() || completion.is_some();
         let usage = usage.then(|| Usage::new(prompt, completion, number("cached_tokens")));
         let model = text(step, "model_name").or(self.model).map(str::to_owned);
-        let content = text_of(step.get("message"));
+        let content = content_text(&step["message"]);
         // A step may have no model call: the agent decided without one.
         if step.get("llm_call_count").and_then(Value::as_u64) != Some(0) {
             let response = LlmResponse {
@@ -192,11 +193,10 @@ impl<'a> Trajectory<'a> {
             let arguments: Value = serde_json::from_str(source).unwrap_or_else(|_| source.as_str().into());
             let name = requested.function.name;
             let key = format!("{key}/tool/{index}");
-            let command = command(&name, &arguments, None).map(|command| {
-                let facts = result.as_deref().map(output_facts).unwrap_or_default();
-                let stdout = facts.output.or_else(|| result.clone());
-                let (exit_code, latency_ms) = (facts.exit_code, facts.latency_ms);
-                Command { exit_code, stdout, latency_ms, call_id: requested.id.clone(), ..command }
+            let command = shell_command(&name, &arguments, None).map(|command| {
+                let ShellOutput { exit_code, stdout, stderr, latency_ms, .. } =
+                    result.as_deref().map(shell_output).unwrap_or_default();
+                Command { exit_code, stdout, stderr, latency_ms, call_id: requested.id.clone(), ..command }
             });
             let result = ToolResult {
                 success: result.as_ref().map(|_| true),
@@ -266,22 +266,5 @@ fn requested(step: &Value) -> Vec<RequestedCall> {
 
 fn results(step: &Value) -> impl Iterator<Item = (Option<&str>, String)> {
     let results = step.pointer("/observation/results").and_then(Value::as_array).into_iter().flatten();
-    results.map(|result| (text(result, "source_call_id"), text_of(result.get("content"))))
-}
-
-/// Returns the text of a content: a text, or parts.
-fn text_of(content: Option<&Value>) -> String {
-    match content {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => {
-            let part = |part: &Value| match part.get("text").and_then(Value::as_str) {
-                Some(text) => text.to_owned(),
-                None if part.get("type").is_some_and(|kind| kind == "image") => "[image]".to_owned(),
-                None => part.to_string(),
-            };
-            parts.iter().map(part).collect::<Vec<_>>().join("\n")
-        }
-        Some(Value::Null) | None => String::new(),
-        Some(other) => other.to_string(),
-    }
+    results.map(|result| (text(result, "source_call_id"), content_text(&result["content"])))
 }

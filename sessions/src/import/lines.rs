@@ -297,7 +297,9 @@ mod tests {
         const BLOCK: u64 = 128 << 10;
         let blocks: Vec<(u8, u64)> = pieces
             .iter()
-            .flat_map(|(byte, length)| (0..length.div_ceil(BLOCK)).map(move |at| (*byte, BLOCK.min(length - at * BLOCK))))
+            .flat_map(|(byte, length)| {
+                (0..length.div_ceil(BLOCK)).map(move |at| (*byte, BLOCK.min(length - at * BLOCK)))
+            })
             .collect();
         // The magic number, a header without the size of the content, and a window of 128 KiB.
         let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];

@@ -10,7 +10,6 @@
 mod atif;
 mod claude_code;
 mod codex;
-mod commands;
 mod find;
 mod imported;
 mod lines;

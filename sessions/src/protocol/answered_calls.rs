@@ -12,9 +12,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::response::{calls_of, joined_text};
-use super::shell_commands::{shell_command, shell_output};
+use super::response::calls_of;
+use super::shell_commands::{ShellOutput, shell_command, shell_output};
 use crate::event::{Api, Command, EventBody, RequestedCall, RequestedFunction, SessionEvent, ToolCall, ToolResult};
+use crate::message::content_text;
 
 /// Calls that wait for an answer. The oldest are forgotten: an agent that was interrupted never answers them.
 const MAX_WAITING: usize = 4096;
@@ -184,7 +185,7 @@ fn is_same(left: &RequestedFunction, right: &RequestedFunction) -> bool {
 /// The result of a call, as the model is given it.
 struct Answer<'a> {
     call_id: &'a str,
-    content: Option<String>,
+    content: String,
     is_error: bool,
 }
 
@@ -193,7 +194,7 @@ fn answers_of(api: Api, message: &Value) -> Vec<Answer<'_>> {
         Api::OpenaiChat => {
             let id = if message["role"] == "tool" { message["tool_call_id"].as_str() } else { None };
             let answer = id.map(|call_id| {
-                let content = joined_text(&message["content"]);
+                let content = content_text(&message["content"]);
                 Answer { call_id, content, is_error: false }
             });
             answer.into_iter().collect()
@@ -201,7 +202,7 @@ fn answers_of(api: Api, message: &Value) -> Vec<Answer<'_>> {
         Api::AnthropicMessages => {
             let blocks = message["content"].as_array().into_iter().flatten();
             let results = blocks.filter(|block| block["type"] == "tool_result").filter_map(|block| {
-                let content = joined_text(&block["content"]);
+                let content = content_text(&block["content"]);
                 Some(Answer { call_id: block["tool_use_id"].as_str()?, content, is_error: block["is_error"] == true })
             });
             results.collect()
@@ -217,12 +218,19 @@ fn item_answer(item: &Value) -> Option<Answer<'_>> {
     // `local_shell_call_output` names its call in `id`.
     let call_id = item["call_id"].as_str().or_else(|| item["id"].as_str())?;
     let output = &item["output"];
-    let content = match output {
+    Some(Answer { call_id, content: output_text(output), is_error: output["success"] == false })
+}
+
+/// Returns the text of an `output` of the Responses API.
+pub fn output_text(output: &Value) -> String {
+    match output {
         // The form of older versions of Codex.
-        Value::Object(fields) => fields.get("content").and_then(joined_text),
-        output => joined_text(output).or_else(|| shell_streams(output)),
-    };
-    Some(Answer { call_id, content, is_error: output["success"] == false })
+        Value::Object(fields) => match fields.get("content").or_else(|| fields.get("output")) {
+            Some(content @ (Value::String(_) | Value::Array(_))) => content_text(content),
+            _ => output.to_string(),
+        },
+        output => shell_streams(output).unwrap_or_else(|| content_text(output)),
+    }
 }
 
 /// Returns the texts of a `shell_call_output`.
@@ -245,27 +253,18 @@ fn records(call: WaitingCall, answer: &Answer<'_>, now: Timestamp) -> Vec<Sessio
         Err(_) if arguments.trim().is_empty() => Value::Object(serde_json::Map::new()),
         Err(_) => Value::String(arguments),
     };
-    // An empty answer is an answer.
-    let content = answer.content.clone().unwrap_or_default();
-    let command = shell_command(&name, &arguments).map(|shell| {
-        let output = shell_output(&content);
-        EventBody::Command(Command {
-            command: Some(shell.command),
-            cwd: shell.cwd,
-            exit_code: output.exit_code,
-            stdout: output.stdout,
-            stderr: output.stderr,
-            latency_ms: None,
-            call_id: Some(id.clone()),
-        })
+    let content = answer.content.clone();
+    let command = shell_command(&name, &arguments, None);
+    let output = if command.is_some() { shell_output(&content) } else { ShellOutput::default() };
+    let (latency_ms, truncated) = (output.latency_ms, Some(output.is_truncated));
+    let command = command.map(|command| {
+        let ShellOutput { exit_code, stdout, stderr, .. } = output;
+        let call_id = Some(id.clone());
+        EventBody::Command(Command { exit_code, stdout, stderr, latency_ms, call_id, ..command })
     });
-    let result = ToolResult {
-        success: Some(!answer.is_error),
-        error: answer.is_error.then(|| content.clone()),
-        content: Some(content),
-        truncated: Some(false),
-    };
-    let call = ToolCall { tool_name: name, arguments, result, latency_ms: None, call_id: Some(id), decision: None };
+    let error = answer.is_error.then(|| content.clone());
+    let result = ToolResult { success: Some(!answer.is_error), error, content: Some(content), truncated };
+    let call = ToolCall { tool_name: name, arguments, result, latency_ms, call_id: Some(id), decision: None };
     let mut events = vec![SessionEvent::reconstructed(&key, now, EventBody::ToolCall(call))];
     events.extend(command.map(|body| SessionEvent::reconstructed(&format!("{key}/command"), now, body)));
     events

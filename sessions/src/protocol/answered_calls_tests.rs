@@ -121,7 +121,7 @@ fn tool_results_of_anthropic_are_read() {
         {"type": "tool_result", "tool_use_id": "t3"},
         {"type": "text", "text": "and now?"}]}]});
     let events = answered(&mut calls, Api::AnthropicMessages, &request);
-    assert_eq!(tools(&events), [("t1", "Exit code 2\nls: no"), ("t2", "ab"), ("t3", "")]);
+    assert_eq!(tools(&events), [("t1", "Exit code 2\nls: no"), ("t2", "a\n[image]\nb"), ("t3", "")]);
     let EventBody::ToolCall(call) = &events[0].body else { panic!("{events:?}") };
     assert_eq!((call.result.success, call.result.error.as_deref()), (Some(false), Some("Exit code 2\nls: no")));
     let EventBody::Command(command) = &events[1].body else { panic!("{events:?}") };

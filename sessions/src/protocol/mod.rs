@@ -18,7 +18,7 @@ mod responses_stream;
 mod shell_commands;
 
 pub use answer_stream::{AnswerStream, StreamedAnswer};
-pub use answered_calls::AnsweredCalls;
+pub use answered_calls::{AnsweredCalls, output_text};
 pub use request::{api_of_request, request_from_body};
-pub use response::{error_message, response_from_body, usage_of};
-pub use shell_commands::{ShellCommand, ShellOutput, shell_command, shell_output};
+pub use response::{error_message, joined_text, response_from_body, token_count, usage_of};
+pub use shell_commands::{ShellOutput, is_shortened, milliseconds, shell_command, shell_output};

@@ -85,4 +85,18 @@ mod tests {
         assert_eq!((request.messages, request.max_tokens), (json!("hi"), Value::Null));
         assert_eq!(request_from_body(Api::OpenaiChat, json!([1])).messages, Value::Null);
     }
+
+    #[test]
+    fn the_body_of_a_request_loses_only_what_other_fields_have() {
+        for (api, history) in [(Api::OpenaiChat, "messages"), (Api::OpenaiResponses, "input")] {
+            let body = json!({history: [{"role": "user"}], "tools": [{"name": "t"}], "seed": 1, "system": "s"});
+            let mut request = request_from_body(api, body);
+            request.remove_copies();
+            assert_eq!(request.body, json!({"seed": 1, "system": "s"}));
+            assert_eq!((request.messages, request.tools), (json!([{"role": "user"}]), json!([{"name": "t"}])));
+        }
+        let mut other = LlmRequest { body: json!({"messages": [1], "input": []}), ..LlmRequest::default() };
+        other.remove_copies();
+        assert_eq!(other.body, json!({"messages": [1], "input": []}));
+    }
 }

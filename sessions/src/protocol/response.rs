@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::event::{Api, LlmResponse, RequestedCall, Usage};
+use crate::message::written_texts;
 
 /// A longer text of an error is cut.
 const MAX_ERROR_CHARS: usize = 500;
@@ -72,16 +73,24 @@ fn item_call(item: &Value) -> Option<RequestedCall> {
     Some(RequestedCall::new(Some(id), name, arguments.map(json_text).unwrap_or_default()))
 }
 
+/// A larger number is not a count of tokens. The sums of a session with millions of calls stay within 64 bits.
+const MAX_TOKENS: u64 = 100_000_000_000;
+
+/// Returns a count of tokens.
+pub fn token_count(value: &Value) -> Option<u64> {
+    value.as_u64().filter(|count| *count <= MAX_TOKENS)
+}
+
 /// Returns the numbers of a `usage` object, or none if it has none.
 pub fn usage_of(api: Api, usage: &Value) -> Option<Usage> {
-    let number = |name: &str| usage[name].as_u64();
+    let number = |name: &str| token_count(&usage[name]);
     let (prompt, completion, cached) = match api {
         Api::OpenaiChat => {
-            let cached = usage["prompt_tokens_details"]["cached_tokens"].as_u64();
+            let cached = token_count(&usage["prompt_tokens_details"]["cached_tokens"]);
             (number("prompt_tokens"), number("completion_tokens"), cached)
         }
         Api::OpenaiResponses => {
-            let cached = usage["input_tokens_details"]["cached_tokens"].as_u64();
+            let cached = token_count(&usage["input_tokens_details"]["cached_tokens"]);
             (number("input_tokens"), number("output_tokens"), cached)
         }
         Api::AnthropicMessages => {
@@ -122,23 +131,9 @@ pub(super) fn shortened(mut text: String) -> String {
     text
 }
 
-/// Returns the text of a content, which is a string or a list of parts. An empty text is none.
-pub(super) fn joined_text(content: &Value) -> Option<String> {
-    let joined = match content {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(part_text).collect(),
-        _ => return None,
-    };
-    (!joined.is_empty()).then_some(joined)
-}
-
-fn part_text(part: &Value) -> Option<&str> {
-    match part["type"].as_str() {
-        Some("text" | "output_text" | "input_text") => part["text"].as_str(),
-        Some(_) => None,
-        // Some servers send lists of plain strings.
-        None => part.as_str(),
-    }
+/// Returns the text that a model wrote. An empty text is none.
+pub fn joined_text(content: &Value) -> Option<String> {
+    Some(written_texts(content).concat()).filter(|text| !text.is_empty())
 }
 
 pub(super) fn text(value: &Value) -> Option<String> {
@@ -206,6 +201,18 @@ mod tests {
         assert_eq!(response.tool_calls, [call("c", "f", "{}"), shell]);
         assert_eq!(response.usage, Some(Usage::new(Some(3), Some(5), Some(2))));
         assert_eq!(response.finish_reason.as_deref(), Some("completed"));
+    }
+
+    #[test]
+    fn a_number_that_no_call_reaches_is_not_a_count() {
+        let usage = |input: u64| {
+            let usage = json!({"input_tokens": input, "cache_read_input_tokens": 5, "output_tokens": 2});
+            usage_of(Api::AnthropicMessages, &usage)
+        };
+        assert_eq!(usage(MAX_TOKENS), Some(Usage::new(Some(MAX_TOKENS + 5), Some(2), Some(5))));
+        for input in [MAX_TOKENS + 1, u64::MAX >> 1, u64::MAX] {
+            assert_eq!(usage(input), Some(Usage::new(Some(5), Some(2), Some(5))), "{input}");
+        }
     }
 
     #[test]

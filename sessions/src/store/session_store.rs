@@ -52,9 +52,9 @@ impl HeadRow {
             version,
             session_id: head.session_id.clone(),
             title: head.title.as_ref().map(storable),
-            origin: word(&head.origin),
+            origin: head.origin.word().to_owned(),
             workflow: head.workflow.as_ref().map(storable),
-            status: word(&head.status),
+            status: head.status.word().to_owned(),
             started_at: sortable_time(head.started_at),
             ended_at: head.ended_at.map(sortable_time),
             parent_session: head.parent.as_ref().map(|parent| parent.session_id.clone()),
@@ -72,14 +72,6 @@ impl HeadRow {
         self.title = self.title.take().or_else(|| other.title.clone());
         let of = |row: &Self| serde_json::from_str::<Coverage>(&row.coverage).unwrap_or_default();
         self.coverage = serde_json::to_string(&of(self).max(of(other))).unwrap_or_default();
-    }
-}
-
-/// Returns the word by which a value is written.
-pub(super) fn word(value: &impl Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(word)) => word,
-        _ => String::new(),
     }
 }
 
@@ -279,12 +271,13 @@ impl SessionStore {
 
     /// Marks a session whose recorder was killed.
     pub(crate) fn set_interrupted(&mut self, session_id: &str) -> Result<(), StoreError> {
-        let coverage = serde_json::to_string(&self.seen(session_id)?).unwrap_or_default();
+        let seen = self.find(session_id)?.map(|session| session.coverage).unwrap_or_default();
+        let coverage = serde_json::to_string(&seen).unwrap_or_default();
         // Its recorder may have stored the end meanwhile.
         let query = Query::new(
             "UPDATE sessions SET status = ?2, version = version + 1, coverage = ?3 WHERE session_id = ?1 AND status = ?4",
         );
-        let (status, running) = (word(&SessionStatus::Interrupted), word(&SessionStatus::Running));
+        let (status, running) = (SessionStatus::Interrupted.word(), SessionStatus::Running.word());
         self.store.change(&[query.with(session_id).with(status).with(coverage).with(running)]).map(drop)
     }
 }

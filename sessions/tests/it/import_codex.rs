@@ -2,8 +2,9 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "values of `json!` are made for one call")]
 
-use counterproof_sessions::event::{CommandLine, EventBody, FileChange};
+use counterproof_sessions::event::{Api, CommandLine, EventBody, FileChange, RequestedCall};
 use counterproof_sessions::import::{Format, ImportedSession};
+use counterproof_sessions::protocol::AnsweredCalls;
 use counterproof_sessions::session::SessionStatus;
 use proptest::prelude::*;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -89,6 +90,44 @@ fn sums(imported: &Imported) -> (u64, u64, u64, usize) {
         .iter()
         .map(tokens)
         .fold((0, 0, 0, 0), |sums, it| (sums.0 + it.0, sums.1 + it.1, sums.2 + it.2, sums.3 + it.3))
+}
+
+#[test]
+fn a_call_that_is_imported_states_the_same_as_one_that_is_recorded() {
+    for output in [
+        json!("Exit code: 2\nWall time: 0.5 seconds\nTotal output lines: 1\nOutput:\nno\nexit code 7\n"),
+        json!("Chunk ID: a1\nWall time: 2 seconds\nProcess exited with code 0\nOutput:\na\n…9 tokens truncated…\nb"),
+        json!("Wall time: 2 seconds\nProcess running with session ID 4\nOutput:\n"),
+        json!("{\"output\":\"x\",\"metadata\":{\"exit_code\":3,\"duration_seconds\":0.25}}"),
+        json!("{\"metadata\":{\"exit_code\":3}}"),
+        json!([{"type": "input_text", "text": "a"}, {"type": "input_image", "image_url": "data:"}, {"type": "input_text", "text": "exit code 1"}]),
+        json!({"content": "no", "success": false}),
+        json!(""),
+    ] {
+        let mut lines = Writer::new(json!({"id": "thread-1"}));
+        lines.call("shell", json!({"command": ["ls"]}), "c");
+        lines.output("c", output.clone());
+        let files = Files::new();
+        files.lines("rollout-a.jsonl", &lines.lines);
+        let imported = files.import();
+        let mut calls = AnsweredCalls::new("s");
+        let asked = RequestedCall::new(Some("c".into()), "shell".into(), "{\"command\":[\"ls\"]}".into());
+        calls.asked(&[asked]);
+        let item = json!({"type": "function_call_output", "call_id": "c", "output": output.clone()});
+        let request = json!({"input": [item]}).to_string();
+        let recorded = calls.answered(Api::OpenaiResponses, request.as_bytes(), jiff::Timestamp::UNIX_EPOCH);
+        let command = recorded.iter().find_map(|event| match &event.body {
+            EventBody::Command(command) => Some(command),
+            _ => None,
+        });
+        let EventBody::Command(other) = &of_type(imported.only(), "command")[0].body else { panic!() };
+        let command = command.unwrap();
+        assert_eq!((&command.stdout, command.exit_code), (&other.stdout, other.exit_code), "{output}");
+        assert_eq!(command.latency_ms, other.latency_ms, "{output}");
+        let EventBody::ToolCall(call) = &recorded[0].body else { panic!() };
+        let other = &tools(imported.only())[0];
+        assert_eq!((&call.result.content, call.result.truncated), (&other.result.content, other.result.truncated));
+    }
 }
 
 #[test]

@@ -162,6 +162,44 @@ proptest! {
 }
 
 #[test]
+fn numbers_that_are_no_counts_of_tokens_are_unknown() {
+    let huge = 1_u64 << 62;
+    let usage = json!({"input_tokens": huge, "cache_read_input_tokens": huge, "output_tokens": huge,
+        "prompt_tokens": huge, "completion_tokens": huge, "cached_tokens": huge, "cached_input_tokens": huge});
+    let claude = json!({"type": "assistant", "uuid": "u", "sessionId": "s", "timestamp": "2026-05-01T10:00:00Z", "requestId": "r",
+        "message": {"id": "m", "role": "assistant", "content": "x", "usage": usage}});
+    let codex = [
+        json!({"timestamp": "2026-05-01T10:00:00Z", "type": "session_meta", "payload": {"id": "t"}}),
+        json!({"timestamp": "2026-05-01T10:00:01Z", "type": "response_item",
+            "payload": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}}),
+        json!({"timestamp": "2026-05-01T10:00:02Z", "type": "event_msg",
+            "payload": {"type": "token_count", "info": {"total_token_usage": usage, "last_token_usage": usage}}}),
+    ];
+    let atif = json!({"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "a", "version": "1"},
+        "steps": [{"step_id": 1, "source": "agent", "message": "x", "metrics": usage}]});
+    let span = |fields: Value| {
+        json!({"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "01", "name": "x", "attributes": fields,
+            "startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000000250000000"})
+    };
+    let otlp = span(json!({"gen_ai.operation.name": "chat", "gen_ai.completion": "x",
+        "gen_ai.usage.input_tokens": huge, "gen_ai.usage.output_tokens": huge.to_string()}));
+    let openinference = span(json!({"openinference.span.kind": "LLM", "output.value": "x",
+        "llm.token_count.prompt": huge, "llm.token_count.completion": 5e14}));
+    for (format, lines) in [
+        (Format::ClaudeCode, vec![claude]),
+        (Format::Codex, codex.to_vec()),
+        (Format::Atif, vec![atif]),
+        (Format::Otlp, vec![otlp]),
+        (Format::Openinference, vec![openinference]),
+    ] {
+        let files = Files::new();
+        let path = files.lines("x.jsonl", &lines);
+        let imported = import_all(&[path], Some(format));
+        assert_eq!(tokens(imported.only()), (0, 0, 0, 1), "{format:?}");
+    }
+}
+
+#[test]
 fn a_flood_of_progress_and_a_cycle_take_linear_time() {
     let line = |number: usize| {
         let parent = if number == 0 { 99_999 } else { number - 1 };

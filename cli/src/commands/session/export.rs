@@ -7,10 +7,12 @@ use counterproof_export::Destination;
 use counterproof_export::sessions::{
     CaseKey, SessionExport, SessionExportError, case_id, check_cases, check_distinct, run_id, write_cases,
 };
+use counterproof_ledger::store::StoreError;
 use counterproof_report::session::write_session_page;
+use counterproof_sessions::event::{EventBody, SessionEvent};
 use counterproof_sessions::format::{OtlpContent, atif, otlp};
 use counterproof_sessions::session::SessionHead;
-use counterproof_sessions::store::SessionStore;
+use counterproof_sessions::store::{EventFilter, SessionStore};
 use counterproof_store::CreateError;
 use counterproof_store::write::{self, Durability};
 use serde_json::json;
@@ -113,7 +115,7 @@ fn export_one(
         return Err(CommandError::usage("`--otlp`, `--atif` and `--html` take one session")
             .hint("export each session to a file of its own"));
     };
-    let events = store.events(&head.session_id).map_err(failed)?;
+    let events = events(store, &head.session_id)?;
     let content = if args.content { OtlpContent::Included } else { OtlpContent::Excluded };
     let documents = [
         args.otlp.as_ref().map(|path| (path, otlp(head, &events, content))),
@@ -128,6 +130,24 @@ fn export_one(
         streams.log(format_args!("wrote {path}"));
     }
     Ok(())
+}
+
+/// Reads the records of a session. All are held in memory, so each history only once.
+fn events(store: &mut SessionStore, session_id: &str) -> Result<Vec<SessionEvent>, CommandError> {
+    let mut events = Vec::new();
+    let read = store.for_each(session_id, &EventFilter::default(), 0, None, |_, event| {
+        // Only another program writes a record that is none.
+        let event = event.and_then(|event| serde_json::from_value(event).ok());
+        events.extend(event.map(|mut event: SessionEvent| {
+            if let EventBody::LlmCall(call) = &mut event.body {
+                call.request.remove_copies();
+            }
+            event
+        }));
+        Ok::<_, StoreError>(())
+    });
+    read.map_err(failed)?;
+    Ok(events)
 }
 
 fn export_run(
@@ -155,7 +175,7 @@ fn export_run(
         Destination { out: &args.out, side, run_id: &run_id, writer: WRITER.to_owned(), is_deterministic: false };
     let mut export = SessionExport::new(&destination).map_err(export_failed)?;
     for (head, id) in heads.iter().zip(ids) {
-        let events = store.events(&head.session_id).map_err(failed)?;
+        let events = events(store, &head.session_id)?;
         export.add(head, &events, id).map_err(export_failed)?;
     }
     let folder = args.out.join(side.to_string()).join(run_id.to_string());

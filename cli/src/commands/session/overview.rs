@@ -4,7 +4,6 @@ use counterproof_artifact::{Exit, one_line};
 use counterproof_sessions::store::SessionOverview;
 use counterproof_sessions::summary::MilestoneRecord;
 use jiff::Timestamp;
-use serde::Serialize;
 
 use super::opened::{open, unknown};
 use crate::command_error::CommandError;
@@ -64,10 +63,10 @@ fn text(overview: &SessionOverview) -> String {
             "seen",
             format!(
                 "model calls {}, tool calls {}, files {}, commands {}",
-                word(&coverage.llm_calls),
-                word(&coverage.tool_calls),
-                word(&coverage.files),
-                word(&coverage.commands)
+                coverage.llm_calls.word(),
+                coverage.tool_calls.word(),
+                coverage.files.word(),
+                coverage.commands.word()
             ),
         ),
     ];
@@ -95,9 +94,4 @@ fn text(overview: &SessionOverview) -> String {
 /// Returns the number and the time of a record.
 fn at(seq: Option<u64>, timestamp: Timestamp) -> String {
     format!("{:>5}  {}", cell(seq), short_time(&timestamp.to_string()))
-}
-
-/// Returns the word by which a value is written.
-fn word(value: &impl Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -22,7 +22,7 @@ use counterproof_sessions::proxy::{
 };
 use counterproof_sessions::recorder::{RecordError, RecorderOptions, SessionRecorder};
 use counterproof_sessions::recording::{AgentOutcome, SessionRecording, Warn};
-use counterproof_sessions::session::{Coverage, Origin, SessionHead, SessionStatus};
+use counterproof_sessions::session::{Coverage, Origin, SessionHead, SessionStatus, Share};
 use counterproof_sessions::store::SessionStore;
 use jiff::Timestamp;
 use serde_json::json;
@@ -134,6 +134,11 @@ impl Recording {
         let to_user = warn.clone();
         let tree = working_tree(&args.include, &warn);
         let is_git = tree.as_ref().is_some_and(WorkingTree::is_git);
+        let mut head = head.clone();
+        if is_git {
+            // Known before anything is seen: also of a session whose recorder is killed.
+            head.coverage.files = Share::Partial;
+        }
         let recorder = SessionRecorder::start(RecorderOptions {
             ledger,
             spool,

@@ -158,7 +158,7 @@ fn summary(event: &SessionEvent) -> String {
         EventBody::Checkpoint(checkpoint) => {
             format!("{}  {}", checkpoint.checkpoint_id, checkpoint.state.current_step)
         }
-        EventBody::FileOperation(file) => format!("{} {}", operation(file), file.path),
+        EventBody::FileOperation(file) => format!("{} {}", file.operation.word(), file.path),
         EventBody::Command(command) => {
             let code = cell(command.exit_code.map(|code| format!("exit code {code}")));
             format!("{code}  {}", cell(command.command.as_ref().map(counterproof_sessions::event::CommandLine::text)))
@@ -167,10 +167,6 @@ fn summary(event: &SessionEvent) -> String {
     };
     let error = event.error.as_ref().map(|error| format!("{} {}  ", error.kind, cell(error.status)));
     one_line(&format!("{}{text}", error.unwrap_or_default()), LONGEST)
-}
-
-fn operation(file: &counterproof_sessions::event::FileOperation) -> String {
-    serde_json::to_value(file.operation).ok().and_then(|it| it.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// Returns a record with its texts, one a line.

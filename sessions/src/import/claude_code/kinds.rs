@@ -24,6 +24,9 @@ pub(crate) const LEFT_OUT: [(&str, &str); 18] = [
     ("worktree-state", "a setting of the program"),
 ];
 
+/// The model of answers that the program wrote itself.
+const SYNTHETIC: &str = "<synthetic>";
+
 /// What a line is for the import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -74,4 +77,13 @@ pub(super) fn classify(line: &Value) -> (String, Kind) {
 
 fn left_out_or_unknown(kind: &str) -> Kind {
     if LEFT_OUT.iter().any(|(known, _)| *known == kind) { Kind::LeftOut } else { Kind::Unknown }
+}
+
+/// Whether a line of the type `assistant` was written by the program, not by a model.
+pub(super) fn is_synthetic(line: &Value) -> bool {
+    line.pointer("/message/model").and_then(Value::as_str) == Some(SYNTHETIC) && !is_api_error(line)
+}
+
+pub(super) fn is_api_error(line: &Value) -> bool {
+    line.get("isApiErrorMessage").and_then(Value::as_bool).unwrap_or(false)
 }

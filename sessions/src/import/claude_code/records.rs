@@ -8,19 +8,16 @@ use counterproof_artifact::Sha256Digest;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::answer::Answer;
-use super::content::{ToolUse, blocks, text_of};
-use super::kinds::Kind;
+use super::content::{Answer, ToolUse, blocks};
+use super::kinds::{Kind, is_api_error, is_synthetic};
 use super::tools::Tools;
+use super::transcript::{Line, Lines};
 use super::tree::{Agent, Lane, TreeLine, lanes};
-use super::{Line, Lines};
 use crate::event::{Api, EventBody, EventError, LlmCall, LlmRequest, Opaque, SessionEvent, StateTransition};
 use crate::import::imported::{Draft, Histories, ImportedSession, MessageId, title};
 use crate::import::lines::Masker;
+use crate::message::written_texts;
 use crate::session::{Origin, SessionStatus};
-
-/// The model of answers that the program wrote itself.
-const SYNTHETIC: &str = "<synthetic>";
 
 /// How the program answers for a user who interrupts the model.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -39,15 +36,6 @@ pub(super) fn sessions(
     let histories = Arc::new(histories);
     let finished = drafts.into_iter().map(|draft| draft.draft.finish(Arc::clone(&histories), fallback));
     finished.collect()
-}
-
-/// Whether a line of the type `assistant` was written by the program, not by a model.
-pub(super) fn is_synthetic(line: &Value) -> bool {
-    line.pointer("/message/model").and_then(Value::as_str) == Some(SYNTHETIC) && !is_api_error(line)
-}
-
-fn is_api_error(line: &Value) -> bool {
-    line.get("isApiErrorMessage").and_then(Value::as_bool).unwrap_or(false)
 }
 
 /// A session, and how good the source of its title is.
@@ -238,7 +226,7 @@ impl<'a> Builder<'a> {
         };
         if is_api_error(&line.value) {
             if line.seen_in.is_none() {
-                let text = text_of(message.get("content"));
+                let text = written_texts(&message["content"]).join("\n");
                 self.add_failed_call(index, status_in(&text), text);
                 if line.agent.is_main() {
                     self.draft(index).draft.status = SessionStatus::Failed;
@@ -419,7 +407,7 @@ fn prompt(line: &Line) -> Option<String> {
 fn user_text(line: &Value) -> Option<String> {
     let content = line.pointer("/message/content");
     let has_result = blocks(content).any(|block| block.get("type").is_some_and(|kind| kind == "tool_result"));
-    let text = text_of(content);
+    let text = written_texts(content.unwrap_or(&Value::Null)).join("\n");
     (!has_result && !text.is_empty()).then_some(text)
 }
 

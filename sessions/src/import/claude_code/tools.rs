@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 
 use super::content::{ToolUse, blocks};
 use crate::event::{EventBody, FileChange, FileOperation, ToolCall, ToolResult};
-use crate::import::commands::{command, milliseconds, output_facts};
 use crate::import::lines::Masker;
 use crate::import::patches::{creation, operation, patch_from_hunks, patch_from_texts, relative};
+use crate::message::content_text;
+use crate::protocol::{is_shortened, milliseconds, shell_command, shell_output};
 
 /// The start of a result that is stored in a file of its own.
 const PERSISTED: &str = "<persisted-output>";
@@ -65,9 +66,9 @@ impl<'a> Tools<'a> {
         let cwd = line.get("cwd").and_then(Value::as_str);
         let call_id = (!tool.id.is_empty()).then(|| tool.id.to_owned());
         let mut records = Vec::new();
-        let command = command(tool.name, tool.input, cwd).map(|command| {
+        let command = shell_command(tool.name, tool.input, cwd).map(|command| {
             let text = |name: &str| detail(name).and_then(Value::as_str).map(str::to_owned);
-            let failure = result.error.as_deref().map(output_facts).unwrap_or_default();
+            let failure = result.error.as_deref().map(shell_output).unwrap_or_default();
             crate::event::Command {
                 exit_code: failure.exit_code,
                 stdout: text("stdout").or_else(|| result.content.clone()),
@@ -97,8 +98,8 @@ impl<'a> Tools<'a> {
 
     fn result(&self, block: &Value, stored: Option<&Value>, masker: &mut Masker<'_>) -> ToolResult {
         let is_error = block.get("is_error").and_then(Value::as_bool).unwrap_or(false);
-        let text = result_text(block.get("content"));
-        let shortened = output_facts(&text).is_truncated;
+        let text = content_text(&block["content"]);
+        let shortened = is_shortened(&text);
         let (content, truncated) = match self.persisted(&text, stored, masker) {
             Some(whole) => (whole, true),
             None => (text.clone(), shortened || text.starts_with(PERSISTED)),
@@ -126,23 +127,6 @@ impl<'a> Tools<'a> {
         let path = confined_path::resolve(&folder, name).ok()?;
         let whole = counterproof_store::read_file::read(&path, MAX_RESULT_BYTES).ok()?;
         Some(String::from_utf8_lossy(&masker.mask(&whole)).into_owned())
-    }
-}
-
-fn result_text(content: Option<&Value>) -> String {
-    match content {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(blocks)) => blocks.iter().map(block_text).collect::<Vec<_>>().join("\n"),
-        Some(Value::Null) | None => String::new(),
-        Some(other) => other.to_string(),
-    }
-}
-
-fn block_text(block: &Value) -> String {
-    match (block.get("type").and_then(Value::as_str), block.get("text").and_then(Value::as_str)) {
-        (_, Some(text)) => text.to_owned(),
-        (Some("image"), _) => "[image]".to_owned(),
-        _ => block.to_string(),
     }
 }
 

@@ -3,12 +3,14 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::protocol::token_count;
+
 /// The numbers of a model call, by which it is recognized.
 pub(super) type Tokens = [Option<u64>; 5];
 
 /// Returns input, cached input, output, reasoning and all tokens.
 pub(super) fn tokens(usage: Option<&Value>) -> Tokens {
-    let number = |name: &str| usage.and_then(|usage| usage.get(name)?.as_u64());
+    let number = |name: &str| usage.and_then(|usage| token_count(usage.get(name)?));
     ["input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"].map(number)
 }
 

@@ -1,4 +1,4 @@
-//! The types of lines of a rollout of Codex.
+//! The types of lines and response items of a rollout of Codex.
 
 /// The types of lines. A line has its content in `payload`.
 pub(crate) const LINE_TYPES: [&str; 9] = [
@@ -11,6 +11,29 @@ pub(crate) const LINE_TYPES: [&str; 9] = [
     "world_state",
     "inter_agent_communication",
     "inter_agent_communication_metadata",
+];
+
+/// Response items that a model makes, but for messages.
+pub(super) const MODEL_ITEMS: [&str; 10] = [
+    "reasoning",
+    "function_call",
+    "custom_tool_call",
+    "local_shell_call",
+    "web_search_call",
+    "tool_search_call",
+    "image_generation_call",
+    "mcp_call",
+    "compaction",
+    "context_compaction",
+];
+
+/// Response items with the output of a tool.
+pub(super) const OUTPUT_ITEMS: [&str; 5] = [
+    "function_call_output",
+    "custom_tool_call_output",
+    "local_shell_call_output",
+    "mcp_tool_call_output",
+    "tool_search_output",
 ];
 
 /// Types that are left out on purpose, with the reason. `docs/session-import.md` has the same table.

@@ -8,37 +8,15 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::accounting::{CopyRule, Tokens, difference, key_of, tokens, uuid_time};
-use super::kinds::LEFT_OUT;
+use super::kinds::{LEFT_OUT, MODEL_ITEMS, OUTPUT_ITEMS};
 use super::tools::{Details, ToolItem};
 use crate::event::{
     Api, EventBody, EventError, LlmCall, LlmRequest, LlmResponse, Opaque, SessionEvent, StateTransition, Usage,
 };
 use crate::import::imported::{Draft, Histories, ImportedSession, MessageId, time, title};
 use crate::import::report::Outcome;
+use crate::message::written_texts;
 use crate::session::{Origin, SessionStatus};
-
-/// Response items that a model makes, but for messages.
-const MODEL_ITEMS: [&str; 10] = [
-    "reasoning",
-    "function_call",
-    "custom_tool_call",
-    "local_shell_call",
-    "web_search_call",
-    "tool_search_call",
-    "image_generation_call",
-    "mcp_call",
-    "compaction",
-    "context_compaction",
-];
-
-/// Response items with the output of a tool.
-const OUTPUT_ITEMS: [&str; 5] = [
-    "function_call_output",
-    "custom_tool_call_output",
-    "local_shell_call_output",
-    "mcp_tool_call_output",
-    "tool_search_output",
-];
 
 pub(super) struct Thread {
     id: String,
@@ -484,13 +462,6 @@ fn transition(to: &str, trigger: &str, context: Value) -> EventBody {
     EventBody::StateTransition(StateTransition { from_state, to_state, trigger, context })
 }
 
-/// Returns the text of a message.
 fn item_text(item: &Value) -> String {
-    match item.get("content") {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => {
-            parts.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
-        }
-        _ => String::new(),
-    }
+    written_texts(&item["content"]).join("\n")
 }

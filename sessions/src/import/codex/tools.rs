@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::event::{Command, CommandLine, EventBody, FileChange, FileOperation, RequestedCall, ToolCall, ToolResult};
-use crate::import::commands::{OutputFacts, command, output_facts};
 use crate::import::patches::{creation, find_patch, modification, operation, patch_operations, relative};
+use crate::protocol::{ShellOutput, output_text, shell_command, shell_output};
 
 /// A response item that asks for a tool call.
 pub(super) struct ToolItem {
@@ -90,19 +90,19 @@ impl Details {
         let patched = self.patches.get(id);
         let output = self.outputs.get(id);
         let text = output.map(output_text);
-        let mut facts = text.as_deref().map(output_facts).unwrap_or_default();
+        let mut facts = text.as_deref().map(shell_output).unwrap_or_default();
         let number = |name: &str| ended.and_then(|ended| ended.get(name)?.as_i64());
         facts.exit_code = number("exit_code").or(facts.exit_code);
         let latency =
             [ended, self.servers.get(id)].into_iter().flatten().find_map(|end| duration(end.get("duration")?));
         facts.latency_ms = latency.or(facts.latency_ms);
         let success = text.as_ref().map(|_| is_success(output, patched, &facts));
-        let command = command(&item.name, &item.arguments, cwd).map(|command| {
+        let command = shell_command(&item.name, &item.arguments, cwd).map(|command| {
             let stream = |name: &str| ended.and_then(|ended| ended.get(name)?.as_str()).map(str::to_owned);
             Command {
                 exit_code: facts.exit_code,
-                stdout: stream("stdout").or_else(|| facts.output.clone()).or_else(|| text.clone()),
-                stderr: stream("stderr"),
+                stdout: stream("stdout").or_else(|| facts.stdout.clone()),
+                stderr: stream("stderr").or_else(|| facts.stderr.clone()),
                 latency_ms: facts.latency_ms,
                 call_id: item.call_id.clone(),
                 ..command
@@ -135,7 +135,7 @@ impl Details {
     }
 }
 
-fn is_success(output: Option<&Value>, patched: Option<&Value>, facts: &OutputFacts) -> bool {
+fn is_success(output: Option<&Value>, patched: Option<&Value>, facts: &ShellOutput) -> bool {
     let stated = output.and_then(|output| output.get("success")?.as_bool());
     let stated = stated.or_else(|| patched.and_then(|patched| patched.get("success")?.as_bool()));
     stated.unwrap_or(facts.exit_code.unwrap_or(0) == 0)
@@ -143,28 +143,6 @@ fn is_success(output: Option<&Value>, patched: Option<&Value>, facts: &OutputFac
 
 fn is_applied(patched: &Value) -> bool {
     patched.get("success").and_then(Value::as_bool).unwrap_or(false)
-}
-
-/// Returns the text of an output: a string, a list of content items, or an object with either.
-fn output_text(output: &Value) -> String {
-    match output {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => {
-            let text = |part: &Value| match part.get("text").and_then(Value::as_str) {
-                Some(text) => text.to_owned(),
-                None if part.get("image_url").is_some() => "[image]".to_owned(),
-                None => part.to_string(),
-            };
-            parts.iter().map(text).collect::<Vec<_>>().join("\n")
-        }
-        Value::Object(fields) => match fields.get("content").or_else(|| fields.get("output")) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Array(parts)) => output_text(&Value::Array(parts.clone())),
-            _ => output.to_string(),
-        },
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
 }
 
 /// `{"secs": …, "nanos": …}`

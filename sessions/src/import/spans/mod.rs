@@ -11,12 +11,12 @@ use counterproof_artifact::Sha256Digest;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::commands::{command, output_facts};
 use super::imported::{Draft, Histories, ImportedSession, title};
 use super::lines::{Masker, Record, read_documents};
 use super::report::{Outcome, Tally};
 use super::source::{Format, ReadResult, read_files};
 use crate::event::{Command, EventBody, EventError, Opaque, RequestedCall, SessionEvent, ToolCall, ToolResult};
+use crate::protocol::{ShellOutput, shell_command, shell_output};
 use crate::session::SessionStatus;
 use model_call::{ModelCall, gen_ai, message_text, open_inference, requested_calls, tool_results};
 pub(super) use span::is_span;
@@ -364,11 +364,11 @@ impl SessionBuilder {
     }
 
     fn add_tool_call(&mut self, key: &str, time: Timestamp, call: ToolCall) {
-        let text = call.result.content.clone();
-        let command = command(&call.tool_name, &call.arguments, None).map(|command| {
-            let facts = text.as_deref().map(output_facts).unwrap_or_default();
-            let (latency_ms, call_id) = (call.latency_ms.or(facts.latency_ms), call.call_id.clone());
-            Command { exit_code: facts.exit_code, stdout: facts.output.or(text), latency_ms, call_id, ..command }
+        let command = shell_command(&call.tool_name, &call.arguments, None).map(|command| {
+            let ShellOutput { exit_code, stdout, stderr, latency_ms, .. } =
+                call.result.content.as_deref().map(shell_output).unwrap_or_default();
+            let (latency_ms, call_id) = (call.latency_ms.or(latency_ms), call.call_id.clone());
+            Command { exit_code, stdout, stderr, latency_ms, call_id, ..command }
         });
         self.draft.add(SessionEvent::reconstructed(key, time, EventBody::ToolCall(call)), None);
         if let Some(command) = command {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::span::{Span, numbered, structured};
 use crate::event::{LlmCall, LlmRequest, LlmResponse, RequestedCall, Usage};
+use crate::protocol::token_count;
 
 /// A model call, of which the messages are not yet part of a history.
 pub(super) struct ModelCall {
@@ -16,7 +17,7 @@ pub(super) fn gen_ai(span: &Span) -> ModelCall {
     let attributes = &span.attributes;
     let field = |names: &[&str]| names.iter().find_map(|name| attributes.get(*name));
     let text = |names: &[&str]| field(names).and_then(Value::as_str).map(str::to_owned);
-    let number = |names: &[&str]| field(names).and_then(whole_number);
+    let number = |names: &[&str]| field(names).and_then(count);
     let mut messages = Vec::new();
     if let Some(instructions) = field(&["gen_ai.system_instructions"]) {
         messages.push(json!({"role": "system", "parts": structured(instructions)}));
@@ -66,7 +67,7 @@ pub(super) fn gen_ai(span: &Span) -> ModelCall {
 pub(super) fn open_inference(span: &Span) -> ModelCall {
     let attributes = &span.attributes;
     let field = |name: &str| attributes.get(name);
-    let number = |name: &str| field(name).and_then(whole_number);
+    let number = |name: &str| field(name).and_then(count);
     let flat = |prefix: &str| -> Vec<Value> {
         numbered(attributes, prefix).iter().map(|fields| flat_message(fields, "message.")).collect()
     };
@@ -114,6 +115,10 @@ pub(super) fn open_inference(span: &Span) -> ModelCall {
 
 fn usage(prompt: Option<u64>, completion: Option<u64>, cached: Option<u64>) -> Option<Usage> {
     (prompt.is_some() || completion.is_some()).then(|| Usage::new(prompt, completion, cached))
+}
+
+fn count(value: &Value) -> Option<u64> {
+    token_count(&whole_number(value)?.into())
 }
 
 /// A number, which some exporters write as text or with a fraction of zero.
