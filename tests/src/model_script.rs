@@ -93,7 +93,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 pub fn brotli_pieces(texts: &[&[u8]]) -> Vec<Vec<u8>> {
     let blocks = texts.iter().enumerate().map(|(number, text)| {
         // The first header follows the bit of the window.
-        let (header, shift) = (1 << 19 | (text.len() as u32 - 1) << 3, u32::from(number == 0));
+        let (header, shift) = (1 << 19 | (u32::try_from(text.len()).unwrap() - 1) << 3, u32::from(number == 0));
         [&(header << shift).to_le_bytes()[..3], text].concat()
     });
     blocks.chain([vec![3]]).collect()
@@ -104,7 +104,7 @@ pub fn brotli_pieces(texts: &[&[u8]]) -> Vec<Vec<u8>> {
 pub fn zstd_pieces(texts: &[&[u8]]) -> Vec<Vec<u8>> {
     let blocks = texts.iter().enumerate().map(|(number, text)| {
         let start: &[u8] = if number == 0 { b"\x28\xb5\x2f\xfd\0\x58" } else { b"" };
-        [start, &((text.len() as u32) << 3).to_le_bytes()[..3], text].concat()
+        [start, &(u32::try_from(text.len()).unwrap() << 3).to_le_bytes()[..3], text].concat()
     });
     blocks.chain([vec![1, 0, 0]]).collect()
 }

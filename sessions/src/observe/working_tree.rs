@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
+use counterproof_ledger::location::real_path;
 use counterproof_store::read_file;
 use jiff::Timestamp;
 use similar::TextDiff;
@@ -37,6 +38,8 @@ pub struct WorkingTree {
     is_git: bool,
     /// Files and folders that are seen in addition, also if they are ignored. Relative to the root.
     included: Vec<Utf8PathBuf>,
+    /// Files and folders of the recorder itself. Relative to the root.
+    excluded: Vec<Utf8PathBuf>,
     files: BTreeMap<Utf8PathBuf, Known>,
     /// Objects of the index at the start.
     index: HashMap<Utf8PathBuf, String>,
@@ -94,8 +97,13 @@ struct Content {
 }
 
 impl WorkingTree {
-    /// Looks at the working tree of a folder. Returns `None` if it is in none and no paths are included.
-    pub fn open(folder: &Utf8Path, included: &[Utf8PathBuf]) -> Result<Option<Self>, ObserveError> {
+    /// Looks at the working tree of a folder. Returns `None` if it is in none and no paths are included. Excluded files and folders
+    /// are absolute.
+    pub fn open(
+        folder: &Utf8Path,
+        included: &[Utf8PathBuf],
+        excluded: &[Utf8PathBuf],
+    ) -> Result<Option<Self>, ObserveError> {
         let root = git::root(folder);
         let is_git = root.is_some();
         if !is_git && included.is_empty() {
@@ -103,8 +111,9 @@ impl WorkingTree {
         }
         let root = root.unwrap_or_else(|| folder.to_owned());
         let included = included.iter().map(|path| relative(&folder.join(path), &root)).collect();
+        let excluded = excluded.iter().map(|path| relative(&real_path(path), &root)).collect();
         let (files, index) = (BTreeMap::new(), HashMap::new());
-        let mut tree = Self { root, is_git, included, files, index, held: 0 };
+        let mut tree = Self { root, is_git, included, excluded, files, index, held: 0 };
         let changed: BTreeSet<Utf8PathBuf> = if is_git {
             tree.index = git::index(&tree.root).unwrap_or_default().into_iter().collect();
             git::changed(&tree.root).unwrap_or_default().into_iter().collect()
@@ -191,6 +200,7 @@ impl WorkingTree {
         for included in &self.included {
             self.walk(included, &mut paths);
         }
+        paths.retain(|path| !self.excluded.iter().any(|excluded| path.starts_with(excluded)));
         Ok(paths.into_iter().collect())
     }
 
@@ -330,7 +340,7 @@ mod tests {
 
         fn tree(&self, included: &[&str]) -> WorkingTree {
             let included: Vec<Utf8PathBuf> = included.iter().map(Utf8PathBuf::from).collect();
-            WorkingTree::open(self.path(), &included).unwrap().unwrap()
+            WorkingTree::open(self.path(), &included, &[]).unwrap().unwrap()
         }
     }
 
@@ -408,10 +418,12 @@ mod tests {
     fn without_git_only_included_paths_are_seen() {
         let folder = tempfile::tempdir().unwrap();
         let path = Utf8Path::from_path(folder.path()).unwrap();
-        assert!(WorkingTree::open(path, &[]).unwrap().is_none());
-        let mut tree = WorkingTree::open(path, &[Utf8PathBuf::from("out")]).unwrap().unwrap();
+        assert!(WorkingTree::open(path, &[], &[]).unwrap().is_none());
+        let mut tree = WorkingTree::open(path, &[Utf8PathBuf::from("out")], &[path.join("out/own")]).unwrap().unwrap();
         assert!(!tree.is_git());
-        std::fs::create_dir(path.join("out")).unwrap();
+        std::fs::create_dir_all(path.join("out/own")).unwrap();
+        counterproof_store::write::write(&path.join("out/own/b"), b"x", counterproof_store::write::Durability::Cached)
+            .unwrap();
         counterproof_store::write::write(&path.join("out/a"), b"x", counterproof_store::write::Durability::Cached)
             .unwrap();
         assert_eq!(changes(&mut tree).keys().collect::<Vec<_>>(), ["out/a"]);

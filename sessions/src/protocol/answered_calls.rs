@@ -44,6 +44,8 @@ struct WaitingCall {
     function: RequestedFunction,
     /// Unique in the session.
     key: String,
+    /// When the model asked, which is the earliest time that it can have begun.
+    asked_at: Timestamp,
 }
 
 #[derive(Deserialize)]
@@ -70,8 +72,8 @@ impl AnsweredCalls {
         }
     }
 
-    /// Reads the calls that a response asks for.
-    pub fn asked(&mut self, calls: &[RequestedCall]) {
+    /// Reads the calls that a response asks for, which ended at a time.
+    pub fn asked(&mut self, calls: &[RequestedCall], asked_at: Timestamp) {
         for call in calls {
             let Some(id) = &call.id else { continue };
             // A request that was sent again is answered again.
@@ -88,7 +90,7 @@ impl AnsweredCalls {
                 uses => format!("{}/{id}#{uses}", self.session),
             };
             self.waiting_bytes += call.function.arguments.len();
-            self.waiting.push_back(WaitingCall { id: id.clone(), function: call.function.clone(), key });
+            self.waiting.push_back(WaitingCall { id: id.clone(), function: call.function.clone(), key, asked_at });
             while self.waiting.len() > MAX_WAITING || self.waiting_bytes > MAX_WAITING_BYTES {
                 self.take(0);
             }
@@ -96,7 +98,7 @@ impl AnsweredCalls {
     }
 
     /// Returns the records of the calls that a request answers, for the first time.
-    pub fn answered(&mut self, api: Api, body: &[u8], now: Timestamp) -> Vec<SessionEvent> {
+    pub fn answered(&mut self, api: Api, body: &[u8]) -> Vec<SessionEvent> {
         // A body of another form answers no call.
         let messages = match api {
             Api::OpenaiChat | Api::AnthropicMessages => {
@@ -125,7 +127,7 @@ impl AnsweredCalls {
         let mut found: Vec<_> = Vec::new();
         for (answer, stated) in answers.into_iter().rev() {
             if let Some(call) = self.take_answered(answer.call_id, stated.as_ref()) {
-                found.push(records(call, &answer, now));
+                found.push(records(call, &answer));
             }
         }
         found.into_iter().rev().flatten().collect()
@@ -245,8 +247,8 @@ fn shell_streams(output: &Value) -> Option<String> {
 }
 
 /// Returns the record of a call, and that of its command if it ran one.
-fn records(call: WaitingCall, answer: &Answer<'_>, now: Timestamp) -> Vec<SessionEvent> {
-    let WaitingCall { id, function: RequestedFunction { name, arguments }, key } = call;
+fn records(call: WaitingCall, answer: &Answer<'_>) -> Vec<SessionEvent> {
+    let WaitingCall { id, function: RequestedFunction { name, arguments }, key, asked_at } = call;
     let arguments = match serde_json::from_str(&arguments) {
         Ok(arguments) => arguments,
         // A tool without parameters.
@@ -265,8 +267,8 @@ fn records(call: WaitingCall, answer: &Answer<'_>, now: Timestamp) -> Vec<Sessio
     let error = answer.is_error.then(|| content.clone());
     let result = ToolResult { success: Some(!answer.is_error), error, content: Some(content), truncated };
     let call = ToolCall { tool_name: name, arguments, result, latency_ms, call_id: Some(id), decision: None };
-    let mut events = vec![SessionEvent::reconstructed(&key, now, EventBody::ToolCall(call))];
-    events.extend(command.map(|body| SessionEvent::reconstructed(&format!("{key}/command"), now, body)));
+    let mut events = vec![SessionEvent::reconstructed(&key, asked_at, EventBody::ToolCall(call))];
+    events.extend(command.map(|body| SessionEvent::reconstructed(&format!("{key}/command"), asked_at, body)));
     events
 }
 

@@ -11,7 +11,7 @@ fn asked(id: &str, name: &str, arguments: &str) -> RequestedCall {
 }
 
 fn answered(calls: &mut AnsweredCalls, api: Api, body: &Value) -> Vec<SessionEvent> {
-    calls.answered(api, body.to_string().as_bytes(), Timestamp::UNIX_EPOCH)
+    calls.answered(api, body.to_string().as_bytes())
 }
 
 fn tools(events: &[SessionEvent]) -> Vec<(&str, &str)> {
@@ -42,7 +42,7 @@ fn a_call_is_recorded_once_however_often_the_history_repeats_it() {
         // The same request again, after a 429.
         assert!(answered(&mut calls, Api::OpenaiChat, &request).is_empty());
         let id = format!("call_{number}");
-        calls.asked(&[asked(&id, "read", "{\"path\":\"a\"}")]);
+        calls.asked(&[asked(&id, "read", "{\"path\":\"a\"}")], Timestamp::UNIX_EPOCH);
         messages.extend(turn(&id, "{\"path\":\"a\"}", &format!("text {number}")));
     }
     let events = answered(&mut calls, Api::OpenaiChat, &json!({"messages": messages}));
@@ -57,7 +57,10 @@ fn a_call_is_recorded_once_however_often_the_history_repeats_it() {
 #[test]
 fn parallel_calls_are_recorded_in_the_order_of_their_answers() {
     let mut calls = AnsweredCalls::new("s");
-    calls.asked(&[asked("a", "read", "{}"), asked("b", "read", ""), asked("c", "read", "not JSON")]);
+    calls.asked(
+        &[asked("a", "read", "{}"), asked("b", "read", ""), asked("c", "read", "not JSON")],
+        Timestamp::UNIX_EPOCH,
+    );
     let tool = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": [{"type": "text", "text": id}]});
     let events = answered(&mut calls, Api::OpenaiChat, &json!({"messages": [tool("b"), tool("a")]}));
     assert_eq!(tools(&events), [("b", "b"), ("a", "a")]);
@@ -72,7 +75,7 @@ fn calls_of_a_resumed_conversation_are_not_recorded() {
     let mut calls = AnsweredCalls::new("s");
     let history: Vec<Value> = turn("old", "{}", "text").into();
     assert!(answered(&mut calls, Api::OpenaiChat, &json!({"messages": history})).is_empty());
-    calls.asked(&[asked("new", "read", "{}")]);
+    calls.asked(&[asked("new", "read", "{}")], Timestamp::UNIX_EPOCH);
     let history: Vec<Value> = history.into_iter().chain(turn("new", "{}", "text")).collect();
     assert_eq!(tools(&answered(&mut calls, Api::OpenaiChat, &json!({"messages": history}))), [("new", "text")]);
 }
@@ -82,7 +85,7 @@ fn an_id_that_is_used_again_is_another_call() {
     let mut calls = AnsweredCalls::new("s");
     let (mut messages, mut ids) = (Vec::new(), Vec::new());
     for number in 0..3 {
-        calls.asked(&[asked("call_0", "read", "{}")]);
+        calls.asked(&[asked("call_0", "read", "{}")], Timestamp::UNIX_EPOCH);
         messages.extend(turn("call_0", "{}", &number.to_string()));
         if number == 2 {
             // A compaction moves all messages.
@@ -99,8 +102,8 @@ fn an_id_that_is_used_again_is_another_call() {
 #[test]
 fn one_id_in_two_conversations_at_a_time_belongs_to_the_call_of_its_history() {
     let mut calls = AnsweredCalls::new("s");
-    calls.asked(&[asked("call_0", "read", "{\"path\": \"first\"}")]);
-    calls.asked(&[asked("call_0", "read", "{\"path\": \"second\"}")]);
+    calls.asked(&[asked("call_0", "read", "{\"path\": \"first\"}")], Timestamp::UNIX_EPOCH);
+    calls.asked(&[asked("call_0", "read", "{\"path\": \"second\"}")], Timestamp::UNIX_EPOCH);
     for path in ["first", "second"] {
         // The agent writes the arguments in its own form.
         let messages = turn("call_0", &json!({"path": path}).to_string(), path);
@@ -113,7 +116,10 @@ fn one_id_in_two_conversations_at_a_time_belongs_to_the_call_of_its_history() {
 #[test]
 fn tool_results_of_anthropic_are_read() {
     let mut calls = AnsweredCalls::new("s");
-    calls.asked(&[asked("t1", "Bash", "{\"command\":\"ls\"}"), asked("t2", "Read", "{}"), asked("t3", "Read", "{}")]);
+    calls.asked(
+        &[asked("t1", "Bash", "{\"command\":\"ls\"}"), asked("t2", "Read", "{}"), asked("t3", "Read", "{}")],
+        Timestamp::UNIX_EPOCH,
+    );
     let request = json!({"messages": [{"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "t1", "content": "Exit code 2\nls: no", "is_error": true},
         {"type": "tool_result", "tool_use_id": "t2", "content": [{"type": "text", "text": "a"}, {"type": "image"},
@@ -134,8 +140,11 @@ fn tool_results_of_anthropic_are_read() {
 fn items_of_the_responses_api_are_read() {
     let mut calls = AnsweredCalls::new("s");
     let shell = "{\"type\":\"exec\",\"command\":[\"ls\"]}";
-    calls.asked(&[asked("f", "shell", "{\"command\":[\"ls\"]}"), asked("l", "local_shell_call", shell)]);
-    calls.asked(&[asked("c", "apply_patch", "*** Begin"), asked("o", "read", "{}")]);
+    calls.asked(
+        &[asked("f", "shell", "{\"command\":[\"ls\"]}"), asked("l", "local_shell_call", shell)],
+        Timestamp::UNIX_EPOCH,
+    );
+    calls.asked(&[asked("c", "apply_patch", "*** Begin"), asked("o", "read", "{}")], Timestamp::UNIX_EPOCH);
     let request = json!({"input": [
         {"type": "function_call", "call_id": "f", "name": "shell", "arguments": "{\"command\":[\"ls\"]}"},
         {"type": "function_call_output", "call_id": "f", "output": "{\"output\":\"x\",\"metadata\":{\"exit_code\":0}}"},
@@ -160,10 +169,10 @@ fn items_of_the_responses_api_are_read() {
 fn waiting_calls_are_bounded() {
     let mut calls = AnsweredCalls::new("s");
     for number in 0..MAX_WAITING + 10 {
-        calls.asked(&[asked(&number.to_string(), "read", "{}")]);
+        calls.asked(&[asked(&number.to_string(), "read", "{}")], Timestamp::UNIX_EPOCH);
     }
     assert_eq!(calls.waiting.len(), MAX_WAITING);
-    calls.asked(&[asked("large", "write", &"x".repeat(MAX_WAITING_BYTES - 10))]);
+    calls.asked(&[asked("large", "write", &"x".repeat(MAX_WAITING_BYTES - 10))], Timestamp::UNIX_EPOCH);
     assert!(calls.waiting.len() < 10 && calls.waiting_bytes <= MAX_WAITING_BYTES);
 }
 
@@ -176,7 +185,7 @@ proptest! {
         let (mut messages, mut found, mut expected) = (vec![json!({"role": "user", "content": "go on"})], Vec::new(), Vec::new());
         for (turn, (parallel, says_more, is_sent_twice)) in turns.into_iter().enumerate() {
             let ids: Vec<String> = (0..parallel).map(|number| format!("{turn}-{number}")).collect();
-            calls.asked(&ids.iter().map(|id| asked(id, "read", "{}")).collect::<Vec<_>>());
+            calls.asked(&ids.iter().map(|id| asked(id, "read", "{}")).collect::<Vec<_>>(), Timestamp::UNIX_EPOCH);
             messages.push(json!({"role": "assistant", "content": "same"}));
             messages.extend(ids.iter().map(|id| json!({"role": "tool", "tool_call_id": id, "content": "same"})));
             if says_more {
@@ -194,9 +203,9 @@ proptest! {
     #[test]
     fn hostile_bodies_do_no_harm(body in "[\\[\\]{}\":,a-z0-9]{0,40}|\\{\"messages\":\\[(\\{\\}|1|null|\\{\"content\":\\[1,\\{\"type\":\"tool_result\"\\}\\]\\})\\]\\}") {
         let mut calls = AnsweredCalls::new("s");
-        calls.asked(&[asked("a", "shell", "{}")]);
+        calls.asked(&[asked("a", "shell", "{}")], Timestamp::UNIX_EPOCH);
         for api in [Api::OpenaiChat, Api::OpenaiResponses, Api::AnthropicMessages] {
-            let _ = calls.answered(api, body.as_bytes(), Timestamp::UNIX_EPOCH);
+            let _ = calls.answered(api, body.as_bytes());
         }
     }
 }

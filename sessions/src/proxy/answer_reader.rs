@@ -11,6 +11,9 @@ use crate::protocol::{AnswerStream, error_message, response_from_body};
 /// Of a larger answer, only the first bytes are recorded. It is passed on whole.
 pub const MAX_RECORDED_ANSWER: usize = 64 << 20;
 
+/// The kind of error of a record that is not whole.
+pub(super) const RECORDING: &str = "recording";
+
 pub(super) struct AnswerReader {
     api: Api,
     status: StatusCode,
@@ -116,7 +119,7 @@ impl AnswerReader {
             }
             (None, None) => return None,
         };
-        Some(EventError { kind: "recording".to_owned(), status: None, message })
+        Some(EventError { kind: RECORDING.to_owned(), status: None, message })
     }
 }
 

@@ -9,6 +9,7 @@ use axum::body::Bytes;
 use axum::http::HeaderMap;
 use jiff::Timestamp;
 
+use super::answer_reader::RECORDING;
 use super::records::{RecordError, Records, Secret};
 use super::request_body::is_encoded;
 use crate::event::{Api, EventBody, EventError, LlmCall, LlmRequest, LlmResponse, SessionEvent};
@@ -95,13 +96,13 @@ impl Recorder {
         secrets: Vec<Secret>,
     ) -> Result<(), RecordingRequired> {
         self.model_requests.fetch_add(1, Ordering::Relaxed);
-        let (api, at, body) = (request.api, request.at, request.body.clone());
+        let (api, body) = (request.api, request.body.clone());
         let recorded = self.blocking(move |recorder| {
             recorder.remember(secrets);
             recorder.records.turn_begins();
             let answered = |body: Bytes| {
                 let mut calls = recorder.calls.lock().unwrap_or_else(PoisonError::into_inner);
-                calls.answered(api, &body, at)
+                calls.answered(api, &body)
             };
             let events = body.map(answered).unwrap_or_default();
             if events.is_empty() { Ok(()) } else { recorder.records.record(events) }
@@ -123,14 +124,16 @@ impl Recorder {
             if let Some(response) = &response {
                 // Before the agent can answer them.
                 let mut calls = recorder.calls.lock().unwrap_or_else(PoisonError::into_inner);
-                calls.asked(&response.tool_calls);
+                calls.asked(&response.tool_calls, at.saturating_add(latency).unwrap_or(at));
             }
             let latency_ms = u64::try_from(latency.as_millis()).ok();
             let call = LlmCall { request, response, latency_ms, cost: None };
             let mut event = SessionEvent::captured(at, EventBody::LlmCall(call));
             event.error = error.or(problem);
+            // An answer that could not be read is not a whole record.
+            let is_whole = event.error.as_ref().is_none_or(|error| error.kind != RECORDING);
             recorder.records.record(vec![event])?;
-            recorder.recorded.fetch_add(1, Ordering::Relaxed);
+            recorder.recorded.fetch_add(u64::from(is_whole), Ordering::Relaxed);
             Ok(())
         });
         recorded.await
@@ -184,7 +187,7 @@ impl ParsedRequest {
         Self(tokio::task::spawn_blocking(move || {
             let unread = |message: &str| {
                 let request = LlmRequest { api: Some(api), ..LlmRequest::default() };
-                let error = EventError { kind: "recording".to_owned(), status: None, message: message.to_owned() };
+                let error = EventError { kind: RECORDING.to_owned(), status: None, message: message.to_owned() };
                 (request, Some(error))
             };
             let Some(body) = body else { return unread("the request is too large, and its content is not recorded") };

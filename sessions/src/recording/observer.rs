@@ -74,10 +74,10 @@ fn observe(
                 Err(error) => problem = Some(with_causes(&error)),
             }
         }
-        if let Some(problem) = problem {
-            if !std::mem::replace(&mut has_warned, true) {
-                warn(&format!("some changes of files or commands are not recorded: {problem}"));
-            }
+        if let Some(problem) = problem
+            && !std::mem::replace(&mut has_warned, true)
+        {
+            warn(&format!("some changes of files or commands are not recorded: {problem}"));
         }
         if is_last {
             return commands_seen;

@@ -267,11 +267,11 @@ fn columns(event: &SessionEvent) -> StoredEvent {
         call_key,
         error: error_message(event).map(|text| storable(&text)),
         milestone: Some(milestones(event)).filter(|it| !it.is_empty()).and_then(|it| serde_json::to_string(&it).ok()),
-        prompt_tokens: usage.prompt_tokens.filter(is_count),
-        completion_tokens: usage.completion_tokens.filter(is_count),
-        total_tokens: usage.total_tokens.filter(is_count),
-        cached_tokens: usage.cached_tokens.filter(is_count),
-        cost_nanos: cost.and_then(nanos).filter(is_count),
+        prompt_tokens: count(usage.prompt_tokens),
+        completion_tokens: count(usage.completion_tokens),
+        total_tokens: count(usage.total_tokens),
+        cached_tokens: count(usage.cached_tokens),
+        cost_nanos: count(cost.and_then(nanos)),
         data: String::new(),
     }
 }
@@ -279,8 +279,8 @@ fn columns(event: &SessionEvent) -> StoredEvent {
 /// Largest number that is added to a sum. A larger one is an error of its source, and would let the sum overflow.
 const MAX_COUNT: u64 = 1_000_000_000_000_000;
 
-const fn is_count(number: &u64) -> bool {
-    *number <= MAX_COUNT
+fn count(number: Option<u64>) -> Option<u64> {
+    number.filter(|number| *number <= MAX_COUNT)
 }
 
 /// Longest name in bytes. PostgreSQL indexes at most 2,704 bytes of a row.

@@ -1,10 +1,10 @@
 """Compares the official clients of model servers with the recording proxy between them and without it.
 
-Usage: run.py --server FILE --folder DIR (--counterproof FILE | --proxy FILE)
+Usage: run.py --server FILE --folder DIR --counterproof FILE
 
-The same requests are sent twice, directly and while they are recorded. The clients must get the same bytes and show the
-same objects, the server must get the same requests, and the records must have the requests, answers and tokens.
-`--counterproof` records with `counterproof session record`, and `--proxy` with the example `record_proxy`.
+The same requests are sent twice, directly and while `counterproof session record` records them. The clients must get
+the same bytes and show the same objects, the server must get the same requests, and the records must have the requests,
+answers and tokens.
 """
 
 import argparse
@@ -49,9 +49,6 @@ def lines(path):
 def recorded(options):
     """Runs the client while it is recorded. Returns its transcript, the server's requests, and the records."""
     path = os.path.join(options.folder, "records.jsonl")
-    if options.proxy:
-        transcript, requests = run(options, "recorded", [options.proxy, path, "--"])
-        return transcript, requests, lines(path)
     ledger = ["--ledger", os.path.join(options.folder, "ledger.db")]
     session = [options.counterproof, "session"]
     record = [*session, "record", *ledger, "--session-id", "interop", "--"]
@@ -111,10 +108,8 @@ def counts(name):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("server", "folder"):
+    for name in ("server", "folder", "counterproof"):
         parser.add_argument(f"--{name}", required=True)
-    for name in ("counterproof", "proxy"):
-        parser.add_argument(f"--{name}")
     options = parser.parse_args()
     shutil.rmtree(options.folder, ignore_errors=True)
     os.makedirs(options.folder)

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 55] = [
+const COMMANDS: [&str; 64] = [
     "run",
     "merge",
     "compare",

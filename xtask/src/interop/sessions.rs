@@ -1,4 +1,4 @@
-//! The official clients of model servers, with the recording proxy between them and a scripted server.
+//! The official clients of model servers, with `counterproof session record` between them and a scripted server.
 //!
 //! The clients and the comparison are Python: `tests/interop/sessions/run.py`.
 
@@ -30,7 +30,7 @@ pub(super) fn run() -> Result<(), Failure> {
     // `-B` leaves no bytecode in the checkout.
     command.arg("-B").arg(root().join("tests/interop/sessions/run.py"));
     command.arg("--server").arg(programs::test_program("model-test-server"));
-    command.arg("--proxy").arg(programs::test_program("examples/record_proxy"));
+    command.arg("--counterproof").arg(programs::counterproof());
     command.arg("--folder").arg(root().join("target/interop/sessions"));
     if succeeds(command, WITHIN) { Ok(()) } else { Err(Failure::Step(line.to_owned())) }
 }

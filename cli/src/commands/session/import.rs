@@ -72,12 +72,18 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let since = args.since.map(|since| since.time(Timestamp::now()));
     let options = ImportOptions { format: args.format, since, redactor: &masking };
     let bar = progress_bar();
-    let mut added = 0;
+    let (mut added, mut others) = (0, Vec::new());
     let report = import(
         &args.paths,
         &options,
         &mut |session| {
             // The lines were masked before they were understood. Once more, for texts that are joined from several lines.
+            let known = store.find(&session.head.session_id)?;
+            if let Some(known) = known.filter(|known| known.origin != session.head.origin.word()) {
+                // The same calls have other ids in another format, and would be counted twice.
+                others.push((session.head.session_id, known.origin));
+                return Ok(());
+            }
             added += store.import(&session.head, session.events(), masking.clone())?;
             Ok(())
         },
@@ -97,6 +103,16 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     store.close().map_err(failed)?;
     for problem in &report.problems {
         streams.warn(format_args!("{}: {}", problem.path, problem.message));
+    }
+    for (id, origin) in &others {
+        streams.warn(format_args!(
+            "the session `{id}` is not imported, because the ledger has it from `{origin}`; name another ledger with `--ledger`"
+        ));
+    }
+    if report.files == 0 && args.since.is_none() {
+        return Err(
+            CommandError::usage("none of the files is in a known format").hint("name the format with `--format`")
+        );
     }
     let coverage = report.coverage();
     if place.is_json {

@@ -38,6 +38,9 @@ use crate::streams::Streams;
 const OPENAI: &str = "OPENAI_BASE_URL";
 const ANTHROPIC: &str = "ANTHROPIC_BASE_URL";
 
+/// Variables that name a proxy for requests to the loopback address.
+const OTHER_PROXIES: [&str; 4] = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+
 /// The folder in which `safe-run` records commands.
 const COMMANDS: &str = "SAFE_RUN_RECORD_DIR";
 
@@ -132,7 +135,7 @@ impl Recording {
         let spool = spool(place);
         let commands = spool.commands_folder(&head.session_id);
         let to_user = warn.clone();
-        let tree = working_tree(&args.include, &warn);
+        let tree = working_tree(&args.include, &ledger, spool.path(), &warn);
         let is_git = tree.as_ref().is_some_and(WorkingTree::is_git);
         let mut head = head.clone();
         if is_git {
@@ -191,6 +194,7 @@ impl Recording {
         for (name, value) in &environment {
             streams.log(format_args!("{}={}", name.to_string_lossy(), value.to_string_lossy()));
         }
+        environment.extend(exceptions_from_other_proxies(|name| std::env::var_os(name)));
         let is_unset = |name: &str| std::env::var_os(name).is_none_or(|value| value.is_empty());
         if is_unset(COMMANDS) {
             environment.insert(COMMANDS.into(), commands.as_str().into());
@@ -354,20 +358,85 @@ fn upstream(name: &str, default: &str) -> Result<UpstreamUrl, CommandError> {
     })
 }
 
+/// The agent must reach this proxy also if its environment names another one.
+fn exceptions_from_other_proxies(lookup: impl Fn(&str) -> Option<OsString>) -> BTreeMap<OsString, OsString> {
+    const ADDRESS: &str = "127.0.0.1";
+    let lookup = |name: &str| lookup(name).filter(|value| !value.is_empty());
+    if OTHER_PROXIES.into_iter().all(|name| lookup(name).is_none()) {
+        return BTreeMap::new();
+    }
+    let exceptions = [("NO_PROXY", "no_proxy"), ("no_proxy", "NO_PROXY")].map(|(name, other)| {
+        // Programs read one of the two, so a new one has what the other has.
+        let mut value = lookup(name).or_else(|| lookup(other)).unwrap_or_default();
+        // Several programs accept `*` only alone.
+        if !value.to_string_lossy().split(',').any(|host| matches!(host.trim(), "*" | ADDRESS)) {
+            value.push(if value.is_empty() { "" } else { "," });
+            value.push(ADDRESS);
+        }
+        (name.into(), value)
+    });
+    BTreeMap::from(exceptions)
+}
+
 /// Values of variables whose names say that they are secret.
 fn secrets_of_environment() -> Vec<String> {
     let named =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let secrets: BTreeSet<String> =
-        named.filter(|(name, value)| is_secret_name(name) && value.len() >= 8).map(|(_, value)| value).collect();
+        named.filter(|(name, value)| is_secret_variable(name, value)).map(|(_, value)| value).collect();
     secrets.into_iter().collect()
 }
 
-fn working_tree(include: &[Utf8PathBuf], warn: &Warn) -> Option<WorkingTree> {
+/// Paths are not secret, such as the working folder in `PWD`, whose name looks like that of a password.
+fn is_secret_variable(name: &str, value: &str) -> bool {
+    is_secret_name(name) && value.len() >= 8 && !value.starts_with('/')
+}
+
+fn working_tree(
+    include: &[Utf8PathBuf],
+    ledger: &LedgerLocation,
+    spool: &Utf8Path,
+    warn: &Warn,
+) -> Option<WorkingTree> {
     let folder = std::env::current_dir().ok()?;
-    let tree = WorkingTree::open(Utf8Path::from_path(&folder)?, include);
+    let folder = Utf8Path::from_path(&folder)?;
+    // The recorder's own files are not changes of the agent.
+    let mut excluded = vec![folder.join(spool.parent()?)];
+    if let LedgerLocation::SqliteFile(path) = ledger {
+        excluded.extend(["", "-wal", "-shm", "-journal"].map(|end| Utf8PathBuf::from(format!("{path}{end}"))));
+    }
+    let tree = WorkingTree::open(folder, include, &excluded);
     tree.unwrap_or_else(|error| {
         warn(&format!("changes of files are not recorded: {}", with_causes(&error)));
         None
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exceptions(environment: &[(&str, &str)]) -> Vec<(String, String)> {
+        let lookup = |name: &str| environment.iter().find(|it| it.0 == name).map(|it| it.1.into());
+        let text = |value: OsString| value.into_string().unwrap();
+        exceptions_from_other_proxies(lookup).into_iter().map(|(name, value)| (text(name), text(value))).collect()
+    }
+
+    #[test]
+    fn the_agent_reaches_the_proxy_although_its_environment_names_another_one() {
+        assert_eq!(exceptions(&[]), []);
+        assert_eq!(exceptions(&[("NO_PROXY", "a.example"), ("HTTP_PROXY", "")]), []);
+        let both = |upper: &str, lower: &str| {
+            [("NO_PROXY", upper), ("no_proxy", lower)].map(|(name, value)| (name.to_owned(), value.to_owned()))
+        };
+        for name in OTHER_PROXIES {
+            assert_eq!(exceptions(&[(name, "http://proxy:8080")]), both("127.0.0.1", "127.0.0.1"));
+        }
+        let proxy = ("http_proxy", "http://proxy:8080");
+        let added = "a.example,127.0.0.1";
+        assert_eq!(exceptions(&[proxy, ("NO_PROXY", "a.example")]), both(added, added));
+        assert_eq!(exceptions(&[proxy, ("no_proxy", "a.example"), ("NO_PROXY", "*")]), both("*", added));
+        let known = "localhost, 127.0.0.1";
+        assert_eq!(exceptions(&[proxy, ("no_proxy", known)]), both(known, known));
+    }
 }
