@@ -112,10 +112,10 @@ fn a_call_that_is_imported_states_the_same_as_one_that_is_recorded() {
         let imported = files.import();
         let mut calls = AnsweredCalls::new("s");
         let asked = RequestedCall::new(Some("c".into()), "shell".into(), "{\"command\":[\"ls\"]}".into());
-        calls.asked(&[asked]);
+        calls.asked(&[asked], jiff::Timestamp::UNIX_EPOCH);
         let item = json!({"type": "function_call_output", "call_id": "c", "output": output.clone()});
         let request = json!({"input": [item]}).to_string();
-        let recorded = calls.answered(Api::OpenaiResponses, request.as_bytes(), jiff::Timestamp::UNIX_EPOCH);
+        let recorded = calls.answered(Api::OpenaiResponses, request.as_bytes());
         let command = recorded.iter().find_map(|event| match &event.body {
             EventBody::Command(command) => Some(command),
             _ => None,
