@@ -7,6 +7,7 @@
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
     reason = "a benchmark prints its figures and may panic"
 )]
 
@@ -192,7 +193,9 @@ fn durable_events(scratch: &Utf8Path) {
         let start = Instant::now();
         for chunk in rows.chunks(at_once) {
             connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-            chunk.iter().for_each(|row| drop(insert.execute(row.each_ref()).unwrap()));
+            for row in chunk {
+                insert.execute(row.each_ref()).unwrap();
+            }
             connection.execute_batch("COMMIT").unwrap();
         }
         rows.len() as f64 / start.elapsed().as_secs_f64()
