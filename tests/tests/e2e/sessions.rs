@@ -56,8 +56,9 @@ fn model_answer(request: &ModelRequest) -> ModelAnswer {
         json!({"id": "c", "model": "test-1", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}),
         json!({"id": "c", "model": "test-1", "choices": [], "usage": usage}),
     ];
-    let text: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
-    let bytes = (text + "data: [DONE]\n\n").into_bytes();
+    let mut events: Vec<String> = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    events.push("data: [DONE]\n\n".to_owned());
+    let bytes = events.concat().into_bytes();
     ModelAnswer::new(200, "text/event-stream", "").chunked(bytes.chunks(7).map(|piece| Step::Send(piece.to_vec())))
 }
 
