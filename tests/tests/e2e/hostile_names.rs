@@ -239,6 +239,18 @@ fn lines() -> Vec<Vec<&'static str>> {
         vec!["ledger", "doctor", "--ledger", HOSTILE, "--json"],
         vec!["ledger", "prune", "--ledger", "l.db", "--older-than", "1d", "--dry-run"],
         vec!["ledger", "prune", "--ledger", "l.db", "--older-than", HOSTILE],
+        vec!["session", "record", "--ledger", "l.db", "--session-id", "s", "--title", HOSTILE, "--", "true"],
+        vec!["session", "record", "--ledger", "l.db", "--session-id", HOSTILE, "--", "true"],
+        vec!["session", "record", "--ledger", "l.db", "--", HOSTILE],
+        vec!["session", "list", "--ledger", "l.db"],
+        vec!["session", "list", "--ledger", "l.db", "--cursor", HOSTILE],
+        vec!["session", "overview", "s", "--ledger", "l.db"],
+        vec!["session", "overview", HOSTILE, "--ledger", "l.db"],
+        vec!["session", "timeline", "s", "--ledger", "l.db", "--previews"],
+        vec!["session", "timeline", "s", "--ledger", "l.db", "--json"],
+        vec!["session", "import", HOSTILE, "--ledger", "l.db"],
+        vec!["session", "export", "s", "--ledger", "l.db", "--side", "new", "--run-id", "s"],
+        vec!["session", "export", "s", "--ledger", "l.db", "--html", HOSTILE],
         vec![HOSTILE],
     ]
 }
