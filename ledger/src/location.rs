@@ -46,6 +46,16 @@ impl LedgerLocation {
     }
 }
 
+impl LedgerLocation {
+    /// Returns the location as it is parsed, with the password of a URL. Only for variables, which other users cannot see.
+    pub fn expose(&self) -> &str {
+        match self {
+            LedgerLocation::SqliteFile(path) => path.as_str(),
+            LedgerLocation::PostgreSql(url) => url.expose(),
+        }
+    }
+}
+
 impl FromStr for LedgerLocation {
     type Err = LocationError;
 

@@ -137,7 +137,7 @@ pub struct LlmCall {
     pub cost: Option<f64>,
 }
 
-/// A request as it was sent. `null` stands for a field that the body does not have.
+/// A request as it was sent. A field that the body does not have is `null`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LlmRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]

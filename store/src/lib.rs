@@ -32,10 +32,12 @@ mod case_list;
 mod file_lock;
 #[cfg(unix)]
 pub mod lock_registry;
+mod relative_path;
 mod run_folder;
 
 pub use case_list::{CaseList, CaseListError};
 pub use file_lock::FileLock;
+pub use relative_path::relative_path;
 pub use run_folder::{
     ASSETS_FOLDER, CreateError, EVALUATION_FILE, LABELS_FILE, LOCK_FILE, Latest, LockError, MANIFEST_FILE, RUN_FILE,
     ReadError, ReopenError, RunReader, RunRelation, RunWriter, SAFE_EXTENSIONS, StagedRun, UnnamedAsset,

@@ -1,6 +1,6 @@
 //! `counterproof history`: renders the evaluations of many comparisons as one page.
 
-use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_evaluator::text;
 use counterproof_report::history::{self, EvaluationSource, History, HistoryFolder, SkippedPath};
@@ -79,18 +79,10 @@ fn href(out: &Utf8Path, folder: &Utf8Path) -> Option<String> {
     Some(counterproof_report::encode_path(&format!("{}{name}", relative_path(out, &to)?)))
 }
 
-/// Returns the relative path from one folder to another. `None` between two Windows drives.
+/// Returns the relative path from one folder to another, with a slash at its end unless it is empty.
 fn relative_path(from: &Utf8Path, to: &Utf8Path) -> Option<String> {
-    let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
-    let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
-    let is_plain = |part: &&Utf8Component<'_>| matches!(part, Utf8Component::Normal(_));
-    // A way up from `..` is unknown, and there is none between two drives.
-    if !from[shared..].iter().chain(&to[shared..]).all(|part| is_plain(&part)) {
-        return None;
-    }
-    let up = from[shared..].iter().map(|_| "../");
-    let down = to[shared..].iter().map(Utf8Component::as_str);
-    Some(up.map(str::to_owned).chain(down.map(|part| format!("{part}/"))).collect())
+    let path = counterproof_store::relative_path(from, to)?;
+    Some(path.components().map(|part| format!("{part}/")).collect())
 }
 
 #[cfg(test)]

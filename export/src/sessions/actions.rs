@@ -1,5 +1,5 @@
 //! The proposed actions of a session: what it changed. Files count once, by what is left of all their changes at the end.
-//! Commands count once by their text, with the exit code of the last run. What only reads is no action.
+//! Commands count once by their text, with the exit code of the last run. Commands that only read are not actions.
 
 use std::collections::BTreeMap;
 

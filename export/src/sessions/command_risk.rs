@@ -1,4 +1,4 @@
-//! The risk of a command, from the programs that it runs. Reading is no action.
+//! The risk of a command, from the programs that it runs. A command that only reads has none.
 
 use counterproof_artifact::RiskLevel;
 use counterproof_sessions::event::CommandLine;

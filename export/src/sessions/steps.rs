@@ -11,7 +11,7 @@ use super::masked::Masker;
 use crate::ledger::{decision_facts, is_refusal};
 use crate::run_builder::{self, millis, object};
 
-/// The tool of a command that was recorded by itself.
+/// The tool of a command that no tool call ran.
 pub(super) const COMMAND: &str = "command";
 
 /// The tool of a call without a name.

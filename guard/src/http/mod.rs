@@ -22,6 +22,7 @@ mod response_body;
 mod upstream;
 
 pub use connections::ClientLimits;
-pub use peers::PeerRules;
+pub use peers::{PeerError, PeerRules};
 pub use proxy::{ProxyError, ProxyOptions, serve};
-pub use upstream::{UpstreamUrl, UpstreamUrlError};
+pub use request_body::HOP_BY_HOP;
+pub use upstream::{Upstream, UpstreamUrl, UpstreamUrlError, last_cause};

@@ -17,7 +17,7 @@ pub struct PeerRules {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PeerError {
+pub enum PeerError {
     #[error("the host of the request is not allowed; see --allow-host")]
     Host,
     #[error("the origin of the request is not allowed; see --allow-origin")]
@@ -27,7 +27,7 @@ pub(super) enum PeerError {
 }
 
 impl PeerError {
-    pub(super) const fn status(self) -> StatusCode {
+    pub const fn status(self) -> StatusCode {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,
             // RFC 9112, section 3.2.
@@ -42,7 +42,8 @@ impl PeerRules {
         Self { is_loopback: address.ip().is_loopback(), hosts, origins }
     }
 
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), PeerError> {
+    /// Checks the host and the origins of a request.
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), PeerError> {
         // Also if both are the same: programs differ in which one they use.
         if headers.get_all(HOST).iter().nth(1).is_some() {
             return Err(PeerError::RepeatedHost);

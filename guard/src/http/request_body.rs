@@ -192,7 +192,7 @@ pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
 }
 
 /// The headers of one connection (RFC 9110, section 7.6.1), in addition to those that `Connection` names.
-const HOP_BY_HOP: [HeaderName; 9] = [
+pub const HOP_BY_HOP: [HeaderName; 9] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),

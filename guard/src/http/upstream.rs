@@ -48,6 +48,14 @@ impl UpstreamUrl {
         self.0.path()
     }
 
+    pub fn query(&self) -> Option<&str> {
+        self.0.query()
+    }
+
+    pub fn password(&self) -> Option<&str> {
+        self.0.password()
+    }
+
     /// The URL without credentials, query and fragment.
     pub fn recorded(&self) -> String {
         let mut url = self.0.clone();
@@ -103,14 +111,15 @@ impl std::fmt::Debug for UpstreamUrl {
     }
 }
 
+/// A server, and the HTTP client for requests to it: without redirects, retries and a limit for answers.
 #[derive(Debug)]
-pub(super) struct Upstream {
+pub struct Upstream {
     client: Client,
     url: UpstreamUrl,
 }
 
 impl Upstream {
-    pub(super) fn new(url: UpstreamUrl) -> Result<Self, reqwest::Error> {
+    pub fn new(url: UpstreamUrl) -> Result<Self, reqwest::Error> {
         // An error means that the embedding program installed a provider already, and that one is used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = || {
@@ -130,11 +139,12 @@ impl Upstream {
         Ok(Self { client, url })
     }
 
-    pub(super) const fn url(&self) -> &UpstreamUrl {
+    pub const fn url(&self) -> &UpstreamUrl {
         &self.url
     }
 
-    pub(super) async fn send(
+    /// Sends a request to the path and query of `uri`.
+    pub async fn send(
         &self,
         method: Method,
         uri: &Uri,
@@ -148,7 +158,8 @@ impl Upstream {
         }
     }
 
-    pub(super) fn failure(&self, error: &reqwest::Error) -> String {
+    /// Describes a request without an answer.
+    pub fn failure(&self, error: &reqwest::Error) -> String {
         // The client's own message is not passed on, because it contains the whole URL.
         let url = self.url.recorded();
         if error.is_timeout() {
@@ -157,13 +168,17 @@ impl Upstream {
         if !error.is_connect() {
             return format!("{url} closed the connection without a response");
         }
-        // The last cause comes from the system, or from TLS.
-        let mut cause: &dyn Error = error;
-        while let Some(next) = cause.source() {
-            cause = next;
-        }
-        format!("the proxy cannot connect to {url}: {cause}")
+        format!("the proxy cannot connect to {url}: {}", last_cause(error))
     }
+}
+
+/// Returns the last cause of an error of the client, which comes from the system, or from TLS.
+pub fn last_cause(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
 }
 
 #[derive(Debug, Default)]

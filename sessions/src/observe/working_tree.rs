@@ -6,13 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::Metadata;
-use std::io;
 use std::time::{Duration, SystemTime};
 
-use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
 use counterproof_ledger::location::real_path;
-use counterproof_store::read_file;
+use counterproof_store::{read_file, relative_path};
 use jiff::Timestamp;
 use similar::TextDiff;
 
@@ -84,8 +83,6 @@ impl Stat {
 /// A working tree that cannot be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum ObserveError {
-    #[error("cannot read `{path}`")]
-    Read { path: Utf8PathBuf, source: io::Error },
     #[error("git cannot list the files of `{0}`")]
     Git(Utf8PathBuf),
 }
@@ -278,12 +275,9 @@ impl WorkingTree {
     }
 }
 
-/// Returns a path relative to a folder. Both are absolute.
+/// Returns a path relative to a folder, or the path itself if there is no way to it.
 fn relative(path: &Utf8Path, folder: &Utf8Path) -> Utf8PathBuf {
-    let (path_parts, folder_parts): (Vec<_>, Vec<_>) = (path.components().collect(), folder.components().collect());
-    let same = path_parts.iter().zip(&folder_parts).take_while(|(one, other)| one == other).count();
-    let up = folder_parts[same..].iter().map(|_| "..");
-    up.chain(path_parts[same..].iter().map(Utf8Component::as_str)).collect()
+    relative_path(folder, path).unwrap_or_else(|| path.to_owned())
 }
 
 fn operation(

@@ -131,7 +131,7 @@ pub(super) fn shortened(mut text: String) -> String {
     text
 }
 
-/// Returns the text that a model wrote. An empty text is none.
+/// Returns the text that a model wrote; `None` if it is empty.
 pub fn joined_text(content: &Value) -> Option<String> {
     Some(written_texts(content).concat()).filter(|text| !text.is_empty())
 }

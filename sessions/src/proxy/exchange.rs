@@ -3,24 +3,25 @@
 //! An exchange runs in a task of its own, so that it ends with a record also if the client disconnects.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Response, StatusCode, Version};
+use counterproof_guard::http::{Upstream, last_cause};
 use hyper::body::{Frame, Incoming};
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::answer_body::{AnswerBody, BrokenAnswer, Piece};
 use super::answer_reader::{AnswerEnd, AnswerReader};
 use super::headers::{secrets_of, to_client, to_server};
 use super::recorder::{AskedRequest, ParsedRequest, Recorder, RecordingRequired};
 use super::request_body::{MAX_RECORDED_REQUEST, RequestBody, next_frame};
-use super::upstream::{Upstream, last_cause};
 use crate::event::{Api, EventError};
 
 /// Pieces of an answer that wait for a slow client.
@@ -258,5 +259,44 @@ impl Record<'_> {
         let Some((reader, parsed)) = self.open.take() else { return Ok(()) };
         let Exchange { shared, request, .. } = self.exchange;
         shared.recorder.call(request, parsed, move || reader.finish(end)).await
+    }
+}
+
+/// The answer broke off. The connection to the client is closed within the body, so that the client sees it too.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer broke off")]
+struct BrokenAnswer;
+
+type Piece = Result<Frame<Bytes>, BrokenAnswer>;
+
+/// The body of an answer on its way to the client.
+struct AnswerBody {
+    pieces: mpsc::Receiver<Piece>,
+    broken: Option<BrokenAnswer>,
+}
+
+impl AnswerBody {
+    const fn new(pieces: mpsc::Receiver<Piece>) -> Self {
+        Self { pieces, broken: None }
+    }
+}
+
+impl HttpBody for AnswerBody {
+    type Data = Bytes;
+    type Error = BrokenAnswer;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Piece>> {
+        if let Some(broken) = self.broken.take() {
+            return Poll::Ready(Some(Err(broken)));
+        }
+        match self.pieces.poll_recv(context) {
+            Poll::Ready(Some(Err(broken))) => {
+                // The connection is dropped at once. It writes what it holds only if the body is pending.
+                self.broken = Some(broken);
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            piece => piece,
+        }
     }
 }

@@ -1,25 +1,10 @@
 //! Headers: those that are passed on, and the secrets in them.
 
-use axum::http::header::{
-    AUTHORIZATION, CONNECTION, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING,
-    UPGRADE,
-};
+use axum::http::header::{AUTHORIZATION, CONNECTION, EXPECT, HOST};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use counterproof_guard::http::HOP_BY_HOP;
 
-use super::records::Secret;
-
-/// The headers of one connection (RFC 9110, section 7.6.1), in addition to those that `Connection` names.
-const HOP_BY_HOP: [HeaderName; 9] = [
-    CONNECTION,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION,
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-];
+use super::recorder::Secret;
 
 const KEYS: [HeaderName; 2] = [HeaderName::from_static("x-api-key"), HeaderName::from_static("api-key")];
 

@@ -1,6 +1,8 @@
-//! What is recorded of each request, and what happens if it cannot be.
+//! What is recorded of each request, where it goes, and what happens if it cannot be recorded. The proxy knows no store.
 
 use std::collections::HashSet;
+use std::error::Error;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -10,10 +12,49 @@ use axum::http::HeaderMap;
 use jiff::Timestamp;
 
 use super::answer_reader::RECORDING;
-use super::records::{RecordError, Records, Secret};
 use super::request_body::is_encoded;
 use crate::event::{Api, EventBody, EventError, LlmCall, LlmRequest, LlmResponse, SessionEvent};
 use crate::protocol::{AnsweredCalls, request_from_body};
+
+/// A store of records, as the proxy needs it. All methods are called on threads that may block.
+pub trait Records: Send + Sync {
+    /// Adds records, and returns when they are durable.
+    fn record(&self, events: Vec<SessionEvent>) -> Result<(), RecordError>;
+
+    /// A model request is about to leave: what the agent did before it is done. The request waits for this.
+    fn turn_begins(&self) {}
+
+    /// A request has this secret. It is called before any record of the request, once for each value.
+    fn saw_secret(&self, secret: &Secret);
+
+    /// Reports a problem to the user.
+    fn warn(&self, message: &str);
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct RecordError(#[from] pub Box<dyn Error + Send + Sync>);
+
+/// A value that no output shows: `Debug` is masked, and neither `Display` nor serialisation exists.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Secret(String);
+
+impl Secret {
+    pub(super) const fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Returns the text itself. Only code that masks it may call this.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
 
 /// Values of keys that are remembered. An agent has one or two.
 const MAX_SECRETS: usize = 1024;

@@ -3,7 +3,7 @@
 //! Each provider has a port of its own, so that the path of a request is the same at the proxy and at the server.
 
 use std::convert::Infallible;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use axum::body::Body;
 use axum::http::header::UPGRADE;
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode};
 use axum::serve::Listener;
+use counterproof_guard::http::{PeerError, PeerRules, Upstream, UpstreamUrl};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -22,11 +23,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use super::exchange::{Shared, ask, pass, refusal};
-use super::peers;
-use super::recorder::{ProxyCounts, Recorder};
-use super::records::Records;
-use super::upstream::{Upstream, UpstreamUrl};
+use super::recorder::{ProxyCounts, Recorder, Records, Secret};
 use crate::protocol::api_of_request;
+
+/// The base URL of the clients of OpenAI.
+pub const OPENAI_DEFAULT: &str = "https://api.openai.com/v1";
+/// The base URL of the clients of Anthropic.
+pub const ANTHROPIC_DEFAULT: &str = "https://api.anthropic.com";
 
 /// Connections at a time, for each provider. Further ones wait in the queue of the listener.
 const MAX_CONNECTIONS: usize = 1024;
@@ -75,7 +78,11 @@ impl Provider {
     }
 
     fn base_url(&self) -> String {
-        format!("http://127.0.0.1:{}{}", self.port, self.upstream.url().path_and_query())
+        let url = self.upstream.url();
+        // The path and query of the base URL are the same at the proxy.
+        let path = if url.path() == "/" { "" } else { url.path() };
+        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+        format!("http://127.0.0.1:{}{path}{query}", self.port)
     }
 }
 
@@ -83,8 +90,8 @@ impl ListeningProxy {
     /// Takes a free port for each provider.
     pub async fn bind(options: ProxyOptions) -> Result<Self, ProxyError> {
         let ProxyOptions { session_id, records, requires_records, openai, anthropic, now } = options;
-        for secret in openai.secret().iter().chain(&anthropic.secret()) {
-            records.saw_secret(secret);
+        for password in openai.password().iter().chain(&anthropic.password()) {
+            records.saw_secret(&Secret::new((*password).to_owned()));
         }
         let recorder = Arc::new(Recorder::new(&session_id, records, requires_records));
         let (openai, anthropic) = (Provider::bind(openai).await?, Provider::bind(anthropic).await?);
@@ -167,9 +174,15 @@ async fn serve_connection(
 async fn handle(shared: Arc<Shared>, upstream: Arc<Upstream>, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     // First, before the body is read: a web page must not make the proxy store anything.
-    if let Err(problem) = peers::check(&parts.uri, &parts.headers) {
+    let rules = PeerRules::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Vec::new(), Vec::new());
+    if let Err(problem) = rules.check(&parts.uri, &parts.headers) {
         shared.recorder.count_unrecorded_request();
-        return refusal(problem.status(), &problem.to_string());
+        let message = match problem {
+            PeerError::Host => "the host of the request is not a name of this machine".to_owned(),
+            PeerError::Origin => "the origin of the request is not this machine".to_owned(),
+            PeerError::RepeatedHost => problem.to_string(),
+        };
+        return refusal(problem.status(), &message);
     }
     if parts.method == Method::CONNECT {
         shared.recorder.count_unrecorded_request();

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::decode::Decoder;
 use super::session_store::SessionStore;
-use crate::event::SessionEvent;
+use crate::event::{EventBody, SessionEvent};
 use crate::milestone::Milestone;
 use crate::session::{Coverage, Parent, SessionHead};
 use crate::summary::{MilestoneRecord, SessionError};
@@ -237,12 +237,18 @@ impl SessionStore {
         }
     }
 
-    /// Returns all records of a session.
+    /// Returns all records of a session, each history only once in a record.
     pub fn events(&mut self, session_id: &str) -> Result<Vec<SessionEvent>, StoreError> {
         let mut events = Vec::new();
         self.for_each(session_id, &EventFilter::default(), 0, None, |_, event| {
             // A record that another program has written may have another shape.
-            events.extend(event.and_then(|event| serde_json::from_value(event).ok()));
+            let event = event.and_then(|event| serde_json::from_value::<SessionEvent>(event).ok());
+            events.extend(event.map(|mut event| {
+                if let EventBody::LlmCall(call) = &mut event.body {
+                    call.request.remove_copies();
+                }
+                event
+            }));
             Ok::<_, StoreError>(())
         })?;
         Ok(events)

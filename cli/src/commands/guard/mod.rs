@@ -15,3 +15,4 @@ mod warnings;
 
 pub(crate) use command::{Args, run_guard as run};
 pub(crate) use run::{GuardedAgent, UNGUARDED_HINT, exit_of, report};
+pub(crate) use shim::absolute_ledger;

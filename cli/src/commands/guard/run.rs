@@ -239,11 +239,7 @@ fn settings(args: &Args) -> Result<RunSettings, CommandError> {
     if let Some(warning) = warnings.first() {
         return Err(CommandError::usage(warning.to_string()));
     }
-    let ledger = args.settings.ledger()?.map(|ledger| match ledger {
-        LedgerLocation::SqliteFile(path) => path.into_string(),
-        // With its password: the shims read it from a variable, which other users cannot see.
-        LedgerLocation::PostgreSql(url) => url.expose().to_owned(),
-    });
+    let ledger = args.settings.ledger()?.map(|ledger| ledger.expose().to_owned());
     let label = |case: &CaseId| {
         workload_with_label(
             process_variable(WORKLOAD).filter(|text| !text.is_empty()).as_deref(),

@@ -348,10 +348,15 @@ impl ShimSettings {
     }
 
     pub(super) fn ledger(&self) -> Result<Option<LedgerLocation>, CommandError> {
-        match &self.ledger {
-            Some(LedgerLocation::SqliteFile(path)) => Ok(Some(LedgerLocation::SqliteFile(absolute(path)?))),
-            ledger => Ok(ledger.clone()),
-        }
+        self.ledger.as_ref().map(absolute_ledger).transpose()
+    }
+}
+
+/// Returns a ledger with an absolute path.
+pub(crate) fn absolute_ledger(ledger: &LedgerLocation) -> Result<LedgerLocation, CommandError> {
+    match ledger {
+        LedgerLocation::SqliteFile(path) => Ok(LedgerLocation::SqliteFile(absolute(path)?)),
+        ledger @ LedgerLocation::PostgreSql(_) => Ok(ledger.clone()),
     }
 }
 

@@ -11,5 +11,5 @@ mod runs;
 mod tail;
 
 pub(crate) use command::{Args, run};
-pub(crate) use opened::{Place, Since, age, failed, since};
+pub(crate) use opened::{Place, PlaceArgs, Since, age, failed, since};
 pub(crate) use runs::{cell, short_time, table};

@@ -10,6 +10,25 @@ use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 
 use crate::command_error::CommandError;
 use crate::streams::Streams;
+use crate::value_parsers::LedgerParser;
+
+/// The options that all commands on a ledger have.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlaceArgs {
+    /// Ledger: a SQLite file, or a `postgres://` URL [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
+    #[arg(long, global = true, value_name = "FILE", env = "COUNTERPROOF_LEDGER", hide_env_values = true, value_parser = LedgerParser)]
+    ledger: Option<LedgerLocation>,
+
+    /// Print the result as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+impl PlaceArgs {
+    pub(crate) fn place(&self) -> Result<Place, CommandError> {
+        Ok(Place { is_json: self.json, ..Place::new(self.ledger.as_ref())? })
+    }
+}
 
 /// The ledger that the arguments name, and how results are printed.
 #[derive(Debug)]

@@ -1,13 +1,11 @@
 //! The arguments that all subcommands share, and the dispatch.
 
 use counterproof_artifact::Exit;
-use counterproof_ledger::location::LedgerLocation;
 
 use super::{export, import, list, overview, prune, record, show, timeline};
 use crate::command_error::CommandError;
-use crate::commands::ledger::Place;
+use crate::commands::ledger::PlaceArgs;
 use crate::streams::Streams;
-use crate::value_parsers::LedgerParser;
 
 /// Record, import, query and export the whole run of a coding agent.
 ///
@@ -21,13 +19,8 @@ pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 
-    /// Ledger: a SQLite file, or a `postgres://` URL [default: `$XDG_STATE_HOME/counterproof/ledger.db`]
-    #[arg(long, global = true, value_name = "FILE", env = "COUNTERPROOF_LEDGER", hide_env_values = true, value_parser = LedgerParser)]
-    ledger: Option<LedgerLocation>,
-
-    /// Print the result as JSON
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -43,7 +36,7 @@ enum Command {
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let place = Place { is_json: args.json, ..Place::new(args.ledger.as_ref())? };
+    let place = args.place.place()?;
     match &args.command {
         Command::Record(args) => record::run(args, &place, streams),
         Command::Import(args) => import::run(args, &place, streams),

@@ -7,14 +7,12 @@ use counterproof_export::Destination;
 use counterproof_export::sessions::{
     CaseKey, SessionExport, SessionExportError, case_id, check_cases, check_distinct, run_id, write_cases,
 };
-use counterproof_ledger::store::StoreError;
 use counterproof_report::session::write_session_page;
-use counterproof_sessions::event::{EventBody, SessionEvent};
 use counterproof_sessions::format::{OtlpContent, atif, otlp};
 use counterproof_sessions::session::SessionHead;
-use counterproof_sessions::store::{EventFilter, SessionStore};
-use counterproof_store::CreateError;
+use counterproof_sessions::store::SessionStore;
 use counterproof_store::write::{self, Durability};
+use counterproof_store::{CreateError, relative_path};
 use serde_json::json;
 
 use super::opened::{find, open};
@@ -115,7 +113,7 @@ fn export_one(
         return Err(CommandError::usage("`--otlp`, `--atif` and `--html` take one session")
             .hint("export each session to a file of its own"));
     };
-    let events = events(store, &head.session_id)?;
+    let events = store.events(&head.session_id).map_err(failed)?;
     let content = if args.content { OtlpContent::Included } else { OtlpContent::Excluded };
     let documents = [
         args.otlp.as_ref().map(|path| (path, otlp(head, &events, content))),
@@ -130,24 +128,6 @@ fn export_one(
         streams.log(format_args!("wrote {path}"));
     }
     Ok(())
-}
-
-/// Reads the records of a session. All are held in memory, so each history only once.
-fn events(store: &mut SessionStore, session_id: &str) -> Result<Vec<SessionEvent>, CommandError> {
-    let mut events = Vec::new();
-    let read = store.for_each(session_id, &EventFilter::default(), 0, None, |_, event| {
-        // Only another program writes a record that is none.
-        let event = event.and_then(|event| serde_json::from_value(event).ok());
-        events.extend(event.map(|mut event: SessionEvent| {
-            if let EventBody::LlmCall(call) = &mut event.body {
-                call.request.remove_copies();
-            }
-            event
-        }));
-        Ok::<_, StoreError>(())
-    });
-    read.map_err(failed)?;
-    Ok(events)
 }
 
 fn export_run(
@@ -175,11 +155,12 @@ fn export_run(
         Destination { out: &args.out, side, run_id: &run_id, writer: WRITER.to_owned(), is_deterministic: false };
     let mut export = SessionExport::new(&destination).map_err(export_failed)?;
     for (head, id) in heads.iter().zip(ids) {
-        let events = events(store, &head.session_id)?;
+        let events = store.events(&head.session_id).map_err(failed)?;
         export.add(head, &events, id).map_err(export_failed)?;
     }
     let folder = args.out.join(side.to_string()).join(run_id.to_string());
-    let (folder, sessions) = export.finish(relative(&cases, &folder)).map_err(export_failed)?;
+    let cases_path = relative_path(&folder, &cases).unwrap_or_else(|| cases.clone()).into_string();
+    let (folder, sessions) = export.finish(cases_path).map_err(export_failed)?;
     // Last, so that no case is listed without its run folder.
     write_cases(&cases, &sessions).map_err(|error| {
         CommandError::io(error).hint("the run folder is complete, but its cases are not in this file")
@@ -202,18 +183,6 @@ fn export_run(
     streams.log(format_args!("cases: {cases}"));
     streams.print_line(format_args!("run folder: {folder}"))?;
     Ok(Exit::Done)
-}
-
-/// Returns a path relative to a folder, if both are relative to the same one.
-fn relative(path: &camino::Utf8Path, folder: &camino::Utf8Path) -> String {
-    let (path_parts, folder_parts): (Vec<_>, Vec<_>) = (path.components().collect(), folder.components().collect());
-    let same = path_parts.iter().zip(&folder_parts).take_while(|(one, other)| one == other).count();
-    if path.is_absolute() != folder.is_absolute() {
-        return path.to_string();
-    }
-    let up = folder_parts[same..].iter().map(|_| "..");
-    let down = path_parts[same..].iter().map(camino::Utf8Component::as_str);
-    up.chain(down).collect::<Vec<_>>().join("/")
 }
 
 fn export_failed(error: SessionExportError) -> CommandError {

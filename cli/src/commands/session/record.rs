@@ -10,6 +10,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, with_causes};
 use counterproof_guard::agent_run::{AgentEnd, AgentRunError, RunSettings};
+use counterproof_guard::http::UpstreamUrl;
 use counterproof_guard::identity::process_variable;
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_ledger::query::find_run;
@@ -18,7 +19,7 @@ use counterproof_redaction::is_secret_name;
 use counterproof_safe_run::{Ending, Signals, TakenSignals};
 use counterproof_sessions::observe::WorkingTree;
 use counterproof_sessions::proxy::{
-    ANTHROPIC_DEFAULT, ListeningProxy, OPENAI_DEFAULT, ProxyCounts, ProxyOptions, Records, UpstreamUrl,
+    ANTHROPIC_DEFAULT, ListeningProxy, OPENAI_DEFAULT, ProxyCounts, ProxyOptions, Records,
 };
 use counterproof_sessions::recorder::{RecordError, RecorderOptions, SessionRecorder};
 use counterproof_sessions::recording::{AgentOutcome, SessionRecording, Warn};
@@ -31,7 +32,7 @@ use tokio::sync::oneshot;
 
 use super::opened::spool;
 use crate::command_error::CommandError;
-use crate::commands::guard::{GuardedAgent, UNGUARDED_HINT, exit_of, report};
+use crate::commands::guard::{GuardedAgent, UNGUARDED_HINT, absolute_ledger, exit_of, report};
 use crate::commands::ledger::{Place, failed};
 use crate::streams::Streams;
 
@@ -93,7 +94,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     // First, while this process has a single thread.
     let (signals, received) = Signals::pipe().map_err(CommandError::io)?;
     let taken = signals.take_from_process().map_err(CommandError::io)?;
-    let ledger = absolute(&place.location)?;
+    let ledger = absolute_ledger(&place.location)?;
     let settings = settings(args, &ledger)?;
     let upstreams = [upstream(OPENAI, OPENAI_DEFAULT)?, upstream(ANTHROPIC, ANTHROPIC_DEFAULT)?];
     check_ledger(args, &settings.run_id, &ledger, streams)?;
@@ -225,6 +226,9 @@ impl Recording {
                 "no model requests came through the proxy: the agent may ignore {OPENAI} and {ANTHROPIC}"
             ));
         }
+        if counts.unrecorded_requests > 0 {
+            streams.log(format_args!("other requests, which are not records: {}", counts.unrecorded_requests));
+        }
         end(result, streams)
     }
 }
@@ -298,28 +302,15 @@ fn settings(args: &Args, ledger: &LedgerLocation) -> Result<RunSettings, Command
     };
     Ok(RunSettings {
         run_id,
-        agent_id: process_variable("SUB_AGENT_ID"),
+        // What is not stated is what the variables of this process state.
+        agent_id: None,
         client: process_variable("SUB_CLIENT").unwrap_or_else(|| "custom".to_owned()),
         env: process_variable("SUB_ENV").unwrap_or_else(|| "dev".to_owned()),
-        principal: process_variable("SUB_PRINCIPAL"),
+        principal: None,
         workload: None,
         policy: None,
-        ledger: Some(match ledger {
-            LedgerLocation::SqliteFile(path) => path.to_string(),
-            // With its password: the shims read it from a variable, which other users cannot see.
-            LedgerLocation::PostgreSql(url) => url.expose().to_owned(),
-        }),
+        ledger: Some(ledger.expose().to_owned()),
     })
-}
-
-/// The agent and its servers may run in other folders.
-fn absolute(ledger: &LedgerLocation) -> Result<LedgerLocation, CommandError> {
-    let LedgerLocation::SqliteFile(path) = ledger else { return Ok(ledger.clone()) };
-    let absolute =
-        std::path::absolute(path).map_err(|error| CommandError::io(format!("cannot resolve `{path}`: {error}")))?;
-    let absolute = Utf8PathBuf::from_path_buf(absolute)
-        .map_err(|path| CommandError::usage(format!("the path `{}` is not valid UTF-8", path.display())))?;
-    Ok(LedgerLocation::SqliteFile(absolute))
 }
 
 /// Rejects an id that the ledger already has, and a ledger that cannot be used if it is required.
@@ -353,7 +344,7 @@ fn check_ledger(args: &Args, id: &str, ledger: &LedgerLocation, streams: &mut St
 
 fn upstream(name: &str, default: &str) -> Result<UpstreamUrl, CommandError> {
     let value = process_variable(name).filter(|value| !value.trim().is_empty());
-    value.as_deref().unwrap_or(default).parse().map_err(|error| {
+    value.as_deref().map_or(default, str::trim).parse().map_err(|error| {
         CommandError::usage(format!("variable `{name}`: {error}")).hint(format!("correct or unset `{name}`"))
     })
 }

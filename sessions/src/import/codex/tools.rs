@@ -49,7 +49,7 @@ impl ToolItem {
         Some(Self { call_id, name: name.to_owned(), arguments, text: source, is_remote })
     }
 
-    /// The request as it stands in the answer. The provider does not ask for calls that it makes itself.
+    /// The request as the answer states it. The provider does not ask for calls that it makes itself.
     pub(super) fn requested(&self) -> Option<RequestedCall> {
         (!self.is_remote).then(|| RequestedCall::new(self.call_id.clone(), self.name.clone(), self.text.clone()))
     }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::super::records::{RecordError, Records, Secret};
+use super::super::recorder::{RecordError, Records, Secret};
 use super::super::{ListeningProxy, ProxyCounts, ProxyOptions};
 use crate::event::{EventBody, LlmCall, SessionEvent};
 
