@@ -42,7 +42,12 @@ fn hostile() -> (SessionHead, Vec<SessionEvent>) {
         workspace: json!({ (HOSTILE): HOSTILE }),
         tool_state: json!(HOSTILE),
     };
-    it.add(EventBody::Checkpoint(Checkpoint { checkpoint_id: HOSTILE.to_owned(), state, resumable: true }));
+    it.add(EventBody::Checkpoint(Checkpoint {
+        checkpoint_id: HOSTILE.to_owned(),
+        state,
+        resumable: true,
+        reason: None,
+    }));
     it.add(EventBody::Opaque(Opaque { data: json!({"type": HOSTILE, "text": HOSTILE}) }));
     it.finish(SessionStatus::Interrupted)
 }

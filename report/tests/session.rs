@@ -251,7 +251,7 @@ proptest! {
                     let request = LlmRequest { messages: json!([one, {"role": other, "content": [{"type": one}]}]), ..LlmRequest::default() };
                     it.add(EventBody::LlmCall(LlmCall { request, response: Some(response), latency_ms: None, cost: None }));
                     let state = CheckpointState { message_history: vec![json!(other)], current_step: one.clone(), workspace: json!(other), tool_state: json!(null) };
-                    it.add(EventBody::Checkpoint(Checkpoint { checkpoint_id: one, state, resumable: false }));
+                    it.add(EventBody::Checkpoint(Checkpoint { checkpoint_id: one, state, resumable: false, reason: None }));
                 }
             }
         }

@@ -268,6 +268,9 @@ pub struct ToolResult {
     pub content: Option<String>,
     pub truncated: Option<bool>,
     pub error: Option<String>,
+    /// The sandbox of a command: `landlock`, `bwrap` or `none`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -285,6 +288,9 @@ pub struct Checkpoint {
     pub checkpoint_id: String,
     pub state: CheckpointState,
     pub resumable: bool,
+    /// Why the session cannot continue from here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -169,7 +169,7 @@ fn body() -> impl Strategy<Value = EventBody> {
     );
     let tool = (text(), value(), proptest::option::of(text()), any::<Option<bool>>()).prop_map(
         |(tool_name, arguments, call_id, success)| {
-            let result = ToolResult { success, content: call_id.clone(), truncated: None, error: None };
+            let result = ToolResult { success, content: call_id.clone(), truncated: None, error: None, sandbox: None };
             EventBody::ToolCall(ToolCall {
                 tool_name,
                 arguments: arguments.clone(),
@@ -187,7 +187,7 @@ fn body() -> impl Strategy<Value = EventBody> {
             workspace: value.clone(),
             tool_state: value,
         };
-        EventBody::Checkpoint(Checkpoint { checkpoint_id: text, state, resumable: true })
+        EventBody::Checkpoint(Checkpoint { checkpoint_id: text, state, resumable: true, reason: None })
     });
     let command = (text(), any::<Option<i64>>()).prop_map(|(text, exit_code)| {
         let command = Some(counterproof_sessions::event::CommandLine::Shell(text));

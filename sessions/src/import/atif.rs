@@ -203,6 +203,7 @@ impl<'a> Trajectory<'a> {
                 truncated: result.as_ref().map(|_| false),
                 content: result,
                 error: None,
+                sandbox: None,
             };
             let call = ToolCall { tool_name: name, arguments, result, call_id: requested.id, ..ToolCall::default() };
             self.add(&key, EventBody::ToolCall(call), None);

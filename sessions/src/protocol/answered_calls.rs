@@ -265,7 +265,8 @@ fn records(call: WaitingCall, answer: &Answer<'_>) -> Vec<SessionEvent> {
         EventBody::Command(Command { exit_code, stdout, stderr, latency_ms, call_id, ..command })
     });
     let error = answer.is_error.then(|| content.clone());
-    let result = ToolResult { success: Some(!answer.is_error), error, content: Some(content), truncated };
+    let result =
+        ToolResult { success: Some(!answer.is_error), error, content: Some(content), truncated, sandbox: None };
     let call = ToolCall { tool_name: name, arguments, result, latency_ms, call_id: Some(id), decision: None };
     let mut events = vec![SessionEvent::reconstructed(&key, asked_at, EventBody::ToolCall(call))];
     events.extend(command.map(|body| SessionEvent::reconstructed(&format!("{key}/command"), asked_at, body)));

@@ -82,6 +82,7 @@ fn call(mut fields: Fields) -> GuardCall {
             content: content(&result),
             truncated: Some(is_truncated),
             error: error.filter(|_| !is_ok),
+            sandbox: None,
         },
         latency_ms: latency_ms.and_then(|time| u64::try_from(time).ok()),
         call_id: None,

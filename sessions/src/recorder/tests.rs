@@ -191,8 +191,13 @@ fn a_call_that_the_guard_and_the_model_saw_is_one_record() {
     let mut ledger = counterproof_ledger::open_or_create(&place.ledger()).unwrap();
     let lines: Vec<EventLine<'_>> = lines.iter().map(|line| EventLine::parse(line.as_bytes()).unwrap()).collect();
     ledger.append(&lines).unwrap();
-    let result =
-        ToolResult { success: Some(true), content: Some("pushed".into()), truncated: Some(false), error: None };
+    let result = ToolResult {
+        success: Some(true),
+        content: Some("pushed".into()),
+        truncated: Some(false),
+        error: None,
+        sandbox: None,
+    };
     let body = ToolCall {
         tool_name: "mcp__git__push".into(),
         arguments,

@@ -328,7 +328,12 @@ fn of_all_types() -> Vec<SessionEvent> {
         EventBody::LlmCall(LlmCall { request, response: Some(response), latency_ms: Some(1), cost: Some(0.5) }),
         EventBody::ToolCall(ToolCall::default()),
         EventBody::StateTransition(state),
-        EventBody::Checkpoint(Checkpoint { checkpoint_id: "c".into(), state: checkpoint, resumable: true }),
+        EventBody::Checkpoint(Checkpoint {
+            checkpoint_id: "c".into(),
+            state: checkpoint,
+            resumable: true,
+            reason: None,
+        }),
         EventBody::FileOperation(file),
         EventBody::Command(Command::default()),
         EventBody::Command(list),

@@ -146,6 +146,7 @@ impl Sample {
             content: Some(content.to_owned()),
             truncated: Some(false),
             error: (!success).then(|| "the tool failed".to_owned()),
+            sandbox: None,
         };
         let call_id = Some(id.to_owned());
         let latency_ms = Some(30 + self.recording % 5);

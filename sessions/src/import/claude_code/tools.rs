@@ -109,6 +109,7 @@ impl<'a> Tools<'a> {
             content: Some(content),
             truncated: Some(truncated),
             error: is_error.then_some(text),
+            sandbox: None,
         }
     }
 

@@ -118,6 +118,7 @@ impl Details {
             success: success.or(item.is_remote.then_some(true)),
             truncated: text.as_ref().map(|_| facts.is_truncated),
             content: text,
+            sandbox: None,
         };
         let call = ToolCall {
             tool_name: item.name,

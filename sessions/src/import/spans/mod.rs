@@ -329,7 +329,13 @@ impl SessionBuilder {
         let call = ToolCall {
             tool_name: requested.function.name.clone(),
             arguments,
-            result: ToolResult { success: Some(true), content: Some(content), truncated: Some(false), error: None },
+            result: ToolResult {
+                success: Some(true),
+                content: Some(content),
+                truncated: Some(false),
+                error: None,
+                sandbox: None,
+            },
             call_id: Some(id.to_owned()),
             ..ToolCall::default()
         };
@@ -354,6 +360,7 @@ impl SessionBuilder {
                 error: error.map(|error| error.message),
                 truncated: content.as_ref().map(|_| false),
                 content,
+                sandbox: None,
             },
             latency_ms: span.latency_ms(),
             call_id: call_id(span).map(str::to_owned),

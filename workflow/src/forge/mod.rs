@@ -1,0 +1,1 @@
+//! Where pull requests are opened and checked.

@@ -1,0 +1,1 @@
+//! Requests to a model with an OpenAI-compatible chat endpoint.

@@ -1,0 +1,1 @@
+//! Test commands of repositories: how they are found, run and read.

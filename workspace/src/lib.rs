@@ -1,0 +1,1 @@
+//! Copies of git repositories to work in, and snapshots of them.
