@@ -1,1 +1,17 @@
-//! The state machine of a workflow.
+//! The state machine of a workflow, and how a run begins, stops and goes on.
+
+mod begin;
+mod journal;
+mod machine;
+mod messages;
+mod result;
+mod state;
+mod turns;
+
+pub use begin::{Begun, BeginError, Continuation, Home, Resumed, Secrets, fork, resume, start};
+pub use journal::JournalError;
+pub use machine::{Control, Run, RunError, Stopped};
+pub use result::{WorkflowResult, result};
+pub use state::{
+    CheckResult, Failure, FailureKind, ForgeKind, Limits, ModelSettings, Outcome, Phase, RunState, Settings, Workflow,
+};
