@@ -43,7 +43,16 @@ impl<'a> Decoder<'a> {
 
     pub(super) fn decode(&mut self, seq: u64, data: &str) -> Result<Value, StoreError> {
         // What another program has written may not be JSON. It is shown as a text.
-        let mut event: Value = serde_json::from_str(data).unwrap_or_else(|_| Value::String(data.to_owned()));
+        let event = serde_json::from_str(data).unwrap_or_else(|_| Value::String(data.to_owned()));
+        let mut event = self.decode_value(event)?;
+        if let Some(fields) = event.as_object_mut() {
+            fields.insert("seq".to_owned(), seq.into());
+        }
+        Ok(event)
+    }
+
+    /// Replaces the references of a part of a record.
+    pub(super) fn decode_value(&mut self, mut event: Value) -> Result<Value, StoreError> {
         let mut digests = Vec::new();
         let mut histories = HashMap::new();
         find_references(&event, &mut digests, &mut histories);
@@ -61,9 +70,6 @@ impl<'a> Decoder<'a> {
             self.load(nested)?;
         }
         unwrap_literals(&mut event);
-        if let Some(fields) = event.as_object_mut() {
-            fields.insert("seq".to_owned(), seq.into());
-        }
         Ok(event)
     }
 

@@ -5,6 +5,7 @@
 //! tables  ─▶ decoder: whole texts again ─▶ pages of records, sums
 //! ```
 
+mod checkpoints;
 mod decode;
 mod prune;
 mod read;
@@ -12,6 +13,7 @@ mod schema;
 mod session_store;
 mod stored;
 
+pub use checkpoints::{CheckpointPage, CheckpointSummary};
 pub use prune::StoreUsage;
 pub use read::{CursorError, EventFilter, EventPage, SessionOverview, SessionPage, SessionSummary, TokenSums};
 pub use session_store::{AddError, SessionStore};

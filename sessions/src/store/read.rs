@@ -102,7 +102,7 @@ pub struct TokenSums {
 /// A cursor that no page returned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the cursor `{0}` was not printed by this command")]
-pub struct CursorError(String);
+pub struct CursorError(pub(super) String);
 
 /// Records that are read from the database at a time.
 const CHUNK: u64 = 64;

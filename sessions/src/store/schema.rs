@@ -37,12 +37,13 @@ const HISTORY: &str = "CREATE TABLE IF NOT EXISTS session_history (\
 
 const VERSION: &str = "CREATE TABLE IF NOT EXISTS session_schema (version BIGINT NOT NULL)";
 
-const INDEXES: [&str; 9] = [
+const INDEXES: [&str; 10] = [
     "CREATE UNIQUE INDEX IF NOT EXISTS idx_session_events_id ON session_events (event_id)",
     "CREATE INDEX IF NOT EXISTS idx_session_events_type ON session_events (session_id, type, seq, name)",
     "CREATE INDEX IF NOT EXISTS idx_session_events_milestone ON session_events (session_id, seq) WHERE milestone IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_session_events_error ON session_events (session_id, seq) WHERE error IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS idx_session_events_name ON session_events (session_id, name, seq)",
+    "CREATE INDEX IF NOT EXISTS idx_session_events_checkpoint ON session_events (name) WHERE type = 'checkpoint'",
     "CREATE INDEX IF NOT EXISTS idx_session_events_call ON session_events (session_id, call_key)",
     "CREATE INDEX IF NOT EXISTS idx_session_events_guard ON session_events (session_id, guard_call) \
      WHERE guard_call IS NOT NULL",

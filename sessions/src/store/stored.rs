@@ -23,7 +23,7 @@ pub(crate) const LITERAL: &str = "$literal";
 /// The size of a value as JSON text from which it is stored once, under its digest.
 const ASSET_BYTES: usize = 8 * 1024;
 
-/// The same for the fields of a request, which most requests of a session repeat.
+/// The same for the fields of a request and of a checkpoint, which most others of a session repeat.
 const REPEATED_BYTES: usize = 256;
 
 /// What replaces a secret.
@@ -41,7 +41,7 @@ pub(crate) struct StoredEvent {
     #[serde(rename = "type")]
     pub(crate) kind: String,
     pub(crate) ts: String,
-    /// The tool of a call, the path of a file that was changed.
+    /// The tool of a call, the path of a file that was changed, the id of a checkpoint.
     pub(crate) name: Option<String>,
     /// The digest of the arguments of a tool call.
     pub(crate) call_key: Option<String>,
@@ -83,7 +83,7 @@ pub(crate) struct StoredEvents {
 pub(crate) struct Encoder {
     redactor: Redactor,
     known: HashSet<String>,
-    /// The messages of the last request as they were sent, with their nodes: the next request repeats most of them.
+    /// The messages of the last history as they were sent, with their nodes: the next one repeats most of them.
     last: Vec<(Value, String)>,
 }
 
@@ -127,13 +127,15 @@ impl Encoder {
             *text = self.mask(text);
         }
         escape_references(&mut data);
-        if let Some(request) = data.get_mut("request") {
-            self.share(request, REPEATED_BYTES, stored);
-        }
-        self.share(&mut data, ASSET_BYTES, stored);
         if let Some(messages) = messages {
             self.put_messages(messages, &mut data, stored);
         }
+        for path in ["/request", "/state/workspace", "/state/tool_state"] {
+            if let Some(repeated) = data.pointer_mut(path) {
+                self.share(repeated, REPEATED_BYTES, stored);
+            }
+        }
+        self.share(&mut data, ASSET_BYTES, stored);
         columns.data = data.to_string();
         Ok(columns)
     }
@@ -154,7 +156,8 @@ impl Encoder {
             // Below a field of a large object, only the large part: a patch, or an output.
             if limit == ASSET_BYTES && matches!(field, Value::Object(_)) {
                 self.share(field, limit, stored);
-                if shorter(field, limit) {
+                // A history is found only in the row of its record.
+                if shorter(field, limit) || has_history(field) {
                     continue;
                 }
             }
@@ -177,7 +180,7 @@ impl Encoder {
     }
 
     fn put_messages(&mut self, messages: Messages, data: &mut Value, stored: &mut StoredEvents) {
-        let Messages { list, in_body } = messages;
+        let Messages { list, place, in_body } = messages;
         let reference = match list {
             Value::Array(list) => json!({ HISTORY: self.history(list, stored) }),
             mut other => {
@@ -194,7 +197,7 @@ impl Encoder {
         if let Some(field) = in_body.and_then(|name| data.pointer_mut("/request/body")?.get_mut(name)) {
             *field = reference.clone();
         }
-        if let Some(field) = data.pointer_mut("/request/messages") {
+        if let Some(field) = data.pointer_mut(place) {
             *field = reference;
         }
     }
@@ -221,16 +224,25 @@ impl Encoder {
     }
 }
 
-/// The messages of a request, which are stored one by one.
+/// The messages of a request or of a checkpoint, which are stored one by one.
 struct Messages {
     list: Value,
+    /// Where a reference replaces them.
+    place: &'static str,
     /// The field of the body that has the same list.
     in_body: Option<&'static str>,
 }
 
-/// Takes the messages out of a request, and leaves `null`.
+/// Takes the messages out of a request, and leaves `null`. Of a checkpoint, takes the history and leaves an empty list.
 fn take_messages(body: &mut EventBody) -> Option<Messages> {
-    let EventBody::LlmCall(call) = body else { return None };
+    let call = match body {
+        EventBody::LlmCall(call) => call,
+        EventBody::Checkpoint(checkpoint) => {
+            let list = Value::Array(std::mem::take(&mut checkpoint.state.message_history));
+            return Some(Messages { list, place: "/state/message_history", in_body: None });
+        }
+        _ => return None,
+    };
     let list = call.request.messages.take();
     if list.is_null() {
         return None;
@@ -241,7 +253,7 @@ fn take_messages(body: &mut EventBody) -> Option<Messages> {
         body.insert(name.to_owned(), Value::Null);
         Some(name)
     });
-    Some(Messages { list, in_body })
+    Some(Messages { list, place: "/request/messages", in_body })
 }
 
 fn columns(event: &SessionEvent) -> StoredEvent {
@@ -256,6 +268,7 @@ fn columns(event: &SessionEvent) -> StoredEvent {
             call_key = Some(canonical_hash(&call.arguments).to_string());
         }
         EventBody::FileOperation(file) if file.operation != FileChange::Read => name = Some(file.path.clone()),
+        EventBody::Checkpoint(checkpoint) => name = Some(checkpoint.checkpoint_id.clone()),
         _ => {}
     }
     let usage = usage.unwrap_or_default();
@@ -316,6 +329,12 @@ fn shorter(value: &Value, limit: usize) -> bool {
         }
     }
     measure(value, limit).is_some()
+}
+
+/// Returns true if a field of an object is a history.
+fn has_history(value: &Value) -> bool {
+    let is_history = |field: &Value| is_reference(field) && field.get(HISTORY).is_some();
+    value.as_object().is_some_and(|fields| fields.values().any(is_history))
 }
 
 fn is_reference(value: &Value) -> bool {

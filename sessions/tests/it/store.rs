@@ -52,6 +52,9 @@ in_both_databases!(
     a_session_in_several_files_has_all_of_their_time,
     pruning_deletes_the_texts_that_no_other_session_uses,
     calls_of_the_guard_are_added_once_and_joined_with_those_of_the_model,
+    checkpoints_are_listed_in_pages_and_found_by_their_id_alone,
+    a_checkpoint_stores_only_what_the_session_does_not_have_yet,
+    pruning_keeps_the_messages_of_checkpoints_of_other_sessions,
 );
 
 fn file(folder: &tempfile::TempDir) -> LedgerLocation {
@@ -293,6 +296,101 @@ fn calls_of_the_guard_are_added_once_and_joined_with_those_of_the_model(ledger: 
     }
 }
 
+fn message(number: usize) -> Value {
+    json!({"role": "user", "content": format!("message {number} {}", "x".repeat(2000))})
+}
+
+/// A checkpoint with a history of some messages, and a state of which most stays the same.
+fn checkpoint(id: &str, second: i64, messages: usize) -> SessionEvent {
+    let suite: Vec<_> =
+        (0..500).map(|number| json!({"id": format!("tests.Case.test_{number}"), "passed": true})).collect();
+    let state = CheckpointState {
+        message_history: (0..messages).map(message).collect(),
+        current_step: "edit".into(),
+        workspace: json!({"commit": id, "empty_folders": suite}),
+        tool_state: json!({"turn": messages, "settings": {"suite_before": suite, "spec": "s".repeat(5000)}}),
+    };
+    let (resumable, reason) = (second % 2 == 0, (second % 2 == 1).then(|| "a call was in flight".to_owned()));
+    let body = EventBody::Checkpoint(Checkpoint { checkpoint_id: id.into(), state, resumable, reason });
+    SessionEvent::reconstructed(id, at(second), body)
+}
+
+fn checkpoints_are_listed_in_pages_and_found_by_their_id_alone(ledger: &LedgerLocation) {
+    let mut store = store(ledger);
+    assert_eq!(store.checkpoint("cp-1").unwrap(), None);
+    assert_eq!(store.checkpoints("a", 5, None).unwrap().unwrap().checkpoints, []);
+    let of = |session: &str, count: usize| -> Vec<SessionEvent> {
+        (0..count)
+            .flat_map(|number| {
+                let id = format!("{session}-{number}");
+                [tool(&format!("{id}-call"), 0, &id, true), checkpoint(&id, i64::try_from(number).unwrap(), number)]
+            })
+            .collect()
+    };
+    store.import(&head("a"), of("a", 5), redactor()).unwrap();
+    store.import(&head("b"), of("b", 2), redactor()).unwrap();
+    let (mut cursor, mut found) = (None, Vec::new());
+    loop {
+        let page = store.checkpoints("a", 2, cursor.as_deref()).unwrap().unwrap();
+        assert!(page.session_id == "a" && (page.next.is_none() || page.checkpoints.len() == 2));
+        found.extend(page.checkpoints);
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let ids: Vec<_> = found.iter().map(|it| (it.checkpoint_id.as_str(), it.seq)).collect();
+    assert_eq!(ids, [("a-0", 2), ("a-1", 4), ("a-2", 6), ("a-3", 8), ("a-4", 10)]);
+    assert_eq!((found[2].resumable, found[2].reason.as_deref(), found[2].current_step.as_str()), (true, None, "edit"));
+    assert_eq!((found[3].resumable, found[3].reason.as_deref()), (false, Some("a call was in flight")));
+    assert_eq!(found[3].timestamp, at(3));
+    assert!(store.checkpoints("a", 2, Some("x")).unwrap().is_err());
+    for (session, number, seq) in [("a", 3, 8), ("b", 1, 4)] {
+        let id = format!("{session}-{number}");
+        let (of, event) = store.checkpoint(&id).unwrap().unwrap();
+        let written = SessionEvent { seq: Some(seq), ..checkpoint(&id, number, usize::try_from(number).unwrap()) };
+        assert_eq!((of.as_str(), &event), (session, &written));
+        assert_eq!(store.event(session, seq).unwrap().unwrap(), serde_json::to_value(&event).unwrap());
+    }
+    assert_eq!(store.checkpoint("a-5").unwrap(), None);
+    assert_eq!(store.newest_checkpoint("a").unwrap().unwrap().seq, Some(10));
+    assert_eq!(store.newest_checkpoint("c").unwrap(), None);
+    assert_eq!(store.find("a").unwrap().unwrap().checkpoints, 5);
+}
+
+/// The text of each message and of the stable state once, whatever the number of checkpoints.
+fn a_checkpoint_stores_only_what_the_session_does_not_have_yet(ledger: &LedgerLocation) {
+    let mut store = store(ledger);
+    let usage = |store: &mut SessionStore, session: &str, events: Vec<SessionEvent>| {
+        store.import(&head(session), events, redactor()).unwrap();
+        let usage = store.usage().unwrap();
+        (usage.assets, usage.event_bytes + usage.asset_bytes)
+    };
+    let messages = |count| (0..count).map(message).collect::<Value>();
+    let (_, before) = usage(&mut store, "s", vec![call("1", 0, messages(100), None), checkpoint("cp-1", 1, 100)]);
+    let more = |number: usize| checkpoint(&format!("cp-{number}"), 1, 100);
+    let (assets, after) = usage(&mut store, "s", (2..100).map(more).collect());
+    assert_eq!(assets, 100 + 2, "the messages, the list that two fields share, and the specification");
+    assert!(after - before < 98 * 1000, "{} bytes for each checkpoint", (after - before) / 98);
+    let (_, last) = usage(&mut store, "s", vec![checkpoint("cp-100", 1, 101), call("2", 2, messages(101), None)]);
+    assert!(last - after < 5000, "one message, a checkpoint and a request");
+    let (_, event) = store.checkpoint("cp-100").unwrap().unwrap();
+    assert_eq!(event, SessionEvent { seq: Some(101), ..checkpoint("cp-100", 1, 101) });
+}
+
+fn pruning_keeps_the_messages_of_checkpoints_of_other_sessions(ledger: &LedgerLocation) {
+    let mut store = store(ledger);
+    for (session, second) in [("a", 0), ("fork", 9)] {
+        store.import(&head(session), vec![checkpoint(session, second, 3)], redactor()).unwrap();
+    }
+    store.prune(&["a".to_owned()]).unwrap();
+    assert_eq!(store.checkpoint("a").unwrap(), None);
+    let (_, event) = store.checkpoint("fork").unwrap().unwrap();
+    assert_eq!(event, SessionEvent { seq: Some(1), ..checkpoint("fork", 9, 3) });
+    store.prune(&["fork".to_owned()]).unwrap();
+    assert_eq!(store.usage().unwrap(), StoreUsage::default());
+}
+
 fn schema() -> jsonschema::Validator {
     let schema: Value = serde_json::from_str(EVENT_SCHEMA_SOURCE).unwrap();
     assert!(jsonschema::draft202012::meta::is_valid(&schema));
@@ -423,7 +521,7 @@ proptest! {
         let mut store = store(&file(&folder));
         let mut first = call("1", 0, json!(messages), None);
         if let EventBody::LlmCall(call) = &mut first.body {
-            call.request.tools = tools;
+            call.request.tools = tools.clone();
             call.request.body["other"] = more.clone();
         }
         let second = call("2", 0, more, None);
@@ -432,8 +530,16 @@ proptest! {
             call.arguments = arguments;
             call.result.content = Some(patch.repeat(3));
         }
-        let fourth = SessionEvent::reconstructed("4", at(0), EventBody::Opaque(Opaque { data }));
-        let mut written = vec![first, second, third, fourth];
+        let state = CheckpointState {
+            message_history: messages,
+            current_step: patch,
+            workspace: data.clone(),
+            tool_state: tools,
+        };
+        let body = Checkpoint { checkpoint_id: "cp".into(), state, resumable: true, reason: None };
+        let fourth = SessionEvent::reconstructed("4", at(0), EventBody::Checkpoint(body));
+        let fifth = SessionEvent::reconstructed("5", at(0), EventBody::Opaque(Opaque { data }));
+        let mut written = vec![first, second, third, fourth, fifth];
         store.import(&head("s"), written.clone(), redactor()).unwrap();
         for (event, seq) in written.iter_mut().zip(1..) {
             event.seq = Some(seq);
