@@ -3,9 +3,10 @@
 use std::str::FromStr;
 
 use counterproof_sessions::event::Usage;
+use serde::{Deserialize, Serialize};
 
 /// The price of a million tokens, in any currency.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Price {
     pub input: f64,
     pub output: f64,

@@ -19,10 +19,10 @@ use super::journal::{Journal, JournalError, checkpoint};
 use super::machine::{Control, Run, RunError};
 use super::state::{Base, Checks, ForgeKind, Phase, Publication, RunState, Settings, Spent, Workflow};
 use super::turns::close_running_call;
-use crate::forge::{Forge, ForgeError, GitHubForge, LocalForge};
+use crate::forge::{Forge, ForgeError, GitHubForge, GitHubOptions, LocalForge, Token};
 use crate::model::{ApiKey, ModelClient, ModelError, ModelOptions};
-use crate::suite::{Commands, SuiteError, Target, detect};
-use crate::tools::{ToolOptions, Tools, ToolsError};
+use crate::suite::{Commands, Overrides, Shell, Target, TargetError, detect};
+use crate::tools::{AgentPolicy, Sandbox, SandboxError, ToolOptions, Tools};
 
 /// Where the sessions, workspaces and pull requests of a ledger are.
 #[derive(Debug, Clone)]
@@ -36,7 +36,11 @@ pub struct Home {
 impl Home {
     fn store(&self, control: &Control<'_>) -> WorkspaceStore {
         let options = GitOptions { supervisor: control.supervisor.clone(), ..GitOptions::default() };
-        WorkspaceStore::new(self.folder.join("repositories"), options)
+        WorkspaceStore::new(self.repositories(), options)
+    }
+
+    pub(super) fn repositories(&self) -> Utf8PathBuf {
+        self.folder.join("repositories")
     }
 
     /// Returns the folder in which a session works.
@@ -49,13 +53,17 @@ impl Home {
     }
 }
 
-/// What is never stored.
+/// What a run needs and no checkpoint has.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
     pub api_key: Option<ApiKey>,
-    pub github_token: Option<ApiKey>,
+    pub github_token: Option<Token>,
+    /// The address of the interface of GitHub, unless it is the public one.
+    pub github_url: Option<String>,
     /// Values that are masked in all records and messages.
     pub masked: Vec<String>,
+    /// The policy that the settings name.
+    pub policy: Option<AgentPolicy>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +77,11 @@ pub enum BeginError {
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error(transparent)]
-    Tools(#[from] ToolsError),
+    Sandbox(#[from] SandboxError),
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error("the GitHub forge needs a token in `GITHUB_TOKEN`")]
+    NoToken,
     #[error("cannot use the forge")]
     Forge(#[from] ForgeError),
     #[error("no command that runs {0} was found in the repository")]
@@ -98,12 +110,6 @@ impl From<WorkspaceError> for BeginError {
     }
 }
 
-impl From<SuiteError> for BeginError {
-    fn from(error: SuiteError) -> Self {
-        BeginError::Run(error.into())
-    }
-}
-
 /// A run that has begun, and the session that it is.
 pub struct Begun<'a> {
     pub head: SessionHead,
@@ -126,6 +132,7 @@ pub fn start<'a>(
     let folder = home.workspace(&session_id);
     let workspace = repository.create(&start.commit, &folder)?;
     let (commands, target) = commands(&settings, &folder, &control).inspect_err(|_| remove(home, &session_id))?;
+    let target_file = target.as_ref().and_then(|target| target.file(&commands, &folder)).map(Utf8PathBuf::into_string);
     let head = SessionHead {
         session_id: session_id.clone(),
         title: title.or_else(|| Some(default_title(&settings))),
@@ -137,10 +144,10 @@ pub fn start<'a>(
         parent: None,
         coverage: coverage(&settings),
     };
-    let state = new_state(settings, start, commands, target, &session_id);
+    let state = RunState { target_file, ..new_state(settings, start, commands, target, &session_id) };
     let opened = Opened { repository, workspace, head, last_state: Phase::Created.word().to_owned() };
     let mut begun = begin(home, opened, state, Vec::new(), secrets, control, false)?;
-    let context = json!({ "commit": begun.run.state.base.commit, "sandbox": begun.run.tools.sandbox().word() });
+    let context = json!({ "commit": begun.run.state.base.commit, "sandbox": begun.run.tools.sandbox().name() });
     begun.run.journal.transition(Phase::Checkout, "started", context);
     begun.run.journal.checkpoint(&begun.run.state, &begun.run.messages, None)?;
     Ok(begun)
@@ -303,6 +310,9 @@ fn fork_of(home: &Home, store: &mut SessionStore, found: &Found, secrets: &Secre
     Ok(session_id)
 }
 
+/// The time limit of a CI command without `--ci-timeout`.
+const DEFAULT_CI_TIMEOUT: std::time::Duration = std::time::Duration::from_hours(1);
+
 /// How long the last records may take to reach the ledger.
 pub(super) const LAST_RECORDS: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -321,19 +331,19 @@ struct Found {
 impl Found {
     /// Reads a checkpoint, or the newest one of a session.
     fn read(store: &mut SessionStore, id: &str) -> Result<Self, BeginError> {
-        let (session_id, event) = match store.checkpoint(id)? {
-            Some(found) => found,
-            None if store.find(id)?.is_some() => {
-                let newest = store.newest_checkpoint(id)?.ok_or_else(|| BeginError::NoCheckpoint(id.to_owned()))?;
-                store.checkpoint(&newest)?.ok_or_else(|| BeginError::NoCheckpoint(id.to_owned()))?
-            }
+        let found = store.checkpoint(id)?;
+        let session_id = match &found {
+            Some((session_id, _)) => session_id.clone(),
+            None if store.find(id)?.is_some() => id.to_owned(),
             None => return Err(BeginError::Unknown(id.to_owned())),
         };
-        let event: SessionEvent = serde_json::from_value(event).map_err(|error| BeginError::NoState(Some(error)))?;
+        let newest = store.newest_checkpoint(&session_id)?;
+        let newest = newest.ok_or_else(|| BeginError::NoCheckpoint(id.to_owned()))?;
+        let event = found.map_or_else(|| newest.clone(), |(_, event)| event);
+        let is_newest = event.event_id == newest.event_id;
         let EventBody::Checkpoint(Checkpoint { checkpoint_id, state, resumable, reason }) = event.body else {
             return Err(BeginError::NoState(None));
         };
-        let is_newest = store.newest_checkpoint(&session_id)?.as_deref() == Some(&checkpoint_id);
         let of_workflow = |error| BeginError::NoState(Some(error));
         Ok(Self {
             session_id,
@@ -367,20 +377,17 @@ fn begin<'a>(
     let Opened { repository, workspace, head, last_state } = opened;
     let settings = &state.settings;
     let model = ModelClient::new(ModelOptions {
-        base_url: settings.model.url.clone(),
-        model: settings.model.name.clone(),
         api_key: secrets.api_key.clone(),
         stream: settings.model.is_streaming,
-        ..ModelOptions::default()
+        price: settings.model.price,
+        ..ModelOptions::new(&settings.model.url, &settings.model.name)
     })?;
+    let sandbox = Sandbox::detect(settings.sandbox)?;
     let tools = Tools::new(ToolOptions {
-        workspace: workspace.folder().to_owned(),
-        private: home.private(&head.session_id),
         supervisor: control.supervisor.clone(),
-        sandbox: settings.sandbox,
-        policy: settings.policy.clone().map(Utf8PathBuf::from),
-        ..ToolOptions::default()
-    })?;
+        policy: secrets.policy.clone(),
+        ..ToolOptions::new(workspace.folder(), home.private(&head.session_id), sandbox)
+    });
     let forge = forge(home, &state, secrets, &control)?;
     let options = SnapshotOptions {
         reference: format!("refs/counterproof/checkpoints/{}", head.session_id),
@@ -389,7 +396,7 @@ fn begin<'a>(
     };
     let recorder = Arc::new(recorder(home, &head, secrets, continues)?);
     let journal = Journal::new(recorder.clone(), repository, workspace, options, last_state)?;
-    (control.progress)(&format!("sandbox of commands: {}", tools.sandbox().word()));
+    (control.progress)(&format!("sandbox of the agent's commands: {}", sandbox.description()));
     Ok(Begun { head, recorder, run: Run { state, messages, journal, model, tools, forge, control } })
 }
 
@@ -430,11 +437,15 @@ fn forge(
             let ci = settings.ci_command.clone();
             let ci = ci.or_else(|| state.commands.as_ref().and_then(|commands| commands.suite.clone()));
             let folder = home.folder.join("forge").join(state.base.repository.as_str());
-            Ok(Box::new(LocalForge::new(folder, ci, control.supervisor.clone())?))
+            let mut shell = Shell::new(DEFAULT_CI_TIMEOUT, control.cancel.clone());
+            shell.supervisor.clone_from(&control.supervisor);
+            Ok(Box::new(LocalForge { folder, ci_line: ci, shell }))
         }
         ForgeKind::Github => {
             let url = state.base.origin.as_deref().unwrap_or(&settings.source);
-            Ok(Box::new(GitHubForge::from_environment(url, secrets.github_token.clone(), control.supervisor.clone())?))
+            let token = secrets.github_token.clone().ok_or(BeginError::NoToken)?;
+            let (api_url, repository) = (secrets.github_url.clone(), url.to_owned());
+            Ok(Box::new(GitHubForge::new(GitHubOptions { token, api_url, repository })?))
         }
     }
 }
@@ -445,22 +456,23 @@ fn commands(
     control: &Control<'_>,
 ) -> Result<(Commands, Option<Target>), BeginError> {
     let detected = detect(folder);
-    let given = [&settings.test_command, &settings.suite_command, &settings.lint_command];
-    let commands = detected.with(given.map(Option::as_deref));
-    for line in commands.lines() {
-        (control.progress)(&line);
+    let commands = detected.with(Overrides {
+        test: settings.test_command.clone(),
+        suite: settings.suite_command.clone(),
+        lint: settings.lint_command.clone(),
+    });
+    for line in commands.to_string().lines() {
+        (control.progress)(line);
     }
     if commands.suite.is_none() {
         return Err(BeginError::NoCommand("all tests"));
     }
     let target = match (settings.workflow, &settings.test) {
-        (Workflow::FixFailingTest, Some(test)) => Some(Target::resolve(test, folder, commands.runner)?),
+        (Workflow::FixFailingTest, Some(test)) => Some(Target::parse(test, folder)?),
         _ => None,
     };
-    if let Some(target) = &target
-        && commands.test_line(target).is_none()
-    {
-        return Err(BeginError::NoCommand("one test"));
+    if let Some(target) = &target {
+        commands.test_line(target, folder)?;
     }
     Ok((commands, target))
 }
@@ -481,6 +493,7 @@ fn new_state(
         phase: Phase::Checkout,
         commands: Some(commands),
         target,
+        target_file: None,
         before: None,
         reproduced: None,
         spent: Spent { cost: settings.model.price.map(|_| 0.0), ..Spent::default() },

@@ -13,7 +13,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use counterproof_artifact::with_causes;
+use counterproof_contracts::process::FinishedCommand;
 use counterproof_safe_run::Cancellation;
+use counterproof_sessions::event::{Command, CommandLine, EventBody, SessionEvent};
 use counterproof_workspace::WorkspaceError;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -21,12 +23,11 @@ use serde_json::{Value, json};
 use super::journal::{Journal, JournalError, message};
 use super::messages::{first_messages, red_check};
 use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, Workflow};
-use crate::forge::texts::{commit_message, pull_request_text};
-use crate::forge::{CiStatus, Forge, ForgeError, NewPullRequest};
-use crate::model::ModelClient;
+use crate::forge::{ChangeTexts, CiStatus, Forge, ForgeError, NewPullRequest, Push, Texts};
+use crate::model::{ModelClient, RecordError};
 use crate::suite::{
-    CommandRun, SuiteError, Target, TargetVerdict, TestReport, new_failures, run_line, tampered, target_verdict,
-    tests_added,
+    Finished, Shell, ShellError, Target, TargetVerdict, TestReport, new_failures, tampered, target_verdict,
+    target_verdict_after, tests_added,
 };
 use crate::tools::Tools;
 
@@ -73,8 +74,10 @@ pub enum Stopped {
 pub enum RunError {
     #[error("the run cannot be recorded")]
     Journal(#[from] JournalError),
+    #[error("a model call cannot be recorded")]
+    Record(#[source] RecordError),
     #[error(transparent)]
-    Suite(#[from] SuiteError),
+    Shell(#[from] ShellError),
 }
 
 impl From<WorkspaceError> for RunError {
@@ -217,7 +220,7 @@ impl Run<'_> {
         match target_verdict(&report, &target) {
             TargetVerdict::Failed => {
                 self.state.checks.target = Some(CheckResult::Fail);
-                self.state.reproduced = Some(report.output);
+                self.state.reproduced = Some(report);
                 Ok(Step::new(Phase::Baseline, "test_fails").with(json!({ "command": line })))
             }
             TargetVerdict::Passed => {
@@ -239,7 +242,7 @@ impl Run<'_> {
     fn baseline(&mut self) -> Result<Step, Stop> {
         let Some(line) = self.suite_line() else { return Ok(self.start_work("no_suite")) };
         let report = self.run_tests(&line)?;
-        let context = json!({ "command": line, "failing": report.failing().count(), "tests": report.ran });
+        let context = json!({ "command": line, "failing": report.failed().count(), "tests": report.ran });
         self.state.before = Some(report);
         Ok(self.start_work("suite_ran").with(context))
     }
@@ -256,7 +259,8 @@ impl Run<'_> {
         };
         self.check_tampering(&target)?;
         let report = self.run_tests(&line)?;
-        let verdict = target_verdict(&report, &target);
+        let before = self.state.reproduced.clone().unwrap_or_default();
+        let verdict = target_verdict_after(&before, &report, &target);
         self.state.checks.target = Some(CheckResult::of(verdict == TargetVerdict::Passed));
         let name = self.state.settings.test.clone().unwrap_or_default();
         match verdict {
@@ -271,16 +275,14 @@ impl Run<'_> {
     }
 
     fn check_tampering(&mut self, target: &Target) -> Result<(), Stop> {
+        let Some(path) = self.state.target_file.clone() else { return Ok(()) };
         let repository = self.journal.repository();
-        let base = &self.state.base.commit;
-        for path in target.files(|path| Ok::<_, WorkspaceError>(repository.file_at(base, path)?.is_some()))? {
-            let Some(before) = repository.file_at(base, &path)? else { continue };
-            let now = repository.file_at(&self.journal.snapshot().tree, &path)?;
-            if let Some(reason) = tampered(&path, &before, now.as_deref(), target) {
-                return Err(self.tampering(reason));
-            }
+        let Some(before) = repository.file_at(&self.state.base.commit, &path)? else { return Ok(()) };
+        let now = repository.file_at(&self.journal.snapshot().tree, &path)?;
+        match tampered(&path, &before, now.as_deref(), target) {
+            Some(reason) => Err(self.tampering(reason)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn tampering(&mut self, reason: String) -> Stop {
@@ -308,7 +310,7 @@ impl Run<'_> {
             let failure = Failure::new(FailureKind::NewFailures, text.clone());
             return Ok(self.red(failure, &format!("{}{}:", text[..1].to_uppercase(), &text[1..]), &report.output)?.with(context));
         }
-        if self.state.settings.workflow == Workflow::ImplementFeature && checks.tests_added == 0 && report.has_tests() {
+        if self.state.settings.workflow == Workflow::ImplementFeature && checks.tests_added == 0 && !report.formats.is_empty() {
             let failure = Failure::new(FailureKind::TargetStillFails, "no test was added for the feature");
             return self.red(failure, "No test was added for the feature. All tests:", &report.output);
         }
@@ -332,7 +334,7 @@ impl Run<'_> {
             if lines.iter().all(Option::is_some) {
                 for (test, line) in found.iter().zip(lines.into_iter().flatten()) {
                     let report = self.run_tests(&line)?;
-                    let passed = target_verdict(&report, &Target::of_id(test)) == TargetVerdict::Passed;
+                    let passed = target_verdict(&report, &test_of_id(test)) == TargetVerdict::Passed;
                     if passed { flaky.push(test.clone()) } else { still.push(test.clone()) }
                 }
             } else {
@@ -350,12 +352,12 @@ impl Run<'_> {
         let line = self.state.commands.as_ref().and_then(|commands| commands.lint.clone());
         let Some(line) = line else { return Ok(Step::new(Phase::Contract, "no_linter")) };
         let run = self.run_command(&line)?;
-        if run.is_success() {
+        if run.report.is_success() {
             return Ok(Step::new(Phase::Contract, "lint_passed").with(json!({ "command": line })));
         }
         let text = format!("the linter `{line}` reports errors");
         let failure = Failure::new(FailureKind::TargetStillFails, text);
-        self.red(failure, &format!("The linter reports errors ({line}):"), &run.output())
+        self.red(failure, &format!("The linter reports errors ({line}):"), &run.report.output)
     }
 
     fn contract(&mut self) -> Result<Step, Stop> {
@@ -374,9 +376,8 @@ impl Run<'_> {
             let text = "no file was changed";
             return self.red(Failure::new(FailureKind::TargetStillFails, text), "No file was changed.", "");
         }
-        let text = self.journal.masked(Value::String(commit_message(&self.state)));
-        let text = text.as_str().unwrap_or_default();
-        let commit = repository.commit(&tree, &[&parent], text, &self.state.base.author, Timestamp::now())?;
+        let text = masked_text(&self.journal, self.texts(&tree)?.message);
+        let commit = repository.commit(&tree, &[&parent], &text, &self.state.base.author, Timestamp::now())?;
         repository.keep(&format!("{}/head", self.state.publication.branch), &commit)?;
         self.state.publication.commits.push(commit.clone());
         Ok(Step::new(Phase::Push, "committed").with(json!({ "commit": commit })))
@@ -387,9 +388,13 @@ impl Run<'_> {
         let Some(commit) = publication.commits.last().cloned() else {
             return Err(Failure::new(FailureKind::Forge, "there is no commit to push").into());
         };
-        let path = self.journal.repository().path();
-        let pushed = self.forge.push(path, &commit, &publication.branch, publication.pushed.as_deref(), &self.control.cancel);
-        self.of_forge(pushed)?;
+        let push = Push {
+            from: self.journal.repository().path(),
+            commit: &commit,
+            branch: &publication.branch,
+            expected: publication.pushed.as_deref(),
+        };
+        self.of_forge(self.forge.push(&push, &self.control.cancel))?;
         self.state.publication.pushed = Some(commit.clone());
         let context = json!({ "commit": commit, "branch": self.state.publication.branch });
         Ok(Step::new(Phase::PullRequest, "pushed").with(context))
@@ -400,7 +405,7 @@ impl Run<'_> {
         let Some(head_commit) = publication.pushed.clone() else {
             return Err(Failure::new(FailureKind::Forge, "no commit was pushed").into());
         };
-        let (title, body) = pull_request_text(&self.state);
+        let Texts { title, body, .. } = self.texts(&head_commit)?;
         let request = NewPullRequest {
             title: masked_text(&self.journal, title),
             body: masked_text(&self.journal, body),
@@ -411,11 +416,13 @@ impl Run<'_> {
         };
         // First a look: the process may have been killed after it opened one.
         let found = self.forge.find(&request.head, &self.control.cancel);
-        let result = match self.of_forge(found)? {
-            Some(found) => self.forge.update(&found, &request, &self.control.cancel),
-            None => self.forge.open(&request, &self.control.cancel),
+        let pull_request = match self.of_forge(found)? {
+            Some(found) => {
+                self.of_forge(self.forge.update(&found, &request, &self.control.cancel))?;
+                found
+            }
+            None => self.of_forge(self.forge.open(&request, &self.control.cancel))?,
         };
-        let pull_request = self.of_forge(result)?;
         let context = json!({ "url": pull_request.url });
         self.state.publication.pull_request = Some(pull_request);
         Ok(Step::new(Phase::Ci, "pull_request").with(context))
@@ -450,6 +457,30 @@ impl Run<'_> {
         }
     }
 
+    /// Returns the texts of a commit and a pull request. `head` is a commit or a tree.
+    fn texts(&self, head: &str) -> Result<Texts, Stop> {
+        let state = &self.state;
+        let files = self.journal.repository().numstat(&state.base.commit, head)?;
+        let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
+        let log = state.target.as_ref().and_then(|target| match target {
+            Target::Test { log, .. } => log.as_deref(),
+            Target::File { .. } => None,
+        });
+        let target = state.target.as_ref().map(|target| format!("{}: passes", target.name()));
+        let suite = state.checks.suite.map(|_| "all tests: no new failures".to_owned());
+        let results: Vec<String> = target.into_iter().chain(suite).collect();
+        let texts = ChangeTexts {
+            test: state.target.as_ref().map(Target::name),
+            ci_log: log,
+            specification: state.settings.specification.as_deref(),
+            explanation: state.last_text.as_deref().unwrap_or_default(),
+            files: &files,
+            results: &results,
+            flaky: &state.checks.flaky,
+        };
+        Ok(texts.texts())
+    }
+
     /// Sends a red check back to the model, unless it was the last one.
     pub(super) fn red(&mut self, failure: Failure, title: &str, output: &str) -> Result<Step, Stop> {
         let check = self.journal.masked(red_check(title, output));
@@ -475,11 +506,11 @@ impl Run<'_> {
 
     fn target_line(&self) -> Option<String> {
         let (commands, target) = (self.state.commands.as_ref()?, self.state.target.as_ref()?);
-        commands.test_line(target)
+        commands.test_line(target, self.journal.workspace().folder()).ok()
     }
 
     fn line_of(&self, test: &str) -> Option<String> {
-        self.state.commands.as_ref()?.test_line(&Target::of_id(test))
+        self.state.commands.as_ref()?.test_line(&test_of_id(test), self.journal.workspace().folder()).ok()
     }
 
     fn suite_line(&self) -> Option<String> {
@@ -487,24 +518,47 @@ impl Run<'_> {
     }
 
     fn run_tests(&mut self, line: &str) -> Result<TestReport, Stop> {
-        let run = self.run_command(line)?;
-        Ok(run.report(self.state.commands.as_ref().and_then(|commands| commands.runner)))
+        Ok(self.run_command(line)?.report)
     }
 
     /// Runs a command of the repository, and records it with the changes that it made.
-    fn run_command(&mut self, line: &str) -> Result<CommandRun, Stop> {
+    fn run_command(&mut self, line: &str) -> Result<Finished, Stop> {
         (self.control.progress)(&format!("$ {line}"));
         let timeout = Duration::from_secs_f64(self.state.settings.command_timeout);
         let folder = self.journal.workspace().folder().to_owned();
-        let run = run_line(line, &folder, timeout, &self.control.cancel, self.control.supervisor.as_deref());
+        let mut shell = Shell::new(timeout, self.control.cancel.clone());
+        shell.supervisor.clone_from(&self.control.supervisor);
+        let run = match shell.run(line, &folder) {
+            Err(ShellError::Cancelled(_)) => return Err(Stop::Interrupted(None)),
+            run => run?,
+        };
         if self.control.cancel.is_cancelled() {
             return Err(Stop::Interrupted(None));
         }
-        let run = run?;
-        self.journal.add(run.event());
+        self.journal.add(command_event(line, &run));
         self.journal.observe()?;
         Ok(run)
     }
+}
+
+fn test_of_id(id: &str) -> Target {
+    Target::Test { id: id.to_owned(), log: None }
+}
+
+/// Creates the record of a command of the repository.
+fn command_event(line: &str, run: &Finished) -> SessionEvent {
+    let FinishedCommand { started_at, duration, stdout, stderr, .. } = &run.command;
+    let text = |bytes: &[u8]| Some(String::from_utf8_lossy(bytes).into_owned());
+    let body = Command {
+        command: Some(CommandLine::Shell(line.to_owned())),
+        cwd: Some(".".to_owned()),
+        exit_code: Some(i64::from(run.command.exit_code())),
+        stdout: text(&stdout.bytes),
+        stderr: text(&stderr.bytes),
+        latency_ms: u64::try_from(duration.as_millis()).ok(),
+        call_id: None,
+    };
+    SessionEvent::captured(*started_at, EventBody::Command(body))
 }
 
 fn masked_text(journal: &Journal, text: String) -> String {

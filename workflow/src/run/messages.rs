@@ -5,7 +5,6 @@
 use serde_json::{Value, json};
 
 use super::state::{RunState, Settings, Workflow};
-use crate::suite::TestReport;
 
 /// The end of an output that the model gets, in characters.
 const MAX_OUTPUT: usize = 12_000;
@@ -34,7 +33,7 @@ pub(super) fn first_messages(state: &RunState) -> Vec<Value> {
 
 fn fix(state: &RunState) -> String {
     let test = state.settings.test.as_deref().unwrap_or_default();
-    let output = state.reproduced.as_deref().unwrap_or_default();
+    let output = state.reproduced.as_ref().map_or("", |report| report.output.as_str());
     format!(
         "Fix the code so that this test passes: {test}\n\nDo not change, skip or remove the test itself. Its output now:\n\n\
          {}\n\nIn your last answer, say what was wrong and how you fixed it.",
@@ -61,10 +60,6 @@ pub(super) fn tool_result(call_id: Option<&str>, text: &str) -> Value {
 /// A red check, as the model receives it.
 pub(super) fn red_check(title: &str, output: &str) -> Value {
     user(&format!("{title}\n\n{}\n\nCorrect the code. Answer without a tool call when it is done.", fenced(output)))
-}
-
-pub(super) fn output_of(report: &TestReport) -> &str {
-    report.output.as_str()
 }
 
 /// Returns the end of a text between fences that do not occur in it.

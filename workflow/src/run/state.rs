@@ -163,10 +163,12 @@ pub struct RunState {
     pub phase: Phase,
     pub commands: Option<Commands>,
     pub target: Option<Target>,
+    /// The file of the target test, if it is known.
+    pub target_file: Option<String>,
     /// The suite before the change.
     pub before: Option<TestReport>,
     /// The result of the target test before the change.
-    pub reproduced: Option<String>,
+    pub reproduced: Option<TestReport>,
     pub spent: Spent,
     /// Attempts that ended with a red check.
     pub red_checks: u64,

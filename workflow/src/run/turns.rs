@@ -1,15 +1,15 @@
 //! The loop of the agent: a request to the model, its tool calls, and a checkpoint after each of them.
 
 use counterproof_sessions::event::{EventBody, RequestedCall, SessionEvent, ToolCall};
-use counterproof_sessions::recorder::{RecordError, SessionRecorder};
+use counterproof_sessions::recorder::SessionRecorder;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::journal::JournalError;
-use super::machine::{Run, Step, Stop};
+use super::machine::{Run, RunError, Step, Stop};
 use super::messages::tool_result;
 use super::state::{Failure, FailureKind, Phase, RunState, Workflow};
-use crate::model::{AskError, Attempts};
+use crate::model::{AskError, Attempts, RecordError};
 use crate::tools::{ToolOutcome, Tools};
 
 /// The answer to a call that was running when the process was killed.
@@ -38,11 +38,13 @@ impl Run<'_> {
         let answer = match answer {
             Ok(answer) => answer,
             Err(AskError::Cancelled) => return Err(Stop::Interrupted(None)),
-            Err(AskError::MayNotSend) => {
+            Err(AskError::Budget) => {
                 let failure = self.state.exhausted();
                 return Err(failure.unwrap_or_else(|| Failure::new(FailureKind::Model, "no request is allowed")).into());
             }
-            Err(error) => return Err(Failure::new(FailureKind::Model, error.to_string()).into()),
+            // What cannot be recorded could not be resumed.
+            Err(AskError::Record(error)) => return Err(Stop::Error(RunError::Record(error))),
+            Err(error @ AskError::Model { .. }) => return Err(Failure::new(FailureKind::Model, error.to_string()).into()),
         };
         self.state.spent.answers += 1;
         self.messages.push(self.journal.masked(answer.message));
@@ -170,20 +172,17 @@ impl Attempts for Recorded<'_> {
         true
     }
 
-    fn sent(&mut self, mut event: SessionEvent) -> Result<(), RecordError> {
-        if let EventBody::LlmCall(call) = &mut event.body
-            && let Some(usage) = call.response.as_ref().and_then(|response| response.usage)
-        {
+    fn record(&mut self, event: SessionEvent) -> Result<(), RecordError> {
+        if let EventBody::LlmCall(call) = &event.body {
+            let usage = call.response.as_ref().and_then(|response| response.usage);
             let spent = &mut self.state.spent;
-            spent.tokens = spent.tokens.saturating_add(usage.total_tokens.unwrap_or(0));
-            if let Some(price) = self.state.settings.model.price {
-                let cost = price.of(&usage);
-                call.cost = Some(cost);
+            spent.tokens = spent.tokens.saturating_add(usage.and_then(|usage| usage.total_tokens).unwrap_or(0));
+            if let Some(cost) = call.cost {
                 spent.cost = Some(spent.cost.unwrap_or(0.0) + cost);
             }
         }
         if event.error.is_some() {
-            return self.recorder.record(vec![event]);
+            return Ok(self.recorder.record(vec![event])?);
         }
         self.answered = Some(event);
         Ok(())

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use counterproof_safe_run::{Cancellation, Input, Record, StartError, Stream};
+use serde::{Deserialize, Serialize};
 
 /// What the user asks for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SandboxChoice {
     /// Landlock, else bubblewrap, else none.
     #[default]
