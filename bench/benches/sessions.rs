@@ -73,6 +73,7 @@ fn recorder(path: &Utf8Path, session_id: &str) -> SessionRecorder {
         ledger: LedgerLocation::SqliteFile(path.to_owned()),
         spool: SessionSpool::new(&Utf8PathBuf::from(format!("{path}.spool"))),
         head: head(session_id, SessionStatus::Running),
+        continues: false,
         requires_store: false,
         secrets: Vec::new(),
         warn: Box::new(|text| println!("warning: {text}")),

@@ -2,7 +2,7 @@
 //! lock never outlives its owner, not even one in another PID namespace.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Seek, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ impl FileLock {
     /// working unprotected.
     pub fn try_lock(path: &Utf8Path) -> io::Result<Option<Self>> {
         loop {
-            #[expect(clippy::disallowed_methods, reason = "the file has no content that could be torn")]
+            #[expect(clippy::disallowed_methods, reason = "the content may be torn")]
             let file = OpenOptions::new().create(true).truncate(false).write(true).read(true).open(path)?;
             match try_lock(&file, path)? {
                 LockAttempt::Locked => return Ok(Some(Self::shared(path, Some(file)))),
@@ -51,6 +51,14 @@ impl FileLock {
             }
             thread::sleep(RETRY);
         }
+    }
+
+    /// Replaces the content of the file, which is for people and other processes. It may be torn.
+    pub fn set_content(&self, content: &str) -> io::Result<()> {
+        let Some(mut file) = self.file.as_ref() else { return Ok(()) };
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(content.as_bytes())
     }
 
     fn shared(path: &Utf8Path, file: Option<File>) -> Self {

@@ -13,14 +13,14 @@ use crate::store::SessionStore;
 pub fn recover(store: &mut SessionStore, spool: &SessionSpool, is_local: bool) -> Result<(), SpoolError> {
     // What can be added is added, also if something else cannot.
     let drained = spool.drain(store);
-    for session_id in store.running()? {
+    for (session_id, version) in store.running()? {
         // Without a lock file, the recorder may run on another machine.
         if spool.is_running(&session_id).unwrap_or(!is_local) {
             continue;
         }
         add_commands(store, &session_id, &spool.commands_folder(&session_id))?;
         absorb(store, &session_id)?;
-        store.set_interrupted(&session_id)?;
+        store.set_interrupted(&session_id, version)?;
         // Last, so that a failure before it is repaired by the next command.
         spool.remove_lock(&session_id);
     }

@@ -17,7 +17,7 @@ use super::spool::{SessionSpool, SpoolError};
 use super::writer::{Job, Writer};
 use crate::event::SessionEvent;
 use crate::session::SessionHead;
-use crate::store::{Batch, Encoder, HeadRow, StoredEvents, redactor};
+use crate::store::{Batch, Encoder, HeadRow, SessionStore, StoredEvents, redactor};
 
 /// How long records wait for the store before they are written to a file. The agent waits meanwhile.
 const STORE_WAIT: Duration = Duration::from_secs(1);
@@ -32,6 +32,9 @@ pub struct RecorderOptions {
     pub ledger: LedgerLocation,
     pub spool: SessionSpool,
     pub head: SessionHead,
+    /// Go on with a session that the store has, after its last record. The head is the stored one, with the status `running`
+    /// and without an end.
+    pub continues: bool,
     /// Fail if the store does not take the start of the session.
     pub requires_store: bool,
     /// Values that are masked in what is stored, next to the keys of known formats.
@@ -82,6 +85,8 @@ pub enum RecordError {
     Redact(#[from] RedactError),
     #[error("the session `{0}` is recorded by another process")]
     Running(String),
+    #[error("the ledger has no session `{0}` to continue")]
+    Missing(String),
     #[error("the store does not take the session: {0}")]
     Store(String),
     #[error("failed to lock `{path}`")]
@@ -93,14 +98,19 @@ pub enum RecordError {
 }
 
 impl SessionRecorder {
-    /// Starts a session. Only its thread opens the database.
+    /// Starts a session, or goes on with one. From then on, only its thread opens the database.
     pub fn start(options: RecorderOptions) -> Result<Self, RecordError> {
-        let RecorderOptions { ledger, spool, head, requires_store, secrets, warn } = options;
+        let RecorderOptions { ledger, spool, head, continues, requires_store, secrets, warn } = options;
         spool.create().map_err(SpoolError::from)?;
         let path = spool.lock_path(&head.session_id);
+        let lock_error = |source| RecordError::Lock { path: path.clone(), source };
         let lock = FileLock::lock_within(&path, LOCK_WAIT)
-            .map_err(|source| RecordError::Lock { path, source })?
+            .map_err(lock_error)?
             .ok_or_else(|| RecordError::Running(head.session_id.clone()))?;
+        // A request for an earlier process, which ended before it saw it.
+        spool.takes_pause(&head.session_id);
+        lock.set_content(&std::process::id().to_string()).map_err(lock_error)?;
+        let version = if continues { stored_version(&ledger, &spool, &head.session_id)? } else { 0 };
         let secrets = BTreeSet::from_iter(secrets);
         let encoder = Encoder::new(redactor(&secrets)?);
         let (jobs, received) = mpsc::sync_channel(MAX_WAITING);
@@ -114,7 +124,7 @@ impl SessionRecorder {
         let recorder = Self {
             session_id: head.session_id.clone(),
             spool,
-            state: Mutex::new(State { encoder, secrets, version: 0, has_warned: false, recorded: 0, jobs: Some(jobs) }),
+            state: Mutex::new(State { encoder, secrets, version, has_warned: false, recorded: 0, jobs: Some(jobs) }),
             files: AtomicU64::new(0),
             is_behind,
             warn,
@@ -162,6 +172,7 @@ impl SessionRecorder {
     pub fn finish(&self, head: &SessionHead, limit: Duration) -> Result<RecorderSummary, RecordError> {
         let ended = self.put(Some(head), Vec::new());
         self.state().jobs = None;
+        self.spool.takes_pause(&self.session_id);
         // A channel and not a join: the thread may wait for a database that does not answer.
         let receiver = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         if receiver.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Disconnected)
@@ -223,6 +234,21 @@ impl SessionRecorder {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the version of the row of a session that an earlier process recorded, after all that it left behind was added.
+fn stored_version(ledger: &LedgerLocation, spool: &SessionSpool, session_id: &str) -> Result<u64, RecordError> {
+    // All records may wait for a ledger that could not be created before.
+    let has_waiting = spool.has_files_of(session_id);
+    let open = if has_waiting { counterproof_ledger::open_or_create } else { counterproof_ledger::open };
+    let mut store = open(ledger).and_then(SessionStore::new).map_err(SpoolError::from)?;
+    let drained = spool.drain(&mut store);
+    if spool.has_files_of(session_id) {
+        // Records would be out of order, or lost under the name of a new file.
+        drained?;
+    }
+    let version = store.version(session_id).map_err(SpoolError::from)?;
+    version.ok_or_else(|| RecordError::Missing(session_id.to_owned()))
 }
 
 /// Where a batch is.

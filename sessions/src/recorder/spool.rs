@@ -22,6 +22,9 @@ const BATCH: &str = "json";
 
 const COMMANDS: &str = "commands";
 
+/// Largest number of bytes of a process id.
+const MAX_ID_BYTES: u64 = 20;
+
 impl SessionSpool {
     /// Names the folder below the spool folder of a ledger. It is created with the first session.
     pub fn new(ledger_spool: &Utf8Path) -> Self {
@@ -58,6 +61,29 @@ impl SessionSpool {
     pub fn is_running(&self, session_id: &str) -> Option<bool> {
         let path = self.lock_path(session_id);
         path.exists().then(|| LineLog::new(path).is_locked())
+    }
+
+    /// Returns the process of this machine that runs a session, if it can be read.
+    pub fn holder(&self, session_id: &str) -> Option<u32> {
+        if self.is_running(session_id) != Some(true) {
+            return None;
+        }
+        read_file::read_text(&self.lock_path(session_id), MAX_ID_BYTES).ok()?.parse().ok()
+    }
+
+    fn pause_path(&self, session_id: &str) -> Utf8PathBuf {
+        self.name(session_id).with_extension("pause")
+    }
+
+    /// Requests that the process that runs a session pauses it.
+    pub fn request_pause(&self, session_id: &str) -> Result<(), SpoolError> {
+        self.create()?;
+        Ok(write::write(&self.pause_path(session_id), b"", Durability::Synced)?)
+    }
+
+    /// Returns true if a pause was requested, once for each request.
+    pub fn takes_pause(&self, session_id: &str) -> bool {
+        std::fs::remove_file(self.pause_path(session_id)).is_ok()
     }
 
     /// Removes the lock file of a process that was killed.

@@ -48,6 +48,7 @@ impl Place {
             ledger,
             spool,
             head,
+            continues: false,
             requires_store: false,
             secrets: Vec::new(),
             warn,
@@ -232,7 +233,8 @@ fn a_session_that_must_be_stored_does_not_start_without_a_store() {
     std::fs::create_dir(place.path()).unwrap();
     let (ledger, spool, head) = (place.ledger(), place.spool(), head(SessionStatus::Running));
     let warn = Box::new(|_: &str| {});
-    let options = RecorderOptions { ledger, spool, head, requires_store: true, secrets: Vec::new(), warn };
+    let (continues, requires_store, secrets) = (false, true, Vec::new());
+    let options = RecorderOptions { ledger, spool, head, continues, requires_store, secrets, warn };
     assert!(matches!(SessionRecorder::start(options), Err(RecordError::Store(_))));
     assert!(place.spool().files().unwrap().is_empty(), "nothing of it is stored later");
 }
@@ -265,6 +267,25 @@ fn a_session_whose_recorder_is_gone_has_what_was_seen() {
 fn late_end() -> crate::store::Batch {
     let head = crate::store::HeadRow::new(&head(SessionStatus::Completed), 9, str::to_owned);
     crate::store::Batch { session_id: "s".to_owned(), head: Some(head), stored: crate::store::StoredEvents::default() }
+}
+
+#[test]
+fn a_pause_is_taken_once_and_never_by_a_later_process() {
+    let (place, spool) = (Place::new(), Place::spool);
+    let recorder = place.start().unwrap();
+    assert_eq!(spool(&place).holder("s"), Some(std::process::id()));
+    assert!(!spool(&place).takes_pause("s"));
+    spool(&place).request_pause("s").unwrap();
+    spool(&place).request_pause("s").unwrap();
+    assert!(spool(&place).takes_pause("s") && !spool(&place).takes_pause("s"));
+    spool(&place).request_pause("s").unwrap();
+    recorder.finish(&head(SessionStatus::Completed), LIMIT).unwrap();
+    assert!(!spool(&place).takes_pause("s"), "it ended before it saw the request");
+    drop(recorder);
+    assert_eq!(spool(&place).holder("s"), None);
+    spool(&place).request_pause("s").unwrap();
+    let _recorder = place.start().unwrap();
+    assert!(!spool(&place).takes_pause("s"));
 }
 
 #[test]

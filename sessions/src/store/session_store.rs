@@ -225,9 +225,23 @@ impl SessionStore {
         self.append(&[&Batch { session_id: session_id.to_owned(), head: None, stored }])
     }
 
-    /// Returns the sessions that have not ended.
-    pub(crate) fn running(&mut self) -> Result<Vec<String>, StoreError> {
-        self.ids("SELECT session_id FROM sessions WHERE status = 'running'")
+    /// Returns the sessions that have not ended, with the versions of their rows.
+    pub(crate) fn running(&mut self) -> Result<Vec<(String, u64)>, StoreError> {
+        if !self.has_tables {
+            return Ok(Vec::new());
+        }
+        let query = Query::new("SELECT session_id, version FROM sessions WHERE status = 'running'");
+        let rows = self.store.select(&query)?.into_iter().map(Fields::new);
+        Ok(rows.map(|mut fields| (fields.required(), fields.count())).collect())
+    }
+
+    /// Returns the version of the row of a session; `None` if there is no such session.
+    pub(crate) fn version(&mut self, session_id: &str) -> Result<Option<u64>, StoreError> {
+        if !self.has_tables {
+            return Ok(None);
+        }
+        let query = Query::new("SELECT version FROM sessions WHERE session_id = ?1").with(session_id);
+        Ok(self.store.select(&query)?.pop().map(|row| Fields::new(row).count()))
     }
 
     /// Returns the sessions that have ended.
@@ -269,16 +283,18 @@ impl SessionStore {
         })
     }
 
-    /// Marks a session whose recorder was killed.
-    pub(crate) fn set_interrupted(&mut self, session_id: &str) -> Result<(), StoreError> {
+    /// Marks a session whose recorder was killed, unless its row has changed since it had a version.
+    pub(crate) fn set_interrupted(&mut self, session_id: &str, version: u64) -> Result<(), StoreError> {
         let seen = self.find(session_id)?.map(|session| session.coverage).unwrap_or_default();
         let coverage = serde_json::to_string(&seen).unwrap_or_default();
-        // Its recorder may have stored the end meanwhile.
+        // Its recorder may have stored the end meanwhile, and another one may go on with it.
         let query = Query::new(
-            "UPDATE sessions SET status = ?2, version = version + 1, coverage = ?3 WHERE session_id = ?1 AND status = ?4",
+            "UPDATE sessions SET status = ?2, version = version + 1, coverage = ?3 WHERE session_id = ?1 AND status = ?4 \
+             AND version = ?5",
         );
         let (status, running) = (SessionStatus::Interrupted.word(), SessionStatus::Running.word());
-        self.store.change(&[query.with(session_id).with(status).with(coverage).with(running)]).map(drop)
+        let query = query.with(session_id).with(status).with(coverage).with(running).with(version);
+        self.store.change(&[query]).map(drop)
     }
 }
 

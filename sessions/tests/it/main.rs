@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that panics has failed")]
 
+mod continued;
 mod import_claude_code;
 mod import_codex;
 mod import_docs;

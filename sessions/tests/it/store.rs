@@ -57,11 +57,11 @@ in_both_databases!(
     pruning_keeps_the_messages_of_checkpoints_of_other_sessions,
 );
 
-fn file(folder: &tempfile::TempDir) -> LedgerLocation {
+pub(crate) fn file(folder: &tempfile::TempDir) -> LedgerLocation {
     LedgerLocation::SqliteFile(Utf8Path::from_path(folder.path()).unwrap().join("ledger.db"))
 }
 
-fn store(ledger: &LedgerLocation) -> SessionStore {
+pub(crate) fn store(ledger: &LedgerLocation) -> SessionStore {
     SessionStore::new(counterproof_ledger::open_or_create(ledger).unwrap()).unwrap()
 }
 
@@ -69,7 +69,7 @@ fn redactor() -> Redactor {
     Redactor::broad(["hunter2-hunter2"]).unwrap().with_mask("[REDACTED]")
 }
 
-fn head(id: &str) -> SessionHead {
+pub(crate) fn head(id: &str) -> SessionHead {
     SessionHead {
         session_id: id.to_owned(),
         title: Some("Fix the parser".to_owned()),
@@ -104,7 +104,7 @@ fn tool(key: &str, second: i64, name: &str, success: bool) -> SessionEvent {
     SessionEvent::reconstructed(key, at(second), EventBody::ToolCall(call))
 }
 
-fn all(store: &mut SessionStore, id: &str) -> Vec<Value> {
+pub(crate) fn all(store: &mut SessionStore, id: &str) -> Vec<Value> {
     store.timeline(id, &EventFilter::default(), 10_000, None).unwrap().unwrap().events
 }
 

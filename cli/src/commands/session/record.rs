@@ -147,6 +147,7 @@ impl Recording {
             ledger,
             spool,
             head: head.clone(),
+            continues: false,
             requires_store: args.require_record,
             secrets: secrets_of_environment(),
             warn: Box::new(move |text| to_user(text)),
