@@ -9,17 +9,22 @@
 //! Each state is entered with a checkpoint. What a state does can be done again: a commit is the same commit, a push of it changes
 //! nothing, and a pull request is looked for before one is opened.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use counterproof_artifact::with_causes;
-use counterproof_contracts::process::FinishedCommand;
+use counterproof_contracts::contract::Contract;
+use counterproof_contracts::process::{EvidenceFolder, FinishedCommand, contract_variables};
+use counterproof_contracts::verification::{VerificationPlan, VerifySettings};
+use counterproof_sessions::store::redactor;
 use counterproof_safe_run::Cancellation;
 use counterproof_sessions::event::{Command, CommandLine, EventBody, SessionEvent};
 use counterproof_workspace::WorkspaceError;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::agent_command::AgentCommandError;
 use super::journal::{Journal, JournalError, message};
 use super::messages::{first_messages, red_check};
 use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, Workflow};
@@ -78,6 +83,8 @@ pub enum RunError {
     Record(#[source] RecordError),
     #[error(transparent)]
     Shell(#[from] ShellError),
+    #[error(transparent)]
+    Agent(#[from] AgentCommandError),
 }
 
 impl From<WorkspaceError> for RunError {
@@ -363,8 +370,40 @@ impl Run<'_> {
     fn contract(&mut self) -> Result<Step, Stop> {
         match &self.state.settings.contract {
             None => Ok(Step::new(Phase::Commit, "no_contract")),
-            Some(_) => Ok(Step::new(Phase::Commit, "contract_holds")),
+            Some(contract) => {
+                let contract = Contract::clone(contract);
+                self.verify(&contract)
+            }
         }
+    }
+
+    fn verify(&mut self, contract: &Contract) -> Result<Step, Stop> {
+        let plan = VerificationPlan::new(contract).map_err(|errors| {
+            let text = errors.first().map(ToString::to_string).unwrap_or_default();
+            Failure::new(FailureKind::TargetStillFails, format!("the contract `{}` is invalid: {text}", contract.id))
+        })?;
+        let redactor = redactor(&BTreeSet::new()).map_err(|error| RunError::Record(Box::new(error)))?;
+        let evidence = self.tools.private().join(format!("contract-{}", uuid::Uuid::now_v7()));
+        let folder = self.journal.workspace().folder().to_owned();
+        let settings = VerifySettings {
+            environment: contract_variables(contract).into(),
+            supervisor: self.control.supervisor.clone(),
+            ..VerifySettings::new(&folder, EvidenceFolder { path: &evidence, redactor: &redactor })
+        };
+        let checks = &self.state.checks;
+        let output = json!({ "target_test": checks.target, "regression_tests": checks.suite, "text": self.state.last_text });
+        let verified = plan.verify(&output, &settings, &self.control.cancel).map_err(ShellError::from)?;
+        self.journal.observe()?;
+        if self.control.cancel.is_cancelled() {
+            return Err(Stop::Interrupted(None));
+        }
+        if verified.report.passed {
+            return Ok(Step::new(Phase::Commit, "contract_holds").with(json!({ "contract": contract.id })));
+        }
+        let output = [&verified.stdout, &verified.stderr].into_iter().flatten();
+        let output: String = output.map(|head| String::from_utf8_lossy(&head.bytes).into_owned()).collect();
+        let failure = Failure::new(FailureKind::TargetStillFails, format!("the contract `{}` does not hold", contract.id));
+        self.red(failure, &format!("The contract `{}` does not hold ({}):", contract.id, contract.verification.command), &output)
     }
 
     fn commit(&mut self) -> Result<Step, Stop> {
@@ -561,7 +600,7 @@ fn command_event(line: &str, run: &Finished) -> SessionEvent {
     SessionEvent::captured(*started_at, EventBody::Command(body))
 }
 
-fn masked_text(journal: &Journal, text: String) -> String {
+pub(super) fn masked_text(journal: &Journal, text: String) -> String {
     match journal.masked(Value::String(text)) {
         Value::String(text) => text,
         other => other.to_string(),

@@ -1,5 +1,6 @@
 //! The state machine of a workflow, and how a run begins, stops and goes on.
 
+mod agent_command;
 mod begin;
 mod journal;
 mod machine;
@@ -8,6 +9,7 @@ mod result;
 mod state;
 mod turns;
 
+pub use agent_command::AgentCommandError;
 pub use begin::{Begun, BeginError, Continuation, Home, Resumed, Secrets, fork, resume, start};
 pub use journal::JournalError;
 pub use machine::{Control, Run, RunError, Stopped};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use counterproof_contracts::contract::Contract;
 use counterproof_sessions::event::RequestedCall;
 use counterproof_sessions::session::SessionStatus;
 use counterproof_workspace::{Author, RepositoryId};
@@ -70,7 +71,7 @@ pub struct Settings {
     /// The file with the policy that decides about the calls of the agent.
     pub policy: Option<String>,
     /// The contract that must hold before a commit is made.
-    pub contract: Option<String>,
+    pub contract: Option<Box<Contract>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
