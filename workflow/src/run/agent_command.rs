@@ -109,14 +109,14 @@ impl Run<'_> {
             ("NO_PROXY".into(), Some("127.0.0.1,localhost".into())),
             (TASK.into(), Some(task.clone().into())),
         ]);
-        if let Some(key) = self.model.api_key() {
+        if let Some(key) = &self.api_key {
             // The agent sends it to the proxy, which forwards it to the server.
             environment.insert("OPENAI_API_KEY".into(), Some(key.expose().into()));
         }
         let command = SandboxedCommand {
             line: line.to_owned(),
             workspace: self.journal.workspace().folder().to_owned(),
-            private: self.tools.private().to_owned(),
+            private: self.private.clone(),
             environment,
             input: Input::bytes(task.as_bytes())?,
             tcp_ports: ports,

@@ -9,8 +9,9 @@ use counterproof_sessions::event::{Checkpoint, EventBody, SessionEvent, StateTra
 use counterproof_sessions::recorder::{RecordError, RecorderOptions, SessionRecorder, SessionSpool};
 use counterproof_sessions::session::{Coverage, Origin, Parent, SessionHead, SessionStatus, Share};
 use counterproof_sessions::store::SessionStore;
+use counterproof_workspace::git::GitOptions;
 use counterproof_workspace::{
-    GitOptions, Snapshot, SnapshotOptions, Start, StoredRepository, Workspace, WorkspaceError, WorkspaceStore,
+    Snapshot, SnapshotOptions, Start, StoredRepository, Workspace, WorkspaceError, WorkspaceStore,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -154,12 +155,18 @@ pub fn start<'a>(
 }
 
 /// How a session goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Continuation {
-    /// From the newest checkpoint in its session; from an older one as a fork.
-    Newest,
-    /// In its session, also from an older checkpoint.
-    Rewind,
+#[derive(Debug)]
+pub struct ResumeOptions {
+    /// Go on in the session itself, also from an older checkpoint. Otherwise, an older one is forked.
+    pub rewinds: bool,
+    pub settings: Settings,
+    /// The settings that are not those of the checkpoint, for the record.
+    pub replaced: Value,
+}
+
+/// Returns the settings of a checkpoint, or of the newest one of a session.
+pub fn stored_settings(store: &mut SessionStore, id: &str) -> Result<Settings, BeginError> {
+    Found::read(store, id).map(|found| found.state.settings)
 }
 
 /// A session that goes on, or that has ended and does not.
@@ -174,14 +181,14 @@ pub fn resume<'a>(
     home: &Home,
     store: &mut SessionStore,
     id: &str,
-    continuation: Continuation,
-    replace: impl FnOnce(&mut Settings) -> Value,
+    options: ResumeOptions,
     secrets: &Secrets,
     control: Control<'a>,
 ) -> Result<Resumed<'a>, BeginError> {
+    let ResumeOptions { rewinds, settings, replaced } = options;
     let mut found = Found::read(store, id)?;
-    let replaced = replace(&mut found.state.settings);
-    let is_fork = !found.is_newest && continuation == Continuation::Newest;
+    found.state.settings = settings;
+    let is_fork = !found.is_newest && !rewinds;
     if !is_fork {
         // Before the question whether there is work: a session that runs has a holder, not a result.
         if home.spool.is_running(&found.session_id) == Some(true) {
@@ -200,7 +207,7 @@ pub fn resume<'a>(
         return Err(BeginError::NotResumable(reason));
     }
     if is_fork {
-        let session_id = fork_of(home, store, &found, secrets)?;
+        let session_id = fork_of(home, store, &found)?;
         let forked = Found::read(store, &session_id)?;
         return continue_run(home, store, forked, "resumed", replaced, secrets, control);
     }
@@ -252,17 +259,16 @@ pub fn fork(
     home: &Home,
     store: &mut SessionStore,
     id: &str,
-    secrets: &Secrets,
 ) -> Result<(String, Parent), BeginError> {
     let found = Found::read(store, id)?;
     if let Some(reason) = found.unresumable {
         return Err(BeginError::NotResumable(reason));
     }
     let parent = Parent { session_id: found.session_id.clone(), checkpoint_id: Some(found.checkpoint_id.clone()) };
-    Ok((fork_of(home, store, &found, secrets)?, parent))
+    Ok((fork_of(home, store, &found)?, parent))
 }
 
-fn fork_of(home: &Home, store: &mut SessionStore, found: &Found, secrets: &Secrets) -> Result<String, BeginError> {
+fn fork_of(home: &Home, store: &mut SessionStore, found: &Found) -> Result<String, BeginError> {
     let summary = store.find(&found.session_id)?;
     let session_id = uuid::Uuid::now_v7().to_string();
     let mut state = found.state.clone();
@@ -296,7 +302,8 @@ fn fork_of(home: &Home, store: &mut SessionStore, found: &Found, secrets: &Secre
         }),
         coverage: coverage(&state.settings),
     };
-    let recorder = recorder(home, &head, secrets, false)?;
+    // The messages of a checkpoint are masked already.
+    let recorder = recorder(home, &head, &Secrets::default(), false)?;
     let forked = StateTransition {
         from_state: Phase::Created.word().to_owned(),
         to_state: Phase::Paused.word().to_owned(),
@@ -309,6 +316,9 @@ fn fork_of(home: &Home, store: &mut SessionStore, found: &Found, secrets: &Secre
     recorder.finish(&head, LAST_RECORDS)?;
     Ok(session_id)
 }
+
+/// How long the question for a module of Python may take.
+const DETECTION_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// The time limit of a CI command without `--ci-timeout`.
 const DEFAULT_CI_TIMEOUT: std::time::Duration = std::time::Duration::from_hours(1);
@@ -382,11 +392,12 @@ fn begin<'a>(
         price: settings.model.price,
         ..ModelOptions::new(&settings.model.url, &settings.model.name)
     })?;
+    let (private, api_key) = (home.private(&head.session_id), secrets.api_key.clone());
     let sandbox = Sandbox::detect(settings.sandbox)?;
     let tools = Tools::new(ToolOptions {
         supervisor: control.supervisor.clone(),
         policy: secrets.policy.clone(),
-        ..ToolOptions::new(workspace.folder(), home.private(&head.session_id), sandbox)
+        ..ToolOptions::new(workspace.folder(), private.clone(), sandbox)
     });
     let forge = forge(home, &state, secrets, &control)?;
     let options = SnapshotOptions {
@@ -397,7 +408,7 @@ fn begin<'a>(
     let recorder = Arc::new(recorder(home, &head, secrets, continues)?);
     let journal = Journal::new(recorder.clone(), repository, workspace, options, last_state)?;
     (control.progress)(&format!("sandbox of the agent's commands: {}", sandbox.description()));
-    Ok(Begun { head, recorder, run: Run { state, messages, journal, model, tools, forge, control } })
+    Ok(Begun { head, recorder, run: Run { state, messages, journal, model, tools, forge, control, private, api_key } })
 }
 
 fn recorder(
@@ -455,7 +466,9 @@ fn commands(
     folder: &Utf8Path,
     control: &Control<'_>,
 ) -> Result<(Commands, Option<Target>), BeginError> {
-    let detected = detect(folder);
+    let mut shell = Shell::new(DETECTION_TIMEOUT, control.cancel.clone());
+    shell.supervisor.clone_from(&control.supervisor);
+    let detected = detect(folder, &|module| shell.has_python_module(module));
     let commands = detected.with(Overrides {
         test: settings.test_command.clone(),
         suite: settings.suite_command.clone(),

@@ -5,7 +5,7 @@ use counterproof_sessions::event::{
 };
 use counterproof_sessions::recorder::{RecordError, SessionRecorder};
 use counterproof_workspace::{
-    Change, Snapshot, SnapshotOptions, StoredRepository, TreeChange, Workspace, WorkspaceError,
+    ChangeKind, Snapshot, SnapshotOptions, StoredRepository, TreeChange, Workspace, WorkspaceError,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -141,16 +141,16 @@ pub(super) fn checkpoint(
 
 fn file_operation(at: Timestamp, change: TreeChange) -> SessionEvent {
     let operation = match change.change {
-        Change::Created => FileChange::Create,
-        Change::Modified => FileChange::Modify,
-        Change::Deleted => FileChange::Delete,
+        ChangeKind::Created => FileChange::Create,
+        ChangeKind::Modified => FileChange::Modify,
+        ChangeKind::Deleted => FileChange::Delete,
     };
     let body = FileOperation {
         operation,
         path: change.path,
         from_path: None,
-        before_sha256: change.before_sha256,
-        after_sha256: change.after_sha256,
+        before_sha256: change.before_sha256.and_then(|digest| digest.parse().ok()),
+        after_sha256: change.after_sha256.and_then(|digest| digest.parse().ok()),
         patch: change.patch,
     };
     SessionEvent::captured(at, EventBody::FileOperation(body))

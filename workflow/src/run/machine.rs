@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use camino::Utf8PathBuf;
 use counterproof_artifact::with_causes;
 use counterproof_contracts::contract::Contract;
 use counterproof_contracts::process::{EvidenceFolder, FinishedCommand, contract_variables};
@@ -29,7 +30,7 @@ use super::journal::{Journal, JournalError, message};
 use super::messages::{first_messages, red_check};
 use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, Workflow};
 use crate::forge::{ChangeTexts, CiStatus, Forge, ForgeError, NewPullRequest, Push, Texts};
-use crate::model::{ModelClient, RecordError};
+use crate::model::{ApiKey, ModelClient, RecordError};
 use crate::suite::{
     Finished, Shell, ShellError, Target, TargetVerdict, TestReport, new_failures, tampered, target_verdict,
     target_verdict_after, tests_added,
@@ -46,8 +47,8 @@ const RUNS_OF_A_FAILURE: usize = 3;
 pub struct Control<'a> {
     /// Stops the run at once, with a checkpoint.
     pub cancel: Cancellation,
-    /// Returns true once if the run shall stop at its next turn.
-    pub takes_pause: Box<dyn Fn() -> bool + 'a>,
+    /// Returns true once if the run of a session shall stop at its next turn.
+    pub takes_pause: Box<dyn Fn(&str) -> bool + 'a>,
     /// Receives a line for each step.
     pub progress: Box<dyn Fn(&str) + 'a>,
     /// The program that supervises commands; `None` is this program.
@@ -63,6 +64,9 @@ pub struct Run<'a> {
     pub(super) tools: Tools,
     pub(super) forge: Box<dyn Forge>,
     pub(super) control: Control<'a>,
+    /// A folder for files of the run that are not part of the work.
+    pub(super) private: Utf8PathBuf,
+    pub(super) api_key: Option<ApiKey>,
 }
 
 /// How a run stopped.
@@ -159,7 +163,7 @@ impl Run<'_> {
         if self.control.cancel.is_cancelled() {
             return Err(Stop::Interrupted(None));
         }
-        if self.state.pending.is_empty() && (self.control.takes_pause)() {
+        if self.state.pending.is_empty() && (self.control.takes_pause)(self.journal.recorder().session_id()) {
             return Err(Stop::Paused);
         }
         Ok(())
@@ -383,7 +387,7 @@ impl Run<'_> {
             Failure::new(FailureKind::TargetStillFails, format!("the contract `{}` is invalid: {text}", contract.id))
         })?;
         let redactor = redactor(&BTreeSet::new()).map_err(|error| RunError::Record(Box::new(error)))?;
-        let evidence = self.tools.private().join(format!("contract-{}", uuid::Uuid::now_v7()));
+        let evidence = self.private.join(format!("contract-{}", uuid::Uuid::now_v7()));
         let folder = self.journal.workspace().folder().to_owned();
         let settings = VerifySettings {
             environment: contract_variables(contract).into(),
@@ -411,7 +415,7 @@ impl Run<'_> {
         let tree = self.journal.repository().publishable_tree(self.journal.snapshot())?;
         let parent = self.state.publication.commits.last().unwrap_or(&self.state.base.commit).clone();
         let repository = self.journal.repository();
-        if repository.tree_of(&parent)? == tree {
+        if repository.numstat(&parent, &tree)?.is_empty() {
             let text = "no file was changed";
             return self.red(Failure::new(FailureKind::TargetStillFails, text), "No file was changed.", "");
         }

@@ -2,7 +2,8 @@
 
 use counterproof_ledger::store::StoreError;
 use counterproof_sessions::store::SessionStore;
-use counterproof_workspace::{Change, GitOptions, WorkspaceError, WorkspaceStore};
+use counterproof_workspace::git::GitOptions;
+use counterproof_workspace::{ChangeKind, WorkspaceError, WorkspaceStore};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -113,12 +114,12 @@ fn implementation(home: &Home, state: &RunState) -> Result<Implementation, Works
     let store = WorkspaceStore::new(home.repositories(), GitOptions::default());
     let mut found = Implementation { tests_added: state.checks.tests_added, ..Implementation::default() };
     for file in store.open(&state.base.repository)?.numstat(&state.base.commit, head)? {
-        found.lines_added += file.added;
-        found.lines_removed += file.removed;
+        found.lines_added += file.added.unwrap_or(0);
+        found.lines_removed += file.removed.unwrap_or(0);
         match file.status {
-            Change::Created => found.files_created.push(file.path),
-            Change::Modified => found.files_modified.push(file.path),
-            Change::Deleted => {}
+            ChangeKind::Created => found.files_created.push(file.path),
+            ChangeKind::Modified => found.files_modified.push(file.path),
+            ChangeKind::Deleted => {}
         }
     }
     Ok(found)

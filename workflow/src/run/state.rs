@@ -291,7 +291,7 @@ impl RunState {
     /// Returns the limit that does not allow a further request.
     pub fn exhausted(&self) -> Option<Failure> {
         let Limits { turns, tokens, cost, .. } = self.settings.limits;
-        let Spent { requests, tokens: used, cost: paid } = self.spent;
+        let Spent { requests, tokens: used, cost: paid, .. } = self.spent;
         if let Some(limit) = turns.filter(|limit| requests >= *limit) {
             let message = format!("{requests} requests to the model were sent; the limit is {limit} (`--max-turns`)");
             return Some(Failure::new(FailureKind::BudgetTurns, message));

@@ -100,7 +100,7 @@ impl Run<'_> {
         for read in reads {
             self.journal.add(SessionEvent::captured(at, EventBody::FileOperation(read)));
         }
-        let has_changed = Tools::may_change(&call.function.name) && self.journal.observe()?;
+        let has_changed = may_change(&call.function.name) && self.journal.observe()?;
         let message = text_of(self.journal.masked(Value::String(message)));
         self.messages.push(tool_result(call.id.as_deref(), &message));
         self.state.pending.remove(0);
@@ -187,6 +187,10 @@ impl Attempts for Recorded<'_> {
         self.answered = Some(event);
         Ok(())
     }
+}
+
+fn may_change(tool: &str) -> bool {
+    !matches!(tool, "read" | "search")
 }
 
 fn text_of(value: Value) -> String {
