@@ -113,16 +113,20 @@ fn a_session_goes_on_after_each_kill(ledger: &LedgerLocation) {
     }
 }
 
-#[test]
-fn a_session_goes_on_after_each_kill_in_sqlite() {
-    let folder = tempfile::tempdir().unwrap();
-    a_session_goes_on_after_each_kill(&file(&folder));
+mod sqlite {
+    #[test]
+    fn a_session_goes_on_after_each_kill() {
+        let folder = tempfile::tempdir().unwrap();
+        super::a_session_goes_on_after_each_kill(&super::file(&folder));
+    }
 }
 
 #[cfg(unix)]
-#[test]
-#[ignore = "needs a PostgreSQL server: cargo xtask interop postgres"]
-fn a_session_goes_on_after_each_kill_in_postgres() {
-    let server = Server::start();
-    a_session_goes_on_after_each_kill(&server.location());
+mod postgres {
+    #[test]
+    #[ignore = "needs a PostgreSQL server: cargo xtask interop postgres"]
+    fn a_session_goes_on_after_each_kill() {
+        let server = super::Server::start();
+        super::a_session_goes_on_after_each_kill(&server.location());
+    }
 }

@@ -2,7 +2,7 @@
 
 use counterproof_artifact::Exit;
 
-use super::{export, import, list, overview, prune, record, show, timeline};
+use super::{checkpoint, checkpoints, export, import, list, overview, pause, prune, record, show, timeline};
 use crate::command_error::CommandError;
 use crate::commands::ledger::PlaceArgs;
 use crate::streams::Streams;
@@ -31,6 +31,9 @@ enum Command {
     Overview(overview::Args),
     Timeline(timeline::Args),
     Show(show::Args),
+    Checkpoints(checkpoints::Args),
+    Checkpoint(checkpoint::Args),
+    Pause(pause::Args),
     Export(export::Args),
     Prune(prune::Args),
 }
@@ -44,6 +47,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         Command::Overview(args) => overview::run(args, &place, streams),
         Command::Timeline(args) => timeline::run(args, &place, streams),
         Command::Show(args) => show::run(args, &place, streams),
+        Command::Checkpoints(args) => checkpoints::run(args, &place, streams),
+        Command::Checkpoint(args) => checkpoint::run(args, &place, streams),
+        Command::Pause(args) => pause::run(args, &place, streams),
         Command::Export(args) => export::run(args, &place, streams),
         Command::Prune(args) => prune::run(args, &place, streams),
     }

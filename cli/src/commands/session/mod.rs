@@ -1,11 +1,14 @@
 //! `counterproof session`: records, imports, queries and exports whole runs of coding agents. One file per subcommand.
 
+mod checkpoint;
+mod checkpoints;
 mod command;
 mod export;
 mod import;
 mod list;
 mod opened;
 mod overview;
+mod pause;
 mod prune;
 mod record;
 mod show;
