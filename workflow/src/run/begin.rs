@@ -255,11 +255,7 @@ fn continue_run<'a>(
 
 /// Creates a session that goes on from a checkpoint, in a workspace, a branch and a pull request of its own. Returns its id and its
 /// parent.
-pub fn fork(
-    home: &Home,
-    store: &mut SessionStore,
-    id: &str,
-) -> Result<(String, Parent), BeginError> {
+pub fn fork(home: &Home, store: &mut SessionStore, id: &str) -> Result<(String, Parent), BeginError> {
     let found = Found::read(store, id)?;
     if let Some(reason) = found.unresumable {
         return Err(BeginError::NotResumable(reason));
@@ -296,10 +292,7 @@ fn fork_of(home: &Home, store: &mut SessionStore, found: &Found) -> Result<Strin
         status: SessionStatus::Paused,
         started_at: now,
         ended_at: None,
-        parent: Some(Parent {
-            session_id: found.session_id.clone(),
-            checkpoint_id: Some(found.checkpoint_id.clone()),
-        }),
+        parent: Some(Parent { session_id: found.session_id.clone(), checkpoint_id: Some(found.checkpoint_id.clone()) }),
         coverage: coverage(&state.settings),
     };
     // The messages of a checkpoint are masked already.
@@ -555,4 +548,3 @@ impl Begun<'_> {
         self.recorder.finish(&head, LAST_RECORDS).map(drop)
     }
 }
-

@@ -18,9 +18,9 @@ use counterproof_artifact::with_causes;
 use counterproof_contracts::contract::Contract;
 use counterproof_contracts::process::{EvidenceFolder, FinishedCommand, contract_variables};
 use counterproof_contracts::verification::{VerificationPlan, VerifySettings};
-use counterproof_sessions::store::redactor;
 use counterproof_safe_run::Cancellation;
 use counterproof_sessions::event::{Command, CommandLine, EventBody, SessionEvent};
+use counterproof_sessions::store::redactor;
 use counterproof_workspace::WorkspaceError;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -280,7 +280,9 @@ impl Run<'_> {
                 let failure = Failure::new(FailureKind::TargetStillFails, format!("the test `{name}` still fails"));
                 self.red(failure, &format!("The test {name} still fails:"), &report.output)
             }
-            TargetVerdict::NotFound => Err(self.tampering(format!("the test `{name}` does not exist after the change"))),
+            TargetVerdict::NotFound => {
+                Err(self.tampering(format!("the test `{name}` does not exist after the change")))
+            }
             TargetVerdict::NotRun(reason) => Err(self.tampering(format!("the test `{name}` is not run: {reason}"))),
         }
     }
@@ -319,9 +321,14 @@ impl Run<'_> {
         if !found.is_empty() {
             let text = format!("tests that passed before fail now: {}", found.join(", "));
             let failure = Failure::new(FailureKind::NewFailures, text.clone());
-            return Ok(self.red(failure, &format!("{}{}:", text[..1].to_uppercase(), &text[1..]), &report.output)?.with(context));
+            return Ok(self
+                .red(failure, &format!("{}{}:", text[..1].to_uppercase(), &text[1..]), &report.output)?
+                .with(context));
         }
-        if self.state.settings.workflow == Workflow::ImplementFeature && checks.tests_added == 0 && !report.formats.is_empty() {
+        if self.state.settings.workflow == Workflow::ImplementFeature
+            && checks.tests_added == 0
+            && !report.formats.is_empty()
+        {
             let failure = Failure::new(FailureKind::TargetStillFails, "no test was added for the feature");
             return self.red(failure, "No test was added for the feature. All tests:", &report.output);
         }
@@ -395,7 +402,8 @@ impl Run<'_> {
             ..VerifySettings::new(&folder, EvidenceFolder { path: &evidence, redactor: &redactor })
         };
         let checks = &self.state.checks;
-        let output = json!({ "target_test": checks.target, "regression_tests": checks.suite, "text": self.state.last_text });
+        let output =
+            json!({ "target_test": checks.target, "regression_tests": checks.suite, "text": self.state.last_text });
         let verified = plan.verify(&output, &settings, &self.control.cancel).map_err(ShellError::from)?;
         self.journal.observe()?;
         if self.control.cancel.is_cancelled() {
@@ -406,8 +414,13 @@ impl Run<'_> {
         }
         let output = [&verified.stdout, &verified.stderr].into_iter().flatten();
         let output: String = output.map(|head| String::from_utf8_lossy(&head.bytes).into_owned()).collect();
-        let failure = Failure::new(FailureKind::TargetStillFails, format!("the contract `{}` does not hold", contract.id));
-        self.red(failure, &format!("The contract `{}` does not hold ({}):", contract.id, contract.verification.command), &output)
+        let failure =
+            Failure::new(FailureKind::TargetStillFails, format!("the contract `{}` does not hold", contract.id));
+        self.red(
+            failure,
+            &format!("The contract `{}` does not hold ({}):", contract.id, contract.verification.command),
+            &output,
+        )
     }
 
     fn commit(&mut self) -> Result<Step, Stop> {

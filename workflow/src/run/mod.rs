@@ -10,7 +10,7 @@ mod state;
 mod turns;
 
 pub use agent_command::AgentCommandError;
-pub use begin::{Begun, BeginError, Home, ResumeOptions, Resumed, Secrets, fork, resume, start, stored_settings};
+pub use begin::{BeginError, Begun, Home, ResumeOptions, Resumed, Secrets, fork, resume, start, stored_settings};
 pub use journal::JournalError;
 pub use machine::{Control, Run, RunError, Stopped};
 pub use result::{WorkflowResult, result};

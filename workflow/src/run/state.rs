@@ -313,7 +313,9 @@ impl RunState {
         let Some(Outcome::Failure { failure, stopped_in }) = &self.outcome else { return None };
         let is_possible = match failure.kind {
             FailureKind::Model | FailureKind::Forge | FailureKind::CiTimeout => true,
-            FailureKind::BudgetTurns | FailureKind::BudgetTokens | FailureKind::BudgetCost => self.exhausted().is_none(),
+            FailureKind::BudgetTurns | FailureKind::BudgetTokens | FailureKind::BudgetCost => {
+                self.exhausted().is_none()
+            }
             FailureKind::TargetStillFails | FailureKind::NewFailures | FailureKind::CiFailed => {
                 self.red_checks < self.settings.limits.iterations
             }

@@ -40,11 +40,15 @@ impl Run<'_> {
             Err(AskError::Cancelled) => return Err(Stop::Interrupted(None)),
             Err(AskError::Budget) => {
                 let failure = self.state.exhausted();
-                return Err(failure.unwrap_or_else(|| Failure::new(FailureKind::Model, "no request is allowed")).into());
+                return Err(failure
+                    .unwrap_or_else(|| Failure::new(FailureKind::Model, "no request is allowed"))
+                    .into());
             }
             // What cannot be recorded could not be resumed.
             Err(AskError::Record(error)) => return Err(Stop::Error(RunError::Record(error))),
-            Err(error @ AskError::Model { .. }) => return Err(Failure::new(FailureKind::Model, error.to_string()).into()),
+            Err(error @ AskError::Model { .. }) => {
+                return Err(Failure::new(FailureKind::Model, error.to_string()).into());
+            }
         };
         self.state.spent.answers += 1;
         self.messages.push(self.journal.masked(answer.message));

@@ -2,7 +2,7 @@
 
 use counterproof_artifact::Exit;
 
-use super::run;
+use super::arguments;
 use crate::command_error::CommandError;
 use crate::commands::ledger::PlaceArgs;
 use crate::streams::Streams;
@@ -22,12 +22,12 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    Run(Box<run::Args>),
+    Run(Box<arguments::Args>),
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let place = args.place.place()?;
     match &args.command {
-        Command::Run(args) => run::run(args, &place, streams),
+        Command::Run(args) => arguments::run(args, &place, streams),
     }
 }

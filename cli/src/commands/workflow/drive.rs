@@ -3,20 +3,22 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use camino::Utf8Path;
 use counterproof_artifact::{Exit, harmless};
 use counterproof_guard::identity::{RunIdentity, process_variable};
+use counterproof_safe_run::{Cancellation, keep_exit_statuses};
 use counterproof_sessions::recorder::SessionSpool;
 use counterproof_sessions::session::SessionStatus;
 use counterproof_sessions::store::SessionStore;
-use counterproof_safe_run::{Cancellation, keep_exit_statuses};
 use counterproof_workflow::model::ApiKey;
 use counterproof_workflow::run::{
     BeginError, Begun, CheckResult, Control, Home, RunState, Secrets, Settings, Stopped, WorkflowResult, result,
 };
+use counterproof_workflow::tools::AgentPolicy;
 use serde_json::json;
 
 use crate::command_error::CommandError;
-use crate::commands::guard::absolute_ledger;
+use crate::commands::guard::{absolute_ledger, load_policy};
 use crate::commands::ledger::{Place, failed as ledger_failed};
 use crate::commands::session::secrets_of_environment;
 use crate::signals::on_signal;
@@ -74,6 +76,11 @@ pub(crate) fn secrets(settings: &Settings) -> Result<Secrets, CommandError> {
         masked,
         policy,
     })
+}
+
+fn agent_policy(path: &Utf8Path) -> Result<AgentPolicy, CommandError> {
+    let (identity, _) = RunIdentity::from_environment(process_variable);
+    Ok(AgentPolicy { policy: Arc::new(load_policy(path)?), identity })
 }
 
 /// Runs a workflow until it stops.
@@ -138,7 +145,9 @@ fn text(result: &WorkflowResult) -> String {
         None => writeln!(text, "{}: success", result.workflow.word()),
         Some(error) => writeln!(text, "{}: {}", result.workflow.word(), error.message),
     };
-    let mut row = |name: &str, value: &str| drop(writeln!(text, "  {name:<14} {value}"));
+    let mut row = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {name:<14} {value}");
+    };
     row("pull request", result.pr_url.as_deref().unwrap_or("none"));
     row("CI", word(result.ci_status));
     if let Some(tests) = &result.test_results {
@@ -179,14 +188,14 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
     let option = place.option();
     match error {
         BeginError::Store(error) => ledger_failed(error),
-        error @ (BeginError::NoCommand(_) | BeginError::Target(_)) => CommandError::usage(error)
-            .hint("give the commands with `--test-cmd 'CMD {test}'` and `--suite-cmd CMD`"),
+        error @ (BeginError::NoCommand(_) | BeginError::Target(_)) => {
+            CommandError::usage(error).hint("give the commands with `--test-cmd 'CMD {test}'` and `--suite-cmd CMD`")
+        }
         error @ BeginError::Unknown(_) => {
             CommandError::usage(error).hint(format!("list the sessions with `counterproof session list{option}`"))
         }
-        error @ BeginError::Held { .. } => {
-            CommandError::usage(error).hint("wait for it, pause it with `counterproof session pause`, or fork a checkpoint")
-        }
+        error @ BeginError::Held { .. } => CommandError::usage(error)
+            .hint("wait for it, pause it with `counterproof session pause`, or fork a checkpoint"),
         error @ BeginError::NotResumable(_) => CommandError::usage(error).hint("resume an earlier checkpoint"),
         error @ (BeginError::NoCheckpoint(_)
         | BeginError::NoState(_)

@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::ValueEnum;
 use counterproof_artifact::Exit;
 use counterproof_contracts::contract::{Contract, ContractId};
-use counterproof_contracts::store::ContractStore;
+use counterproof_contracts::store::Store;
 use counterproof_store::read_file;
 use counterproof_workflow::model::Price;
 use counterproof_workflow::run::{ForgeKind, Limits, ModelSettings, Settings, Workflow, start};
@@ -227,7 +227,8 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let outside = Outside::new(place)?;
     let home = home(place)?;
     let secrets = secrets(&settings)?;
-    let begun = start(&home, settings, args.title.clone(), &secrets, control(&outside)).map_err(|error| failed(error, place))?;
+    let begun = start(&home, settings, args.title.clone(), &secrets, control(&outside))
+        .map_err(|error| failed(error, place))?;
     drive(begun, &home, place, streams)
 }
 
@@ -332,7 +333,7 @@ fn specification(text: &str) -> Result<String, CommandError> {
 
 fn contract(id: &str, store: &Utf8Path) -> Result<Box<Contract>, CommandError> {
     let parsed: ContractId = id.parse().map_err(CommandError::usage)?;
-    let store = ContractStore::new(store);
+    let store = Store::new(store);
     let found = store.status(&parsed).map_err(CommandError::io)?;
     let status = found.ok_or_else(|| {
         CommandError::usage(format!("the store `{}` has no contract `{id}`", store.path()))
@@ -352,5 +353,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 fn amount(text: &str) -> Result<f64, String> {
     let amount: Option<f64> = text.parse().ok();
-    amount.filter(|amount| amount.is_finite() && *amount >= 0.0).ok_or_else(|| "expected a number of 0 or more".to_owned())
+    amount
+        .filter(|amount| amount.is_finite() && *amount >= 0.0)
+        .ok_or_else(|| "expected a number of 0 or more".to_owned())
 }
