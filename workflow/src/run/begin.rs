@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::journal::{Journal, JournalError, checkpoint};
 use super::machine::{Control, Run, RunError};
+use super::replay::Patcher;
 use super::state::{Base, Checks, ForgeKind, Phase, Publication, RunState, Settings, Spent, Workflow};
 use super::turns::close_running_call;
 use crate::forge::{Forge, ForgeError, GitHubForge, GitHubOptions, LocalForge, Token};
@@ -320,20 +321,22 @@ const DEFAULT_CI_TIMEOUT: std::time::Duration = std::time::Duration::from_hours(
 pub(super) const LAST_RECORDS: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A checkpoint as it is stored.
-struct Found {
-    session_id: String,
-    checkpoint_id: String,
+pub(super) struct Found {
+    pub(super) session_id: String,
+    pub(super) checkpoint_id: String,
+    /// The number of its record.
+    pub(super) seq: u64,
     is_newest: bool,
     /// Why it cannot be resumed.
     unresumable: Option<String>,
-    state: RunState,
-    messages: Vec<Value>,
+    pub(super) state: RunState,
+    pub(super) messages: Vec<Value>,
     snapshot: Snapshot,
 }
 
 impl Found {
     /// Reads a checkpoint, or the newest one of a session.
-    fn read(store: &mut SessionStore, id: &str) -> Result<Self, BeginError> {
+    pub(super) fn read(store: &mut SessionStore, id: &str) -> Result<Self, BeginError> {
         let found = store.checkpoint(id)?;
         let session_id = match &found {
             Some((session_id, _)) => session_id.clone(),
@@ -351,6 +354,7 @@ impl Found {
         Ok(Self {
             session_id,
             checkpoint_id,
+            seq: event.seq.unwrap_or(0),
             is_newest,
             unresumable: (!resumable).then(|| reason.unwrap_or_else(|| "no reason is recorded".to_owned())),
             state: serde_json::from_value(state.tool_state).map_err(of_workflow)?,
@@ -358,6 +362,39 @@ impl Found {
             snapshot: serde_json::from_value(state.workspace).map_err(of_workflow)?,
         })
     }
+}
+
+/// Begins a run that only finds out whether the checks pass, with the repositories of another place.
+pub(super) fn begin_trial<'a>(
+    home: &Home,
+    trial: &Home,
+    found: &Found,
+    settings: &Settings,
+    patcher: Patcher,
+    secrets: &Secrets,
+    control: Control<'a>,
+) -> Result<Begun<'a>, BeginError> {
+    let session_id = uuid::Uuid::now_v7().to_string();
+    let repository = home.store(&control).open(&found.snapshot.repository)?;
+    let workspace = repository.restore(&found.snapshot, &trial.workspace(&session_id))?;
+    let head = SessionHead {
+        session_id,
+        title: None,
+        origin: Origin::Workflow,
+        workflow: None,
+        status: SessionStatus::Running,
+        started_at: Timestamp::now(),
+        ended_at: None,
+        parent: None,
+        coverage: Coverage::default(),
+    };
+    let mut state = RunState { settings: settings.clone(), outcome: None, is_running: false, ..found.state.clone() };
+    // One attempt: whether the model does it now, and not whether it does it at last.
+    state.settings.limits.iterations = state.red_checks + 1;
+    let opened = Opened { repository, workspace, head, last_state: Phase::Created.word().to_owned() };
+    let mut begun = begin(trial, opened, state, found.messages.clone(), secrets, control, false)?;
+    begun.run.patcher = patcher;
+    Ok(begun)
 }
 
 /// The parts of a session that exist before its run.
@@ -401,7 +438,22 @@ fn begin<'a>(
     let recorder = Arc::new(recorder(home, &head, secrets, continues)?);
     let journal = Journal::new(recorder.clone(), repository, workspace, options, last_state)?;
     (control.progress)(&format!("sandbox of the agent's commands: {}", sandbox.description()));
-    Ok(Begun { head, recorder, run: Run { state, messages, journal, model, tools, forge, control, private, api_key } })
+    Ok(Begun {
+        head,
+        recorder,
+        run: Run {
+            state,
+            messages,
+            journal,
+            model,
+            tools,
+            forge,
+            control,
+            private,
+            api_key,
+            patcher: Patcher::default(),
+        },
+    })
 }
 
 fn recorder(

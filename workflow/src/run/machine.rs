@@ -28,6 +28,7 @@ use serde_json::{Value, json};
 use super::agent_command::AgentCommandError;
 use super::journal::{Journal, JournalError, message};
 use super::messages::{first_messages, red_check};
+use super::replay::{Patcher, ReplayError};
 use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, Workflow};
 use crate::forge::{ChangeTexts, CiStatus, Forge, ForgeError, NewPullRequest, Push, Texts};
 use crate::model::{ApiKey, ModelClient, RecordError};
@@ -67,6 +68,7 @@ pub struct Run<'a> {
     /// A folder for files of the run that are not part of the work.
     pub(super) private: Utf8PathBuf,
     pub(super) api_key: Option<ApiKey>,
+    pub(super) patcher: Patcher,
 }
 
 /// How a run stopped.
@@ -152,6 +154,20 @@ impl Run<'_> {
             }
         }
         Ok(Stopped::Ended)
+    }
+
+    /// Runs until the checks are done, and makes nothing public. Returns whether they pass.
+    pub(super) fn drive_checks(&mut self) -> Result<bool, ReplayError> {
+        while !matches!(self.state.phase, Phase::Commit | Phase::Push | Phase::PullRequest | Phase::Ci) {
+            match self.boundary().and_then(|()| self.step()) {
+                Ok(Some(step)) => self.enter(step)?,
+                Ok(None) => {}
+                Err(Stop::Failed(_)) => return Ok(false),
+                Err(Stop::Paused | Stop::Interrupted(_)) => return Err(ReplayError::Interrupted),
+                Err(Stop::Error(error)) => return Err(error.into()),
+            }
+        }
+        Ok(true)
     }
 
     pub fn state(&self) -> &RunState {

@@ -5,6 +5,7 @@ mod begin;
 mod journal;
 mod machine;
 mod messages;
+mod replay;
 mod result;
 mod state;
 mod turns;
@@ -13,6 +14,7 @@ pub use agent_command::AgentCommandError;
 pub use begin::{BeginError, Begun, Home, ResumeOptions, Resumed, Secrets, fork, resume, start, stored_settings};
 pub use journal::JournalError;
 pub use machine::{Control, Run, RunError, Stopped};
+pub use replay::{Arm, Patch, ReplayError, ReplayOptions, replay};
 pub use result::{WorkflowResult, result};
 pub use state::{
     CheckResult, Failure, FailureKind, ForgeKind, Limits, ModelSettings, Outcome, Phase, RunState, Settings, Workflow,

@@ -71,7 +71,10 @@ impl Run<'_> {
         while let Some(call) = self.state.pending.first().cloned() {
             let at = Timestamp::now();
             let function = &call.function;
-            let outcome = self.tools.run(&function.name, &function.arguments, &self.control.cancel);
+            let mut outcome = self.tools.run(&function.name, &function.arguments, &self.control.cancel);
+            if let Some(content) = self.patcher.content(&call) {
+                outcome.message = content;
+            }
             let is_interrupted = outcome.interrupted;
             let is_unsafe = is_interrupted && outcome.result.sandbox.as_deref() == Some("none");
             self.record_call(at, &call, outcome)?;

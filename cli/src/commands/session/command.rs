@@ -3,7 +3,7 @@
 use counterproof_artifact::Exit;
 
 use super::{
-    checkpoint, checkpoints, export, fork, import, list, overview, pause, prune, record, resume, show, timeline,
+    checkpoint, checkpoints, export, fork, import, list, overview, pause, prune, record, replay, resume, show, timeline,
 };
 use crate::command_error::CommandError;
 use crate::commands::ledger::PlaceArgs;
@@ -38,6 +38,7 @@ enum Command {
     Pause(pause::Args),
     Resume(Box<resume::Args>),
     Fork(fork::Args),
+    Replay(Box<replay::Args>),
     Export(export::Args),
     Prune(prune::Args),
 }
@@ -56,6 +57,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         Command::Pause(args) => pause::run(args, &place, streams),
         Command::Resume(args) => resume::run(args, &place, streams),
         Command::Fork(args) => fork::run(args, &place, streams),
+        Command::Replay(args) => replay::run(args, &place, streams),
         Command::Export(args) => export::run(args, &place, streams),
         Command::Prune(args) => prune::run(args, &place, streams),
     }

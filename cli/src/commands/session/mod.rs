@@ -12,6 +12,7 @@ mod overview;
 mod pause;
 mod prune;
 mod record;
+mod replay;
 mod resume;
 mod show;
 mod timeline;
