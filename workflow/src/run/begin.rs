@@ -36,7 +36,7 @@ pub struct Home {
 }
 
 impl Home {
-    fn store(&self, control: &Control<'_>) -> WorkspaceStore {
+    pub(super) fn store(&self, control: &Control<'_>) -> WorkspaceStore {
         let options = GitOptions { supervisor: control.supervisor.clone(), ..GitOptions::default() };
         WorkspaceStore::new(self.repositories(), options)
     }
