@@ -10,7 +10,7 @@ use counterproof_safe_run::report_file_size_limit;
 use crate::command_error::CommandError;
 use crate::commands::{
     accept, calibrate, compare, conformance, contract, demo, demo_agent, export_run, guard, history, ledger, merge,
-    mutate, replay, report, run, schema, session, validate,
+    mutate, replay, report, run, schema, session, validate, workflow,
 };
 use crate::resume_command::TypedOptions;
 use crate::streams::{OutputError, Streams};
@@ -44,6 +44,7 @@ enum Command {
     Guard(guard::Args),
     Ledger(ledger::Args),
     Session(Box<session::Args>),
+    Workflow(workflow::Args),
     Conformance(conformance::Args),
     Demo(demo::Args),
     DemoAgent(demo_agent::Args),
@@ -75,6 +76,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Guard(args) => guard::run(&args, &mut streams),
         Command::Ledger(args) => ledger::run(&args, &mut streams),
         Command::Session(args) => session::run(&args, &mut streams),
+        Command::Workflow(args) => workflow::run(&args, &mut streams),
         Command::Conformance(args) => conformance::run(&args, &mut streams),
         Command::Demo(args) => demo::run(&args, &mut streams),
         Command::DemoAgent(args) => demo_agent::run(&args, &mut streams),

@@ -19,3 +19,4 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod session;
 pub(crate) mod validate;
+pub(crate) mod workflow;

@@ -11,6 +11,7 @@ use camino::Utf8PathBuf;
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_redaction::RedactError;
 use counterproof_store::FileLock;
+use serde_json::Value;
 
 use super::spool::{SessionSpool, SpoolError};
 use super::writer::{Job, Writer};
@@ -143,6 +144,12 @@ impl SessionRecorder {
 
     pub fn session_id(&self) -> &str {
         &self.session_id
+    }
+
+    /// Masks a value as it is masked in records.
+    pub fn masked(&self, mut value: Value) -> Value {
+        self.state().encoder.mask_json(&mut value);
+        value
     }
 
     /// Adds a value that is masked in all later records.

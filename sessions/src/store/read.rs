@@ -254,6 +254,16 @@ impl SessionStore {
         Ok(events)
     }
 
+    /// Returns the state in which the transitions of a session end.
+    pub fn last_state(&mut self, session_id: &str) -> Result<Option<String>, StoreError> {
+        let query = Query::new(
+            "SELECT seq FROM session_events WHERE session_id = ?1 AND type = 'state_transition' ORDER BY seq DESC LIMIT 1",
+        );
+        let Some(row) = self.ledger().select(&query.with(session_id))?.pop() else { return Ok(None) };
+        let event = self.event(session_id, Fields::new(row).count())?;
+        Ok(event.and_then(|event| event["to_state"].as_str().map(str::to_owned)))
+    }
+
     /// Returns one record.
     pub fn event(&mut self, session_id: &str, seq: u64) -> Result<Option<Value>, StoreError> {
         let mut found = None;

@@ -108,6 +108,10 @@ impl Encoder {
         self.redactor.text(text, &mut Applied::default())
     }
 
+    pub(crate) fn mask_json(&self, value: &mut Value) {
+        self.redactor.json(value, &mut Applied::default());
+    }
+
     pub(crate) fn encode(&mut self, events: Vec<SessionEvent>) -> Result<StoredEvents, serde_json::Error> {
         let mut stored = StoredEvents::default();
         for event in events {

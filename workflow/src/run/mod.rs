@@ -1,1 +1,21 @@
-//! The state machine of a workflow.
+//! The state machine of a workflow, and how a run begins, stops and goes on.
+
+mod agent_command;
+mod begin;
+mod journal;
+mod machine;
+mod messages;
+mod replay;
+mod result;
+mod state;
+mod turns;
+
+pub use agent_command::AgentCommandError;
+pub use begin::{BeginError, Begun, Home, ResumeOptions, Resumed, Secrets, fork, resume, start, stored_settings};
+pub use journal::JournalError;
+pub use machine::{Control, Run, RunError, Stopped};
+pub use replay::{Arm, Patch, ReplayError, ReplayOptions, replay};
+pub use result::{WorkflowResult, result};
+pub use state::{
+    CheckResult, Failure, FailureKind, ForgeKind, Limits, ModelSettings, Outcome, Phase, RunState, Settings, Workflow,
+};

@@ -14,5 +14,6 @@ mod shim;
 mod warnings;
 
 pub(crate) use command::{Args, run_guard as run};
+pub(crate) use policy_args::load as load_policy;
 pub(crate) use run::{GuardedAgent, UNGUARDED_HINT, exit_of, report};
 pub(crate) use shim::absolute_ledger;

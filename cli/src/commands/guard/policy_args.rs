@@ -46,7 +46,7 @@ fn is_same_file(one: &Utf8Path, other: &Utf8Path) -> bool {
 const MAX_FINDINGS_LISTED: usize = 20;
 
 /// Loads a policy. An invalid one is an error with exit code 2.
-pub(super) fn load(path: &Utf8Path) -> Result<Policy, CommandError> {
+pub(crate) fn load(path: &Utf8Path) -> Result<Policy, CommandError> {
     Ok(load_document(path)?.0)
 }
 

@@ -2,7 +2,9 @@
 
 use counterproof_artifact::Exit;
 
-use super::{checkpoint, checkpoints, export, import, list, overview, pause, prune, record, show, timeline};
+use super::{
+    checkpoint, checkpoints, export, fork, import, list, overview, pause, prune, record, replay, resume, show, timeline,
+};
 use crate::command_error::CommandError;
 use crate::commands::ledger::PlaceArgs;
 use crate::streams::Streams;
@@ -34,6 +36,9 @@ enum Command {
     Checkpoints(checkpoints::Args),
     Checkpoint(checkpoint::Args),
     Pause(pause::Args),
+    Resume(Box<resume::Args>),
+    Fork(fork::Args),
+    Replay(Box<replay::Args>),
     Export(export::Args),
     Prune(prune::Args),
 }
@@ -50,6 +55,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         Command::Checkpoints(args) => checkpoints::run(args, &place, streams),
         Command::Checkpoint(args) => checkpoint::run(args, &place, streams),
         Command::Pause(args) => pause::run(args, &place, streams),
+        Command::Resume(args) => resume::run(args, &place, streams),
+        Command::Fork(args) => fork::run(args, &place, streams),
+        Command::Replay(args) => replay::run(args, &place, streams),
         Command::Export(args) => export::run(args, &place, streams),
         Command::Prune(args) => prune::run(args, &place, streams),
     }

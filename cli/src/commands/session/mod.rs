@@ -4,6 +4,7 @@ mod checkpoint;
 mod checkpoints;
 mod command;
 mod export;
+mod fork;
 mod import;
 mod list;
 mod opened;
@@ -11,7 +12,10 @@ mod overview;
 mod pause;
 mod prune;
 mod record;
+mod replay;
+mod resume;
 mod show;
 mod timeline;
 
 pub(crate) use command::{Args, run};
+pub(crate) use record::secrets_of_environment;

@@ -371,7 +371,8 @@ fn exceptions_from_other_proxies(lookup: impl Fn(&str) -> Option<OsString>) -> B
 }
 
 /// Values of variables whose names say that they are secret.
-fn secrets_of_environment() -> Vec<String> {
+/// Returns the values of the variables whose names are those of secrets.
+pub(crate) fn secrets_of_environment() -> Vec<String> {
     let named =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let secrets: BTreeSet<String> =

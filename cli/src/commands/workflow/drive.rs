@@ -1,0 +1,207 @@
+//! Drives a run to its end, and prints its result.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use camino::Utf8Path;
+use counterproof_artifact::{Exit, harmless};
+use counterproof_guard::identity::{RunIdentity, process_variable};
+use counterproof_safe_run::{Cancellation, keep_exit_statuses};
+use counterproof_sessions::recorder::SessionSpool;
+use counterproof_sessions::session::SessionStatus;
+use counterproof_sessions::store::SessionStore;
+use counterproof_workflow::model::ApiKey;
+use counterproof_workflow::run::{
+    BeginError, Begun, CheckResult, Control, Home, RunState, Secrets, Settings, Stopped, WorkflowResult, result,
+};
+use counterproof_workflow::tools::AgentPolicy;
+use serde_json::json;
+
+use crate::command_error::CommandError;
+use crate::commands::guard::{absolute_ledger, load_policy};
+use crate::commands::ledger::{Place, failed as ledger_failed};
+use crate::commands::session::secrets_of_environment;
+use crate::signals::on_signal;
+use crate::streams::{Streams, to_json};
+
+/// What reaches a run from outside: signals, and requests to pause.
+pub(crate) struct Outside {
+    cancel: Cancellation,
+    spool: SessionSpool,
+}
+
+impl Outside {
+    /// Takes the signals of this process.
+    pub(crate) fn new(place: &Place) -> Result<Self, CommandError> {
+        keep_exit_statuses().map_err(CommandError::io)?;
+        let cancel = Cancellation::default();
+        let on_interrupt = cancel.clone();
+        on_signal(move || on_interrupt.cancel()).map_err(CommandError::io)?;
+        Ok(Self { cancel, spool: SessionSpool::new(place.spool.path()) })
+    }
+}
+
+pub(crate) fn home(place: &Place) -> Result<Home, CommandError> {
+    let spool = place.spool.path();
+    let spool = camino::absolute_utf8(spool).map_err(CommandError::io)?;
+    let name = spool.as_str().strip_suffix(".spool").unwrap_or(spool.as_str());
+    let folder = format!("{name}.workspaces").into();
+    Ok(Home { ledger: absolute_ledger(&place.location)?, spool: SessionSpool::new(&spool), folder })
+}
+
+pub(crate) fn control(outside: &Outside) -> Control<'_> {
+    Control {
+        cancel: outside.cancel.clone(),
+        takes_pause: Box::new(|session_id| outside.spool.takes_pause(session_id)),
+        progress: Box::new(|line| Streams::of_process().log(harmless(line))),
+        supervisor: None,
+    }
+}
+
+/// Reads from the environment what is never stored.
+pub(crate) fn secrets(settings: &Settings) -> Result<Secrets, CommandError> {
+    let key = process_variable("OPENAI_API_KEY");
+    let api_key = key.as_deref().and_then(ApiKey::new);
+    let github_token = process_variable("GITHUB_TOKEN");
+    let mut masked = secrets_of_environment();
+    masked.extend([key, github_token.clone()].into_iter().flatten());
+    let policy = match &settings.policy {
+        Some(path) => Some(agent_policy(path.as_str().into())?),
+        None => None,
+    };
+    Ok(Secrets {
+        api_key,
+        github_token: github_token.map(Into::into),
+        github_url: process_variable("GITHUB_API_URL"),
+        masked,
+        policy,
+    })
+}
+
+fn agent_policy(path: &Utf8Path) -> Result<AgentPolicy, CommandError> {
+    let (identity, _) = RunIdentity::from_environment(process_variable);
+    Ok(AgentPolicy { policy: Arc::new(load_policy(path)?), identity })
+}
+
+/// Runs a workflow until it stops.
+pub(crate) fn drive(
+    mut begun: Begun<'_>,
+    home: &Home,
+    place: &Place,
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    let session_id = begun.head.session_id.clone();
+    streams.log(format_args!("session: {session_id}"));
+    let stopped = begun.run.drive();
+    let state = begun.run.state().clone();
+    let status = match &stopped {
+        Ok(Stopped::Ended) => state.status(),
+        Ok(Stopped::Paused) => SessionStatus::Paused,
+        Ok(Stopped::Interrupted) | Err(_) => SessionStatus::Interrupted,
+    };
+    begun.finish(status).map_err(CommandError::io)?;
+    let resume = format!("counterproof session resume {session_id}{}", place.option());
+    let stopped = stopped.map_err(|error| CommandError::io(error).hint(format!("go on with `{resume}`")))?;
+    if stopped != Stopped::Ended {
+        streams.log(format_args!("go on with `{resume}`"));
+    }
+    end(home, &session_id, &state, &stopped, place, streams)
+}
+
+/// Prints the result of a run. Returns its exit code.
+pub(crate) fn end(
+    home: &Home,
+    session_id: &str,
+    state: &RunState,
+    stopped: &Stopped,
+    place: &Place,
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    let ledger = counterproof_ledger::open(&place.location).map_err(ledger_failed)?;
+    let mut store = SessionStore::new(ledger).map_err(ledger_failed)?;
+    let parent = store.find(session_id).map_err(ledger_failed)?.and_then(|summary| summary.parent);
+    let result = result(home, &mut store, session_id, state, stopped).map_err(CommandError::io)?;
+    if place.is_json {
+        let parent = parent.map(|parent| json!(parent));
+        streams.print_document(&to_json(&result.document(parent)))?;
+    } else {
+        streams.print_document(&harmless(&text(&result)))?;
+    }
+    Ok(match stopped {
+        Stopped::Paused | Stopped::Interrupted => Exit::Interrupted,
+        Stopped::Ended if result.error.is_none() => Exit::Done,
+        Stopped::Ended => Exit::Findings,
+    })
+}
+
+fn text(result: &WorkflowResult) -> String {
+    let word = |check: Option<CheckResult>| match check {
+        Some(CheckResult::Pass) => "pass",
+        Some(CheckResult::Fail) => "fail",
+        None => "not run",
+    };
+    let mut text = String::new();
+    let _ = match &result.error {
+        None => writeln!(text, "{}: success", result.workflow.word()),
+        Some(error) => writeln!(text, "{}: {}", result.workflow.word(), error.message),
+    };
+    let mut row = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {name:<14} {value}");
+    };
+    row("pull request", result.pr_url.as_deref().unwrap_or("none"));
+    row("CI", word(result.ci_status));
+    if let Some(tests) = &result.test_results {
+        row("target test", word(tests.target_test));
+        row("all tests", word(tests.regression_tests));
+        for test in tests.new_failures.iter().flatten() {
+            row("new failure", test);
+        }
+    }
+    if let Some(made) = &result.implementation {
+        for path in &made.files_created {
+            row("created", path);
+        }
+        for path in &made.files_modified {
+            row("modified", path);
+        }
+        row("lines", &format!("+{} -{}", made.lines_added, made.lines_removed));
+        row("tests added", &made.tests_added.to_string());
+    }
+    let capture = &result.capture;
+    row("session", &capture.session_id);
+    row(
+        "captured",
+        &format!(
+            "{} model calls, {} tool calls, {} tokens, {} checkpoints, {:.1} s",
+            capture.total_llm_calls,
+            capture.total_tool_calls,
+            capture.total_tokens,
+            capture.checkpoints,
+            capture.duration_seconds
+        ),
+    );
+    text
+}
+
+/// Converts an error of the start or the resume of a run.
+pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
+    let option = place.option();
+    match error {
+        BeginError::Store(error) => ledger_failed(error),
+        error @ (BeginError::NoCommand(_) | BeginError::Target(_)) => {
+            CommandError::usage(error).hint("give the commands with `--test-cmd 'CMD {test}'` and `--suite-cmd CMD`")
+        }
+        error @ BeginError::Unknown(_) => {
+            CommandError::usage(error).hint(format!("list the sessions with `counterproof session list{option}`"))
+        }
+        error @ BeginError::Held { .. } => CommandError::usage(error)
+            .hint("wait for it, pause it with `counterproof session pause`, or fork a checkpoint"),
+        error @ BeginError::NotResumable(_) => CommandError::usage(error).hint("resume an earlier checkpoint"),
+        error @ (BeginError::NoCheckpoint(_)
+        | BeginError::NoState(_)
+        | BeginError::Sandbox(_)
+        | BeginError::Model(_)
+        | BeginError::NoToken) => CommandError::usage(error),
+        error => CommandError::io(error),
+    }
+}

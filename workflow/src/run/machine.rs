@@ -1,0 +1,641 @@
+//! The state machine of a workflow.
+//!
+//! ```text
+//! created ─▶ checkout ─▶ reproduce ─▶ baseline ─▶ localise ─▶ understand ─▶ edit ─▶ target_test ─▶ suite ─▶ lint ─▶ contract
+//!                                                    ▲                                                             │
+//!                                                    └── a red check, or a red CI ◀── ci ◀── pull_request ◀── push ◀── commit
+//! ```
+//!
+//! Each state is entered with a checkpoint. What a state does can be done again: a commit is the same commit, a push of it changes
+//! nothing, and a pull request is looked for before one is opened.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use counterproof_artifact::with_causes;
+use counterproof_contracts::contract::Contract;
+use counterproof_contracts::process::{EvidenceFolder, FinishedCommand, contract_variables};
+use counterproof_contracts::verification::{VerificationPlan, VerifySettings};
+use counterproof_safe_run::Cancellation;
+use counterproof_sessions::event::{Command, CommandLine, EventBody, SessionEvent};
+use counterproof_sessions::store::redactor;
+use counterproof_workspace::WorkspaceError;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::agent_command::AgentCommandError;
+use super::journal::{Journal, JournalError, message};
+use super::messages::{first_messages, red_check};
+use super::replay::{Patcher, ReplayError};
+use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, Workflow};
+use crate::forge::{ChangeTexts, CiStatus, Forge, ForgeError, NewPullRequest, Push, Texts};
+use crate::model::{ApiKey, ModelClient, RecordError};
+use crate::suite::{
+    Finished, Shell, ShellError, Target, TargetVerdict, TestReport, new_failures, tampered, target_verdict,
+    target_verdict_after, tests_added,
+};
+use crate::tools::Tools;
+
+/// New failures that are run again alone. More of them are no chance.
+const MAX_REPEATED: usize = 20;
+
+/// How often a test that fails anew runs in all. It is flaky if it passes once.
+const RUNS_OF_A_FAILURE: usize = 3;
+
+/// How a run is steered from outside.
+pub struct Control<'a> {
+    /// Stops the run at once, with a checkpoint.
+    pub cancel: Cancellation,
+    /// Returns true once if the run of a session shall stop at its next turn.
+    pub takes_pause: Box<dyn Fn(&str) -> bool + 'a>,
+    /// Receives a line for each step.
+    pub progress: Box<dyn Fn(&str) + 'a>,
+    /// The program that supervises commands; `None` is this program.
+    pub supervisor: Option<PathBuf>,
+}
+
+/// A run between its start or its resume, and its end.
+pub struct Run<'a> {
+    pub(super) state: RunState,
+    pub(super) messages: Vec<Value>,
+    pub(super) journal: Journal,
+    pub(super) model: ModelClient,
+    pub(super) tools: Tools,
+    pub(super) forge: Box<dyn Forge>,
+    pub(super) control: Control<'a>,
+    /// A folder for files of the run that are not part of the work.
+    pub(super) private: Utf8PathBuf,
+    pub(super) api_key: Option<ApiKey>,
+    pub(super) patcher: Patcher,
+}
+
+/// How a run stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stopped {
+    /// [`RunState::outcome`] has the result.
+    Ended,
+    Paused,
+    Interrupted,
+}
+
+/// A fault of this machine, not of the work. The last checkpoint is intact.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("the run cannot be recorded")]
+    Journal(#[from] JournalError),
+    #[error("a model call cannot be recorded")]
+    Record(#[source] RecordError),
+    #[error(transparent)]
+    Shell(#[from] ShellError),
+    #[error(transparent)]
+    Agent(#[from] AgentCommandError),
+}
+
+impl From<WorkspaceError> for RunError {
+    fn from(error: WorkspaceError) -> Self {
+        RunError::Journal(error.into())
+    }
+}
+
+/// A transition that a state has decided on.
+#[derive(Debug)]
+pub(super) struct Step {
+    to: Phase,
+    trigger: &'static str,
+    context: Value,
+}
+
+impl Step {
+    pub(super) fn new(to: Phase, trigger: &'static str) -> Self {
+        Self { to, trigger, context: json!({}) }
+    }
+
+    fn with(self, context: Value) -> Self {
+        Self { context, ..self }
+    }
+}
+
+/// Why a state was left without a next one.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Failed(Failure),
+    Paused,
+    /// The reason why the run cannot go on from here.
+    Interrupted(Option<&'static str>),
+    Error(RunError),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Stop::Failed(failure)
+    }
+}
+
+impl<E: Into<RunError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Stop::Error(error.into())
+    }
+}
+
+impl Run<'_> {
+    /// Runs until the work is done, has failed, or is stopped. The newest checkpoint has the result.
+    pub fn drive(&mut self) -> Result<Stopped, RunError> {
+        while self.state.outcome.is_none() {
+            let step = self.boundary().and_then(|()| self.step());
+            match step {
+                Ok(Some(step)) => self.enter(step)?,
+                Ok(None) => {}
+                Err(Stop::Failed(failure)) => self.fail(failure)?,
+                Err(Stop::Paused) => return self.stop("pause_requested", None, Stopped::Paused),
+                Err(Stop::Interrupted(reason)) => return self.stop("interrupted", reason, Stopped::Interrupted),
+                Err(Stop::Error(error)) => return Err(error),
+            }
+        }
+        Ok(Stopped::Ended)
+    }
+
+    /// Runs until the checks are done, and makes nothing public. Returns whether they pass.
+    pub(super) fn drive_checks(&mut self) -> Result<bool, ReplayError> {
+        while !matches!(self.state.phase, Phase::Commit | Phase::Push | Phase::PullRequest | Phase::Ci) {
+            match self.boundary().and_then(|()| self.step()) {
+                Ok(Some(step)) => self.enter(step)?,
+                Ok(None) => {}
+                Err(Stop::Failed(_)) => return Ok(false),
+                Err(Stop::Paused | Stop::Interrupted(_)) => return Err(ReplayError::Interrupted),
+                Err(Stop::Error(error)) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    pub fn state(&self) -> &RunState {
+        &self.state
+    }
+
+    /// A run stops between turns only, unless it is cancelled.
+    fn boundary(&self) -> Result<(), Stop> {
+        if self.control.cancel.is_cancelled() {
+            return Err(Stop::Interrupted(None));
+        }
+        if self.state.pending.is_empty() && (self.control.takes_pause)(self.journal.recorder().session_id()) {
+            return Err(Stop::Paused);
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, step: Step) -> Result<(), RunError> {
+        (self.control.progress)(&format!("{}: {}", step.to, step.trigger.replace('_', " ")));
+        self.journal.transition(step.to, step.trigger, step.context);
+        self.state.phase = step.to;
+        if step.to == Phase::Succeeded {
+            self.state.outcome = Some(Outcome::Success);
+        }
+        Ok(self.journal.checkpoint(&self.state, &self.messages, None)?)
+    }
+
+    fn fail(&mut self, failure: Failure) -> Result<(), RunError> {
+        (self.control.progress)(&format!("failed: {}", failure.message));
+        let context = json!({ "kind": failure.kind, "message": failure.message });
+        self.journal.transition(Phase::Failed, "failed", context);
+        let stopped_in = std::mem::replace(&mut self.state.phase, Phase::Failed);
+        self.state.outcome = Some(Outcome::Failure { failure, stopped_in });
+        Ok(self.journal.checkpoint(&self.state, &self.messages, None)?)
+    }
+
+    fn stop(&mut self, trigger: &str, reason: Option<&str>, stopped: Stopped) -> Result<Stopped, RunError> {
+        (self.control.progress)(&format!("paused: {}", trigger.replace('_', " ")));
+        self.journal.transition(Phase::Paused, trigger, json!({ "state": self.state.phase.word() }));
+        self.journal.checkpoint(&self.state, &self.messages, reason)?;
+        Ok(stopped)
+    }
+
+    fn step(&mut self) -> Result<Option<Step>, Stop> {
+        match self.state.phase {
+            Phase::Checkout => Ok(Some(match self.state.settings.workflow {
+                Workflow::FixFailingTest => Step::new(Phase::Reproduce, "checked_out"),
+                Workflow::ImplementFeature => Step::new(Phase::Baseline, "checked_out"),
+            })),
+            Phase::Reproduce => self.reproduce().map(Some),
+            Phase::Baseline => self.baseline().map(Some),
+            Phase::Localise | Phase::Understand | Phase::Edit if self.state.settings.agent_command.is_some() => {
+                self.run_agent().map(Some)
+            }
+            Phase::Localise | Phase::Understand | Phase::Edit => self.turn(),
+            Phase::TargetTest => self.target_test().map(Some),
+            Phase::Suite => self.suite().map(Some),
+            Phase::Lint => self.lint().map(Some),
+            Phase::Contract => self.contract().map(Some),
+            Phase::Commit => self.commit().map(Some),
+            Phase::Push => self.push().map(Some),
+            Phase::PullRequest => self.pull_request().map(Some),
+            Phase::Ci => self.ci().map(Some),
+            Phase::Created | Phase::Succeeded | Phase::Failed | Phase::Paused => {
+                // No checkpoint has one of these states without a result.
+                Err(Failure::new(FailureKind::Interrupted, "the checkpoint has no state to go on from").into())
+            }
+        }
+    }
+
+    fn reproduce(&mut self) -> Result<Step, Stop> {
+        let (Some(target), Some(line)) = (self.state.target.clone(), self.target_line()) else {
+            return Err(Failure::new(FailureKind::TestNotFound, "the command of the test is not known").into());
+        };
+        let report = self.run_tests(&line)?;
+        let name = self.state.settings.test.clone().unwrap_or_default();
+        match target_verdict(&report, &target) {
+            TargetVerdict::Failed => {
+                self.state.checks.target = Some(CheckResult::Fail);
+                self.state.reproduced = Some(report);
+                Ok(Step::new(Phase::Baseline, "test_fails").with(json!({ "command": line })))
+            }
+            TargetVerdict::Passed => {
+                self.state.checks.target = Some(CheckResult::Pass);
+                let text = format!("the test `{name}` passes already, before any change");
+                Err(Failure::new(FailureKind::TestPassesAlready, text).into())
+            }
+            TargetVerdict::NotFound => {
+                let text = format!("`{line}` ran no test `{name}`");
+                Err(Failure::new(FailureKind::TestNotFound, text).into())
+            }
+            TargetVerdict::NotRun(reason) => {
+                let text = format!("`{line}` did not run the test `{name}`: {reason}");
+                Err(Failure::new(FailureKind::TestNotFound, text).into())
+            }
+        }
+    }
+
+    fn baseline(&mut self) -> Result<Step, Stop> {
+        let Some(line) = self.suite_line() else { return Ok(self.start_work("no_suite")) };
+        let report = self.run_tests(&line)?;
+        let context = json!({ "command": line, "failing": report.failed().count(), "tests": report.ran });
+        self.state.before = Some(report);
+        Ok(self.start_work("suite_ran").with(context))
+    }
+
+    fn start_work(&mut self, trigger: &'static str) -> Step {
+        let messages = first_messages(&self.state);
+        self.messages = messages.into_iter().map(|message| self.journal.masked(message)).collect();
+        Step::new(Phase::Localise, trigger)
+    }
+
+    fn target_test(&mut self) -> Result<Step, Stop> {
+        let (Some(target), Some(line)) = (self.state.target.clone(), self.target_line()) else {
+            return Ok(Step::new(Phase::Suite, "no_target"));
+        };
+        self.check_tampering(&target)?;
+        let report = self.run_tests(&line)?;
+        let before = self.state.reproduced.clone().unwrap_or_default();
+        let verdict = target_verdict_after(&before, &report, &target);
+        self.state.checks.target = Some(CheckResult::of(verdict == TargetVerdict::Passed));
+        let name = self.state.settings.test.clone().unwrap_or_default();
+        match verdict {
+            TargetVerdict::Passed => Ok(Step::new(Phase::Suite, "target_passes")),
+            TargetVerdict::Failed => {
+                let failure = Failure::new(FailureKind::TargetStillFails, format!("the test `{name}` still fails"));
+                self.red(failure, &format!("The test {name} still fails:"), &report.output)
+            }
+            TargetVerdict::NotFound => {
+                Err(self.tampering(format!("the test `{name}` does not exist after the change")))
+            }
+            TargetVerdict::NotRun(reason) => Err(self.tampering(format!("the test `{name}` is not run: {reason}"))),
+        }
+    }
+
+    fn check_tampering(&mut self, target: &Target) -> Result<(), Stop> {
+        let Some(path) = self.state.target_file.clone() else { return Ok(()) };
+        let repository = self.journal.repository();
+        let Some(before) = repository.file_at(&self.state.base.commit, &path)? else { return Ok(()) };
+        let now = repository.file_at(&self.journal.snapshot().tree, &path)?;
+        match tampered(&path, &before, now.as_deref(), target) {
+            Some(reason) => Err(self.tampering(reason)),
+            None => Ok(()),
+        }
+    }
+
+    fn tampering(&mut self, reason: String) -> Stop {
+        self.state.checks.target = Some(CheckResult::Fail);
+        Failure::new(FailureKind::TestTampered, reason).into()
+    }
+
+    fn suite(&mut self) -> Result<Step, Stop> {
+        let Some(line) = self.suite_line() else { return Ok(Step::new(Phase::Lint, "no_suite")) };
+        let report = self.run_tests(&line)?;
+        let before = self.state.before.clone().unwrap_or_default();
+        let mut found = new_failures(&before, &report);
+        let mut flaky = Vec::new();
+        if found.len() <= MAX_REPEATED {
+            self.separate_flaky(&line, &before, &mut found, &mut flaky)?;
+        }
+        let checks = &mut self.state.checks;
+        checks.suite = Some(CheckResult::of(found.is_empty()));
+        checks.tests_added = tests_added(&before, &report);
+        checks.flaky = flaky;
+        checks.new_failures = Some(found.clone());
+        let context = json!({ "new_failures": found, "flaky": checks.flaky, "tests_added": checks.tests_added });
+        if !found.is_empty() {
+            let text = format!("tests that passed before fail now: {}", found.join(", "));
+            let failure = Failure::new(FailureKind::NewFailures, text.clone());
+            return Ok(self
+                .red(failure, &format!("{}{}:", text[..1].to_uppercase(), &text[1..]), &report.output)?
+                .with(context));
+        }
+        if self.state.settings.workflow == Workflow::ImplementFeature
+            && checks.tests_added == 0
+            && !report.formats.is_empty()
+        {
+            let failure = Failure::new(FailureKind::TargetStillFails, "no test was added for the feature");
+            return self.red(failure, "No test was added for the feature. All tests:", &report.output);
+        }
+        Ok(Step::new(Phase::Lint, "no_new_failures").with(context))
+    }
+
+    /// Runs new failures again, and moves those that pass once.
+    fn separate_flaky(
+        &mut self,
+        suite: &str,
+        before: &TestReport,
+        found: &mut Vec<String>,
+        flaky: &mut Vec<String>,
+    ) -> Result<(), Stop> {
+        for _ in 1..RUNS_OF_A_FAILURE {
+            if found.is_empty() {
+                return Ok(());
+            }
+            let lines: Vec<_> = found.iter().map(|test| self.line_of(test)).collect();
+            let mut still = Vec::new();
+            if lines.iter().all(Option::is_some) {
+                for (test, line) in found.iter().zip(lines.into_iter().flatten()) {
+                    let report = self.run_tests(&line)?;
+                    let passed = target_verdict(&report, &test_of_id(test)) == TargetVerdict::Passed;
+                    if passed { flaky.push(test.clone()) } else { still.push(test.clone()) }
+                }
+            } else {
+                let again = new_failures(before, &self.run_tests(suite)?);
+                for test in found.iter() {
+                    if again.contains(test) { still.push(test.clone()) } else { flaky.push(test.clone()) }
+                }
+            }
+            *found = still;
+        }
+        Ok(())
+    }
+
+    fn lint(&mut self) -> Result<Step, Stop> {
+        let line = self.state.commands.as_ref().and_then(|commands| commands.lint.clone());
+        let Some(line) = line else { return Ok(Step::new(Phase::Contract, "no_linter")) };
+        let run = self.run_command(&line)?;
+        if run.report.is_success() {
+            return Ok(Step::new(Phase::Contract, "lint_passed").with(json!({ "command": line })));
+        }
+        let text = format!("the linter `{line}` reports errors");
+        let failure = Failure::new(FailureKind::TargetStillFails, text);
+        self.red(failure, &format!("The linter reports errors ({line}):"), &run.report.output)
+    }
+
+    fn contract(&mut self) -> Result<Step, Stop> {
+        match &self.state.settings.contract {
+            None => Ok(Step::new(Phase::Commit, "no_contract")),
+            Some(contract) => {
+                let contract = Contract::clone(contract);
+                self.verify(&contract)
+            }
+        }
+    }
+
+    fn verify(&mut self, contract: &Contract) -> Result<Step, Stop> {
+        let plan = VerificationPlan::new(contract).map_err(|errors| {
+            let text = errors.first().map(ToString::to_string).unwrap_or_default();
+            Failure::new(FailureKind::TargetStillFails, format!("the contract `{}` is invalid: {text}", contract.id))
+        })?;
+        let redactor = redactor(&BTreeSet::new()).map_err(|error| RunError::Record(Box::new(error)))?;
+        let evidence = self.private.join(format!("contract-{}", uuid::Uuid::now_v7()));
+        let folder = self.journal.workspace().folder().to_owned();
+        let settings = VerifySettings {
+            environment: contract_variables(contract).into(),
+            supervisor: self.control.supervisor.clone(),
+            ..VerifySettings::new(&folder, EvidenceFolder { path: &evidence, redactor: &redactor })
+        };
+        let checks = &self.state.checks;
+        let output =
+            json!({ "target_test": checks.target, "regression_tests": checks.suite, "text": self.state.last_text });
+        let verified = plan.verify(&output, &settings, &self.control.cancel).map_err(ShellError::from)?;
+        self.journal.observe()?;
+        if self.control.cancel.is_cancelled() {
+            return Err(Stop::Interrupted(None));
+        }
+        if verified.report.passed {
+            return Ok(Step::new(Phase::Commit, "contract_holds").with(json!({ "contract": contract.id })));
+        }
+        let output = [&verified.stdout, &verified.stderr].into_iter().flatten();
+        let output: String = output.map(|head| String::from_utf8_lossy(&head.bytes).into_owned()).collect();
+        let failure =
+            Failure::new(FailureKind::TargetStillFails, format!("the contract `{}` does not hold", contract.id));
+        self.red(
+            failure,
+            &format!("The contract `{}` does not hold ({}):", contract.id, contract.verification.command),
+            &output,
+        )
+    }
+
+    fn commit(&mut self) -> Result<Step, Stop> {
+        self.journal.observe()?;
+        let tree = self.journal.repository().publishable_tree(self.journal.snapshot())?;
+        let parent = self.state.publication.commits.last().unwrap_or(&self.state.base.commit).clone();
+        let repository = self.journal.repository();
+        if repository.numstat(&parent, &tree)?.is_empty() {
+            let text = "no file was changed";
+            return self.red(Failure::new(FailureKind::TargetStillFails, text), "No file was changed.", "");
+        }
+        let text = masked_text(&self.journal, self.texts(&tree)?.message);
+        let commit = repository.commit(&tree, &[&parent], &text, &self.state.base.author, Timestamp::now())?;
+        repository.keep(&format!("{}/head", self.state.publication.branch), &commit)?;
+        self.state.publication.commits.push(commit.clone());
+        Ok(Step::new(Phase::Push, "committed").with(json!({ "commit": commit })))
+    }
+
+    fn push(&mut self) -> Result<Step, Stop> {
+        let publication = &self.state.publication;
+        let Some(commit) = publication.commits.last().cloned() else {
+            return Err(Failure::new(FailureKind::Forge, "there is no commit to push").into());
+        };
+        let push = Push {
+            from: self.journal.repository().path(),
+            commit: &commit,
+            branch: &publication.branch,
+            expected: publication.pushed.as_deref(),
+        };
+        self.of_forge(self.forge.push(&push, &self.control.cancel))?;
+        self.state.publication.pushed = Some(commit.clone());
+        let context = json!({ "commit": commit, "branch": self.state.publication.branch });
+        Ok(Step::new(Phase::PullRequest, "pushed").with(context))
+    }
+
+    fn pull_request(&mut self) -> Result<Step, Stop> {
+        let publication = &self.state.publication;
+        let Some(head_commit) = publication.pushed.clone() else {
+            return Err(Failure::new(FailureKind::Forge, "no commit was pushed").into());
+        };
+        let Texts { title, body, .. } = self.texts(&head_commit)?;
+        let request = NewPullRequest {
+            title: masked_text(&self.journal, title),
+            body: masked_text(&self.journal, body),
+            base: self.state.base.branch.clone(),
+            head: publication.branch.clone(),
+            base_commit: self.state.base.commit.clone(),
+            head_commit,
+        };
+        // First a look: the process may have been killed after it opened one.
+        let found = self.forge.find(&request.head, &self.control.cancel);
+        let pull_request = match self.of_forge(found)? {
+            Some(found) => {
+                self.of_forge(self.forge.update(&found, &request, &self.control.cancel))?;
+                found
+            }
+            None => self.of_forge(self.forge.open(&request, &self.control.cancel))?,
+        };
+        let context = json!({ "url": pull_request.url });
+        self.state.publication.pull_request = Some(pull_request);
+        Ok(Step::new(Phase::Ci, "pull_request").with(context))
+    }
+
+    fn ci(&mut self) -> Result<Step, Stop> {
+        let publication = &self.state.publication;
+        let (Some(pull_request), Some(commit)) = (publication.pull_request.clone(), publication.pushed.clone()) else {
+            return Err(Failure::new(FailureKind::Forge, "there is no pull request to check").into());
+        };
+        let timeout = self.state.settings.ci_timeout.map(Duration::from_secs_f64);
+        let result = self.forge.ci(&pull_request, &commit, timeout, &self.control.cancel);
+        let result = self.of_forge(result)?;
+        self.state.publication.ci = match result.status {
+            CiStatus::None => None,
+            status => Some(CheckResult::of(status == CiStatus::Pass)),
+        };
+        let context = json!({ "log": result.log_place, "commit": commit });
+        match result.status {
+            CiStatus::Pass => Ok(Step::new(Phase::Succeeded, "ci_passed").with(context)),
+            CiStatus::None => Ok(Step::new(Phase::Succeeded, "no_ci").with(context)),
+            CiStatus::TimedOut => {
+                let text = format!("the CI did not end within {:?}", timeout.unwrap_or_default());
+                Err(Failure::new(FailureKind::CiTimeout, text).into())
+            }
+            CiStatus::Cancelled => Err(Stop::Interrupted(None)),
+            CiStatus::Fail => {
+                let failure = Failure::new(FailureKind::CiFailed, "the CI of the pull request failed");
+                let log = result.log;
+                Ok(self.red(failure, "The CI of the pull request failed. Its log:", &log)?.with(context))
+            }
+        }
+    }
+
+    /// Returns the texts of a commit and a pull request. `head` is a commit or a tree.
+    fn texts(&self, head: &str) -> Result<Texts, Stop> {
+        let state = &self.state;
+        let files = self.journal.repository().numstat(&state.base.commit, head)?;
+        let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
+        let log = state.target.as_ref().and_then(|target| match target {
+            Target::Test { log, .. } => log.as_deref(),
+            Target::File { .. } => None,
+        });
+        let target = state.target.as_ref().map(|target| format!("{}: passes", target.name()));
+        let suite = state.checks.suite.map(|_| "all tests: no new failures".to_owned());
+        let results: Vec<String> = target.into_iter().chain(suite).collect();
+        let texts = ChangeTexts {
+            test: state.target.as_ref().map(Target::name),
+            ci_log: log,
+            specification: state.settings.specification.as_deref(),
+            explanation: state.last_text.as_deref().unwrap_or_default(),
+            files: &files,
+            results: &results,
+            flaky: &state.checks.flaky,
+        };
+        Ok(texts.texts())
+    }
+
+    /// Sends a red check back to the model, unless it was the last one.
+    pub(super) fn red(&mut self, failure: Failure, title: &str, output: &str) -> Result<Step, Stop> {
+        let check = self.journal.masked(red_check(title, output));
+        self.messages.push(check);
+        self.state.red_checks += 1;
+        let step = Step::new(Phase::Localise, "red_check").with(message(&failure.message));
+        if self.state.red_checks < self.state.settings.limits.iterations {
+            return Ok(step);
+        }
+        // With a higher limit, the run would go on there.
+        self.state.phase = Phase::Localise;
+        Err(failure.into())
+    }
+
+    fn of_forge<T>(&self, result: Result<T, ForgeError>) -> Result<T, Stop> {
+        result.map_err(|error| {
+            if self.control.cancel.is_cancelled() {
+                return Stop::Interrupted(None);
+            }
+            Failure::new(FailureKind::Forge, with_causes(&error)).into()
+        })
+    }
+
+    fn target_line(&self) -> Option<String> {
+        let (commands, target) = (self.state.commands.as_ref()?, self.state.target.as_ref()?);
+        commands.test_line(target, self.journal.workspace().folder()).ok()
+    }
+
+    fn line_of(&self, test: &str) -> Option<String> {
+        self.state.commands.as_ref()?.test_line(&test_of_id(test), self.journal.workspace().folder()).ok()
+    }
+
+    fn suite_line(&self) -> Option<String> {
+        self.state.commands.as_ref()?.suite.clone()
+    }
+
+    fn run_tests(&mut self, line: &str) -> Result<TestReport, Stop> {
+        Ok(self.run_command(line)?.report)
+    }
+
+    /// Runs a command of the repository, and records it with the changes that it made.
+    fn run_command(&mut self, line: &str) -> Result<Finished, Stop> {
+        (self.control.progress)(&format!("$ {line}"));
+        let timeout = Duration::from_secs_f64(self.state.settings.command_timeout);
+        let folder = self.journal.workspace().folder().to_owned();
+        let mut shell = Shell::new(timeout, self.control.cancel.clone());
+        shell.supervisor.clone_from(&self.control.supervisor);
+        let run = match shell.run(line, &folder) {
+            Err(ShellError::Cancelled(_)) => return Err(Stop::Interrupted(None)),
+            run => run?,
+        };
+        if self.control.cancel.is_cancelled() {
+            return Err(Stop::Interrupted(None));
+        }
+        self.journal.add(command_event(line, &run));
+        self.journal.observe()?;
+        Ok(run)
+    }
+}
+
+fn test_of_id(id: &str) -> Target {
+    Target::Test { id: id.to_owned(), log: None }
+}
+
+/// Creates the record of a command of the repository.
+fn command_event(line: &str, run: &Finished) -> SessionEvent {
+    let FinishedCommand { started_at, duration, stdout, stderr, .. } = &run.command;
+    let text = |bytes: &[u8]| Some(String::from_utf8_lossy(bytes).into_owned());
+    let body = Command {
+        command: Some(CommandLine::Shell(line.to_owned())),
+        cwd: Some(".".to_owned()),
+        exit_code: Some(i64::from(run.command.exit_code())),
+        stdout: text(&stdout.bytes),
+        stderr: text(&stderr.bytes),
+        latency_ms: u64::try_from(duration.as_millis()).ok(),
+        call_id: None,
+    };
+    SessionEvent::captured(*started_at, EventBody::Command(body))
+}
+
+pub(super) fn masked_text(journal: &Journal, text: String) -> String {
+    match journal.masked(Value::String(text)) {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,98 @@
+//! What the model is asked: the task, and the results of checks.
+//!
+//! The texts have no time, no random id, and no path of the workspace: a run that goes on elsewhere sends the same requests.
+
+use serde_json::{Value, json};
+
+use super::state::{RunState, Settings, Workflow};
+
+/// The end of an output that the model gets, in characters.
+const MAX_OUTPUT: usize = 12_000;
+
+const RULES: &str = "You are a software engineer. You work in a copy of a git repository, by calling tools. All paths are relative to \
+the top folder of the repository. Read the code before you change it, and follow its conventions. Change as little as is needed. \
+You do not need to commit or push. When the work is done, answer with a short text and without a tool call. The tests then run, \
+and you receive their output if they fail.";
+
+pub(super) fn first_messages(state: &RunState) -> Vec<Value> {
+    let settings = &state.settings;
+    let mut task = match settings.workflow {
+        Workflow::FixFailingTest => fix(state),
+        Workflow::ImplementFeature => feature(settings),
+    };
+    for (title, paths) in [("Files to change:", &settings.target_files), ("Examples to follow:", &settings.examples)] {
+        if !paths.is_empty() {
+            task.push_str(&format!("\n\n{title}\n- {}", paths.join("\n- ")));
+        }
+    }
+    if let Some(suite) = state.commands.as_ref().and_then(|commands| commands.suite.as_deref()) {
+        task.push_str(&format!("\n\nThe command that runs all tests: {suite}"));
+    }
+    vec![json!({"role": "system", "content": RULES}), user(&task)]
+}
+
+fn fix(state: &RunState) -> String {
+    let test = state.settings.test.as_deref().unwrap_or_default();
+    let output = state.reproduced.as_ref().map_or("", |report| report.output.as_str());
+    format!(
+        "Fix the code so that this test passes: {test}\n\nDo not change, skip or remove the test itself. Its output now:\n\n\
+         {}\n\nIn your last answer, say what was wrong and how you fixed it.",
+        fenced(output)
+    )
+}
+
+fn feature(settings: &Settings) -> String {
+    let specification = settings.specification.as_deref().unwrap_or_default();
+    format!(
+        "Implement this feature:\n\n{specification}\n\nWrite tests for it in the style of the tests that exist. Existing tests must \
+         still pass. In your last answer, describe what you implemented and the decisions that you made."
+    )
+}
+
+pub(super) fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+pub(super) fn tool_result(call_id: Option<&str>, text: &str) -> Value {
+    json!({"role": "tool", "tool_call_id": call_id.unwrap_or_default(), "content": text})
+}
+
+/// A red check, as the model receives it.
+pub(super) fn red_check(title: &str, output: &str) -> Value {
+    user(&format!("{title}\n\n{}\n\nCorrect the code. Answer without a tool call when it is done.", fenced(output)))
+}
+
+/// Returns the end of a text between fences that do not occur in it.
+fn fenced(text: &str) -> String {
+    let text = end_of(text.trim_end(), MAX_OUTPUT);
+    let longest = text.split(|it| it != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{text}\n{fence}")
+}
+
+fn end_of(text: &str, limit: usize) -> String {
+    let count = text.chars().count();
+    if count <= limit {
+        return text.to_owned();
+    }
+    let end: String = text.chars().skip(count - limit).collect();
+    format!("[{} characters removed]\n{end}", count - limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_cannot_end_its_fence() {
+        assert_eq!(fenced("a\n```\nb"), "````\na\n```\nb\n````");
+        assert_eq!(fenced("plain\n"), "```\nplain\n```");
+    }
+
+    #[test]
+    fn of_a_long_output_the_end_is_kept() {
+        let text = format!("{}END", "ä".repeat(MAX_OUTPUT));
+        let cut = end_of(&text, MAX_OUTPUT);
+        assert!(cut.starts_with("[3 characters removed]\nä") && cut.ends_with("END"), "{cut}");
+    }
+}

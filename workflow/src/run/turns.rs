@@ -1,0 +1,208 @@
+//! The loop of the agent: a request to the model, its tool calls, and a checkpoint after each of them.
+
+use counterproof_sessions::event::{EventBody, RequestedCall, SessionEvent, ToolCall};
+use counterproof_sessions::recorder::SessionRecorder;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::journal::JournalError;
+use super::machine::{Run, RunError, Step, Stop};
+use super::messages::tool_result;
+use super::state::{Failure, FailureKind, Phase, RunState, Workflow};
+use crate::model::{AskError, Attempts, RecordError};
+use crate::tools::{ToolOutcome, Tools};
+
+/// The answer to a call that was running when the process was killed.
+const INTERRUPTED: &str = "error: the call was interrupted before it ended, and its changes were undone";
+
+/// Why a checkpoint within a command cannot be resumed.
+const UNKNOWN_EFFECTS: &str =
+    "a shell command without a sandbox was stopped, and its effects outside of the workspace are not known";
+
+impl Run<'_> {
+    /// Takes one turn. Returns the next state if the model has ended its attempt.
+    pub(super) fn turn(&mut self) -> Result<Option<Step>, Stop> {
+        if !self.state.pending.is_empty() {
+            return self.run_calls().map(|()| None);
+        }
+        if let Some(failure) = self.state.exhausted() {
+            return Err(failure.into());
+        }
+        let body = self.model.body(&self.messages, &Tools::definitions());
+        let recorder = self.journal.recorder().clone();
+        let mut attempts = Recorded { state: &mut self.state, recorder: &recorder, answered: None };
+        let answer = self.model.ask(&body, &self.control.cancel, &mut attempts);
+        if let Some(event) = attempts.answered {
+            self.journal.add(event);
+        }
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(AskError::Cancelled) => return Err(Stop::Interrupted(None)),
+            Err(AskError::Budget) => {
+                let failure = self.state.exhausted();
+                return Err(failure
+                    .unwrap_or_else(|| Failure::new(FailureKind::Model, "no request is allowed"))
+                    .into());
+            }
+            // What cannot be recorded could not be resumed.
+            Err(AskError::Record(error)) => return Err(Stop::Error(RunError::Record(error))),
+            Err(error @ AskError::Model { .. }) => {
+                return Err(Failure::new(FailureKind::Model, error.to_string()).into());
+            }
+        };
+        self.state.spent.answers += 1;
+        self.messages.push(self.journal.masked(answer.message));
+        if answer.calls.is_empty() {
+            self.state.last_text = answer.text.map(|text| text_of(self.journal.masked(Value::String(text))));
+            let to = match self.state.settings.workflow {
+                Workflow::FixFailingTest => Phase::TargetTest,
+                Workflow::ImplementFeature => Phase::Suite,
+            };
+            return Ok(Some(Step::new(to, "attempt_ended")));
+        }
+        self.state.pending = answer.calls;
+        self.state.is_running = true;
+        self.end_of_turn_part()?;
+        self.run_calls().map(|()| None)
+    }
+
+    /// Runs the calls that have no result yet.
+    fn run_calls(&mut self) -> Result<(), Stop> {
+        while let Some(call) = self.state.pending.first().cloned() {
+            let at = Timestamp::now();
+            let function = &call.function;
+            let mut outcome = self.tools.run(&function.name, &function.arguments, &self.control.cancel);
+            if let Some(content) = self.patcher.content(&call) {
+                outcome.message = content;
+            }
+            let is_interrupted = outcome.interrupted;
+            let is_unsafe = is_interrupted && outcome.result.sandbox.as_deref() == Some("none");
+            self.record_call(at, &call, outcome)?;
+            if is_interrupted {
+                return Err(Stop::Interrupted(is_unsafe.then_some(UNKNOWN_EFFECTS)));
+            }
+            self.end_of_turn_part()?;
+        }
+        Ok(())
+    }
+
+    /// Adds the records and the message of a call that has ended.
+    fn record_call(&mut self, at: Timestamp, call: &RequestedCall, outcome: ToolOutcome) -> Result<(), Stop> {
+        let latency_ms = u64::try_from(Timestamp::now().duration_since(at).as_millis()).ok();
+        let ToolOutcome { message, arguments, result, reads, command, decision, .. } = outcome;
+        let has_read = result.success == Some(true) && (!reads.is_empty() || call.function.name == "search");
+        let body = ToolCall {
+            tool_name: call.function.name.clone(),
+            arguments,
+            result,
+            latency_ms,
+            call_id: call.id.clone(),
+            decision,
+        };
+        self.journal.add(SessionEvent::captured(at, EventBody::ToolCall(body)));
+        if let Some(mut command) = command {
+            command.call_id.clone_from(&call.id);
+            self.journal.add(SessionEvent::captured(at, EventBody::Command(command)));
+        }
+        for read in reads {
+            self.journal.add(SessionEvent::captured(at, EventBody::FileOperation(read)));
+        }
+        let has_changed = may_change(&call.function.name) && self.journal.observe()?;
+        let message = text_of(self.journal.masked(Value::String(message)));
+        self.messages.push(tool_result(call.id.as_deref(), &message));
+        self.state.pending.remove(0);
+        self.state.is_running = !self.state.pending.is_empty();
+        self.advance(has_read, has_changed);
+        Ok(())
+    }
+
+    /// The agent has found a place once it has read, and works on it once it has changed a file.
+    fn advance(&mut self, has_read: bool, has_changed: bool) {
+        let (to, trigger) = match self.state.phase {
+            Phase::Localise | Phase::Understand if has_changed => (Phase::Edit, "file_changed"),
+            Phase::Localise if has_read => (Phase::Understand, "file_read"),
+            _ => return,
+        };
+        self.journal.transition(to, trigger, json!({}));
+        self.state.phase = to;
+    }
+
+    fn end_of_turn_part(&mut self) -> Result<(), JournalError> {
+        if self.state.spent.answers.is_multiple_of(self.state.settings.checkpoint_every.max(1)) {
+            self.journal.checkpoint(&self.state, &self.messages, None)
+        } else {
+            self.journal.flush()
+        }
+    }
+}
+
+/// Answers the call that was running when a process was killed. Its changes are undone, because the workspace is that of the
+/// checkpoint before it.
+pub(super) fn close_running_call(state: &mut RunState, messages: &mut Vec<Value>) -> Option<SessionEvent> {
+    if !std::mem::replace(&mut state.is_running, false) || state.pending.is_empty() {
+        return None;
+    }
+    let call = state.pending.remove(0);
+    messages.push(tool_result(call.id.as_deref(), INTERRUPTED));
+    let arguments = serde_json::from_str(&call.function.arguments);
+    let body = ToolCall {
+        tool_name: call.function.name,
+        arguments: arguments.unwrap_or(Value::String(call.function.arguments)),
+        result: counterproof_sessions::event::ToolResult {
+            success: Some(false),
+            content: Some(INTERRUPTED.to_owned()),
+            truncated: Some(false),
+            error: Some("interrupted".to_owned()),
+            sandbox: None,
+        },
+        latency_ms: None,
+        call_id: call.id,
+        decision: None,
+    };
+    Some(SessionEvent::captured(Timestamp::now(), EventBody::ToolCall(body)))
+}
+
+/// Counts what the attempts of a request use. The record of the answer is kept back: it is stored with the checkpoint that has
+/// the answer, so that no answer is known without it.
+struct Recorded<'a> {
+    state: &'a mut RunState,
+    recorder: &'a SessionRecorder,
+    answered: Option<SessionEvent>,
+}
+
+impl Attempts for Recorded<'_> {
+    fn may_send(&mut self) -> bool {
+        if self.state.exhausted().is_some() {
+            return false;
+        }
+        self.state.spent.requests += 1;
+        true
+    }
+
+    fn record(&mut self, event: SessionEvent) -> Result<(), RecordError> {
+        if let EventBody::LlmCall(call) = &event.body {
+            let usage = call.response.as_ref().and_then(|response| response.usage);
+            let spent = &mut self.state.spent;
+            spent.tokens = spent.tokens.saturating_add(usage.and_then(|usage| usage.total_tokens).unwrap_or(0));
+            if let Some(cost) = call.cost {
+                spent.cost = Some(spent.cost.unwrap_or(0.0) + cost);
+            }
+        }
+        if event.error.is_some() {
+            return Ok(self.recorder.record(vec![event])?);
+        }
+        self.answered = Some(event);
+        Ok(())
+    }
+}
+
+fn may_change(tool: &str) -> bool {
+    !matches!(tool, "read" | "search")
+}
+
+fn text_of(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}

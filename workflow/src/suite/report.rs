@@ -1,0 +1,70 @@
+//! The results of a test command, as its output states them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// A format of test output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    Libtest,
+    Nextest,
+    Pytest,
+    Unittest,
+    Jest,
+    Vitest,
+    Mocha,
+    NodeTest,
+    Tap,
+    Go,
+}
+
+/// Why tests did not run, as a line of the output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind", content = "line")]
+pub enum Problem {
+    /// The code or a test file could not be compiled, imported or collected.
+    Broken(String),
+    /// The runner found no test of the requested name.
+    NotFound(String),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestReport {
+    /// `None` if the command was killed.
+    pub exit_code: Option<i32>,
+    pub timed_out: bool,
+    /// The formats that the output is in; empty for an unknown runner.
+    pub formats: Vec<Format>,
+    /// By the ids of the runner. A runner that lists only failures has only those here.
+    pub tests: BTreeMap<String, Verdict>,
+    /// The number of tests that ran, skipped ones included, as summaries state it. `None` without a summary.
+    pub ran: Option<u64>,
+    /// The number of tests that were skipped, as summaries state it.
+    pub skipped: u64,
+    pub problem: Option<Problem>,
+    /// Lines that look like failures, for runners that are not known. Bounded.
+    pub failed_lines: Vec<String>,
+    /// The end of both streams in the order in which they were read. Bounded.
+    pub output: String,
+}
+
+impl TestReport {
+    /// Reports whether the command succeeded: it ended in time with exit code 0.
+    pub fn is_success(&self) -> bool {
+        self.exit_code == Some(0) && !self.timed_out
+    }
+
+    pub fn failed(&self) -> impl Iterator<Item = &str> {
+        self.tests.iter().filter(|(_, verdict)| **verdict == Verdict::Failed).map(|(id, _)| id.as_str())
+    }
+}
