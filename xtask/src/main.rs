@@ -19,7 +19,7 @@ mod test_runs;
 mod workspace;
 
 use step::{Failure, Step};
-use test_runs::{bench_trust, cross, docs, test, torture};
+use test_runs::{acceptance, bench_trust, cross, docs, test, torture};
 
 /// The project's own commands.
 #[derive(Debug, Parser)]
@@ -43,7 +43,12 @@ enum Command {
     Check,
     /// Run the part of `check` that needs no compiler: import cycles, wording, width of documents.
     Source,
-    /// Run what CI runs: `check`, `cross`, `test`, one minute of `torture`, `browser` and `interop`.
+    /// Run the acceptance tests of workflows with a scripted model. Skipped without Python 3.10.
+    Acceptance {
+        /// Parts of the names of tests [default: all tests]
+        names: Vec<String>,
+    },
+    /// Run what CI runs: `check`, `cross`, `test`, `acceptance`, one minute of `torture`, `browser` and `interop`.
     Ci,
     /// Measure how far verdicts can be trusted: false alarms and power over simulated nights, and a corpus of real runs if there is
     /// one. Hours with the default number of nights.
@@ -104,6 +109,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Fmt => Step::cargo(["fmt", "--all"]).run(),
         Command::Check => check::all(),
         Command::Source => check::source(),
+        Command::Acceptance { names } => acceptance(&names),
         Command::Ci => ci(),
         Command::BenchTrust { arguments } => bench_trust(&arguments),
         Command::Torture { minutes, seed, kinds } => torture(minutes, seed, kinds),
@@ -124,6 +130,7 @@ fn ci() -> Result<(), Failure> {
         check::all()?;
         cross()?;
         test(&[])?;
+        acceptance(&[])?;
         joined(downloads)
     })?;
     thread::scope(|scope| {

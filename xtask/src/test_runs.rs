@@ -18,6 +18,21 @@ pub(crate) fn test(arguments: &[String]) -> Result<(), Failure> {
     if arguments.is_empty() { Step::cargo(["test", "--package", "xtask", "--locked"]).run() } else { Ok(()) }
 }
 
+/// Runs the contract of workflows with a scripted model. Skipped without Python 3.10.
+pub(crate) fn acceptance(names: &[String]) -> Result<(), Failure> {
+    programs::build()?;
+    let mut python = Command::new("python3");
+    python.args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]);
+    if !Step::new("python3".to_owned(), python).works() {
+        progress("==> skipped: acceptance tests of workflows (they need Python 3.10)");
+        return Ok(());
+    }
+    let script = "tests/acceptance/run.py";
+    let mut python = Command::new("python3");
+    python.args([script, "--counterproof", programs::counterproof().as_str()]);
+    Step::new(format!("python3 {script}"), python).with(names).run()
+}
+
 pub(crate) fn docs() -> Result<(), Failure> {
     programs::build()?;
     let test = ["test", "--workspace", "--exclude", "xtask", "--locked", "--test", "e2e", "help::"];
