@@ -3,9 +3,11 @@
 use std::str::FromStr;
 
 use counterproof_safe_run::StartError;
+use serde::{Deserialize, Serialize};
 
 /// What the user asks for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SandboxChoice {
     /// Landlock, else bubblewrap, else none.
     #[default]
@@ -15,7 +17,8 @@ pub enum SandboxChoice {
 }
 
 /// The sandbox of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Sandbox {
     Landlock,
     Bwrap,
