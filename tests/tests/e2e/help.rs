@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 64] = [
+const COMMANDS: [&str; 73] = [
     "run",
     "merge",
     "compare",
@@ -71,7 +71,13 @@ const COMMANDS: [&str; 64] = [
     "session checkpoint",
     "session pause",
     "session export",
+    "session resume",
+    "session fork",
+    "session replay",
+    "session bundle",
     "session prune",
+    "workflow",
+    "workflow run",
     "conformance",
     "demo",
     "demo-agent",
