@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Seek as _};
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
@@ -39,6 +41,10 @@ const SETTINGS: [&str; 5] = [
 /// Variables of git that name the settings of the user. All others would make git work on another repository, or in another way.
 const KEPT: [&str; 2] = ["GIT_CONFIG", "GIT_EXEC_PATH"];
 
+/// Variables of git that connections of the user need, such as the command of `ssh` and certificates.
+const CONNECTION: [&str; 6] =
+    ["GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_SSL_", "GIT_HTTP_PROXY_AUTHMETHOD"];
+
 /// How often a command is tried while another git process holds the lock of the index, and the pause between.
 pub const ATTEMPTS: u32 = 25;
 pub const PAUSE: Duration = Duration::from_millis(200);
@@ -54,6 +60,8 @@ pub struct Git {
     words: Vec<OsString>,
     environment: BTreeMap<OsString, Option<OsString>>,
     input: Vec<u8>,
+    /// Replaces `input`.
+    file: Option<File>,
     text: String,
     options: GitOptions,
 }
@@ -74,6 +82,7 @@ impl Git {
             words,
             environment: removed.collect(),
             input: Vec::new(),
+            file: None,
             text: arguments.join(" "),
             options: options.clone(),
         };
@@ -100,6 +109,21 @@ impl Git {
         self.with("GIT_CONFIG_GLOBAL", "/dev/null").with("GIT_CONFIG_NOSYSTEM", "1").with("GIT_ATTR_NOSYSTEM", "1")
     }
 
+    /// Allows connections with these protocols, separated by colons, and the variables of the user for them.
+    pub fn with_protocols(mut self, protocols: &str) -> Self {
+        self.environment.retain(|name, value| {
+            let name = name.to_string_lossy();
+            value.is_some() || !CONNECTION.iter().any(|kept| name.starts_with(kept))
+        });
+        self.with("GIT_ALLOW_PROTOCOL", protocols)
+    }
+
+    /// Sets the standard input to a file, which is read from its start.
+    pub fn with_input_file(mut self, file: File) -> Self {
+        self.file = Some(file);
+        self
+    }
+
     pub fn with_input(mut self, input: Vec<u8>) -> Self {
         self.input = input;
         self
@@ -115,6 +139,17 @@ impl Git {
         self
     }
 
+    fn input(&self) -> io::Result<Input> {
+        match &self.file {
+            Some(file) => {
+                let mut file = file.try_clone()?;
+                file.rewind()?;
+                Ok(Input::Descriptor(file.into()))
+            }
+            None => Input::bytes(&self.input),
+        }
+    }
+
     /// Runs the command once. Returns its exit code, its output, and the start of its standard error.
     fn run(&self) -> Result<(i32, Vec<u8>, String), GitError> {
         let command = Command {
@@ -124,7 +159,7 @@ impl Git {
                 ..Options::default()
             },
             // A file and not a pipe: a pipe would have to be written while the output is read.
-            input: Input::bytes(&self.input).map_err(GitError::Io)?,
+            input: self.input().map_err(GitError::Io)?,
             timeout: Some(self.options.timeout),
             output_limit: Some(MAX_OUTPUT_BYTES),
             ..Command::new(self.words.clone())
