@@ -9,6 +9,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
+use rustix::thread::{CapabilitySet, capabilities, remove_capability_from_bounding_set, set_capabilities};
 
 use super::command::{OutputObserver, SandboxedCommand};
 use super::hidden_paths::HiddenPaths;
@@ -23,6 +24,16 @@ const NEWEST: ABI = ABI::V10;
 /// Devices that commands may read and write.
 const DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"];
+
+/// What a root user needs to build as another user would. The others lead around Landlock: to raw sockets and devices, and
+/// to the environment of processes outside, which may have the key of the model.
+const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID);
 
 pub(super) fn is_available() -> bool {
     // On a thread of its own, because it cannot be undone. A container may refuse the call itself.
@@ -88,10 +99,22 @@ pub(super) fn run(
     let command = Command { input: sandboxed.input, ..command };
     std::thread::scope(|scope| {
         let run = std::thread::Builder::new().name("sandbox".to_owned()).spawn_scoped(scope, || {
+            drop_capabilities();
             rules.restrict_self().map_err(|error| SandboxError::Setup(error.to_string()))?;
             Ok(command.run(&mut |stream, at, bytes| observer(stream, at, bytes))?)
         });
         let run = run.map_err(|error| SandboxError::Setup(error.to_string()))?;
         run.join().unwrap_or_else(|_| Err(SandboxError::Setup("its thread panicked".to_owned())))
     })
+}
+
+/// Limits what programs that this thread starts get as root. Other users have no capabilities, and may not remove them.
+fn drop_capabilities() {
+    for (_, capability) in CapabilitySet::all().difference(KEPT_CAPABILITIES).iter_names() {
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    if let Ok(mut sets) = capabilities(None) {
+        sets.inheritable = CapabilitySet::empty();
+        let _ = set_capabilities(None, sets);
+    }
 }
