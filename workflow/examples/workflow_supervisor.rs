@@ -1,7 +1,7 @@
-//! The supervisor of the commands that the tests run: a test cannot be started again as one.
+//! The supervisor and the launcher of the commands that the tests run: a test cannot be started again as one.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    counterproof_safe_run::enter().unwrap_or(ExitCode::FAILURE)
+    counterproof_workflow::tools::enter().unwrap_or(ExitCode::FAILURE)
 }

@@ -13,7 +13,7 @@ use counterproof_sessions::event::CommandLine;
 use counterproof_workflow::tools::{AgentPolicy, Sandbox, ToolOptions, ToolOutcome, Tools};
 use serde_json::{Value, json};
 
-use crate::kit::{Kit, sandboxes};
+use crate::kit::{Kit, restricting, sandboxes};
 
 fn shell(kit: &Kit, sandbox: Sandbox, arguments: &Value) -> ToolOutcome {
     Tools::new(kit.options(sandbox)).run("shell", &arguments.to_string(), &Cancellation::default())
@@ -85,7 +85,9 @@ fn a_time_limit_ends_the_command_and_all_that_it_started() {
             "{}",
             ended.message
         );
-        assert!(ended.message.ends_with("exit code 137"), "{}", ended.message);
+        // bubblewrap itself ends by the first signal, and all processes in it are killed.
+        let code = if sandbox == Sandbox::Bwrap { 143 } else { 137 };
+        assert!(ended.message.ends_with(&format!("exit code {code}")), "{}", ended.message);
         assert_eq!(processes_with(&seconds), 0, "{sandbox:?}");
     }
 }
@@ -150,4 +152,19 @@ fn a_policy_decides_each_call() {
     let second = run("shell", json!({"command": "echo ran"}));
     assert!(second.message.starts_with("error: refused by one-command: "), "{}", second.message);
     assert_eq!(second.command, None);
+}
+
+#[test]
+fn a_command_in_a_sandbox_cannot_kill_its_supervisor() {
+    for sandbox in restricting() {
+        let kit = Kit::new();
+        let seconds = format!("5{:07}.{}", std::process::id(), sandbox as u32);
+        let line = format!("setsid sleep {seconds} >/dev/null 2>&1 & kill -9 $PPID; kill -9 -1; echo end");
+        let ended = shell(&kit, sandbox, &json!({"command": line}));
+        // Linux before 6.12 does not restrict signals.
+        assert!(sandbox == Sandbox::Landlock || ended.message.contains("end\n"), "{}", ended.message);
+        if ended.message.contains("end\n") {
+            assert_eq!(processes_with(&seconds), 0, "{sandbox:?}");
+        }
+    }
 }
