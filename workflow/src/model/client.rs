@@ -41,6 +41,8 @@ pub type RecordError = Box<dyn Error + Send + Sync>;
 pub enum ModelError {
     #[error("invalid model URL: {0}")]
     Url(#[from] UpstreamUrlError),
+    #[error("invalid path of the model URL: {0}")]
+    Target(#[source] hyper::http::uri::InvalidUri),
     #[error("the API key has characters that a header cannot have")]
     Key,
     #[error("cannot create the HTTP client: {0}")]
@@ -68,6 +70,7 @@ pub enum AskError {
 pub struct ModelClient {
     options: ModelOptions,
     upstream: Upstream,
+    /// Path and query.
     target: Uri,
     authorization: Option<HeaderValue>,
     runtime: Runtime,
@@ -116,7 +119,7 @@ impl ModelClient {
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         let url: UpstreamUrl = format!("{}/chat/completions{query}", base.trim_end_matches('/')).parse()?;
         let target = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
-        let target = target.parse().map_err(|_| ModelError::Key)?;
+        let target = target.parse().map_err(ModelError::Target)?;
         let authorization = options.api_key.as_ref().map(|key| {
             let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| ModelError::Key)?;
             value.set_sensitive(true);

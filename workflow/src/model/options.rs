@@ -1,12 +1,15 @@
 //! Settings of a model.
 
+use std::fmt;
 use std::time::Duration;
+
+use counterproof_guard::http::UpstreamUrl;
 
 use super::api_key::ApiKey;
 use super::price::Price;
 
 /// Where a model is, and how it is asked.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ModelOptions {
     /// The base URL, such as `https://api.openai.com/v1`. Requests go to `…/chat/completions`.
     pub base_url: String,
@@ -44,5 +47,13 @@ impl ModelOptions {
             attempts: 6,
             backoff: Duration::from_secs(1),
         }
+    }
+}
+
+impl fmt::Debug for ModelOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The URL may contain a password.
+        let url = self.base_url.parse::<UpstreamUrl>().map(|url| url.recorded()).unwrap_or_default();
+        f.debug_struct("ModelOptions").field("base_url", &url).field("model", &self.model).finish_non_exhaustive()
     }
 }

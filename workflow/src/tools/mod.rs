@@ -16,5 +16,5 @@ mod shell;
 mod toolbox;
 mod workspace_files;
 
-pub use sandbox::{OutputObserver, Sandbox, SandboxChoice, SandboxError, SandboxedCommand, UnknownSandbox};
+pub use sandbox::{Sandbox, SandboxChoice, SandboxError, SandboxedCommand, UnknownSandbox, enter};
 pub use toolbox::{AgentPolicy, ToolOptions, ToolOutcome, Tools};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use counterproof_safe_run::{Cancellation, Command, Input, Options, OutputMode, Record, Stream};
+use counterproof_safe_run::{Cancellation, Command, Input, Observer, Options, OutputMode, Record};
 
 use super::environment::changes;
 use super::kind::{Sandbox, SandboxError};
@@ -31,12 +31,10 @@ pub struct SandboxedCommand {
     pub output_limit: Option<u64>,
     /// How long the command may run after it was asked to end, before it is killed.
     pub grace: Duration,
-    /// As in safe-run's options.
+    /// The program that supervises the command and starts the sandbox. It must call [`enter`](super::enter) first in `main`.
+    /// `None` is this program.
     pub supervisor: Option<PathBuf>,
 }
-
-/// Receives the output of a command while it runs, on any thread.
-pub type OutputObserver<'a> = dyn FnMut(Stream, Duration, &[u8]) + Send + 'a;
 
 impl SandboxedCommand {
     /// Runs the command to its end. The record has no output: the observer gets it. No process of the command is left.
@@ -44,21 +42,16 @@ impl SandboxedCommand {
         self,
         sandbox: Sandbox,
         cancel: &Cancellation,
-        observer: &mut OutputObserver<'_>,
+        observer: &mut Observer<'_>,
     ) -> Result<Record, SandboxError> {
-        let mut words: Vec<OsString> = Vec::new();
-        #[cfg(target_os = "linux")]
-        if sandbox == Sandbox::Bwrap {
-            words = super::bubblewrap::words(&self);
-        }
+        let mut words = self.sandbox_words(sandbox)?;
         words.extend(["sh", "-c", &self.line].map(OsString::from));
         let command = Command {
             options: Options {
-                // The thread that runs a command under Landlock cannot create the files of a capture.
                 output: OutputMode::ObserveOnly,
                 grace: self.grace,
-                supervisor: self.supervisor.clone(),
-                working_directory: Some(self.workspace.clone().into()),
+                supervisor: self.supervisor,
+                working_directory: Some(self.workspace.into()),
                 environment: changes(std::env::vars_os(), &self.private, &self.environment),
                 ..Options::default()
             },
@@ -66,12 +59,21 @@ impl SandboxedCommand {
             output_limit: self.output_limit,
             cancel: cancel.clone(),
             words,
-            input: Input::Inherited,
+            input: self.input,
         };
+        Ok(command.run(observer)?)
+    }
+
+    /// Returns the words before the command itself, which set up the sandbox.
+    fn sandbox_words(&self, sandbox: Sandbox) -> Result<Vec<OsString>, SandboxError> {
         match sandbox {
+            Sandbox::None => Ok(Vec::new()),
             #[cfg(target_os = "linux")]
-            Sandbox::Landlock => super::landlock::run(self, command, observer),
-            _ => Ok(Command { input: self.input, ..command }.run(&mut |stream, at, bytes| observer(stream, at, bytes))?),
+            Sandbox::Landlock => super::launcher::words(self),
+            #[cfg(target_os = "linux")]
+            Sandbox::Bwrap => Ok(super::bubblewrap::words(self)),
+            #[cfg(not(target_os = "linux"))]
+            _ => Err(SandboxError::Unavailable(sandbox)),
         }
     }
 }

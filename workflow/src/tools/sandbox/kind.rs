@@ -29,8 +29,8 @@ pub enum Sandbox {
 pub enum SandboxError {
     #[error("the sandbox `{}` is not available on this system", .0.name())]
     Unavailable(Sandbox),
-    #[error("cannot set up the sandbox: {0}")]
-    Setup(String),
+    #[error("this program cannot start a sandbox: it does not call `enter` first in `main`")]
+    NotEntered,
     #[error(transparent)]
     Start(#[from] StartError),
 }

@@ -1,18 +1,25 @@
-//! Landlock: rights that the kernel takes from a thread and from all processes that it starts.
-//!
-//! The rights of a thread cannot be given back, so each command has a thread of its own, from which safe-run starts it.
+//! Landlock: rights that the kernel takes from a process and from all processes that it starts.
 
 use std::path::Path;
 
-use counterproof_safe_run::{Command, Record};
+use camino::Utf8PathBuf;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
+use rustix::thread::{CapabilitySet, capabilities, remove_capability_from_bounding_set, set_capabilities};
 
-use super::command::{OutputObserver, SandboxedCommand};
+use serde::{Deserialize, Serialize};
+
 use super::hidden_paths::HiddenPaths;
-use super::kind::SandboxError;
+
+/// What a command may use besides what all may.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct CommandAccess {
+    pub(super) writable: Vec<Utf8PathBuf>,
+    pub(super) readable: Vec<Utf8PathBuf>,
+    pub(super) tcp_ports: Vec<u16>,
+}
 
 /// What a kernel must offer: all changes of files (Linux 6.2) and TCP (6.7). With less, bubblewrap is the better sandbox.
 const REQUIRED_FILES: ABI = ABI::V3;
@@ -23,6 +30,16 @@ const NEWEST: ABI = ABI::V10;
 /// Devices that commands may read and write.
 const DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"];
+
+/// What a root user needs to build as another user would. The others lead around Landlock: to raw sockets and devices, and
+/// to the environment of processes outside, which may have the key of the model.
+const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID);
 
 pub(super) fn is_available() -> bool {
     // On a thread of its own, because it cannot be undone. A container may refuse the call itself.
@@ -43,30 +60,26 @@ fn handled() -> Result<RulesetCreated, RulesetError> {
         .create()
 }
 
-fn rules(command: &SandboxedCommand) -> Result<RulesetCreated, RulesetError> {
+fn rules(access: &CommandAccess) -> Result<RulesetCreated, RulesetError> {
     let all = AccessFs::from_all(NEWEST);
     let read = AccessFs::from_read(NEWEST);
     let mut rules = handled()?;
     let home = std::env::var_os("HOME");
     let mut visible = Vec::new();
     HiddenPaths::of_system(home.as_deref().map(Path::new)).visit_visible(&mut |path| visible.push(path.to_owned()));
-    visible.extend(command.readable.iter().map(|path| path.as_std_path().to_owned()));
-    // The supervisor of the command, which may be in a hidden folder.
-    visible.extend(command.supervisor.clone());
-    visible.extend(std::env::current_exe());
-    for path in &visible {
+    for path in visible.iter().map(|path| &**path).chain(access.readable.iter().map(|path| path.as_std_path())) {
         rules = allow(rules, path, read)?;
     }
     let device = read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
     for path in DEVICES {
         rules = allow(rules, Path::new(path), device)?;
     }
-    for path in [&command.workspace, &command.private] {
-        // Device files are of no use to a build, and a root user could reach disks with them.
-        let access = all & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
-        rules = allow(rules, path.as_std_path(), access)?;
+    // Device files are of no use to a build, and a root user could reach disks with them.
+    let writable = all & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    for path in &access.writable {
+        rules = allow(rules, path.as_std_path(), writable)?;
     }
-    for port in &command.tcp_ports {
+    for port in &access.tcp_ports {
         rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
     }
     Ok(rules)
@@ -79,19 +92,20 @@ fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Resu
     rules.add_rule(PathBeneath::new(descriptor, access))
 }
 
-pub(super) fn run(
-    sandboxed: SandboxedCommand,
-    command: Command,
-    observer: &mut OutputObserver<'_>,
-) -> Result<Record, SandboxError> {
-    let rules = rules(&sandboxed).map_err(|error| SandboxError::Setup(error.to_string()))?;
-    let command = Command { input: sandboxed.input, ..command };
-    std::thread::scope(|scope| {
-        let run = std::thread::Builder::new().name("sandbox".to_owned()).spawn_scoped(scope, || {
-            rules.restrict_self().map_err(|error| SandboxError::Setup(error.to_string()))?;
-            Ok(command.run(&mut |stream, at, bytes| observer(stream, at, bytes))?)
-        });
-        let run = run.map_err(|error| SandboxError::Setup(error.to_string()))?;
-        run.join().unwrap_or_else(|_| Err(SandboxError::Setup("its thread panicked".to_owned())))
-    })
+/// Takes rights from this thread for good.
+pub(super) fn restrict(access: &CommandAccess) -> Result<(), RulesetError> {
+    let rules = rules(access)?;
+    drop_capabilities();
+    rules.restrict_self().map(|_| ())
+}
+
+/// Limits what programs that this thread starts get as root. Other users have no capabilities, and may not remove them.
+fn drop_capabilities() {
+    for (_, capability) in CapabilitySet::all().difference(KEPT_CAPABILITIES).iter_names() {
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    if let Ok(mut sets) = capabilities(None) {
+        sets.inheritable = CapabilitySet::empty();
+        let _ = set_capabilities(None, sets);
+    }
 }

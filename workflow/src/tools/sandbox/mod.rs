@@ -1,7 +1,8 @@
 //! Runs commands of a model without access to what is outside of the workspace, as far as the system offers it.
 //!
 //! ```text
-//! SandboxedCommand: line, folders, ports ─▶ environment without secrets ─▶ Landlock, bubblewrap or nothing ─▶ safe-run
+//! SandboxedCommand: line, folders, ports ─▶ safe-run, environment without secrets ─▶ launcher: Landlock ─▶ sh -c
+//!                                                                               ─▶ bubblewrap ────────┘
 //! ```
 //!
 //! | access | in a sandbox |
@@ -23,6 +24,13 @@ mod hidden_paths;
 mod kind;
 #[cfg(target_os = "linux")]
 mod landlock;
+#[cfg(target_os = "linux")]
+mod launcher;
 
-pub use command::{OutputObserver, SandboxedCommand};
+#[cfg(not(target_os = "linux"))]
+pub use counterproof_safe_run::enter;
+
+pub use command::SandboxedCommand;
 pub use kind::{Sandbox, SandboxChoice, SandboxError, UnknownSandbox};
+#[cfg(target_os = "linux")]
+pub use launcher::enter;
