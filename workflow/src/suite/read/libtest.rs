@@ -34,7 +34,7 @@ impl Libtest {
         if HEADER.is_match(line) {
             self.end_binary(None);
             self.has_header = true;
-        } else if let Some(test) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
+        } else if let Some(test) = line.strip_prefix("test ").and_then(split_test) {
             self.test(test.0, test.1);
         } else if let Some(test) = line.strip_suffix(" --- FAILED") {
             self.add(test, Verdict::Failed);
@@ -185,4 +185,9 @@ fn verdict(text: &str) -> Option<Verdict> {
         text if text.trim_start().starts_with("bench: ") => Some(Verdict::Passed),
         _ => None,
     }
+}
+
+/// Splits `NAME ... REST`, where the rest can be empty.
+fn split_test(text: &str) -> Option<(&str, &str)> {
+    text.split_once(" ... ").or_else(|| Some((text.strip_suffix(" ...")?, "")))
 }
