@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::manifest::Manifest;
 use super::private::{Entries, LINK_MODE, Objects, PrivateGit};
-use super::program::split;
 use super::protected::is_protected;
 use super::work_tree::{FileKind, WorkTree};
 use super::{GitError, GitOptions, GitStart, Protected};
+use counterproof_workspace::git::split;
 
 /// The differences from a start. Files that were ignored or not tracked then are left out, and so are protected files, and new
 /// files that the ignore rules of the start ignore, unless they are in the place of a tracked file.

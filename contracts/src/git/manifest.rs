@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::GitStart;
 use super::private::{Entries, Entry, PrivateGit, SUBMODULE_MODE};
-use super::program::{Git, GitError, GitOptions};
 use super::repository::Repository;
 use super::work_tree::{FileKind, Skipped, WorkTree};
+use counterproof_workspace::git::{Git, GitError, GitOptions};
 
 const IGNORE_RULES: &str = ".gitignore";
 

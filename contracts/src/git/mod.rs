@@ -13,7 +13,6 @@
 mod differences;
 mod manifest;
 mod private;
-mod program;
 mod protected;
 mod refusal;
 mod repository;
@@ -21,8 +20,9 @@ mod reset;
 mod start;
 mod work_tree;
 
+pub use counterproof_workspace::git::{GitError, GitOptions};
 pub use differences::Changes;
-pub use program::{GitError, GitOptions};
+
 pub use protected::Protected;
 pub use refusal::Refusal;
 pub use reset::{Discarded, Reset, ResetPlan, plan, reset};

@@ -13,9 +13,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::program::{Git, GitError, GitOptions, split};
 use super::repository::Repository;
 use super::work_tree::FileKind;
+use counterproof_workspace::git::{Git, GitError, GitOptions, split};
 
 /// Raw bytes in both directions, whatever the `.gitattributes` of the work tree contain: this file comes before them.
 const ATTRIBUTES: &str = "* -text -ident !eol !filter !working-tree-encoding\n";

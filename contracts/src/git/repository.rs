@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::read_file;
 use serde::{Deserialize, Serialize};
 
-use super::program::{Git, GitError, GitOptions, split};
+use counterproof_workspace::git::{Git, GitError, GitOptions, split};
 
 const OPERATIONS: [(&str, &str); 6] = [
     ("MERGE_HEAD", "a merge"),

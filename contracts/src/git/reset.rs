@@ -11,9 +11,9 @@ use counterproof_store::write::{self, Durability};
 use super::differences::Differences;
 use super::manifest::Manifest;
 use super::private::{Entries, Objects, PrivateGit};
-use super::program::{ATTEMPTS, PAUSE};
 use super::refusal::list;
 use super::{GitError, GitOptions, GitStart, Protected, Refusal};
+use counterproof_workspace::git::{ATTEMPTS, PAUSE};
 
 const LISTED_COMMITS: &str = "20";
 

@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use camino::Utf8Path;
 
-use super::program::{GitError, utf8};
 use super::protected::{Rule, is_protected};
+use counterproof_workspace::git::{GitError, utf8};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileKind {

@@ -1,4 +1,5 @@
-//! Runs the `git` program under safe-run, with a time limit: no command of this module waits forever or leaves a process.
+//! Runs the `git` program under safe-run, with a time limit: no command waits forever or leaves a process. Hooks, monitors and
+//! signatures are off; what a repository sets is otherwise the matter of the caller.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,11 +10,12 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_safe_run::{Command, Input, Options, StartError, Stream};
 
-use crate::process::DEFAULT_TIMEOUT;
+/// Time limit of a command, unless a caller sets another one.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitOptions {
-    /// See [`ShellCommand::supervisor`](crate::process::ShellCommand::supervisor).
+    /// The program that supervises `git`: see [`Options::supervisor`].
     pub supervisor: Option<PathBuf>,
     /// The time limit of each git command.
     pub timeout: Duration,
@@ -38,8 +40,8 @@ const SETTINGS: [&str; 5] = [
 const KEPT: [&str; 2] = ["GIT_CONFIG", "GIT_EXEC_PATH"];
 
 /// How often a command is tried while another git process holds the lock of the index, and the pause between.
-pub(super) const ATTEMPTS: u32 = 25;
-pub(super) const PAUSE: Duration = Duration::from_millis(200);
+pub const ATTEMPTS: u32 = 25;
+pub const PAUSE: Duration = Duration::from_millis(200);
 
 /// Longest quoted standard error, in characters.
 const MAX_MESSAGE_CHARS: usize = 400;
@@ -48,7 +50,7 @@ const MAX_MESSAGE_CHARS: usize = 400;
 const MAX_OUTPUT_BYTES: u64 = 1 << 30;
 
 #[derive(Debug)]
-pub(super) struct Git {
+pub struct Git {
     words: Vec<OsString>,
     environment: BTreeMap<OsString, Option<OsString>>,
     input: Vec<u8>,
@@ -58,7 +60,7 @@ pub(super) struct Git {
 
 impl Git {
     /// Creates a command in a folder, with the settings of the user.
-    pub(super) fn new(options: &GitOptions, folder: &Utf8Path, arguments: &[&str]) -> Self {
+    pub fn new(options: &GitOptions, folder: &Utf8Path, arguments: &[&str]) -> Self {
         // Not the working directory of this process, which threads share.
         let mut words: Vec<OsString> = ["git", "-C", folder.as_str()].map(OsString::from).into();
         words.extend(SETTINGS.iter().flat_map(|setting| ["-c".into(), OsString::from(setting)]));
@@ -85,26 +87,26 @@ impl Git {
             .with("GIT_ALLOW_PROTOCOL", "")
     }
 
-    pub(super) fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
+    pub fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.environment.insert(name.into(), Some(value.into()));
         self
     }
 
     /// Ignores the settings of the user and of the machine: the work could have changed them.
-    pub(super) fn without_user_settings(mut self) -> Self {
+    pub fn without_user_settings(mut self) -> Self {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_CONFIG")) {
             self.environment.insert(name, None);
         }
         self.with("GIT_CONFIG_GLOBAL", "/dev/null").with("GIT_CONFIG_NOSYSTEM", "1").with("GIT_ATTR_NOSYSTEM", "1")
     }
 
-    pub(super) fn with_input(mut self, input: Vec<u8>) -> Self {
+    pub fn with_input(mut self, input: Vec<u8>) -> Self {
         self.input = input;
         self
     }
 
     /// Sets the author and the committer of commits. People find them next to their own commits.
-    pub(super) fn with_author(mut self) -> Self {
+    pub fn with_author(mut self) -> Self {
         for role in ["AUTHOR", "COMMITTER"] {
             self = self
                 .with(&format!("GIT_{role}_NAME"), "Counterproof")
@@ -143,7 +145,7 @@ impl Git {
         GitError::Failed { command: self.text, message: message.chars().take(MAX_MESSAGE_CHARS).collect() }
     }
 
-    pub(super) fn output(self) -> Result<Vec<u8>, GitError> {
+    pub fn output(self) -> Result<Vec<u8>, GitError> {
         let mut attempt = 1;
         loop {
             let (code, output, message) = self.run()?;
@@ -160,14 +162,14 @@ impl Git {
         }
     }
 
-    pub(super) fn text(self) -> Result<String, GitError> {
+    pub fn text(self) -> Result<String, GitError> {
         let text = self.text.clone();
         let output = String::from_utf8(self.output()?).map_err(|_| GitError::Output(text))?;
         Ok(output.trim_end_matches('\n').to_owned())
     }
 
     /// Runs the command. Returns its output for exit code 0, and `None` for 1, which some commands use as an answer.
-    pub(super) fn answer(self) -> Result<Option<Vec<u8>>, GitError> {
+    pub fn answer(self) -> Result<Option<Vec<u8>>, GitError> {
         match self.run()? {
             (0, output, _) => Ok(Some(output)),
             (1, _, _) => Ok(None),
@@ -175,17 +177,17 @@ impl Git {
         }
     }
 
-    pub(super) fn paths(self) -> Result<Vec<String>, GitError> {
+    pub fn paths(self) -> Result<Vec<String>, GitError> {
         split(&self.output()?)
     }
 }
 
-pub(super) fn split(output: &[u8]) -> Result<Vec<String>, GitError> {
+pub fn split(output: &[u8]) -> Result<Vec<String>, GitError> {
     let parts = output.split(|byte| *byte == 0).filter(|part| !part.is_empty());
     parts.map(|part| utf8(part.to_vec())).collect()
 }
 
-pub(super) fn utf8(path: Vec<u8>) -> Result<String, GitError> {
+pub fn utf8(path: Vec<u8>) -> Result<String, GitError> {
     String::from_utf8(path)
         .map_err(|error| GitError::PathNotUtf8(String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
@@ -211,7 +213,7 @@ pub enum GitError {
 }
 
 impl GitError {
-    pub(super) fn file(path: &Utf8Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn file(path: &Utf8Path) -> impl FnOnce(std::io::Error) -> Self {
         move |source| GitError::File { path: path.to_owned(), source }
     }
 }
