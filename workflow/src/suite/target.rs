@@ -94,7 +94,10 @@ impl Target {
         let folders = self.name().split("::").next().map_or(0, |file| file.matches('/').count());
         let mut ends = (0..=folders).filter_map(|at| target.get(at..));
         match self {
-            Target::File { .. } => ends.any(|end| contains_run(&id_parts, end)) || is_suffix(&id_parts, &target),
+            Target::File { path } => match id.split_once("::").map(|(file, _)| Utf8Path::new(file)) {
+                Some(file) if file.extension() == Some("py") => file.ends_with(path) || path.ends_with(file),
+                _ => contains_run(&id_parts, &target) || ends.any(|end| !end.is_empty() && id_parts.starts_with(end)),
+            },
             Target::Test { id: name, .. } => {
                 let is_named = name == id || ends.any(|end| is_within(&id_parts, end));
                 is_named || is_suffix(&id_parts, &target) || is_title(id, name)
