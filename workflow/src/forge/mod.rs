@@ -5,6 +5,7 @@
 
 mod github;
 mod local;
+mod push;
 mod texts;
 
 use std::time::Duration;
@@ -73,8 +74,8 @@ pub struct CiResult {
 pub enum ForgeError {
     #[error("cancelled")]
     Cancelled,
-    #[error("`git {command}` failed: {message}")]
-    Git { command: String, message: String },
+    #[error("cannot reach the repository of the forge")]
+    Git(#[source] Box<counterproof_workspace::git::GitError>),
     #[error("the branch `{branch}` of the forge has another commit than expected: {found}")]
     Moved { branch: String, found: String },
     #[error("cannot read or write the pull request `{path}`")]

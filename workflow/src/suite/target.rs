@@ -90,10 +90,17 @@ impl Target {
     /// folder.
     pub(super) fn contains(&self, id: &str) -> bool {
         let (target, id_parts) = (parts(self.name()), parts(id));
+        // Ids of a runner that was started in a folder of the file lack the folders above it.
+        let folders = self.name().split("::").next().map_or(0, |file| file.matches('/').count());
+        let mut ends = (0..=folders).filter_map(|at| target.get(at..));
         match self {
-            Target::File { .. } => contains_run(&id_parts, &target) || is_suffix(&id_parts, &target),
+            Target::File { path } => match id.split_once("::").map(|(file, _)| Utf8Path::new(file)) {
+                Some(file) if file.extension() == Some("py") => file.ends_with(path) || path.ends_with(file),
+                _ => contains_run(&id_parts, &target) || ends.any(|end| !end.is_empty() && id_parts.starts_with(end)),
+            },
             Target::Test { id: name, .. } => {
-                name == id || is_within(&id_parts, &target) || is_suffix(&id_parts, &target) || is_title(id, name)
+                let is_named = name == id || ends.any(|end| is_within(&id_parts, end));
+                is_named || is_suffix(&id_parts, &target) || is_title(id, name)
             }
         }
     }
@@ -156,6 +163,7 @@ mod tests {
             ("tests/test_x.py::C::test_a", "tests.test_x.C.test_a"),
             ("tests/test_x.py::C::test_a", "test_x.C.test_a"),
             ("test_x.py::test_a", "test_x.C.test_a"),
+            ("tests/test_x.py::test_a", "test_x.C.test_a"),
             ("tests.test_x.C.test_a", "tests/test_x.py::C::test_a"),
             ("test_x.C", "test_x.C.test_a"),
             ("tests::bad", "tests::bad (2)"),

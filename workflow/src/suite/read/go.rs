@@ -42,11 +42,11 @@ impl Go {
         } else if line.starts_with("=== RUN ") {
             self.has_evidence = true;
             self.is_verbose = true;
-        } else if let Some(result) = RESULT.captures(line) {
+        } else if let Some(result) = Some(line).filter(|it| it.contains("--- ")).and_then(|it| RESULT.captures(it)) {
             if self.package.len() < MAX_TESTS {
                 self.package.push((result[2].to_owned(), verdict(&result[1])));
             }
-        } else if let Some(package) = PACKAGE.captures(line) {
+        } else if let Some(package) = Some(line).filter(|it| it.contains('\t')).and_then(|it| PACKAGE.captures(it)) {
             self.end_package(&package[1]);
             let has_tests = !line.ends_with("[no tests to run]") && !line.ends_with("[no test files]");
             self.has_tests |= has_tests;

@@ -41,12 +41,15 @@ impl JavaScript {
         static FILE: LazyLock<Regex> = LazyLock::new(|| {
             regex(r"^ ?(PASS|FAIL|RUNS) +(?:\./)?(\S+\.[cm]?[jt]sx?)(?: \([\d.]+ m?s\)| \[ .* \]| ((?:> .*)))?$")
         });
-        if let Some(file) = FILE.captures(line) {
+        let start = line.trim_start();
+        let is_file = ["PASS", "FAIL", "RUNS"].iter().any(|word| start.starts_with(word));
+        let is_mark = start.starts_with(|c: char| "✓✔√✕✖×✗○↓﹣✎-".contains(c) || c.is_ascii_digit());
+        if let Some(file) = Some(line).filter(|_| is_file).and_then(|line| FILE.captures(line)) {
             self.file_line(&file);
-        } else if let Some(title) = line.trim_start().strip_prefix("● ") {
+        } else if let Some(title) = start.strip_prefix("● ") {
             self.jest_failure(title);
         } else if self.counts(line) || self.is_over {
-        } else if let Some(mark) = MARK.captures(line) {
+        } else if let Some(mark) = Some(line).filter(|_| is_mark).and_then(|line| MARK.captures(line)) {
             self.mark(mark[1].len(), &mark[2], &mark[3]);
         } else {
             self.title(line);
@@ -135,6 +138,11 @@ impl JavaScript {
         static VITEST: LazyLock<Regex> = LazyLock::new(|| regex(r"^ +Tests +(.*?)\((\d+)\)$"));
         static MOCHA: LazyLock<Regex> = LazyLock::new(|| regex(r"^ +(\d+) (passing|failing|pending)(?: \(.*\))?$"));
         static NODE: LazyLock<Regex> = LazyLock::new(|| regex(r"^ℹ (tests|skipped|todo) (\d+)$"));
+        let start = line.trim_start();
+        if !(start.starts_with("Tests") || start.starts_with('ℹ') || start.starts_with(|c: char| c.is_ascii_digit()))
+        {
+            return self.missing(start);
+        }
         let (format, ran, skipped) = if let Some(counts) = JEST.captures(line) {
             (Format::Jest, number(&counts[2]), named(&counts[1], "skipped") + named(&counts[1], "todo"))
         } else if let Some(counts) = VITEST.captures(line) {
@@ -146,7 +154,7 @@ impl JavaScript {
             let count = number(&counts[2]);
             if &counts[1] == "tests" { (Format::NodeTest, count, 0) } else { (Format::NodeTest, 0, count) }
         } else {
-            return self.missing(line);
+            return self.missing(start);
         };
         self.is_over = true;
         self.format = self.format.or(Some(format));
@@ -156,6 +164,9 @@ impl JavaScript {
     }
 
     fn missing(&mut self, line: &str) -> bool {
+        if !["No test", "Error: No test", "Could not find"].iter().any(|start| line.starts_with(start)) {
+            return false;
+        }
         let (format, is_missing) = match line.trim() {
             text if text.starts_with("No tests found, exiting with code") => (Format::Jest, true),
             text if text.starts_with("No test files found, exiting with code") => (Format::Vitest, true),

@@ -31,10 +31,10 @@ impl Libtest {
     pub(super) fn line(&mut self, line: &str) {
         static HEADER: LazyLock<Regex> = LazyLock::new(|| regex(r"^running \d+ tests?$"));
         static STDOUT: LazyLock<Regex> = LazyLock::new(|| regex(r"^---- (.+) std(?:out|err) ----$"));
-        if HEADER.is_match(line) {
+        if line.starts_with("running ") && HEADER.is_match(line) {
             self.end_binary(None);
             self.has_header = true;
-        } else if let Some(test) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
+        } else if let Some(test) = line.strip_prefix("test ").and_then(split_test) {
             self.test(test.0, test.1);
         } else if let Some(test) = line.strip_suffix(" --- FAILED") {
             self.add(test, Verdict::Failed);
@@ -47,9 +47,11 @@ impl Libtest {
             if self.listed.len() < MAX_TESTS {
                 self.listed.push(name.to_owned());
             }
-        } else if let Some(name) = STDOUT.captures(line).filter(|_| self.is_listing) {
+        } else if let Some(name) =
+            Some(line).filter(|it| self.is_listing && it.starts_with("---- ")).and_then(|it| STDOUT.captures(it))
+        {
             self.add(&name[1], Verdict::Failed);
-        } else if let (Some(verdict), false) = (verdict(line), self.open.is_empty()) {
+        } else if let Some(verdict) = self.last_verdict(line) {
             if let Some(name) = self.open.pop() {
                 self.add(&name, verdict);
             }
@@ -69,6 +71,9 @@ impl Libtest {
         });
         static SUMMARY: LazyLock<Regex> =
             LazyLock::new(|| regex(r"^ +Summary \[[^\]]*\] +(\d+)(?:/\d+)? tests? run: .*?(?:(\d+) skipped)?$"));
+        if !line.starts_with("error") && !(line.starts_with("    ") && line.contains(" [")) {
+            return;
+        }
         if COMPILE.is_match(line) {
             self.problem = Some(Problem::Broken(line.to_owned()));
         } else if MISSING.is_match(line) && self.problem.is_none() {
@@ -85,6 +90,10 @@ impl Libtest {
             let number = |at| summary.get(at).and_then(|it: regex::Match<'_>| it.as_str().parse().ok()).unwrap_or(0);
             self.ran = Some(self.ran.unwrap_or(0) + number(1));
         }
+    }
+
+    fn last_verdict(&self, line: &str) -> Option<Verdict> {
+        if self.open.is_empty() { None } else { verdict(line) }
     }
 
     fn test(&mut self, name: &str, rest: &str) {
@@ -176,7 +185,7 @@ impl Libtest {
 
 fn verdict(text: &str) -> Option<Verdict> {
     static TIMED: LazyLock<Regex> = LazyLock::new(|| regex(r" <[\d.]+s>$"));
-    let text = TIMED.replace(text, "");
+    let text = if text.ends_with("s>") { TIMED.replace(text, "") } else { text.into() };
     match &*text {
         "ok" => Some(Verdict::Passed),
         "FAILED" | "FAILED (time limit exceeded)" => Some(Verdict::Failed),
@@ -185,4 +194,9 @@ fn verdict(text: &str) -> Option<Verdict> {
         text if text.trim_start().starts_with("bench: ") => Some(Verdict::Passed),
         _ => None,
     }
+}
+
+/// Splits `NAME ... REST`, where the rest can be empty.
+fn split_test(text: &str) -> Option<(&str, &str)> {
+    text.split_once(" ... ").or_else(|| Some((text.strip_suffix(" ...")?, "")))
 }

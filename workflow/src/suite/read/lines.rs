@@ -16,19 +16,25 @@ pub(super) fn plain(line: &str) -> Cow<'_, str> {
     static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
         regex("\u{1b}\\[[0-9;:?]*[ -/]*[@-~]|\u{1b}\\][^\u{7}\u{1b}]*(?:\u{7}|\u{1b}\\\\)|\u{1b}[@-Z\\\\-_]|\r")
     });
-    ESCAPES.replace_all(line, "")
+    if line.contains(['\u{1b}', '\r']) { ESCAPES.replace_all(line, "") } else { Cow::Borrowed(line) }
 }
 
 /// Removes the time at the start of a line of a CI log.
 pub(super) fn without_time(line: &str) -> &str {
     static TIME: LazyLock<Regex> = LazyLock::new(|| regex(r"^\u{feff}?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z "));
+    // Most lines are none of a result: cheap questions come before regular expressions, here and in all readers.
+    if !line.starts_with(|c: char| c.is_ascii_digit() || c == '\u{feff}') {
+        return line;
+    }
     TIME.find(line).map_or(line, |time| &line[time.end()..])
 }
 
 /// Reports whether a line looks like a failure. Counts of zero do not.
 pub(super) fn looks_failed(line: &str) -> bool {
     static FAILED: LazyLock<Regex> = LazyLock::new(|| {
-        regex(r"(?i)\b(?:fail(?:ed|ure|ures|s|ing)?|errors?|not ok|panic(?:ked)?|fatal|segmentation fault)\b|[✗✖✘✕]")
+        regex(
+            r"(?i)(?-u:\b)(?:fail(?:ed|ure|ures|s|ing)?|errors?|not ok|panic(?:ked)?|fatal|segmentation fault)(?-u:\b)|[✗✖✘✕]",
+        )
     });
     static NONE: LazyLock<Regex> = LazyLock::new(|| {
         regex(

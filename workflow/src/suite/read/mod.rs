@@ -9,6 +9,8 @@ mod libtest;
 mod lines;
 mod pytest;
 mod tap;
+#[cfg(test)]
+mod tests;
 mod unittest;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -32,18 +32,18 @@ impl Pytest {
         static TITLE: LazyLock<Regex> = LazyLock::new(|| regex(r"^=+ (.+?) =+$"));
         static BARE: LazyLock<Regex> =
             LazyLock::new(|| regex(r"^(PASSED|FAILED|SKIPPED|XFAIL|XPASS|ERROR)(?: \(.*\))?(?: +\[ *\d+%\])?$"));
-        if let Some(title) = TITLE.captures(line) {
+        if let Some(title) = Some(line).filter(|it| it.starts_with('=')).and_then(|it| TITLE.captures(it)) {
             self.title(&title[1]);
         } else if self.is_summary && self.summary(line) {
-        } else if let Some(test) = WORKER.captures(line) {
+        } else if let Some(test) = Some(line).filter(|it| it.starts_with("[gw")).and_then(|it| WORKER.captures(it)) {
             self.add(&test[2], &test[1]);
-        } else if let Some(test) = TEST.captures(line) {
+        } else if let Some(test) = Some(line).filter(|it| it.contains(".py::")).and_then(|it| TEST.captures(it)) {
             self.add(&test[1], &test[2]);
-        } else if let Some(verdict) = BARE.captures(line).filter(|_| !self.open.is_empty()) {
+        } else if let Some(verdict) = Some(line).filter(|_| !self.open.is_empty()).and_then(|it| BARE.captures(it)) {
             if let Some(id) = self.open.pop() {
                 self.add(&id, &verdict[1]);
             }
-        } else if let Some(test) = OPEN.captures(line) {
+        } else if let Some(test) = Some(line).filter(|it| it.contains(".py::")).and_then(|it| OPEN.captures(it)) {
             if self.open.len() < MAX_TESTS && !self.is_summary {
                 self.open.push(test[1].to_owned());
             }
@@ -87,7 +87,7 @@ impl Pytest {
                 self.has_evidence = true;
                 self.problem.get_or_insert_with(|| Problem::NotFound(line.to_owned()));
             }
-        } else if let Some(file) = COLLECTING.captures(line) {
+        } else if let Some(file) = Some(line).filter(|it| it.starts_with("__")).and_then(|it| COLLECTING.captures(it)) {
             self.has_evidence = true;
             self.tests.add(&file[1], Verdict::Failed);
             self.broken(&format!("ERROR collecting {}", &file[1]));
@@ -107,6 +107,9 @@ impl Pytest {
         static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
             regex(r"^((?:\d+ [a-z]+(?:, )?)+|no tests (?:ran|collected).*?) in [\d.]+s(?: \([\d:.]+\))?$")
         });
+        if !text.contains(" in ") || !text.ends_with(['s', ')']) {
+            return;
+        }
         let Some(counts) = COUNTS.captures(text) else { return };
         let mut ran = 0_u64;
         for part in counts[1].split(", ") {

@@ -32,19 +32,22 @@ impl Tap {
         static SUBTEST: LazyLock<Regex> = LazyLock::new(|| regex(r"^( *)# Subtest: (.+)$"));
         static PLAN: LazyLock<Regex> = LazyLock::new(|| regex(r"^1\.\.\d+(?: #.*)?$"));
         let trimmed = line.trim();
+        let is_result = trimmed.starts_with("ok") || trimmed.starts_with("not ok");
         if self.is_in_details {
             self.is_in_details = trimmed != "...";
         } else if trimmed == "---" {
             self.is_in_details = true;
-        } else if let Some(result) = RESULT.captures(line) {
+        } else if let Some(result) = Some(line).filter(|_| is_result).and_then(|line| RESULT.captures(line)) {
             self.result(&result);
-        } else if let Some(subtest) = SUBTEST.captures(line) {
+        } else if let Some(subtest) =
+            Some(line).filter(|_| trimmed.starts_with("# Subtest")).and_then(|line| SUBTEST.captures(line))
+        {
             let indent = subtest[1].len();
             self.parents.retain(|(at, _)| *at < indent);
             if self.parents.len() < MAX_DEPTH && subtest[2].len() <= MAX_ID_BYTES {
                 self.parents.push((indent, subtest[2].to_owned()));
             }
-        } else if PLAN.is_match(line) || line.starts_with("TAP version ") {
+        } else if (line.starts_with("1..") && PLAN.is_match(line)) || line.starts_with("TAP version ") {
             self.has_plan = true;
         } else if line.starts_with("Bail out!") {
             self.problem = Some(Problem::Broken(line.to_owned()));

@@ -36,15 +36,15 @@ impl Unittest {
         static SKIPPED: LazyLock<Regex> =
             LazyLock::new(|| regex(r"^(?:OK|FAILED|NO TESTS RAN)(?: \((?:[a-z ]+=\d+(?:, )?)+\))?$"));
         let was_after_rule = std::mem::replace(&mut self.is_after_rule, is_rule(line));
-        if let Some(head) = HEAD.captures(line).filter(|_| was_after_rule) {
+        if let Some(head) = Some(line).filter(|_| was_after_rule).and_then(|line| HEAD.captures(line)) {
             self.failure(&head[2], &head[3]);
-        } else if let Some(ran) = RAN.captures(line) {
+        } else if let Some(ran) = Some(line).filter(|it| it.starts_with("Ran ")).and_then(|it| RAN.captures(it)) {
             self.has_evidence = true;
             self.ran = Some(self.ran.unwrap_or(0).saturating_add(ran[1].parse().unwrap_or(0)));
             self.failed_test = None;
-        } else if SKIPPED.is_match(line) && self.ran.is_some() {
+        } else if self.ran.is_some() && SKIPPED.is_match(line) {
             self.skipped = self.skipped.saturating_add(number(line, "skipped=") + number(line, "expected failures="));
-        } else if let Some(test) = TEST.captures(line) {
+        } else if let Some(test) = Some(line).filter(|it| it.contains(" (")).and_then(|it| TEST.captures(it)) {
             let id = id(&test[1], &test[2]);
             let rest = test.get(3).map_or("", |rest| rest.as_str());
             match verdict(rest) {
@@ -52,6 +52,7 @@ impl Unittest {
                 None if self.open.len() < MAX_TESTS => self.open.push(id),
                 None => {}
             }
+        } else if self.open.is_empty() && self.failed_test.is_none() {
         } else if let Some(verdict) = verdict(line.rsplit_once(" ... ").map_or(line, |(_, rest)| rest))
             && let Some(id) = self.open.pop()
         {

@@ -1,0 +1,268 @@
+//! Edits of test files: which weaken a test, and which do not.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const PYTHON: &str = r#"import unittest
+from calc import add
+
+LIMIT = 10
+
+
+def helper():
+    return 1
+
+
+class TestAdd(unittest.TestCase):
+    def setUp(self):
+        self.base = 1
+
+    # About the test.
+    @unittest.expectedFailure
+    @parametrize(
+        "a", [1, 2],
+    )
+    def test_add(self, a=0):
+        text = """
+def test_add():
+"""
+        if a:
+# unusual comment
+            self.assertEqual(add(1, 2), \
+3, text)
+        self.assertTrue(helper())
+
+    def test_other(self):
+        self.assertEqual(add(1, 1), 2)
+"#;
+
+const RUST: &str = r##"pub fn add(a: i32, b: i32) -> i32 {
+    a - b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn helper() -> i32 { 1 }
+
+    /// Adds.
+    #[test]
+    #[should_panic(
+        expected = "}"
+    )]
+    fn adds() {
+        let text = r#" } " { "#;
+        let lifetime: &'static str = "{"; // }
+        let c = '{'; /* } /* { */ */
+        assert_eq!(add(1, 2), 3);
+    }
+
+    #[test]
+    fn others() { assert_eq!(helper(), 1); }
+}
+"##;
+
+const JAVASCRIPT: &str = r#"const { add } = require('./calc');
+
+function helper() { return 1; }
+
+describe('math', () => {
+  beforeEach(() => {});
+
+  test('adds', () => {
+    const text = `} ${1} {`;
+    expect('a}b'.replace(/[}"]/, text)).toBe(text);
+    expect(add(1, 2)).toBe(3);
+  });
+
+  test.each([
+    [1, 2],
+  ])('each %i', (a) => {
+    expect(a).toBe(a);
+  });
+
+  it('works: too', () => { helper(); });
+});
+"#;
+
+const GO: &str = r#"package calc
+
+import "testing"
+
+var limit = 10
+
+func TestAdd(t *testing.T) {
+	raw := `}
+"`
+	t.Run("one", func(t *testing.T) {
+		if Add(1, 2) != 3 { // }
+			t.Fatal(raw, '}', "\"}")
+		}
+	})
+}
+
+func TestOther(t *testing.T) {}
+"#;
+
+/// Path, text, id, first and last line of the test (from 0), and another test to add before a line or at the end.
+const CASES: [(&str, &str, &str, [usize; 2], &str); 5] = [
+    (
+        "tests/test_calc.py",
+        PYTHON,
+        "tests/test_calc.py::TestAdd::test_add",
+        [15, 27],
+        "    def test_new(self):\n        self.assertEqual(add(2, 2), 4)\n",
+    ),
+    (
+        "src/lib.rs",
+        RUST,
+        "tests::adds",
+        [10, 20],
+        "    #[test]\n    fn new_one() {\n        assert_eq!(add(2, 2), 4);\n    }\n",
+    ),
+    (
+        "calc.test.js",
+        JAVASCRIPT,
+        "calc.test.js › math › adds",
+        [7, 11],
+        "  test('new', () => {\n    expect(add(2, 2)).toBe(4);\n  });\n",
+    ),
+    ("calc.test.js", JAVASCRIPT, "each %i", [13, 17], "  test('new', () => {\n    expect(add(2, 2)).toBe(4);\n  });\n"),
+    (
+        "calc_test.go",
+        GO,
+        "example.com/calc.TestAdd/one",
+        [6, 14],
+        "func TestNew(t *testing.T) {\n\tif Add(2, 2) != 4 {\n\t\tt.Fatal()\n\t}\n}\n",
+    ),
+];
+
+fn why(case: usize, now: &str) -> Option<String> {
+    let (path, base, id, ..) = CASES[case];
+    tampered(path, base.as_bytes(), Some(now.as_bytes()), &Target::test(id))
+}
+
+#[test]
+fn a_file_that_is_gone_and_tests_that_are_gone_are_found() {
+    let target = Target::test("test_add");
+    let gone = tampered("test_calc.py", PYTHON.as_bytes(), None, &target);
+    assert_eq!(gone.as_deref(), Some("`test_calc.py` was deleted or renamed"));
+    for (from, to, message) in [
+        ("def test_add(", "def test_sum(", "removed, renamed or commented out"),
+        ("def test_add(", "def _test_add(", "removed, renamed or commented out"),
+        (
+            "        self.assertTrue(helper())\n",
+            "        self.assertTrue(helper())\n\n    def test_add(self):\n        pass\n",
+            "2 times",
+        ),
+        ("    @unittest.expectedFailure", "    @unittest.skip('x')\n    @unittest.expectedFailure", "edited"),
+        ("    # About the test.", "    @unittest.skip('x')\n    # About the test.", "edited"),
+        ("add(1, 2)", "add(1, 3)", "edited"),
+        ("# unusual comment\n", "# unusual comment\n            return\n", "edited"),
+        ("return 1", "return 2", "outside of the tests was changed"),
+        ("LIMIT = 10\n", "", "outside of the tests was changed"),
+        ("LIMIT = 10\n", "LIMIT = 10\n\n\ndef add(a, b):\n    return 3\n", "replaces what the test uses"),
+        ("LIMIT = 10\n", "LIMIT = 10\nhelper = add = lambda *a: 3\n", "replaces what the test uses"),
+        ("LIMIT = 10\n", "LIMIT = 10\nimport sys\nsys.modules['calc'] = sys\n", "replaces what the test uses"),
+        ("    def test_other", "    test_add = None\n\n    def test_other", "replaces what the test uses"),
+        ("class TestAdd", "\"\"\"\nclass TestAdd", "removed, renamed or commented out"),
+    ] {
+        assert!(PYTHON.contains(from));
+        let found = why(0, &PYTHON.replacen(from, to, 1)).unwrap_or_default();
+        assert!(found.contains(message), "{from:?} {to:?}: {found}");
+    }
+}
+
+#[test]
+fn changes_that_leave_the_test_as_it_was_are_allowed() {
+    for (from, to) in [
+        ("from calc import add\n", "from lib.calc import add\nimport os\n"),
+        ("        self.base = 1\n", "        self.base = 1\n        self.other = 2\n"),
+        ("add(1, 1), 2", "add(1, 1), 3"),
+        ("LIMIT = 10\n", "LIMIT = 10\nOTHER = 11\n"),
+        ("LIMIT = 10\n", "LIMIT = 10\n# test_add is below\n"),
+    ] {
+        assert_eq!(why(0, &PYTHON.replacen(from, to, 1)), None, "{to}");
+    }
+    // The code under test is in the same file.
+    assert_eq!(why(1, &RUST.replace("a - b", "a + b")), None);
+    assert!(why(1, &RUST.replace("-> i32 { 1 }", "-> i32 { 2 }")).is_some());
+    assert!(
+        why(1, &RUST.replace("    use super::*;\n", "    use super::*;\n    fn add(_: i32, _: i32) -> i32 { 3 }\n"))
+            .is_some()
+    );
+    assert!(why(1, &RUST.replace("    #[test]\n    #[should", "    #[test]\n    #[ignore]\n    #[should")).is_some());
+    assert!(why(2, &JAVASCRIPT.replace("describe(", "describe.skip(")).is_some());
+    assert!(why(2, &JAVASCRIPT.replace("test('adds'", "test.skip('adds'")).is_some());
+    assert!(why(2, &JAVASCRIPT.replace("\nfunction", "\njest.mock('./calc');\nfunction")).is_some());
+    // All tests of a file are the target.
+    let file = Target::File { path: "tests/test_calc.py".into() };
+    let other = PYTHON.replace("add(1, 1), 2", "add(1, 1), 3");
+    assert!(tampered("tests/test_calc.py", PYTHON.as_bytes(), Some(other.as_bytes()), &file).is_some());
+    // Of other languages each line must stay.
+    let target = Target::test("adds");
+    let ruby = "def test_adds\n  assert 1\nend\n";
+    assert!(tampered("t.rb", ruby.as_bytes(), Some(b"def test_adds\nend\n"), &target).is_some());
+    assert_eq!(tampered("t.rb", ruby.as_bytes(), Some(format!("{ruby}def test_new\nend\n").as_bytes()), &target), None);
+}
+
+#[derive(Debug, Clone)]
+enum Edit {
+    Remove,
+    Insert(String),
+    Replace(char),
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        Just(Edit::Remove),
+        "[ \t]{0,8}(return|pass|#|//|\\}|\"\"\"|x)?".prop_map(Edit::Insert),
+        any::<char>().prop_map(Edit::Replace)
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_edit_within_the_test_is_found(case in 0..CASES.len(), at in any::<prop::sample::Index>(), column in any::<prop::sample::Index>(), edit in edit()) {
+        let (_, text, _, [first, last], _) = CASES[case];
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let line = first + at.index(last + 1 - first);
+        match edit {
+            Edit::Remove => {
+                lines.remove(line);
+            }
+            // After the first line and before the last one.
+            Edit::Insert(new) => lines.insert(line.max(first + 1), new),
+            Edit::Replace(new) => {
+                prop_assume!(!new.is_control() && !lines[line].is_empty());
+                let mut characters: Vec<char> = lines[line].chars().collect();
+                let column = column.index(characters.len());
+                prop_assume!(characters[column] != new);
+                characters[column] = new;
+                lines[line] = characters.into_iter().collect();
+            }
+        }
+        let now = lines.join("\n") + "\n";
+        prop_assert!(why(case, &now).is_some(), "{}", now);
+    }
+
+    #[test]
+    fn an_added_test_elsewhere_is_allowed(case in 0..CASES.len(), is_before in any::<bool>()) {
+        let (path, text, _, [first, last], new) = CASES[case];
+        let lines: Vec<&str> = text.lines().collect();
+        // Before the block and the comment above it, or after it.
+        let at = if is_before { if path.ends_with(".py") { first - 1 } else { first } } else { last + 1 };
+        let now = format!("{}\n\n{new}\n{}\n", lines[..at].join("\n"), lines[at..].join("\n"));
+        prop_assert_eq!(why(case, &now), None, "{}", now);
+    }
+
+    #[test]
+    fn no_text_makes_the_comparison_fail(base in "(?s).{0,200}", now in "(?s)(def test_a\\(\\):|'|\"|\"\"\"|r#|\\{|\\}|\\(|`|/|\\*|@|#\\[test\\]|fn a\\(\\)|test\\('x',|\n| ){0,60}", path in "a\\.(py|rs|go|js|txt)") {
+        let target = Target::test("a");
+        let _ = tampered(&path, base.as_bytes(), Some(now.as_bytes()), &target);
+        prop_assert_eq!(tampered(&path, now.as_bytes(), Some(now.as_bytes()), &target), None);
+        let _ = tampered(&path, now.as_bytes(), Some(base.as_bytes()), &target);
+    }
+}
