@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 64] = [
+const COMMANDS: [&str; 72] = [
     "run",
     "merge",
     "compare",
@@ -70,8 +70,13 @@ const COMMANDS: [&str; 64] = [
     "session checkpoints",
     "session checkpoint",
     "session pause",
+    "session resume",
+    "session fork",
+    "session replay",
     "session export",
     "session prune",
+    "workflow",
+    "workflow run",
     "conformance",
     "demo",
     "demo-agent",
