@@ -259,6 +259,11 @@ impl FinishedCommand {
     pub fn is_success(&self) -> bool {
         self.stopped.is_none() && self.ending.is_success()
     }
+
+    /// The whole output, in the order in which it was read.
+    pub const fn record(&self) -> &Record {
+        &self.record
+    }
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -5,6 +5,7 @@
 //! tables  ─▶ decoder: whole texts again ─▶ pages of records, sums
 //! ```
 
+mod archive;
 mod checkpoints;
 mod decode;
 mod prune;
@@ -13,6 +14,7 @@ mod schema;
 mod session_store;
 mod stored;
 
+pub use archive::ArchiveError;
 pub use checkpoints::{CheckpointPage, CheckpointSummary};
 pub use prune::StoreUsage;
 pub use read::{CursorError, EventFilter, EventPage, SessionOverview, SessionPage, SessionSummary, TokenSums};

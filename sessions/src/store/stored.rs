@@ -78,6 +78,14 @@ pub(crate) struct StoredEvents {
     pub(crate) nodes: Vec<HistoryNode>,
 }
 
+impl StoredEvents {
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.events.append(&mut other.events);
+        self.assets.append(&mut other.assets);
+        self.nodes.append(&mut other.nodes);
+    }
+}
+
 /// Converts the records of one session. Remembers what it has handed out, so that each asset is handed out once.
 #[derive(Debug)]
 pub(crate) struct Encoder {

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 72] = [
+const COMMANDS: [&str; 73] = [
     "run",
     "merge",
     "compare",
@@ -70,10 +70,11 @@ const COMMANDS: [&str; 72] = [
     "session checkpoints",
     "session checkpoint",
     "session pause",
+    "session export",
     "session resume",
     "session fork",
     "session replay",
-    "session export",
+    "session bundle",
     "session prune",
     "workflow",
     "workflow run",

@@ -89,4 +89,6 @@ mod sessions;
 #[cfg(target_os = "linux")]
 mod stepping;
 #[cfg(target_os = "linux")]
+mod workflow_kit;
+mod workflows;
 mod writers_killed;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use camino::Utf8PathBuf;
 use counterproof_artifact::with_causes;
 use counterproof_guard::http::{UpstreamUrl, UpstreamUrlError};
 use counterproof_safe_run::{Cancellation, Input, StartError, Stream};
@@ -113,10 +114,13 @@ impl Run<'_> {
             // The agent sends it to the proxy, which forwards it to the server.
             environment.insert("OPENAI_API_KEY".into(), Some(key.expose().into()));
         }
+        let readable = Utf8PathBuf::from_path_buf(std::env::temp_dir()).ok();
         let command = SandboxedCommand {
             line: line.to_owned(),
             workspace: self.journal.workspace().folder().to_owned(),
             private: self.private.clone(),
+            // The user has chosen the command, which may be there.
+            readable: readable.into_iter().chain([self.journal.repository().path().to_owned()]).collect(),
             environment,
             input: Input::bytes(task.as_bytes())?,
             tcp_ports: ports,

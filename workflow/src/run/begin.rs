@@ -36,7 +36,7 @@ pub struct Home {
 }
 
 impl Home {
-    fn store(&self, control: &Control<'_>) -> WorkspaceStore {
+    pub(super) fn store(&self, control: &Control<'_>) -> WorkspaceStore {
         let options = GitOptions { supervisor: control.supervisor.clone(), ..GitOptions::default() };
         WorkspaceStore::new(self.repositories(), options)
     }
@@ -134,7 +134,7 @@ pub fn start<'a>(
     let folder = home.workspace(&session_id);
     let workspace = repository.create(&start.commit, &folder)?;
     let (commands, target) = commands(&settings, &folder, &control).inspect_err(|_| remove(home, &session_id))?;
-    let target_file = target.as_ref().and_then(|target| target.file(&commands, &folder)).map(Utf8PathBuf::into_string);
+    let target_file = target.as_ref().and_then(|target| target.file(&folder)).map(Utf8PathBuf::into_string);
     let head = SessionHead {
         session_id: session_id.clone(),
         title: title.or_else(|| Some(default_title(&settings))),
@@ -427,6 +427,8 @@ fn begin<'a>(
     let tools = Tools::new(ToolOptions {
         supervisor: control.supervisor.clone(),
         policy: secrets.policy.clone(),
+        // The `.git` of the workspace borrows its objects.
+        readable: vec![repository.path().to_owned()],
         ..ToolOptions::new(workspace.folder(), private.clone(), sandbox)
     });
     let forge = forge(home, &state, secrets, &control)?;

@@ -29,7 +29,7 @@ use super::agent_command::AgentCommandError;
 use super::journal::{Journal, JournalError, message};
 use super::messages::{first_messages, red_check};
 use super::replay::{Patcher, ReplayError};
-use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, Workflow};
+use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Outcome, Phase, RunState, Workflow};
 use crate::forge::{ChangeTexts, CiStatus, Forge, ForgeError, NewPullRequest, Push, Texts};
 use crate::model::{ApiKey, ModelClient, RecordError};
 use crate::suite::{
@@ -505,6 +505,13 @@ impl Run<'_> {
         let (Some(pull_request), Some(commit)) = (publication.pull_request.clone(), publication.pushed.clone()) else {
             return Err(Failure::new(FailureKind::Forge, "there is no pull request to check").into());
         };
+        // The folder of a local forge may have stayed on another machine.
+        if self.state.settings.forge == ForgeKind::Local
+            && self.of_forge(self.forge.find(&publication.branch, &self.control.cancel))?.is_none()
+        {
+            self.state.publication.pushed = None;
+            return Ok(Step::new(Phase::Push, "pull_request_missing"));
+        }
         let timeout = self.state.settings.ci_timeout.map(Duration::from_secs_f64);
         let result = self.forge.ci(&pull_request, &commit, timeout, &self.control.cancel);
         let result = self.of_forge(result)?;

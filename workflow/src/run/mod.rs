@@ -2,6 +2,7 @@
 
 mod agent_command;
 mod begin;
+mod bundle;
 mod journal;
 mod machine;
 mod messages;
@@ -12,6 +13,7 @@ mod turns;
 
 pub use agent_command::AgentCommandError;
 pub use begin::{BeginError, Begun, Home, ResumeOptions, Resumed, Secrets, fork, resume, start, stored_settings};
+pub use bundle::{BundleError, bundle, unbundle};
 pub use journal::JournalError;
 pub use machine::{Control, Run, RunError, Stopped};
 pub use replay::{Arm, Patch, ReplayError, ReplayOptions, replay};

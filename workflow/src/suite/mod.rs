@@ -14,6 +14,7 @@ mod report;
 mod shell;
 mod tamper;
 mod target;
+mod test_line;
 mod verdict;
 
 pub use commands::{Commands, Overrides, Runner};

@@ -47,6 +47,9 @@ pub struct TestReport {
     pub formats: Vec<Format>,
     /// By the ids of the runner. A runner that lists only failures has only those here.
     pub tests: BTreeMap<String, Verdict>,
+    /// The failed test that the output lists first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_failed: Option<String>,
     /// The number of tests that ran, skipped ones included, as summaries state it. `None` without a summary.
     pub ran: Option<u64>,
     /// The number of tests that were skipped, as summaries state it.

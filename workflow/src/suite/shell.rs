@@ -2,13 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use camino::Utf8Path;
-use counterproof_contracts::process::{Cancellation, FinishedCommand, ProcessError};
+use counterproof_contracts::process::{
+    self, Cancellation, FinishedCommand, MAX_OUTPUT_BYTES, ProcessError, ShellCommand, StopReason,
+};
+use counterproof_redaction::is_secret_name;
+use counterproof_safe_run::{Ending, EventKind};
 
+use super::read::{MAX_LINE_BYTES, Reader};
 use super::report::TestReport;
+
+/// The longest time that the question for a Python module may take.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
@@ -16,6 +25,8 @@ pub enum ShellError {
     Cancelled(String),
     #[error(transparent)]
     Process(#[from] ProcessError),
+    #[error("cannot read the output of `{line}`")]
+    Output { line: String, source: std::io::Error },
 }
 
 /// How command lines run. Nothing of a command is left when it has ended.
@@ -44,12 +55,65 @@ impl Shell {
 
     /// Runs `line` by `sh -c` in `folder` and reads its results.
     pub fn run(&self, line: &str, folder: &Utf8Path) -> Result<Finished, ShellError> {
-        let _ = (line, folder);
-        Err(ShellError::Cancelled(line.to_owned()))
+        let command = ShellCommand {
+            environment: self.variables(),
+            timeout: self.timeout,
+            // The whole output is read from the record.
+            stdout_limit: 0,
+            stderr_limit: 0,
+            output_limit: MAX_OUTPUT_BYTES,
+            supervisor: self.supervisor.clone(),
+            ..ShellCommand::new(line, folder)
+        };
+        let finished = match process::run(&command, &self.cancellation) {
+            Err(ProcessError::Cancelled) => return Err(ShellError::Cancelled(line.to_owned())),
+            finished => finished?,
+        };
+        if finished.stopped == Some(StopReason::Cancelled) {
+            return Err(ShellError::Cancelled(line.to_owned()));
+        }
+        let report = report(&finished).map_err(|source| ShellError::Output { line: line.to_owned(), source })?;
+        Ok(Finished { report, command: finished })
     }
 
-    /// Reports whether Python can import a module outside of the repository.
+    /// Reports whether Python can import a module that is not one of the repository.
     pub fn has_python_module(&self, name: &str) -> bool {
-        self.run(&format!("python3 -c 'import {name}'"), Utf8Path::new("/")).is_ok_and(|it| it.report.is_success())
+        let shell = Shell { timeout: PROBE_TIMEOUT, ..self.clone() };
+        // In the root folder: Python also imports modules from where it is started.
+        shell.run(&format!("python3 -c 'import {name}'"), Utf8Path::new("/")).is_ok_and(|it| it.report.is_success())
     }
+
+    fn variables(&self) -> BTreeMap<OsString, Option<OsString>> {
+        let secret = std::env::vars_os().map(|(name, _)| name).filter(|name| is_secret_name(&name.to_string_lossy()));
+        let mut variables: BTreeMap<OsString, Option<OsString>> = secret.map(|name| (name, None)).collect();
+        // Compiled files would be changes of the workspace.
+        variables.insert("PYTHONDONTWRITEBYTECODE".into(), Some("1".into()));
+        // Variables of a git hook would make git of the command work on another repository.
+        let git = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+            let name = name.to_string_lossy();
+            ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"].contains(&&*name)
+        });
+        variables.extend(git.map(|name| (name, None)));
+        variables.extend(self.environment.clone());
+        variables
+    }
+}
+
+fn report(finished: &FinishedCommand) -> std::io::Result<TestReport> {
+    let mut reader = Reader::default();
+    let mut buffer = Vec::new();
+    finished.record().for_each_event::<std::io::Error>(|event| {
+        if let EventKind::Line(_, line) = event.kind {
+            buffer.clear();
+            line.reader().take(MAX_LINE_BYTES as u64).read_to_end(&mut buffer)?;
+            reader.line(&buffer);
+        }
+        Ok(())
+    })?;
+    let exit_code = match finished.ending {
+        _ if finished.stopped.is_some() => None,
+        Ending::Exited(code) => Some(code),
+        Ending::Killed(_) => None,
+    };
+    Ok(reader.finish(exit_code, finished.stopped == Some(StopReason::TimedOut)))
 }

@@ -1,9 +1,14 @@
-//! The test to fix, as a person names it, and the command line that runs it.
+//! The test to fix, as a person names it, and the ids of runners that belong to it.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use super::commands::Commands;
+use super::read::Reader;
+
+/// Maximum size of a CI log.
+const MAX_LOG_BYTES: u64 = 256 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
@@ -24,7 +29,7 @@ pub enum Target {
     /// One test. Parametrised tests and test classes are several tests with one id.
     Test {
         id: String,
-        /// The CI log that the test was found in.
+        /// The URL of the CI log that the test was found in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         log: Option<String>,
     },
@@ -33,10 +38,44 @@ pub enum Target {
 }
 
 impl Target {
+    pub fn test(id: impl Into<String>) -> Self {
+        Target::Test { id: id.into(), log: None }
+    }
+
     /// Parses an argument of `--test`: a `file://` URL of a CI log, a file of the repository at `folder`, or the id of a test.
     pub fn parse(argument: &str, folder: &Utf8Path) -> Result<Self, TargetError> {
-        let _ = folder;
-        Ok(Target::Test { id: argument.to_owned(), log: None })
+        if argument.starts_with("file://") {
+            return Self::of_log(argument);
+        }
+        if argument.starts_with("http://") || argument.starts_with("https://") {
+            return Err(TargetError::Url(argument.to_owned()));
+        }
+        let path = Utf8Path::new(argument);
+        let path = path.strip_prefix(folder).unwrap_or(path);
+        let path: Utf8PathBuf = path.components().filter(|it| it.as_str() != ".").collect();
+        let is_inside = !path.is_absolute() && path.components().all(|it| it.as_str() != "..");
+        if is_inside && !path.as_str().is_empty() && folder.join(&path).is_file() {
+            return Ok(Target::File { path });
+        }
+        Ok(Target::test(argument))
+    }
+
+    fn of_log(url: &str) -> Result<Self, TargetError> {
+        let place = url.strip_prefix("file://").and_then(|rest| rest.find('/').map(|at| rest.split_at(at)));
+        let path = match place {
+            Some(("" | "localhost", path)) => percent_decode_str(path.split(['?', '#']).next().unwrap_or(path)),
+            _ => return Err(TargetError::Url(url.to_owned())),
+        };
+        let path = path.decode_utf8().map_err(|_| TargetError::Url(url.to_owned()))?;
+        let path = Utf8PathBuf::from(path.into_owned());
+        let log = read_file::read(&path, MAX_LOG_BYTES);
+        let log = log.map_err(|source| TargetError::Log { path: path.clone(), source })?;
+        let mut reader = Reader::default();
+        log.split(|byte| *byte == b'\n').for_each(|line| reader.line(line));
+        let first = reader.finish(Some(1), false).first_failed.ok_or(TargetError::NoFailedTest(path))?;
+        // A module that could not be imported has the name of its tests.
+        let id = first.strip_prefix("unittest.loader._FailedTest.").unwrap_or(&first).to_owned();
+        Ok(Target::Test { id, log: Some(url.to_owned()) })
     }
 
     /// The id or the path.
@@ -47,14 +86,97 @@ impl Target {
         }
     }
 
-    /// The file of the target test, relative to the repository, if it can be determined.
-    pub fn file(&self, commands: &Commands, folder: &Utf8Path) -> Option<Utf8PathBuf> {
-        let _ = (commands, folder);
-        None
+    /// Reports whether a test of a runner belongs to the target. Ids may be in another style than the target, and relative to another
+    /// folder.
+    pub(super) fn contains(&self, id: &str) -> bool {
+        let (target, id_parts) = (parts(self.name()), parts(id));
+        match self {
+            Target::File { .. } => contains_run(&id_parts, &target) || is_suffix(&id_parts, &target),
+            Target::Test { id: name, .. } => {
+                name == id || is_within(&id_parts, &target) || is_suffix(&id_parts, &target) || is_title(id, name)
+            }
+        }
     }
+}
 
-    pub(super) fn line(&self, commands: &Commands, folder: &Utf8Path) -> Result<String, TargetError> {
-        let _ = folder;
-        commands.test.clone().ok_or(TargetError::NoCommand)
+/// Splits an id into its parts: `a/test_b.py::C::test[1]` and `a.test_b.C.test` have the same ones.
+fn parts(id: &str) -> Vec<&str> {
+    // A second test of the name, in another test binary.
+    let id =
+        id.rsplit_once(" (").filter(|(_, end)| end.trim_end_matches(')').parse::<u32>().is_ok()).map_or(id, |it| it.0);
+    let id = id.split_once('[').filter(|(before, _)| before.contains(".py::")).map_or(id, |it| it.0);
+    let id = id.strip_prefix("./").unwrap_or(id);
+    let (file, rest) = match id.find(".py") {
+        Some(at) if id[at + 3..].is_empty() || id[at + 3..].starts_with("::") => (&id[..at], &id[at + 3..]),
+        _ => ("", id),
+    };
+    let split = |text: &'static [&'static str], part| split_any(part, text);
+    let parts = split(&["/"], file).into_iter().chain(split(&["::", " › ", " > ", "/", "."], rest));
+    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+fn split_any<'a>(text: &'a str, separators: &[&str]) -> Vec<&'a str> {
+    let mut parts = vec![text];
+    for separator in separators {
+        parts = parts.into_iter().flat_map(|part| part.split(separator)).collect();
+    }
+    parts
+}
+
+/// Reports whether the parts of the target occur in the id in their order: `test_b.test` names `test_b.C.test`.
+fn is_within(id: &[&str], target: &[&str]) -> bool {
+    let mut left = id.iter();
+    !target.is_empty() && target.iter().all(|part| left.any(|it| it == part))
+}
+
+fn contains_run(id: &[&str], target: &[&str]) -> bool {
+    !target.is_empty() && id.windows(target.len()).any(|window| window == target)
+}
+
+/// Reports whether the id is the end of the target: the runner was started in a folder below.
+fn is_suffix(id: &[&str], target: &[&str]) -> bool {
+    !id.is_empty() && target.ends_with(id)
+}
+
+/// Compares titles of JavaScript, which runners join by spaces.
+fn is_title(id: &str, target: &str) -> bool {
+    let joined = |text: &str| split_any(text, &["::", " › ", " > "]).join(" ");
+    let (id, target) = (joined(id), joined(target));
+    id == target || id.strip_suffix(&target).is_some_and(|before| before.ends_with(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_one_test_in_other_styles_belong_to_it() {
+        for (target, id) in [
+            ("tests/test_x.py::C::test_a", "tests/test_x.py::C::test_a[x/y - z]"),
+            ("tests/test_x.py::C::test_a", "tests.test_x.C.test_a"),
+            ("tests/test_x.py::C::test_a", "test_x.C.test_a"),
+            ("test_x.py::test_a", "test_x.C.test_a"),
+            ("tests.test_x.C.test_a", "tests/test_x.py::C::test_a"),
+            ("test_x.C", "test_x.C.test_a"),
+            ("tests::bad", "tests::bad (2)"),
+            ("krate::tests::bad", "tests::bad"),
+            ("TestSum", "example.com/m/sum.TestSum/zero"),
+            ("math adds", "j.test.js › math › adds"),
+            ("adds", "math › adds"),
+            ("vt/v.test.js > math > adds", "vt/v.test.js > math > adds"),
+        ] {
+            assert!(Target::test(target).contains(id), "{target} {id}");
+        }
+        for (target, id) in [
+            ("test_x.py::test_a", "test_x.py::test_ab"),
+            ("test_x.C.test_a", "test_y.C.test_a"),
+            ("tests::bad", "tests::bad_other"),
+            ("adds", "math › adds more"),
+        ] {
+            assert!(!Target::test(target).contains(id), "{target} {id}");
+        }
+        let file = Target::File { path: "tests/test_x.py".into() };
+        assert!(file.contains("tests/test_x.py::C::test_a") && file.contains("tests.test_x.C.test_a"));
+        assert!(!file.contains("tests/test_y.py::test_x"));
     }
 }

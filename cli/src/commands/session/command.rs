@@ -3,7 +3,8 @@
 use counterproof_artifact::Exit;
 
 use super::{
-    checkpoint, checkpoints, export, fork, import, list, overview, pause, prune, record, replay, resume, show, timeline,
+    bundle, checkpoint, checkpoints, export, fork, import, list, overview, pause, prune, record, replay, resume, show,
+    timeline,
 };
 use crate::command_error::CommandError;
 use crate::commands::ledger::PlaceArgs;
@@ -39,6 +40,7 @@ enum Command {
     Resume(Box<resume::Args>),
     Fork(fork::Args),
     Replay(Box<replay::Args>),
+    Bundle(bundle::Args),
     Export(export::Args),
     Prune(prune::Args),
 }
@@ -58,6 +60,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         Command::Resume(args) => resume::run(args, &place, streams),
         Command::Fork(args) => fork::run(args, &place, streams),
         Command::Replay(args) => replay::run(args, &place, streams),
+        Command::Bundle(args) => bundle::run(args, &place, streams),
         Command::Export(args) => export::run(args, &place, streams),
         Command::Prune(args) => prune::run(args, &place, streams),
     }

@@ -1,5 +1,6 @@
 //! `counterproof session`: records, imports, queries and exports whole runs of coding agents. One file per subcommand.
 
+mod bundle;
 mod checkpoint;
 mod checkpoints;
 mod command;

@@ -10,7 +10,7 @@ use counterproof_contracts::store::Store;
 use counterproof_store::read_file;
 use counterproof_workflow::model::Price;
 use counterproof_workflow::run::{ForgeKind, Limits, ModelSettings, Settings, Workflow, start};
-use counterproof_workflow::tools::SandboxChoice;
+use counterproof_workflow::tools::{Sandbox, SandboxChoice};
 use serde_json::{Map, Value, json};
 
 use super::drive::{Outside, control, drive, failed, home, secrets};
@@ -273,9 +273,9 @@ fn settings(args: &Args) -> Result<Settings, CommandError> {
         max_snapshot_bytes: args.max_snapshot << 20,
         sandbox: match args.sandbox {
             SandboxName::Auto => SandboxChoice::Auto,
-            SandboxName::Landlock => SandboxChoice::Landlock,
-            SandboxName::Bwrap => SandboxChoice::Bwrap,
-            SandboxName::None => SandboxChoice::None,
+            SandboxName::Landlock => SandboxChoice::Only(Sandbox::Landlock),
+            SandboxName::Bwrap => SandboxChoice::Only(Sandbox::Bwrap),
+            SandboxName::None => SandboxChoice::Only(Sandbox::None),
         },
         policy: args.policy.as_ref().map(|path| absolute(path)).transpose()?,
         contract: args.contract.as_deref().map(|id| contract(id, &args.contract_store)).transpose()?,

@@ -1,0 +1,169 @@
+//! A session in one file, to go on with on another machine: its records, and the objects of its checkpoints.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read as _};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_ledger::store::StoreError;
+use counterproof_sessions::event::{EventBody, SessionEvent};
+use counterproof_sessions::store::{ArchiveError, EventFilter, SessionStore};
+use counterproof_store::write::{AtomicFile, Durability, WriteError};
+use counterproof_workspace::{RepositoryId, Snapshot, WorkspaceError};
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+use super::begin::{BeginError, Found, Home};
+use super::machine::Control;
+use super::state::RunState;
+
+/// The name and the version of the format.
+const FORMAT: &str = "counterproof-session.v1";
+
+const MANIFEST: &str = "manifest.json";
+const SESSION: &str = "session.json";
+const OBJECTS: &str = "objects.bundle";
+
+/// Largest manifest, and largest records of a session, in bytes.
+const MAX_MANIFEST: u64 = 1 << 20;
+const MAX_SESSION: u64 = 4 << 30;
+
+/// Checked before anything is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    format: String,
+    session_id: String,
+    checkpoint_id: String,
+    repository: RepositoryId,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    #[error(transparent)]
+    Begin(#[from] BeginError),
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("cannot read or write `{path}`")]
+    File { path: Utf8PathBuf, source: io::Error },
+    #[error("`{path}` is not a bundle of a session: {reason}")]
+    Format { path: Utf8PathBuf, reason: String },
+}
+
+/// Writes the session of a checkpoint up to it. Returns the id of the checkpoint.
+pub fn bundle(
+    home: &Home,
+    store: &mut SessionStore,
+    id: &str,
+    out: &Utf8Path,
+    control: &Control<'_>,
+) -> Result<String, BundleError> {
+    let file_error = |source| BundleError::File { path: out.to_owned(), source };
+    let found = Found::read(store, id)?;
+    let commits = commits(store, &found)?;
+    let folder = TempDir::new().map_err(file_error)?;
+    let objects = temporary(&folder, OBJECTS).map_err(file_error)?;
+    home.store(control).open(&found.state.base.repository)?.bundle(&commits, &objects)?;
+    let manifest = Manifest {
+        format: FORMAT.to_owned(),
+        session_id: found.session_id.clone(),
+        checkpoint_id: found.checkpoint_id.clone(),
+        repository: found.state.base.repository,
+    };
+    let manifest = serde_json::to_vec(&manifest).map_err(ArchiveError::from)?;
+    let session = store.archive(&found.session_id, found.seq)?;
+    let mut file = AtomicFile::create(out)?;
+    let mut archive = tar::Builder::new(&mut file);
+    let append = |archive: &mut tar::Builder<_>, name: &str, size: u64, content: &mut dyn io::Read| {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(size);
+        header.set_mode(0o600);
+        archive.append_data(&mut header, name, content).map_err(file_error)
+    };
+    append(&mut archive, MANIFEST, manifest.len() as u64, &mut manifest.as_slice())?;
+    append(&mut archive, SESSION, session.len() as u64, &mut session.as_slice())?;
+    let mut objects = File::open(&objects).map_err(file_error)?;
+    let size = objects.metadata().map_err(file_error)?.len();
+    append(&mut archive, OBJECTS, size, &mut objects)?;
+    archive.into_inner().map_err(file_error)?;
+    file.commit(Durability::Synced)?;
+    Ok(found.checkpoint_id)
+}
+
+/// Adds the session of a bundle to a ledger, and its objects to the store. Returns the id of its checkpoint.
+pub fn unbundle(
+    home: &Home,
+    store: &mut SessionStore,
+    path: &Utf8Path,
+    control: &Control<'_>,
+) -> Result<String, BundleError> {
+    let file_error = |source| BundleError::File { path: path.to_owned(), source };
+    let invalid = |reason: &str| BundleError::Format { path: path.to_owned(), reason: reason.to_owned() };
+    let folder = TempDir::new().map_err(file_error)?;
+    let objects = temporary(&folder, OBJECTS).map_err(file_error)?;
+    let (mut manifest, mut session, mut has_objects) = (None, None, false);
+    let mut archive = tar::Archive::new(File::open(path).map_err(file_error)?);
+    for entry in archive.entries().map_err(|error| invalid(&error.to_string()))? {
+        let mut entry = entry.map_err(|error| invalid(&error.to_string()))?;
+        let name = entry.path().map_err(|error| invalid(&error.to_string()))?.to_string_lossy().into_owned();
+        let mut read = |limit: u64| -> Result<Vec<u8>, BundleError> {
+            let mut bytes = Vec::new();
+            let read = (&mut entry).take(limit + 1).read_to_end(&mut bytes);
+            read.map_err(|error| invalid(&error.to_string()))?;
+            if bytes.len() as u64 > limit { Err(invalid("an entry is too large")) } else { Ok(bytes) }
+        };
+        match name.as_str() {
+            MANIFEST => manifest = Some(read(MAX_MANIFEST)?),
+            SESSION => session = Some(read(MAX_SESSION)?),
+            OBJECTS => {
+                let mut file = AtomicFile::create(&objects)?;
+                io::copy(&mut entry, &mut file).map_err(|error| invalid(&error.to_string()))?;
+                file.commit(Durability::Cached)?;
+                has_objects = true;
+            }
+            _ => return Err(invalid("it has an unknown entry")),
+        }
+    }
+    let (Some(manifest), Some(session), true) = (manifest, session, has_objects) else {
+        return Err(invalid("an entry is missing"));
+    };
+    let manifest: Manifest = serde_json::from_slice(&manifest).map_err(|error| invalid(&error.to_string()))?;
+    if manifest.format != FORMAT {
+        return Err(invalid(&format!("its format is `{}`", manifest.format)));
+    }
+    if store.find(&manifest.session_id)?.is_some() {
+        return Err(ArchiveError::Exists(manifest.session_id).into());
+    }
+    // The objects first: a session without them could not be resumed.
+    home.store(control).unbundle(&manifest.repository, &objects)?;
+    store.add_archive(&session)?;
+    Ok(manifest.checkpoint_id)
+}
+
+fn temporary(folder: &TempDir, name: &str) -> io::Result<Utf8PathBuf> {
+    let path = folder.path().join(name);
+    Utf8PathBuf::from_path_buf(path).map_err(|_| io::Error::other("the folder for temporary files is not UTF-8"))
+}
+
+/// Returns all commits that the checkpoints of a session need, up to one of them.
+fn commits(store: &mut SessionStore, found: &Found) -> Result<Vec<String>, StoreError> {
+    let mut commits = BTreeSet::from([found.state.base.commit.clone()]);
+    let filter = EventFilter { types: vec!["checkpoint".to_owned()], ..EventFilter::default() };
+    store.for_each(&found.session_id, &filter, 0, None, |seq, event| {
+        let event = event.filter(|_| seq <= found.seq);
+        let event = event.and_then(|event| serde_json::from_value::<SessionEvent>(event).ok());
+        if let Some(EventBody::Checkpoint(checkpoint)) = event.map(|event| event.body) {
+            let snapshot = serde_json::from_value::<Snapshot>(checkpoint.state.workspace);
+            commits.extend(snapshot.ok().map(|snapshot| snapshot.commit));
+            let state = serde_json::from_value::<RunState>(checkpoint.state.tool_state);
+            commits.extend(state.into_iter().flat_map(|state| state.publication.commits));
+        }
+        Ok::<_, StoreError>(())
+    })?;
+    Ok(commits.into_iter().collect())
+}

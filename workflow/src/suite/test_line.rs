@@ -1,0 +1,243 @@
+//! The command line of one target: its id in the style of the runner, where the repository leaves no doubt about it, and shell-quoted.
+
+use std::sync::LazyLock;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
+use regex::Regex;
+
+use super::commands::{Commands, Runner};
+use super::read::regex;
+use super::target::{Target, TargetError};
+
+/// Maximum size of a source file that is searched.
+const MAX_SOURCE_BYTES: u64 = 4 << 20;
+/// Maximum number of files that are searched for a test.
+const MAX_FILES: usize = 20_000;
+const IGNORED_FOLDERS: [&str; 6] = [".git", "node_modules", "target", "vendor", "dist", "__pycache__"];
+
+pub(super) fn test_line(commands: &Commands, target: &Target, folder: &Utf8Path) -> Result<String, TargetError> {
+    let Some(template) = &commands.test else {
+        return commands.suite.clone().ok_or(TargetError::NoCommand);
+    };
+    let runner = Runner::of_line(template).or(commands.runner.filter(|_| !commands.is_test_given));
+    let (file, name) = split(target, folder);
+    let words = match runner {
+        Some(Runner::Unittest) => vec![unittest_name(commands, target, file.as_deref(), name.as_deref(), folder)],
+        Some(Runner::Pytest) => vec![pytest_id(target, folder)],
+        Some(Runner::Cargo) if commands.is_test_given => vec![name.unwrap_or_else(|| target.name().to_owned())],
+        Some(Runner::Cargo) => cargo_words(target, file.as_deref(), name),
+        Some(Runner::Go) if !commands.is_test_given => go_words(target, folder),
+        Some(Runner::Npm) => {
+            if let (Some(by_name), Some(name)) = (&commands.test_by_name, name) {
+                let name = quote(&regex::escape(&name));
+                let file = file.map(|file| quote(file.as_str())).unwrap_or_default();
+                return Ok(by_name.replace("{file}", &file).replace("{test}", &name));
+            }
+            vec![target.name().to_owned()]
+        }
+        _ => vec![target.name().to_owned()],
+    };
+    let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
+    Ok(template.replace("{test}", &words.join(" ")))
+}
+
+impl Target {
+    /// Returns the file of the target test, relative to the repository at `folder`, if it can be determined.
+    pub fn file(&self, folder: &Utf8Path) -> Option<Utf8PathBuf> {
+        let Target::Test { id, .. } = self else { return Some(Utf8PathBuf::from(self.name())) };
+        if let (Some(file), _) = split(self, folder) {
+            return Some(file);
+        }
+        if let Some((file, _)) = dotted_file(id, folder) {
+            return Some(file);
+        }
+        let mut found = definitions(id, folder);
+        // A name that several files define, as in test classes, may have the file as one of its parts.
+        if found.len() > 1 {
+            found.retain(|file| {
+                file.file_stem().is_some_and(|stem| id.split(['.', ':', '/', ' ']).any(|it| it == stem))
+            });
+        }
+        if found.len() == 1 { found.pop() } else { None }
+    }
+}
+
+/// Splits `PATH::NAME`, `PATH › NAME` and `PATH > NAME` where the path is a file of the repository.
+fn split(target: &Target, folder: &Utf8Path) -> (Option<Utf8PathBuf>, Option<String>) {
+    let Target::Test { id, .. } = target else { return (Some(target.name().into()), None) };
+    for separator in ["::", " › ", " > "] {
+        if let Some((file, name)) = id.split_once(separator)
+            && is_file(folder, file)
+        {
+            // Titles are joined by spaces in the filters of runners.
+            let name = if file.ends_with("s") && !file.ends_with(".rs") {
+                name.replace(" › ", " ").replace(" > ", " ").replace("::", " ")
+            } else {
+                name.to_owned()
+            };
+            return (Some(file.into()), Some(name));
+        }
+    }
+    (None, Some(id.replace(" › ", " ")))
+}
+
+fn is_file(folder: &Utf8Path, file: &str) -> bool {
+    let path = Utf8Path::new(file);
+    !path.is_absolute() && path.components().all(|it| it.as_str() != "..") && folder.join(path).is_file()
+}
+
+/// Finds the file of `package.module.Class.test`, and the parts after it.
+fn dotted_file<'a>(id: &'a str, folder: &Utf8Path) -> Option<(Utf8PathBuf, &'a str)> {
+    if id.contains([':', '/', ' ']) {
+        return None;
+    }
+    let ends = id.match_indices('.').map(|(at, _)| at).chain([id.len()]);
+    let mut files = ends.map(|end| (format!("{}.py", id[..end].replace('.', "/")), &id[end..]));
+    let (file, rest) = files.find(|(file, _)| is_file(folder, file))?;
+    Some((file.into(), rest.trim_start_matches('.')))
+}
+
+fn pytest_id(target: &Target, folder: &Utf8Path) -> String {
+    match target {
+        Target::Test { id, .. } => match dotted_file(id, folder) {
+            Some((file, "")) => file.into_string(),
+            Some((file, rest)) => format!("{file}::{}", rest.replace('.', "::")),
+            None => id.clone(),
+        },
+        Target::File { path } => path.to_string(),
+    }
+}
+
+fn unittest_name(
+    commands: &Commands,
+    target: &Target,
+    file: Option<&Utf8Path>,
+    name: Option<&str>,
+    folder: &Utf8Path,
+) -> String {
+    let Some(file) = file.filter(|file| file.extension() == Some("py")) else { return target.name().to_owned() };
+    let path = commands.module_folder.as_ref().and_then(|it| file.strip_prefix(it).ok()).unwrap_or(file);
+    let module = path.with_extension("").as_str().replace('/', ".");
+    let Some(name) = name else { return module };
+    let name = name.split_once('[').map_or(name, |(name, _)| name).replace("::", ".");
+    if !name.contains('.')
+        && let Some(class) = class_of(&folder.join(file), &name)
+    {
+        return format!("{module}.{class}.{name}");
+    }
+    format!("{module}.{name}")
+}
+
+/// Finds the only class of a file that defines a method.
+fn class_of(file: &Utf8Path, method: &str) -> Option<String> {
+    static CLASS: LazyLock<Regex> = LazyLock::new(|| regex(r"^class\s+(\w+)"));
+    static METHOD: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s+(?:async\s+)?def\s+(\w+)\s*\("));
+    let source = read_file::read_text(file, MAX_SOURCE_BYTES).ok()?;
+    let (mut class, mut found) = (None, Vec::new());
+    for line in source.lines() {
+        if let Some(name) = CLASS.captures(line) {
+            class = Some(name[1].to_owned());
+        } else if METHOD.captures(line).is_some_and(|name| &name[1] == method) {
+            found.extend(class.clone());
+        }
+    }
+    found.dedup();
+    if found.len() == 1 { found.pop() } else { None }
+}
+
+fn cargo_words(target: &Target, file: Option<&Utf8Path>, name: Option<String>) -> Vec<String> {
+    let Some(file) = file else { return vec![name.unwrap_or_else(|| target.name().to_owned())] };
+    let parts: Vec<&str> = file.components().map(|it| it.as_str()).collect();
+    let stem = file.file_stem().unwrap_or("");
+    // `tests/a.rs` and `tests/a/main.rs` are test binaries of the package.
+    if let Some(at) = parts.iter().rposition(|part| *part == "tests") {
+        let binary = if parts.len() == at + 2 { stem } else { parts[at + 1] };
+        return ["--test".to_owned(), binary.to_owned()].into_iter().chain(name).collect();
+    }
+    let from = parts.iter().position(|part| *part == "src").map_or(0, |at| at + 1);
+    let mut modules: Vec<&str> = parts[from..].iter().map(|part| part.trim_end_matches(".rs")).collect();
+    if ["lib", "main", "mod"].contains(&stem) {
+        modules.pop();
+    }
+    modules.extend(name.as_deref());
+    let path = modules.join("::");
+    match (path.is_empty(), &name) {
+        // The root of a library or a program.
+        (true, _) if stem == "main" => vec!["--bins".to_owned()],
+        (true, _) => vec!["--lib".to_owned()],
+        (false, Some(_)) => vec![path],
+        (false, None) => vec![format!("{path}::")],
+    }
+}
+
+fn go_words(target: &Target, folder: &Utf8Path) -> Vec<String> {
+    static TEST: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^func ((?:Test|Example|Fuzz)\w*)\("));
+    let all = |pattern: String, package: String| vec!["-run".to_owned(), pattern, package];
+    match target {
+        Target::File { path } => {
+            let source = read_file::read_text(&folder.join(path), MAX_SOURCE_BYTES).unwrap_or_default();
+            let names: Vec<&str> =
+                TEST.captures_iter(&source).filter_map(|it| it.get(1)).map(|it| it.as_str()).collect();
+            let package = path.parent().map_or(".".to_owned(), |parent| format!("./{parent}"));
+            all(format!("^({})$", names.join("|")), package)
+        }
+        Target::Test { id, .. } => {
+            // `example.com/m/pkg.TestA/case` and `TestA/case`.
+            let at = id.match_indices("Test").map(|(at, _)| at).find(|at| *at == 0 || "./".contains(&id[at - 1..*at]));
+            let name = &id[at.unwrap_or(0)..];
+            let levels: Vec<String> = name.split('/').map(|level| format!("^{}$", regex::escape(level))).collect();
+            all(levels.join("/"), "./...".to_owned())
+        }
+    }
+}
+
+/// Searches the sources of the repository for the definition of a test, which is the last part of its id.
+fn definitions(id: &str, folder: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let last = id.rsplit("::").next().unwrap_or(id).rsplit(" › ").next().unwrap_or(id);
+    let word = last.rsplit(['.', '/']).find(|part| !part.is_empty()).unwrap_or(last);
+    let word = word.split('[').next().unwrap_or(word);
+    // Go names subtests after the test.
+    let go = id.rsplit(['.', '/']).find(|part| part.starts_with("Test")).unwrap_or(word);
+    let Ok(definition) = Regex::new(&format!(
+        r#"\b(?:def|fn)\s+{word}\b|\bfunc\s+{go}\(|\b(?:test|it)(?:\.\w+)*\(\s*['"`]{last}['"`]"#,
+        word = regex::escape(word),
+        go = regex::escape(go),
+        last = regex::escape(last),
+    )) else {
+        return Vec::new();
+    };
+    let (mut found, mut folders, mut files) = (Vec::new(), vec![Utf8PathBuf::new()], 0);
+    while let Some(relative) = folders.pop() {
+        let Ok(entries) = folder.join(&relative).read_dir_utf8() else { continue };
+        for entry in entries.flatten() {
+            let path = relative.join(entry.file_name());
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && !IGNORED_FOLDERS.contains(&entry.file_name()) {
+                folders.push(path);
+            } else if kind.is_file() && is_source(&path) && files < MAX_FILES {
+                files += 1;
+                let text = read_file::read_text(&folder.join(&path), MAX_SOURCE_BYTES).unwrap_or_default();
+                if definition.is_match(&text) {
+                    found.push(path);
+                }
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn is_source(path: &Utf8Path) -> bool {
+    let extensions = ["py", "rs", "go", "js", "ts", "jsx", "tsx", "mjs", "cjs", "mts", "cts"];
+    path.extension().is_some_and(|extension| extensions.contains(&extension))
+}
+
+/// Quotes a word for `sh`.
+pub(super) fn quote(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_.:-=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
