@@ -181,6 +181,30 @@ fn each_message_is_on_the_page_once() {
 }
 
 #[test]
+fn what_checkpoints_repeat_is_on_the_page_once() {
+    let mut it = Sample::new("fix", 1);
+    it.user("Fix it.").answer("I look at it.", &[]);
+    for (number, reason) in [(1, None), (2, Some("a command was stopped"))] {
+        let state = CheckpointState {
+            message_history: vec![json!({"role": "user", "content": "Fix it."})],
+            current_step: "edit".to_owned(),
+            workspace: json!({"base": "base-commit", "commit": format!("commit-{number}")}),
+            tool_state: json!({"settings": {"model": "the-model"}, "turn": format!("turn-{number}")}),
+        };
+        let (checkpoint_id, resumable, reason) = (format!("cp-{number}"), reason.is_none(), reason.map(str::to_owned));
+        it.add(EventBody::Checkpoint(Checkpoint { checkpoint_id, state, resumable, reason }));
+    }
+    let html = page(&it.finish(SessionStatus::Paused));
+    check_harmless(&html);
+    let text = texts(&html);
+    for once in ["base-commit", "the-model", "commit-1", "commit-2", "turn-1", "turn-2", "a command was stopped"] {
+        // The summary of a folded text has its start.
+        assert!((1..=2).contains(&text.matches(once).count()), "{once}");
+    }
+    assert!(text.contains("counterproof session resume cp-1") && !text.contains("session resume cp-2"));
+}
+
+#[test]
 fn errors_and_milestones_come_before_the_records() {
     let html = page(&bad(1));
     let place = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text}"));

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use counterproof_artifact::one_line;
 use counterproof_sessions::event::{
-    Checkpoint, Command, CommandLine, EventBody, FileOperation, LlmCall, SessionEvent, StateTransition, ToolCall,
+    Checkpoint, CheckpointState, Command, CommandLine, EventBody, FileChange, FileOperation, LlmCall, SessionEvent,
+    StateTransition, ToolCall,
 };
 use counterproof_sessions::message::{Conversation, MessagePart, PartContent};
 use counterproof_sessions::milestone::refusal_reason;
@@ -80,6 +81,8 @@ pub(super) struct Records<'a> {
     folder: String,
     tools: &'a Value,
     settings: Map<String, Value>,
+    /// The last checkpoint: the next one repeats most of it.
+    checkpoint: Option<&'a CheckpointState>,
 }
 
 impl<'a> Records<'a> {
@@ -102,6 +105,7 @@ impl<'a> Records<'a> {
             conversation: Conversation::default(),
             tools: &Value::Null,
             settings: Map::new(),
+            checkpoint: None,
         };
         (1_u64..).zip(events).map(|(anchor, event)| records.view(anchor, event)).collect()
     }
@@ -304,13 +308,24 @@ impl<'a> Records<'a> {
         "Checkpoint".clone_into(&mut view.heading);
         view.line = one_line(&checkpoint.checkpoint_id, MAX_LINE);
         view.facts.push(one_line(&state.current_step, MAX_LINE));
-        view.facts.push(if checkpoint.resumable { "resumable" } else { "not resumable" }.to_owned());
+        view.facts.push(if checkpoint.resumable {
+            format!("resume with `counterproof session resume {}`", view.line)
+        } else {
+            "not resumable".to_owned()
+        });
+        view.add("reason", TextView::new(checkpoint.reason.as_deref().unwrap_or_default()));
         let agent = event.agent.as_deref();
         let parts = self.conversation.history(agent, &state.message_history);
         view.messages.extend(parts.into_iter().filter_map(|part| self.message(agent, part)));
-        for (label, value) in [("workspace", &state.workspace), ("state of tools", &state.tool_state)] {
-            if !is_empty(value) {
-                view.add(label, TextView::folded_json(value));
+        let last = self.checkpoint.replace(state);
+        let parts = [
+            ("workspace", &state.workspace, last.map(|last| &last.workspace)),
+            ("state of tools", &state.tool_state, last.map(|last| &last.tool_state)),
+        ];
+        for (label, value, last) in parts {
+            let changed = changed_fields(value, last);
+            if !is_empty(&changed) {
+                view.add(label, TextView::folded_json(&changed));
             }
         }
         view.timeline = format!("Checkpoint {}", view.line);
@@ -337,6 +352,13 @@ fn is_empty(value: &Value) -> bool {
         Value::Array(items) => items.is_empty(),
         _ => false,
     }
+}
+
+/// Returns the fields of an object that another one does not have, or has with another value.
+fn changed_fields(value: &Value, last: Option<&Value>) -> Value {
+    let (Value::Object(fields), Some(last)) = (value, last) else { return value.clone() };
+    let changed = fields.iter().filter(|(name, field)| last.get(name) != Some(field));
+    changed.map(|(name, field)| (name.clone(), field.clone())).collect::<Map<_, _>>().into()
 }
 
 fn tool_call(view: &mut RecordView, call: &ToolCall) {
@@ -385,6 +407,8 @@ fn file_operation(view: &mut RecordView, file: &FileOperation) {
     view.patch = file.patch.as_deref().filter(|patch| !patch.is_empty()).map(PatchView::new);
     match &view.patch {
         Some(patch) => view.facts.push(patch.counts()),
+        // Its content is in the result of the call.
+        None if file.operation == FileChange::Read => {}
         None => view.facts.push("content not recorded".to_owned()),
     }
     view.timeline = format!("{} {}", change_word(file.operation), view.line);
