@@ -37,8 +37,7 @@ pub struct Home {
 
 impl Home {
     pub(super) fn store(&self, control: &Control<'_>) -> WorkspaceStore {
-        let options = GitOptions { supervisor: control.supervisor.clone(), ..GitOptions::default() };
-        WorkspaceStore::new(self.repositories(), options)
+        WorkspaceStore::new(self.repositories(), git_options(control))
     }
 
     pub(super) fn repositories(&self) -> Utf8PathBuf {
@@ -497,7 +496,7 @@ fn forge(
             let folder = home.folder.join("forge").join(state.base.repository.as_str());
             let mut shell = Shell::new(DEFAULT_CI_TIMEOUT, control.cancel.clone());
             shell.supervisor.clone_from(&control.supervisor);
-            Ok(Box::new(LocalForge { folder, ci_line: ci, shell }))
+            Ok(Box::new(LocalForge { folder, ci_line: ci, shell, git: git_options(control) }))
         }
         ForgeKind::Github => {
             let url = state.base.origin.as_deref().unwrap_or(&settings.source);
@@ -506,6 +505,10 @@ fn forge(
             Ok(Box::new(GitHubForge::new(GitHubOptions { token, api_url, repository })?))
         }
     }
+}
+
+fn git_options(control: &Control<'_>) -> GitOptions {
+    GitOptions { supervisor: control.supervisor.clone(), ..GitOptions::default() }
 }
 
 fn commands(
