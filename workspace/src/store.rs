@@ -20,12 +20,19 @@ use crate::repository::{Author, RepositoryId, StoredRepository, WorkspaceError, 
 /// Raw bytes in both directions, for any `.gitattributes` of the files: this file comes before them.
 pub(crate) const ATTRIBUTES: &str = "* -text -ident !eol !filter !working-tree-encoding\n";
 
-/// The settings of a stored repository. All that git writes in it is on disk when git ends; nothing is removed automatically; and
-/// the names of files may be those that other systems cannot have.
+/// The settings of a stored repository. All that git writes in it is on disk when git ends, and nothing is removed
+/// automatically.
 const SETTINGS: &str = "\tbare = true\n\tfsync = all\n\tlogAllRefUpdates = false\n\tattributesFile = /dev/null\n\
-                        \texcludesFile = /dev/null\n\tprotectNTFS = false\n\tprotectHFS = false\n\
+                        \texcludesFile = /dev/null\n\
                         [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[fetch]\n\tunpackLimit = 1\n\
                         [fastimport]\n\tunpackLimit = 1\n[pack]\n\twriteReverseIndex = false\n";
+
+/// The names of files may be those that other systems cannot have. On macOS, several names mean `.git`.
+pub(crate) const NAMES: &str = if cfg!(target_os = "macos") {
+    "\tprotectNTFS = false\n\tprotectHFS = true\n"
+} else {
+    "\tprotectNTFS = false\n\tprotectHFS = false\n"
+};
 
 /// The length of a SHA-256 object name, in digits.
 const SHA256_DIGITS: usize = 64;
@@ -100,7 +107,7 @@ impl WorkspaceStore {
             staged.publish()?;
             Ok(commit)
         })?;
-        let excludes = source.folder.as_ref().map(|folder| self.excludes(folder)).transpose()?.unwrap_or_default();
+        let excludes = self.excludes(source.folder.as_ref())?;
         if repository.excludes() != excludes {
             write(&repository.path.join(EXCLUDES), &excludes, Durability::Synced)?;
         }
@@ -251,8 +258,9 @@ impl WorkspaceStore {
 
     /// Returns the rules for ignored files that are not in `.gitignore` files: those of the user, then those of the repository,
     /// which come first.
-    fn excludes(&self, folder: &LocalFolder) -> Result<Vec<u8>, WorkspaceError> {
-        let named = self.git(&folder.path, &["config", "--type=path", "--get", "core.excludesFile"]).answer()?;
+    fn excludes(&self, folder: Option<&LocalFolder>) -> Result<Vec<u8>, WorkspaceError> {
+        let place = folder.map_or(&self.folder, |folder| &folder.path);
+        let named = self.git(place, &["config", "--type=path", "--get", "core.excludesFile"]).answer()?;
         let named = named.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned());
         let default = || {
             let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -261,7 +269,8 @@ impl WorkspaceStore {
         };
         let of_user = named.or_else(default).map(Utf8PathBuf::from);
         let mut rules = Vec::new();
-        for path in of_user.into_iter().chain([folder.common.join("info/exclude")]) {
+        let of_repository = folder.map(|folder| folder.common.join("info/exclude"));
+        for path in of_user.into_iter().chain(of_repository) {
             // Files that are missing have no rules.
             if let Ok(bytes) = read_file::read(&path, MAX_EXCLUDES_BYTES) {
                 rules.extend(bytes);
@@ -283,7 +292,7 @@ impl StoredRepository {
         }
         let put = |name: &str, text: &str| write(&self.path.join(name), text.as_bytes(), Durability::Cached);
         let format = if digits == SHA256_DIGITS { "1\n[extensions]\n\tobjectFormat = sha256\n" } else { "0\n" };
-        put("config", &format!("[core]\n{SETTINGS}[core]\n\trepositoryFormatVersion = {format}"))?;
+        put("config", &format!("[core]\n{SETTINGS}[core]\n{NAMES}\trepositoryFormatVersion = {format}"))?;
         put("HEAD", "ref: refs/heads/none\n")?;
         put("info/attributes", ATTRIBUTES)?;
         Ok(())
@@ -317,6 +326,10 @@ impl StoredRepository {
         if let Some(folder) = source.folder.as_ref().filter(|folder| folder.is_partial) {
             self.check_partial(folder, source)?;
             arguments.push("--depth=1");
+        }
+        if source.folder.is_some() {
+            // Deltas that exist are copied. To search for others takes longer than it saves.
+            arguments.push("--upload-pack=git -c pack.window=0 -c pack.compression=1 upload-pack");
         }
         arguments.extend(["--", &source.location, &refspec]);
         let run = || self.git_of_user(&arguments).with_protocols(PROTOCOLS).output();
