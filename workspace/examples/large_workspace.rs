@@ -1,6 +1,8 @@
 //! Measures snapshots of a repository with 50,000 files and 1 GB: `cargo run --release --example large_workspace -- FOLDER`. The folder is
 //! removed at the end. For the tests, the program is the supervisor of commands.
 
+#![expect(clippy::print_stdout, reason = "it prints measurements")]
+
 use std::error::Error;
 use std::fs;
 use std::process::{Command, ExitCode};

@@ -229,7 +229,7 @@ impl StoredRepository {
         if !message.contains("File exists") {
             return None;
         }
-        let path = Utf8Path::new(message.split('\'').find(|part| part.ends_with(".lock"))?);
+        let path = message.split('\'').map(Utf8Path::new).find(|path| path.extension() == Some("lock"))?;
         let path = path.strip_prefix(&self.path).unwrap_or(path);
         // Below the references, or the list of them: never a lock of another repository.
         (path.starts_with("refs") || path == "packed-refs.lock").then(|| self.path.join(path).into())

@@ -94,7 +94,7 @@ impl WorkspaceStore {
         let is_url = source.contains("://") || (!Utf8Path::new(source).exists() && source.contains(':'));
         create_private_folder(&self.folder)?;
         let source = if is_url { self.find_url(source, branch)? } else { self.find_folder(source, branch)? };
-        let repository = self.stored(&source.id)?;
+        let repository = self.stored(&source.id);
         let commit = self.locked(&repository, || {
             if repository.path.is_dir() {
                 return repository.fetch(&source);
@@ -111,19 +111,19 @@ impl WorkspaceStore {
         if repository.excludes() != excludes {
             write(&repository.path.join(EXCLUDES), &excludes, Durability::Synced)?;
         }
-        let author = self.author(source.folder.as_ref().map(|folder| &*folder.path).unwrap_or(&self.folder))?;
+        let author = self.author(source.folder.as_ref().map_or(&*self.folder, |folder| &*folder.path))?;
         Ok(Start { repository: source.id, commit, branch: source.branch, author, origin: source.origin })
     }
 
     pub fn open(&self, repository: &RepositoryId) -> Result<StoredRepository, WorkspaceError> {
-        let found = self.stored(repository)?;
+        let found = self.stored(repository);
         if found.path.is_dir() { Ok(found) } else { Err(WorkspaceError::UnknownRepository(repository.clone())) }
     }
 
     /// Adds the commits of a file that [`StoredRepository::bundle`] has written.
     pub fn unbundle(&self, repository: &RepositoryId, file: &Utf8Path) -> Result<StoredRepository, WorkspaceError> {
         create_private_folder(&self.folder)?;
-        let repository = self.stored(repository)?;
+        let repository = self.stored(repository);
         self.locked(&repository, || {
             if repository.path.is_dir() {
                 return repository.add_bundle(file);
@@ -144,10 +144,10 @@ impl WorkspaceStore {
         Ok(repository)
     }
 
-    fn stored(&self, id: &RepositoryId) -> Result<StoredRepository, WorkspaceError> {
+    fn stored(&self, id: &RepositoryId) -> StoredRepository {
         // A path without links: it is written into workspaces.
         let folder = self.folder.canonicalize_utf8().unwrap_or_else(|_| self.folder.clone());
-        Ok(StoredRepository { id: id.clone(), path: folder.join(format!("{id}.git")), options: self.options.clone() })
+        StoredRepository { id: id.clone(), path: folder.join(format!("{id}.git")), options: self.options.clone() }
     }
 
     /// Runs an import while no other process imports the same repository.
@@ -185,20 +185,17 @@ impl WorkspaceStore {
             Ok(found.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned()))
         };
         let resolve = |name: &str| answer(&["rev-parse", "--verify", "--quiet", "--end-of-options", name]);
-        let (commit, branch) = match branch {
-            Some(branch) => {
-                let local = resolve(&format!("refs/heads/{branch}^{{commit}}"))?;
-                let found = match local {
-                    Some(commit) => Some(commit),
-                    None => resolve(&format!("refs/remotes/origin/{branch}^{{commit}}"))?,
-                };
-                let missing = || WorkspaceError::NoBranch { source_name: source.to_owned(), branch: branch.to_owned() };
-                (found.ok_or_else(missing)?, Some(branch.to_owned()))
-            }
-            None => {
-                let commit = resolve("HEAD^{commit}")?.ok_or_else(|| WorkspaceError::NoCommit(source.to_owned()))?;
-                (commit, answer(&["symbolic-ref", "--quiet", "--short", "HEAD"])?)
-            }
+        let (commit, branch) = if let Some(branch) = branch {
+            let local = resolve(&format!("refs/heads/{branch}^{{commit}}"))?;
+            let found = match local {
+                Some(commit) => Some(commit),
+                None => resolve(&format!("refs/remotes/origin/{branch}^{{commit}}"))?,
+            };
+            let missing = || WorkspaceError::NoBranch { source_name: source.to_owned(), branch: branch.to_owned() };
+            (found.ok_or_else(missing)?, Some(branch.to_owned()))
+        } else {
+            let commit = resolve("HEAD^{commit}")?.ok_or_else(|| WorkspaceError::NoCommit(source.to_owned()))?;
+            (commit, answer(&["symbolic-ref", "--quiet", "--short", "HEAD"])?)
         };
         // `git rev-parse` prints an option that it does not know.
         let commit = commit.lines().last().unwrap_or_default().to_owned();
