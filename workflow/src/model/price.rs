@@ -55,6 +55,6 @@ mod tests {
         let cost = |prompt, completion| price.cost(&Usage::new(prompt, completion, None));
         assert!((cost(Some(500_000), Some(250_000)) - 3.0).abs() < 1e-9);
         assert!((cost(None, Some(1_000_000)) - 8.0).abs() < 1e-9);
-        assert_eq!(cost(None, None), 0.0);
+        assert!(cost(None, None) < 1e-9);
     }
 }

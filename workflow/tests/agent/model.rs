@@ -263,6 +263,16 @@ fn malformed_answers_are_errors_after_one_retry() {
 }
 
 #[test]
+fn an_error_with_a_status_of_success_is_retried() {
+    let error = json!({"error": {"message": "overloaded", "code": 502}});
+    let server = scripted(vec![ModelAnswer::json(200, &error), ok()]);
+    let (answer, log) = ask(options(&server));
+    assert!(answer.is_ok(), "{answer:?}");
+    let message = log.events[0].error.clone().unwrap().message;
+    assert_eq!(message, "the model server reported an error in its answer: overloaded");
+}
+
+#[test]
 fn a_stream_without_an_end_is_cut() {
     let (start, _) = text_stream()
         .split_once("data: {\"choices\":[{\"index\":0,\"delta\":{},")
