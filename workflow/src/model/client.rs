@@ -346,7 +346,7 @@ impl ModelClient {
             let mut body = std::mem::take(&mut response.body);
             key.mask(&mut body);
             *response = response_from_body(Api::OpenaiChat, body);
-            // A cut answer has none, whatever its body states.
+            // A cut answer has none, also if its body states one.
             response.finish_reason = reason;
         }
         if let Some(problem) = problem {
