@@ -71,7 +71,8 @@ fn split(target: &Target, folder: &Utf8Path) -> (Option<Utf8PathBuf>, Option<Str
             && is_file(folder, file)
         {
             // Titles are joined by spaces in the filters of runners.
-            let name = if file.ends_with("s") && !file.ends_with(".rs") {
+            let extension = Utf8Path::new(file).extension().unwrap_or("");
+            let name = if extension.contains(['j', 't']) {
                 name.replace(" › ", " ").replace(" > ", " ").replace("::", " ")
             } else {
                 name.to_owned()

@@ -78,7 +78,9 @@ fn rebound<'a>(language: Language, targets: &[&Block<'_>], was: &[&str], is: &[&
     }
     let names: BTreeSet<&str> = targets.iter().map(|it| it.own_name()).collect();
     let mut known: BTreeMap<&str, u32> = BTreeMap::new();
-    was.iter().for_each(|line| *known.entry(line.trim_end()).or_default() += 1);
+    for line in was {
+        *known.entry(line.trim_end()).or_default() += 1;
+    }
     is.iter().copied().find(|line| {
         if let Some(count) = known.get_mut(line.trim_end()).filter(|count| **count > 0) {
             *count -= 1;

@@ -63,7 +63,7 @@ impl Language {
                 regex(r"^\s*(?:import\s|from\s+\S+\s+import\b)"),
                 regex(r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern crate)\s[^=]*;?\s*$"),
                 regex(r#"^(?:import\b.*|\s+(?:[\w.]+\s+)?"[^"]*"\s*)$"#),
-                regex(r#"^\s*(?:import\b.*|(?:const|let|var)\s+[^=]+=\s*require\([^()]*\);?\s*)$"#),
+                regex(r"^\s*(?:import\b.*|(?:const|let|var)\s+[^=]+=\s*require\([^()]*\);?\s*)$"),
             ]
         });
         IMPORT[self as usize].is_match(line)

@@ -253,7 +253,7 @@ proptest! {
         let (path, text, _, [first, last], new) = CASES[case];
         let lines: Vec<&str> = text.lines().collect();
         // Before the block and the comment above it, or after it.
-        let at = if is_before { if path.ends_with(".py") { first - 1 } else { first } } else { last + 1 };
+        let at = if is_before { if path.starts_with("tests/") { first - 1 } else { first } } else { last + 1 };
         let now = format!("{}\n\n{new}\n{}\n", lines[..at].join("\n"), lines[at..].join("\n"));
         prop_assert_eq!(why(case, &now), None, "{}", now);
     }
