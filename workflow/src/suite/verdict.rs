@@ -32,7 +32,7 @@ pub fn target_verdict(report: &TestReport, target: &Target) -> TargetVerdict {
         return verdict_without_names(report, target);
     }
     let has = |verdict| found.values().any(|it| **it == verdict);
-    if has(Verdict::Failed) || matches!(report.problem, Some(Problem::Broken(_))) {
+    if has(Verdict::Failed) {
         TargetVerdict::Failed
     } else if !has(Verdict::Passed) {
         TargetVerdict::NotRun("it was skipped, or is expected to fail".to_owned())

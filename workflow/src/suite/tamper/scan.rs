@@ -97,6 +97,19 @@ impl Language {
         found.flat_map(words).collect()
     }
 
+    /// Returns what an import line imports from, if it is on the same line.
+    pub(super) fn import_source(self, line: &str) -> Option<&str> {
+        static FROM: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*from\s+(\S+)\s+import\b"));
+        static QUOTED: LazyLock<Regex> = LazyLock::new(|| regex(r#"["']([^"']+)["'][^"']*$"#));
+        let source = match self {
+            _ if !self.is_import(line) => None,
+            Language::Python => FROM.captures(line),
+            Language::JavaScript => QUOTED.captures(line),
+            Language::Rust | Language::Go => None,
+        };
+        source.and_then(|source| source.get(1)).map(|source| source.as_str())
+    }
+
     /// Reports whether a line replaces modules for all tests of the file.
     pub(super) fn replaces_modules(self, line: &str) -> bool {
         static MOCK: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(?:jest|vi|mock)\.(?:mock|doMock|setMock|module)\("));
