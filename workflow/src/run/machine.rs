@@ -450,7 +450,7 @@ impl Run<'_> {
         }
         let text = masked_text(&self.journal, self.texts(&tree)?.message);
         let commit = repository.commit(&tree, &[&parent], &text, &self.state.base.author, Timestamp::now())?;
-        repository.keep(&format!("{}/head", self.state.publication.branch), &commit)?;
+        repository.keep(&format!("refs/{}/head", self.state.publication.branch), &commit)?;
         self.state.publication.commits.push(commit.clone());
         Ok(Step::new(Phase::Push, "committed").with(json!({ "commit": commit })))
     }
