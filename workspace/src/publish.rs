@@ -126,7 +126,7 @@ impl StoredRepository {
             let _ = writeln!(remove, "delete {prefix}commits/{number}");
         }
         for file in [SHALLOW, EXCLUDES] {
-            let bytes = std::fs::read(self.path.join(file)).unwrap_or_default();
+            let bytes = self.read_file(file);
             if !bytes.is_empty() {
                 let object = self.git(&["hash-object", "-w", "--no-filters", "--stdin"]).with_input(bytes).text()?;
                 let _ = writeln!(create, "update {prefix}{file} {object}");
@@ -162,7 +162,7 @@ impl StoredRepository {
                     let mut bytes = self.git(&["cat-file", "blob", object_name(object)?]).output()?;
                     let path = self.path.join(name);
                     if name == SHALLOW {
-                        let mut all = std::fs::read(&path).unwrap_or_default();
+                        let mut all = self.read_file(name);
                         all.append(&mut bytes);
                         bytes = all;
                     }
@@ -187,7 +187,7 @@ const BUNDLE: &str = "refs/counterproof/bundle/";
 pub(crate) const STARTS: &str = "refs/counterproof/starts/";
 
 /// The file with the oldest commits of a shallow repository.
-const SHALLOW: &str = "shallow";
+pub(crate) const SHALLOW: &str = "shallow";
 
 /// The file with the rules of the user for ignored files.
 pub(crate) const EXCLUDES: &str = "info/exclude";

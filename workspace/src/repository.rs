@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
+use counterproof_store::read_file;
 use counterproof_store::write::WriteError;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -235,6 +236,11 @@ impl StoredRepository {
         (path.starts_with("refs") || path == "packed-refs.lock").then(|| self.path.join(path).into())
     }
 
+    /// Returns a small file of the repository. One that is missing is empty.
+    pub(crate) fn read_file(&self, name: &str) -> Vec<u8> {
+        read_file::read(&self.path.join(name), read_file::MAX_SMALL_BYTES).unwrap_or_default()
+    }
+
     /// Returns all files of a tree, in the order of git.
     pub(crate) fn tree(&self, tree: &str) -> Result<Vec<(Vec<u8>, TreeEntry)>, WorkspaceError> {
         parse_tree(&self.git(&["ls-tree", "-r", "-z", "--full-tree", object_name(tree)?]).output()?)
@@ -293,6 +299,12 @@ pub(crate) fn temporary_folder() -> Result<tempfile::TempDir, WorkspaceError> {
 /// A path of git in the form of messages and records.
 pub(crate) fn display(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
+}
+
+/// The path of a workspace as an absolute path without a slash at its end: git runs in other folders.
+pub(crate) fn absolute(folder: &Utf8Path) -> Result<Utf8PathBuf, WorkspaceError> {
+    let path = camino::absolute_utf8(folder).map_err(WorkspaceError::file(folder))?;
+    Ok(path.components().collect())
 }
 
 /// A path of git below a folder.

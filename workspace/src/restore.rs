@@ -21,8 +21,8 @@ use counterproof_store::write::{Durability, StagedFolder, create_folder, write};
 
 use crate::files::{LeftOutReason, Rules, WorkspaceFiles, file_stat, opening};
 use crate::git::Git;
-use crate::publish::EXCLUDES;
-use crate::repository::{StoredRepository, TreeEntry, WorkspaceError, below, display, object_name};
+use crate::publish::{EXCLUDES, SHALLOW};
+use crate::repository::{StoredRepository, TreeEntry, WorkspaceError, absolute, below, display, object_name};
 use crate::snapshot::{Snapshot, Workspace, file_system_time};
 use crate::stat_cache::{Header, StatCache};
 use crate::store::{ATTRIBUTES, NAMES};
@@ -42,7 +42,7 @@ impl StoredRepository {
             include_ignored: Vec::new(),
             left_out: Vec::new(),
         };
-        self.new_workspace(&snapshot, folder)
+        self.new_workspace(&snapshot, &absolute(folder)?)
     }
 
     /// Makes the folder a workspace with exactly the files of a snapshot. In a folder that exists, ignored files are kept, and the
@@ -51,6 +51,7 @@ impl StoredRepository {
         if snapshot.repository != self.id {
             return Err(WorkspaceError::OtherRepository(snapshot.repository.clone()));
         }
+        let folder = &absolute(folder)?;
         match folder.symlink_metadata() {
             Ok(found) if found.is_dir() => return self.restore_in_place(snapshot, folder),
             Ok(_) => fs::remove_file(folder).map_err(WorkspaceError::file(folder))?,
@@ -184,19 +185,16 @@ impl StoredRepository {
         };
         let others = found.files.keys().filter(|path| !wanted.contains(*path));
         let left_out = found.left_out.iter().filter(|(path, reason)| !is_kept(path, reason)).map(|(path, _)| path);
-        for path in others.chain(left_out).chain(&found.empty_folders) {
+        let mut emptied: Vec<PathBuf> = found.empty_folders.iter().map(|path| below(folder, path)).collect();
+        for path in others.chain(left_out) {
             let full = below(folder, path);
-            if found.empty_folders.contains(path) {
-                // It may have ignored files.
-                let _ = fs::remove_dir(&full);
-            } else {
-                remove_tree(&full)?;
-            }
-            for parent in full.ancestors().skip(1).take_while(|parent| *parent != folder.as_std_path()) {
-                if fs::remove_dir(parent).is_err() {
-                    break;
-                }
-            }
+            remove_tree(&full)?;
+            emptied.extend(full.parent().map(Path::to_owned));
+        }
+        for path in emptied {
+            // One that is not empty has files that are wanted or ignored.
+            let inside = path.ancestors().take_while(|path| *path != folder.as_std_path());
+            let _ = inside.take_while(|path| is_removed_if_empty(path)).count();
         }
         Ok(())
     }
@@ -214,7 +212,7 @@ impl StoredRepository {
         let tracked = Arc::new(tracked);
         let header = self.header(snapshot, &base);
         let rules = Rules {
-            excludes: &self.excludes(),
+            excludes: &self.read_file(EXCLUDES),
             tracked: &|| Ok(Arc::clone(&tracked)),
             include_ignored: &snapshot.include_ignored,
             submodules: &header.submodules,
@@ -273,14 +271,15 @@ impl StoredRepository {
         put(&format!("refs/heads/{BRANCH}"), format!("{base}\n").as_bytes())?;
         put("objects/info/alternates", format!("{}\n", self.path.join("objects")).as_bytes())?;
         put("info/attributes", ATTRIBUTES.as_bytes())?;
-        put(EXCLUDES, &self.excludes())?;
+        put(EXCLUDES, &self.read_file(EXCLUDES))?;
         // Tools that compute a version read the tags.
         let tags = self.git(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"]).output()?;
         let mut packed = b"# pack-refs with: sorted \n".to_vec();
         packed.extend(tags);
         put("packed-refs", &packed)?;
-        if let Ok(shallow) = fs::read(self.path.join("shallow")) {
-            put("shallow", &shallow)?;
+        let shallow = self.read_file(SHALLOW);
+        if !shallow.is_empty() {
+            put(SHALLOW, &shallow)?;
         }
         Ok(())
     }
@@ -330,10 +329,11 @@ impl<'a> Places<'a> {
         for parent in self.parents(&full) {
             self.make_real(&parent)?;
         }
-        if full.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        let folder = full.parent().unwrap_or(&full);
+        let is_folder = opening(folder, || is_folder(&full)).map_err(WorkspaceError::file(&full))?;
+        if is_folder == Some(true) {
             remove_tree(&full)?;
         }
-        let folder = full.parent().unwrap_or(&full);
         opening(folder, || move_file(from, &full)).map_err(WorkspaceError::file(&full))
     }
 
@@ -351,12 +351,11 @@ impl<'a> Places<'a> {
             return Ok(());
         }
         let parent = folder.parent().unwrap_or(folder);
-        let make = || {
-            match fs::remove_file(folder) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            fs::create_dir(folder)
+        let make = || match is_folder(folder)? {
+            // It was in a folder that was closed.
+            Some(true) => Ok(()),
+            Some(false) => fs::remove_file(folder).and_then(|()| fs::create_dir(folder)),
+            None => fs::create_dir(folder),
         };
         opening(parent, make).map_err(WorkspaceError::file(folder))?;
         self.real.insert(folder.to_owned());
@@ -377,14 +376,26 @@ fn checked(path: &str) -> Result<&[u8], WorkspaceError> {
     }
 }
 
+/// Returns whether a path is a folder and not a link. `None` if there is nothing.
+fn is_folder(path: &Path) -> io::Result<Option<bool>> {
+    match path.symlink_metadata() {
+        Ok(found) => Ok(Some(found.is_dir())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_removed_if_empty(folder: &Path) -> bool {
+    opening(folder.parent().unwrap_or(folder), || fs::remove_dir(folder)).is_ok()
+}
+
 /// Removes a file, a link, or a folder with all that is in it, also a folder that is closed to its owner.
 fn remove_tree(path: &Path) -> Result<(), WorkspaceError> {
     let parent = path.parent().unwrap_or(path);
-    let remove = || match path.symlink_metadata() {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
+    let remove = || match is_folder(path)? {
+        Some(true) => fs::remove_dir_all(path),
+        Some(false) => fs::remove_file(path),
+        None => Ok(()),
     };
     let result = match opening(parent, remove) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -20,7 +20,9 @@ use crate::CHECKPOINTS;
 use crate::files::{LeftOutReason, Rules, WorkspaceFiles, file_stat, joined, open_file};
 use crate::git::GitError;
 use crate::publish::EXCLUDES;
-use crate::repository::{RepositoryId, StoredRepository, WorkspaceError, below, display, object_name, own_reference};
+use crate::repository::{
+    RepositoryId, StoredRepository, WorkspaceError, absolute, below, display, object_name, own_reference,
+};
 use crate::stat_cache::{FileKind, FileStat, StatCache};
 
 /// Files up to this size are read before their length is known to git, so that they may change at the same time.
@@ -79,6 +81,7 @@ pub struct LeftOut {
 impl StoredRepository {
     /// Opens a workspace as it is.
     pub fn open(&self, folder: &Utf8Path) -> Result<Workspace, WorkspaceError> {
+        let folder = &absolute(folder)?;
         let not_a_workspace = || WorkspaceError::NotAWorkspace(folder.to_owned());
         let cache = StatCache::read(folder).ok_or_else(not_a_workspace)?;
         if cache.header.repository != self.id {
@@ -88,10 +91,6 @@ impl StoredRepository {
             return Err(not_a_workspace());
         }
         Ok(Workspace { store: self.clone(), folder: folder.to_owned(), cache, tracked: OnceLock::new() })
-    }
-
-    pub(crate) fn excludes(&self) -> Vec<u8> {
-        fs::read(self.path.join(EXCLUDES)).unwrap_or_default()
     }
 
     /// Combines the small packs of snapshots, so that their number and the space for their folders stay small. The large pack of an
@@ -194,7 +193,7 @@ impl Workspace {
             Ok(Arc::clone(self.tracked.get_or_init(|| files)))
         };
         let rules = Rules {
-            excludes: &self.store.excludes(),
+            excludes: &self.store.read_file(EXCLUDES),
             tracked: &tracked,
             include_ignored,
             submodules: &self.cache.header.submodules,

@@ -108,7 +108,7 @@ impl WorkspaceStore {
             Ok(commit)
         })?;
         let excludes = self.excludes(source.folder.as_ref())?;
-        if repository.excludes() != excludes {
+        if repository.read_file(EXCLUDES) != excludes {
             write(&repository.path.join(EXCLUDES), &excludes, Durability::Synced)?;
         }
         let author = self.author(source.folder.as_ref().map_or(&*self.folder, |folder| &*folder.path))?;
