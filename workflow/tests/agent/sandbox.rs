@@ -133,6 +133,19 @@ fn this_process_is_out_of_reach() {
 }
 
 #[test]
+fn root_has_no_rights_on_the_system() {
+    for sandbox in restricting() {
+        let kit = Kit::new();
+        let line = "mount -o remount,rw,bind / 2>/dev/null && echo mounted; grep CapEff /proc/self/status";
+        let message = shell(&kit, sandbox, line);
+        let rights = message.lines().next().unwrap().strip_prefix("CapEff:\t").unwrap();
+        let rights = u64::from_str_radix(rights, 16).unwrap();
+        // The rights on files and on users: `CAP_CHOWN` to `CAP_SETUID`, of which one is dropped.
+        assert_eq!(rights & !0b1111_1011, 0, "{sandbox:?}: {message}");
+    }
+}
+
+#[test]
 fn the_environment_has_no_secrets() {
     for sandbox in sandboxes() {
         let kit = Kit::new();

@@ -10,8 +10,21 @@ use super::hidden_paths::HiddenPaths;
 const PROGRAM: &str = "bwrap";
 
 /// The root folder, read-only, with devices and processes of the sandbox alone.
-const BASE: [&str; 10] =
-    ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"];
+const BASE: [&str; 12] = [
+    "--die-with-parent",
+    "--unshare-pid",
+    "--unshare-ipc",
+    // With the rights of root, a command could mount the root folder again.
+    "--cap-drop",
+    "ALL",
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+];
 
 pub(super) fn is_available() -> bool {
     // Installed is not enough: a system may forbid namespaces.
@@ -86,7 +99,8 @@ mod tests {
 
     #[test]
     fn what_is_hidden_comes_before_what_is_visible() {
-        let base = "bwrap --die-with-parent --unshare-pid --unshare-ipc --ro-bind / / --dev /dev --proc /proc";
+        let base = "bwrap --die-with-parent --unshare-pid --unshare-ipc --cap-drop ALL --ro-bind / / --dev /dev \
+                    --proc /proc";
         let rest = "--tmpfs /tmp --ro-bind /dev/null /etc/passwd --ro-bind-try /v /v --ro-bind-try /r /r --bind /w /w \
                     --bind /p /p --chdir /w --";
         assert_eq!(words(Vec::new()), format!("{base} --unshare-net {rest}"));

@@ -11,6 +11,7 @@
 //! | read | everything except temporary folders, devices, and secrets of the home folder |
 //! | network | no TCP (Landlock; newer kernels: no UDP either), none at all (bubblewrap) |
 //! | processes | no signals to processes outside, from Linux 6.12 (Landlock), none visible (bubblewrap) |
+//! | rights of root | only those on files (Landlock), none (bubblewrap) |
 //!
 //! A sandbox does not limit memory, processor time and disk space. Landlock does not restrict sockets in the file system
 //! before Linux 7.1.
