@@ -199,7 +199,7 @@ impl Forge for LocalForge {
         };
         let base = format!("refs/heads/{}", request.base);
         let has_base = self.git(&self.repository(), &["show-ref", "--verify", "--quiet", &base]).answer()?.is_some();
-        if !has_base && request.base != request.head {
+        if !has_base && !request.base.is_empty() && request.base != request.head {
             self.git(&self.repository(), &["update-ref", &base, &request.base_commit]).output()?;
         }
         let head = format!("refs/pull/{number}/head");

@@ -151,3 +151,29 @@ fn the_first_failed_test_of_a_ci_log_is_the_target() {
         assert!(Target::parse(&bad, root).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn a_crate_is_judged_before_and_after_a_fix() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Utf8Path::from_path(folder.path()).unwrap();
+    let source = "pub fn add(a: u8, b: u8) -> u8 { a - b }\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() { assert_eq!(super::add(2, 1), \
+                  3); }\n\n    #[test]\n    fn zero() { assert_eq!(super::add(0, 0), 0); }\n}\n";
+    put(&folder, "Cargo.toml", "[package]\nname = \"calc\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n");
+    put(&folder, "src/lib.rs", source);
+    let commands = detect(root, &|_| false);
+    let mut shell = shell();
+    shell.environment.insert("CARGO_TARGET_DIR".into(), Some(root.join("target").into_string().into()));
+    let run = |line: &str| shell.run(line, root).unwrap().report;
+    let (target, line) = target_line(&folder, &commands, "src/lib.rs::tests::adds");
+    let red = run(&line);
+    assert_eq!(target_verdict(&red, &target), TargetVerdict::Failed, "{}", red.output);
+    let suite = commands.suite.clone().unwrap();
+    let before = run(&suite);
+    put(&folder, "src/lib.rs", &source.replace("a - b", "a + b + nope"));
+    assert_eq!(new_failures(&before, &run(&suite)), ["tests::zero"]);
+    put(&folder, "src/lib.rs", &source.replace("a - b", "a + b"));
+    assert_eq!(target_verdict_after(&red, &run(&line), &target), TargetVerdict::Passed);
+    assert_eq!(new_failures(&before, &run(&suite)), Vec::<String>::new());
+    let (missing, line) = target_line(&folder, &commands, "tests::nope");
+    assert_eq!(target_verdict(&run(&line), &missing), TargetVerdict::NotFound);
+}

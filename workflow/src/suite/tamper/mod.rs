@@ -104,7 +104,7 @@ fn rebound<'a>(language: Language, targets: &[&Block<'_>], was: &[&'a str], is: 
             return false;
         }
         // `C.test_a = …` and `del C.test_a`.
-        (language != Language::JavaScript && scan::words(line).any(|word| names.contains(word)))
+        (language == Language::Python && scan::words(line).any(|word| names.contains(word)))
             || language.replaces_modules(line)
             || language.import_source(line).is_some_and(|_| scan::words(line).any(is_moved))
             || language.defined_names(line).iter().any(|name| used.contains(name))
