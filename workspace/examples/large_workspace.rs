@@ -1,6 +1,8 @@
 //! Measures snapshots of a repository with 50,000 files and 1 GB: `cargo run --release --example large_workspace -- FOLDER`. The folder is
 //! removed at the end. For the tests, the program is the supervisor of commands.
 
+#![expect(clippy::print_stdout, reason = "it prints measurements")]
+
 use std::error::Error;
 use std::fs;
 use std::process::{Command, ExitCode};
@@ -12,6 +14,7 @@ use counterproof_workspace::{CHECKPOINTS, SnapshotOptions, Workspace, WorkspaceS
 
 const FOLDERS: usize = 500;
 const FILES: usize = 100;
+/// Unless a second argument sets another size.
 const FILE_BYTES: usize = 20_000;
 const CHECKPOINTS_TAKEN: usize = 100;
 /// How many files change before each checkpoint.
@@ -23,12 +26,13 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
     let folder = Utf8PathBuf::from(std::env::args().nth(1).ok_or("a folder that does not exist")?);
     fs::create_dir(&folder)?;
-    let result = measure(&folder);
+    let bytes = std::env::args().nth(2).map_or(Ok(FILE_BYTES), |bytes| bytes.parse())?;
+    let result = measure(&folder, bytes);
     fs::remove_dir_all(&folder)?;
     result.map(|()| ExitCode::SUCCESS)
 }
 
-fn measure(folder: &Utf8PathBuf) -> Result<(), Box<dyn Error>> {
+fn measure(folder: &Utf8PathBuf, file_bytes: usize) -> Result<(), Box<dyn Error>> {
     let source = folder.join("source");
     fs::create_dir(&source)?;
     let mut random = Random(1);
@@ -36,7 +40,7 @@ fn measure(folder: &Utf8PathBuf) -> Result<(), Box<dyn Error>> {
         let inner = source.join(format!("packages/group{}/package{number}", number % 10));
         fs::create_dir_all(&inner)?;
         for file in 0..FILES {
-            put(&inner.join(format!("file{file}.txt")), &random.bytes(FILE_BYTES))?;
+            put(&inner.join(format!("file{file}.txt")), &random.bytes(file_bytes))?;
         }
     }
     for arguments in ["init -q", "add -A", "-c user.name=a -c user.email=a commit -qm start"] {
@@ -59,8 +63,8 @@ fn measure(folder: &Utf8PathBuf) -> Result<(), Box<dyn Error>> {
         for _ in 0..CHANGED {
             let (package, file) = (random.below(FOLDERS), random.below(FILES));
             let path = work.join(format!("packages/group{}/package{package}/file{file}.txt", package % 10));
-            put(&path, &random.bytes(FILE_BYTES))?;
-            changed_bytes += FILE_BYTES;
+            put(&path, &random.bytes(file_bytes))?;
+            changed_bytes += file_bytes;
         }
         let clock = Instant::now();
         last = Some(take(&mut workspace, number + 2)?);

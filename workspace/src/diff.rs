@@ -4,7 +4,7 @@ use counterproof_artifact::Sha256Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::git::GitError;
-use crate::repository::{StoredRepository, WorkspaceError, display, object_name};
+use crate::repository::{StoredRepository, WorkspaceError, display, object_name, temporary_folder};
 
 /// Largest file whose changed lines are shown, in bytes. The same limit keeps the time of a comparison short.
 const MAX_PATCH_FILE_BYTES: &str = "256k";
@@ -62,7 +62,7 @@ impl StoredRepository {
     pub fn numstat(&self, base: &str, head: &str) -> Result<Vec<FileStat>, WorkspaceError> {
         let changes = self.raw_changes(base, head)?;
         // The attributes of the head decide which files are binary. They are read from an index, as there is no work tree.
-        let folder = tempfile::tempdir_in(&self.path).map_err(WorkspaceError::file(&self.path))?;
+        let folder = temporary_folder()?;
         let empty = folder.path().join("empty");
         std::fs::create_dir(&empty).map_err(WorkspaceError::file(&empty))?;
         let git = |arguments: &[&str]| {

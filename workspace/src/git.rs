@@ -96,12 +96,14 @@ impl Git {
             .with("GIT_ALLOW_PROTOCOL", "")
     }
 
+    #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.environment.insert(name.into(), Some(value.into()));
         self
     }
 
     /// Ignores the settings of the user and of the machine: the work could have changed them.
+    #[must_use]
     pub fn without_user_settings(mut self) -> Self {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_CONFIG")) {
             self.environment.insert(name, None);
@@ -110,6 +112,7 @@ impl Git {
     }
 
     /// Allows connections with these protocols, separated by colons, and the variables of the user for them.
+    #[must_use]
     pub fn with_protocols(mut self, protocols: &str) -> Self {
         self.environment.retain(|name, value| {
             let name = name.to_string_lossy();
@@ -119,17 +122,20 @@ impl Git {
     }
 
     /// Sets the standard input to a file, which is read from its start.
+    #[must_use]
     pub fn with_input_file(mut self, file: File) -> Self {
         self.file = Some(file);
         self
     }
 
+    #[must_use]
     pub fn with_input(mut self, input: Vec<u8>) -> Self {
         self.input = input;
         self
     }
 
     /// Sets the author and the committer of commits. People find them next to their own commits.
+    #[must_use]
     pub fn with_author(mut self) -> Self {
         for role in ["AUTHOR", "COMMITTER"] {
             self = self

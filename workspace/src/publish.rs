@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use camino::Utf8Path;
 
 use crate::git::GitError;
-use crate::repository::{StoredRepository, TreeEntry, WorkspaceError, object_name};
+use crate::repository::{StoredRepository, TreeEntry, WorkspaceError, object_name, temporary_folder};
 use crate::snapshot::Snapshot;
 use crate::store::{without_password, without_url};
 
@@ -69,7 +69,7 @@ impl StoredRepository {
         if changes.is_empty() {
             return Ok(snapshot.tree.clone());
         }
-        let folder = tempfile::tempdir_in(&self.path).map_err(WorkspaceError::file(&self.path))?;
+        let folder = temporary_folder()?;
         let index = folder.path().join("index");
         let git = |arguments: &[&str]| self.git(arguments).with("GIT_INDEX_FILE", &index);
         git(&["read-tree", &snapshot.tree]).output()?;
@@ -113,7 +113,10 @@ impl StoredRepository {
     /// Writes commits with their whole history into one file. It replaces a file with this name.
     pub fn bundle(&self, commits: &[String], out: &Utf8Path) -> Result<(), WorkspaceError> {
         // A bundle holds references, and these are there only for it.
-        let folder = tempfile::tempdir_in(&self.path).map_err(WorkspaceError::file(&self.path))?;
+        let parent = out.parent().filter(|parent| !parent.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
+        // Absolute: git runs in another folder.
+        let parent = parent.canonicalize_utf8().map_err(WorkspaceError::file(parent))?;
+        let folder = tempfile::tempdir_in(&parent).map_err(WorkspaceError::file(&parent))?;
         let name = folder.path().file_name().unwrap_or_default().to_string_lossy().replace('.', "");
         let prefix = format!("{BUNDLE}{name}/");
         let mut create = String::new();

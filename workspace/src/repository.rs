@@ -191,9 +191,16 @@ impl StoredRepository {
         self.change_references(&["update-ref", "--no-deref", reference, object_name(commit)?])
     }
 
-    /// Removes a reference below `refs/counterproof/`. A reference that does not exist is not an error.
+    /// Removes a reference below `refs/counterproof/`, or all references below a name that ends with a slash. A reference that does
+    /// not exist is not an error.
     pub fn release(&self, reference: &str) -> Result<(), WorkspaceError> {
-        self.change_references(&["update-ref", "--no-deref", "-d", own_reference(reference)?])
+        let reference = own_reference(reference)?;
+        if !reference.ends_with('/') {
+            return self.change_references(&["update-ref", "--no-deref", "-d", reference]);
+        }
+        let listed = self.git(&["for-each-ref", "--format=delete %(refname)", reference]).output()?;
+        let update = || self.git(&["update-ref", "--no-deref", "--stdin"]).with_input(listed.clone()).output();
+        self.unlocking(update).map(drop)
     }
 
     fn change_references(&self, arguments: &[&str]) -> Result<(), WorkspaceError> {
@@ -222,7 +229,7 @@ impl StoredRepository {
         if !message.contains("File exists") {
             return None;
         }
-        let path = Utf8Path::new(message.split('\'').find(|part| part.ends_with(".lock"))?);
+        let path = message.split('\'').map(Utf8Path::new).find(|path| path.extension() == Some("lock"))?;
         let path = path.strip_prefix(&self.path).unwrap_or(path);
         // Below the references, or the list of them: never a lock of another repository.
         (path.starts_with("refs") || path == "packed-refs.lock").then(|| self.path.join(path).into())
@@ -275,6 +282,12 @@ pub(crate) fn own_reference(name: &str) -> Result<&str, WorkspaceError> {
         && !name.contains("..")
         && name.bytes().all(|byte| byte.is_ascii_graphic());
     if is_valid { Ok(name) } else { Err(WorkspaceError::InvalidReference(name.to_owned())) }
+}
+
+/// Creates a folder for an index, which the system cleans up if this process is killed.
+pub(crate) fn temporary_folder() -> Result<tempfile::TempDir, WorkspaceError> {
+    let folder = tempfile::Builder::new().prefix("counterproof-git-").tempdir();
+    folder.map_err(WorkspaceError::file(std::env::temp_dir()))
 }
 
 /// A path of git in the form of messages and records.

@@ -25,7 +25,7 @@ use crate::publish::EXCLUDES;
 use crate::repository::{StoredRepository, TreeEntry, WorkspaceError, below, display, object_name};
 use crate::snapshot::{Snapshot, Workspace, file_system_time};
 use crate::stat_cache::{Header, StatCache};
-use crate::store::ATTRIBUTES;
+use crate::store::{ATTRIBUTES, NAMES};
 
 /// The branch that the agent sees.
 const BRANCH: &str = "counterproof";
@@ -264,8 +264,11 @@ impl StoredRepository {
         }
         let put = |name: &str, text: &[u8]| write(&folder.join(name), text, Durability::Cached);
         let format = if base.len() == 64 { "1\n[extensions]\n\tobjectFormat = sha256\n" } else { "0\n" };
-        let settings = "bare = false\n\tlogAllRefUpdates = true\n\tprotectNTFS = false\n\tprotectHFS = false";
-        put("config", format!("[core]\n\t{settings}\n\trepositoryFormatVersion = {format}").as_bytes())?;
+        put(
+            "config",
+            format!("[core]\n\tbare = false\n\tlogAllRefUpdates = true\n{NAMES}\trepositoryFormatVersion = {format}")
+                .as_bytes(),
+        )?;
         put("HEAD", format!("ref: refs/heads/{BRANCH}\n").as_bytes())?;
         put(&format!("refs/heads/{BRANCH}"), format!("{base}\n").as_bytes())?;
         put("objects/info/alternates", format!("{}\n", self.path.join("objects")).as_bytes())?;

@@ -20,12 +20,19 @@ use crate::repository::{Author, RepositoryId, StoredRepository, WorkspaceError, 
 /// Raw bytes in both directions, for any `.gitattributes` of the files: this file comes before them.
 pub(crate) const ATTRIBUTES: &str = "* -text -ident !eol !filter !working-tree-encoding\n";
 
-/// The settings of a stored repository. All that git writes in it is on disk when git ends; nothing is removed automatically; and
-/// the names of files may be those that other systems cannot have.
+/// The settings of a stored repository. All that git writes in it is on disk when git ends, and nothing is removed
+/// automatically.
 const SETTINGS: &str = "\tbare = true\n\tfsync = all\n\tlogAllRefUpdates = false\n\tattributesFile = /dev/null\n\
-                        \texcludesFile = /dev/null\n\tprotectNTFS = false\n\tprotectHFS = false\n\
+                        \texcludesFile = /dev/null\n\
                         [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[fetch]\n\tunpackLimit = 1\n\
                         [fastimport]\n\tunpackLimit = 1\n[pack]\n\twriteReverseIndex = false\n";
+
+/// The names of files may be those that other systems cannot have. On macOS, several names mean `.git`.
+pub(crate) const NAMES: &str = if cfg!(target_os = "macos") {
+    "\tprotectNTFS = false\n\tprotectHFS = true\n"
+} else {
+    "\tprotectNTFS = false\n\tprotectHFS = false\n"
+};
 
 /// The length of a SHA-256 object name, in digits.
 const SHA256_DIGITS: usize = 64;
@@ -87,7 +94,7 @@ impl WorkspaceStore {
         let is_url = source.contains("://") || (!Utf8Path::new(source).exists() && source.contains(':'));
         create_private_folder(&self.folder)?;
         let source = if is_url { self.find_url(source, branch)? } else { self.find_folder(source, branch)? };
-        let repository = self.stored(&source.id)?;
+        let repository = self.stored(&source.id);
         let commit = self.locked(&repository, || {
             if repository.path.is_dir() {
                 return repository.fetch(&source);
@@ -100,23 +107,23 @@ impl WorkspaceStore {
             staged.publish()?;
             Ok(commit)
         })?;
-        let excludes = source.folder.as_ref().map(|folder| self.excludes(folder)).transpose()?.unwrap_or_default();
+        let excludes = self.excludes(source.folder.as_ref())?;
         if repository.excludes() != excludes {
             write(&repository.path.join(EXCLUDES), &excludes, Durability::Synced)?;
         }
-        let author = self.author(source.folder.as_ref().map(|folder| &*folder.path).unwrap_or(&self.folder))?;
+        let author = self.author(source.folder.as_ref().map_or(&*self.folder, |folder| &*folder.path))?;
         Ok(Start { repository: source.id, commit, branch: source.branch, author, origin: source.origin })
     }
 
     pub fn open(&self, repository: &RepositoryId) -> Result<StoredRepository, WorkspaceError> {
-        let found = self.stored(repository)?;
+        let found = self.stored(repository);
         if found.path.is_dir() { Ok(found) } else { Err(WorkspaceError::UnknownRepository(repository.clone())) }
     }
 
     /// Adds the commits of a file that [`StoredRepository::bundle`] has written.
     pub fn unbundle(&self, repository: &RepositoryId, file: &Utf8Path) -> Result<StoredRepository, WorkspaceError> {
         create_private_folder(&self.folder)?;
-        let repository = self.stored(repository)?;
+        let repository = self.stored(repository);
         self.locked(&repository, || {
             if repository.path.is_dir() {
                 return repository.add_bundle(file);
@@ -137,10 +144,10 @@ impl WorkspaceStore {
         Ok(repository)
     }
 
-    fn stored(&self, id: &RepositoryId) -> Result<StoredRepository, WorkspaceError> {
+    fn stored(&self, id: &RepositoryId) -> StoredRepository {
         // A path without links: it is written into workspaces.
         let folder = self.folder.canonicalize_utf8().unwrap_or_else(|_| self.folder.clone());
-        Ok(StoredRepository { id: id.clone(), path: folder.join(format!("{id}.git")), options: self.options.clone() })
+        StoredRepository { id: id.clone(), path: folder.join(format!("{id}.git")), options: self.options.clone() }
     }
 
     /// Runs an import while no other process imports the same repository.
@@ -178,20 +185,17 @@ impl WorkspaceStore {
             Ok(found.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned()))
         };
         let resolve = |name: &str| answer(&["rev-parse", "--verify", "--quiet", "--end-of-options", name]);
-        let (commit, branch) = match branch {
-            Some(branch) => {
-                let local = resolve(&format!("refs/heads/{branch}^{{commit}}"))?;
-                let found = match local {
-                    Some(commit) => Some(commit),
-                    None => resolve(&format!("refs/remotes/origin/{branch}^{{commit}}"))?,
-                };
-                let missing = || WorkspaceError::NoBranch { source_name: source.to_owned(), branch: branch.to_owned() };
-                (found.ok_or_else(missing)?, Some(branch.to_owned()))
-            }
-            None => {
-                let commit = resolve("HEAD^{commit}")?.ok_or_else(|| WorkspaceError::NoCommit(source.to_owned()))?;
-                (commit, answer(&["symbolic-ref", "--quiet", "--short", "HEAD"])?)
-            }
+        let (commit, branch) = if let Some(branch) = branch {
+            let local = resolve(&format!("refs/heads/{branch}^{{commit}}"))?;
+            let found = match local {
+                Some(commit) => Some(commit),
+                None => resolve(&format!("refs/remotes/origin/{branch}^{{commit}}"))?,
+            };
+            let missing = || WorkspaceError::NoBranch { source_name: source.to_owned(), branch: branch.to_owned() };
+            (found.ok_or_else(missing)?, Some(branch.to_owned()))
+        } else {
+            let commit = resolve("HEAD^{commit}")?.ok_or_else(|| WorkspaceError::NoCommit(source.to_owned()))?;
+            (commit, answer(&["symbolic-ref", "--quiet", "--short", "HEAD"])?)
         };
         // `git rev-parse` prints an option that it does not know.
         let commit = commit.lines().last().unwrap_or_default().to_owned();
@@ -251,8 +255,9 @@ impl WorkspaceStore {
 
     /// Returns the rules for ignored files that are not in `.gitignore` files: those of the user, then those of the repository,
     /// which come first.
-    fn excludes(&self, folder: &LocalFolder) -> Result<Vec<u8>, WorkspaceError> {
-        let named = self.git(&folder.path, &["config", "--type=path", "--get", "core.excludesFile"]).answer()?;
+    fn excludes(&self, folder: Option<&LocalFolder>) -> Result<Vec<u8>, WorkspaceError> {
+        let place = folder.map_or(&self.folder, |folder| &folder.path);
+        let named = self.git(place, &["config", "--type=path", "--get", "core.excludesFile"]).answer()?;
         let named = named.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned());
         let default = || {
             let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -261,7 +266,8 @@ impl WorkspaceStore {
         };
         let of_user = named.or_else(default).map(Utf8PathBuf::from);
         let mut rules = Vec::new();
-        for path in of_user.into_iter().chain([folder.common.join("info/exclude")]) {
+        let of_repository = folder.map(|folder| folder.common.join("info/exclude"));
+        for path in of_user.into_iter().chain(of_repository) {
             // Files that are missing have no rules.
             if let Ok(bytes) = read_file::read(&path, MAX_EXCLUDES_BYTES) {
                 rules.extend(bytes);
@@ -283,7 +289,7 @@ impl StoredRepository {
         }
         let put = |name: &str, text: &str| write(&self.path.join(name), text.as_bytes(), Durability::Cached);
         let format = if digits == SHA256_DIGITS { "1\n[extensions]\n\tobjectFormat = sha256\n" } else { "0\n" };
-        put("config", &format!("[core]\n{SETTINGS}[core]\n\trepositoryFormatVersion = {format}"))?;
+        put("config", &format!("[core]\n{SETTINGS}[core]\n{NAMES}\trepositoryFormatVersion = {format}"))?;
         put("HEAD", "ref: refs/heads/none\n")?;
         put("info/attributes", ATTRIBUTES)?;
         Ok(())
@@ -317,6 +323,10 @@ impl StoredRepository {
         if let Some(folder) = source.folder.as_ref().filter(|folder| folder.is_partial) {
             self.check_partial(folder, source)?;
             arguments.push("--depth=1");
+        }
+        if source.folder.is_some() {
+            // Deltas that exist are copied. To search for others takes longer than it saves.
+            arguments.push("--upload-pack=git -c pack.window=0 -c pack.compression=1 upload-pack");
         }
         arguments.extend(["--", &source.location, &refspec]);
         let run = || self.git_of_user(&arguments).with_protocols(PROTOCOLS).output();

@@ -18,7 +18,8 @@ pub(super) struct Remote<'a> {
 
 impl Remote<'_> {
     fn git(&self, folder: &Utf8Path, arguments: &[&str]) -> Git {
-        let git = Git::new(self.options, folder, arguments).with("GIT_ALLOW_PROTOCOL", self.protocol);
+        let git =
+            Git::new(self.options, folder, arguments).without_user_settings().with("GIT_ALLOW_PROTOCOL", self.protocol);
         self.environment.iter().fold(git, |git, (name, value)| git.with(name, value))
     }
 

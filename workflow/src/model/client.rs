@@ -87,6 +87,20 @@ struct Problem {
     failure: Failure,
 }
 
+impl Problem {
+    /// A whole answer, in which nothing is answered.
+    fn without_message(response: Option<&LlmResponse>) -> Self {
+        // Some servers send their errors with a status of success.
+        let body = response.map(|response| &response.body).filter(|body| !body["error"].is_null());
+        let stated = body.and_then(|body| error_message(body.to_string().as_bytes()));
+        let (message, failure) = match stated {
+            Some(stated) => (stated_in_answer(&stated), Failure::Passing(None)),
+            None => ("the answer has no choice with a message".to_owned(), Failure::Malformed),
+        };
+        Self { error: EventError { kind: "http".to_owned(), status: Some(200), message }, failure }
+    }
+}
+
 impl Attempt {
     fn failed(response: Option<LlmResponse>, error: EventError, failure: Failure) -> Self {
         Self { response, problem: Some(Problem { error, failure }) }
@@ -171,15 +185,12 @@ impl ModelClient {
             let (at, started) = (Timestamp::now(), Instant::now());
             let Attempt { mut response, mut problem } = self.attempt(body, cancel);
             self.mask(response.as_mut(), problem.as_mut());
-            let answer = match (&response, &problem) {
-                (Some(response), None) => Answer::from_response(response, messages),
-                _ => None,
+            let answer = response.as_ref().and_then(|response| Answer::from_response(response, messages));
+            let result = match (problem, answer) {
+                (Some(problem), _) => Err(problem),
+                (None, Some(answer)) => Ok(answer),
+                (None, None) => Err(Problem::without_message(response.as_ref())),
             };
-            if answer.is_none() && problem.is_none() {
-                let message = "the answer has no choice with a message".to_owned();
-                let error = EventError { kind: "http".to_owned(), status: Some(200), message };
-                problem = Some(Problem { error, failure: Failure::Malformed });
-            }
             let usage = response.as_ref().and_then(|response| response.usage);
             let call = LlmCall {
                 request: request_from_body(Api::OpenaiChat, body.clone()),
@@ -188,11 +199,11 @@ impl ModelClient {
                 cost: self.options.price.zip(usage).map(|(price, usage)| price.cost(&usage)),
             };
             let mut event = SessionEvent::captured(at, EventBody::LlmCall(call));
-            event.error = problem.as_ref().map(|problem| problem.error.clone());
+            event.error = result.as_ref().err().map(|problem| problem.error.clone());
             attempts.record(event).map_err(AskError::Record)?;
-            let Some(Problem { error, failure }) = problem else {
-                // Without a problem there is an answer.
-                return answer.ok_or(AskError::Cancelled);
+            let Problem { error, failure } = match result {
+                Ok(answer) => return Ok(answer),
+                Err(problem) => problem,
             };
             if cancel.is_cancelled() {
                 return Err(AskError::Cancelled);
@@ -286,6 +297,7 @@ impl ModelClient {
         let header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let asked_for = header.and_then(|value| retry_after(value, SystemTime::now()));
         let mut document = Vec::new();
+        // Without its end, the start of an error is better than nothing.
         while let Ok(Ok(Some(piece))) = timeout(self.options.idle_timeout, response.chunk()).await {
             document.extend_from_slice(&piece);
             if document.len() >= MAX_ERROR_BYTES {
@@ -293,16 +305,19 @@ impl ModelClient {
                 break;
             }
         }
+        let mut document = String::from_utf8_lossy(&document).into_owned();
+        if let Some(key) = &self.options.api_key {
+            // Before the text is cut, which could leave a part of the key.
+            key.mask_text(&mut document);
+        }
         let reason = status.canonical_reason().unwrap_or("an error without a message");
-        let message = match error_message(&document) {
+        let message = match error_message(document.as_bytes()) {
             Some(message) => message,
             None if status.is_redirection() => "the server redirects, and redirects are not followed".to_owned(),
             None => reason.to_owned(),
         };
-        let body = serde_json::from_slice(&document).unwrap_or_else(|_| match &*document {
-            [] => Value::Null,
-            document => Value::String(String::from_utf8_lossy(document).into_owned()),
-        });
+        let body = serde_json::from_str(&document);
+        let body = body.unwrap_or_else(|_| if document.is_empty() { Value::Null } else { Value::String(document) });
         let message = format!("the model server answered with status {}: {message}", status.as_u16());
         let error = EventError { kind: "http".to_owned(), status: Some(status.as_u16()), message };
         let response = response_from_body(Api::OpenaiChat, body);
@@ -331,7 +346,7 @@ impl ModelClient {
             let mut body = std::mem::take(&mut response.body);
             key.mask(&mut body);
             *response = response_from_body(Api::OpenaiChat, body);
-            // A cut answer has none, whatever its body states.
+            // A cut answer has none, also if its body states one.
             response.finish_reason = reason;
         }
         if let Some(problem) = problem {
@@ -345,7 +360,7 @@ fn streamed(stream: AnswerStream, cut: Option<String>) -> Attempt {
     if streamed.is_complete && streamed.error.is_none() {
         return Attempt { response: streamed.response, problem: None };
     }
-    let message = streamed.error.map(|error| format!("the model server reported an error in its answer: {error}"));
+    let message = streamed.error.map(|error| stated_in_answer(&error));
     let message = message.or(cut).unwrap_or_else(|| "the stream ended before the answer".to_owned());
     Attempt::cut(streamed.response, message)
 }
@@ -355,12 +370,13 @@ fn whole(document: &[u8], status: u16, cut: Option<String>) -> Attempt {
     if let Some(message) = cut {
         return Attempt::cut(body.ok().map(|body| response_from_body(Api::OpenaiChat, body)), message);
     }
-    match body {
-        Ok(body) => Attempt { response: Some(response_from_body(Api::OpenaiChat, body)), problem: None },
-        Err(_) => {
-            let body = Value::String(String::from_utf8_lossy(document).into_owned());
-            let response = response_from_body(Api::OpenaiChat, body);
-            Attempt::malformed(Some(response), status, "the answer is not JSON")
-        }
+    if let Ok(body) = body {
+        return Attempt { response: Some(response_from_body(Api::OpenaiChat, body)), problem: None };
     }
+    let body = Value::String(String::from_utf8_lossy(document).into_owned());
+    Attempt::malformed(Some(response_from_body(Api::OpenaiChat, body)), status, "the answer is not JSON")
+}
+
+fn stated_in_answer(error: &str) -> String {
+    format!("the model server reported an error in its answer: {error}")
 }

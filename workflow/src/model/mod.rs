@@ -7,14 +7,10 @@
 //! The module does not run tools, and does not store records: the caller does both.
 
 mod answer;
-mod api_key;
 mod client;
 mod options;
-mod price;
 mod retry;
 
 pub use answer::Answer;
-pub use api_key::ApiKey;
 pub use client::{AskError, Attempts, ModelClient, ModelError, RecordError};
-pub use options::ModelOptions;
-pub use price::{InvalidPrice, Price};
+pub use options::{ApiKey, InvalidPrice, ModelOptions, Price};

@@ -123,6 +123,7 @@ impl Run<'_> {
             Phase::Localise if has_read => (Phase::Understand, "file_read"),
             _ => return,
         };
+        (self.control.progress)(&format!("{to}: {}", trigger.replace('_', " ")));
         self.journal.transition(to, trigger, json!({}));
         self.state.phase = to;
     }

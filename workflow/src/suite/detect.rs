@@ -169,10 +169,8 @@ impl Repository<'_> {
                 .filter(|it| !it.as_str().is_empty())
                 .all(|it| self.has(it.join("__init__.py").as_str()))
         };
-        let start = match tests.iter().any(is_reached) {
-            true => None,
-            false => tests.first().and_then(|file| file.parent()).filter(|it| !it.as_str().is_empty()),
-        };
+        let first_folder = tests.first().and_then(|file| file.parent()).filter(|it| !it.as_str().is_empty());
+        let start = first_folder.filter(|_| !tests.iter().any(is_reached));
         let (path, from) = match start {
             Some(start) => {
                 let start = quote(start.as_str());

@@ -10,6 +10,9 @@ use super::read::Reader;
 /// Maximum size of a CI log.
 const MAX_LOG_BYTES: u64 = 256 << 20;
 
+/// The start of the ids that unittest gives to modules that cannot be imported.
+const FAILED_MODULE: &str = "unittest.loader._FailedTest.";
+
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     #[error("no command is known that runs one test")]
@@ -40,6 +43,14 @@ pub enum Target {
 impl Target {
     pub fn test(id: impl Into<String>) -> Self {
         Target::Test { id: id.into(), log: None }
+    }
+
+    /// Returns the target that runs one test of a report alone.
+    pub fn of_result(id: &str, folder: &Utf8Path) -> Self {
+        let id = id.strip_prefix(FAILED_MODULE).unwrap_or(without_number(id));
+        let events = [".setUpClass", ".tearDownClass", ".setUpModule", ".tearDownModule"];
+        let id = events.iter().find_map(|event| id.strip_suffix(event)).unwrap_or(id);
+        Self::parse(id, folder).unwrap_or_else(|_| Self::test(id))
     }
 
     /// Parses an argument of `--test`: a `file://` URL of a CI log, a file of the repository at `folder`, or the id of a test.
@@ -74,7 +85,7 @@ impl Target {
         log.split(|byte| *byte == b'\n').for_each(|line| reader.line(line));
         let first = reader.finish(Some(1), false).first_failed.ok_or(TargetError::NoFailedTest(path))?;
         // A module that could not be imported has the name of its tests.
-        let id = first.strip_prefix("unittest.loader._FailedTest.").unwrap_or(&first).to_owned();
+        let id = first.strip_prefix(FAILED_MODULE).unwrap_or(&first).to_owned();
         Ok(Target::Test { id, log: Some(url.to_owned()) })
     }
 
@@ -108,9 +119,7 @@ impl Target {
 
 /// Splits an id into its parts: `a/test_b.py::C::test[1]` and `a.test_b.C.test` have the same ones.
 fn parts(id: &str) -> Vec<&str> {
-    // A second test of the name, in another test binary.
-    let id =
-        id.rsplit_once(" (").filter(|(_, end)| end.trim_end_matches(')').parse::<u32>().is_ok()).map_or(id, |it| it.0);
+    let id = without_number(id);
     let id = id.split_once('[').filter(|(before, _)| before.contains(".py::")).map_or(id, |it| it.0);
     let id = id.strip_prefix("./").unwrap_or(id);
     let (file, rest) = match id.find(".py") {
@@ -120,6 +129,12 @@ fn parts(id: &str) -> Vec<&str> {
     let split = |text: &'static [&'static str], part| split_any(part, text);
     let parts = split(&["/"], file).into_iter().chain(split(&["::", " › ", " > ", "/", "."], rest));
     parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+/// Removes the number of a second test of one name, in another test binary: `tests::works (2)`.
+fn without_number(id: &str) -> &str {
+    let numbered = id.rsplit_once(" (").filter(|(_, end)| end.trim_end_matches(')').parse::<u32>().is_ok());
+    numbered.map_or(id, |(name, _)| name)
 }
 
 fn split_any<'a>(text: &'a str, separators: &[&str]) -> Vec<&'a str> {
@@ -155,6 +170,20 @@ fn is_title(id: &str, target: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_test_of_a_report_can_be_run_alone() {
+        let folder = Utf8Path::new("/none");
+        for (id, name) in [
+            ("unittest.loader._FailedTest.test_x", "test_x"),
+            ("test_x.C.setUpClass", "test_x.C"),
+            ("tests::works (2)", "tests::works"),
+            ("src/lib.rs - add (line 2)", "src/lib.rs - add (line 2)"),
+            ("test_x.py::test_a[1]", "test_x.py::test_a[1]"),
+        ] {
+            assert_eq!(Target::of_result(id, folder), Target::test(name));
+        }
+    }
 
     #[test]
     fn ids_of_one_test_in_other_styles_belong_to_it() {

@@ -71,7 +71,8 @@ fn split(target: &Target, folder: &Utf8Path) -> (Option<Utf8PathBuf>, Option<Str
             && is_file(folder, file)
         {
             // Titles are joined by spaces in the filters of runners.
-            let name = if file.ends_with("s") && !file.ends_with(".rs") {
+            let extension = Utf8Path::new(file).extension().unwrap_or("");
+            let name = if extension.contains(['j', 't']) {
                 name.replace(" › ", " ").replace(" > ", " ").replace("::", " ")
             } else {
                 name.to_owned()
@@ -117,7 +118,9 @@ fn unittest_name(
     folder: &Utf8Path,
 ) -> String {
     let Some(file) = file.filter(|file| file.extension() == Some("py")) else { return target.name().to_owned() };
-    let path = commands.module_folder.as_ref().and_then(|it| file.strip_prefix(it).ok()).unwrap_or(file);
+    // A command of the user runs in the repository.
+    let module_folder = commands.module_folder.as_ref().filter(|_| !commands.is_test_given);
+    let path = module_folder.and_then(|it| file.strip_prefix(it).ok()).unwrap_or(file);
     let module = path.with_extension("").as_str().replace('/', ".");
     let Some(name) = name else { return module };
     let name = name.split_once('[').map_or(name, |(name, _)| name).replace("::", ".");
@@ -240,4 +243,117 @@ pub(super) fn quote(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::{Overrides, detect};
+
+    /// Returns the command of a target in a repository with these files.
+    fn lines(files: &[(&str, &str)], modules: &[&str], targets: &[&str], given: Option<&str>) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        for (name, text) in files {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            counterproof_store::write::write_new(&path, text.as_bytes()).unwrap();
+        }
+        let commands = detect(root, &|module| modules.contains(&module));
+        let commands = commands.with(Overrides { test: given.map(str::to_owned), ..Overrides::default() });
+        targets.iter().map(|it| commands.test_line(&Target::parse(it, root).unwrap(), root).unwrap()).collect()
+    }
+
+    const PYTHON: (&str, &str) = (
+        "tests/test_a.py",
+        "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n    def test_b(self): pass\nclass B(A):\n    def test_b(self): pass\n",
+    );
+
+    #[test]
+    fn ids_of_python_are_written_in_the_style_of_the_runner() {
+        let targets = [
+            "tests/test_a.py::test_a",
+            "tests/test_a.py::A::test_b",
+            "tests/test_a.py::test_b",
+            "tests/test_a.py",
+            "test_a.A",
+        ];
+        let run = "PYTHONPATH=tests${PYTHONPATH:+:$PYTHONPATH} python3 -m unittest -v";
+        assert_eq!(
+            lines(&[PYTHON], &[], &targets, None),
+            ["test_a.A.test_a", "test_a.A.test_b", "test_a.test_b", "test_a", "test_a.A"]
+                .map(|id| format!("{run} {id}"))
+        );
+        let targets = ["tests.test_a.A.test_a", "tests/test_a.py::A::test_a[x y]", "./tests/test_a.py"];
+        assert_eq!(
+            lines(&[PYTHON, ("conftest.py", "")], &["pytest"], &targets, None),
+            ["tests/test_a.py::A::test_a", "'tests/test_a.py::A::test_a[x y]'", "tests/test_a.py"]
+                .map(|id| format!("python3 -m pytest -vv {id}"))
+        );
+        // The same in a command of the user.
+        let given = lines(&[PYTHON], &[], &["tests/test_a.py::test_a"], Some("./run.sh python -m unittest {test}"));
+        assert_eq!(given, ["./run.sh python -m unittest tests.test_a.A.test_a"]);
+        assert_eq!(lines(&[PYTHON], &[], &["a b"], Some("make one T={test}")), ["make one T='a b'"]);
+    }
+
+    #[test]
+    fn targets_of_cargo_go_and_npm_have_their_commands() {
+        let cargo = [
+            ("Cargo.toml", ""),
+            ("tests/it.rs", ""),
+            ("src/lib.rs", ""),
+            ("src/a/b.rs", ""),
+            ("tests/big/main.rs", ""),
+        ];
+        let targets = [
+            "tests::bad",
+            "tests/it.rs",
+            "tests/it.rs::good",
+            "src/lib.rs::tests::bad",
+            "src/a/b.rs",
+            "src/lib.rs",
+            "tests/big/main.rs",
+        ];
+        let words = ["tests::bad", "--test it", "--test it good", "tests::bad", "a::b::", "--lib", "--test big"];
+        assert_eq!(lines(&cargo, &[], &targets, None), words.map(|it| format!("cargo test --no-fail-fast {it}")));
+        let go = [("go.mod", ""), ("sum/sum_test.go", "func TestA(t *testing.T) {}\nfunc TestB(t *testing.T) {}\n")];
+        let targets = ["TestA", "example.com/m/sum.TestA/one_two", "sum/sum_test.go"];
+        let words = ["'^TestA$' ./...", "'^TestA$/^one_two$' ./...", "'^(TestA|TestB)$' ./sum"];
+        assert_eq!(lines(&go, &[], &targets, None), words.map(|it| format!("go test -v -run {it}")));
+        let jest = [("package.json", r#"{"scripts": {"test": "jest"}}"#), ("a.test.js", "")];
+        let targets = ["a.test.js", "a.test.js › math › adds (1)", "math adds"];
+        let words = ["a.test.js", "a.test.js -t 'math adds \\(1\\)'", " -t 'math adds'"];
+        assert_eq!(lines(&jest, &[], &targets, None), words.map(|it| format!("npx jest --verbose {it}")));
+        assert_eq!(lines(&[("Makefile", "test:\n")], &[], &["x"], None), ["make test"]);
+    }
+
+    #[test]
+    fn the_file_of_a_test_is_found_by_its_definition() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        for (name, text) in [
+            ("src/lib.rs", "#[test]\nfn bad() {}\n"),
+            ("tests/test_a.py", "class A:\n    def test_x(self): pass\n"),
+            ("b_test.go", "func TestB(t *testing.T) {}"),
+            ("c.test.js", "it('works (1)', () => {})"),
+            ("one/two.py", "def test_twice(): pass"),
+            ("one/three.py", "def test_twice(): pass"),
+        ] {
+            std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            counterproof_store::write::write_new(&root.join(name), text.as_bytes()).unwrap();
+        }
+        for (id, file) in [
+            ("tests::bad", Some("src/lib.rs")),
+            ("tests.test_a.A.test_x", Some("tests/test_a.py")),
+            ("test_a.A.test_x", Some("tests/test_a.py")),
+            ("example.com/m.TestB/sub", Some("b_test.go")),
+            ("math › works (1)", Some("c.test.js")),
+            ("two.test_twice", Some("one/two.py")),
+            ("test_twice", None),
+            ("nope", None),
+            ("../etc/passwd::x", None),
+        ] {
+            assert_eq!(Target::test(id).file(root).as_deref(), file.map(Utf8Path::new), "{id}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
+use camino::Utf8Path;
 use regex::Regex;
 
 use super::report::{Format, Problem, TestReport, Verdict};
@@ -31,7 +32,7 @@ pub fn target_verdict(report: &TestReport, target: &Target) -> TargetVerdict {
         return verdict_without_names(report, target);
     }
     let has = |verdict| found.values().any(|it| **it == verdict);
-    if has(Verdict::Failed) || matches!(report.problem, Some(Problem::Broken(_))) {
+    if has(Verdict::Failed) {
         TargetVerdict::Failed
     } else if !has(Verdict::Passed) {
         TargetVerdict::NotRun("it was skipped, or is expected to fail".to_owned())
@@ -151,7 +152,7 @@ fn is_collection(id: &str) -> bool {
     let names = [".setUpClass", ".tearDownClass", ".setUpModule", ".tearDownModule"];
     id.starts_with("unittest.loader._FailedTest.")
         || names.iter().any(|name| id.ends_with(name))
-        || (id.ends_with(".py") && !id.contains("::"))
+        || (Utf8Path::new(id).extension() == Some("py") && !id.contains("::"))
 }
 
 /// Returns an id without what changes when lines move: the line of a documentation test.
@@ -188,4 +189,109 @@ fn new_lines(before: &TestReport, after: &TestReport) -> Vec<String> {
         });
     }
     new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::read;
+
+    /// A report of the format TAP, whose ids are plain names.
+    fn tap(results: &[(&str, &str)]) -> TestReport {
+        let lines = results.iter().map(|(name, verdict)| match *verdict {
+            "passed" => format!("ok - {name}\n"),
+            "skipped" => format!("ok - {name} # SKIP\n"),
+            _ => format!("not ok - {name}\n"),
+        });
+        let is_red = results.iter().any(|(_, verdict)| *verdict == "failed");
+        read(Some(i32::from(is_red)), &format!("{}1..9\n", lines.collect::<String>()), "")
+    }
+
+    #[test]
+    fn only_tests_that_did_not_fail_before_are_new_failures() {
+        let before = tap(&[("a", "failed"), ("b", "passed"), ("c", "passed"), ("d", "skipped"), ("e", "passed")]);
+        let after = tap(&[
+            ("a", "failed"),
+            ("b", "failed"),
+            ("c", "skipped"),
+            ("d", "failed"),
+            ("f", "failed"),
+            ("g", "passed"),
+        ]);
+        // `c` is skipped now, and `e` is gone.
+        assert_eq!(new_failures(&before, &after), ["b", "c", "d", "e", "f"]);
+        assert_eq!(tests_added(&before, &after), 2);
+        assert_eq!(new_failures(&before, &before), Vec::<String>::new());
+        assert_eq!(tests_added(&after, &after), 0);
+    }
+
+    #[test]
+    fn documentation_tests_may_move_to_other_lines() {
+        let report = |line, verdict: &str| {
+            let counts = if verdict == "ok" { "1 passed; 0 failed" } else { "0 passed; 1 failed" };
+            let text = format!(
+                "running 1 test\ntest src/lib.rs - add (line {line}) ... {verdict}\n\ntest result: ok. {counts}; 0 ignored; 0 measured; 0 \
+                 filtered out; finished in 0.00s\n"
+            );
+            read(Some(0), &text, "")
+        };
+        assert_eq!(new_failures(&report(2, "ok"), &report(9, "ok")), Vec::<String>::new());
+        assert_eq!(tests_added(&report(2, "ok"), &report(9, "ok")), 0);
+        assert_eq!(new_failures(&report(2, "ok"), &report(9, "FAILED")), ["src/lib.rs - add (line 9)"]);
+    }
+
+    #[test]
+    fn counts_are_compared_where_a_runner_names_only_failures() {
+        let report = |ran: u32, failed: &str| {
+            let failures =
+                failed.split_whitespace().map(|name| format!("{}\nFAIL: {name} (m.C.{name})\n", "=".repeat(70)));
+            let failures = failures.collect::<Vec<_>>().concat();
+            let exit = i32::from(!failed.is_empty());
+            read(Some(exit), "", &format!("{failures}Ran {ran} tests in 0.001s\n\nOK\n"))
+        };
+        let (before, after) = (report(5, "test_a"), report(6, "test_a test_b"));
+        assert_eq!((new_failures(&before, &after), tests_added(&before, &after)), (vec!["m.C.test_b".to_owned()], 1));
+        assert_eq!(new_failures(&before, &report(3, "")), ["1 tests fewer passed than before"]);
+        assert_eq!(new_failures(&before, &report(5, "")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_suite_that_is_broken_has_lost_the_tests_that_passed() {
+        let before = tap(&[("a", "passed"), ("b", "failed")]);
+        let broken = read(Some(101), "", "error: could not compile `x`\n");
+        assert_eq!(new_failures(&before, &broken), ["a"]);
+        let late = TestReport { timed_out: true, exit_code: None, ..tap(&[]) };
+        assert_eq!(new_failures(&tap(&[]), &late), ["the suite did not end within its time limit"]);
+        // All tests passed, and another step of the suite did not.
+        let green = tap(&[("a", "passed")]);
+        let other = TestReport { exit_code: Some(2), ..green.clone() };
+        assert_eq!(new_failures(&green, &other), ["the suite ended with exit code 2"]);
+    }
+
+    #[test]
+    fn a_target_passes_only_if_it_ran_and_passed() {
+        let target = Target::test("a");
+        let judge = |results: &[(&str, &str)]| target_verdict(&tap(results), &target);
+        assert_eq!(judge(&[("a", "passed"), ("b", "failed")]), TargetVerdict::Passed);
+        assert_eq!(judge(&[("a", "failed")]), TargetVerdict::Failed);
+        assert!(matches!(judge(&[("a", "skipped")]), TargetVerdict::NotRun(_)));
+        assert_eq!(judge(&[("b", "passed")]), TargetVerdict::NotFound);
+        assert_eq!(judge(&[]), TargetVerdict::NotFound);
+        let doubtful = TestReport { exit_code: Some(134), ..tap(&[("a", "passed")]) };
+        assert_eq!(target_verdict(&doubtful, &target), TargetVerdict::Failed);
+        let coverage = "FAIL Required test coverage of 80% not reached. Total coverage: 12%";
+        let output = format!("a.py::a PASSED [100%]\n{coverage}\n=== 1 passed in 0.01s ===\n");
+        assert_eq!(target_verdict(&read(Some(1), &output, ""), &target), TargetVerdict::Passed);
+    }
+
+    #[test]
+    fn each_test_of_a_target_that_ran_before_must_pass() {
+        let target = Target::test("group");
+        let before = tap(&[("group.a", "failed"), ("group.b", "passed"), ("group.c", "skipped")]);
+        let judge = |results: &[(&str, &str)]| target_verdict_after(&before, &tap(results), &target);
+        let passed = [("group.a", "passed"), ("group.b", "passed"), ("group.c", "skipped")];
+        assert_eq!(judge(&passed), TargetVerdict::Passed);
+        assert!(matches!(judge(&[("group.a", "skipped"), ("group.b", "passed")]), TargetVerdict::NotRun(_)));
+        assert!(matches!(judge(&[("group.a", "passed")]), TargetVerdict::NotRun(_)));
+    }
 }

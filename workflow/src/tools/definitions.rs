@@ -13,7 +13,7 @@ pub(super) fn definitions() -> Value {
     let read = format!("Read a text file. Without `limit`, at most {DEFAULT_LINES} lines are returned.");
     let shell = format!(
         "Run a command with `sh -c` in the workspace. Returns its output, at most {MAX_OUTPUT_CHARS} characters, and a last \
-         line `exit code N`. There is no network, and files outside of the workspace cannot be written."
+         line `exit code N`. There may be no network, and files outside of the workspace may be read-only."
     );
     let timeout = format!("The time limit in seconds, at most {}", MAX_TIMEOUT.as_secs());
     json!([

@@ -1,8 +1,10 @@
 //! The tools `read`, `write` and `edit`.
 
+use std::fmt::Write as _;
+
 use counterproof_artifact::Sha256Digest;
 use counterproof_sessions::event::{FileChange, FileOperation};
-use memchr::memmem;
+use memchr::{memchr_iter, memmem};
 
 use super::arguments::Arguments;
 use super::toolbox::{Done, Failed};
@@ -25,26 +27,25 @@ pub(super) fn read(files: &WorkspaceFiles, arguments: &Arguments) -> Result<Done
     }
     let is_utf8 = std::str::from_utf8(&bytes).is_ok();
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let skipped = usize::try_from(offset.unwrap_or(1) - 1).unwrap_or(usize::MAX);
-    if skipped > 0 && skipped >= lines.len() {
-        return Err(failed(format!("`{path}` has only {} lines", lines.len())));
+    let skipped = offset.unwrap_or(1) - 1;
+    let rest = &text[after_lines(&text, skipped)..];
+    if rest.is_empty() && skipped > 0 {
+        return Err(failed(format!("`{path}` has no line {}", skipped + 1)));
     }
-    let rest = lines.get(skipped..).unwrap_or_default();
-    let shown = rest.len().min(usize::try_from(limit.unwrap_or(DEFAULT_LINES)).unwrap_or(usize::MAX));
+    let shown = &rest[..after_lines(rest, limit.unwrap_or(DEFAULT_LINES))];
+    let left = rest[shown.len()..].lines().count();
     // A model that asks for less has not lost anything.
-    let content: String = if limit.is_some() { rest[..shown].concat() } else { rest.concat() };
-    let (mut message, cut) = truncated(&rest[..shown].concat(), MAX_READ_CHARS);
-    let left = rest.len() - shown;
+    let content = if limit.is_some() { shown } else { rest };
+    let (mut message, cut) = truncated(shown, MAX_READ_CHARS);
     if limit.is_none() && left > 0 && !cut {
-        let next = skipped + shown + 1;
-        message.push_str(&format!("[Output truncated. {left} lines removed. Read on with offset {next}.]\n"));
+        let next = skipped + DEFAULT_LINES + 1;
+        let _ = writeln!(message, "[Output truncated. {left} lines removed. Read on with offset {next}.]");
     }
     if !is_utf8 {
         message.push_str("\n[The file is not UTF-8: bytes that cannot be shown are replaced.]\n");
     }
     let is_truncated = cut || (limit.is_none() && left > 0);
-    Ok(Done { content, message, is_truncated, reads: vec![operation], ..Done::default() })
+    Ok(Done { content: content.to_owned(), message, is_truncated, reads: vec![operation], ..Done::default() })
 }
 
 pub(super) fn write(files: &WorkspaceFiles, arguments: &Arguments) -> Result<Done, Failed> {
@@ -81,6 +82,12 @@ pub(super) fn edit(files: &WorkspaceFiles, arguments: &Arguments) -> Result<Done
     let edited = [&bytes[..start], new.as_bytes(), &bytes[start + old.len()..]].concat();
     files.write(path, &edited).map_err(|error| Failed::after(reads.clone(), error.to_string()))?;
     Ok(Done { reads, ..Done::text(format!("edited `{relative}`")) })
+}
+
+/// Returns where the line begins that comes after this number of lines; the end of the text if there are fewer.
+fn after_lines(text: &str, lines: u64) -> usize {
+    let Some(last) = lines.checked_sub(1).and_then(|last| usize::try_from(last).ok()) else { return 0 };
+    memchr_iter(b'\n', text.as_bytes()).nth(last).map_or(text.len(), |end| end + 1)
 }
 
 fn read_operation(path: &str, bytes: &[u8]) -> FileOperation {

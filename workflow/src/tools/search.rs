@@ -75,7 +75,7 @@ pub(super) fn search(files: &WorkspaceFiles, arguments: &Arguments, cancel: &Can
             break;
         }
     }
-    Ok(search.finish(stopped))
+    Ok(search.finish(stopped.as_deref()))
 }
 
 struct Search {
@@ -118,13 +118,13 @@ impl Search {
         None
     }
 
-    fn finish(self, stopped: Option<String>) -> Done {
+    fn finish(self, stopped: Option<&str>) -> Done {
         if self.lines.is_empty() && stopped.is_none() {
             return Done::text("no matches".to_owned());
         }
         let mut content = self.lines.join("\n");
         let (mut message, cut) = truncated(&content, MAX_OUTPUT_CHARS);
-        if let Some(stopped) = &stopped {
+        if let Some(stopped) = stopped {
             let note = format!("\n[{stopped}]");
             content.push_str(&note);
             message.push_str(&note);

@@ -18,7 +18,7 @@ pub(super) const MAX_OUTPUT_CHARS: usize = 20_000;
 pub(super) const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The most bytes of both streams together. The command is killed beyond it.
-const MAX_OUTPUT_BYTES: usize = 16 << 20;
+const MAX_OUTPUT_BYTES: usize = 8 << 20;
 
 /// How long a command may run after its time limit or a cancellation.
 const GRACE: Duration = Duration::from_secs(2);

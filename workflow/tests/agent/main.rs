@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::disallowed_methods, reason = "files of a test need not survive a crash")]
 
 mod files;
 mod kit;

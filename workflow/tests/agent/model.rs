@@ -263,6 +263,16 @@ fn malformed_answers_are_errors_after_one_retry() {
 }
 
 #[test]
+fn an_error_with_a_status_of_success_is_retried() {
+    let error = json!({"error": {"message": "overloaded", "code": 502}});
+    let server = scripted(vec![ModelAnswer::json(200, &error), ok()]);
+    let (answer, log) = ask(options(&server));
+    assert!(answer.is_ok(), "{answer:?}");
+    let message = log.events[0].error.clone().unwrap().message;
+    assert_eq!(message, "the model server reported an error in its answer: overloaded");
+}
+
+#[test]
 fn a_stream_without_an_end_is_cut() {
     let (start, _) = text_stream()
         .split_once("data: {\"choices\":[{\"index\":0,\"delta\":{},")
@@ -282,37 +292,35 @@ fn a_stream_without_an_end_is_cut() {
 
 #[test]
 fn a_server_that_falls_silent_is_left() {
-    let (gate, closed) = (Gate::default(), Gate::default());
+    let gate = Gate::default();
     let silent = ok().after(&gate);
     let piece = Step::Send(text_stream().as_bytes()[..80].to_vec());
-    let half = ok().chunked([piece, Step::UntilClosed(closed.clone())]);
+    let half = ok().chunked([piece, Step::UntilClosed(Gate::default())]);
     let server = scripted(vec![silent, half]);
     // Milliseconds only, because nothing else happens in this time.
     let idle_timeout = Duration::from_millis(50);
     let (answer, log) = ask(ModelOptions { attempts: 2, idle_timeout, ..options(&server) });
     assert!(matches!(answer, Err(AskError::Model { attempts: 2, .. })), "{answer:?}");
-    assert_eq!(log.errors(), [Some("network"), Some("cut")]);
-    closed.wait();
+    // On a busy machine, the second attempt may get nothing either.
+    assert!(matches!(log.errors()[..], [Some("network"), Some("network" | "cut")]), "{:?}", log.errors());
     gate.open();
 }
 
 #[test]
 fn an_answer_that_never_ends_is_cut_with_what_came() {
     let piece = Step::Send(text_stream().as_bytes()[..80].to_vec());
-    let closed = Gate::default();
-    let server = scripted(vec![ok().chunked([piece, Step::UntilClosed(closed.clone())])]);
+    let server = scripted(vec![ok().chunked([piece, Step::UntilClosed(Gate::default())])]);
     let request_timeout = Duration::from_millis(200);
     let (answer, log) = ask(ModelOptions { attempts: 1, request_timeout, ..options(&server) });
     assert!(matches!(answer, Err(AskError::Model { attempts: 1, .. })), "{answer:?}");
     assert_eq!(log.errors(), [Some("cut")]);
-    closed.wait();
 }
 
 #[test]
 fn a_cancellation_ends_a_request_and_a_wait_at_once() {
-    let (started, closed) = (Gate::default(), Gate::default());
+    let started = Gate::default();
     let piece = Step::Send(b": hello\n\n".to_vec());
-    let waiting = ok().chunked([piece, Step::UntilClosed(closed.clone())]);
+    let waiting = ok().chunked([piece, Step::UntilClosed(Gate::default())]);
     let later = ModelAnswer::json(429, &json!({})).header("Retry-After", "100000");
     for (answer, is_recorded, expected) in [(waiting, false, "cut"), (later, true, "http")] {
         let gate = if is_recorded { Gate::default() } else { started.clone() };
@@ -335,7 +343,6 @@ fn a_cancellation_ends_a_request_and_a_wait_at_once() {
         assert!(matches!(asked, Err(AskError::Cancelled)), "{asked:?}");
         assert_eq!(log.errors(), [Some(expected)]);
     }
-    closed.wait();
 }
 
 #[test]

@@ -65,11 +65,11 @@ fn a_flood_of_output_ends_the_command() {
     for sandbox in sandboxes() {
         let kit = Kit::new();
         let ended = shell(&kit, sandbox, &json!({"command": "yes; echo end"}));
-        assert!(ended.message.starts_with("error: the command printed more than 16 MiB, and was killed\ny\n"));
+        assert!(ended.message.starts_with("error: the command printed more than 8 MiB, and was killed\ny\n"));
         assert!(ended.message.ends_with("exit code 137"), "{sandbox:?}");
         assert!(ended.message.len() < 30_000);
         assert_eq!((ended.result.success, ended.interrupted), (Some(false), false));
-        assert!(ended.result.content.unwrap().len() <= (16 << 20) + 200);
+        assert!(ended.result.content.unwrap().len() <= (8 << 20) + 200);
     }
 }
 

@@ -45,7 +45,7 @@ impl Kit {
         }
     }
 
-    fn record(&self, url: &str) -> Value {
+    fn record(url: &str) -> Value {
         let path = url.strip_prefix("file://").unwrap().replace("%20", " ");
         serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
     }
@@ -64,7 +64,7 @@ fn a_pull_request_is_a_record_with_its_ci() {
     assert_eq!(ci.status, CiStatus::Pass);
     assert!(ci.log.starts_with(&format!("{}\na.txt\nb.txt\ndone\n", kit.head)), "{}", ci.log);
     assert!(std::fs::read_to_string(&ci.log_place).unwrap().starts_with(&kit.head));
-    let record = kit.record(&opened.url);
+    let record = Kit::record(&opened.url);
     let keys: Vec<&String> = record.as_object().unwrap().keys().collect();
     let expected = ["number", "title", "body", "repository", "base", "head", "base_commit", "head_commit", "ci"];
     assert_eq!(keys, expected);
@@ -107,7 +107,7 @@ fn a_second_commit_updates_the_pull_request() {
     let request = NewPullRequest { head_commit: next.clone(), body: "More.".to_owned(), ..kit.request("fix") };
     kit.forge.update(&opened, &request, &go).unwrap();
     assert_eq!(kit.forge.ci(&opened, &next, None, &go).unwrap().status, CiStatus::Pass);
-    let record = kit.record(&opened.url);
+    let record = Kit::record(&opened.url);
     assert_eq!((&record["body"], &record["head_commit"]), (&"More.".into(), &next.into()));
     let statuses: Vec<&Value> = record["ci"].as_array().unwrap().iter().map(|run| &run["status"]).collect();
     assert_eq!(statuses, ["fail", "pass"]);
@@ -123,7 +123,7 @@ fn a_ci_that_does_not_end_is_killed_with_its_children() {
     let ci = kit.forge.ci(&opened, &kit.head, Some(Duration::from_millis(300)), &go).unwrap();
     assert_eq!(ci.status, CiStatus::TimedOut);
     assert!(ci.log.contains("CI did not end within 0.3 s and was killed"), "{}", ci.log);
-    assert_eq!(kit.record(&opened.url)["ci"][0]["status"], "fail");
+    assert_eq!(Kit::record(&opened.url)["ci"][0]["status"], "fail");
 }
 
 #[test]

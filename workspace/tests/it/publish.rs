@@ -1,6 +1,6 @@
 //! Commits, differences, pushes and bundles.
 
-use counterproof_workspace::{Author, ChangeKind, Push, Snapshot, Update, WorkspaceStore};
+use counterproof_workspace::{Author, ChangeKind, FileStat, Push, Snapshot, Update, WorkspaceStore};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -65,8 +65,8 @@ fn numstat_equals_that_of_git() {
     let snapshot = take(&mut workspace, "1").unwrap();
     let stats = repository.numstat(&snapshot.base, &snapshot.commit).unwrap();
     let number = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
-    let ours: String =
-        stats.iter().map(|stat| format!("{}\t{}\t{}\0", number(stat.added), number(stat.removed), stat.path)).collect();
+    let line = |stat: &FileStat| format!("{}\t{}\t{}\0", number(stat.added), number(stat.removed), stat.path);
+    let ours = stats.iter().map(line).collect::<Vec<_>>().concat();
     kit.git("work", &["checkout", "--quiet", "--force", &snapshot.commit]);
     let theirs = kit.git("work", &["diff", "--numstat", "--no-renames", "-z", &snapshot.base, &snapshot.commit]);
     assert_eq!(ours, theirs);
@@ -78,6 +78,8 @@ fn numstat_equals_that_of_git() {
 
 #[test]
 fn changes_have_the_digests_of_the_bytes_and_patches_that_apply() {
+    use ChangeKind as K;
+
     let kit = Kit::new();
     let (repository, mut workspace) = kit.work();
     let before = take(&mut workspace, "1").unwrap();
@@ -94,8 +96,7 @@ fn changes_have_the_digests_of_the_bytes_and_patches_that_apply() {
     let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
     assert_eq!(paths, ["binary", "edited.txt", "folder/new.txt", "gone.txt", "kept.txt", "large.txt"]);
     let kinds: Vec<ChangeKind> = changes.iter().map(|change| change.change).collect();
-    use ChangeKind::{Created, Deleted, Modified};
-    assert_eq!(kinds, [Created, Modified, Created, Deleted, Modified, Created]);
+    assert_eq!(kinds, [K::Created, K::Modified, K::Created, K::Deleted, K::Modified, K::Created]);
     // `printf 'one\ntwo\n' | sha256sum`
     let edited = &changes[1];
     assert_eq!(

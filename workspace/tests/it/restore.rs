@@ -8,6 +8,8 @@ use counterproof_workspace::{Snapshot, WorkspaceError};
 
 use crate::kit::{Kit, listing, take};
 
+type Change = fn(&Kit);
+
 #[test]
 fn a_restore_never_writes_through_links_and_removes_what_is_in_the_way() {
     let kit = Kit::new();
@@ -18,7 +20,6 @@ fn a_restore_never_writes_through_links_and_removes_what_is_in_the_way() {
     let snapshot = take(&mut workspace, "1").unwrap();
     kit.put("outside/a", "outside\n").put("outside/inner/b", "outside\n");
     let outside = listing(&kit.path("outside"));
-    type Change = fn(&Kit);
     let changes: [(&str, Change); 8] = [
         ("a link in the place of a folder", |kit| {
             fs::remove_dir_all(kit.path("work/folder")).unwrap();

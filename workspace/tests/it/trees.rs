@@ -75,7 +75,7 @@ fn apply(root: &Utf8Path, change: &Change) {
             let full = root.join(path);
             // A mode without the executable bit of the owner for files, which a snapshot does not hold.
             if full.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-                fs::set_permissions(&full, fs::Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(&full, fs::Permissions::from_mode(0o000)).unwrap();
             }
         }
     }
@@ -96,11 +96,15 @@ proptest! {
         kit.commit("source", "no rules");
         let (repository, mut workspace) = kit.work();
         let work = kit.path("work");
-        first.iter().filter(|change| !is_rules(change)).for_each(|change| apply(&work, change));
+        for change in first.iter().filter(|change| !is_rules(change)) {
+            apply(&work, change);
+        }
         let saved = take(&mut workspace, "1").unwrap();
         let before = kit.files("work");
         prop_assert!(saved.left_out.is_empty());
-        second.iter().for_each(|change| apply(&work, change));
+        for change in &second {
+            apply(&work, change);
+        }
         let later = take(&mut workspace, "2").unwrap();
         repository.restore(&saved, &work).unwrap();
         let mut restored = kit.files("work");

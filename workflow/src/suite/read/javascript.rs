@@ -119,7 +119,7 @@ impl JavaScript {
         let title = line.trim_start();
         let indent = line.len() - title.len();
         let (title, is_group) = title.strip_prefix("▶ ").map_or((title, false), |title| (title, true));
-        if title.is_empty() || title.len() > MAX_ID_BYTES || !(is_group || (indent >= 2 && indent % 2 == 0)) {
+        if title.is_empty() || title.len() > MAX_ID_BYTES || !(is_group || (indent >= 2 && indent.is_multiple_of(2))) {
             // A new script of npm: the tree of another runner follows.
             if line.starts_with("> ") {
                 *self = Self { titles: Vec::new(), file: None, is_over: false, ..std::mem::take(self) };

@@ -71,7 +71,8 @@ impl Libtest {
         });
         static SUMMARY: LazyLock<Regex> =
             LazyLock::new(|| regex(r"^ +Summary \[[^\]]*\] +(\d+)(?:/\d+)? tests? run: .*?(?:(\d+) skipped)?$"));
-        if !line.starts_with("error") && !(line.starts_with("    ") && line.contains(" [")) {
+        let is_nextest = line.starts_with("    ") && line.contains(" [");
+        if !line.starts_with("error") && !is_nextest {
             return;
         }
         if COMPILE.is_match(line) {

@@ -114,7 +114,9 @@ impl Unittest {
         // Their verdict follows output on the same line. Failures are listed at the end of a complete run.
         if self.ran.is_some() {
             let open: BTreeSet<String> = std::mem::take(&mut self.open).into_iter().collect();
-            open.iter().for_each(|id| self.add(id, Verdict::Passed));
+            for id in &open {
+                self.add(id, Verdict::Passed);
+            }
         }
         found.tests.append(self.tests);
         found.count(self.ran, self.skipped);

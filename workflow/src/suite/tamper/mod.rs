@@ -71,14 +71,30 @@ fn changed_block(targets: &[&Block<'_>], now: &[Block<'_>]) -> Option<String> {
 }
 
 /// Finds an added line that names a target test, or defines a name that one uses.
-fn rebound<'a>(language: Language, targets: &[&Block<'_>], was: &[&str], is: &[&'a str]) -> Option<&'a str> {
+fn rebound<'a>(language: Language, targets: &[&Block<'_>], was: &[&'a str], is: &[&'a str]) -> Option<&'a str> {
     let mut used = BTreeSet::new();
     for target in targets {
         target.lines.iter().for_each(|line| used.extend(scan::words(line)));
     }
+    let sources = |lines: &[&'a str]| {
+        let mut sources: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (line, source) in lines.iter().filter_map(|line| Some((*line, language.import_source(line)?))) {
+            for word in scan::words(line).filter(|word| used.contains(word)) {
+                sources.entry(word).or_default().insert(source);
+            }
+        }
+        sources
+    };
+    let (sources, known_sources) = (sources(is), sources(was));
+    let is_moved = |word: &str| {
+        let known = known_sources.get(word);
+        known.is_some_and(|known| sources.get(word).is_some_and(|now| !now.is_subset(known)))
+    };
     let names: BTreeSet<&str> = targets.iter().map(|it| it.own_name()).collect();
     let mut known: BTreeMap<&str, u32> = BTreeMap::new();
-    was.iter().for_each(|line| *known.entry(line.trim_end()).or_default() += 1);
+    for line in was {
+        *known.entry(line.trim_end()).or_default() += 1;
+    }
     is.iter().copied().find(|line| {
         if let Some(count) = known.get_mut(line.trim_end()).filter(|count| **count > 0) {
             *count -= 1;
@@ -90,6 +106,7 @@ fn rebound<'a>(language: Language, targets: &[&Block<'_>], was: &[&str], is: &[&
         // `C.test_a = …` and `del C.test_a`.
         (language != Language::JavaScript && scan::words(line).any(|word| names.contains(word)))
             || language.replaces_modules(line)
+            || language.import_source(line).is_some_and(|_| scan::words(line).any(is_moved))
             || language.defined_names(line).iter().any(|name| used.contains(name))
     })
 }

@@ -63,7 +63,7 @@ impl Language {
                 regex(r"^\s*(?:import\s|from\s+\S+\s+import\b)"),
                 regex(r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern crate)\s[^=]*;?\s*$"),
                 regex(r#"^(?:import\b.*|\s+(?:[\w.]+\s+)?"[^"]*"\s*)$"#),
-                regex(r#"^\s*(?:import\b.*|(?:const|let|var)\s+[^=]+=\s*require\([^()]*\);?\s*)$"#),
+                regex(r"^\s*(?:import\b.*|(?:const|let|var)\s+[^=]+=\s*require\([^()]*\);?\s*)$"),
             ]
         });
         IMPORT[self as usize].is_match(line)
@@ -95,6 +95,19 @@ impl Language {
         let groups = DEFINED[self as usize].captures(line);
         let found = groups.iter().flat_map(|groups| groups.iter().skip(1).flatten().map(|name| name.as_str()));
         found.flat_map(words).collect()
+    }
+
+    /// Returns what an import line imports from, if it is on the same line.
+    pub(super) fn import_source(self, line: &str) -> Option<&str> {
+        static FROM: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*from\s+(\S+)\s+import\b"));
+        static QUOTED: LazyLock<Regex> = LazyLock::new(|| regex(r#"["']([^"']+)["'][^"']*$"#));
+        let source = match self {
+            _ if !self.is_import(line) => None,
+            Language::Python => FROM.captures(line),
+            Language::JavaScript => QUOTED.captures(line),
+            Language::Rust | Language::Go => None,
+        };
+        source.and_then(|source| source.get(1)).map(|source| source.as_str())
     }
 
     /// Reports whether a line replaces modules for all tests of the file.

@@ -117,7 +117,8 @@ mod tests {
             "home/code/a",
         ] {
             fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-            fs::write(root.join(name), "x").unwrap();
+            let path = camino::Utf8PathBuf::from_path_buf(root.join(name)).unwrap();
+            counterproof_store::write::write(&path, b"x", counterproof_store::write::Durability::Cached).unwrap();
         }
         std::os::unix::fs::symlink(".ssh", root.join("home/link")).unwrap();
         let mut paths = HiddenPaths::of_system(Some(&root.join("home")));

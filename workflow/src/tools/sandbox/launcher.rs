@@ -56,7 +56,7 @@ fn launch(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let restricted = serde_json::from_slice(access.as_encoded_bytes()).map(|access: CommandAccess| restrict(&access));
     let problem = match (restricted, arguments.next()) {
         (Ok(Ok(())), Some(program)) => Command::new(program).args(arguments).exec().to_string(),
-        (Ok(Ok(())), None) => "there is none".to_owned(),
+        (Ok(Ok(())), None) => "no program is given".to_owned(),
         (Ok(Err(error)), _) => error.to_string(),
         (Err(error), _) => error.to_string(),
     };
