@@ -501,8 +501,12 @@ fn forge(
         ForgeKind::Github => {
             let url = state.base.origin.as_deref().unwrap_or(&settings.source);
             let token = secrets.github_token.clone().ok_or(BeginError::NoToken)?;
-            let (api_url, repository) = (secrets.github_url.clone(), url.to_owned());
-            Ok(Box::new(GitHubForge::new(GitHubOptions { token, api_url, repository })?))
+            let options = GitHubOptions {
+                api_url: secrets.github_url.clone(),
+                git: git_options(control),
+                ..GitHubOptions::new(token, url)
+            };
+            Ok(Box::new(GitHubForge::new(options)?))
         }
     }
 }
