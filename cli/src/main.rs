@@ -9,6 +9,7 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    // The program also starts itself as the supervisor of agent programs. In that role it must not parse arguments.
-    counterproof_safe_run::enter().unwrap_or_else(|| counterproof::run(std::env::args_os()).into())
+    // The program also starts itself as the supervisor of agent programs, and as the launcher of a command in a sandbox. In these
+    // roles it must not parse arguments.
+    counterproof_workflow::tools::enter().unwrap_or_else(|| counterproof::run(std::env::args_os()).into())
 }

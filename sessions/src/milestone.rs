@@ -4,7 +4,7 @@ use counterproof_artifact::one_line;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Command, EventBody, SessionEvent};
+use crate::event::{Command, EventBody, SessionEvent, StateTransition};
 use crate::shell::{Program, programs};
 
 /// What a record shows about how far the session came.
@@ -45,6 +45,12 @@ impl MilestoneKind {
     }
 }
 
+impl Milestone {
+    fn new(kind: MilestoneKind, text: &str, succeeded: Option<bool>) -> Self {
+        Self { kind, text: one_line(text, MAX_TEXT), succeeded }
+    }
+}
+
 /// Longest text in characters.
 const MAX_TEXT: usize = 200;
 
@@ -53,7 +59,7 @@ const MAX_COMMAND: usize = 160;
 
 /// Returns what a record shows, in the order of its programs.
 pub fn milestones(event: &SessionEvent) -> Vec<Milestone> {
-    let milestone = |kind, text: &str, succeeded| Milestone { kind, text: one_line(text, MAX_TEXT), succeeded };
+    let milestone = Milestone::new;
     match &event.body {
         EventBody::Command(command) => {
             let line = command.command.as_ref().map(|line| one_line(&line.text(), MAX_COMMAND)).unwrap_or_default();
@@ -68,14 +74,7 @@ pub fn milestones(event: &SessionEvent) -> Vec<Milestone> {
             };
             kinds(command).into_iter().map(of).collect()
         }
-        EventBody::StateTransition(transition) => match transition.trigger.as_str() {
-            "compaction" => vec![milestone(MilestoneKind::Compaction, "history compacted", None)],
-            "pull_request" => {
-                let url = transition.context["url"].as_str().unwrap_or(&transition.to_state);
-                vec![milestone(MilestoneKind::PullRequest, url, Some(true))]
-            }
-            _ => Vec::new(),
-        },
+        EventBody::StateTransition(transition) => of_transition(transition).into_iter().collect(),
         EventBody::ToolCall(call) => match &call.decision {
             Some(decision) if decision["action"] != "ALLOW" => {
                 let text = format!("{}: {}", call.tool_name, refusal_reason(decision));
@@ -88,6 +87,27 @@ pub fn milestones(event: &SessionEvent) -> Vec<Milestone> {
         },
         _ => Vec::new(),
     }
+}
+
+/// Returns what the transition of a recorded agent or of a workflow shows. `docs/workflows.md` lists the triggers.
+fn of_transition(transition: &StateTransition) -> Option<Milestone> {
+    let StateTransition { from_state, to_state, trigger, context } = transition;
+    let field = |name: &str, other: &str| context[name].as_str().unwrap_or(other).to_owned();
+    let (kind, text, succeeded) = match (trigger.as_str(), from_state.as_str()) {
+        ("compaction", _) => (MilestoneKind::Compaction, "history compacted".to_owned(), None),
+        ("test_fails", _) => (MilestoneKind::Tests, "the test fails before the change".to_owned(), Some(false)),
+        ("target_passes", _) => (MilestoneKind::Tests, "the test passes".to_owned(), Some(true)),
+        ("no_new_failures", _) => (MilestoneKind::Tests, "all tests: no new failures".to_owned(), Some(true)),
+        ("ci_passed", _) => (MilestoneKind::Tests, "the CI passed".to_owned(), Some(true)),
+        ("red_check", "target_test" | "suite" | "ci") => {
+            (MilestoneKind::Tests, field("message", "a check failed"), Some(false))
+        }
+        ("committed", _) => (MilestoneKind::Commit, field("commit", to_state), Some(true)),
+        ("pushed", _) => (MilestoneKind::Push, field("branch", to_state), Some(true)),
+        ("pull_request", _) => (MilestoneKind::PullRequest, field("url", to_state), Some(true)),
+        _ => return None,
+    };
+    Some(Milestone::new(kind, &text, succeeded))
 }
 
 /// Tools of common servers that open a pull request.
@@ -160,7 +180,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::event::{CommandLine, StateTransition, ToolCall};
+    use crate::event::{CommandLine, ToolCall};
 
     fn of(body: EventBody) -> Vec<Milestone> {
         milestones(&SessionEvent::captured(Timestamp::UNIX_EPOCH, body))
@@ -232,6 +252,14 @@ mod tests {
         };
         assert_eq!(state("compaction")[0].kind, MilestoneKind::Compaction);
         assert_eq!(state("pull_request")[0].text, "u");
-        assert!(state("agent started").is_empty());
+        for (trigger, kind) in [
+            ("test_fails", MilestoneKind::Tests),
+            ("no_new_failures", MilestoneKind::Tests),
+            ("committed", MilestoneKind::Commit),
+            ("pushed", MilestoneKind::Push),
+        ] {
+            assert_eq!(state(trigger)[0].kind, kind);
+        }
+        assert!(state("agent started").is_empty() && state("red_check").is_empty());
     }
 }

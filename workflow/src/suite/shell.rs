@@ -19,6 +19,9 @@ use super::report::TestReport;
 /// The longest time that the question for a Python module may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The part of each stream that is kept for the record of the command, in bytes.
+const MAX_RECORDED_BYTES: u64 = 32 << 20;
+
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
     #[error("cancelled while `{0}` ran")]
@@ -44,7 +47,7 @@ pub struct Shell {
 #[derive(Debug)]
 pub struct Finished {
     pub report: TestReport,
-    /// Its whole output, which is not redacted.
+    /// With the start of its output, which is not redacted.
     pub command: FinishedCommand,
 }
 
@@ -58,9 +61,9 @@ impl Shell {
         let command = ShellCommand {
             environment: self.variables(),
             timeout: self.timeout,
-            // The whole output is read from the record.
-            stdout_limit: 0,
-            stderr_limit: 0,
+            // The report is read from the whole output, and not from these.
+            stdout_limit: MAX_RECORDED_BYTES,
+            stderr_limit: MAX_RECORDED_BYTES,
             output_limit: MAX_OUTPUT_BYTES,
             supervisor: self.supervisor.clone(),
             ..ShellCommand::new(line, folder)
