@@ -38,11 +38,13 @@ class TestClient(client.Client):
 def main():
     parser = argparse.ArgumentParser(description="The acceptance tests of the workflows.")
     parser.add_argument("--counterproof", required=True, metavar="PATH", help="the program")
+    parser.add_argument("--all", action="store_true", help="resume every checkpoint and compare its result")
     parser.add_argument("--keep", action="store_true", help="keep the folder with the ledger and the repositories")
     parser.add_argument("names", nargs="*", metavar="NAME", help="parts of the names of tests [default: all tests]")
     options = parser.parse_args()
     tests = [(name, test) for module in (parts, acceptance) for name, test in vars(module).items() if name.startswith("test_")]
     tests = [(name, test) for name, test in tests if not options.names or any(part in name for part in options.names)]
+    acceptance.STRIDE = 1 if options.all else acceptance.STRIDE
     failed = 0
     folder = tempfile.mkdtemp(prefix="acceptance-")
     tempfile.tempdir = folder
