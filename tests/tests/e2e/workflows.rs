@@ -55,6 +55,7 @@ fn a_failing_test_is_fixed_in_a_pull_request_and_the_repository_is_not_touched()
 fn a_feature_is_implemented_with_its_tests() {
     let kit = Kit::new(feature());
     let run = kit.run(&kit.implement(), &[]);
+    if run.code != Some(0) { let (record, _) = kit.pull_request(&document(&run)); let log = std::fs::read_to_string(record["ci"][0]["log"].as_str().unwrap()).unwrap(); eprintln!("{log}"); }
     assert_eq!(run.code, Some(0), "{run:?}");
     let result = document(&run);
     let expected = json!({"files_created": ["test_triple.py"], "files_modified": ["calc.py"], "tests_added": 1,

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use super::agent_command::AgentCommandError;
 use super::journal::{Journal, JournalError, message};
-use super::messages::{first_messages, red_check};
+use super::messages::{first_messages, neutral, red_check};
 use super::replay::{Patcher, ReplayError};
 use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Outcome, Phase, RunState, Workflow};
 use crate::forge::{ChangeTexts, CiStatus, Forge, ForgeError, NewPullRequest, Push, Texts};
@@ -275,7 +275,7 @@ impl Run<'_> {
     }
 
     fn start_work(&mut self, trigger: &'static str) -> Step {
-        let messages = first_messages(&self.state);
+        let messages = first_messages(&self.state, self.journal.workspace().folder());
         self.messages = messages.into_iter().map(|message| self.journal.masked(message)).collect();
         Step::new(Phase::Localise, trigger)
     }
@@ -445,6 +445,10 @@ impl Run<'_> {
         let parent = self.state.publication.commits.last().unwrap_or(&self.state.base.commit).clone();
         let repository = self.journal.repository();
         if repository.numstat(&parent, &tree)?.is_empty() {
+            if self.state.publication.pushed.is_some() {
+                // The commit is the same, and its CI may have failed by chance.
+                return Ok(Step::new(Phase::Ci, "nothing_changed"));
+            }
             let text = "no file was changed";
             return self.red(Failure::new(FailureKind::TargetStillFails, text), "No file was changed.", "");
         }
@@ -562,7 +566,8 @@ impl Run<'_> {
 
     /// Sends a red check back to the model, unless it was the last one.
     pub(super) fn red(&mut self, failure: Failure, title: &str, output: &str) -> Result<Step, Stop> {
-        let check = self.journal.masked(red_check(title, output));
+        let output = neutral(output, self.journal.workspace().folder());
+        let check = self.journal.masked(red_check(title, &output));
         self.messages.push(check);
         self.state.red_checks += 1;
         let step = Step::new(Phase::Localise, "red_check").with(message(&failure.message));

@@ -2,6 +2,11 @@
 //!
 //! The texts have no time, no random id, and no path of the workspace: a run that goes on elsewhere sends the same requests.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use camino::Utf8Path;
+use regex::Regex;
 use serde_json::{Value, json};
 
 use super::state::{RunState, Settings, Workflow};
@@ -14,10 +19,10 @@ the top folder of the repository. Read the code before you change it, and follow
 You do not need to commit or push. When the work is done, answer with a short text and without a tool call. The tests then run, \
 and you receive their output if they fail.";
 
-pub(super) fn first_messages(state: &RunState) -> Vec<Value> {
+pub(super) fn first_messages(state: &RunState, workspace: &Utf8Path) -> Vec<Value> {
     let settings = &state.settings;
     let mut task = match settings.workflow {
-        Workflow::FixFailingTest => fix(state),
+        Workflow::FixFailingTest => fix(state, workspace),
         Workflow::ImplementFeature => feature(settings),
     };
     for (title, paths) in [("Files to change:", &settings.target_files), ("Examples to follow:", &settings.examples)] {
@@ -31,13 +36,13 @@ pub(super) fn first_messages(state: &RunState) -> Vec<Value> {
     vec![json!({"role": "system", "content": RULES}), user(&task)]
 }
 
-fn fix(state: &RunState) -> String {
+fn fix(state: &RunState, workspace: &Utf8Path) -> String {
     let test = state.settings.test.as_deref().unwrap_or_default();
     let output = state.reproduced.as_ref().map_or("", |report| report.output.as_str());
     format!(
         "Fix the code so that this test passes: {test}\n\nDo not change, skip or remove the test itself. Its output now:\n\n\
          {}\n\nIn your last answer, say what was wrong and how you fixed it.",
-        fenced(output)
+        fenced(&neutral(output, workspace))
     )
 }
 
@@ -60,6 +65,46 @@ pub(super) fn tool_result(call_id: Option<&str>, text: &str) -> Value {
 /// A red check, as the model receives it.
 pub(super) fn red_check(title: &str, output: &str) -> Value {
     user(&format!("{title}\n\n{}\n\nCorrect the code. Answer without a tool call when it is done.", fenced(output)))
+}
+
+/// Durations in the last lines of test runners, and folders of the local forge's CI.
+static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let parts = [
+        // unittest
+        r"(?P<a>(?m:^)Ran \d+ tests? in )[\d.]+s",
+        // pytest, libtest
+        r"(?P<b>(?:passed|failed|error|errors|warning|warnings|skipped|out;?|filtered out; finished) in )[\d.]+s",
+        // go, jest, mocha
+        r"(?P<c>\()[\d.]+ ?m?s\)",
+        r"(?P<d>(?m:^)(?:ok|FAIL)\s+\S+\s+)[\d.]+s",
+        r"(?P<e>(?m:^)Time:\s+)[\d.]+ ?m?s",
+        r"(?P<f>duration_ms:? )[\d.]+",
+        r"(?P<g>)/[^\s:'\x22]*/ci-[A-Za-z0-9]+/clone/?",
+    ];
+    Regex::new(&parts.join("|")).ok()
+});
+
+/// Removes from an output what is not the same in a fork: the path of the workspace, and the durations of test runners.
+pub(super) fn neutral<'a>(output: &'a str, workspace: &Utf8Path) -> Cow<'a, str> {
+    let output = relative(output, workspace);
+    let Some(variable) = &*VARIABLE else { return output };
+    let replaced = variable.replace_all(&output, |found: &regex::Captures<'_>| {
+        let kept = ["a", "b", "c", "d", "e", "f"].iter().find_map(|name| found.name(name));
+        match kept {
+            Some(kept) if kept.as_str() == "(" => "(… s)".to_owned(),
+            Some(kept) => format!("{}… s", kept.as_str()),
+            None => String::new(),
+        }
+    });
+    Cow::Owned(replaced.into_owned())
+}
+
+/// Makes paths of the workspace relative to it.
+pub(super) fn relative<'a>(output: &'a str, workspace: &Utf8Path) -> Cow<'a, str> {
+    if !output.contains(workspace.as_str()) {
+        return Cow::Borrowed(output);
+    }
+    Cow::Owned(output.replace(&format!("{workspace}/"), "").replace(workspace.as_str(), "."))
 }
 
 /// Returns the end of a text between fences that do not occur in it.
@@ -87,6 +132,21 @@ mod tests {
     fn an_output_cannot_end_its_fence() {
         assert_eq!(fenced("a\n```\nb"), "````\na\n```\nb\n````");
         assert_eq!(fenced("plain\n"), "```\nplain\n```");
+    }
+
+    #[test]
+    fn an_output_has_no_duration_and_no_path_of_the_workspace() {
+        let neutral = |text: &str| neutral(text, Utf8Path::new("/w/s/tree")).into_owned();
+        let text = "File \"/w/s/tree/a.py\" in /w/s/tree\nRan 1 test in 0.001s\n";
+        assert_eq!(neutral(text), "File \"a.py\" in .\nRan 1 test in … s\n");
+        assert_eq!(neutral("===== 1 failed, 2 passed in 0.12s ====="), "===== 1 failed, 2 passed in … s =====");
+        let libtest = "test result: ok. 1 passed; 0 failed; 3 filtered out; finished in 0.00s";
+        assert_eq!(neutral(libtest), libtest.replace("0.00s", "… s"));
+        assert_eq!(neutral("--- FAIL: TestA (0.00s)"), "--- FAIL: TestA (… s)");
+        assert_eq!(neutral("ok  \texample.org/a\t0.004s"), "ok  \texample.org/a\t… s");
+        assert_eq!(neutral("at /x/forge/ab/ci-K3/clone/a.js:3"), "at a.js:3");
+        let assertion = "expected 5s, got 6.5s (limit 3)";
+        assert_eq!(neutral(assertion), assertion);
     }
 
     #[test]

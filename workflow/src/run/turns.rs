@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::journal::JournalError;
 use super::machine::{Run, RunError, Step, Stop};
-use super::messages::tool_result;
+use super::messages::{relative, tool_result};
 use super::state::{Failure, FailureKind, Phase, RunState, Workflow};
 use crate::model::{AskError, Attempts, RecordError};
 use crate::tools::{ToolOutcome, Tools};
@@ -108,6 +108,7 @@ impl Run<'_> {
             self.journal.add(SessionEvent::captured(at, EventBody::FileOperation(read)));
         }
         let has_changed = may_change(&call.function.name) && self.journal.observe()?;
+        let message = relative(&message, self.journal.workspace().folder()).into_owned();
         let message = text_of(self.journal.masked(Value::String(message)));
         self.messages.push(tool_result(call.id.as_deref(), &message));
         self.state.pending.remove(0);
