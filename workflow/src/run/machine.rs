@@ -275,7 +275,7 @@ impl Run<'_> {
     }
 
     fn start_work(&mut self, trigger: &'static str) -> Step {
-        let messages = first_messages(&self.state, self.journal.workspace().folder());
+        let messages = first_messages(&self.state);
         self.messages = messages.into_iter().map(|message| self.journal.masked(message)).collect();
         Step::new(Phase::Localise, trigger)
     }
@@ -534,7 +534,7 @@ impl Run<'_> {
             CiStatus::Cancelled => Err(Stop::Interrupted(None)),
             CiStatus::Fail => {
                 let failure = Failure::new(FailureKind::CiFailed, "the CI of the pull request failed");
-                let log = result.log;
+                let log = neutral(&result.log, self.journal.workspace().folder());
                 Ok(self.red(failure, "The CI of the pull request failed. Its log:", &log)?.with(context))
             }
         }
@@ -566,8 +566,7 @@ impl Run<'_> {
 
     /// Sends a red check back to the model, unless it was the last one.
     pub(super) fn red(&mut self, failure: Failure, title: &str, output: &str) -> Result<Step, Stop> {
-        let output = neutral(output, self.journal.workspace().folder());
-        let check = self.journal.masked(red_check(title, &output));
+        let check = self.journal.masked(red_check(title, output));
         self.messages.push(check);
         self.state.red_checks += 1;
         let step = Step::new(Phase::Localise, "red_check").with(message(&failure.message));
@@ -612,7 +611,7 @@ impl Run<'_> {
         let folder = self.journal.workspace().folder().to_owned();
         let mut shell = Shell::new(timeout, self.control.cancel.clone());
         shell.supervisor.clone_from(&self.control.supervisor);
-        let run = match shell.run(line, &folder) {
+        let mut run = match shell.run(line, &folder) {
             Err(ShellError::Cancelled(_)) => return Err(Stop::Interrupted(None)),
             run => run?,
         };
@@ -621,6 +620,8 @@ impl Run<'_> {
         }
         self.journal.add(command_event(line, &run));
         self.journal.observe()?;
+        // A checkpoint has the report, and a fork works in another folder.
+        run.report.output = neutral(&run.report.output, &folder).into_owned();
         Ok(run)
     }
 }

@@ -19,10 +19,10 @@ the top folder of the repository. Read the code before you change it, and follow
 You do not need to commit or push. When the work is done, answer with a short text and without a tool call. The tests then run, \
 and you receive their output if they fail.";
 
-pub(super) fn first_messages(state: &RunState, workspace: &Utf8Path) -> Vec<Value> {
+pub(super) fn first_messages(state: &RunState) -> Vec<Value> {
     let settings = &state.settings;
     let mut task = match settings.workflow {
-        Workflow::FixFailingTest => fix(state, workspace),
+        Workflow::FixFailingTest => fix(state),
         Workflow::ImplementFeature => feature(settings),
     };
     for (title, paths) in [("Files to change:", &settings.target_files), ("Examples to follow:", &settings.examples)] {
@@ -36,13 +36,13 @@ pub(super) fn first_messages(state: &RunState, workspace: &Utf8Path) -> Vec<Valu
     vec![json!({"role": "system", "content": RULES}), user(&task)]
 }
 
-fn fix(state: &RunState, workspace: &Utf8Path) -> String {
+fn fix(state: &RunState) -> String {
     let test = state.settings.test.as_deref().unwrap_or_default();
     let output = state.reproduced.as_ref().map_or("", |report| report.output.as_str());
     format!(
         "Fix the code so that this test passes: {test}\n\nDo not change, skip or remove the test itself. Its output now:\n\n\
          {}\n\nIn your last answer, say what was wrong and how you fixed it.",
-        fenced(&neutral(output, workspace))
+        fenced(output)
     )
 }
 
