@@ -1,9 +1,10 @@
 //! Environment variables whose values are secrets or headers, and the certificates that a run trusts.
 
+use std::collections::BTreeSet;
 use std::env::{self, VarError};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_redaction::SHORTEST;
+use counterproof_redaction::{SHORTEST, is_secret_name};
 use counterproof_runner::{Header, HeaderError, Secret, Target, TrustedCertificates};
 use counterproof_store::read_file;
 
@@ -90,4 +91,18 @@ pub(crate) fn check_environment(target: &Target) -> Result<(), CommandError> {
         CommandError::usage(format!("`{file}`, which `{REPLACEMENT}` names, has no usable certificates: {error}"))
             .hint(hint)
     })
+}
+
+/// Returns the values of the variables whose names are those of secrets.
+pub(crate) fn secrets_of_environment() -> Vec<String> {
+    let named =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let secrets: BTreeSet<String> =
+        named.filter(|(name, value)| is_secret_variable(name, value)).map(|(_, value)| value).collect();
+    secrets.into_iter().collect()
+}
+
+/// Paths are not secret, such as the working folder in `PWD`, whose name looks like that of a password.
+fn is_secret_variable(name: &str, value: &str) -> bool {
+    is_secret_name(name) && value.len() >= 8 && !value.starts_with('/')
 }

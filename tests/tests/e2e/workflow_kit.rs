@@ -42,7 +42,7 @@ pub(crate) fn mending() -> Vec<Turn> {
 }
 
 pub(crate) fn feature() -> Vec<Turn> {
-    let code = format!("{CODE}\n\ndef triple(a):\n    return 3 * a\n");
+    let code = format!("{}\n\ndef triple(a):\n    return 3 * a\n", CODE.replace("a - b", "a + b"));
     vec![
         call("read", json!({"path": "calc.py"})),
         call("write", json!({"path": "calc.py", "content": code})),

@@ -1,13 +1,13 @@
 //! A session in one file, to go on with on another machine: its records, and the objects of its checkpoints.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, Read as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_ledger::store::StoreError;
 use counterproof_sessions::event::{EventBody, SessionEvent};
 use counterproof_sessions::store::{ArchiveError, EventFilter, SessionStore};
+use counterproof_store::read_file;
 use counterproof_store::write::{AtomicFile, Durability, WriteError};
 use counterproof_workspace::{RepositoryId, Snapshot, WorkspaceError};
 use serde::{Deserialize, Serialize};
@@ -87,8 +87,7 @@ pub fn bundle(
     };
     append(&mut archive, MANIFEST, manifest.len() as u64, &mut manifest.as_slice())?;
     append(&mut archive, SESSION, session.len() as u64, &mut session.as_slice())?;
-    let mut objects = File::open(&objects).map_err(file_error)?;
-    let size = objects.metadata().map_err(file_error)?.len();
+    let (mut objects, size) = read_file::open(&objects).map_err(file_error)?;
     append(&mut archive, OBJECTS, size, &mut objects)?;
     archive.into_inner().map_err(file_error)?;
     file.commit(Durability::Synced)?;
@@ -107,7 +106,7 @@ pub fn unbundle(
     let folder = TempDir::new().map_err(file_error)?;
     let objects = temporary(&folder, OBJECTS).map_err(file_error)?;
     let (mut manifest, mut session, mut has_objects) = (None, None, false);
-    let mut archive = tar::Archive::new(File::open(path).map_err(file_error)?);
+    let mut archive = tar::Archive::new(read_file::open(path).map_err(file_error)?.0);
     for entry in archive.entries().map_err(|error| invalid(&error.to_string()))? {
         let mut entry = entry.map_err(|error| invalid(&error.to_string()))?;
         let name = entry.path().map_err(|error| invalid(&error.to_string()))?.to_string_lossy().into_owned();

@@ -19,4 +19,3 @@ mod show;
 mod timeline;
 
 pub(crate) use command::{Args, run};
-pub(crate) use record::secrets_of_environment;

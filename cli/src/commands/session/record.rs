@@ -1,6 +1,6 @@
 //! `counterproof session record`: runs an agent, and records its model calls, tool calls, commands and file changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::PipeReader;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use counterproof_guard::identity::process_variable;
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_ledger::query::find_run;
 use counterproof_ledger::store::StoreError;
-use counterproof_redaction::is_secret_name;
 use counterproof_safe_run::{Ending, Signals, TakenSignals};
 use counterproof_sessions::observe::WorkingTree;
 use counterproof_sessions::proxy::{
@@ -34,6 +33,7 @@ use super::opened::spool;
 use crate::command_error::CommandError;
 use crate::commands::guard::{GuardedAgent, UNGUARDED_HINT, absolute_ledger, exit_of, report};
 use crate::commands::ledger::{Place, failed};
+use crate::environment::secrets_of_environment;
 use crate::streams::Streams;
 
 const OPENAI: &str = "OPENAI_BASE_URL";
@@ -368,21 +368,6 @@ fn exceptions_from_other_proxies(lookup: impl Fn(&str) -> Option<OsString>) -> B
         (name.into(), value)
     });
     BTreeMap::from(exceptions)
-}
-
-/// Values of variables whose names say that they are secret.
-/// Returns the values of the variables whose names are those of secrets.
-pub(crate) fn secrets_of_environment() -> Vec<String> {
-    let named =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let secrets: BTreeSet<String> =
-        named.filter(|(name, value)| is_secret_variable(name, value)).map(|(_, value)| value).collect();
-    secrets.into_iter().collect()
-}
-
-/// Paths are not secret, such as the working folder in `PWD`, whose name looks like that of a password.
-fn is_secret_variable(name: &str, value: &str) -> bool {
-    is_secret_name(name) && value.len() >= 8 && !value.starts_with('/')
 }
 
 fn working_tree(

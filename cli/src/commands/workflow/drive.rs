@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::command_error::CommandError;
 use crate::commands::guard::{absolute_ledger, load_policy};
 use crate::commands::ledger::{Place, failed as ledger_failed};
-use crate::commands::session::secrets_of_environment;
+use crate::environment::secrets_of_environment;
 use crate::signals::on_signal;
 use crate::streams::{Streams, to_json};
 
