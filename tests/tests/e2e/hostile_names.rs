@@ -251,11 +251,24 @@ fn lines() -> Vec<Vec<&'static str>> {
         vec!["session", "checkpoints", HOSTILE, "--ledger", "l.db"],
         vec!["session", "checkpoint", HOSTILE, "--ledger", "l.db"],
         vec!["session", "pause", HOSTILE, "--ledger", "l.db"],
+        vec!["session", "resume", HOSTILE, "--ledger", "l.db"],
+        vec!["session", "resume", "--bundle", HOSTILE, "--ledger", "l.db"],
+        vec!["session", "fork", HOSTILE, "--ledger", "l.db"],
+        vec!["session", "replay", HOSTILE, "--ledger", "l.db"],
+        vec!["session", "bundle", HOSTILE, "--out", HOSTILE, "--ledger", "l.db"],
         vec!["session", "import", HOSTILE, "--ledger", "l.db"],
         vec!["session", "export", "s", "--ledger", "l.db", "--side", "new", "--run-id", "s"],
         vec!["session", "export", "s", "--ledger", "l.db", "--html", HOSTILE],
+        workflow(HOSTILE, HOSTILE),
+        workflow(".", HOSTILE),
         vec![HOSTILE],
     ]
+}
+
+fn workflow(repository: &'static str, model: &'static str) -> Vec<&'static str> {
+    let run = ["workflow", "run", "fix-failing-test", "--ledger", "l.db", "--test", HOSTILE, "--test-cmd", "false"];
+    let more = ["--suite-cmd", "false", "--model-url", "http://127.0.0.1:9", "--repo", repository, "--model", model];
+    run.into_iter().chain(more).collect()
 }
 
 #[test]
