@@ -145,6 +145,7 @@ fn tool_call(number: usize) -> SessionEvent {
         content: Some(format!("line {number}\n").repeat(20)),
         truncated: Some(false),
         error: None,
+        sandbox: None,
     };
     let call = ToolCall {
         tool_name: format!("tool_{}", number % 23),

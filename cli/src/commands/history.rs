@@ -82,7 +82,7 @@ fn href(out: &Utf8Path, folder: &Utf8Path) -> Option<String> {
 /// Returns the relative path from one folder to another, with a slash at its end unless it is empty.
 fn relative_path(from: &Utf8Path, to: &Utf8Path) -> Option<String> {
     let path = counterproof_store::relative_path(from, to)?;
-    Some(path.components().map(|part| format!("{part}/")).collect())
+    Some(path.components().flat_map(|part| [part.as_str(), "/"]).collect())
 }
 
 #[cfg(test)]

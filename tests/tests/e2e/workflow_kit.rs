@@ -80,10 +80,10 @@ pub(crate) fn answer(turns: &[Turn], request: &ModelRequest) -> ModelAnswer {
         Some(Turn::Text(text)) => json!({"role": "assistant", "content": text}),
         None => json!({"role": "assistant", "content": "done"}),
     };
-    chat_answer(message, body["stream"] == true)
+    chat_answer(&message, body["stream"] == true)
 }
 
-pub(crate) fn chat_answer(message: Value, is_stream: bool) -> ModelAnswer {
+fn chat_answer(message: &Value, is_stream: bool) -> ModelAnswer {
     let reason = if message["tool_calls"].is_array() { "tool_calls" } else { "stop" };
     let usage = json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110});
     if !is_stream {
@@ -95,8 +95,8 @@ pub(crate) fn chat_answer(message: Value, is_stream: bool) -> ModelAnswer {
         json!({"id": "c", "model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}),
         json!({"id": "c", "model": "m", "choices": [], "usage": usage}),
     ];
-    let mut events: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
-    events.push_str("data: [DONE]\n\n");
+    let [first, second, third] = chunks;
+    let events = format!("data: {first}\n\ndata: {second}\n\ndata: {third}\n\ndata: [DONE]\n\n");
     ModelAnswer::new(200, "text/event-stream", "").chunked([Step::Send(events.into_bytes())])
 }
 

@@ -39,7 +39,6 @@ fn a_failing_test_is_fixed_in_a_pull_request_and_the_repository_is_not_touched()
     let states: Vec<&str> = transitions.iter().map(|it| it["to_state"].as_str().unwrap()).collect();
     let expected = "checkout reproduce baseline localise understand edit target_test suite lint contract commit push pull_request ci \
                     succeeded";
-    let expected = expected.replace("localise understand edit", "localise understand edit");
     assert_eq!(states.join(" "), expected);
     assert_eq!(transitions[0]["from_state"], "created");
     for pair in transitions.windows(2) {
@@ -200,9 +199,8 @@ fn a_session_goes_on_on_another_machine_without_the_repository() {
     let checkpoints = kit.checkpoints(session);
     let middle = checkpoints[checkpoints.len() / 2]["checkpoint_id"].as_str().unwrap();
     assert_eq!(kit.session(&["bundle", middle, "--out", "session.bundle"]).code, Some(0));
-    std::fs::create_dir(kit.sandbox.path("elsewhere")).unwrap();
     for name in ["repo", "ledger.db.workspaces"] {
-        std::fs::rename(kit.sandbox.path(name), kit.sandbox.path(&format!("elsewhere/{name}"))).unwrap();
+        std::fs::remove_dir_all(kit.sandbox.path(name)).unwrap();
     }
     let run = kit.session(&["resume", "--bundle", "session.bundle", "--ledger", "other.db"]);
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -272,7 +270,7 @@ fn a_replay_shows_whether_a_step_matters() {
     let events = kit.events(session);
     let read = events.iter().find(|event| event["tool_name"] == "read").unwrap();
     let start = kit.checkpoints(session).into_iter().find(|it| it["current_step"] == "localise").unwrap();
-    std::fs::write(kit.sandbox.path("patch.txt"), "def add(a, b):\n    return b - a\n").unwrap();
+    let kit = Kit { sandbox: kit.sandbox.with_file("patch.txt", "def add(a, b):\n    return b - a\n"), ..kit };
     let patch = format!("{}=patch.txt", read["seq"]);
     let id = start["checkpoint_id"].as_str().unwrap();
     let replayed = kit.query(&["replay", id, "--times", "5", "--patch", &patch]);

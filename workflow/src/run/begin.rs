@@ -209,7 +209,7 @@ pub fn resume<'a>(
     if is_fork {
         let session_id = fork_of(home, store, &found)?;
         let forked = Found::read(store, &session_id)?;
-        return continue_run(home, store, forked, "resumed", replaced, secrets, control);
+        return continue_run(home, store, forked, "resumed", &replaced, secrets, control);
     }
     let trigger = if found.is_newest { "resumed" } else { "rewound" };
     if !found.is_newest {
@@ -220,7 +220,7 @@ pub fn resume<'a>(
         publication.pull_request = newest.pull_request;
         publication.ci = None;
     }
-    continue_run(home, store, found, trigger, replaced, secrets, control)
+    continue_run(home, store, found, trigger, &replaced, secrets, control)
 }
 
 fn continue_run<'a>(
@@ -228,7 +228,7 @@ fn continue_run<'a>(
     store: &mut SessionStore,
     mut found: Found,
     trigger: &str,
-    replaced: Value,
+    replaced: &Value,
     secrets: &Secrets,
     control: Control<'a>,
 ) -> Result<Resumed<'a>, BeginError> {

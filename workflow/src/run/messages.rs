@@ -3,6 +3,7 @@
 //! The texts have no time, no random id, and no path of the workspace: a run that goes on elsewhere sends the same requests.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use camino::Utf8Path;
@@ -27,11 +28,11 @@ pub(super) fn first_messages(state: &RunState) -> Vec<Value> {
     };
     for (title, paths) in [("Files to change:", &settings.target_files), ("Examples to follow:", &settings.examples)] {
         if !paths.is_empty() {
-            task.push_str(&format!("\n\n{title}\n- {}", paths.join("\n- ")));
+            let _ = write!(task, "\n\n{title}\n- {}", paths.join("\n- "));
         }
     }
     if let Some(suite) = state.commands.as_ref().and_then(|commands| commands.suite.as_deref()) {
-        task.push_str(&format!("\n\nThe command that runs all tests: {suite}"));
+        let _ = write!(task, "\n\nThe command that runs all tests: {suite}");
     }
     vec![json!({"role": "system", "content": RULES}), user(&task)]
 }

@@ -127,7 +127,7 @@ fn implementation(home: &Home, state: &RunState) -> Result<Implementation, Works
 
 impl WorkflowResult {
     /// Returns the result as the document has it, with what is added to it.
-    pub fn document(&self, parent: Option<Value>) -> Value {
+    pub fn document(&self, parent: Option<&Value>) -> Value {
         let mut document = serde_json::to_value(self).unwrap_or_default();
         document["session"] = json!({ "id": self.capture.session_id, "parent": parent });
         document

@@ -123,7 +123,7 @@ pub(crate) fn end(
     let result = result(home, &mut store, session_id, state, stopped).map_err(CommandError::io)?;
     if place.is_json {
         let parent = parent.map(|parent| json!(parent));
-        streams.print_document(&to_json(&result.document(parent)))?;
+        streams.print_document(&to_json(&result.document(parent.as_ref())))?;
     } else {
         streams.print_document(&harmless(&text(&result)))?;
     }
