@@ -19,6 +19,7 @@ mod model_script;
 mod model_server;
 mod program;
 mod sandbox;
+pub mod workflow_model;
 
 pub use agent::{Agent, Reply, minimal_answer};
 pub use mcp::McpClient;

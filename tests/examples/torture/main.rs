@@ -18,6 +18,7 @@ mod signals;
 mod snapshot;
 mod supervision;
 mod trees;
+mod workflows;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -26,7 +27,7 @@ use std::time::{Duration, Instant};
 use attempt::{Attempt, Fault, Kind};
 
 /// The kinds in the order of the table.
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind { name: "kill", about: "SIGKILL of a writing command", run: kills::run },
     Kind { name: "disk", about: "full disk, or no inodes", run: disks::run },
     Kind { name: "signal", about: "signals to safe-run and run", run: signals::run },
@@ -35,6 +36,7 @@ const KINDS: [Kind; 10] = [
     Kind { name: "tree", about: "damaged and hostile run folders", run: trees::run },
     Kind { name: "proxy", about: "slow and lying clients of the proxy", run: proxies::run },
     Kind { name: "session", about: "SIGKILL of the recorder of an agent", run: sessions::run },
+    Kind { name: "workflow", about: "SIGKILL of a workflow and its resumes", run: workflows::run },
     Kind { name: "rollback", about: "hostile repositories before a rollback", run: rollbacks::run },
     Kind { name: "encoder", about: "secrets through encoders", run: encoders::run },
 ];

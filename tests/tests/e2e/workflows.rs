@@ -1,9 +1,10 @@
 //! `counterproof workflow`: tasks are done in a copy of a repository, and go on from any checkpoint.
 
+use counterproof_tests::workflow_model::{TARGET, Turn, answer, call, feature, mending};
 use counterproof_tests::{Gate, files_below};
 use serde_json::{Value, json};
 
-use crate::workflow_kit::{Kit, TARGET, Turn, answer, call, document, feature, mending};
+use crate::workflow_kit::{Kit, document};
 
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
