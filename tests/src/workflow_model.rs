@@ -82,6 +82,13 @@ pub fn answer(turns: &[Turn], request: &ModelRequest) -> ModelAnswer {
     chat_answer(&message, body["stream"] == true)
 }
 
+/// Asks for one call, whose arguments may be invalid. `body` is that of the request.
+pub fn calling(tool: &str, arguments: &str, body: &Value) -> ModelAnswer {
+    let function = json!({"name": tool, "arguments": arguments});
+    let call = json!({"index": 0, "id": "call", "type": "function", "function": function});
+    chat_answer(&json!({"role": "assistant", "content": null, "tool_calls": [call]}), body["stream"] == true)
+}
+
 fn chat_answer(message: &Value, is_stream: bool) -> ModelAnswer {
     let reason = if message["tool_calls"].is_array() { "tool_calls" } else { "stop" };
     let usage = json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110});

@@ -1,6 +1,6 @@
 //! `counterproof workflow`: tasks are done in a copy of a repository, and go on from any checkpoint.
 
-use counterproof_tests::workflow_model::{TARGET, Turn, answer, call, feature, mending};
+use counterproof_tests::workflow_model::{TARGET, Turn, answer, call, calling, feature, mending};
 use counterproof_tests::{Gate, files_below};
 use serde_json::{Value, json};
 
@@ -282,4 +282,61 @@ fn a_replay_shows_whether_a_step_matters() {
     let live = kit.query(&["replay", id, "--times", "1", "--live-tools"]);
     assert_eq!((&live["mode"], &live["arms"][0]["succeeded"]), (&json!("live-tools"), &json!(1)));
     assert_eq!(kit.events(session).len(), events.len(), "a replay adds no records");
+}
+
+#[test]
+fn a_hostile_model_changes_nothing_outside_and_ends_with_a_kind() {
+    let outside = "for f in ../../../outside ../../../repo/evil; do echo x > $f; done";
+    let turns = [
+        json!({"name": "read", "arguments": {"path": "/etc/passwd"}}),
+        json!({"name": "write", "arguments": {"path": "../outside", "content": "x"}}),
+        json!({"name": "write", "arguments": {"path": ".git/hooks/post-checkout", "content": "#!/bin/sh\ntouch ../outside"}}),
+        json!({"name": "shell", "arguments": {"command": outside}}),
+        json!({"name": "shell", "arguments": {"command": "ln -s /etc link; mkdir .git/hooks; printf '[core]\\nfsmonitor = touch ../outside\\n' >> .git/config"}}),
+        json!({"name": "write", "arguments": {"path": "link/outside", "content": "x"}}),
+        json!({"name": "shell", "arguments": {"command": "setsid sh -c 'sleep 1000' & yes | head -c 1000000000"}}),
+        json!({"name": "destroy", "arguments": {}}),
+        json!({"name": "read", "arguments": "no object"}),
+    ];
+    let count = turns.len();
+    let kit = Kit::answering(move |_, request| {
+        let body = request.json();
+        let results = body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool").count();
+        let turn = &turns[results % turns.len()];
+        let arguments = turn["arguments"].as_str().map_or_else(|| turn["arguments"].to_string(), str::to_owned);
+        calling(turn["name"].as_str().unwrap(), &arguments, &body)
+    });
+    let before = files_below(&kit.sandbox.path("repo"));
+    let run = kit.run(&kit.fix(), &["--max-turns", &(count + 2).to_string()]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let result = document(&run);
+    assert_eq!((&result["error"]["kind"], &result["pr_url"]), (&json!("budget_turns"), &Value::Null));
+    assert_eq!(files_below(&kit.sandbox.path("repo")), before);
+    assert!(!kit.sandbox.path("outside").exists());
+    let session = result["capture"]["session_id"].as_str().unwrap();
+    let calls: Vec<Value> = kit.events(session).into_iter().filter(|event| event["type"] == "tool_call").collect();
+    assert_eq!(calls.len(), count + 2);
+    let succeeded: Vec<u64> =
+        (0..).zip(&calls).filter(|(_, it)| it["result"]["success"] == true).map(|(at, _)| at).collect();
+    assert_eq!(succeeded, [4], "{calls:#?}");
+}
+
+#[test]
+fn another_agent_does_the_work_and_its_model_calls_are_recorded() {
+    let kit = Kit::new(vec![Turn::Text("Use a plus.")]);
+    let agent = r#"python3 -c '
+import json, os, sys, urllib.request
+assert "test_add" in sys.stdin.read() and "test_add" in os.environ["COUNTERPROOF_TASK"]
+body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "how?"}]}).encode()
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, {"Content-Type": "application/json"})
+print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+code = open("calc.py").read()
+open("calc.py", "w").write(code.replace("a - b", "a + b"))
+'"#;
+    let run = kit.run(&kit.fix(), &["--agent-cmd", agent]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let result = document(&run);
+    assert_eq!((&result["status"], &result["capture"]["total_llm_calls"]), (&json!("success"), &json!(1)));
+    let (record, _) = kit.pull_request(&result);
+    assert!(record["body"].as_str().unwrap().contains("Use a plus."), "{record}");
 }

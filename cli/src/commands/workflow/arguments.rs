@@ -113,8 +113,8 @@ pub(crate) struct Args {
     max_iterations: u64,
 
     /// Requests to the model before the run fails, repeated ones included
-    #[arg(long, value_name = "COUNT")]
-    max_turns: Option<u64>,
+    #[arg(long, value_name = "COUNT", default_value_t = 200)]
+    max_turns: u64,
 
     /// Tokens before the run fails
     #[arg(long, value_name = "COUNT")]
@@ -264,7 +264,8 @@ fn settings(args: &Args) -> Result<Settings, CommandError> {
         command_timeout: args.command_timeout.as_secs_f64(),
         limits: Limits {
             iterations: args.max_iterations,
-            turns: args.max_turns,
+            // A model that repeats itself would never end.
+            turns: Some(args.max_turns),
             tokens: args.max_tokens,
             cost: args.max_cost,
         },
