@@ -53,13 +53,13 @@ fn measure(folder: &Utf8PathBuf, file_bytes: usize) -> Result<(), Box<dyn Error>
     let repository = store.open(&start.repository)?;
     let work = folder.join("work");
     let mut workspace = timed("create", || repository.create(&start.commit, &work))?;
-    timed("first checkpoint", || take(&mut workspace, 0))?;
-    timed("second checkpoint, unchanged", || take(&mut workspace, 1))?;
+    timed("first checkpoint", || take(&mut workspace))?;
+    timed("second checkpoint, unchanged", || take(&mut workspace))?;
     let before = disk(repository.path());
     let mut changed_bytes = 0;
     let mut times = Vec::new();
     let mut last = None;
-    for number in 0..CHECKPOINTS_TAKEN {
+    for _ in 0..CHECKPOINTS_TAKEN {
         for _ in 0..CHANGED {
             let (package, file) = (random.below(FOLDERS), random.below(FILES));
             let path = work.join(format!("packages/group{}/package{package}/file{file}.txt", package % 10));
@@ -67,7 +67,7 @@ fn measure(folder: &Utf8PathBuf, file_bytes: usize) -> Result<(), Box<dyn Error>
             changed_bytes += file_bytes;
         }
         let clock = Instant::now();
-        last = Some(take(&mut workspace, number + 2)?);
+        last = Some(take(&mut workspace)?);
         times.push(clock.elapsed().as_secs_f64());
     }
     times.sort_by(f64::total_cmp);
@@ -84,11 +84,8 @@ fn measure(folder: &Utf8PathBuf, file_bytes: usize) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-fn take(
-    workspace: &mut Workspace,
-    number: usize,
-) -> Result<counterproof_workspace::Snapshot, counterproof_workspace::WorkspaceError> {
-    let reference = format!("{CHECKPOINTS}session/{number}");
+fn take(workspace: &mut Workspace) -> Result<counterproof_workspace::Snapshot, counterproof_workspace::WorkspaceError> {
+    let reference = format!("{CHECKPOINTS}session");
     workspace.snapshot(&SnapshotOptions { reference, include_ignored: Vec::new(), max_bytes: 2 << 30 })
 }
 

@@ -49,7 +49,8 @@ pub struct Workspace {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotOptions {
-    /// The reference of the snapshot, below [`CHECKPOINTS`]. It is moved if it exists.
+    /// The start of the references of a session, below [`CHECKPOINTS`], without a slash at its end. Each snapshot has the
+    /// reference `START/COMMIT`, and the last one with changes is also `START/newest`.
     pub reference: String,
     /// Files and folders to save although they are ignored, relative to the workspace.
     pub include_ignored: Vec<String>,
@@ -126,7 +127,7 @@ impl Workspace {
         if !options.reference.starts_with(CHECKPOINTS) {
             return Err(WorkspaceError::InvalidReference(options.reference.clone()));
         }
-        let reference = own_reference(&options.reference)?;
+        let start = own_reference(&options.reference)?;
         let read_at = file_system_time(&self.folder)?;
         let mut found = self.read_files(&options.include_ignored)?;
         self.keep_unreadable(&mut found);
@@ -141,15 +142,14 @@ impl Workspace {
             let commit = &self.cache.header.commit;
             // The commit of the base itself has other parents.
             if *commit != self.cache.header.base {
-                self.store.keep(reference, commit)?;
-                self.store.sync_reference(reference)?;
+                self.store.keep_snapshot(start, commit)?;
                 return Ok(self.listed(&found, options));
             }
         }
         self.check_size(&found, &changed, options.max_bytes)?;
         let stream = tempfile::tempfile_in(&self.store.path).map_err(WorkspaceError::file(&self.store.path))?;
         let mut out = BufWriter::with_capacity(1 << 16, stream);
-        self.write_stream(reference, &mut found, &changed, &removed, &mut out)?;
+        self.write_stream(&format!("{start}/newest"), &mut found, &changed, &removed, &mut out)?;
         let stream = out.into_inner().map_err(|error| WorkspaceError::file(&self.store.path)(error.into_error()))?;
         let arguments = ["fast-import", "--quiet", "--done", "--force", "--date-format=raw"];
         let import = || match stream.try_clone() {
@@ -160,13 +160,14 @@ impl Workspace {
         let commit = object_name(commit.trim())?.to_owned();
         let folder = self.store.path.join("objects/pack");
         sync(&folder)?;
-        self.store.sync_reference(reference)?;
+        self.store.keep_snapshot(start, &commit)?;
         self.cache.header.tree = self.store.tree_of(&commit)?;
         self.cache.header.commit = commit;
         self.cache.header.read_at = read_at;
         self.cache.files = std::mem::take(&mut found.files);
         self.cache.write(&self.folder)?;
-        self.store.combine_packs()?;
+        // The snapshot is complete. What fails here is done after one of the next.
+        let _ = self.store.combine_packs();
         Ok(self.listed(&found, options))
     }
 
@@ -290,12 +291,16 @@ impl Workspace {
 }
 
 impl StoredRepository {
-    /// Makes a reference durable: git syncs the file, and not its folder.
-    fn sync_reference(&self, reference: &str) -> Result<(), WorkspaceError> {
-        let path = self.path.join(reference);
-        // A reference whose value has not changed may be in the list of references.
-        let folder = path.parent().filter(|folder| folder.is_dir()).unwrap_or(&self.path);
-        Ok(sync(folder)?)
+    /// Gives a snapshot a reference of its own, so that `git gc` keeps all of them, and makes it durable: git syncs the file, and
+    /// not its folder.
+    fn keep_snapshot(&self, start: &str, commit: &str) -> Result<(), WorkspaceError> {
+        self.keep(&format!("{start}/{commit}"), commit)?;
+        let folder = self.path.join(start);
+        // A reference whose value has not changed may be in the list of references, and the folder removed.
+        for folder in folder.ancestors().take(2).filter(|folder| folder.is_dir()) {
+            sync(folder)?;
+        }
+        Ok(())
     }
 }
 

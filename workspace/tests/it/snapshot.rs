@@ -201,8 +201,9 @@ fn equal_workspaces_have_equal_commits_and_an_unchanged_one_adds_no_objects() {
     }
     assert_eq!(objects(), before);
     let commit = |name: &str| kit.git("work", &["-C", repository.path().as_str(), "rev-parse", name]);
-    assert_eq!(commit("refs/counterproof/checkpoints/4"), snapshot.commit);
-    assert_eq!(commit("refs/counterproof/checkpoints/4^"), snapshot.base);
+    let reference = format!("refs/counterproof/checkpoints/4/{}", snapshot.commit);
+    assert_eq!(commit(&reference), snapshot.commit);
+    assert_eq!(commit(&format!("{reference}^")), snapshot.base);
 }
 
 #[test]
@@ -222,7 +223,7 @@ fn a_change_that_keeps_size_and_time_is_found() {
 }
 
 #[test]
-fn many_snapshots_stay_small_and_all_can_be_restored() {
+fn many_snapshots_stay_small_and_all_can_be_restored_after_a_garbage_collection() {
     let kit = Kit::new();
     for number in 0..300 {
         kit.put(&format!("source/flat/{number:04}.txt"), "x\n");
@@ -232,11 +233,18 @@ fn many_snapshots_stay_small_and_all_can_be_restored() {
     let mut snapshots = Vec::new();
     for number in 0..60 {
         kit.put("work/flat/0001.txt", &format!("{number}\n"));
-        snapshots.push((number, take(&mut workspace, &number.to_string()).unwrap()));
+        snapshots.push((number, take(&mut workspace, "session").unwrap()));
     }
     let packs = fs::read_dir(repository.path().join("objects/pack")).unwrap().count();
     assert!(packs < 60, "{packs}");
-    for (number, snapshot) in snapshots.iter().step_by(13) {
+    let last = &snapshots.last().unwrap().1;
+    assert_eq!(take(&mut workspace, "session").unwrap(), *last);
+    let git = |arguments: &[&str]| kit.git(&format!("store/{}.git", repository.id()), arguments);
+    let references = git(&["for-each-ref", "--format=%(objectname)", "refs/counterproof/checkpoints/session/"]);
+    // Those of the snapshots, and the newest.
+    assert_eq!(references.lines().count(), 61);
+    git(&["gc", "--quiet", "--prune=now"]);
+    for (number, snapshot) in &snapshots {
         let content = repository.file_at(&snapshot.tree, "flat/0001.txt").unwrap();
         assert_eq!(content, Some(format!("{number}\n").into_bytes()));
     }
@@ -270,7 +278,7 @@ fn several_processes_can_take_snapshots_at_the_same_time() {
 fn locks_and_files_of_killed_processes_do_not_block() {
     let kit = Kit::new();
     let (repository, mut workspace) = kit.work();
-    let reference = repository.path().join("refs/counterproof/checkpoints/1");
+    let reference = repository.path().join("refs/counterproof/checkpoints/1/newest");
     take(&mut workspace, "1").unwrap();
     kit.put("work/a", "1");
     for lock in [
