@@ -74,6 +74,7 @@ fn recorder(path: &Utf8Path, session_id: &str) -> SessionRecorder {
         spool: SessionSpool::new(&Utf8PathBuf::from(format!("{path}.spool"))),
         head: head(session_id, SessionStatus::Running),
         continues: false,
+        held: None,
         requires_store: false,
         secrets: Vec::new(),
         warn: Box::new(|text| println!("warning: {text}")),

@@ -8,7 +8,7 @@ mod writer;
 
 pub use guard_calls::absorb;
 pub use left_behind::recover;
-pub use session_recorder::{RecordError, RecorderOptions, RecorderSummary, SessionRecorder};
+pub use session_recorder::{HeldSession, RecordError, RecorderOptions, RecorderSummary, SessionRecorder};
 pub use spool::{SessionSpool, SpoolError};
 
 #[cfg(test)]

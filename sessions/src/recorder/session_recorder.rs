@@ -35,6 +35,8 @@ pub struct RecorderOptions {
     /// Go on with a session that the store has, after its last record. The head is the stored one, with the status `running`
     /// and without an end.
     pub continues: bool,
+    /// The session, if it is held already.
+    pub held: Option<HeldSession>,
     /// Fail if the store does not take the start of the session.
     pub requires_store: bool,
     /// Values that are masked in what is stored, next to the keys of known formats.
@@ -55,7 +57,7 @@ pub struct SessionRecorder {
     thread: Mutex<Option<thread::JoinHandle<()>>>,
     ended: Mutex<Receiver<()>>,
     /// Other processes see by the lock that the session runs.
-    _lock: FileLock,
+    _held: HeldSession,
 }
 
 struct State {
@@ -97,19 +99,30 @@ pub enum RecordError {
     Ended,
 }
 
-impl SessionRecorder {
-    /// Starts a session, or goes on with one. From then on, only its thread opens the database.
-    pub fn start(options: RecorderOptions) -> Result<Self, RecordError> {
-        let RecorderOptions { ledger, spool, head, continues, requires_store, secrets, warn } = options;
+/// A session that no other process of this machine can record, or go on with. Other processes see that it runs.
+#[derive(Debug)]
+pub struct HeldSession(#[expect(dead_code, reason = "held until it is dropped")] FileLock);
+
+impl HeldSession {
+    pub fn new(spool: &SessionSpool, session_id: &str) -> Result<Self, RecordError> {
         spool.create().map_err(SpoolError::from)?;
-        let path = spool.lock_path(&head.session_id);
+        let path = spool.lock_path(session_id);
         let lock_error = |source| RecordError::Lock { path: path.clone(), source };
         let lock = FileLock::lock_within(&path, LOCK_WAIT)
             .map_err(lock_error)?
-            .ok_or_else(|| RecordError::Running(head.session_id.clone()))?;
+            .ok_or_else(|| RecordError::Running(session_id.to_owned()))?;
         // A request for an earlier process, which ended before it saw it.
-        spool.takes_pause(&head.session_id);
+        spool.takes_pause(session_id);
         lock.set_content(&std::process::id().to_string()).map_err(lock_error)?;
+        Ok(Self(lock))
+    }
+}
+
+impl SessionRecorder {
+    /// Starts a session, or goes on with one. From then on, only its thread opens the database.
+    pub fn start(options: RecorderOptions) -> Result<Self, RecordError> {
+        let RecorderOptions { ledger, spool, head, continues, held, requires_store, secrets, warn } = options;
+        let held = held.map_or_else(|| HeldSession::new(&spool, &head.session_id), Ok)?;
         let version = if continues { stored_version(&ledger, &spool, &head.session_id)? } else { 0 };
         let secrets = BTreeSet::from_iter(secrets);
         let encoder = Encoder::new(redactor(&secrets)?);
@@ -130,7 +143,7 @@ impl SessionRecorder {
             warn,
             thread: Mutex::new(Some(thread.map_err(RecordError::Thread)?)),
             ended: Mutex::new(ended),
-            _lock: lock,
+            _held: held,
         };
         if let Placed::Waiting { path, reason } = recorder.put(Some(&head), Vec::new())?
             && requires_store

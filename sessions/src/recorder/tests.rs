@@ -49,6 +49,7 @@ impl Place {
             spool,
             head,
             continues: false,
+            held: None,
             requires_store: false,
             secrets: Vec::new(),
             warn,

@@ -40,7 +40,7 @@ fn running() -> SessionHead {
 
 fn options(ledger: &LedgerLocation, spool: &SessionSpool, continues: bool) -> RecorderOptions {
     let (ledger, spool, head, warn) = (ledger.clone(), spool.clone(), running(), Box::new(|_: &str| {}));
-    RecorderOptions { ledger, spool, head, continues, requires_store: false, secrets: Vec::new(), warn }
+    RecorderOptions { ledger, spool, head, continues, held: None, requires_store: false, secrets: Vec::new(), warn }
 }
 
 fn opaque(prefix: &str, number: u64) -> SessionEvent {

@@ -1,26 +1,23 @@
-//! How a run begins: anew, from a checkpoint, or as a fork of one.
+//! How a run begins.
 
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_ledger::store::StoreError;
-use counterproof_sessions::event::{Checkpoint, EventBody, SessionEvent, StateTransition};
-use counterproof_sessions::recorder::{RecordError, RecorderOptions, SessionRecorder, SessionSpool};
-use counterproof_sessions::session::{Coverage, Origin, Parent, SessionHead, SessionStatus, Share};
-use counterproof_sessions::store::SessionStore;
+use counterproof_redaction::Applied;
+use counterproof_sessions::recorder::{HeldSession, RecordError, RecorderOptions, SessionRecorder, SessionSpool};
+use counterproof_sessions::session::{Coverage, Origin, SessionHead, SessionStatus, Share};
+use counterproof_sessions::store::redactor;
 use counterproof_workspace::git::GitOptions;
-use counterproof_workspace::{
-    Snapshot, SnapshotOptions, Start, StoredRepository, Workspace, WorkspaceError, WorkspaceStore,
-};
+use counterproof_workspace::{SnapshotOptions, Start, StoredRepository, Workspace, WorkspaceError, WorkspaceStore};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::journal::{Journal, JournalError, checkpoint};
+use super::journal::{Journal, JournalError};
 use super::machine::{Control, Run, RunError};
 use super::replay::Patcher;
 use super::state::{Base, Checks, ForgeKind, Phase, Publication, RunState, Settings, Spent, Workflow};
-use super::turns::close_running_call;
 use crate::forge::{Forge, ForgeError, GitHubForge, GitHubOptions, LocalForge, Token};
 use crate::model::{ApiKey, ModelClient, ModelError, ModelOptions};
 use crate::suite::{Commands, Overrides, Shell, Target, TargetError, detect};
@@ -49,6 +46,11 @@ impl Home {
         self.folder.join("sessions").join(session_id).join("tree")
     }
 
+    /// Removes the workspace of a session. Its checkpoints have all files.
+    pub fn remove(&self, session_id: &str) {
+        let _ = std::fs::remove_dir_all(self.folder.join("sessions").join(session_id));
+    }
+
     fn private(&self, session_id: &str) -> Utf8PathBuf {
         self.folder.join("sessions").join(session_id).join("private")
     }
@@ -72,6 +74,8 @@ pub enum BeginError {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -81,6 +85,10 @@ pub enum BeginError {
     Sandbox(#[from] SandboxError),
     #[error(transparent)]
     Target(#[from] TargetError),
+    #[error("the repository has no branch checked out that a pull request could be for")]
+    NoBranch,
+    #[error("the {0} command has a secret, which is not stored: put it into a file or a variable")]
+    SecretCommand(&'static str),
     #[error("the GitHub forge needs a token in `GITHUB_TOKEN`")]
     NoToken,
     #[error("cannot use the forge")]
@@ -93,6 +101,8 @@ pub enum BeginError {
     NoCheckpoint(String),
     #[error("the session `{session_id}` is run by the process {}", .holder.map_or("of another machine".to_owned(), |id| id.to_string()))]
     Held { session_id: String, holder: Option<u32> },
+    #[error("the session `{0}` was continued meanwhile, and the checkpoint is not its newest one")]
+    Continued(String),
     #[error("the checkpoint cannot be resumed: {0}")]
     NotResumable(String),
     #[error("the checkpoint was not written by a workflow")]
@@ -101,12 +111,6 @@ pub enum BeginError {
 
 impl From<JournalError> for BeginError {
     fn from(error: JournalError) -> Self {
-        BeginError::Run(error.into())
-    }
-}
-
-impl From<WorkspaceError> for BeginError {
-    fn from(error: WorkspaceError) -> Self {
         BeginError::Run(error.into())
     }
 }
@@ -126,16 +130,33 @@ pub fn start<'a>(
     secrets: &Secrets,
     control: Control<'a>,
 ) -> Result<Begun<'a>, BeginError> {
+    let session_id = uuid::Uuid::now_v7().to_string();
+    // Nothing is lost: no work was done.
+    start_session(home, &session_id, settings, title, secrets, control).inspect_err(|_| home.remove(&session_id))
+}
+
+fn start_session<'a>(
+    home: &Home,
+    session_id: &str,
+    settings: Settings,
+    title: Option<String>,
+    secrets: &Secrets,
+    control: Control<'a>,
+) -> Result<Begun<'a>, BeginError> {
+    check_commands(&settings, secrets)?;
     let store = home.store(&control);
     let start = store.import(&settings.source, settings.branch.as_deref())?;
+    if settings.forge == ForgeKind::Github && start.branch.is_none() {
+        return Err(BeginError::NoBranch);
+    }
     let repository = store.open(&start.repository)?;
-    let session_id = uuid::Uuid::now_v7().to_string();
-    let folder = home.workspace(&session_id);
+    let folder = home.workspace(session_id);
     let workspace = repository.create(&start.commit, &folder)?;
-    let (commands, target) = commands(&settings, &folder, &control).inspect_err(|_| remove(home, &session_id))?;
-    let target_file = target.as_ref().and_then(|target| target.file(&folder)).map(Utf8PathBuf::into_string);
+    let (commands, target) = commands(&settings, &folder, &control)?;
+    let target_files = target.as_ref().and_then(|target| target.file(&folder)).map(Utf8PathBuf::into_string);
+    let target_files = target_files.into_iter().collect();
     let head = SessionHead {
-        session_id: session_id.clone(),
+        session_id: session_id.to_owned(),
         title: title.or_else(|| Some(default_title(&settings))),
         origin: Origin::Workflow,
         workflow: Some(settings.workflow.word().to_owned()),
@@ -145,169 +166,14 @@ pub fn start<'a>(
         parent: None,
         coverage: coverage(&settings),
     };
-    let state = RunState { target_file, ..new_state(settings, start, commands, target, &session_id) };
-    let opened = Opened { repository, workspace, head, last_state: Phase::Created.word().to_owned() };
-    let mut begun = begin(home, opened, state, Vec::new(), secrets, control, false)?;
+    let state = RunState { target_files, ..new_state(settings, start, commands, target, session_id) };
+    let last_state = Phase::Created.word().to_owned();
+    let opened = Opened { repository, workspace, head, last_state, held: None };
+    let mut begun = begin(home, opened, state, Vec::new(), secrets, control)?;
     let context = json!({ "commit": begun.run.state.base.commit, "sandbox": begun.run.tools.sandbox().name() });
     begun.run.journal.transition(Phase::Checkout, "started", context);
     begun.run.journal.checkpoint(&begun.run.state, &begun.run.messages, None)?;
     Ok(begun)
-}
-
-/// How a session goes on.
-#[derive(Debug)]
-pub struct ResumeOptions {
-    /// Go on in the session itself, also from an older checkpoint. Otherwise, an older one is forked.
-    pub rewinds: bool,
-    pub settings: Settings,
-    /// The settings that are not those of the checkpoint, for the record.
-    pub replaced: Value,
-}
-
-/// Returns the settings of a checkpoint, or of the newest one of a session.
-pub fn stored_settings(store: &mut SessionStore, id: &str) -> Result<Settings, BeginError> {
-    Found::read(store, id).map(|found| found.state.settings)
-}
-
-/// A session that goes on, or that has ended and does not.
-pub enum Resumed<'a> {
-    Begun(Box<Begun<'a>>),
-    /// The session, and its state at the end.
-    Ended(String, Box<RunState>),
-}
-
-/// Goes on from a checkpoint, or from the newest one of a session.
-pub fn resume<'a>(
-    home: &Home,
-    store: &mut SessionStore,
-    id: &str,
-    options: ResumeOptions,
-    secrets: &Secrets,
-    control: Control<'a>,
-) -> Result<Resumed<'a>, BeginError> {
-    let ResumeOptions { rewinds, settings, replaced } = options;
-    let mut found = Found::read(store, id)?;
-    found.state.settings = settings;
-    let is_fork = !found.is_newest && !rewinds;
-    if !is_fork {
-        // Before the question whether there is work: a session that runs has a holder, not a result.
-        if home.spool.is_running(&found.session_id) == Some(true) {
-            let holder = home.spool.holder(&found.session_id);
-            return Err(BeginError::Held { session_id: found.session_id, holder });
-        }
-        if found.state.outcome.is_some() {
-            match found.state.continuation() {
-                Some(phase) => found.state.phase = phase,
-                None => return Ok(Resumed::Ended(found.session_id, Box::new(found.state))),
-            }
-            found.state.outcome = None;
-        }
-    }
-    if let Some(reason) = found.unresumable {
-        return Err(BeginError::NotResumable(reason));
-    }
-    if is_fork {
-        let session_id = fork_of(home, store, &found)?;
-        let forked = Found::read(store, &session_id)?;
-        return continue_run(home, store, forked, "resumed", &replaced, secrets, control);
-    }
-    let trigger = if found.is_newest { "resumed" } else { "rewound" };
-    if !found.is_newest {
-        // What the session has made public stays its own.
-        let newest = Found::read(store, &found.session_id)?.state.publication;
-        let publication = &mut found.state.publication;
-        publication.pushed = newest.pushed.or_else(|| newest.commits.last().cloned());
-        publication.pull_request = newest.pull_request;
-        publication.ci = None;
-    }
-    continue_run(home, store, found, trigger, &replaced, secrets, control)
-}
-
-fn continue_run<'a>(
-    home: &Home,
-    store: &mut SessionStore,
-    mut found: Found,
-    trigger: &str,
-    replaced: &Value,
-    secrets: &Secrets,
-    control: Control<'a>,
-) -> Result<Resumed<'a>, BeginError> {
-    let summary = store.find(&found.session_id)?.and_then(|summary| summary.head());
-    let head = summary.ok_or_else(|| BeginError::Unknown(found.session_id.clone()))?;
-    let last_state = store.last_state(&found.session_id)?.unwrap_or_else(|| Phase::Created.word().to_owned());
-    let repository = home.store(&control).open(&found.snapshot.repository)?;
-    let workspace = repository.restore(&found.snapshot, &home.workspace(&found.session_id))?;
-    let head = SessionHead { status: SessionStatus::Running, ended_at: None, ..head };
-    let closed = if found.is_newest { close_running_call(&mut found.state, &mut found.messages) } else { None };
-    found.state.is_running = false;
-    let opened = Opened { repository, workspace, head, last_state };
-    let (state, messages) = (found.state, found.messages);
-    let mut begun = begin(home, opened, state, messages, secrets, control, true)?;
-    let run = &mut begun.run;
-    let context = json!({ "checkpoint_id": found.checkpoint_id, "replaced": replaced });
-    run.journal.transition(run.state.phase, trigger, context);
-    if let Some(closed) = closed {
-        run.journal.add(closed);
-    }
-    run.journal.checkpoint(&run.state, &run.messages, None)?;
-    Ok(Resumed::Begun(Box::new(begun)))
-}
-
-/// Creates a session that goes on from a checkpoint, in a workspace, a branch and a pull request of its own. Returns its id and its
-/// parent.
-pub fn fork(home: &Home, store: &mut SessionStore, id: &str) -> Result<(String, Parent), BeginError> {
-    let found = Found::read(store, id)?;
-    if let Some(reason) = found.unresumable {
-        return Err(BeginError::NotResumable(reason));
-    }
-    let parent = Parent { session_id: found.session_id.clone(), checkpoint_id: Some(found.checkpoint_id.clone()) };
-    Ok((fork_of(home, store, &found)?, parent))
-}
-
-fn fork_of(home: &Home, store: &mut SessionStore, found: &Found) -> Result<String, BeginError> {
-    let summary = store.find(&found.session_id)?;
-    let session_id = uuid::Uuid::now_v7().to_string();
-    let mut state = found.state.clone();
-    state.publication.branch = branch(&state.settings, &session_id);
-    state.publication.pushed = None;
-    state.publication.pull_request = None;
-    state.publication.ci = None;
-    // The call ran in another workspace. This one is as it was before the call.
-    state.is_running = false;
-    let is_published = matches!(state.phase, Phase::PullRequest | Phase::Ci | Phase::Succeeded);
-    if is_published {
-        // The branch of the fork is not pushed yet.
-        state.phase = Phase::Push;
-        state.outcome = None;
-    } else if let Some(phase) = state.continuation() {
-        state.phase = phase;
-        state.outcome = None;
-    }
-    let now = Timestamp::now();
-    let head = SessionHead {
-        session_id: session_id.clone(),
-        title: summary.and_then(|summary| summary.title),
-        origin: Origin::Workflow,
-        workflow: Some(state.settings.workflow.word().to_owned()),
-        status: SessionStatus::Paused,
-        started_at: now,
-        ended_at: None,
-        parent: Some(Parent { session_id: found.session_id.clone(), checkpoint_id: Some(found.checkpoint_id.clone()) }),
-        coverage: coverage(&state.settings),
-    };
-    // The messages of a checkpoint are masked already.
-    let recorder = recorder(home, &head, &Secrets::default(), false)?;
-    let forked = StateTransition {
-        from_state: Phase::Created.word().to_owned(),
-        to_state: Phase::Paused.word().to_owned(),
-        trigger: "forked".to_owned(),
-        context: json!({ "session_id": found.session_id, "checkpoint_id": found.checkpoint_id }),
-    };
-    let forked = SessionEvent::captured(now, EventBody::StateTransition(forked));
-    let start = checkpoint(&state, &found.messages, &found.snapshot, None).map_err(JournalError::from)?;
-    recorder.record(vec![forked, start])?;
-    recorder.finish(&head, LAST_RECORDS)?;
-    Ok(session_id)
 }
 
 /// How long the question for a module of Python may take.
@@ -319,101 +185,25 @@ const DEFAULT_CI_TIMEOUT: std::time::Duration = std::time::Duration::from_hours(
 /// How long the last records may take to reach the ledger.
 pub(super) const LAST_RECORDS: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// A checkpoint as it is stored.
-pub(super) struct Found {
-    pub(super) session_id: String,
-    pub(super) checkpoint_id: String,
-    /// The number of its record.
-    pub(super) seq: u64,
-    is_newest: bool,
-    /// Why it cannot be resumed.
-    unresumable: Option<String>,
-    pub(super) state: RunState,
-    pub(super) messages: Vec<Value>,
-    snapshot: Snapshot,
-}
-
-impl Found {
-    /// Reads a checkpoint, or the newest one of a session.
-    pub(super) fn read(store: &mut SessionStore, id: &str) -> Result<Self, BeginError> {
-        let found = store.checkpoint(id)?;
-        let session_id = match &found {
-            Some((session_id, _)) => session_id.clone(),
-            None if store.find(id)?.is_some() => id.to_owned(),
-            None => return Err(BeginError::Unknown(id.to_owned())),
-        };
-        let newest = store.newest_checkpoint(&session_id)?;
-        let newest = newest.ok_or_else(|| BeginError::NoCheckpoint(id.to_owned()))?;
-        let event = found.map_or_else(|| newest.clone(), |(_, event)| event);
-        let is_newest = event.event_id == newest.event_id;
-        let EventBody::Checkpoint(Checkpoint { checkpoint_id, state, resumable, reason }) = event.body else {
-            return Err(BeginError::NoState(None));
-        };
-        let of_workflow = |error| BeginError::NoState(Some(error));
-        Ok(Self {
-            session_id,
-            checkpoint_id,
-            seq: event.seq.unwrap_or(0),
-            is_newest,
-            unresumable: (!resumable).then(|| reason.unwrap_or_else(|| "no reason is recorded".to_owned())),
-            state: serde_json::from_value(state.tool_state).map_err(of_workflow)?,
-            messages: state.message_history,
-            snapshot: serde_json::from_value(state.workspace).map_err(of_workflow)?,
-        })
-    }
-}
-
-/// Begins a run that only finds out whether the checks pass, with the repositories of another place.
-pub(super) fn begin_trial<'a>(
-    home: &Home,
-    trial: &Home,
-    found: &Found,
-    settings: &Settings,
-    patcher: Patcher,
-    secrets: &Secrets,
-    control: Control<'a>,
-) -> Result<Begun<'a>, BeginError> {
-    let session_id = uuid::Uuid::now_v7().to_string();
-    let repository = home.store(&control).open(&found.snapshot.repository)?;
-    let workspace = repository.restore(&found.snapshot, &trial.workspace(&session_id))?;
-    let head = SessionHead {
-        session_id,
-        title: None,
-        origin: Origin::Workflow,
-        workflow: None,
-        status: SessionStatus::Running,
-        started_at: Timestamp::now(),
-        ended_at: None,
-        parent: None,
-        coverage: Coverage::default(),
-    };
-    let mut state = RunState { settings: settings.clone(), outcome: None, is_running: false, ..found.state.clone() };
-    // One attempt: whether the model does it now, and not whether it does it at last.
-    state.settings.limits.iterations = state.red_checks + 1;
-    let opened = Opened { repository, workspace, head, last_state: Phase::Created.word().to_owned() };
-    let mut begun = begin(trial, opened, state, found.messages.clone(), secrets, control, false)?;
-    begun.run.patcher = patcher;
-    Ok(begun)
-}
-
 /// The parts of a session that exist before its run.
-struct Opened {
-    repository: StoredRepository,
-    workspace: Workspace,
-    head: SessionHead,
-    last_state: String,
+pub(super) struct Opened {
+    pub(super) repository: StoredRepository,
+    pub(super) workspace: Workspace,
+    pub(super) head: SessionHead,
+    pub(super) last_state: String,
+    /// `None` for a session that begins.
+    pub(super) held: Option<HeldSession>,
 }
 
-fn begin<'a>(
+pub(super) fn begin<'a>(
     home: &Home,
     opened: Opened,
     state: RunState,
     messages: Vec<Value>,
     secrets: &Secrets,
     control: Control<'a>,
-    continues: bool,
 ) -> Result<Begun<'a>, BeginError> {
-    let Opened { repository, workspace, head, last_state } = opened;
+    let Opened { repository, workspace, head, last_state, held } = opened;
     let settings = &state.settings;
     let model = ModelClient::new(ModelOptions {
         api_key: secrets.api_key.clone(),
@@ -436,7 +226,7 @@ fn begin<'a>(
         include_ignored: settings.include_ignored.clone(),
         max_bytes: settings.max_snapshot_bytes,
     };
-    let recorder = Arc::new(recorder(home, &head, secrets, continues)?);
+    let recorder = Arc::new(recorder(home, &head, secrets, held)?);
     let journal = Journal::new(recorder.clone(), repository, workspace, options, last_state)?;
     (control.progress)(&format!("sandbox of the agent's commands: {}", sandbox.description()));
     Ok(Begun {
@@ -457,29 +247,34 @@ fn begin<'a>(
     })
 }
 
-fn recorder(
+pub(super) fn recorder(
     home: &Home,
     head: &SessionHead,
     secrets: &Secrets,
-    continues: bool,
+    held: Option<HeldSession>,
 ) -> Result<SessionRecorder, BeginError> {
     let started = SessionRecorder::start(RecorderOptions {
         ledger: home.ledger.clone(),
         spool: home.spool.clone(),
         head: head.clone(),
-        continues,
+        continues: held.is_some(),
+        held,
         // What is not stored could not be resumed.
         requires_store: true,
         secrets: secrets.masked.clone(),
         warn: Box::new(|_| {}),
     });
-    started.map_err(|error| match error {
+    started.map_err(|error| record_failed(home, error))
+}
+
+pub(super) fn record_failed(home: &Home, error: RecordError) -> BeginError {
+    match error {
         RecordError::Running(session_id) => {
             let holder = home.spool.holder(&session_id);
             BeginError::Held { session_id, holder }
         }
         error => error.into(),
-    })
+    }
 }
 
 fn forge(
@@ -509,6 +304,26 @@ fn forge(
             Ok(Box::new(GitHubForge::new(options)?))
         }
     }
+}
+
+/// Refuses commands that could not be run after a resume, because a part of them is masked in the checkpoint.
+fn check_commands(settings: &Settings, secrets: &Secrets) -> Result<(), BeginError> {
+    let values: std::collections::BTreeSet<String> = secrets.masked.iter().cloned().collect();
+    let redactor = redactor(&values).map_err(RecordError::from)?;
+    let Settings { test_command, suite_command, lint_command, ci_command, agent_command, .. } = settings;
+    let commands = [
+        ("test", test_command),
+        ("suite", suite_command),
+        ("lint", lint_command),
+        ("CI", ci_command),
+        ("agent", agent_command),
+    ];
+    for (name, command) in commands {
+        if command.as_ref().is_some_and(|line| redactor.text(line, &mut Applied::default()) != *line) {
+            return Err(BeginError::SecretCommand(name));
+        }
+    }
+    Ok(())
 }
 
 fn git_options(control: &Control<'_>) -> GitOptions {
@@ -560,7 +375,8 @@ fn new_state(
         phase: Phase::Checkout,
         commands: Some(commands),
         target,
-        target_file: None,
+        target_files: Vec::new(),
+        is_linted: false,
         before: None,
         reproduced: None,
         spent: Spent { cost: settings.model.price.map(|_| 0.0), ..Spent::default() },
@@ -576,7 +392,7 @@ fn new_state(
 }
 
 /// Returns the branch of a session. The end of the id is its random part.
-fn branch(settings: &Settings, session_id: &str) -> String {
+pub(super) fn branch(settings: &Settings, session_id: &str) -> String {
     let task = settings.workflow.word().replace('_', "-");
     let end = session_id.len().saturating_sub(12);
     format!("counterproof/{task}-{}", session_id.get(end..).unwrap_or(session_id))
@@ -587,17 +403,12 @@ fn default_title(settings: &Settings) -> String {
     counterproof_artifact::one_line(text, 80)
 }
 
-fn coverage(settings: &Settings) -> Coverage {
+pub(super) fn coverage(settings: &Settings) -> Coverage {
     if settings.agent_command.is_some() {
         let partial = Share::Partial;
         return Coverage { llm_calls: partial, tool_calls: partial, files: partial, commands: partial };
     }
     Coverage { llm_calls: Share::All, tool_calls: Share::All, files: Share::All, commands: Share::All }
-}
-
-fn remove(home: &Home, session_id: &str) {
-    // Nothing is lost: no work was done.
-    let _ = std::fs::remove_dir_all(home.folder.join("sessions").join(session_id));
 }
 
 impl Begun<'_> {

@@ -13,8 +13,9 @@ use counterproof_workspace::{RepositoryId, Snapshot, WorkspaceError};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::begin::{BeginError, Found, Home};
+use super::begin::{BeginError, Home};
 use super::machine::Control;
+use super::resume::Found;
 use super::state::RunState;
 
 /// The name and the version of the format.

@@ -77,9 +77,13 @@ impl Journal {
 
     /// Adds a transition unless the run is in that state.
     pub(super) fn transition(&mut self, to: Phase, trigger: &str, context: Value) {
-        if self.last_state == to.word() {
-            return;
+        if self.last_state != to.word() {
+            self.go_on(to, trigger, context);
         }
+    }
+
+    /// Adds a transition, also to the state in which the records end: a killed run goes on in it.
+    pub(super) fn go_on(&mut self, to: Phase, trigger: &str, context: Value) {
         let from_state = std::mem::replace(&mut self.last_state, to.word().to_owned());
         let body = StateTransition { from_state, to_state: to.word().to_owned(), trigger: trigger.to_owned(), context };
         self.add(SessionEvent::captured(Timestamp::now(), EventBody::StateTransition(body)));
@@ -96,6 +100,16 @@ impl Journal {
         let now = Timestamp::now();
         self.waiting.extend(changes.into_iter().map(|change| file_operation(now, change)));
         Ok(true)
+    }
+
+    /// Undoes what a command of the repository has changed: its outputs are no part of the work.
+    pub(super) fn undo_changes(&mut self) -> Result<(), JournalError> {
+        let now = self.workspace.snapshot(&self.options)?;
+        if (&now.tree, &now.empty_folders) != (&self.snapshot.tree, &self.snapshot.empty_folders) {
+            let folder = self.workspace.folder().to_owned();
+            self.workspace = self.repository.restore(&self.snapshot, &folder)?;
+        }
+        Ok(())
     }
 
     /// Stores all records that wait, and a checkpoint after them.

@@ -14,23 +14,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::with_causes;
 use counterproof_contracts::contract::Contract;
 use counterproof_contracts::process::{EvidenceFolder, FinishedCommand, contract_variables};
 use counterproof_contracts::verification::{VerificationPlan, VerifySettings};
 use counterproof_safe_run::Cancellation;
 use counterproof_sessions::event::{Command, CommandLine, EventBody, SessionEvent};
 use counterproof_sessions::store::redactor;
+use counterproof_store::write::{Durability, WriteError, write};
 use counterproof_workspace::WorkspaceError;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::agent_command::AgentCommandError;
 use super::journal::{Journal, JournalError, message};
 use super::messages::{first_messages, neutral, red_check};
 use super::replay::{Patcher, ReplayError};
-use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Outcome, Phase, RunState, Workflow};
-use crate::forge::{ChangeTexts, CiStatus, Forge, ForgeError, NewPullRequest, Push, Texts};
+use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, Workflow};
+use crate::forge::Forge;
 use crate::model::{ApiKey, ModelClient, RecordError};
 use crate::suite::{
     Finished, Shell, ShellError, Target, TargetVerdict, TestReport, new_failures, tampered, target_verdict,
@@ -43,6 +42,9 @@ const MAX_REPEATED: usize = 20;
 
 /// How often a test that fails anew runs in all. It is flaky if it passes once.
 const RUNS_OF_A_FAILURE: usize = 3;
+
+/// Lines of the output of a red check that a person sees at once.
+const LINES_SHOWN: usize = 5;
 
 /// How a run is steered from outside.
 pub struct Control<'a> {
@@ -91,6 +93,8 @@ pub enum RunError {
     Shell(#[from] ShellError),
     #[error(transparent)]
     Agent(#[from] AgentCommandError),
+    #[error(transparent)]
+    Write(WriteError),
 }
 
 impl From<WorkspaceError> for RunError {
@@ -112,7 +116,7 @@ impl Step {
         Self { to, trigger, context: json!({}) }
     }
 
-    fn with(self, context: Value) -> Self {
+    pub(super) fn with(self, context: Value) -> Self {
         Self { context, ..self }
     }
 }
@@ -186,7 +190,7 @@ impl Run<'_> {
     }
 
     fn enter(&mut self, step: Step) -> Result<(), RunError> {
-        (self.control.progress)(&format!("{}: {}", step.to, step.trigger.replace('_', " ")));
+        (self.control.progress)(&format!("{} ({})", step.to, step.trigger.replace('_', " ")));
         self.journal.transition(step.to, step.trigger, step.context);
         self.state.phase = step.to;
         if step.to == Phase::Succeeded {
@@ -243,7 +247,10 @@ impl Run<'_> {
             return Err(Failure::new(FailureKind::TestNotFound, "the command of the test is not known").into());
         };
         let report = self.run_tests(&line)?;
-        let name = self.state.settings.test.clone().unwrap_or_default();
+        let name = self.target_name();
+        if let Some(reason) = cannot_start(&report) {
+            return Err(Failure::new(FailureKind::TestNotFound, format!("`{line}` cannot start: {reason}")).into());
+        }
         match target_verdict(&report, &target) {
             TargetVerdict::Failed => {
                 self.state.checks.target = Some(CheckResult::Fail);
@@ -284,12 +291,13 @@ impl Run<'_> {
         let (Some(target), Some(line)) = (self.state.target.clone(), self.target_line()) else {
             return Ok(Step::new(Phase::Suite, "no_target"));
         };
-        self.check_tampering(&target)?;
+        let tree = self.journal.snapshot().tree.clone();
+        self.check_tampering(&target, &tree)?;
         let report = self.run_tests(&line)?;
         let before = self.state.reproduced.clone().unwrap_or_default();
         let verdict = target_verdict_after(&before, &report, &target);
         self.state.checks.target = Some(CheckResult::of(verdict == TargetVerdict::Passed));
-        let name = self.state.settings.test.clone().unwrap_or_default();
+        let name = self.target_name();
         match verdict {
             TargetVerdict::Passed => Ok(Step::new(Phase::Suite, "target_passes")),
             TargetVerdict::Failed => {
@@ -303,15 +311,16 @@ impl Run<'_> {
         }
     }
 
-    fn check_tampering(&mut self, target: &Target) -> Result<(), Stop> {
-        let Some(path) = self.state.target_file.clone() else { return Ok(()) };
+    /// Compares the files of the target test in a tree with the base.
+    pub(super) fn check_tampering(&mut self, target: &Target, tree: &str) -> Result<(), Stop> {
         let repository = self.journal.repository();
-        let Some(before) = repository.file_at(&self.state.base.commit, &path)? else { return Ok(()) };
-        let now = repository.file_at(&self.journal.snapshot().tree, &path)?;
-        match tampered(&path, &before, now.as_deref(), target) {
-            Some(reason) => Err(self.tampering(reason)),
-            None => Ok(()),
+        let mut found = None;
+        for path in &self.state.target_files {
+            let Some(before) = repository.file_at(&self.state.base.commit, path)? else { continue };
+            let now = repository.file_at(tree, path)?;
+            found = found.or_else(|| tampered(path, &before, now.as_deref(), target));
         }
+        found.map_or(Ok(()), |reason| Err(self.tampering(reason)))
     }
 
     fn tampering(&mut self, reason: String) -> Stop {
@@ -351,7 +360,8 @@ impl Run<'_> {
         Ok(Step::new(Phase::Lint, "no_new_failures").with(context))
     }
 
-    /// Runs new failures again, and moves those that pass once.
+    /// Runs the suite again, and moves the new failures that pass once. A test that fails only after others is no chance, so a test
+    /// does not run alone.
     fn separate_flaky(
         &mut self,
         suite: &str,
@@ -363,20 +373,9 @@ impl Run<'_> {
             if found.is_empty() {
                 return Ok(());
             }
-            let lines: Vec<_> = found.iter().map(|test| self.line_of(test)).collect();
-            let mut still = Vec::new();
-            if lines.iter().all(Option::is_some) {
-                for (test, line) in found.iter().zip(lines.into_iter().flatten()) {
-                    let report = self.run_tests(&line)?;
-                    let passed = target_verdict(&report, &test_of_id(test)) == TargetVerdict::Passed;
-                    if passed { flaky.push(test.clone()) } else { still.push(test.clone()) }
-                }
-            } else {
-                let again = new_failures(before, &self.run_tests(suite)?);
-                for test in found.iter() {
-                    if again.contains(test) { still.push(test.clone()) } else { flaky.push(test.clone()) }
-                }
-            }
+            let again = new_failures(before, &self.run_tests(suite)?);
+            let (still, passed): (Vec<_>, Vec<_>) = found.drain(..).partition(|test| again.contains(test));
+            flaky.extend(passed);
             *found = still;
         }
         Ok(())
@@ -385,13 +384,49 @@ impl Run<'_> {
     fn lint(&mut self) -> Result<Step, Stop> {
         let line = self.state.commands.as_ref().and_then(|commands| commands.lint.clone());
         let Some(line) = line else { return Ok(Step::new(Phase::Contract, "no_linter")) };
+        let before = self.journal.snapshot().tree.clone();
         let run = self.run_command(&line)?;
-        if run.report.is_success() {
-            return Ok(Step::new(Phase::Contract, "lint_passed").with(json!({ "command": line })));
+        self.journal.observe()?;
+        self.restore_targets(&before)?;
+        if !run.report.is_success() {
+            let text = format!("the linter `{line}` reports errors");
+            let failure = Failure::new(FailureKind::TargetStillFails, text);
+            return self.red(failure, &format!("The linter reports errors ({line}):"), &run.report.output);
         }
-        let text = format!("the linter `{line}` reports errors");
-        let failure = Failure::new(FailureKind::TargetStillFails, text);
-        self.red(failure, &format!("The linter reports errors ({line}):"), &run.report.output)
+        let context = json!({ "command": line });
+        if self.journal.snapshot().tree != before && !std::mem::replace(&mut self.state.is_linted, true) {
+            // Once: a linter that changes files each time would never end.
+            return Ok(Step::new(self.first_check(), "files_formatted").with(context));
+        }
+        Ok(Step::new(Phase::Contract, "lint_passed").with(context))
+    }
+
+    /// Undoes what the linter has changed in the files of the target test: it would count as a change of the test.
+    fn restore_targets(&mut self, before: &str) -> Result<(), Stop> {
+        let folder = self.journal.workspace().folder().to_owned();
+        let mut has_restored = false;
+        for path in &self.state.target_files {
+            let repository = self.journal.repository();
+            let [was, now] = [before, &self.journal.snapshot().tree].map(|tree| repository.file_at(tree, path));
+            if let (Some(was), Some(now)) = (was?, now?)
+                && was != now
+            {
+                write(&folder.join(path), &was, Durability::Cached).map_err(RunError::Write)?;
+                has_restored = true;
+            }
+        }
+        if has_restored {
+            self.journal.observe()?;
+        }
+        Ok(())
+    }
+
+    /// Returns the state of the first check of an attempt.
+    pub(super) fn first_check(&self) -> Phase {
+        match self.state.settings.workflow {
+            Workflow::FixFailingTest => Phase::TargetTest,
+            Workflow::ImplementFeature => Phase::Suite,
+        }
     }
 
     fn contract(&mut self) -> Result<Step, Stop> {
@@ -421,7 +456,7 @@ impl Run<'_> {
         let output =
             json!({ "target_test": checks.target, "regression_tests": checks.suite, "text": self.state.last_text });
         let verified = plan.verify(&output, &settings, &self.control.cancel).map_err(ShellError::from)?;
-        self.journal.observe()?;
+        self.journal.undo_changes()?;
         if self.control.cancel.is_cancelled() {
             return Err(Stop::Interrupted(None));
         }
@@ -439,136 +474,17 @@ impl Run<'_> {
         )
     }
 
-    fn commit(&mut self) -> Result<Step, Stop> {
-        self.journal.observe()?;
-        let tree = self.journal.repository().publishable_tree(self.journal.snapshot())?;
-        let parent = self.state.publication.commits.last().unwrap_or(&self.state.base.commit).clone();
-        let repository = self.journal.repository();
-        if repository.numstat(&parent, &tree)?.is_empty() {
-            if self.state.publication.pushed.is_some() {
-                // The commit is the same, and its CI may have failed by chance.
-                return Ok(Step::new(Phase::Ci, "nothing_changed"));
-            }
-            let text = "no file was changed";
-            return self.red(Failure::new(FailureKind::TargetStillFails, text), "No file was changed.", "");
-        }
-        let text = masked_text(&self.journal, self.texts(&tree)?.message);
-        let commit = repository.commit(&tree, &[&parent], &text, &self.state.base.author, Timestamp::now())?;
-        repository.keep(&format!("refs/{}/head", self.state.publication.branch), &commit)?;
-        self.state.publication.commits.push(commit.clone());
-        Ok(Step::new(Phase::Push, "committed").with(json!({ "commit": commit })))
-    }
-
-    fn push(&mut self) -> Result<Step, Stop> {
-        let publication = &self.state.publication;
-        let Some(commit) = publication.commits.last().cloned() else {
-            return Err(Failure::new(FailureKind::Forge, "there is no commit to push").into());
-        };
-        let push = Push {
-            from: self.journal.repository().path(),
-            commit: &commit,
-            branch: &publication.branch,
-            expected: publication.pushed.as_deref(),
-        };
-        self.of_forge(self.forge.push(&push, &self.control.cancel))?;
-        self.state.publication.pushed = Some(commit.clone());
-        let context = json!({ "commit": commit, "branch": self.state.publication.branch });
-        Ok(Step::new(Phase::PullRequest, "pushed").with(context))
-    }
-
-    fn pull_request(&mut self) -> Result<Step, Stop> {
-        let publication = &self.state.publication;
-        let Some(head_commit) = publication.pushed.clone() else {
-            return Err(Failure::new(FailureKind::Forge, "no commit was pushed").into());
-        };
-        let Texts { title, body, .. } = self.texts(&head_commit)?;
-        let request = NewPullRequest {
-            title: masked_text(&self.journal, title),
-            body: masked_text(&self.journal, body),
-            base: self.state.base.branch.clone(),
-            head: publication.branch.clone(),
-            base_commit: self.state.base.commit.clone(),
-            head_commit,
-        };
-        // First a look: the process may have been killed after it opened one.
-        let found = self.forge.find(&request.head, &self.control.cancel);
-        let pull_request = match self.of_forge(found)? {
-            Some(found) => {
-                self.of_forge(self.forge.update(&found, &request, &self.control.cancel))?;
-                found
-            }
-            None => self.of_forge(self.forge.open(&request, &self.control.cancel))?,
-        };
-        let context = json!({ "url": pull_request.url });
-        self.state.publication.pull_request = Some(pull_request);
-        Ok(Step::new(Phase::Ci, "pull_request").with(context))
-    }
-
-    fn ci(&mut self) -> Result<Step, Stop> {
-        let publication = &self.state.publication;
-        let (Some(pull_request), Some(commit)) = (publication.pull_request.clone(), publication.pushed.clone()) else {
-            return Err(Failure::new(FailureKind::Forge, "there is no pull request to check").into());
-        };
-        // The folder of a local forge may have stayed on another machine.
-        if self.state.settings.forge == ForgeKind::Local
-            && self.of_forge(self.forge.find(&publication.branch, &self.control.cancel))?.is_none()
-        {
-            self.state.publication.pushed = None;
-            return Ok(Step::new(Phase::Push, "pull_request_missing"));
-        }
-        let timeout = self.state.settings.ci_timeout.map(Duration::from_secs_f64);
-        let result = self.forge.ci(&pull_request, &commit, timeout, &self.control.cancel);
-        let result = self.of_forge(result)?;
-        self.state.publication.ci = match result.status {
-            CiStatus::None => None,
-            status => Some(CheckResult::of(status == CiStatus::Pass)),
-        };
-        let context = json!({ "log": result.log_place, "commit": commit });
-        match result.status {
-            CiStatus::Pass => Ok(Step::new(Phase::Succeeded, "ci_passed").with(context)),
-            CiStatus::None => Ok(Step::new(Phase::Succeeded, "no_ci").with(context)),
-            CiStatus::TimedOut => {
-                let text = format!("the CI did not end within {:?}", timeout.unwrap_or_default());
-                Err(Failure::new(FailureKind::CiTimeout, text).into())
-            }
-            CiStatus::Cancelled => Err(Stop::Interrupted(None)),
-            CiStatus::Fail => {
-                let failure = Failure::new(FailureKind::CiFailed, "the CI of the pull request failed");
-                let log = neutral(&result.log, self.journal.workspace().folder());
-                Ok(self.red(failure, "The CI of the pull request failed. Its log:", &log)?.with(context))
-            }
-        }
-    }
-
-    /// Returns the texts of a commit and a pull request. `head` is a commit or a tree.
-    fn texts(&self, head: &str) -> Result<Texts, Stop> {
-        let state = &self.state;
-        let files = self.journal.repository().numstat(&state.base.commit, head)?;
-        let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
-        let log = state.target.as_ref().and_then(|target| match target {
-            Target::Test { log, .. } => log.as_deref(),
-            Target::File { .. } => None,
-        });
-        let target = state.target.as_ref().map(|target| format!("{}: passes", target.name()));
-        let suite = state.checks.suite.map(|_| "all tests: no new failures".to_owned());
-        let results: Vec<String> = target.into_iter().chain(suite).collect();
-        let texts = ChangeTexts {
-            test: state.target.as_ref().map(Target::name),
-            ci_log: log,
-            specification: state.settings.specification.as_deref(),
-            explanation: state.last_text.as_deref().unwrap_or_default(),
-            files: &files,
-            results: &results,
-            flaky: &state.checks.flaky,
-        };
-        Ok(texts.texts())
-    }
-
     /// Sends a red check back to the model, unless it was the last one.
     pub(super) fn red(&mut self, failure: Failure, title: &str, output: &str) -> Result<Step, Stop> {
         let check = self.journal.masked(red_check(title, output));
         self.messages.push(check);
         self.state.red_checks += 1;
+        self.state.is_linted = false;
+        (self.control.progress)(&failure.message);
+        let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+        for line in &lines[lines.len().saturating_sub(LINES_SHOWN)..] {
+            (self.control.progress)(&format!("    {line}"));
+        }
         let step = Step::new(Phase::Localise, "red_check").with(message(&failure.message));
         if self.state.red_checks < self.state.settings.limits.iterations {
             return Ok(step);
@@ -578,13 +494,8 @@ impl Run<'_> {
         Err(failure.into())
     }
 
-    fn of_forge<T>(&self, result: Result<T, ForgeError>) -> Result<T, Stop> {
-        result.map_err(|error| {
-            if self.control.cancel.is_cancelled() {
-                return Stop::Interrupted(None);
-            }
-            Failure::new(FailureKind::Forge, with_causes(&error)).into()
-        })
+    fn target_name(&self) -> String {
+        self.state.target.as_ref().map(Target::name).unwrap_or_default().to_owned()
     }
 
     fn target_line(&self) -> Option<String> {
@@ -592,16 +503,14 @@ impl Run<'_> {
         commands.test_line(target, self.journal.workspace().folder()).ok()
     }
 
-    fn line_of(&self, test: &str) -> Option<String> {
-        self.state.commands.as_ref()?.test_line(&test_of_id(test), self.journal.workspace().folder()).ok()
-    }
-
     fn suite_line(&self) -> Option<String> {
         self.state.commands.as_ref()?.suite.clone()
     }
 
     fn run_tests(&mut self, line: &str) -> Result<TestReport, Stop> {
-        Ok(self.run_command(line)?.report)
+        let run = self.run_command(line)?;
+        self.journal.undo_changes()?;
+        Ok(run.report)
     }
 
     /// Runs a command of the repository, and records it with the changes that it made.
@@ -619,15 +528,17 @@ impl Run<'_> {
             return Err(Stop::Interrupted(None));
         }
         self.journal.add(command_event(line, &run));
-        self.journal.observe()?;
         // A checkpoint has the report, and a fork works in another folder.
         run.report.output = neutral(&run.report.output, &folder).into_owned();
         Ok(run)
     }
 }
 
-fn test_of_id(id: &str) -> Target {
-    Target::Test { id: id.to_owned(), log: None }
+/// Returns why a test command cannot start: a test that cannot run is not a failing one.
+fn cannot_start(report: &TestReport) -> Option<String> {
+    let last = report.output.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    let is_missing = matches!(report.exit_code, Some(126 | 127)) || last.ends_with("No module named pytest");
+    (is_missing && report.formats.is_empty()).then(|| last.to_owned())
 }
 
 /// Creates the record of a command of the repository.

@@ -11,6 +11,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::state::{RunState, Settings, Workflow};
+use crate::suite::Target;
 
 /// The end of an output that the model gets, in characters.
 const MAX_OUTPUT: usize = 12_000;
@@ -38,7 +39,7 @@ pub(super) fn first_messages(state: &RunState) -> Vec<Value> {
 }
 
 fn fix(state: &RunState) -> String {
-    let test = state.settings.test.as_deref().unwrap_or_default();
+    let test = state.target.as_ref().map(Target::name).unwrap_or_default();
     let output = state.reproduced.as_ref().map_or("", |report| report.output.as_str());
     format!(
         "Fix the code so that this test passes: {test}\n\nDo not change, skip or remove the test itself. Its output now:\n\n\

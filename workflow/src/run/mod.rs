@@ -6,18 +6,21 @@ mod bundle;
 mod journal;
 mod machine;
 mod messages;
+mod publish;
 mod replay;
 mod result;
+mod resume;
 mod state;
 mod turns;
 
 pub use agent_command::AgentCommandError;
-pub use begin::{BeginError, Begun, Home, ResumeOptions, Resumed, Secrets, fork, resume, start, stored_settings};
+pub use begin::{BeginError, Begun, Home, Secrets, start};
 pub use bundle::{BundleError, bundle, unbundle};
 pub use journal::JournalError;
 pub use machine::{Control, Run, RunError, Stopped};
 pub use replay::{Arm, Patch, ReplayError, ReplayOptions, replay};
 pub use result::{WorkflowResult, result};
+pub use resume::{ResumeOptions, Resumed, fork, resume, stored_settings};
 pub use state::{
     CheckResult, Failure, FailureKind, ForgeKind, Limits, ModelSettings, Outcome, Phase, RunState, Settings, Workflow,
 };

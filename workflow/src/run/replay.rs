@@ -17,9 +17,10 @@ use counterproof_sessions::store::SessionStore;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::begin::{BeginError, Found, Home, Secrets, begin_trial};
+use super::begin::{BeginError, Home, Secrets};
 use super::machine::{Control, RunError};
 use super::messages::tool_result;
+use super::resume::{Found, begin_trial};
 use super::state::Settings;
 use crate::model::{AskError, Attempts, ModelClient, ModelError, ModelOptions, RecordError};
 use crate::tools::Tools;

@@ -164,8 +164,8 @@ pub struct RunState {
     pub phase: Phase,
     pub commands: Option<Commands>,
     pub target: Option<Target>,
-    /// The file of the target test, if it is known.
-    pub target_file: Option<String>,
+    /// The files that define the target test.
+    pub target_files: Vec<String>,
     /// The suite before the change.
     pub before: Option<TestReport>,
     /// The result of the target test before the change.
@@ -177,6 +177,8 @@ pub struct RunState {
     pub pending: Vec<RequestedCall>,
     /// Whether the first of them has begun.
     pub is_running: bool,
+    /// Whether the linter has changed files since the attempt ended.
+    pub is_linted: bool,
     pub checks: Checks,
     /// What the model wrote at the end of its last attempt.
     pub last_text: Option<String>,
@@ -239,6 +241,9 @@ pub struct Publication {
     /// The commits of the session, the latest last.
     pub commits: Vec<String>,
     pub pushed: Option<String>,
+    /// Commits of the session that are not below the present ones: it was rewound.
+    #[serde(default)]
+    pub former: Vec<String>,
     pub pull_request: Option<PullRequest>,
     pub ci: Option<CheckResult>,
 }
@@ -322,6 +327,12 @@ impl RunState {
             _ => false,
         };
         is_possible.then_some(*stopped_in)
+    }
+
+    /// Returns whether an ended run could go on, now or with a higher limit.
+    pub fn can_continue(&self) -> bool {
+        let Some(Outcome::Failure { failure, .. }) = &self.outcome else { return false };
+        !matches!(failure.kind, FailureKind::TestPassesAlready | FailureKind::TestNotFound | FailureKind::TestTampered)
     }
 
     /// Returns the status of the session.

@@ -1,6 +1,6 @@
 //! The loop of the agent: a request to the model, its tool calls, and a checkpoint after each of them.
 
-use counterproof_sessions::event::{EventBody, RequestedCall, SessionEvent, ToolCall};
+use counterproof_sessions::event::{EventBody, RequestedCall, SessionEvent, ToolCall, ToolResult};
 use counterproof_sessions::recorder::SessionRecorder;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -8,12 +8,20 @@ use serde_json::{Value, json};
 use super::journal::JournalError;
 use super::machine::{Run, RunError, Step, Stop};
 use super::messages::{relative, tool_result};
-use super::state::{Failure, FailureKind, Phase, RunState, Workflow};
+use super::state::{Failure, FailureKind, Phase, RunState};
 use crate::model::{AskError, Attempts, RecordError};
 use crate::tools::{ToolOutcome, Tools};
 
 /// The answer to a call that was running when the process was killed.
-const INTERRUPTED: &str = "error: the call was interrupted before it ended, and its changes were undone";
+const INTERRUPTED: &str =
+    "error: the call was interrupted before it ended, and its changes in the workspace were undone";
+
+/// The answer to a call whose arguments are not in the checkpoint.
+const MASKED: &str =
+    "error: the call was not run, because its arguments have a value that is masked as a secret in the record";
+
+/// How a masked value looks.
+const PLACEHOLDER: &str = "[REDACTED]";
 
 /// Why a checkpoint within a command cannot be resumed.
 const UNKNOWN_EFFECTS: &str =
@@ -54,11 +62,7 @@ impl Run<'_> {
         self.messages.push(self.journal.masked(answer.message));
         if answer.calls.is_empty() {
             self.state.last_text = answer.text.map(|text| text_of(self.journal.masked(Value::String(text))));
-            let to = match self.state.settings.workflow {
-                Workflow::FixFailingTest => Phase::TargetTest,
-                Workflow::ImplementFeature => Phase::Suite,
-            };
-            return Ok(Some(Step::new(to, "attempt_ended")));
+            return Ok(Some(Step::new(self.first_check(), "attempt_ended")));
         }
         self.state.pending = answer.calls;
         self.state.is_running = true;
@@ -79,6 +83,8 @@ impl Run<'_> {
             let is_unsafe = is_interrupted && outcome.result.sandbox.as_deref() == Some("none");
             self.record_call(at, &call, outcome)?;
             if is_interrupted {
+                // The next one has not begun.
+                self.state.is_running = false;
                 return Err(Stop::Interrupted(is_unsafe.then_some(UNKNOWN_EFFECTS)));
             }
             self.end_of_turn_part()?;
@@ -108,7 +114,8 @@ impl Run<'_> {
             self.journal.add(SessionEvent::captured(at, EventBody::FileOperation(read)));
         }
         let has_changed = may_change(&call.function.name) && self.journal.observe()?;
-        let message = relative(&message, self.journal.workspace().folder()).into_owned();
+        let message = relative(&message, self.journal.workspace().folder());
+        let message = message.replace(self.private.as_str(), "$TMPDIR");
         let message = text_of(self.journal.masked(Value::String(message)));
         self.messages.push(tool_result(call.id.as_deref(), &message));
         self.state.pending.remove(0);
@@ -124,7 +131,7 @@ impl Run<'_> {
             Phase::Localise if has_read => (Phase::Understand, "file_read"),
             _ => return,
         };
-        (self.control.progress)(&format!("{to}: {}", trigger.replace('_', " ")));
+        (self.control.progress)(&format!("{to} ({})", trigger.replace('_', " ")));
         self.journal.transition(to, trigger, json!({}));
         self.state.phase = to;
     }
@@ -144,24 +151,36 @@ pub(super) fn close_running_call(state: &mut RunState, messages: &mut Vec<Value>
     if !std::mem::replace(&mut state.is_running, false) || state.pending.is_empty() {
         return None;
     }
-    let call = state.pending.remove(0);
-    messages.push(tool_result(call.id.as_deref(), INTERRUPTED));
+    Some(close(state.pending.remove(0), messages, INTERRUPTED, "interrupted"))
+}
+
+/// Answers the calls whose arguments were masked: they cannot be run as they were asked for.
+pub(super) fn close_masked_calls(state: &mut RunState, messages: &mut Vec<Value>) -> Vec<SessionEvent> {
+    // All of them, in their order, because later calls may need earlier ones.
+    if !state.pending.iter().any(|call| call.function.arguments.contains(PLACEHOLDER)) {
+        return Vec::new();
+    }
+    std::mem::take(&mut state.pending).into_iter().map(|call| close(call, messages, MASKED, "masked")).collect()
+}
+
+fn close(call: RequestedCall, messages: &mut Vec<Value>, message: &str, error: &str) -> SessionEvent {
+    messages.push(tool_result(call.id.as_deref(), message));
     let arguments = serde_json::from_str(&call.function.arguments);
     let body = ToolCall {
         tool_name: call.function.name,
         arguments: arguments.unwrap_or(Value::String(call.function.arguments)),
-        result: counterproof_sessions::event::ToolResult {
+        result: ToolResult {
             success: Some(false),
-            content: Some(INTERRUPTED.to_owned()),
+            content: Some(message.to_owned()),
             truncated: Some(false),
-            error: Some("interrupted".to_owned()),
+            error: Some(error.to_owned()),
             sandbox: None,
         },
         latency_ms: None,
         call_id: call.id,
         decision: None,
     };
-    Some(SessionEvent::captured(Timestamp::now(), EventBody::ToolCall(body)))
+    SessionEvent::captured(Timestamp::now(), EventBody::ToolCall(body))
 }
 
 /// Counts what the attempts of a request use. The record of the answer is kept back: it is stored with the checkpoint that has

@@ -148,6 +148,7 @@ impl Recording {
             spool,
             head: head.clone(),
             continues: false,
+            held: None,
             requires_store: args.require_record,
             secrets: secrets_of_environment(),
             warn: Box::new(move |text| to_user(text)),

@@ -118,7 +118,8 @@ fn patch(text: &str) -> Result<(u64, Utf8PathBuf), String> {
 }
 
 fn read_patch(seq: u64, path: &Utf8Path) -> Result<Patch, CommandError> {
-    let bytes = read_file::read(path, MAX_PATCH).map_err(CommandError::io)?;
+    let bytes = read_file::read(path, MAX_PATCH)
+        .map_err(|error| CommandError::io(format!("cannot read the patch `{path}`: {error}")))?;
     let content =
         String::from_utf8(bytes).map_err(|_| CommandError::usage(format!("the patch `{path}` is not UTF-8")))?;
     Ok(Patch { seq, content })

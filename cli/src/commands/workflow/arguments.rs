@@ -153,7 +153,7 @@ pub(crate) struct Args {
     contract: Option<String>,
 
     /// Store of the contract
-    #[arg(long, value_name = "FILE", default_value = "contracts.jsonl")]
+    #[arg(long, value_name = "FILE", default_value = ".counterproof/contracts.jsonl")]
     contract_store: Utf8PathBuf,
 }
 
@@ -338,7 +338,7 @@ fn contract(id: &str, store: &Utf8Path) -> Result<Box<Contract>, CommandError> {
     let found = store.status(&parsed).map_err(CommandError::io)?;
     let status = found.ok_or_else(|| {
         CommandError::usage(format!("the store `{}` has no contract `{id}`", store.path()))
-            .hint("name the store with `--contract-store`")
+            .hint("add it with `counterproof contract add`, or name another store with `--contract-store`")
     })?;
     store.latest(&status).map(Box::new).map_err(CommandError::io)
 }

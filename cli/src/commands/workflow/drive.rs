@@ -12,8 +12,10 @@ use counterproof_sessions::session::SessionStatus;
 use counterproof_sessions::store::SessionStore;
 use counterproof_workflow::model::ApiKey;
 use counterproof_workflow::run::{
-    BeginError, Begun, CheckResult, Control, Home, RunState, Secrets, Settings, Stopped, WorkflowResult, result,
+    BeginError, Begun, CheckResult, Control, Home, Outcome, RunState, Secrets, Settings, Stopped, WorkflowResult,
+    result,
 };
+use counterproof_workflow::suite::TargetError;
 use counterproof_workflow::tools::AgentPolicy;
 use serde_json::json;
 
@@ -100,9 +102,13 @@ pub(crate) fn drive(
         Ok(Stopped::Interrupted) | Err(_) => SessionStatus::Interrupted,
     };
     begun.finish(status).map_err(CommandError::io)?;
+    if status == SessionStatus::Completed {
+        // The checkpoints have all files.
+        home.remove(&session_id);
+    }
     let resume = format!("counterproof session resume {session_id}{}", place.option());
     let stopped = stopped.map_err(|error| CommandError::io(error).hint(format!("go on with `{resume}`")))?;
-    if stopped != Stopped::Ended {
+    if stopped != Stopped::Ended || (state.outcome != Some(Outcome::Success) && state.can_continue()) {
         streams.log(format_args!("go on with `{resume}`"));
     }
     end(home, &session_id, &state, &stopped, place, streams)
@@ -188,6 +194,8 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
     let option = place.option();
     match error {
         BeginError::Store(error) => ledger_failed(error),
+        error @ BeginError::Target(TargetError::Log { .. }) => CommandError::io(error),
+        error @ BeginError::Target(TargetError::Url(_) | TargetError::NoFailedTest(_)) => CommandError::usage(error),
         error @ (BeginError::NoCommand(_) | BeginError::Target(_)) => {
             CommandError::usage(error).hint("give the commands with `--test-cmd 'CMD {test}'` and `--suite-cmd CMD`")
         }
@@ -201,6 +209,9 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
         | BeginError::NoState(_)
         | BeginError::Sandbox(_)
         | BeginError::Model(_)
+        | BeginError::NoBranch
+        | BeginError::SecretCommand(_)
+        | BeginError::Continued(_)
         | BeginError::NoToken) => CommandError::usage(error),
         error => CommandError::io(error),
     }

@@ -1,0 +1,158 @@
+//! What makes the work public: the commit, the push, the pull request and its CI.
+//!
+//! Each of them can be done again. A commit is in the state before it is pushed, a push of a commit that is there changes nothing, and
+//! a pull request is looked for before one is opened.
+
+use std::time::Duration;
+
+use counterproof_artifact::with_causes;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::machine::{Run, Step, Stop, masked_text};
+use super::messages::neutral;
+use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Phase, Publication};
+use crate::forge::{ChangeTexts, CiStatus, ForgeError, NewPullRequest, Push, Texts};
+use crate::suite::Target;
+
+impl Run<'_> {
+    pub(super) fn commit(&mut self) -> Result<Step, Stop> {
+        self.journal.observe()?;
+        let tree = self.journal.repository().publishable_tree(self.journal.snapshot())?;
+        if let Some(target) = self.state.target.clone() {
+            // What is pushed, and not only what was tested.
+            self.check_tampering(&target, &tree)?;
+        }
+        let parent = self.state.publication.commits.last().unwrap_or(&self.state.base.commit).clone();
+        let repository = self.journal.repository();
+        if repository.numstat(&parent, &tree)?.is_empty() {
+            let Publication { commits, pushed, .. } = &self.state.publication;
+            if let Some(last) = commits.last() {
+                // The commit is the same, and its CI may have failed by chance.
+                let to = if pushed.as_ref() == Some(last) { Phase::Ci } else { Phase::Push };
+                return Ok(Step::new(to, "nothing_changed"));
+            }
+            let text = "no file was changed";
+            return self.red(Failure::new(FailureKind::TargetStillFails, text), "No file was changed.", "");
+        }
+        let text = masked_text(&self.journal, self.texts(&tree)?.message);
+        let commit = repository.commit(&tree, &[&parent], &text, &self.state.base.author, Timestamp::now())?;
+        repository.keep(&format!("refs/{}/head", self.state.publication.branch), &commit)?;
+        self.state.publication.commits.push(commit.clone());
+        Ok(Step::new(Phase::Push, "committed").with(json!({ "commit": commit })))
+    }
+
+    pub(super) fn push(&mut self) -> Result<Step, Stop> {
+        let publication = &self.state.publication;
+        let Some(commit) = publication.commits.last().cloned() else {
+            return Err(Failure::new(FailureKind::Forge, "there is no commit to push").into());
+        };
+        let push = Push {
+            from: self.journal.repository().path(),
+            commit: &commit,
+            branch: &publication.branch,
+            expected: publication.pushed.as_deref(),
+        };
+        self.of_forge(self.forge.push(&push, &self.control.cancel))?;
+        self.state.publication.pushed = Some(commit.clone());
+        let context = json!({ "commit": commit, "branch": self.state.publication.branch });
+        Ok(Step::new(Phase::PullRequest, "pushed").with(context))
+    }
+
+    pub(super) fn pull_request(&mut self) -> Result<Step, Stop> {
+        let publication = &self.state.publication;
+        let Some(head_commit) = publication.pushed.clone() else {
+            return Err(Failure::new(FailureKind::Forge, "no commit was pushed").into());
+        };
+        let Texts { title, body, .. } = self.texts(&head_commit)?;
+        let request = NewPullRequest {
+            title: masked_text(&self.journal, title),
+            body: masked_text(&self.journal, body),
+            base: self.state.base.branch.clone(),
+            head: publication.branch.clone(),
+            base_commit: self.state.base.commit.clone(),
+            head_commit,
+        };
+        // First a look: the process may have been killed after it opened one.
+        let found = self.forge.find(&request.head, &self.control.cancel);
+        let pull_request = match self.of_forge(found)? {
+            Some(found) => {
+                self.of_forge(self.forge.update(&found, &request, &self.control.cancel))?;
+                found
+            }
+            None => self.of_forge(self.forge.open(&request, &self.control.cancel))?,
+        };
+        let context = json!({ "url": pull_request.url });
+        self.state.publication.pull_request = Some(pull_request);
+        Ok(Step::new(Phase::Ci, "pull_request").with(context))
+    }
+
+    pub(super) fn ci(&mut self) -> Result<Step, Stop> {
+        let publication = &self.state.publication;
+        let (Some(pull_request), Some(commit)) = (publication.pull_request.clone(), publication.pushed.clone()) else {
+            return Err(Failure::new(FailureKind::Forge, "there is no pull request to check").into());
+        };
+        // The folder of a local forge may have stayed on another machine.
+        if self.state.settings.forge == ForgeKind::Local
+            && self.of_forge(self.forge.find(&publication.branch, &self.control.cancel))?.is_none()
+        {
+            self.state.publication.pushed = None;
+            return Ok(Step::new(Phase::Push, "pull_request_missing"));
+        }
+        let timeout = self.state.settings.ci_timeout.map(Duration::from_secs_f64);
+        let result = self.forge.ci(&pull_request, &commit, timeout, &self.control.cancel);
+        let result = self.of_forge(result)?;
+        self.state.publication.ci = match result.status {
+            CiStatus::None => None,
+            status => Some(CheckResult::of(status == CiStatus::Pass)),
+        };
+        let context = json!({ "log": result.log_place, "commit": commit });
+        match result.status {
+            CiStatus::Pass => Ok(Step::new(Phase::Succeeded, "ci_passed").with(context)),
+            CiStatus::None => Ok(Step::new(Phase::Succeeded, "no_ci").with(context)),
+            CiStatus::TimedOut => {
+                let text = format!("the CI did not end within {:?}", timeout.unwrap_or_default());
+                Err(Failure::new(FailureKind::CiTimeout, text).into())
+            }
+            CiStatus::Cancelled => Err(Stop::Interrupted(None)),
+            CiStatus::Fail => {
+                let failure = Failure::new(FailureKind::CiFailed, "the CI of the pull request failed");
+                let log = neutral(&result.log, self.journal.workspace().folder());
+                Ok(self.red(failure, "The CI of the pull request failed. Its log:", &log)?.with(context))
+            }
+        }
+    }
+
+    /// Returns the texts of a commit and a pull request. `head` is a commit or a tree.
+    fn texts(&self, head: &str) -> Result<Texts, Stop> {
+        let state = &self.state;
+        let files = self.journal.repository().numstat(&state.base.commit, head)?;
+        let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
+        let log = state.target.as_ref().and_then(|target| match target {
+            Target::Test { log, .. } => log.as_deref(),
+            Target::File { .. } => None,
+        });
+        let target = state.target.as_ref().map(|target| format!("{}: passes", target.name()));
+        let suite = state.checks.suite.map(|_| "all tests: no new failures".to_owned());
+        let results: Vec<String> = target.into_iter().chain(suite).collect();
+        let texts = ChangeTexts {
+            test: state.target.as_ref().map(Target::name),
+            ci_log: log,
+            specification: state.settings.specification.as_deref(),
+            explanation: state.last_text.as_deref().unwrap_or_default(),
+            files: &files,
+            results: &results,
+            flaky: &state.checks.flaky,
+        };
+        Ok(texts.texts())
+    }
+
+    fn of_forge<T>(&self, result: Result<T, ForgeError>) -> Result<T, Stop> {
+        result.map_err(|error| {
+            if self.control.cancel.is_cancelled() {
+                return Stop::Interrupted(None);
+            }
+            Failure::new(FailureKind::Forge, with_causes(&error)).into()
+        })
+    }
+}
