@@ -468,7 +468,7 @@ impl Run<'_> {
             from: self.journal.repository().path(),
             commit: &commit,
             branch: &publication.branch,
-            expected: publication.pushed.as_deref(),
+            own: &publication.commits.iter().chain(&publication.pushed).cloned().collect::<Vec<_>>(),
         };
         self.of_forge(self.forge.push(&push, &self.control.cancel))?;
         self.state.publication.pushed = Some(commit.clone());
