@@ -4,7 +4,7 @@
 //! repository of the user ─▶ WorkspaceStore::import ─▶ StoredRepository (bare)
 //!                                                       │ create, restore      ▲ snapshot
 //!                                                       └─▶ Workspace (folder) ┘
-//!                              commit, diff, push, bundle ◀─ StoredRepository
+//!                                    commit, diff, bundle ◀─ StoredRepository
 //! ```
 //!
 //! A stored repository has all of its objects itself, so it needs the repository of the user only for an import. A workspace
@@ -24,7 +24,6 @@ mod stat_cache;
 mod store;
 
 pub use diff::{ChangeKind, FileStat, TreeChange};
-pub use publish::{Push, Update};
 pub use repository::{Author, RepositoryId, StoredRepository, WorkspaceError};
 pub use snapshot::{LeftOut, Snapshot, SnapshotOptions, Workspace};
 pub use store::{Start, WorkspaceStore};

@@ -1,4 +1,4 @@
-//! From a snapshot to a commit of another repository: the tree to publish, the push, and the file for another machine.
+//! What leaves the store: the tree of a snapshot to publish, and the file for another machine.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,35 +8,12 @@ use camino::Utf8Path;
 use crate::git::GitError;
 use crate::repository::{StoredRepository, TreeEntry, WorkspaceError, object_name, temporary_folder};
 use crate::snapshot::Snapshot;
-use crate::store::{without_password, without_url};
 
 /// The folders that builds create anywhere. They are left out of commits unless the base has files in them.
 const OUTPUT_FOLDERS: [&str; 3] = ["__pycache__", ".pytest_cache", "node_modules"];
 
 /// The folder of builds next to a `Cargo.toml`.
 const CARGO_FOLDER: &str = "target";
-
-/// A commit to copy to another repository.
-#[derive(Debug, Clone, Copy)]
-pub struct Push<'a> {
-    pub commit: &'a str,
-    /// A path, or a URL with the protocol `file`, `https` or `ssh`.
-    pub url: &'a str,
-    /// The full name of the reference, such as `refs/heads/fix`.
-    pub reference: &'a str,
-    pub update: Update<'a>,
-    /// Variables for `git`, such as those with a token.
-    pub environment: &'a [(String, String)],
-}
-
-/// How a reference of the other repository may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Update<'a> {
-    /// It is created, or moved to a descendant.
-    FastForward,
-    /// It is moved to any commit, if it still has the expected one. `None`: if it does not exist.
-    Replace { expected: Option<&'a str> },
-}
 
 impl StoredRepository {
     /// Returns the tree to commit for a snapshot: without outputs of builds that are new since the base, unless the base has
@@ -76,38 +53,6 @@ impl StoredRepository {
         git(&["update-index", "--add", "--remove", "--replace", "-z", "--index-info"]).with_input(changes).output()?;
         // A submodule has its objects elsewhere.
         Ok(git(&["write-tree", "--missing-ok"]).text()?)
-    }
-
-    /// Copies a commit to a reference of another repository. No hook of the user or of a local repository runs.
-    pub fn push(&self, push: &Push<'_>) -> Result<(), WorkspaceError> {
-        if !push.reference.starts_with("refs/") || push.reference.contains(':') {
-            return Err(WorkspaceError::InvalidReference(push.reference.to_owned()));
-        }
-        let mut arguments =
-            vec!["push".to_owned(), "--porcelain".to_owned(), "--no-verify".to_owned(), "--quiet".to_owned()];
-        if let Update::Replace { expected } = push.update {
-            let expected = expected.map(object_name).transpose()?.unwrap_or_default();
-            arguments.push(format!("--force-with-lease={}:{expected}", push.reference));
-        }
-        let is_local = push.url.starts_with("file://") || Utf8Path::new(push.url).exists();
-        if is_local {
-            // The settings of the command do not reach the program at the other end.
-            arguments.push("--receive-pack=git -c core.hooksPath=/dev/null receive-pack".to_owned());
-        }
-        // `--`, because a path may begin with a hyphen.
-        let refspec = format!("{}:{}", object_name(push.commit)?, push.reference);
-        arguments.extend(["--".to_owned(), push.url.to_owned(), refspec]);
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let run = || {
-            let mut git = if is_local { self.git(&arguments) } else { self.git_of_user(&arguments) };
-            git = git.with_protocols("file:https:ssh");
-            for (name, value) in push.environment {
-                git = git.with(name, value);
-            }
-            git.output()
-        };
-        run().map_err(without_url(push.url, &without_password(push.url)))?;
-        Ok(())
     }
 
     /// Writes commits with their whole history into one file. It replaces a file with this name.

@@ -208,14 +208,21 @@ impl StoredRepository {
         self.unlocking(|| self.git(arguments).output()).map(drop)
     }
 
-    /// Runs a command that changes references. A lock that stays for the whole time of the attempts belongs to a killed process,
-    /// because commands hold it for milliseconds: it is removed.
+    /// Runs a command that changes references. The lock of a killed process is removed: see [`StoredRepository::is_left`].
     pub(crate) fn unlocking<T>(&self, run: impl Fn() -> Result<T, GitError>) -> Result<T, WorkspaceError> {
+        self.unlocking_within(crate::git::ATTEMPTS + 1, run)
+    }
+
+    pub(crate) fn unlocking_within<T>(
+        &self,
+        attempts: u32,
+        run: impl Fn() -> Result<T, GitError>,
+    ) -> Result<T, WorkspaceError> {
         let mut result = run();
-        for attempt in 1..=crate::git::ATTEMPTS + 1 {
+        for _ in 0..attempts {
             let Err(GitError::Failed { message, .. }) = &result else { break };
             let Some(lock) = self.lock_in(message) else { break };
-            if attempt > crate::git::ATTEMPTS {
+            if self.is_left(&lock) {
                 let _ = std::fs::remove_file(lock);
             } else {
                 std::thread::sleep(crate::git::PAUSE);
@@ -223,6 +230,16 @@ impl StoredRepository {
             result = run();
         }
         Ok(result?)
+    }
+
+    /// True if a lock belongs to a process that was killed. Only one process writes a reference, and holds its lock for
+    /// milliseconds: that of a session, or the one that has the lock of imports. The list of references has many writers, and a
+    /// command may take all of its time.
+    fn is_left(&self, lock: &Path) -> bool {
+        let is_list = lock.file_name().is_some_and(|name| name == "packed-refs.lock");
+        let limit = if is_list { self.options.timeout } else { crate::git::PAUSE * crate::git::ATTEMPTS };
+        let modified = lock.symlink_metadata().and_then(|found| found.modified());
+        modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age >= limit))
     }
 
     /// Returns the lock file of this repository that a message is about: `Unable to create '….lock': File exists`.

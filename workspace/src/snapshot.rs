@@ -31,6 +31,9 @@ const MAX_BUFFERED_BYTES: u64 = 8 << 20;
 /// The number of packs at which they are combined. Each snapshot with changes has one.
 const MAX_PACKS: usize = 24;
 
+/// How often the files are read again if they change meanwhile.
+const RETRIES: u32 = 3;
+
 /// How many of the largest files an error lists.
 const LISTED: usize = 5;
 
@@ -107,7 +110,7 @@ impl StoredRepository {
         let lock = self.path.join("packs.lock");
         let Some(_lock) = FileLock::try_lock(&lock).map_err(WorkspaceError::file(&lock))? else { return Ok(()) };
         self.git(&["repack", "--geometric=2", "-d", "-q"]).output()?;
-        self.unlocking(|| self.git(&["pack-refs", "--all"]).output())?;
+        self.unlocking_within(1, || self.git(&["pack-refs", "--all"]).output())?;
         Ok(())
     }
 }
@@ -124,6 +127,11 @@ impl Workspace {
 
     /// Saves the files of the workspace. The objects are on disk when this returns.
     pub fn snapshot(&mut self, options: &SnapshotOptions) -> Result<Snapshot, WorkspaceError> {
+        // A file that vanishes while the files are read may have been moved to a place that was read before.
+        repeated_if_unstable(|| self.snapshot_once(options))
+    }
+
+    fn snapshot_once(&mut self, options: &SnapshotOptions) -> Result<Snapshot, WorkspaceError> {
         if !options.reference.starts_with(CHECKPOINTS) {
             return Err(WorkspaceError::InvalidReference(options.reference.clone()));
         }
@@ -304,6 +312,16 @@ impl StoredRepository {
     }
 }
 
+fn repeated_if_unstable<T>(mut run: impl FnMut() -> Result<T, WorkspaceError>) -> Result<T, WorkspaceError> {
+    for _ in 0..RETRIES {
+        match run() {
+            Err(WorkspaceError::Unstable(_)) => {}
+            result => return result,
+        }
+    }
+    run()
+}
+
 /// The content of a file, with its metadata from before it was read.
 enum Content {
     Bytes(Vec<u8>, FileStat),
@@ -364,4 +382,28 @@ pub(crate) fn file_system_time(workspace: &Utf8Path) -> Result<i64, WorkspaceErr
     let folder = workspace.parent().unwrap_or(workspace);
     let read = || file_stat(&tempfile::tempfile_in(folder)?.metadata()?).ok_or_else(|| io::ErrorKind::Other.into());
     Ok(read().map_err(WorkspaceError::file(folder))?.changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_change_while_they_are_read_are_read_again_three_times() {
+        for (changes, expected) in [(0, Ok(1)), (3, Ok(4)), (4, Err(4))] {
+            let mut runs = 0;
+            let result = repeated_if_unstable(|| {
+                runs += 1;
+                if runs > changes { Ok(runs) } else { Err(WorkspaceError::Unstable("a".into())) }
+            });
+            assert_eq!(result.map_err(|_| runs), expected);
+        }
+        let mut runs = 0;
+        let other = || WorkspaceError::TooManyFiles(1);
+        let result: Result<(), _> = repeated_if_unstable(|| {
+            runs += 1;
+            Err(other())
+        });
+        assert!(matches!(result, Err(WorkspaceError::TooManyFiles(1))) && runs == 1);
+    }
 }

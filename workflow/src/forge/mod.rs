@@ -25,8 +25,9 @@ pub struct Push<'a> {
     pub from: &'a Utf8Path,
     pub commit: &'a str,
     pub branch: &'a str,
-    /// The commit that the branch has at the forge, as far as the caller knows; `None` for a new branch.
-    pub expected: Option<&'a str>,
+    /// The commits that the caller has published, perhaps on another machine. The branch may be at any of them, or not exist: the
+    /// caller may have been killed before it recorded a push, or may have been rewound.
+    pub own: &'a [String],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +77,7 @@ pub enum ForgeError {
     Cancelled,
     #[error("cannot reach the repository of the forge")]
     Git(#[source] Box<counterproof_workspace::git::GitError>),
-    #[error("the branch `{branch}` of the forge has another commit than expected: {found}")]
+    #[error("the branch `{branch}` of the forge has a commit of others: {found}")]
     Moved { branch: String, found: String },
     #[error("cannot read or write the pull request `{path}`")]
     Record { path: camino::Utf8PathBuf, source: std::io::Error },
@@ -89,7 +90,7 @@ pub enum ForgeError {
 }
 
 pub trait Forge: Send {
-    /// Pushes a commit to a branch. Pushing what is there already does nothing.
+    /// Pushes a commit to a branch. Pushing what is there already does nothing, and commits of others are never replaced.
     fn push(&self, push: &Push<'_>, cancellation: &Cancellation) -> Result<(), ForgeError>;
 
     /// Finds the open pull request of a branch.

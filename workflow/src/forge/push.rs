@@ -32,12 +32,11 @@ impl Remote<'_> {
         if found == Some(push.commit) {
             return Ok(());
         }
-        if found != push.expected {
-            let found = found.unwrap_or("none").to_owned();
-            return Err(ForgeError::Moved { branch: push.branch.to_owned(), found });
+        if let Some(found) = found.filter(|found| !push.own.iter().any(|own| own == found)) {
+            return Err(ForgeError::Moved { branch: push.branch.to_owned(), found: found.to_owned() });
         }
         // Fails if another process has pushed since.
-        let lease = format!("--force-with-lease={reference}:{}", push.expected.unwrap_or(""));
+        let lease = format!("--force-with-lease={reference}:{}", found.unwrap_or_default());
         let update = format!("{}:{reference}", push.commit);
         self.git(push.from, &["push", "--quiet", "--no-verify", &lease, "--", self.address, &update]).output()?;
         Ok(())

@@ -47,11 +47,13 @@ impl Run<'_> {
         let Some(commit) = publication.commits.last().cloned() else {
             return Err(Failure::new(FailureKind::Forge, "there is no commit to push").into());
         };
+        let Publication { commits, pushed, former, .. } = publication;
+        let own: Vec<String> = commits.iter().chain(pushed).chain(former).cloned().collect();
         let push = Push {
             from: self.journal.repository().path(),
             commit: &commit,
             branch: &publication.branch,
-            expected: publication.pushed.as_deref(),
+            own: &own,
         };
         self.of_forge(self.forge.push(&push, &self.control.cancel))?;
         self.state.publication.pushed = Some(commit.clone());

@@ -236,7 +236,7 @@ fn a_push_sends_the_token_in_a_header_and_names_it_nowhere() {
     options.git = git_options();
     let forge = GitHubForge::new(options).unwrap();
     let from = repository.bare();
-    let push = Push { from: &from, commit: &commit, branch: "fix", expected: None };
+    let push = Push { from: &from, commit: &commit, branch: "fix", own: &[] };
     let error = forge.push(&push, &Cancellation::default()).unwrap_err();
     assert!(matches!(error, ForgeError::Git(_)));
     let requests = server.requests();

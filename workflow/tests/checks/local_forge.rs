@@ -29,9 +29,10 @@ impl Kit {
         Self { repository, base, head, _folder: folder, forge }
     }
 
-    fn push(&self, branch: &str, commit: &str, expected: Option<&str>) -> Result<(), ForgeError> {
+    fn push(&self, branch: &str, commit: &str, own: &[&String]) -> Result<(), ForgeError> {
         let from = self.repository.bare();
-        self.forge.push(&Push { from: &from, commit, branch, expected }, &Cancellation::default())
+        let own: Vec<String> = own.iter().map(|commit| (*commit).clone()).collect();
+        self.forge.push(&Push { from: &from, commit, branch, own: &own }, &Cancellation::default())
     }
 
     fn request(&self, branch: &str) -> NewPullRequest {
@@ -55,7 +56,7 @@ impl Kit {
 fn a_pull_request_is_a_record_with_its_ci() {
     let kit = Kit::new("git rev-parse HEAD && git status --porcelain && ls && test -z \"$MY_TOKEN\" && echo done");
     let go = Cancellation::default();
-    kit.push("fix", &kit.head, None).unwrap();
+    kit.push("fix", &kit.head, &[]).unwrap();
     assert_eq!(kit.forge.find("fix", &go).unwrap(), None);
     let opened = kit.forge.open(&kit.request("fix"), &go).unwrap();
     assert_eq!(kit.forge.open(&kit.request("fix"), &go).unwrap(), opened);
@@ -84,26 +85,31 @@ fn a_pull_request_is_a_record_with_its_ci() {
 #[test]
 fn a_push_can_be_repeated_and_never_takes_commits_of_others() {
     let kit = Kit::new("true");
-    kit.push("fix", &kit.base, None).unwrap();
-    kit.push("fix", &kit.base, None).unwrap();
-    kit.push("fix", &kit.head, Some(&kit.base)).unwrap();
-    // As after a resume: the push was done, and the caller knows the state before it.
-    kit.push("fix", &kit.head, Some(&kit.base)).unwrap();
-    let error = kit.push("fix", &kit.base, None).unwrap_err();
-    assert!(matches!(error, ForgeError::Moved { found, .. } if found == kit.head));
-    kit.push("fix", &kit.base, Some(&kit.head)).unwrap();
+    let Kit { base, head, .. } = &kit;
+    let next = &kit.repository.commit("c.txt", "c");
+    kit.push("fix", head, &[]).unwrap();
+    kit.push("fix", head, &[]).unwrap();
+    // The push of `next` was not recorded before the process was killed.
+    kit.push("fix", next, &[head, next]).unwrap();
+    kit.push("fix", next, &[head, next]).unwrap();
+    // A session that was rewound pushes another commit.
+    kit.push("fix", base, &[head, next, base]).unwrap();
+    let error = kit.push("fix", next, &[head, next]).unwrap_err();
+    assert!(matches!(error, ForgeError::Moved { found, .. } if found == *base));
+    // On another machine, the forge is empty.
+    kit.push("other", next, &[head, base]).unwrap();
 }
 
 #[test]
 fn a_second_commit_updates_the_pull_request() {
     let kit = Kit::new("test -e c.txt");
     let go = Cancellation::default();
-    kit.push("fix", &kit.head, None).unwrap();
+    kit.push("fix", &kit.head, &[]).unwrap();
     let opened = kit.forge.open(&kit.request("fix"), &go).unwrap();
     let red = kit.forge.ci(&opened, &kit.head, None, &go).unwrap();
     assert_eq!(red.status, CiStatus::Fail);
     let next = kit.repository.commit("c.txt", "c");
-    kit.push("fix", &next, Some(&kit.head)).unwrap();
+    kit.push("fix", &next, &[&kit.head]).unwrap();
     let request = NewPullRequest { head_commit: next.clone(), body: "More.".to_owned(), ..kit.request("fix") };
     kit.forge.update(&opened, &request, &go).unwrap();
     assert_eq!(kit.forge.ci(&opened, &next, None, &go).unwrap().status, CiStatus::Pass);
@@ -118,7 +124,7 @@ fn a_ci_that_does_not_end_is_killed_with_its_children() {
     // A child of its own session, that holds the streams open.
     let kit = Kit::new("echo $$ > ../../pid; (setsid sleep 1000 &) ; echo started; sleep 1000");
     let go = Cancellation::default();
-    kit.push("fix", &kit.head, None).unwrap();
+    kit.push("fix", &kit.head, &[]).unwrap();
     let opened = kit.forge.open(&kit.request("fix"), &go).unwrap();
     let ci = kit.forge.ci(&opened, &kit.head, Some(Duration::from_millis(300)), &go).unwrap();
     assert_eq!(ci.status, CiStatus::TimedOut);
@@ -129,7 +135,7 @@ fn a_ci_that_does_not_end_is_killed_with_its_children() {
 #[test]
 fn a_cancelled_ci_is_a_result_and_not_an_error() {
     let kit = Kit::new("sleep 1000");
-    kit.push("fix", &kit.head, None).unwrap();
+    kit.push("fix", &kit.head, &[]).unwrap();
     let opened = kit.forge.open(&kit.request("fix"), &Cancellation::default()).unwrap();
     let cancelled = Cancellation::default();
     cancelled.cancel();
@@ -139,7 +145,7 @@ fn a_cancelled_ci_is_a_result_and_not_an_error() {
 #[test]
 fn numbers_are_unique_if_many_open_at_once() {
     let kit = Kit::new("true");
-    kit.push("fix", &kit.head, None).unwrap();
+    kit.push("fix", &kit.head, &[]).unwrap();
     let numbers = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
             .map(|number| {

@@ -1,6 +1,6 @@
-//! Commits, differences, pushes and bundles.
+//! Commits, differences and bundles.
 
-use counterproof_workspace::{Author, ChangeKind, FileStat, Push, Snapshot, Update, WorkspaceStore};
+use counterproof_workspace::{Author, ChangeKind, FileStat, Snapshot, WorkspaceStore};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -11,7 +11,7 @@ fn author() -> Author {
 }
 
 #[test]
-fn a_commit_is_the_same_each_time_and_can_be_pushed() {
+fn a_commit_is_the_same_each_time_and_has_no_outputs_of_builds() {
     let kit = Kit::new();
     let (repository, mut workspace) = kit.work();
     kit.put("work/edited.txt", "one\n2\n").put("work/__pycache__/a.pyc", "x").put("work/b.pyc", "x");
@@ -28,26 +28,6 @@ fn a_commit_is_the_same_each_time_and_can_be_pushed() {
     );
     let names = kit.git("work", &["diff", "--name-only", &snapshot.base, &head]);
     assert_eq!(names, "edited.txt\nrust/Cargo.toml\ntarget/kept");
-    kit.git(".", &["init", "--quiet", "--bare", "forge.git"]);
-    kit.put("forge.git/hooks/pre-receive", &format!("#!/bin/sh\ntouch {}\nexit 1\n", kit.path("ran")));
-    fs::set_permissions(kit.path("forge.git/hooks/pre-receive"), fs::Permissions::from_mode(0o755)).unwrap();
-    let forge = kit.path("forge.git");
-    let url = format!("file://{forge}");
-    let push = |commit: &str, update: Update<'_>, url: &str| {
-        repository.push(&Push { commit, url, reference: "refs/heads/fix", update, environment: &[] })
-    };
-    push(&head, Update::FastForward, &url).unwrap();
-    assert!(!kit.path("ran").exists());
-    assert_eq!(kit.git("forge.git", &["rev-parse", "refs/heads/fix"]), head);
-    let other = repository.commit(&tree, &[&snapshot.base], "Other", &author(), at).unwrap();
-    push(&other, Update::FastForward, &url).unwrap_err();
-    push(&other, Update::Replace { expected: None }, &url).unwrap_err();
-    push(&other, Update::Replace { expected: Some(&snapshot.base) }, &url).unwrap_err();
-    assert_eq!(kit.git("forge.git", &["rev-parse", "refs/heads/fix"]), head);
-    push(&other, Update::Replace { expected: Some(&head) }, forge.as_str()).unwrap();
-    push(&other, Update::Replace { expected: Some(&head) }, "ext::sh -c true").unwrap_err();
-    push(&other, Update::FastForward, "--upload-pack=touch").unwrap_err();
-    assert_eq!(kit.git("forge.git", &["rev-parse", "refs/heads/fix"]), other);
 }
 
 #[test]

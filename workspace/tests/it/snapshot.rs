@@ -230,6 +230,9 @@ fn many_snapshots_stay_small_and_all_can_be_restored_after_a_garbage_collection(
     }
     kit.commit("source", "flat");
     let (repository, mut workspace) = kit.work();
+    // The lock of another process that may be at work: it stays, and only keeps the references from being combined.
+    let lock = format!("store/{}.git/packed-refs.lock", repository.id());
+    kit.put(&lock, "");
     let mut snapshots = Vec::new();
     for number in 0..60 {
         kit.put("work/flat/0001.txt", &format!("{number}\n"));
@@ -237,6 +240,7 @@ fn many_snapshots_stay_small_and_all_can_be_restored_after_a_garbage_collection(
     }
     let packs = fs::read_dir(repository.path().join("objects/pack")).unwrap().count();
     assert!(packs < 60, "{packs}");
+    fs::remove_file(kit.path(&lock)).unwrap();
     let last = &snapshots.last().unwrap().1;
     assert_eq!(take(&mut workspace, "session").unwrap(), *last);
     let git = |arguments: &[&str]| kit.git(&format!("store/{}.git", repository.id()), arguments);
