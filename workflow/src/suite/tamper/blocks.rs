@@ -220,6 +220,10 @@ fn rust_name(lines: &[&str], starts: &[LineStart], at: usize) -> Option<(String,
         }
         from = above;
     }
+    // Comments above it are not a part of the test.
+    while from < at && lines[from].trim_start().starts_with("//") {
+        from += 1;
+    }
     let is_test = lines[from..=at].iter().any(|line| TEST.is_match(line));
     is_test.then(|| (name[1].to_owned(), from))
 }

@@ -35,7 +35,8 @@ pub fn tampered(path: &str, base: &[u8], now: Option<&[u8]>, target: &Target) ->
     if let Some(why) = changed_block(&targets, &is.blocks) {
         return Some(format!("`{path}`: {why}"));
     }
-    let kept = Lines::new(was.outside.iter().copied().filter(|line| !language.is_import(line)));
+    let kept =
+        Lines::new(was.outside.iter().copied().filter(|line| !language.is_import(line) && !language.is_comment(line)));
     if let Some(line) = kept.lost_in(is.outside.iter().copied()) {
         return Some(format!("`{path}`: the line `{}` outside of the tests was changed or removed", line.trim()));
     }
