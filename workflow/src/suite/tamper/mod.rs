@@ -14,6 +14,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(super) use self::blocks::Fit;
 use self::blocks::{Block, blocks};
 use self::scan::Language;
 use super::target::Target;
@@ -42,6 +43,12 @@ pub fn tampered(path: &str, base: &[u8], now: Option<&[u8]>, target: &Target) ->
     }
     rebound(language, &targets, &was.outside, &is.outside)
         .map(|line| format!("`{path}`: the line `{}` replaces what the test uses", line.trim()))
+}
+
+/// Returns how well the tests of a file fit to a target, if any does.
+pub(super) fn fit(path: &str, text: &str, target: &Target) -> Option<Fit> {
+    let language = Language::of_path(path)?;
+    blocks(language, path, text).named_by(target).map(|it| it.0)
 }
 
 /// Finds a target test whose block is another one, or is defined more or less often.
