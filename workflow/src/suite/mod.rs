@@ -9,6 +9,7 @@
 
 mod commands;
 mod detect;
+mod helpers;
 mod read;
 mod report;
 mod shell;
@@ -19,6 +20,7 @@ mod verdict;
 
 pub use commands::{Commands, Overrides, Runner};
 pub use detect::detect;
+pub use helpers::helpers;
 pub use read::{Reader, read};
 pub use report::{Format, Problem, TestReport, Verdict};
 pub use shell::{Finished, Shell, ShellError};
