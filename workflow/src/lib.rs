@@ -3,5 +3,6 @@
 pub mod forge;
 pub mod model;
 pub mod run;
+mod secret_variables;
 pub mod suite;
 pub mod tools;

@@ -60,7 +60,7 @@ pub struct Commands {
     pub found_by: Option<String>,
     /// The folder that modules of unittest are in, if it is not the repository.
     pub module_folder: Option<Utf8PathBuf>,
-    /// Why a runner that the repository may want is not used.
+    /// Why a runner that the repository may want is not used. Empty if all commands were given.
     pub notes: Vec<String>,
     /// `test` is a line of the user.
     pub is_test_given: bool,
@@ -78,12 +78,14 @@ impl Commands {
     #[must_use]
     pub fn with(self, overrides: Overrides) -> Self {
         let is_test_given = overrides.test.is_some();
+        let is_detection_used = !is_test_given || overrides.suite.is_none();
         Self {
             test: overrides.test.or(self.test),
             test_by_name: self.test_by_name.filter(|_| !is_test_given),
             suite: overrides.suite.or(self.suite),
             lint: overrides.lint.or(self.lint),
             is_test_given,
+            notes: if is_detection_used { self.notes } else { Vec::new() },
             ..self
         }
     }

@@ -291,6 +291,7 @@ fn has_target(makefile: &str, target: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::suite::Overrides;
 
     fn commands(files: &[(&str, &str)], modules: &[&str]) -> Commands {
         let folder = tempfile::tempdir().unwrap();
@@ -352,6 +353,15 @@ mod tests {
             "test runner: pytest (found by test_a.py)\n  one test: python3 -m pytest -vv {test}\n  suite: python3 -m pytest -vv\n  lint: \
              not set\n  note: the tests need pytest, which python3 cannot import"
         );
+        let given = |test: Option<&str>, suite: Option<&str>| {
+            let given = |line: Option<&str>| line.map(str::to_owned);
+            commands
+                .clone()
+                .with(Overrides { test: given(test), suite: given(suite), ..Overrides::default() })
+                .notes
+                .len()
+        };
+        assert_eq!((given(Some("x"), Some("y")), given(Some("x"), None), given(None, Some("y"))), (0, 1, 1));
     }
 
     #[test]

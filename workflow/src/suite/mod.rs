@@ -9,6 +9,7 @@
 
 mod commands;
 mod detect;
+mod helpers;
 mod read;
 mod report;
 mod shell;
@@ -19,9 +20,12 @@ mod verdict;
 
 pub use commands::{Commands, Overrides, Runner};
 pub use detect::detect;
+pub use helpers::helpers;
 pub use read::{Reader, read};
 pub use report::{Format, Problem, TestReport, Verdict};
 pub use shell::{Finished, Shell, ShellError};
 pub use tamper::tampered;
 pub use target::{Target, TargetError};
-pub use verdict::{TargetVerdict, new_failures, target_verdict, target_verdict_after, tests_added};
+pub use verdict::{
+    TargetVerdict, is_repeatable_alone, new_failures, target_verdict, target_verdict_after, tests_added,
+};

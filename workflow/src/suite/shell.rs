@@ -10,11 +10,11 @@ use camino::Utf8Path;
 use counterproof_contracts::process::{
     self, Cancellation, FinishedCommand, MAX_OUTPUT_BYTES, ProcessError, ShellCommand, StopReason,
 };
-use counterproof_redaction::is_secret_name;
 use counterproof_safe_run::{Ending, EventKind};
 
 use super::read::{MAX_LINE_BYTES, Reader};
 use super::report::TestReport;
+use crate::secret_variables::gives_access;
 
 /// The longest time that the question for a Python module may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -87,19 +87,17 @@ impl Shell {
     }
 
     fn variables(&self) -> BTreeMap<OsString, Option<OsString>> {
-        let secret = std::env::vars_os().map(|(name, _)| name).filter(|name| is_secret_name(&name.to_string_lossy()));
-        let mut variables: BTreeMap<OsString, Option<OsString>> = secret.map(|name| (name, None)).collect();
+        let mut variables = without_access(std::env::vars_os());
         // Compiled files would be changes of the workspace.
         variables.insert("PYTHONDONTWRITEBYTECODE".into(), Some("1".into()));
-        // Variables of a git hook would make git of the command work on another repository.
-        let git = std::env::vars_os().map(|(name, _)| name).filter(|name| {
-            let name = name.to_string_lossy();
-            ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"].contains(&&*name)
-        });
-        variables.extend(git.map(|name| (name, None)));
         variables.extend(self.environment.clone());
         variables
     }
+}
+
+/// Returns the removal of each variable that gives access to something.
+fn without_access(variables: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, Option<OsString>> {
+    variables.filter(|(name, value)| gives_access(name, value)).map(|(name, _)| (name, None)).collect()
 }
 
 fn report(finished: &FinishedCommand) -> std::io::Result<TestReport> {
@@ -119,4 +117,24 @@ fn report(finished: &FinishedCommand) -> std::io::Result<TestReport> {
         Ending::Killed(_) => None,
     };
     Ok(reader.finish(exit_code, finished.stopped == Some(StopReason::TimedOut)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_of_a_repository_get_no_variable_that_gives_access() {
+        let variables = [
+            ("PATH", "/bin"),
+            ("CARGO_TARGET_DIR", "/x"),
+            ("OPENAI_API_KEY", "x"),
+            ("SSH_AUTH_SOCK", "/x"),
+            ("GIT_CONFIG_COUNT", "1"),
+            ("DATABASE_URL", "postgres://app:hunter22@db/x"),
+        ];
+        let removed = without_access(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let names: Vec<&str> = removed.keys().map(|name| name.to_str().unwrap()).collect();
+        assert_eq!(names, ["DATABASE_URL", "GIT_CONFIG_COUNT", "OPENAI_API_KEY", "SSH_AUTH_SOCK"]);
+    }
 }

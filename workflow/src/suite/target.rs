@@ -137,6 +137,10 @@ fn without_number(id: &str) -> &str {
     numbered.map_or(id, |(name, _)| name)
 }
 
+pub(super) fn is_numbered(id: &str) -> bool {
+    without_number(id) != id
+}
+
 fn split_any<'a>(text: &'a str, separators: &[&str]) -> Vec<&'a str> {
     let mut parts = vec![text];
     for separator in separators {

@@ -8,13 +8,14 @@ use regex::Regex;
 
 use super::commands::{Commands, Runner};
 use super::read::regex;
+use super::tamper::{Fit, fit};
 use super::target::{Target, TargetError};
 
 /// Maximum size of a source file that is searched.
 const MAX_SOURCE_BYTES: u64 = 4 << 20;
 /// Maximum number of files that are searched for a test.
 const MAX_FILES: usize = 20_000;
-const IGNORED_FOLDERS: [&str; 6] = [".git", "node_modules", "target", "vendor", "dist", "__pycache__"];
+const IGNORED_FOLDERS: [&str; 7] = ["node_modules", "target", "vendor", "dist", "__pycache__", "venv", "site-packages"];
 
 pub(super) fn test_line(commands: &Commands, target: &Target, folder: &Utf8Path) -> Result<String, TargetError> {
     let Some(template) = &commands.test else {
@@ -43,23 +44,36 @@ pub(super) fn test_line(commands: &Commands, target: &Target, folder: &Utf8Path)
 }
 
 impl Target {
-    /// Returns the file of the target test, relative to the repository at `folder`, if it can be determined.
+    /// Returns the file of the target test, relative to the repository at `folder`, if its id decides it.
     pub fn file(&self, folder: &Utf8Path) -> Option<Utf8PathBuf> {
-        let Target::Test { id, .. } = self else { return Some(Utf8PathBuf::from(self.name())) };
-        if let (Some(file), _) = split(self, folder) {
-            return Some(file);
+        let mut files = self.files(folder);
+        if files.len() == 1 { files.pop() } else { None }
+    }
+
+    /// Returns the files that define the target test, relative to the repository at `folder`. More than one if the id does not decide
+    /// between them.
+    pub fn files(&self, folder: &Utf8Path) -> Vec<Utf8PathBuf> {
+        let Target::Test { id, .. } = self else { return vec![Utf8PathBuf::from(self.name())] };
+        let named = split(self, folder).0.or_else(|| dotted_file(id, folder).map(|it| it.0));
+        if let Some(file) = &named {
+            let text = read_file::read_text(&folder.join(file), MAX_SOURCE_BYTES).unwrap_or_default();
+            // A class may inherit its tests from another file.
+            if fit(file.as_str(), &text, self).is_some_and(|fit| fit > Fit::Group) {
+                return named.into_iter().collect();
+            }
         }
-        if let Some((file, _)) = dotted_file(id, folder) {
-            return Some(file);
-        }
-        let mut found = definitions(id, folder);
+        let mut found = definitions(self, id, folder);
         // A name that several files define, as in test classes, may have the file as one of its parts.
-        if found.len() > 1 {
-            found.retain(|file| {
-                file.file_stem().is_some_and(|stem| id.split(['.', ':', '/', ' ']).any(|it| it == stem))
-            });
+        let is_in_id = |file: &Utf8PathBuf| {
+            let stem = file.file_stem().filter(|stem| *stem != "mod").or(file.parent().and_then(Utf8Path::file_name));
+            // A module of this name is in many files of Rust.
+            stem.is_some_and(|stem| stem != "tests" && id.split(['.', ':', '/', ' ']).any(|it| it == stem))
+        };
+        if found.iter().any(is_in_id) {
+            found.retain(is_in_id);
         }
-        if found.len() == 1 { found.pop() } else { None }
+        found.extend(named.filter(|file| !found.contains(file)));
+        found
     }
 }
 
@@ -195,40 +209,53 @@ fn go_words(target: &Target, folder: &Utf8Path) -> Vec<String> {
     }
 }
 
-/// Searches the sources of the repository for the definition of a test, which is the last part of its id.
-fn definitions(id: &str, folder: &Utf8Path) -> Vec<Utf8PathBuf> {
+/// Searches the sources of the repository for the files whose tests fit best to an id, or else for those that define its last part.
+fn definitions(target: &Target, id: &str, folder: &Utf8Path) -> Vec<Utf8PathBuf> {
     let last = id.rsplit("::").next().unwrap_or(id).rsplit(" › ").next().unwrap_or(id);
     let word = last.rsplit(['.', '/']).find(|part| !part.is_empty()).unwrap_or(last);
     let word = word.split('[').next().unwrap_or(word);
-    // Go names subtests after the test.
-    let go = id.rsplit(['.', '/']).find(|part| part.starts_with("Test")).unwrap_or(word);
-    let Ok(definition) = Regex::new(&format!(
-        r#"\b(?:def|fn)\s+{word}\b|\bfunc\s+{go}\(|\b(?:test|it)(?:\.\w+)*\(\s*['"`]{last}['"`]"#,
-        word = regex::escape(word),
-        go = regex::escape(go),
-        last = regex::escape(last),
-    )) else {
-        return Vec::new();
-    };
+    let definition = Regex::new(&format!(r"\b(?:def|fn|class)\s+{}\b", regex::escape(word))).ok();
+    // `None` for files that define the word as something that is not known as a test.
+    let mut best: Option<Fit> = None;
     let (mut found, mut folders, mut files) = (Vec::new(), vec![Utf8PathBuf::new()], 0);
     while let Some(relative) = folders.pop() {
         let Ok(entries) = folder.join(&relative).read_dir_utf8() else { continue };
         for entry in entries.flatten() {
             let path = relative.join(entry.file_name());
             let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() && !IGNORED_FOLDERS.contains(&entry.file_name()) {
+            if kind.is_dir() && !is_ignored(entry.file_name()) {
                 folders.push(path);
             } else if kind.is_file() && is_source(&path) && files < MAX_FILES {
                 files += 1;
                 let text = read_file::read_text(&folder.join(&path), MAX_SOURCE_BYTES).unwrap_or_default();
-                if definition.is_match(&text) {
-                    found.push(path);
+                let fit = if may_fit(&path, &text, id) { fit(path.as_str(), &text, target) } else { None };
+                let is_defined = fit.is_some() || definition.as_ref().is_some_and(|it| it.is_match(&text));
+                if !is_defined || fit < best {
+                    continue;
                 }
+                if fit > best {
+                    best = fit;
+                    found.clear();
+                }
+                found.push(path);
             }
         }
     }
     found.sort();
     found
+}
+
+fn is_ignored(folder: &str) -> bool {
+    folder.starts_with('.') || IGNORED_FOLDERS.contains(&folder)
+}
+
+/// Reports whether a source has a word of an id, before it is read as a whole. Titles of JavaScript may have placeholders.
+fn may_fit(path: &Utf8Path, text: &str, id: &str) -> bool {
+    let is_titled = !matches!(path.extension(), Some("py" | "rs" | "go"));
+    if is_titled {
+        return ["test", "it(", "it.", "describe"].iter().any(|call| text.contains(call));
+    }
+    id.split(['.', ':', '/', '[']).any(|part| !part.is_empty() && text.contains(part))
 }
 
 fn is_source(path: &Utf8Path) -> bool {
@@ -338,22 +365,38 @@ mod tests {
             ("c.test.js", "it('works (1)', () => {})"),
             ("one/two.py", "def test_twice(): pass"),
             ("one/three.py", "def test_twice(): pass"),
+            ("one/node_modules/four.py", "def test_twice(): pass"),
+            ("base.py", "class Base:\n    def test_inherited(self): pass\n"),
+            (
+                "d.test.ts",
+                "describe('d', () => {\n  test.each([\n    [1],\n  ])('adds %i to it', (a) => {\n  });\n});\n",
+            ),
+            ("shop.py", "def should_sell():\n    pass\n"),
+            ("src/a/mod.rs", "#[test]\nfn same() {}\n"),
+            ("src/b.rs", "#[test]\nfn same() {}\n"),
         ] {
             std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             counterproof_store::write::write_new(&root.join(name), text.as_bytes()).unwrap();
         }
-        for (id, file) in [
-            ("tests::bad", Some("src/lib.rs")),
-            ("tests.test_a.A.test_x", Some("tests/test_a.py")),
-            ("test_a.A.test_x", Some("tests/test_a.py")),
-            ("example.com/m.TestB/sub", Some("b_test.go")),
-            ("math › works (1)", Some("c.test.js")),
-            ("two.test_twice", Some("one/two.py")),
-            ("test_twice", None),
-            ("nope", None),
-            ("../etc/passwd::x", None),
+        for (id, files) in [
+            ("tests::bad", &["src/lib.rs"][..]),
+            ("tests.test_a.A.test_x", &["tests/test_a.py"]),
+            ("test_a.A.test_x", &["tests/test_a.py"]),
+            ("tests/test_a.py::A::test_inherited", &["base.py", "tests/test_a.py"]),
+            ("test_a.A", &["tests/test_a.py"]),
+            ("example.com/m.TestB/sub", &["b_test.go"]),
+            ("math › works (1)", &["c.test.js"]),
+            ("math works (1)", &["c.test.js"]),
+            ("d › adds 7 to it", &["d.test.ts"]),
+            ("two.test_twice", &["one/two.py"]),
+            ("test_twice", &["one/three.py", "one/two.py"]),
+            ("should_sell", &["shop.py"]),
+            ("a::tests::same", &["src/a/mod.rs"]),
+            ("tests::same", &["src/a/mod.rs", "src/b.rs"]),
+            ("nope", &[]),
+            ("../etc/passwd::x", &[]),
         ] {
-            assert_eq!(Target::test(id).file(root).as_deref(), file.map(Utf8Path::new), "{id}");
+            assert_eq!(Target::test(id).files(root), files, "{id}");
         }
     }
 }

@@ -51,7 +51,7 @@ fn a_repository_of_unittest_is_judged_before_and_after_a_fix() {
         let commands = detect(root, &|_| false);
         let id = format!("{tests}::test_add");
         let (target, line) = target_line(&folder, &commands, &id);
-        assert_eq!(target.file(root).as_deref(), Some(Utf8Path::new(tests)));
+        assert_eq!(target.files(root), [tests]);
         assert!(line.ends_with("python3 -m unittest -v test_calc.TestAdd.test_add"), "{line}");
         let red = run(&folder, &line);
         assert_eq!(target_verdict(&red, &target), TargetVerdict::Failed);

@@ -25,33 +25,62 @@ pub(super) struct Source<'a> {
 impl Source<'_> {
     /// Returns the tests that a target names: all of them for a file, or if none of them has its name.
     pub(super) fn of_target(&self, target: &Target) -> Vec<&Block<'_>> {
-        let all: Vec<&Block<'_>> = self.blocks.iter().collect();
-        let Target::Test { id, .. } = target else { return all };
-        let id = id.split_once('[').map_or(id.as_str(), |(id, _)| id);
+        self.named_by(target).map_or_else(|| self.blocks.iter().collect(), |it| it.1)
+    }
+
+    /// Returns the tests that have the name of a target, and how well it fits.
+    pub(super) fn named_by(&self, target: &Target) -> Option<(Fit, Vec<&Block<'_>>)> {
+        let Target::Test { id, .. } = target else { return None };
+        let id = id.split_once('[').filter(|(before, _)| !before.contains(' ')).map_or(id.as_str(), |(id, _)| id);
         let parts: Vec<&str> = id.split(SEPARATORS).map(str::trim).filter(|part| !part.is_empty()).collect();
-        let select = |is_wanted: &dyn Fn(&Block<'_>) -> bool| -> Vec<&Block<'_>> {
-            all.iter().copied().filter(|block| is_wanted(block)).collect()
+        let select = |fit: Fit, is_wanted: &dyn Fn(&Block<'_>) -> bool| {
+            let found: Vec<&Block<'_>> = self.blocks.iter().filter(|block| is_wanted(block)).collect();
+            (!found.is_empty()).then_some((fit, found))
         };
         // The name is the end of the id. Titles of JavaScript can have separators in them.
         let is_named = |block: &Block<'_>| {
-            id.strip_suffix(block.own_name())
+            ends_with_title(id, block.own_name())
                 .is_some_and(|it| it.is_empty() || it.ends_with(SEPARATORS) || it.ends_with(' '))
         };
-        let named = select(&is_named);
-        if !named.is_empty() {
-            // Of one name in several classes, the one in the class of the id.
-            let is_in_id = |parent: &str| parts.contains(&parent) || id.contains(&format!("{parent} "));
-            let narrow: Vec<&Block<'_>> =
-                named.iter().copied().filter(|it| it.parent().is_some_and(is_in_id)).collect();
-            return if narrow.is_empty() { named } else { narrow };
-        }
-        // A subtest of Go, and a class or a group.
-        let found = select(&|it| parts.contains(&it.own_name()) && it.own_name().starts_with("Test"));
-        let group =
+        // Of one name in several classes, the one in the class of the id.
+        let is_in_id = |parent: &str| parts.contains(&parent) || id.contains(&format!("{parent} "));
+        let is_narrow = |block: &Block<'_>| is_named(block) && block.parent().is_some_and(is_in_id);
+        // A subtest of Go.
+        let is_above = |it: &Block<'_>| parts.contains(&it.own_name()) && it.own_name().starts_with("Test");
+        let is_group =
             |it: &Block<'_>| parts.last().is_some_and(|last| it.name.split(SEPARATOR).any(|part| part == *last));
-        let found = if found.is_empty() { select(&group) } else { found };
-        if found.is_empty() { all } else { found }
+        select(Fit::TestInGroup, &is_narrow)
+            .or_else(|| select(Fit::Test, &is_named))
+            .or_else(|| select(Fit::Test, &is_above))
+            .or_else(|| select(Fit::Group, &is_group))
     }
+}
+
+/// How well tests fit to the id of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::suite) enum Fit {
+    /// They are in the class or the group of its name.
+    Group,
+    Test,
+    /// The name of their class or group fits too.
+    TestInGroup,
+}
+
+/// Returns what is before a title at the end of an id. Placeholders of a title, as in `adds %i`, may have any value.
+fn ends_with_title<'a>(id: &'a str, title: &str) -> Option<&'a str> {
+    static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| regex(r"%[a-zA-Z#]|\$\{[^}]*\}|\$[\w.]+"));
+    if let Some(before) = id.strip_suffix(title) {
+        return Some(before);
+    }
+    let mut pieces = PLACEHOLDER.split(title);
+    let (first, mut rest) = (pieces.next()?, pieces.peekable());
+    rest.peek()?;
+    let at = id.find(first).filter(|_| first.contains(char::is_alphanumeric))?;
+    let mut left = &id[at + first.len()..];
+    for piece in rest {
+        left = &left[left.find(piece)? + piece.len()..];
+    }
+    Some(&id[..at])
 }
 
 /// Between the parts of ids of all runners.
@@ -219,6 +248,10 @@ fn rust_name(lines: &[&str], starts: &[LineStart], at: usize) -> Option<(String,
             break;
         }
         from = above;
+    }
+    // Comments above it are not a part of the test.
+    while from < at && lines[from].trim_start().starts_with("//") {
+        from += 1;
     }
     let is_test = lines[from..=at].iter().any(|line| TEST.is_match(line));
     is_test.then(|| (name[1].to_owned(), from))

@@ -14,6 +14,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(super) use self::blocks::Fit;
 use self::blocks::{Block, blocks};
 use self::scan::Language;
 use super::target::Target;
@@ -35,12 +36,19 @@ pub fn tampered(path: &str, base: &[u8], now: Option<&[u8]>, target: &Target) ->
     if let Some(why) = changed_block(&targets, &is.blocks) {
         return Some(format!("`{path}`: {why}"));
     }
-    let kept = Lines::new(was.outside.iter().copied().filter(|line| !language.is_import(line)));
+    let kept =
+        Lines::new(was.outside.iter().copied().filter(|line| !language.is_import(line) && !language.is_comment(line)));
     if let Some(line) = kept.lost_in(is.outside.iter().copied()) {
         return Some(format!("`{path}`: the line `{}` outside of the tests was changed or removed", line.trim()));
     }
     rebound(language, &targets, &was.outside, &is.outside)
         .map(|line| format!("`{path}`: the line `{}` replaces what the test uses", line.trim()))
+}
+
+/// Returns how well the tests of a file fit to a target, if any does.
+pub(super) fn fit(path: &str, text: &str, target: &Target) -> Option<Fit> {
+    let language = Language::of_path(path)?;
+    blocks(language, path, text).named_by(target).map(|it| it.0)
 }
 
 /// Finds a target test whose block is another one, or is defined more or less often.

@@ -119,7 +119,7 @@ const CASES: [(&str, &str, &str, [usize; 2], &str); 5] = [
         "src/lib.rs",
         RUST,
         "tests::adds",
-        [10, 20],
+        [11, 20],
         "    #[test]\n    fn new_one() {\n        assert_eq!(add(2, 2), 4);\n    }\n",
     ),
     (
@@ -199,6 +199,10 @@ fn changes_that_leave_the_test_as_it_was_are_allowed() {
     assert!(why(2, &JAVASCRIPT.replace("describe(", "describe.skip(")).is_some());
     assert!(why(2, &JAVASCRIPT.replace("test('adds'", "test.skip('adds'")).is_some());
     assert!(why(2, &JAVASCRIPT.replace("\nfunction", "\njest.mock('./calc');\nfunction")).is_some());
+    // The comment above a test is not a part of it.
+    for comment in ["    /// Adds two numbers.\n    /// More.\n\n", "", "    // Adds.\n\n\n"] {
+        assert_eq!(why(1, &RUST.replace("    /// Adds.\n", comment)), None, "{comment}");
+    }
     // All tests of a file are the target.
     let file = Target::File { path: "tests/test_calc.py".into() };
     let other = PYTHON.replace("add(1, 1), 2", "add(1, 1), 3");

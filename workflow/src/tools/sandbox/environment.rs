@@ -2,26 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::sync::LazyLock;
 
 use camino::Utf8Path;
-use counterproof_redaction::{KeyFinder, is_secret_name};
 
-/// Variables that give access to something, and whose names do not show it.
-const ACCESS: [&str; 7] = [
-    "SSH_AUTH_SOCK",
-    "SSH_AGENT_PID",
-    "GPG_AGENT_INFO",
-    "DBUS_SESSION_BUS_ADDRESS",
-    "DOCKER_HOST",
-    "KUBECONFIG",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-];
+use crate::secret_variables::gives_access;
 
 /// Variables that name a folder for results outside of the workspace, which cannot be written.
 const FOLDERS: [&str; 2] = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR"];
-
-static KEYS: LazyLock<Option<KeyFinder>> = LazyLock::new(|| KeyFinder::new().ok());
 
 /// Returns the changes of an environment: variables with secrets and those of git are removed, and temporary files are in
 /// `private`. `further` changes come last.
@@ -45,13 +32,7 @@ pub(super) fn changes(
 }
 
 fn is_removed(name: &OsStr, value: &OsStr) -> bool {
-    let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-    // `GIT_DIR` and its like would lead git to another repository.
-    name.starts_with("GIT_")
-        || ACCESS.contains(&&*name)
-        || FOLDERS.contains(&&*name)
-        || is_secret_name(&name)
-        || KEYS.as_ref().is_none_or(|keys| keys.find(&value).next().is_some())
+    FOLDERS.iter().any(|folder| name == *folder) || gives_access(name, value)
 }
 
 #[cfg(test)]
