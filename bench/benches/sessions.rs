@@ -105,6 +105,7 @@ fn overhead(scratch: &Utf8Path, name: &str, history: usize, calls: usize) {
         requires_records: false,
         openai: upstream.parse().unwrap(),
         anthropic: upstream.parse().unwrap(),
+        key: None,
         now: Timestamp::now,
     };
     let listening = runtime.block_on(ListeningProxy::bind(options)).unwrap();

@@ -19,7 +19,7 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::answer_reader::{AnswerEnd, AnswerReader};
-use super::headers::{secrets_of, to_client, to_server};
+use super::headers::{SubstitutedKey, secrets_of, to_client, to_server};
 use super::recorder::{AskedRequest, ParsedRequest, Recorder, RecordingRequired};
 use super::request_body::{MAX_RECORDED_REQUEST, RequestBody, next_frame};
 use crate::event::{Api, EventError};
@@ -28,11 +28,13 @@ use crate::event::{Api, EventError};
 const WAITING_PIECES: usize = 16;
 
 const CLIENT_GONE: &str = "the agent closed the connection before the end of the answer";
+const BUDGET_SPENT: &str = "the budget of the run has no further request to the model";
 const STOPPED: &str = "the recording ended before the end of the answer";
 
 /// What all exchanges share.
 pub(super) struct Shared {
     pub(super) recorder: Arc<Recorder>,
+    pub(super) key: Option<SubstitutedKey>,
     pub(super) now: fn() -> Timestamp,
     /// True once open exchanges are to end.
     pub(super) abort: watch::Receiver<bool>,
@@ -116,6 +118,12 @@ impl Exchange {
         let recorder = self.shared.recorder.clone();
         if recorder.before_request(&self.request, secrets_of(&parts.headers)).await.is_err() {
             return self.answer(refusal(StatusCode::BAD_GATEWAY, &RecordingRequired.to_string()));
+        }
+        if !recorder.may_send().await {
+            let mut refused = refusal(StatusCode::TOO_MANY_REQUESTS, BUDGET_SPENT);
+            // The clients of OpenAI and Anthropic would send the request again.
+            refused.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+            return self.answer(refused);
         }
         let parsed = ParsedRequest::start(&self.request, &parts.headers);
         let sending = self.upstream.send(parts.method, &parts.uri, to_server(&parts.headers), Some(body.into_body()));

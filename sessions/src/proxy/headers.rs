@@ -8,6 +8,33 @@ use super::recorder::Secret;
 
 const KEYS: [HeaderName; 2] = [HeaderName::from_static("x-api-key"), HeaderName::from_static("api-key")];
 
+/// A key that the agent does not know: it sends a placeholder, and the proxy sends the key to the server.
+#[derive(Debug, Clone)]
+pub struct SubstitutedKey {
+    pub(super) placeholder: Secret,
+    pub(super) real: Secret,
+}
+
+impl SubstitutedKey {
+    /// The placeholder must be a value that occurs nowhere else.
+    pub fn new(placeholder: &str, real: &str) -> Self {
+        Self { placeholder: Secret::new(placeholder.to_owned()), real: Secret::new(real.to_owned()) }
+    }
+
+    /// Replaces the placeholder in the headers with keys.
+    pub(super) fn substitute(&self, headers: &mut HeaderMap) {
+        let placeholder = self.placeholder.expose();
+        for (_, value) in headers.iter_mut().filter(|(name, _)| **name == AUTHORIZATION || KEYS.contains(name)) {
+            let Some(text) = value.to_str().ok().filter(|text| text.contains(placeholder)) else { continue };
+            // A key that is not a header is refused by the server, as the placeholder.
+            if let Ok(mut real) = HeaderValue::from_str(&text.replace(placeholder, self.real.expose())) {
+                real.set_sensitive(true);
+                *value = real;
+            }
+        }
+    }
+}
+
 const SCHEMES: [&str; 2] = ["Bearer", "Basic"];
 
 /// Returns the headers of a request as they go to the server. The HTTP client writes `Host`, and the proxy itself answers

@@ -1,4 +1,4 @@
-//! The recording proxy: it stands between an agent and its model server, changes no byte, and records each model call.
+//! The recording proxy: it stands between an agent and its model server, changes no byte of a body, and records each model call.
 //!
 //! ```text
 //! agent ─▶ server ─▶ request_body ─▶ recorder: answered tool calls ─▶ model server
@@ -22,6 +22,7 @@ mod server;
 mod tests;
 
 pub use answer_reader::MAX_RECORDED_ANSWER;
+pub use headers::SubstitutedKey;
 pub use recorder::{ProxyCounts, RecordError, Records, Secret};
 pub use request_body::MAX_RECORDED_REQUEST;
 pub use server::{ANTHROPIC_DEFAULT, ListeningProxy, OPENAI_DEFAULT, ProxyError, ProxyOptions};

@@ -24,6 +24,11 @@ pub trait Records: Send + Sync {
     /// A model request is about to leave: what the agent did before it is done. The request waits for this.
     fn turn_begins(&self) {}
 
+    /// Returns false if a budget has no further request to a model. It is called once before each of them.
+    fn may_send(&self) -> bool {
+        true
+    }
+
     /// A request has this secret. It is called before any record of the request, once for each value.
     fn saw_secret(&self, secret: &Secret);
 
@@ -128,6 +133,12 @@ impl Recorder {
 
     pub(super) fn count_unrecorded_request(&self) {
         self.unrecorded_requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns whether a further request to a model may leave.
+    pub(super) async fn may_send(&self) -> bool {
+        let records = self.records.clone();
+        tokio::task::spawn_blocking(move || records.may_send()).await.unwrap_or(false)
     }
 
     /// Records what a request states about the time before it. The request leaves after this.

@@ -23,6 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use super::exchange::{Shared, ask, pass, refusal};
+use super::headers::SubstitutedKey;
 use super::recorder::{ProxyCounts, Recorder, Records, Secret};
 use crate::protocol::api_of_request;
 
@@ -44,6 +45,8 @@ pub struct ProxyOptions {
     pub requires_records: bool,
     pub openai: UpstreamUrl,
     pub anthropic: UpstreamUrl,
+    /// The real key, for an agent that does not know it.
+    pub key: Option<SubstitutedKey>,
     pub now: fn() -> Timestamp,
 }
 
@@ -61,6 +64,7 @@ pub struct ListeningProxy {
     now: fn() -> Timestamp,
     openai: Provider,
     anthropic: Provider,
+    key: Option<SubstitutedKey>,
 }
 
 struct Provider {
@@ -89,13 +93,16 @@ impl Provider {
 impl ListeningProxy {
     /// Takes a free port for each provider.
     pub async fn bind(options: ProxyOptions) -> Result<Self, ProxyError> {
-        let ProxyOptions { session_id, records, requires_records, openai, anthropic, now } = options;
+        let ProxyOptions { session_id, records, requires_records, openai, anthropic, key, now } = options;
         for password in openai.password().iter().chain(&anthropic.password()) {
             records.saw_secret(&Secret::new((*password).to_owned()));
         }
+        for secret in key.iter().flat_map(|key| [&key.placeholder, &key.real]) {
+            records.saw_secret(secret);
+        }
         let recorder = Arc::new(Recorder::new(&session_id, records, requires_records));
         let (openai, anthropic) = (Provider::bind(openai).await?, Provider::bind(anthropic).await?);
-        Ok(Self { recorder, now, openai, anthropic })
+        Ok(Self { recorder, now, openai, anthropic, key })
     }
 
     /// The agent's `OPENAI_BASE_URL`.
@@ -110,10 +117,10 @@ impl ListeningProxy {
 
     /// Serves until `stop` ends. Open answers have a few seconds to end, and are recorded in any case.
     pub async fn serve(self, stop: impl Future<Output = ()>) -> ProxyCounts {
-        let Self { recorder, now, openai, anthropic } = self;
+        let Self { recorder, now, openai, anthropic, key } = self;
         let (alive, mut ended) = mpsc::channel(1);
         let ((stopping, stopped), (abort, aborted)) = (watch::channel(false), watch::channel(false));
-        let shared = Arc::new(Shared { recorder: recorder.clone(), now, abort: aborted, alive });
+        let shared = Arc::new(Shared { recorder: recorder.clone(), key, now, abort: aborted, alive });
         tokio::select! {
             () = stop => {}
             never = serve_provider(openai, &shared, &stopped) => match never {},
@@ -172,7 +179,7 @@ async fn serve_connection(
 }
 
 async fn handle(shared: Arc<Shared>, upstream: Arc<Upstream>, request: Request<Incoming>) -> Response<Body> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     // First, before the body is read: a web page must not make the proxy store anything.
     let rules = PeerRules::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), Vec::new(), Vec::new());
     if let Err(problem) = rules.check(&parts.uri, &parts.headers) {
@@ -195,6 +202,9 @@ async fn handle(shared: Arc<Shared>, upstream: Arc<Upstream>, request: Request<I
         let mut response = refusal(StatusCode::UPGRADE_REQUIRED, "WebSockets are not recorded: use HTTP");
         response.headers_mut().insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
         return response;
+    }
+    if let Some(key) = &shared.key {
+        key.substitute(&mut parts.headers);
     }
     if let Some(api) = api_of_request(parts.method.as_str(), parts.uri.path()) {
         return ask(shared, upstream, api, parts, body).await;

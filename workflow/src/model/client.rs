@@ -1,6 +1,7 @@
 //! The client of a model server: one request at a time, until an answer is whole.
 
 use std::error::Error;
+use std::sync::OnceLock;
 use std::time::{Instant, SystemTime};
 
 use counterproof_guard::http::{Upstream, UpstreamUrl, UpstreamUrlError, last_cause};
@@ -74,6 +75,8 @@ pub struct ModelClient {
     target: Uri,
     authorization: Option<HeaderValue>,
     runtime: Runtime,
+    /// Why a request got no answer.
+    unanswered: OnceLock<String>,
 }
 
 /// How an attempt ended: what came of the answer, and what is wrong with it.
@@ -145,7 +148,17 @@ impl ModelClient {
         // One thread, so that idle connections are closed in time, also while no request runs.
         runtime.worker_threads(1).thread_name("model").enable_all();
         let runtime = runtime.build().map_err(ModelError::Runtime)?;
-        Ok(Self { options, upstream, target, authorization, runtime })
+        Ok(Self { options, upstream, target, authorization, runtime, unanswered: OnceLock::new() })
+    }
+
+    /// Returns the base URL, which may contain credentials.
+    pub fn base_url(&self) -> &str {
+        &self.options.base_url
+    }
+
+    /// Returns why a request got no answer, if one did not.
+    pub fn unanswered(&self) -> Option<&str> {
+        self.unanswered.get().map(String::as_str)
     }
 
     /// Returns the body of a request. It depends on nothing but the options and the arguments.
@@ -211,7 +224,9 @@ impl ModelClient {
             malformed += u32::from(failure == Failure::Malformed);
             let wait = wait_after(failure, attempt, self.options.attempts, malformed, self.options.backoff);
             let Some(wait) = wait else {
-                return Err(AskError::Model { message: error.message, attempts: attempt });
+                let error = AskError::Model { message: error.message, attempts: attempt };
+                self.unanswered.get_or_init(|| error.to_string());
+                return Err(error);
             };
             if !cancel.wait(wait) {
                 return Err(AskError::Cancelled);

@@ -1,7 +1,7 @@
 //! Another agent in place of the built-in one: it works in the workspace, and a proxy records its model calls.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -10,7 +10,9 @@ use counterproof_artifact::with_causes;
 use counterproof_guard::http::{UpstreamUrl, UpstreamUrlError};
 use counterproof_safe_run::{Cancellation, Input, StartError, Stream};
 use counterproof_sessions::event::{EventBody, SessionEvent};
-use counterproof_sessions::proxy::{ListeningProxy, ProxyError, ProxyOptions, RecordError, Records, Secret};
+use counterproof_sessions::proxy::{
+    ListeningProxy, ProxyError, ProxyOptions, RecordError, Records, Secret, SubstitutedKey,
+};
 use counterproof_sessions::recorder::SessionRecorder;
 use jiff::Timestamp;
 use serde_json::json;
@@ -19,8 +21,11 @@ use super::machine::{Run, Step, Stop};
 use super::state::{Failure, FailureKind, Phase, RunState, Workflow};
 use crate::tools::SandboxedCommand;
 
-/// The variable with the task.
+/// The variable with the start of the task. All of it is on standard input.
 const TASK: &str = "COUNTERPROOF_TASK";
+
+/// Most bytes of the task in the variable. Linux starts no program with a variable above 128 KiB.
+const MAX_TASK_VARIABLE: usize = 100 << 10;
 
 /// The end of the agent's output that becomes its last text, in bytes.
 const MAX_TEXT: usize = 16 << 10;
@@ -53,19 +58,20 @@ impl Run<'_> {
         let _callback = self.control.cancel.on_cancel(move || with_run.cancel());
         let records = Arc::new(AgentRecords {
             recorder: self.journal.recorder().clone(),
-            state: Mutex::new(self.state.clone()),
+            budget: Mutex::new(Budget { state: self.state.clone(), refusal: None }),
             cancel: cancel.clone(),
         });
         let ended = self.agent_ended(&line, &records, &cancel);
-        let counted = records.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.state.spent = counted.spent;
-        drop(counted);
+        let mut budget = records.budget();
+        self.state.spent = budget.state.spent;
+        let refusal = budget.refusal.take();
+        drop(budget);
         let (exit_code, text) = ended?;
         let has_changed = self.journal.observe()?;
         if self.control.cancel.is_cancelled() {
             return Err(Stop::Interrupted(None));
         }
-        if let Some(failure) = self.state.exhausted() {
+        if let Some(failure) = refusal {
             return Err(failure.into());
         }
         if exit_code != 0 {
@@ -91,13 +97,17 @@ impl Run<'_> {
         cancel: &Cancellation,
     ) -> Result<(i32, String), AgentCommandError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let upstream: UpstreamUrl = self.state.settings.model.url.parse()?;
+        let upstream: UpstreamUrl = self.model.base_url().parse()?;
+        // The agent could write the key into a file, which is then published.
+        let placeholder = || format!("sk-{}", uuid::Uuid::now_v7().simple());
+        let key = self.api_key.as_ref().map(|key| (placeholder(), key.expose()));
         let listening = runtime.block_on(ListeningProxy::bind(ProxyOptions {
             session_id: self.journal.recorder().session_id().to_owned(),
             records: records.clone(),
             requires_records: true,
             openai: upstream.clone(),
             anthropic: upstream,
+            key: key.as_ref().map(|(placeholder, real)| SubstitutedKey::new(placeholder, real)),
             now: Timestamp::now,
         }))?;
         let urls = [listening.openai_base_url(), listening.anthropic_base_url()];
@@ -108,11 +118,10 @@ impl Run<'_> {
             ("OPENAI_BASE_URL".into(), Some(openai.into())),
             ("ANTHROPIC_BASE_URL".into(), Some(anthropic.into())),
             ("NO_PROXY".into(), Some("127.0.0.1,localhost".into())),
-            (TASK.into(), Some(task.clone().into())),
+            (TASK.into(), Some(task_variable(&task).into())),
         ]);
-        if let Some(key) = &self.api_key {
-            // The agent sends it to the proxy, which forwards it to the server.
-            environment.insert("OPENAI_API_KEY".into(), Some(key.expose().into()));
+        if let Some((placeholder, _)) = &key {
+            environment.insert("OPENAI_API_KEY".into(), Some(placeholder.into()));
         }
         let readable = Utf8PathBuf::from_path_buf(std::env::temp_dir()).ok();
         let command = SandboxedCommand {
@@ -162,25 +171,44 @@ fn task(state: &RunState, messages: &[serde_json::Value]) -> String {
     }
 }
 
+fn task_variable(task: &str) -> String {
+    let end = task.floor_char_boundary(MAX_TASK_VARIABLE);
+    // A variable cannot have a NUL.
+    task[..end].replace('\0', "")
+}
+
 fn port_of(url: &str) -> Option<u16> {
     let rest = url.strip_prefix("http://127.0.0.1:")?;
     rest.split(['/', '?']).next()?.parse().ok()
 }
 
-/// Records what the proxy sees, and ends the agent at the limits of the run.
+/// Records what the proxy sees, and refuses requests beyond the limits of the run.
 struct AgentRecords {
     recorder: Arc<SessionRecorder>,
-    state: Mutex<RunState>,
+    budget: Mutex<Budget>,
     cancel: Cancellation,
+}
+
+struct Budget {
+    /// Counts the requests of the agent.
+    state: RunState,
+    /// Why a request was refused.
+    refusal: Option<Failure>,
+}
+
+impl AgentRecords {
+    fn budget(&self) -> MutexGuard<'_, Budget> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Records for AgentRecords {
     fn record(&self, events: Vec<SessionEvent>) -> Result<(), RecordError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut budget = self.budget();
+        let state = &mut budget.state;
         for event in &events {
             if let EventBody::LlmCall(call) = &event.body {
                 let usage = call.response.as_ref().and_then(|response| response.usage);
-                state.spent.requests += 1;
                 let tokens = usage.and_then(|usage| usage.total_tokens).unwrap_or(0);
                 state.spent.tokens = state.spent.tokens.saturating_add(tokens);
                 if let (Some(price), Some(usage)) = (state.settings.model.price, usage) {
@@ -188,13 +216,20 @@ impl Records for AgentRecords {
                 }
             }
         }
-        let is_exhausted = state.exhausted().is_some();
-        drop(state);
-        let recorded = self.recorder.record(events).map_err(|error| RecordError(Box::new(error)));
-        if is_exhausted {
-            self.cancel.cancel();
-        }
-        recorded
+        drop(budget);
+        self.recorder.record(events).map_err(|error| RecordError(Box::new(error)))
+    }
+
+    fn may_send(&self) -> bool {
+        let mut budget = self.budget();
+        let Some(failure) = budget.state.exhausted() else {
+            budget.state.spent.requests += 1;
+            return true;
+        };
+        budget.refusal = Some(failure);
+        // The run has failed, and an agent that asks again and again would never end.
+        self.cancel.cancel();
+        false
     }
 
     fn saw_secret(&self, secret: &Secret) {

@@ -169,6 +169,7 @@ impl Recording {
             requires_records: args.require_record,
             openai,
             anthropic,
+            key: None,
             now: Timestamp::now,
         };
         let listening = runtime.block_on(ListeningProxy::bind(options)).map_err(CommandError::io)?;

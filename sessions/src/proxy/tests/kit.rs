@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -11,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::super::recorder::{RecordError, Records, Secret};
-use super::super::{ListeningProxy, ProxyCounts, ProxyOptions};
+use super::super::{ListeningProxy, ProxyCounts, ProxyOptions, SubstitutedKey};
 use crate::event::{EventBody, LlmCall, SessionEvent};
 
 type OnRecord = dyn Fn(&[SessionEvent]) -> Result<(), RecordError> + Send + Sync;
@@ -21,7 +22,9 @@ pub(super) struct MemoryRecords {
     pub(super) events: Mutex<Vec<SessionEvent>>,
     pub(super) secrets: Mutex<Vec<String>>,
     pub(super) warnings: Mutex<Vec<String>>,
-    on_record: Option<Box<OnRecord>>,
+    pub(super) on_record: Option<Box<OnRecord>>,
+    /// Requests that may leave; `None` is any number.
+    pub(super) allowed: Option<AtomicU64>,
 }
 
 impl Records for MemoryRecords {
@@ -31,6 +34,11 @@ impl Records for MemoryRecords {
         }
         self.events.lock().unwrap().extend(events);
         Ok(())
+    }
+
+    fn may_send(&self) -> bool {
+        let take = |left: u64| left.checked_sub(1);
+        self.allowed.as_ref().is_none_or(|left| left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok())
     }
 
     fn saw_secret(&self, secret: &Secret) {
@@ -65,13 +73,24 @@ impl RunningProxy {
     }
 
     pub(super) fn with(origin: &str, requires_records: bool, on_record: Option<Box<OnRecord>>) -> Self {
-        let records = Arc::new(MemoryRecords { on_record, ..MemoryRecords::default() });
+        let records = MemoryRecords { on_record, ..MemoryRecords::default() };
+        Self::of(origin, requires_records, records, None)
+    }
+
+    pub(super) fn of(
+        origin: &str,
+        requires_records: bool,
+        records: MemoryRecords,
+        key: Option<SubstitutedKey>,
+    ) -> Self {
+        let records = Arc::new(records);
         let options = ProxyOptions {
             session_id: "s".to_owned(),
             records: records.clone(),
             requires_records,
             openai: format!("{origin}/v1").parse().unwrap(),
             anthropic: origin.parse().unwrap(),
+            key,
             now: Timestamp::now,
         };
         let (stop, stopped) = oneshot::channel();

@@ -3,8 +3,8 @@
 use counterproof_tests::{ModelAnswer, ModelRequest, ModelServer, scripted_answer};
 use serde_json::json;
 
-use super::super::MAX_RECORDED_REQUEST;
-use super::kit::{Client, RunningProxy};
+use super::super::{MAX_RECORDED_REQUEST, SubstitutedKey};
+use super::kit::{Client, MemoryRecords, RunningProxy};
 
 fn head_of(request: &str, base_url: &str, is_head: bool) -> super::kit::ClientAnswer {
     let mut client = Client::connect(base_url);
@@ -116,4 +116,44 @@ fn requests_that_cannot_be_read_are_passed_on_and_their_records_state_it() {
     }
     let (records, _) = proxy.finish();
     assert_eq!(records.error_kinds(), vec![Some("recording".to_owned()); 4]);
+}
+
+#[test]
+fn the_server_gets_the_key_in_place_of_the_placeholder_and_bodies_are_not_changed() {
+    let server = ModelServer::start(|_, request| scripted_answer(request, 0));
+    let key = SubstitutedKey::new("sk-placeholder", "sk-real");
+    let proxy = RunningProxy::of(&server.origin(), true, MemoryRecords::default(), Some(key));
+    let body = json!({"model": "text", "input": "sk-placeholder"}).to_string();
+    let headers = "Authorization: Bearer sk-placeholder\r\nX-Api-Key: sk-placeholder\r\nX-Other: sk-placeholder\r\n";
+    for (base_url, path) in [(&proxy.openai, "/v1/responses"), (&proxy.anthropic, "/v1/messages")] {
+        let mut client = Client::connect(base_url);
+        client.post(path, headers, body.as_bytes());
+        assert_eq!(client.answer(false).code(), 200);
+    }
+    // A key of its own is passed on.
+    let own = "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sk-own\r\n\r\n";
+    assert_eq!(head_of(own, &proxy.openai, false).code(), 200);
+    let requests = server.requests();
+    for request in &requests[..2] {
+        assert_eq!(request.header("authorization"), Some("Bearer sk-real"));
+        assert_eq!((request.header("x-api-key"), request.header("x-other")), (Some("sk-real"), Some("sk-placeholder")));
+        assert_eq!(request.body, body.as_bytes());
+    }
+    assert_eq!(requests[2].header("authorization"), Some("Bearer sk-own"));
+    let secrets = proxy.finish().0.secrets.lock().unwrap().clone();
+    assert!(["sk-placeholder", "sk-real"].iter().all(|secret| secrets.iter().any(|it| it == secret)), "{secrets:?}");
+}
+
+#[test]
+fn a_request_beyond_the_budget_does_not_leave() {
+    let server = ModelServer::start(|_, request| scripted_answer(request, 0));
+    let records = MemoryRecords { allowed: Some(2.into()), ..MemoryRecords::default() };
+    let proxy = RunningProxy::of(&server.origin(), true, records, None);
+    let codes = [(); 4].map(|()| {
+        let answer = super::kit::post(&proxy.openai, "/v1/responses", &json!({"model": "text"}));
+        (answer.code(), String::from_utf8_lossy(&answer.body).contains("budget"))
+    });
+    assert_eq!(codes, [(200, false), (200, false), (429, true), (429, true)]);
+    assert_eq!(server.requests().len(), 2);
+    assert_eq!(proxy.finish().0.calls().len(), 2);
 }
