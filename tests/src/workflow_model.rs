@@ -41,7 +41,7 @@ pub fn mending() -> Vec<Turn> {
 }
 
 pub fn feature() -> Vec<Turn> {
-    let code = format!("{}\n\ndef triple(a):\n    return 3 * a\n", CODE.replace("a - b", "a + b"));
+    let code = format!("{CODE}\n\ndef triple(a):\n    return 3 * a\n");
     vec![
         call("read", json!({"path": "calc.py"})),
         call("write", json!({"path": "calc.py", "content": code})),

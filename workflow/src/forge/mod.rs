@@ -14,6 +14,8 @@ use camino::Utf8Path;
 use counterproof_contracts::process::Cancellation;
 use serde::{Deserialize, Serialize};
 
+use crate::suite::TestReport;
+
 pub use github::{GitHubForge, GitHubOptions, Token};
 pub use local::LocalForge;
 pub use texts::{ChangeTexts, Texts};
@@ -90,6 +92,9 @@ pub enum ForgeError {
 }
 
 pub trait Forge: Send {
+    /// Sets the results of the tests before the change. A CI that runs the same tests does not fail for those that failed before.
+    fn set_baseline(&mut self, _before: &TestReport) {}
+
     /// Pushes a commit to a branch. Pushing what is there already does nothing, and commits of others are never replaced.
     fn push(&self, push: &Push<'_>, cancellation: &Cancellation) -> Result<(), ForgeError>;
 

@@ -153,8 +153,8 @@ fn start_session<'a>(
     let folder = home.workspace(session_id);
     let workspace = repository.create(&start.commit, &folder)?;
     let (commands, target) = commands(&settings, &folder, &control)?;
-    let target_files = target.as_ref().and_then(|target| target.file(&folder)).map(Utf8PathBuf::into_string);
-    let target_files = target_files.into_iter().collect();
+    let target_files = target.as_ref().map(|target| target.files(&folder)).unwrap_or_default();
+    let target_files = target_files.into_iter().map(Utf8PathBuf::into_string).collect();
     let head = SessionHead {
         session_id: session_id.to_owned(),
         title: title.or_else(|| Some(default_title(&settings))),
@@ -291,7 +291,7 @@ fn forge(
             let folder = home.folder.join("forge").join(state.base.repository.as_str());
             let mut shell = Shell::new(DEFAULT_CI_TIMEOUT, control.cancel.clone());
             shell.supervisor.clone_from(&control.supervisor);
-            Ok(Box::new(LocalForge { folder, ci_line: ci, shell, git: git_options(control) }))
+            Ok(Box::new(LocalForge { folder, ci_line: ci, shell, git: git_options(control), before: None }))
         }
         ForgeKind::Github => {
             let url = state.base.origin.as_deref().unwrap_or(&settings.source);

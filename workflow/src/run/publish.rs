@@ -49,12 +49,8 @@ impl Run<'_> {
         };
         let Publication { commits, pushed, former, .. } = publication;
         let own: Vec<String> = commits.iter().chain(pushed).chain(former).cloned().collect();
-        let push = Push {
-            from: self.journal.repository().path(),
-            commit: &commit,
-            branch: &publication.branch,
-            own: &own,
-        };
+        let push =
+            Push { from: self.journal.repository().path(), commit: &commit, branch: &publication.branch, own: &own };
         self.of_forge(self.forge.push(&push, &self.control.cancel))?;
         self.state.publication.pushed = Some(commit.clone());
         let context = json!({ "commit": commit, "branch": self.state.publication.branch });
@@ -100,6 +96,11 @@ impl Run<'_> {
         {
             self.state.publication.pushed = None;
             return Ok(Step::new(Phase::Push, "pull_request_missing"));
+        }
+        if self.state.settings.ci_command.is_none()
+            && let Some(before) = &self.state.before
+        {
+            self.forge.set_baseline(before);
         }
         let timeout = self.state.settings.ci_timeout.map(Duration::from_secs_f64);
         let result = self.forge.ci(&pull_request, &commit, timeout, &self.control.cancel);

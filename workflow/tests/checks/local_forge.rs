@@ -25,7 +25,13 @@ impl Kit {
         let head = repository.commit("b.txt", "b");
         let folder = tempfile::Builder::new().prefix("a folder").tempdir().unwrap();
         let path = Utf8PathBuf::try_from(folder.path().join("forge")).unwrap();
-        let forge = LocalForge { folder: path, ci_line: Some(ci_line.to_owned()), shell: shell(), git: git_options() };
+        let forge = LocalForge {
+            folder: path,
+            ci_line: Some(ci_line.to_owned()),
+            shell: shell(),
+            git: git_options(),
+            before: None,
+        };
         Self { repository, base, head, _folder: folder, forge }
     }
 
