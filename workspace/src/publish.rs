@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use camino::Utf8Path;
+use counterproof_store::read_file;
+use counterproof_store::write::{Durability, copy, write};
 
 use crate::git::GitError;
 use crate::repository::{StoredRepository, TreeEntry, WorkspaceError, object_name, temporary_folder};
@@ -90,38 +92,69 @@ impl StoredRepository {
         update(&remove)?;
         created?;
         let staged = Utf8Path::new(&*staged);
-        counterproof_store::write::copy(staged, out, counterproof_store::write::Durability::Synced)?;
+        copy(staged, out, Durability::Synced)?;
         Ok(())
     }
 
-    /// Adds what [`StoredRepository::bundle`] has written to a repository of the store.
+    /// Adds what [`StoredRepository::bundle`] has written to a repository of the store. What the repository has stays as it is.
     pub(crate) fn add_bundle(&self, file: &Utf8Path) -> Result<(), WorkspaceError> {
         let file = file.canonicalize_utf8().map_err(WorkspaceError::file(file))?;
+        let invalid = || GitError::Output("bundle".to_owned());
         let listed = self.git(&["bundle", "unbundle", "--", file.as_str()]).text()?;
         let mut references = String::new();
         for line in listed.lines() {
-            let (object, name) = line.split_once(' ').ok_or_else(|| GitError::Output("bundle".to_owned()))?;
+            let (object, name) = line.split_once(' ').ok_or_else(invalid)?;
+            let object = object_name(object)?;
             let name = name.strip_prefix(BUNDLE).and_then(|name| name.split_once('/')).map(|(_, name)| name);
             match name {
-                Some(name @ (SHALLOW | EXCLUDES)) => {
-                    let mut bytes = self.git(&["cat-file", "blob", object_name(object)?]).output()?;
-                    let path = self.path.join(name);
-                    if name == SHALLOW {
-                        let mut all = self.read_file(name);
-                        all.append(&mut bytes);
-                        bytes = all;
-                    }
-                    counterproof_store::write::write(&path, &bytes, counterproof_store::write::Durability::Synced)?;
-                }
+                Some(SHALLOW) => self.add_shallow(&self.small_blob(object)?)?,
+                Some(EXCLUDES) if self.path.join(EXCLUDES).exists() => {}
+                Some(EXCLUDES) => write(&self.path.join(EXCLUDES), &self.small_blob(object)?, Durability::Synced)?,
                 Some(_) => {
                     let _ = writeln!(references, "update {STARTS}{object} {object}");
                 }
-                None => return Err(GitError::Output("bundle".to_owned()).into()),
+                None => return Err(invalid().into()),
             }
         }
         let lines = references.into_bytes();
         self.unlocking(|| self.git(&["update-ref", "--no-deref", "--stdin"]).with_input(lines.clone()).output())?;
         Ok(())
+    }
+
+    fn small_blob(&self, object: &str) -> Result<Vec<u8>, WorkspaceError> {
+        let size = self.git(&["cat-file", "-s", object]).text()?;
+        if size.parse::<u64>().is_ok_and(|size| size <= read_file::MAX_SMALL_BYTES) {
+            Ok(self.git(&["cat-file", "blob", object]).output()?)
+        } else {
+            Err(GitError::Output("bundle".to_owned()).into())
+        }
+    }
+
+    /// Adds the oldest commits of a shallow history, if this repository does not have what is before them.
+    fn add_shallow(&self, listed: &[u8]) -> Result<(), WorkspaceError> {
+        let listed = String::from_utf8_lossy(listed).into_owned();
+        let mut shallow = String::from_utf8_lossy(&self.read_file(SHALLOW)).into_owned();
+        for commit in listed.lines() {
+            if shallow.lines().any(|line| line == commit) {
+                continue;
+            }
+            let content = self.git(&["cat-file", "commit", object_name(commit)?]).output()?;
+            let content = String::from_utf8_lossy(&content).into_owned();
+            let mut parents = content.lines().map_while(|line| {
+                let is_header = line.starts_with("tree ") || line.starts_with("parent ");
+                is_header.then(|| line.strip_prefix("parent "))
+            });
+            let is_missing = |parent: &str| self.git(&["cat-file", "-e", parent]).output().is_err();
+            let is_cut = parents.any(|parent| parent.is_some_and(is_missing));
+            if is_cut {
+                let _ = writeln!(shallow, "{commit}");
+            }
+        }
+        if shallow.is_empty() {
+            Ok(())
+        } else {
+            Ok(write(&self.path.join(SHALLOW), shallow.as_bytes(), Durability::Synced)?)
+        }
     }
 }
 

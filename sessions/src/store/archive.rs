@@ -6,7 +6,7 @@ use counterproof_ledger::store::StoreError;
 
 use super::read::EventFilter;
 use super::session_store::{Batch, HeadRow, SessionStore};
-use super::stored::{Encoder, StoredEvents, redactor};
+use super::stored::{Asset, Encoder, HistoryNode, StoredEvents, redactor};
 use crate::event::SessionEvent;
 
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +15,8 @@ pub enum ArchiveError {
     Store(#[from] StoreError),
     #[error("the records of the session are not as this program writes them")]
     Format(#[from] serde_json::Error),
+    #[error("the records of the session were changed: they belong to another session, or a text has another digest")]
+    Changed,
     #[error(transparent)]
     Redact(#[from] counterproof_redaction::RedactError),
     #[error("the ledger has no session `{0}`")]
@@ -42,13 +44,34 @@ impl SessionStore {
         Ok(serde_json::to_vec(&Batch { session_id: session_id.to_owned(), head: Some(row), stored })?)
     }
 
-    /// Adds an archived session. Returns its id.
-    pub fn add_archive(&mut self, bytes: &[u8]) -> Result<String, ArchiveError> {
-        let batch: Batch = serde_json::from_slice(bytes)?;
-        if self.find(&batch.session_id)?.is_some() {
-            return Err(ArchiveError::Exists(batch.session_id));
+    /// Adds an archived session.
+    pub fn add_archive(&mut self, archive: &Archive) -> Result<(), ArchiveError> {
+        if self.find(archive.session_id())?.is_some() {
+            return Err(ArchiveError::Exists(archive.session_id().to_owned()));
         }
-        self.append(&[&batch])?;
-        Ok(batch.session_id)
+        Ok(self.append(&[&archive.0])?)
+    }
+}
+
+/// A session from a file. Each text in it has its digest, so it can take the place of no other text.
+#[derive(Debug)]
+pub struct Archive(Batch);
+
+impl Archive {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ArchiveError> {
+        let batch: Batch = serde_json::from_slice(bytes)?;
+        let is_of_session = batch.head.as_ref().is_some_and(|head| head.session_id == batch.session_id);
+        let StoredEvents { assets, nodes, .. } = &batch.stored;
+        let are_texts_right = assets.iter().all(Asset::is_right) && nodes.iter().all(HistoryNode::is_right);
+        if is_of_session && are_texts_right { Ok(Self(batch)) } else { Err(ArchiveError::Changed) }
+    }
+
+    pub fn session_id(&self) -> &str {
+        &self.0.session_id
+    }
+
+    pub fn has_checkpoint(&self, id: &str) -> bool {
+        let mut events = self.0.stored.events.iter();
+        events.any(|event| event.kind == "checkpoint" && event.name.as_deref() == Some(id))
     }
 }

@@ -14,7 +14,7 @@ mod schema;
 mod session_store;
 mod stored;
 
-pub use archive::ArchiveError;
+pub use archive::{Archive, ArchiveError};
 pub use checkpoints::{CheckpointPage, CheckpointSummary};
 pub use prune::StoreUsage;
 pub use read::{CursorError, EventFilter, EventPage, SessionOverview, SessionPage, SessionSummary, TokenSums};

@@ -25,7 +25,7 @@ pub struct SessionStore {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HeadRow {
     version: u64,
-    session_id: String,
+    pub(super) session_id: String,
     title: Option<String>,
     origin: String,
     workflow: Option<String>,

@@ -78,6 +78,29 @@ pub(crate) struct StoredEvents {
     pub(crate) nodes: Vec<HistoryNode>,
 }
 
+impl Asset {
+    fn new(text: String) -> Self {
+        Self { digest: Sha256Digest::from_bytes(text.as_bytes()).to_string(), text }
+    }
+
+    pub(super) fn is_right(&self) -> bool {
+        Sha256Digest::from_bytes(self.text.as_bytes()).to_string() == self.digest
+    }
+}
+
+impl HistoryNode {
+    fn new(parent: Option<String>, message: String) -> Self {
+        let link = format!("{}{message}", parent.as_deref().unwrap_or_default());
+        // Half of the digits: a node is only compared with the others of its session.
+        let node = Sha256Digest::from_bytes(link.as_bytes()).to_string()[..32].to_owned();
+        Self { node, parent, message }
+    }
+
+    pub(super) fn is_right(&self) -> bool {
+        Self::new(self.parent.clone(), self.message.clone()).node == self.node
+    }
+}
+
 impl StoredEvents {
     pub(crate) fn append(&mut self, mut other: Self) {
         self.events.append(&mut other.events);
@@ -184,9 +207,10 @@ impl Encoder {
     }
 
     fn asset(&mut self, text: String, stored: &mut StoredEvents) -> String {
-        let digest = Sha256Digest::from_bytes(text.as_bytes()).to_string();
+        let asset = Asset::new(text);
+        let digest = asset.digest.clone();
         if self.known.insert(digest.clone()) {
-            stored.assets.push(Asset { digest: digest.clone(), text });
+            stored.assets.push(asset);
         }
         digest
     }
@@ -224,11 +248,10 @@ impl Encoder {
             escape_references(&mut masked);
             let digest = self.asset(masked.to_string(), stored);
             let parent = self.last.last().map(|(_, node)| node.clone());
-            let link = format!("{}{digest}", parent.as_deref().unwrap_or_default());
-            // Half of the digits: a node is only compared with the others of its session.
-            let node = Sha256Digest::from_bytes(link.as_bytes()).to_string()[..32].to_owned();
+            let found = HistoryNode::new(parent, digest);
+            let node = found.node.clone();
             if self.known.insert(node.clone()) {
-                stored.nodes.push(HistoryNode { node: node.clone(), parent, message: digest });
+                stored.nodes.push(found);
             }
             self.last.push((message, node));
         }

@@ -391,6 +391,41 @@ fn pruning_keeps_the_messages_of_checkpoints_of_other_sessions(ledger: &LedgerLo
     assert_eq!(store.usage().unwrap(), StoreUsage::default());
 }
 
+#[test]
+fn an_archive_takes_the_place_of_nothing_else_in_a_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store(&file(&folder));
+    let long = json!([{"role": "user", "content": "x".repeat(10_000)}, message(1)]);
+    let events = vec![call("1", 0, long, None), checkpoint("cp-1", 1, 3)];
+    store.import(&head("s"), events, redactor()).unwrap();
+    let bytes = store.archive("s", u64::MAX).unwrap();
+    let archive = Archive::parse(&bytes).unwrap();
+    assert_eq!(archive.session_id(), "s");
+    assert!(archive.has_checkpoint("cp-1") && !archive.has_checkpoint("cp-2"));
+    assert!(matches!(store.add_archive(&archive), Err(ArchiveError::Exists(_))));
+    let other_folder = tempfile::tempdir().unwrap();
+    let mut other = self::store(&file(&other_folder));
+    other.add_archive(&archive).unwrap();
+    assert_eq!(other.checkpoint("cp-1").unwrap(), store.checkpoint("cp-1").unwrap());
+    let whole: Value = serde_json::from_slice(&bytes).unwrap();
+    for place in [
+        "/session_id",
+        "/head/session_id",
+        "/head",
+        "/stored/assets/0/text",
+        "/stored/assets/1/digest",
+        "/stored/nodes/0/message",
+        "/stored/nodes/1/parent",
+        "/stored/nodes/1/node",
+    ] {
+        let mut changed = whole.clone();
+        let value = changed.pointer_mut(place).unwrap();
+        *value = if value.is_object() { Value::Null } else { "other".into() };
+        let error = Archive::parse(changed.to_string().as_bytes()).unwrap_err();
+        assert!(matches!(error, ArchiveError::Changed), "{place}: {error}");
+    }
+}
+
 fn schema() -> jsonschema::Validator {
     let schema: Value = serde_json::from_str(EVENT_SCHEMA_SOURCE).unwrap();
     assert!(jsonschema::draft202012::meta::is_valid(&schema));

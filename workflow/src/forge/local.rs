@@ -18,6 +18,7 @@ use counterproof_store::write::{AtomicFile, Durability, create_folder, write_jso
 use counterproof_workspace::git::{Git, GitOptions};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
 
 use super::push::Remote;
 use super::{CiResult, CiStatus, Forge, ForgeError, NewPullRequest, PullRequest, Push};
@@ -27,6 +28,9 @@ use crate::suite::{Finished, Shell, ShellError, TestReport, new_failures};
 const MAX_RECORD_BYTES: u64 = 16 << 20;
 /// How long another process may hold the lock of the records. It holds it for the time of a few file operations.
 const LOCK_WITHIN: Duration = Duration::from_mins(1);
+/// Start of the names of the folders with clones for CI, and the file in them that is locked while CI runs.
+const CLONES: &str = "ci-";
+const USED: &str = "used";
 const PATH: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'`');
 
 /// The forge of one repository.
@@ -84,16 +88,19 @@ impl LocalForge {
         Git::new(&self.git, folder, arguments).without_user_settings().with("GIT_ALLOW_PROTOCOL", "file")
     }
 
-    /// Creates the folders and the repository. Several processes may do so at once.
-    fn create(&self) -> Result<(), ForgeError> {
+    /// Creates the folders and the repository, or what is missing of them because a process was killed. Returns the lock.
+    fn create(&self) -> Result<FileLock, ForgeError> {
         for name in ["pulls", "logs"] {
             create_folder(&self.folder.join(name))?;
         }
-        if !self.repository().join("HEAD").is_file() {
-            let path = self.repository();
-            self.git(&self.folder, &["init", "--quiet", "--bare", "--template=", path.as_str()]).output()?;
+        let lock = self.lock()?;
+        let path = self.repository();
+        // Only this command creates them, under the lock.
+        for left in ["config.lock", "HEAD.lock"] {
+            let _ = std::fs::remove_file(path.join(left));
         }
-        Ok(())
+        self.git(&self.folder, &["init", "--quiet", "--bare", "--template=", path.as_str()]).output()?;
+        Ok(lock)
     }
 
     fn lock(&self) -> Result<FileLock, ForgeError> {
@@ -140,9 +147,25 @@ impl LocalForge {
         Ok(write_json(&self.record_path(number), &record, Durability::Synced)?)
     }
 
+    /// Creates the folder of a clone, with the lock that shows that it is used, and removes those of killed processes.
+    fn clone_folder(&self) -> Result<(TempDir, Option<FileLock>), ForgeError> {
+        let failed = |source| ForgeError::Record { path: self.folder.clone(), source };
+        let _lock = self.lock()?;
+        for entry in self.folder.read_dir_utf8().map_err(failed)?.flatten() {
+            let is_clone = entry.file_name().starts_with(CLONES) && entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_clone && let Ok(Some(_left)) = FileLock::try_lock(&entry.path().join(USED)) {
+                // What cannot be removed only takes space.
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+        let folder = tempfile::Builder::new().prefix(CLONES).tempdir_in(&self.folder).map_err(failed)?;
+        let path = Utf8Path::from_path(folder.path()).unwrap_or(&self.folder).join(USED);
+        let used = FileLock::try_lock(&path).map_err(failed)?;
+        Ok((folder, used))
+    }
+
     fn run(&self, line: &str, commit: &str, shell: &Shell) -> Result<Finished, ForgeError> {
-        let folder = tempfile::Builder::new().prefix("ci-").tempdir_in(&self.folder);
-        let folder = folder.map_err(|source| ForgeError::Record { path: self.folder.clone(), source })?;
+        let (folder, _used) = self.clone_folder()?;
         let root = Utf8Path::from_path(folder.path()).unwrap_or(&self.folder).join("clone");
         let repository = self.repository();
         let clone =
@@ -175,7 +198,7 @@ impl Forge for LocalForge {
     }
 
     fn push(&self, push: &Push<'_>, _cancellation: &Cancellation) -> Result<(), ForgeError> {
-        self.create()?;
+        drop(self.create()?);
         let path = self.repository();
         let remote = Remote { address: path.as_str(), protocol: "file", environment: &[], options: &self.git };
         remote.push(push)
@@ -186,8 +209,7 @@ impl Forge for LocalForge {
     }
 
     fn open(&self, request: &NewPullRequest, _cancellation: &Cancellation) -> Result<PullRequest, ForgeError> {
-        self.create()?;
-        let _lock = self.lock()?;
+        let _lock = self.create()?;
         if let Some(record) = self.find_record(&request.head)? {
             return Ok(self.pull_request(&record));
         }

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_ledger::store::StoreError;
 use counterproof_sessions::event::{EventBody, SessionEvent};
-use counterproof_sessions::store::{ArchiveError, EventFilter, SessionStore};
+use counterproof_sessions::store::{Archive, ArchiveError, EventFilter, SessionStore};
 use counterproof_store::read_file;
 use counterproof_store::write::{AtomicFile, Durability, WriteError};
 use counterproof_workspace::{RepositoryId, Snapshot, WorkspaceError};
@@ -25,9 +25,10 @@ const MANIFEST: &str = "manifest.json";
 const SESSION: &str = "session.json";
 const OBJECTS: &str = "objects.bundle";
 
-/// Largest manifest, and largest records of a session, in bytes.
+/// Largest manifest, records of a session, and objects, in bytes.
 const MAX_MANIFEST: u64 = 1 << 20;
 const MAX_SESSION: u64 = 4 << 30;
+const MAX_OBJECTS: u64 = 64 << 30;
 
 /// Checked before anything is stored.
 #[derive(Debug, Serialize, Deserialize)]
@@ -108,26 +109,33 @@ pub fn unbundle(
     let objects = temporary(&folder, OBJECTS).map_err(file_error)?;
     let (mut manifest, mut session, mut has_objects) = (None, None, false);
     let mut archive = tar::Archive::new(read_file::open(path).map_err(file_error)?.0);
-    for entry in archive.entries().map_err(|error| invalid(&error.to_string()))? {
-        let mut entry = entry.map_err(|error| invalid(&error.to_string()))?;
-        let name = entry.path().map_err(|error| invalid(&error.to_string()))?.to_string_lossy().into_owned();
-        let mut read = |limit: u64| -> Result<Vec<u8>, BundleError> {
-            let mut bytes = Vec::new();
-            let read = (&mut entry).take(limit + 1).read_to_end(&mut bytes);
-            read.map_err(|error| invalid(&error.to_string()))?;
-            if bytes.len() as u64 > limit { Err(invalid("an entry is too large")) } else { Ok(bytes) }
-        };
-        match name.as_str() {
-            MANIFEST => manifest = Some(read(MAX_MANIFEST)?),
-            SESSION => session = Some(read(MAX_SESSION)?),
-            OBJECTS => {
-                let mut file = AtomicFile::create(&objects)?;
-                io::copy(&mut entry, &mut file).map_err(|error| invalid(&error.to_string()))?;
-                file.commit(Durability::Cached)?;
-                has_objects = true;
-            }
+    let unreadable = |error: io::Error| invalid(&error.to_string());
+    // Raw: no entry changes the name or the size of another one.
+    for entry in archive.entries().map_err(unreadable)?.raw(true) {
+        let mut entry = entry.map_err(unreadable)?;
+        let name = entry.path().map_err(unreadable)?.to_string_lossy().into_owned();
+        let limit = match name.as_str() {
+            MANIFEST => MAX_MANIFEST,
+            SESSION => MAX_SESSION,
+            OBJECTS => MAX_OBJECTS,
             _ => return Err(invalid("it has an unknown entry")),
+        };
+        if !entry.header().entry_type().is_file() {
+            return Err(invalid("an entry is not a file"));
         }
+        if entry.size() > limit {
+            return Err(invalid("an entry is too large"));
+        }
+        if name == OBJECTS {
+            let mut file = AtomicFile::create(&objects)?;
+            io::copy(&mut entry, &mut file).map_err(unreadable)?;
+            file.commit(Durability::Cached)?;
+            has_objects = true;
+            continue;
+        }
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).map_err(unreadable)?;
+        if name == MANIFEST { manifest = Some(bytes) } else { session = Some(bytes) }
     }
     let (Some(manifest), Some(session), true) = (manifest, session, has_objects) else {
         return Err(invalid("an entry is missing"));
@@ -138,6 +146,10 @@ pub fn unbundle(
     }
     if store.find(&manifest.session_id)?.is_some() {
         return Err(ArchiveError::Exists(manifest.session_id).into());
+    }
+    let session = Archive::parse(&session)?;
+    if session.session_id() != manifest.session_id || !session.has_checkpoint(&manifest.checkpoint_id) {
+        return Err(invalid("its records are not those of its checkpoint"));
     }
     // The objects first: a session without them could not be resumed.
     home.store(control).unbundle(&manifest.repository, &objects)?;

@@ -18,7 +18,7 @@ type Waits = Arc<Mutex<Vec<Duration>>>;
 fn forge_at(server: &ModelServer) -> (GitHubForge, Waits) {
     let waits = Waits::default();
     let log = waits.clone();
-    let mut options = GitHubOptions::new(Token::from(TOKEN.to_owned()), "git@github.com:octo/app.git");
+    let mut options = GitHubOptions::new(Token::from(TOKEN.to_owned()), "git@127.0.0.1:octo/app.git");
     options.api_url = Some(format!("{}/api/v3/", server.origin()));
     options.wait = Arc::new(move |time, cancellation: &Cancellation| {
         log.lock().unwrap().push(time);
@@ -32,7 +32,8 @@ fn path(request: &ModelRequest) -> String {
 }
 
 fn pull() -> Value {
-    json!({"number": 7, "html_url": "https://github.com/octo/app/pull/7", "head": {"ref": "fix", "label": "octo:fix"}})
+    let head = json!({"ref": "fix", "label": "octo:fix", "sha": "a".repeat(40)});
+    json!({"number": 7, "html_url": "https://github.com/octo/app/pull/7", "state": "open", "head": head})
 }
 
 fn request() -> NewPullRequest {
@@ -163,11 +164,22 @@ fn a_commit_without_checks_a_time_limit_and_a_cancellation_are_results() {
         match path(request).contains("check-runs") {
             true if is_slow => ok(&json!({"check_runs": [run(1, "unit", None)]})),
             true => ok(&json!({"check_runs": []})),
+            false if request.target.ends_with("/contents/.github/workflows?ref=none") => {
+                ModelAnswer::json(404, &json!({"message": "Not Found"}))
+            }
+            false if request.target.ends_with("/contents/.github/workflows?ref=queued") => ok(&json!([])),
             false => ok(&json!({"state": "pending", "statuses": []})),
         }
     });
     let (forge, waits) = forge_at(&server);
     let go = Cancellation::default();
+    // A runner may be busy for longer than a commit without checks is waited for.
+    for limit in [None, Some(Duration::from_mins(10))] {
+        let queued = forge.ci(&pull_request(), "queued", limit, &go).unwrap();
+        assert_eq!((queued.status, queued.log.as_str()), (CiStatus::TimedOut, "no check has begun"));
+        let waited: Duration = waits.lock().unwrap().drain(..).sum();
+        assert_eq!(waited.as_secs().div_ceil(60), limit.map_or(60, |limit| limit.as_secs() / 60));
+    }
     assert_eq!(forge.ci(&pull_request(), "none", None, &go).unwrap().status, CiStatus::None);
     waits.lock().unwrap().clear();
     let late = forge.ci(&pull_request(), "slow", Some(Duration::from_mins(5)), &go).unwrap();
@@ -213,7 +225,7 @@ fn errors_name_the_remedy_and_never_the_token() {
         assert!(error.contains(text) && error.contains("why") && !error.contains(TOKEN), "{error}");
     }
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut options = GitHubOptions::new(Token::from(TOKEN.to_owned()), "https://github.com/octo/app");
+    let mut options = GitHubOptions::new(Token::from(TOKEN.to_owned()), "https://127.0.0.1/octo/app");
     options.api_url = Some(format!("http://{closed}"));
     options.wait = Arc::new(|_, _| true);
     let forge = GitHubForge::new(options.clone()).unwrap();
@@ -221,6 +233,7 @@ fn errors_name_the_remedy_and_never_the_token() {
     assert!(error.starts_with("cannot reach http://127.0.0.1:"), "{error}");
     for (api, token) in [("http://example.com", TOKEN), ("file:///x", TOKEN), ("https://api.github.com", " ")] {
         options.api_url = Some(api.to_owned());
+        options.repository = "https://github.com/octo/app".to_owned();
         options.token = Token::from(token.to_owned());
         assert!(GitHubForge::new(options.clone()).is_err(), "{api}");
     }
@@ -233,6 +246,7 @@ fn a_push_sends_the_token_in_a_header_and_names_it_nowhere() {
     let repository = Repository::new();
     let commit = repository.commit("a.txt", "a");
     let mut options = GitHubOptions::new(Token::from(TOKEN.to_owned()), format!("{}/octo/app", server.origin()));
+    options.api_url = Some(server.origin());
     options.git = git_options();
     let forge = GitHubForge::new(options).unwrap();
     let from = repository.bare();
@@ -247,4 +261,48 @@ fn a_push_sends_the_token_in_a_header_and_names_it_nowhere() {
     let text = format!("{error:?}");
     assert!(!text.contains(TOKEN) && !text.contains("eC1hY2Nlc3MtdG9rZW46"), "{text}");
     assert!(!std::fs::read_to_string(from.join("config")).unwrap().contains("Authorization"));
+}
+
+#[test]
+fn the_token_goes_only_to_the_host_of_the_interface() {
+    for (api, repository, is_allowed) in [
+        (None, "git@github.com:octo/app.git", true),
+        (None, "https://GitHub.com/octo/app", true),
+        (None, "https://github.com:443/octo/app", true),
+        (None, "https://gitlab.com/octo/app", false),
+        (None, "https://github.com.evil.example/octo/app", false),
+        (None, "https://github.com@evil.example/octo/app", false),
+        (None, "https://api.github.com/octo/app", false),
+        (Some("https://api.github.com"), "ssh://git@github.com/octo/app", true),
+        (Some("https://api.octo.ghe.com"), "https://octo.ghe.com/octo/app", true),
+        (Some("https://ghe.example/api/v3"), "git@ghe.example:octo/app", true),
+        (Some("https://ghe.example/api/v3"), "git@github.com:octo/app", false),
+        (Some("http://[::1]:80/api"), "http://[::1]:81/octo/app", true),
+    ] {
+        let mut options = GitHubOptions::new(Token::from(TOKEN.to_owned()), repository);
+        options.api_url = api.map(str::to_owned);
+        let forge = GitHubForge::new(options);
+        assert_eq!(forge.is_ok(), is_allowed, "{api:?} {repository}");
+    }
+}
+
+#[test]
+fn new_commits_of_a_branch_whose_pull_request_was_closed_get_another() {
+    let server = ModelServer::start(|_, request| {
+        let mut closed = pull();
+        closed["state"] = "closed".into();
+        closed["number"] = 3.into();
+        match path(request).split('?').next().unwrap() {
+            "GET /pulls" => ok(&json!([closed])),
+            "POST /pulls" => ModelAnswer::json(201, &pull()),
+            other => panic!("{other}"),
+        }
+    });
+    let (forge, _) = forge_at(&server);
+    let go = Cancellation::default();
+    assert_eq!(forge.find("fix", &go).unwrap(), None);
+    // The same commits: they were decided on.
+    assert_eq!(forge.open(&request(), &go).unwrap().number, 3);
+    let newer = NewPullRequest { head_commit: "c".repeat(40), ..request() };
+    assert_eq!(forge.open(&newer, &go).unwrap().number, 7);
 }

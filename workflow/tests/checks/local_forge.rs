@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use counterproof_contracts::process::Cancellation;
+use counterproof_store::FileLock;
+use counterproof_store::write::{create_folder, write_new};
 use counterproof_workflow::forge::{CiStatus, Forge, ForgeError, LocalForge, NewPullRequest, Push};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -136,6 +138,31 @@ fn a_ci_that_does_not_end_is_killed_with_its_children() {
     assert_eq!(ci.status, CiStatus::TimedOut);
     assert!(ci.log.contains("CI did not end within 0.3 s and was killed"), "{}", ci.log);
     assert_eq!(Kit::record(&opened.url)["ci"][0]["status"], "fail");
+}
+
+#[test]
+fn what_a_killed_process_left_is_completed_or_removed() {
+    let kit = Kit::new("true");
+    let folder = kit.forge.folder.clone();
+    let put = |name: &str| {
+        create_folder(folder.join(name).parent().unwrap()).unwrap();
+        write_new(&folder.join(name), b"").unwrap();
+    };
+    // `git init` was killed.
+    for name in ["repository.git/HEAD.lock", "repository.git/config.lock", "ci-left/clone/a.txt", "ci-used/clone/a.txt"]
+    {
+        put(name);
+    }
+    kit.push("fix", &kit.head, &[]).unwrap();
+    let go = Cancellation::default();
+    let opened = kit.forge.open(&kit.request("fix"), &go).unwrap();
+    let used = FileLock::try_lock(&folder.join("ci-used/used")).unwrap();
+    assert_eq!(kit.forge.ci(&opened, &kit.head, None, &go).unwrap().status, CiStatus::Pass);
+    let left = |name: &str| folder.join(name).exists();
+    assert_eq!((left("ci-left"), left("ci-used")), (false, true));
+    drop(used);
+    kit.forge.ci(&opened, &kit.head, None, &go).unwrap();
+    assert!(!left("ci-used"));
 }
 
 #[test]

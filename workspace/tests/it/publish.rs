@@ -137,3 +137,41 @@ fn a_bundle_restores_a_snapshot_on_another_machine() {
         assert_eq!(commits, if is_shallow { "1" } else { "2" });
     }
 }
+
+#[test]
+fn a_bundle_changes_nothing_in_a_repository_that_exists() {
+    let kit = Kit::new();
+    kit.put("source/second.txt", "2\n");
+    let head = kit.commit("source", "second");
+    kit.put("source/.git/info/exclude", "*.secret\n");
+    let (repository, _) = kit.work();
+    let git = |arguments: &[&str]| kit.git(&format!("store/{}.git", repository.id()), arguments);
+    let excludes = || fs::read_to_string(repository.path().join("info/exclude")).unwrap();
+    let before = excludes();
+    // The bundle would cut the history, and make secrets a part of snapshots.
+    kit.git(".", &["clone", "--quiet", "--bare", "source", "hostile.git"]);
+    let hostile = |arguments: &[&str]| kit.git("hostile.git", arguments);
+    let pack = |shallow: &str| {
+        for (name, text) in [("shallow", shallow), ("info/exclude", "nothing\n")] {
+            kit.put("text", text);
+            let object = hostile(&["hash-object", "-w", kit.path("text").as_str()]);
+            hostile(&["update-ref", &format!("refs/counterproof/bundle/x/{name}"), &object]);
+        }
+        hostile(&["update-ref", "refs/counterproof/bundle/x/commits/0", &head]);
+        hostile(&["bundle", "create", "--quiet", "../hostile.bundle", "--glob=refs/counterproof/bundle/*"]);
+        kit.path("hostile.bundle")
+    };
+    let file = pack(&format!("{head}\n"));
+    kit.store().unbundle(repository.id(), &file).unwrap();
+    assert_eq!(excludes(), before);
+    assert!(!repository.path().join("shallow").exists());
+    assert_eq!(git(&["rev-list", "--count", &head]), "2");
+    // Git reads no repository with a line like this.
+    let file = pack("x\n");
+    kit.store().unbundle(repository.id(), &file).unwrap_err();
+    assert_eq!(git(&["rev-list", "--count", &head]), "2");
+    // References of another name could take the place of others.
+    hostile(&["update-ref", "refs/heads/main", &head]);
+    hostile(&["bundle", "create", "--quiet", "../hostile.bundle", "refs/heads/main"]);
+    kit.store().unbundle(repository.id(), &file).unwrap_err();
+}

@@ -109,6 +109,12 @@ impl Client {
         Ok(Self { runtime, http, api, token, wait })
     }
 
+    /// Returns the host of the repositories of the interface, the only other one that may get the token.
+    pub(super) fn repository_host(&self) -> &str {
+        let host = self.api.host_str().unwrap_or_default();
+        host.strip_prefix("api.").unwrap_or(host)
+    }
+
     pub(super) const fn token(&self) -> &Token {
         &self.token
     }

@@ -24,6 +24,8 @@ use super::{CiResult, CiStatus, Forge, ForgeError, NewPullRequest, PullRequest, 
 
 /// How long a commit may have no check at all before it counts as one without CI.
 const GRACE: Duration = Duration::from_mins(2);
+/// How long checks may take if the caller states no limit.
+const DEFAULT_TIMEOUT: Duration = Duration::from_hours(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 const PAGE: usize = 100;
@@ -63,15 +65,23 @@ pub struct GitHubForge {
 struct Pull {
     number: u64,
     html_url: String,
+    state: Option<String>,
     head: Head,
 }
 
 #[derive(Debug, Deserialize)]
 struct Head {
+    sha: Option<String>,
     #[serde(rename = "ref")]
     branch: String,
     /// `owner:branch`.
     label: Option<String>,
+}
+
+impl Pull {
+    fn is_open(&self) -> bool {
+        self.state.as_deref() == Some("open")
+    }
 }
 
 impl From<Pull> for PullRequest {
@@ -98,6 +108,14 @@ impl GitHubForge {
     pub fn new(options: GitHubOptions) -> Result<Self, ForgeError> {
         let repository = RepositoryAddress::parse(&options.repository)?;
         let client = Client::new(options.api_url.as_deref(), options.token, options.wait)?;
+        let (found, expected) = (repository.host_name(), client.repository_host());
+        if !found.eq_ignore_ascii_case(expected) {
+            let text = format!(
+                "the repository is at `{found}`, and the token is only sent to `{expected}`: set GITHUB_API_URL to the \
+                 interface of the server"
+            );
+            return Err(ForgeError::GitHub(text));
+        }
         Ok(Self { client, repository, git: options.git })
     }
 
@@ -149,13 +167,36 @@ impl GitHubForge {
         })
     }
 
+    /// True if a commit has workflows of Actions, so that checks are to be expected.
+    fn has_workflows(&self, commit: &str, cancellation: &Cancellation) -> Result<bool, ForgeError> {
+        let path = self.path(&format!("/contents/.github/workflows?ref={commit}"));
+        let answer = self.client.send("GET", &path, None, cancellation)?;
+        if answer.status == 404 { Ok(false) } else { answer.success().map(|_| true) }
+    }
+
+    /// Returns the pull requests of a branch, also closed ones, the newest first.
+    fn pulls(&self, branch: &str, cancellation: &Cancellation) -> Result<Vec<Pull>, ForgeError> {
+        let head = format!("{}:{branch}", self.repository.owner);
+        let query = utf8_percent_encode(&head, NON_ALPHANUMERIC);
+        let answer = self.client.get(&self.path(&format!("/pulls?head={query}&state=all")), cancellation)?;
+        let mut pulls: Vec<Pull> = answer.parse()?;
+        // GitHub ignores a filter that it cannot read.
+        pulls.retain(|pull| {
+            let label = pull.head.label.as_ref();
+            pull.head.branch == branch && label.is_none_or(|label| label.eq_ignore_ascii_case(&head))
+        });
+        Ok(pulls)
+    }
+
     fn wait_for_checks(
         &self,
         commit: &str,
         timeout: Option<Duration>,
         cancellation: &Cancellation,
     ) -> Result<CiResult, ForgeError> {
+        let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
         let started = Instant::now();
+        let mut has_workflows = None;
         let (mut waited, mut pause) = (Duration::ZERO, FIRST_PAUSE);
         let mut last: Option<Vec<Check>> = None;
         loop {
@@ -166,15 +207,25 @@ impl GitHubForge {
                 return self.finished(&checks, cancellation);
             }
             let elapsed = waited.max(started.elapsed());
-            if timeout.is_some_and(|timeout| elapsed >= timeout) {
+            if elapsed >= timeout {
+                if checks.is_empty() {
+                    return Ok(result(CiStatus::TimedOut, "no check has begun", ""));
+                }
                 let open = checks.iter().filter(|check| check.is_success.is_none()).map(|check| check.name.as_str());
                 let open = format!("still running: {}", open.collect::<Vec<_>>().join(", "));
                 return Ok(result(CiStatus::TimedOut, &open, checks.first().map_or("", |check| &check.url)));
             }
             if checks.is_empty() && elapsed >= GRACE {
-                return Ok(result(CiStatus::None, "", ""));
+                let has_workflows = match has_workflows {
+                    Some(known) => known,
+                    None => *has_workflows.insert(self.has_workflows(commit, cancellation)?),
+                };
+                // Runners can be busy for long.
+                if !has_workflows {
+                    return Ok(result(CiStatus::None, "", ""));
+                }
             }
-            let left = timeout.map_or(pause, |timeout| timeout.saturating_sub(elapsed).min(pause));
+            let left = timeout.saturating_sub(elapsed).min(pause);
             if !self.client.wait(left, cancellation) {
                 return Err(ForgeError::Cancelled);
             }
@@ -206,22 +257,17 @@ impl Forge for GitHubForge {
     }
 
     fn find(&self, branch: &str, cancellation: &Cancellation) -> Result<Option<PullRequest>, ForgeError> {
-        let head = format!("{}:{branch}", self.repository.owner);
-        let query = utf8_percent_encode(&head, NON_ALPHANUMERIC);
-        // Also closed ones: a person who closed it does not want another.
-        let answer = self.client.get(&self.path(&format!("/pulls?head={query}&state=all")), cancellation)?;
-        let pulls: Vec<Pull> = answer.parse()?;
-        // GitHub ignores a filter that it cannot read.
-        let is_wanted = |pull: &Pull| {
-            let label = pull.head.label.as_ref();
-            pull.head.branch == branch && label.is_none_or(|label| label.eq_ignore_ascii_case(&head))
-        };
-        Ok(pulls.into_iter().find(is_wanted).map(PullRequest::from))
+        Ok(self.pulls(branch, cancellation)?.into_iter().find(Pull::is_open).map(PullRequest::from))
     }
 
     fn open(&self, request: &NewPullRequest, cancellation: &Cancellation) -> Result<PullRequest, ForgeError> {
-        if let Some(found) = self.find(&request.head, cancellation)? {
-            return Ok(found);
+        let mut pulls = self.pulls(&request.head, cancellation)?;
+        // One that was closed or merged is the one of these commits, if it has them: a person decided on it. New commits need
+        // another.
+        let is_of_commit = |pull: &Pull| pull.head.sha.as_ref() == Some(&request.head_commit);
+        let found = pulls.iter().position(Pull::is_open).or_else(|| pulls.iter().position(is_of_commit));
+        if let Some(found) = found {
+            return Ok(pulls.swap_remove(found).into());
         }
         let body = json!({"title": request.title, "body": request.body, "head": request.head, "base": request.base});
         let answer = self.client.send("POST", &self.path("/pulls"), Some(&body), cancellation)?;

@@ -42,6 +42,12 @@ impl RepositoryAddress {
         Ok(Self { host: host.to_owned(), owner: owner.to_owned(), name: name.to_owned(), is_plain })
     }
 
+    /// The host without a port.
+    pub(super) fn host_name(&self) -> &str {
+        let end = if self.host.starts_with('[') { self.host.find(']').map_or(0, |end| end + 1) } else { 0 };
+        self.host[end..].find(':').map_or(&self.host, |port| &self.host[..end + port])
+    }
+
     pub(super) fn git_url(&self) -> String {
         let scheme = if self.is_plain { "http" } else { "https" };
         format!("{scheme}://{}/{}/{}.git", self.host, self.owner, self.name)
