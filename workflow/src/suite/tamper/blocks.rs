@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::places::{Place, places};
-use super::scan::{Language, LineStart, SEPARATOR};
+use super::scan::{CALL, Language, LineStart, SEPARATOR, TITLE, indent};
 use crate::suite::read::regex;
 use crate::suite::target::Target;
 
@@ -160,10 +160,6 @@ fn region(language: Language, path: &str, lines: &[&str], starts: &[LineStart]) 
 /// A name and its lines, from and to. They do not overlap.
 type Found = Vec<(String, usize, usize)>;
 
-pub(super) fn indent(line: &str) -> usize {
-    line.len() - line.trim_start().len()
-}
-
 fn python(lines: &[&str], starts: &[LineStart]) -> Found {
     static DEFINITION: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*(?:async\s+)?def\s+(test\w*)\s*[\[(]"));
     static CLASS: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*class\s+(\w+)"));
@@ -280,12 +276,6 @@ fn go_name(lines: &[&str], _starts: &[LineStart], at: usize) -> Option<(String, 
     let own = name.get(1).map(|it| format!("{}{SEPARATOR}", it.as_str())).unwrap_or_default();
     Some((format!("{own}{}", &name[2]), at))
 }
-
-pub(super) static CALL: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"^\s*(?:await\s+)?([xf]?(?:describe|context|suite|test|it))(?:\.\w+)*\s*[(`]"));
-/// The first argument, or that of the second call: `test.each(…)("title", …)`.
-pub(super) static TITLE: LazyLock<Regex> =
-    LazyLock::new(|| regex(r#"(?:^|\(\s*)(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)\s*,"#));
 
 /// Tests of JavaScript are calls, `test("title", …)`, within calls of `describe`.
 fn javascript(lines: &[&str], starts: &[LineStart]) -> Found {

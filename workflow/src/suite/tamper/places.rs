@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::blocks::{CALL, TITLE, indent};
-use super::scan::{Language, LineStart, SEPARATOR};
+use super::scan::{CALL, Language, LineStart, SEPARATOR, TITLE, indent};
 use crate::suite::read::regex;
 
 /// Maximum number of lines of an import.

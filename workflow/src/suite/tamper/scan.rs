@@ -81,6 +81,17 @@ impl Language {
     }
 }
 
+/// A test or a group of JavaScript.
+pub(super) static CALL: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"^\s*(?:await\s+)?([xf]?(?:describe|context|suite|test|it))(?:\.\w+)*\s*[(`]"));
+/// The first argument, or that of the second call: `test.each(…)("title", …)`.
+pub(super) static TITLE: LazyLock<Regex> =
+    LazyLock::new(|| regex(r#"(?:^|\(\s*)(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)\s*,"#));
+
+pub(super) fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
 /// Returns the identifiers of a line.
 pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).filter(|word| !word.is_empty())

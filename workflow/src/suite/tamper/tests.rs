@@ -173,12 +173,12 @@ const NEUTERING: [(usize, &str); 28] = [
 
 /// Puts lines at the start of the class or group, before the test, or after it.
 fn with_lines(case: usize, new: &str, place: usize) -> String {
-    let (path, text, _, [first, last], _) = CASES[case];
+    let (_, text, _, [first, last], _) = CASES[case];
     let lines: Vec<&str> = text.lines().collect();
     let start = ["class ", "mod tests", "describe(", "import \"testing\""];
     let start = lines.iter().position(|line| start.iter().any(|it| line.starts_with(it))).unwrap();
     // Before the block and the comment above it, or after it.
-    let above = if path.ends_with(".go") || path.ends_with(".js") { first } else { first - 1 };
+    let above = if case > 1 { first } else { first - 1 };
     let at = [start + 1, above, last + 1][place];
     format!("{}\n\n{new}\n{}\n", lines[..at].join("\n"), lines[at..].join("\n"))
 }
