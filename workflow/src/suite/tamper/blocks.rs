@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::scan::{Language, LineStart, SEPARATOR};
+use super::places::{Place, places};
+use super::scan::{CALL, Language, LineStart, SEPARATOR, TITLE, indent};
 use crate::suite::read::regex;
 use crate::suite::target::Target;
 
@@ -16,10 +17,17 @@ pub(super) struct Block<'a> {
     pub lines: Vec<&'a str>,
 }
 
+/// A line outside of tests.
+#[derive(Debug, Clone)]
+pub(super) struct Outside<'a> {
+    pub line: &'a str,
+    pub place: Place,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Source<'a> {
     pub blocks: Vec<Block<'a>>,
-    pub outside: Vec<&'a str>,
+    pub outside: Vec<Outside<'a>>,
 }
 
 impl Source<'_> {
@@ -91,6 +99,11 @@ impl Block<'_> {
         self.name.rsplit(SEPARATOR).next().unwrap_or(&self.name)
     }
 
+    /// The classes or groups around it, joined.
+    pub(super) fn group(&self) -> &str {
+        self.name.strip_suffix(self.own_name()).and_then(|it| it.strip_suffix(SEPARATOR)).unwrap_or("")
+    }
+
     fn parent(&self) -> Option<&str> {
         self.name.rsplit(SEPARATOR).nth(1)
     }
@@ -107,8 +120,11 @@ pub(super) fn blocks<'a>(language: Language, path: &str, text: &'a str) -> Sourc
         Language::JavaScript => javascript(&lines, &starts),
     };
     let is_of_tests = region(language, path, &lines, &starts);
-    let outside =
-        |from: usize, to: usize| (from..to).filter(|at| is_of_tests(*at)).map(|at| lines[at]).collect::<Vec<_>>();
+    let places = places(language, &lines, &starts);
+    let outside = |from: usize, to: usize| -> Vec<Outside<'a>> {
+        let of_tests = (from..to).filter(|at| is_of_tests(*at));
+        of_tests.map(|at| Outside { line: lines[at], place: places[at].clone() }).collect()
+    };
     let mut source = Source::default();
     let mut next = 0;
     for (name, from, to) in found {
@@ -143,10 +159,6 @@ fn region(language: Language, path: &str, lines: &[&str], starts: &[LineStart]) 
 
 /// A name and its lines, from and to. They do not overlap.
 type Found = Vec<(String, usize, usize)>;
-
-fn indent(line: &str) -> usize {
-    line.len() - line.trim_start().len()
-}
 
 fn python(lines: &[&str], starts: &[LineStart]) -> Found {
     static DEFINITION: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*(?:async\s+)?def\s+(test\w*)\s*[\[(]"));
@@ -267,17 +279,16 @@ fn go_name(lines: &[&str], _starts: &[LineStart], at: usize) -> Option<(String, 
 
 /// Tests of JavaScript are calls, `test("title", …)`, within calls of `describe`.
 fn javascript(lines: &[&str], starts: &[LineStart]) -> Found {
-    static CALL: LazyLock<Regex> =
-        LazyLock::new(|| regex(r"^\s*(?:await\s+)?([xf]?(?:describe|context|suite|test|it))(?:\.\w+)*\s*[(`]"));
-    // The first argument, or that of the second call: `test.each(…)("title", …)`.
-    static TITLE: LazyLock<Regex> =
-        LazyLock::new(|| regex(r#"(?:^|\(\s*)(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)\s*,"#));
     let mut found: Found = Vec::new();
     let mut groups: Vec<(usize, String)> = Vec::new();
     let mut at = 0;
     while at < lines.len() {
         groups.retain(|(depth, _)| *depth < starts[at].depth);
-        let Some(call) = CALL.captures(lines[at]).filter(|_| !starts[at].is_inside) else {
+        // `test.beforeEach` is not a test.
+        let is_call = |call: &regex::Captures<'_>| {
+            !starts[at].is_inside && ![".before", ".after"].iter().any(|hook| call[0].contains(hook))
+        };
+        let Some(call) = CALL.captures(lines[at]).filter(is_call) else {
             at += 1;
             continue;
         };

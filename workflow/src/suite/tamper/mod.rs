@@ -1,22 +1,29 @@
 //! Detection of a target test that was weakened instead of fixed.
 //!
 //! The file of the test at the base is compared with the file now. The block of each target test must be the same, and defined as often.
-//! Lines outside of test functions may be added but not changed or removed, except imports, and nothing that the target test uses may
-//! be defined again. The language is known by the name of the file; in others no line may be changed or removed.
+//! Lines outside of test functions may be added but not changed or removed, except imports and comments, and nothing that the target
+//! test sees and uses may be defined again. Nothing that runs around it may be added. The language is known by the name of the file; in others no line may be changed or removed.
 //!
 //! This is a comparison of texts. Whether the test ran and passed is for the runner to report.
 
 mod blocks;
+mod places;
+mod rebound;
 mod scan;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 pub(super) use self::blocks::Fit;
-use self::blocks::{Block, blocks};
+use self::blocks::{Block, Outside, blocks};
+use self::rebound::rebound;
 use self::scan::Language;
+use super::read::regex;
 use super::target::Target;
 
 /// Compares the file of the target test at the base with the file now (`None` if it was deleted or renamed). Returns why the change
@@ -36,13 +43,31 @@ pub fn tampered(path: &str, base: &[u8], now: Option<&[u8]>, target: &Target) ->
     if let Some(why) = changed_block(&targets, &is.blocks) {
         return Some(format!("`{path}`: {why}"));
     }
-    let kept =
-        Lines::new(was.outside.iter().copied().filter(|line| !language.is_import(line) && !language.is_comment(line)));
-    if let Some(line) = kept.lost_in(is.outside.iter().copied()) {
+    let is_free = |it: &&Outside<'_>| it.place.import.is_some() || (!it.place.is_text && language.is_comment(it.line));
+    let kept = Lines::new(was.outside.iter().filter(|it| !is_free(it)).map(|it| it.line));
+    if let Some(line) = kept.lost_in(is.outside.iter().map(|it| it.line)) {
         return Some(format!("`{path}`: the line `{}` outside of the tests was changed or removed", line.trim()));
     }
-    rebound(language, &targets, &was.outside, &is.outside)
+    if let Some(name) = wrapped(language, &base, &now) {
+        return Some(format!("`{path}`: `{name}` was added, which changes all tests"));
+    }
+    rebound(language, &base, &targets, &was.outside, &is.outside)
         .map(|line| format!("`{path}`: the line `{}` replaces what the test uses", line.trim()))
+}
+
+/// Finds what runs around all tests, or replaces their assertions, wherever it is in the file.
+fn wrapped(language: Language, base: &str, now: &str) -> Option<String> {
+    static MAIN: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^func\s+TestMain\b"));
+    static ASSERTION: LazyLock<Regex> = LazyLock::new(|| {
+        regex(r"\bmacro_rules!\s*(?:(?:debug_)?assert(?:_eq|_ne)?|panic|matches|unreachable|todo|unimplemented)\b")
+    });
+    let wrapper = match language {
+        Language::Go => &MAIN,
+        Language::Rust => &ASSERTION,
+        Language::Python | Language::JavaScript => return None,
+    };
+    let is_added = wrapper.find_iter(now).count() > wrapper.find_iter(base).count();
+    wrapper.find(now).filter(|_| is_added).map(|it| it.as_str().to_owned())
 }
 
 /// Returns how well the tests of a file fit to a target, if any does.
@@ -76,47 +101,6 @@ fn changed_block(targets: &[&Block<'_>], now: &[Block<'_>]) -> Option<String> {
         }
     }
     None
-}
-
-/// Finds an added line that names a target test, or defines a name that one uses.
-fn rebound<'a>(language: Language, targets: &[&Block<'_>], was: &[&'a str], is: &[&'a str]) -> Option<&'a str> {
-    let mut used = BTreeSet::new();
-    for target in targets {
-        target.lines.iter().for_each(|line| used.extend(scan::words(line)));
-    }
-    let sources = |lines: &[&'a str]| {
-        let mut sources: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for (line, source) in lines.iter().filter_map(|line| Some((*line, language.import_source(line)?))) {
-            for word in scan::words(line).filter(|word| used.contains(word)) {
-                sources.entry(word).or_default().insert(source);
-            }
-        }
-        sources
-    };
-    let (sources, known_sources) = (sources(is), sources(was));
-    let is_moved = |word: &str| {
-        let known = known_sources.get(word);
-        known.is_some_and(|known| sources.get(word).is_some_and(|now| !now.is_subset(known)))
-    };
-    let names: BTreeSet<&str> = targets.iter().map(|it| it.own_name()).collect();
-    let mut known: BTreeMap<&str, u32> = BTreeMap::new();
-    for line in was {
-        *known.entry(line.trim_end()).or_default() += 1;
-    }
-    is.iter().copied().find(|line| {
-        if let Some(count) = known.get_mut(line.trim_end()).filter(|count| **count > 0) {
-            *count -= 1;
-            return false;
-        }
-        if language.is_comment(line) {
-            return false;
-        }
-        // `C.test_a = …` and `del C.test_a`.
-        (language == Language::Python && scan::words(line).any(|word| names.contains(word)))
-            || language.replaces_modules(line)
-            || language.import_source(line).is_some_and(|_| scan::words(line).any(is_moved))
-            || language.defined_names(line).iter().any(|name| used.contains(name))
-    })
 }
 
 /// Lines that must be in another text in this order.

@@ -74,58 +74,22 @@ impl Language {
         if self == Language::Python { line.starts_with('#') } else { line.starts_with("//") || line.starts_with("* ") }
     }
 
-    /// Returns the names that a line defines or assigns at the level of a file or a class.
-    pub(super) fn defined_names(self, line: &str) -> Vec<&str> {
-        static DEFINED: LazyLock<[Regex; 4]> = LazyLock::new(|| {
-            [
-                regex(r"^(?:(?:async\s+)?def|class)\s+(\w+)|^(\w[\w., ]*?)\s*(?::[^=]+)?=[^=]|^[\w.]+\.(\w+)\s*=[^=]"),
-                regex(
-                    r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:const\s+|async\s+|unsafe\s+)*(?:fn|struct|enum|mod|static|const|type|trait|macro_rules!)\s+(\w+)|^\s*(?:pub\s+)?use\s.*\bas\s+(\w+)",
-                ),
-                regex(r"^(?:func|var|const|type)\s+(?:\([^)]*\)\s*)?(\w+)|^(\w+)\s*=[^=]"),
-                regex(
-                    r"^(?:export\s+)?(?:async\s+)?(?:function\*?|class|const|let|var)\s+(\w+)|^(\w[\w.]*)\s*=[^=>]|\.(\w+)\s*=[^=>]",
-                ),
-            ]
-        });
-        // A method does not replace a function.
-        if self == Language::Rust && (line.contains("self") || line.contains("Self")) {
-            return Vec::new();
-        }
-        let groups = DEFINED[self as usize].captures(line);
-        let found = groups.iter().flat_map(|groups| groups.iter().skip(1).flatten().map(|name| name.as_str()));
-        found.flat_map(words).collect()
-    }
-
-    /// Returns what an import line imports from, if it is on the same line.
-    pub(super) fn import_source(self, line: &str) -> Option<&str> {
-        static FROM: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*from\s+(\S+)\s+import\b"));
-        static QUOTED: LazyLock<Regex> = LazyLock::new(|| regex(r#"["']([^"']+)["'][^"']*$"#));
-        let source = match self {
-            _ if !self.is_import(line) => None,
-            Language::Python => FROM.captures(line),
-            Language::JavaScript => QUOTED.captures(line),
-            Language::Rust | Language::Go => None,
-        };
-        source.and_then(|source| source.get(1)).map(|source| source.as_str())
-    }
-
-    /// Reports whether a line replaces modules for all tests of the file.
-    pub(super) fn replaces_modules(self, line: &str) -> bool {
-        static MOCK: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(?:jest|vi|mock)\.(?:mock|doMock|setMock|module)\("));
-        static MODULES: LazyLock<Regex> = LazyLock::new(|| regex(r"\bsys\.modules\["));
-        match self {
-            Language::JavaScript => MOCK.is_match(line),
-            Language::Python => MODULES.is_match(line),
-            _ => false,
-        }
-    }
-
     /// Reads the state of each line.
     pub(super) fn lines(self, text: &str) -> Vec<LineStart> {
         let mut scanner = Scanner { language: self, within: Within::Code, depth: 0 };
         text.lines().map(|line| scanner.line(line)).collect()
     }
+}
+
+/// A test or a group of JavaScript.
+pub(super) static CALL: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"^\s*(?:await\s+)?([xf]?(?:describe|context|suite|test|it))(?:\.\w+)*\s*[(`]"));
+/// The first argument, or that of the second call: `test.each(…)("title", …)`.
+pub(super) static TITLE: LazyLock<Regex> =
+    LazyLock::new(|| regex(r#"(?:^|\(\s*)(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)\s*,"#));
+
+pub(super) fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }
 
 /// Returns the identifiers of a line.

@@ -139,6 +139,50 @@ const CASES: [(&str, &str, &str, [usize; 2], &str); 5] = [
     ),
 ];
 
+/// Lines that take a test its meaning where it can see them, by the number of the case.
+const NEUTERING: [(usize, &str); 28] = [
+    (0, "    def assertEqual(self, *a): pass\n"),
+    (0, "    def setUp(self):\n        self.assertEqual = print\n"),
+    (0, "    def other(self):\n        self.assertEqual = print\n"),
+    (0, "    def tearDown(self):\n        pass\n"),
+    (0, "    @classmethod\n    def setUpClass(cls):\n        pass\n"),
+    (0, "    assertEqual = print\n"),
+    (0, "    x = assertEqual = print\n"),
+    (0, "    @pytest.fixture(autouse=True)\n    def patched(self):\n        yield\n"),
+    (0, "    def __getattribute__(self, name):\n        return print\n"),
+    (0, "    for assertEqual in [print]:\n        pass\n"),
+    (0, "    def run(self, result=None):\n        pass\n"),
+    (0, "    from fake import add\n"),
+    (1, "    fn add(_: i32, _: i32) -> i32 { 3 } // self\n"),
+    (1, "    macro_rules! assert_eq { ($($x:tt)*) => {} }\n"),
+    (1, "    use crate::fake::add;\n"),
+    (1, "    use super::{\n        fake::add,\n    };\n"),
+    (2, "  beforeEach(() => {});\n"),
+    (2, "  afterAll(() => {\n  });\n"),
+    (2, "  const expect = fake;\n"),
+    (2, "  const { add } = require('./fake');\n"),
+    (2, "  function expect() {}\n"),
+    (3, "  test.beforeEach(() => {});\n"),
+    (3, "  const {\n    expect,\n  } = require('./fake');\n"),
+    (4, "func TestMain(m *testing.M) {\n}\n"),
+    (4, "func init() {\n}\n"),
+    (4, "var _ = func() int { return 1 }()\n"),
+    (4, "func Add(a, b int) int { return 3 }\n"),
+    (4, "const Add = 1\n"),
+];
+
+/// Puts lines at the start of the class or group, before the test, or after it.
+fn with_lines(case: usize, new: &str, place: usize) -> String {
+    let (_, text, _, [first, last], _) = CASES[case];
+    let lines: Vec<&str> = text.lines().collect();
+    let start = ["class ", "mod tests", "describe(", "import \"testing\""];
+    let start = lines.iter().position(|line| start.iter().any(|it| line.starts_with(it))).unwrap();
+    // Before the block and the comment above it, or after it.
+    let above = if case > 1 { first } else { first - 1 };
+    let at = [start + 1, above, last + 1][place];
+    format!("{}\n\n{new}\n{}\n", lines[..at].join("\n"), lines[at..].join("\n"))
+}
+
 fn why(case: usize, now: &str) -> Option<String> {
     let (path, base, id, ..) = CASES[case];
     tampered(path, base.as_bytes(), Some(now.as_bytes()), &Target::test(id))
@@ -199,6 +243,35 @@ fn changes_that_leave_the_test_as_it_was_are_allowed() {
     assert!(why(2, &JAVASCRIPT.replace("describe(", "describe.skip(")).is_some());
     assert!(why(2, &JAVASCRIPT.replace("test('adds'", "test.skip('adds'")).is_some());
     assert!(why(2, &JAVASCRIPT.replace("\nfunction", "\njest.mock('./calc');\nfunction")).is_some());
+    for added in [
+        "import unittest.mock\n",
+        "from unittest import (\n    mock,\n)\n",
+        "def fake_add(monkeypatch):\n    assertEqual = 1\n    monkeypatch.setattr('x', 'y', 1)\n",
+        "class TestNew(unittest.TestCase):\n    def setUp(self):\n        self.base = 2\n",
+        "@patch('calc.x')\nclass TestNew(unittest.TestCase):\n    pass\n",
+    ] {
+        assert_eq!(why(0, &PYTHON.replace("class TestAdd", &format!("{added}\n\nclass TestAdd"))), None, "{added}");
+    }
+    for added in [
+        "from fake import (\n    add,\n)\n",
+        "import fake as add\n",
+        "def replace():\n    global add\n    add = max\n",
+        "def replace():\n    unittest.TestCase.assertEqual = print\n",
+        "if True:\n    def add(a, b):\n        return 3\n",
+        "def setUpModule():\n    pass\n",
+        "@patch('calc.x')",
+    ] {
+        let now = PYTHON.replace("class TestAdd", &format!("{added}\nclass TestAdd"));
+        assert!(why(0, &now).is_some(), "{added}");
+    }
+    // A base class in the same file.
+    let base = PYTHON.replace(
+        "class TestAdd(unittest.TestCase)",
+        "class Base(unittest.TestCase):\n    pass\n\n\nclass TestAdd(Base)",
+    );
+    let now = base.replace("    pass\n\n\n", "    pass\n\n    def assertEqual(self, *a):\n        pass\n\n\n");
+    let target = Target::test("TestAdd.test_add");
+    assert!(tampered("test_calc.py", base.as_bytes(), Some(now.as_bytes()), &target).is_some());
     // The comment above a test is not a part of it.
     for comment in ["    /// Adds two numbers.\n    /// More.\n\n", "", "    // Adds.\n\n\n"] {
         assert_eq!(why(1, &RUST.replace("    /// Adds.\n", comment)), None, "{comment}");
@@ -255,12 +328,27 @@ proptest! {
     }
 
     #[test]
-    fn an_added_test_elsewhere_is_allowed(case in 0..CASES.len(), is_before in any::<bool>()) {
-        let (path, text, _, [first, last], new) = CASES[case];
-        let lines: Vec<&str> = text.lines().collect();
-        // Before the block and the comment above it, or after it.
-        let at = if is_before { if path.starts_with("tests/") { first - 1 } else { first } } else { last + 1 };
-        let now = format!("{}\n\n{new}\n{}\n", lines[..at].join("\n"), lines[at..].join("\n"));
+    fn lines_that_take_a_test_its_meaning_are_found(index in 0..NEUTERING.len(), place in 0..3_usize) {
+        let (case, new) = NEUTERING[index];
+        let now = with_lines(case, new, place);
+        prop_assert!(why(case, &now).is_some(), "{}", now);
+    }
+
+    #[test]
+    fn the_same_lines_in_another_class_are_allowed(index in 0..NEUTERING.len()) {
+        let (case, new) = NEUTERING[index];
+        let (_, text, ..) = CASES[case];
+        let now = match case {
+            0 => format!("{text}\n\nclass TestNew(unittest.TestCase):\n{new}\n    def test_new(self):\n        pass\n"),
+            2 | 3 => format!("{text}\ndescribe('new', () => {{\n{new}\n  test('new', () => {{}});\n}});\n"),
+            _ => return Ok(()),
+        };
+        prop_assert_eq!(why(case, &now), None, "{}", now);
+    }
+
+    #[test]
+    fn an_added_test_elsewhere_is_allowed(case in 0..CASES.len(), place in 0..3_usize) {
+        let now = with_lines(case, CASES[case].4, place);
         prop_assert_eq!(why(case, &now), None, "{}", now);
     }
 
