@@ -55,7 +55,15 @@ pub fn resume<'a>(
         let session_id = fork_of(home, store, &Found { state: RunState { settings, ..found.state }, ..found })?;
         let held = hold(home, &session_id)?;
         let forked = Found::read(store, &session_id)?;
-        return continue_run(home, store, forked, held, "resumed", &replaced, secrets, control);
+        return continue_run(
+            home,
+            store,
+            forked,
+            held,
+            &Entry { trigger: "resumed", replaced: &replaced },
+            secrets,
+            control,
+        );
     }
     // Held before it is read and before its files are restored: another process may go on with it.
     let held = hold(home, &found.session_id)?;
@@ -76,11 +84,17 @@ pub fn resume<'a>(
         found.rewind(Found::read(store, &found.session_id)?.state.publication);
     }
     let trigger = if found.is_newest { "resumed" } else { "rewound" };
-    continue_run(home, store, found, held, trigger, &replaced, secrets, control)
+    continue_run(home, store, found, held, &Entry { trigger, replaced: &replaced }, secrets, control)
 }
 
 fn hold(home: &Home, session_id: &str) -> Result<HeldSession, BeginError> {
     HeldSession::new(&home.spool, session_id).map_err(|error| record_failed(home, error))
+}
+
+/// What the record says about how the session goes on.
+struct Entry<'a> {
+    trigger: &'a str,
+    replaced: &'a Value,
 }
 
 fn continue_run<'a>(
@@ -88,8 +102,7 @@ fn continue_run<'a>(
     store: &mut SessionStore,
     mut found: Found,
     held: HeldSession,
-    trigger: &str,
-    replaced: &Value,
+    entry: &Entry<'_>,
     secrets: &Secrets,
     control: Control<'a>,
 ) -> Result<Resumed<'a>, BeginError> {
@@ -109,8 +122,8 @@ fn continue_run<'a>(
     let (state, messages) = (found.state, found.messages);
     let mut begun = begin(home, opened, state, messages, secrets, control)?;
     let run = &mut begun.run;
-    let context = json!({ "checkpoint_id": found.checkpoint_id, "replaced": replaced });
-    run.journal.go_on(run.state.phase, trigger, context);
+    let context = json!({ "checkpoint_id": found.checkpoint_id, "replaced": entry.replaced });
+    run.journal.go_on(run.state.phase, entry.trigger, context);
     for event in closed.into_iter().chain(masked) {
         run.journal.add(event);
     }

@@ -195,7 +195,7 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
     match error {
         BeginError::Store(error) => ledger_failed(error),
         error @ BeginError::Target(TargetError::Log { .. }) => CommandError::io(error),
-        error @ BeginError::Target(TargetError::Url(_) | TargetError::NoFailedTest(_)) => CommandError::usage(error),
+        BeginError::Target(error @ (TargetError::Url(_) | TargetError::NoFailedTest(_))) => CommandError::usage(error),
         error @ (BeginError::NoCommand(_) | BeginError::Target(_)) => {
             CommandError::usage(error).hint("give the commands with `--test-cmd 'CMD {test}'` and `--suite-cmd CMD`")
         }
