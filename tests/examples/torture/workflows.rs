@@ -85,8 +85,8 @@ fn check(attempt: &Attempt, ended: &Ended) -> Outcome {
     let url = result["pr_url"].as_str().unwrap_or_default();
     ensure!(url.ends_with("/pulls/1.json"), "the pull request is {url}");
     let path = url.trim_start_matches("file://");
-    let pulls = camino::Utf8Path::new(path).parent().into_iter().flat_map(|folder| folder.read_dir_utf8()).flatten();
-    let records = pulls.flatten().filter(|entry| entry.file_name().ends_with(".json")).count();
+    let pulls = camino::Utf8Path::new(path).parent().into_iter().flat_map(camino::Utf8Path::read_dir_utf8).flatten();
+    let records = pulls.flatten().filter(|entry| entry.path().extension() == Some("json")).count();
     ensure!(records == 1, "{records} pull requests");
     let record: Value = fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     let show = |path: &str| {
