@@ -27,7 +27,7 @@ pub use diff::{ChangeKind, FileStat, TreeChange};
 pub use publish::{Push, Update};
 pub use repository::{Author, RepositoryId, StoredRepository, WorkspaceError};
 pub use snapshot::{LeftOut, Snapshot, SnapshotOptions, Workspace};
-pub use store::{Start, WorkspaceStore};
+pub use store::{Start, WorkspaceStore, without_password};
 
 /// Start of the references of snapshots.
 pub const CHECKPOINTS: &str = "refs/counterproof/checkpoints/";

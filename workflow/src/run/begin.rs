@@ -16,6 +16,7 @@ use counterproof_workspace::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::credentials::ModelUrlRequired;
 use super::journal::{Journal, JournalError, checkpoint};
 use super::machine::{Control, Run, RunError};
 use super::replay::Patcher;
@@ -61,6 +62,10 @@ pub struct Secrets {
     pub github_token: Option<Token>,
     /// The address of the interface of GitHub, unless it is the public one.
     pub github_url: Option<String>,
+    /// The URL of the model, if the settings have it without its credentials.
+    pub model_url: Option<String>,
+    /// The URL of the repository, if the settings have it without its credentials.
+    pub repository_url: Option<String>,
     /// Values that are masked in all records and messages.
     pub masked: Vec<String>,
     /// The policy that the settings name.
@@ -77,6 +82,8 @@ pub enum BeginError {
     Record(#[from] RecordError),
     #[error(transparent)]
     Model(#[from] ModelError),
+    #[error(transparent)]
+    ModelUrl(#[from] ModelUrlRequired),
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     #[error(transparent)]
@@ -127,7 +134,8 @@ pub fn start<'a>(
     control: Control<'a>,
 ) -> Result<Begun<'a>, BeginError> {
     let store = home.store(&control);
-    let start = store.import(&settings.source, settings.branch.as_deref())?;
+    let start =
+        store.import(secrets.repository_url.as_deref().unwrap_or(&settings.source), settings.branch.as_deref())?;
     let repository = store.open(&start.repository)?;
     let session_id = uuid::Uuid::now_v7().to_string();
     let folder = home.workspace(&session_id);
@@ -419,7 +427,7 @@ fn begin<'a>(
         api_key: secrets.api_key.clone(),
         stream: settings.model.is_streaming,
         price: settings.model.price,
-        ..ModelOptions::new(&settings.model.url, &settings.model.name)
+        ..ModelOptions::new(secrets.model_url(&settings.model)?, &settings.model.name)
     })?;
     let (private, api_key) = (home.private(&head.session_id), secrets.api_key.clone());
     let sandbox = Sandbox::detect(settings.sandbox)?;
