@@ -74,6 +74,9 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
             return Err(CommandError::usage(error)
                 .hint("list the calls with `counterproof session timeline ID --type tool_call`"));
         }
+        Err(error @ ReplayError::NothingLeft(_)) => {
+            return Err(CommandError::usage(error).hint("replay an earlier checkpoint"));
+        }
         Err(error) => return Err(CommandError::io(error)),
         Ok(replayed) => replayed,
     };
