@@ -26,7 +26,7 @@ mod store;
 pub use diff::{ChangeKind, FileStat, TreeChange};
 pub use repository::{Author, RepositoryId, StoredRepository, WorkspaceError};
 pub use snapshot::{LeftOut, Snapshot, SnapshotOptions, Workspace};
-pub use store::{Start, WorkspaceStore};
+pub use store::{Start, WorkspaceStore, without_password};
 
 /// Start of the references of snapshots.
 pub const CHECKPOINTS: &str = "refs/counterproof/checkpoints/";

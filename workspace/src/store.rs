@@ -349,7 +349,7 @@ impl StoredRepository {
 }
 
 /// Removes a password from a URL, and the user of a web server, which can be a token.
-pub(crate) fn without_password(url: &str) -> String {
+pub fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let end = rest.find('/').unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);

@@ -52,6 +52,10 @@ impl UpstreamUrl {
         self.0.query()
     }
 
+    pub fn username(&self) -> &str {
+        self.0.username()
+    }
+
     pub fn password(&self) -> Option<&str> {
         self.0.password()
     }

@@ -1,7 +1,7 @@
 //! `counterproof workflow`: tasks are done in a copy of a repository, and go on from any checkpoint.
 
 use counterproof_tests::workflow_model::{TARGET, Turn, answer, call, calling, feature, mending};
-use counterproof_tests::{Gate, files_below};
+use counterproof_tests::{Gate, ModelAnswer, files_below};
 use serde_json::{Value, json};
 
 use crate::workflow_kit::{Kit, document};
@@ -204,8 +204,23 @@ fn a_session_goes_on_on_another_machine_without_the_repository() {
     for name in ["repo", "ledger.db.workspaces"] {
         std::fs::remove_dir_all(kit.sandbox.path(name)).unwrap();
     }
-    let run = kit.session(&["resume", "--bundle", "session.bundle", "--ledger", "other.db"]);
+    let url = format!("{}/v1", kit.server.origin());
+    let resume = ["resume", "--bundle", "session.bundle", "--ledger", "other.db"];
+    let run = kit.session(&resume);
+    assert!(run.code == Some(2) && run.stderr.contains("--model-url"), "{run:?}");
+    let resume = [&resume[..], &["--model-url", &url]].concat();
+    let sent = kit.server.requests().len();
+    let run = kit.session(&resume);
+    assert_eq!((run.code, kit.server.requests().len()), (Some(2), sent), "{run:?}");
+    for text in ["suite: python3 -m unittest -v", "test: python3 -m unittest -v {test}", "sandbox", "--trust-commands"]
+    {
+        assert!(run.stderr.contains(text), "{text}: {run:?}");
+    }
+    // The session is not in the ledger, where it would be resumed without the question.
+    assert_eq!(kit.session(&["resume", session, "--ledger", "other.db"]).code, Some(2));
+    let run = kit.session(&[&resume[..], &["--trust-commands"]].concat());
     assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.contains("suite: python3 -m unittest -v"), "{run:?}");
     let resumed = document(&run);
     assert_eq!(resumed["capture"]["session_id"], session);
     assert_eq!(kit.pull_request(&resumed).1, tree);
@@ -340,4 +355,160 @@ open("calc.py", "w").write(code.replace("a - b", "a + b"))
     assert_eq!((&result["status"], &result["capture"]["total_llm_calls"]), (&json!("success"), &json!(1)));
     let (record, _) = kit.pull_request(&result);
     assert!(record["body"].as_str().unwrap().contains("Use a plus."), "{record}");
+}
+
+/// Asks the model once for each number, and then mends the code.
+fn asking_agent(requests: usize) -> String {
+    format!(
+        r#"python3 -c '
+import json, os, sys, urllib.request
+sys.stdin.read()
+body = json.dumps({{"model": "m", "messages": [{{"role": "user", "content": "how?"}}]}}).encode()
+headers = {{"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}}
+for _ in range({requests}):
+    urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)).read()
+code = open("calc.py").read()
+open("calc.py", "w").write(code.replace("a - b", "a + b"))
+open("keys.txt", "w").write(" ".join(os.environ.values()))
+'"#
+    )
+}
+
+#[test]
+fn another_agent_never_has_the_key_and_its_requests_have_it() {
+    let mut kit = Kit::new(vec![Turn::Text("Use a plus.")]);
+    kit.sandbox = kit.sandbox.with_variable("OPENAI_API_KEY", "sk-the-real-key-of-the-user");
+    let run = kit.run(&kit.fix(), &["--agent-cmd", &asking_agent(1)]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(kit.server.requests()[0].header("authorization"), Some("Bearer sk-the-real-key-of-the-user"));
+    let (record, tree) = kit.pull_request(&document(&run));
+    assert!(tree.contains("keys.txt"), "{tree}");
+    let head = format!("{}:keys.txt", record["head"].as_str().unwrap());
+    let written = kit.git(record["repository"].as_str().unwrap(), &["show", &head]);
+    assert!(written.contains("sk-0") && !written.contains("real-key"), "{written}");
+}
+
+#[test]
+fn another_agent_may_send_exactly_as_many_requests_as_it_is_allowed() {
+    for (requests, code, kind) in [(2, 0, Value::Null), (3, 1, json!("budget_turns"))] {
+        let mut kit = Kit::new(vec![Turn::Text("Use a plus.")]);
+        kit.sandbox = kit.sandbox.with_variable("OPENAI_API_KEY", "sk-the-real-key-of-the-user");
+        let run = kit.run(&kit.fix(), &["--agent-cmd", &asking_agent(requests), "--max-turns", "2"]);
+        assert_eq!(run.code, Some(code), "{run:?}");
+        assert_eq!((&document(&run)["error"]["kind"], kit.server.requests().len()), (&kind, 2));
+    }
+}
+
+#[test]
+fn another_agent_gets_a_task_that_no_variable_can_hold() {
+    let mut kit = Kit::new(Vec::new());
+    let specification = format!("Add triple.\n{}", "\u{e9}".repeat(100_000));
+    kit.sandbox = kit.sandbox.with_file("spec.md", &specification);
+    let agent = r#"python3 -c '
+import os, sys
+sys.stdin.reconfigure(encoding="utf-8")
+task, variable = sys.stdin.read(), os.environb[b"COUNTERPROOF_TASK"].decode()
+assert len(task.encode()) > 200000 and task.startswith(variable) and 100000 < len(variable.encode()) <= 102400
+open("triple.py", "w").write("def triple(a):\n    return 3 * a\n")
+'"#;
+    let mut arguments = kit.implement();
+    arguments[6] = "@spec.md".to_owned();
+    let run = kit.run(&arguments, &["--agent-cmd", agent]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[test]
+fn credentials_of_urls_are_sent_and_not_stored() {
+    let kit = Kit::new(mending());
+    let origin = kit.server.origin().replace("http://", "http://user:secret-password-1@");
+    let mut arguments = kit.fix();
+    arguments[8] = format!("{origin}/v1?api_key=secret-key-2");
+    let run = kit.run(&arguments, &["--max-turns", "2"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let result = document(&run);
+    assert_eq!(result["error"]["kind"], "budget_turns");
+    let request = &kit.server.requests()[0];
+    assert!(request.target.ends_with("/chat/completions?api_key=secret-key-2"), "{request:?}");
+    assert!(request.header("authorization").is_some_and(|value| value.starts_with("Basic ")), "{request:?}");
+    let session = result["capture"]["session_id"].as_str().unwrap();
+    let stored = kit.events(session).iter().map(Value::to_string).collect::<String>();
+    let newest = kit.checkpoints(session).last().unwrap()["checkpoint_id"].as_str().unwrap().to_owned();
+    let checkpoint = kit.query(&["checkpoint", &newest]);
+    assert_eq!(checkpoint["state"]["tool_state"]["settings"]["model"]["url"], format!("{}/v1", kit.server.origin()));
+    for text in [&stored, &checkpoint.to_string(), &run.stderr] {
+        assert!(!text.contains("secret-"), "{text}");
+    }
+    let run = kit.resume(session, &["--max-turns", "20"]);
+    assert!(run.code == Some(2) && run.stderr.contains("--model-url"), "{run:?}");
+    let url = format!("{origin}/v1?api_key=secret-key-3");
+    let run = kit.resume(session, &["--max-turns", "20", "--model-url", &url]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(kit.server.requests().last().unwrap().target.ends_with("secret-key-3"));
+    let resumed = kit.events(session).into_iter().find(|event| event["trigger"] == "resumed").unwrap();
+    assert_eq!(resumed["context"]["replaced"]["model_url"], format!("{}/v1", kit.server.origin()));
+    let agent = ["--agent-cmd", "true"];
+    let run = kit.run(&arguments, &agent);
+    assert!(run.code == Some(2) && run.stderr.contains("OPENAI_API_KEY") && !run.stderr.contains("secret-"), "{run:?}");
+}
+
+#[test]
+fn a_limit_of_cost_needs_a_price_also_at_a_resume() {
+    let kit = Kit::new(mending());
+    let result = document(&kit.run(&kit.fix(), &["--max-turns", "2"]));
+    let session = result["capture"]["session_id"].as_str().unwrap();
+    let run = kit.resume(session, &["--max-turns", "20", "--max-cost", "1"]);
+    assert!(run.code == Some(2) && run.stderr.contains("--price"), "{run:?}");
+    let run = kit.resume(session, &["--max-turns", "20", "--max-cost", "1", "--price", "1,1"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[test]
+fn a_live_replay_leaves_nothing_and_fails_without_a_model() {
+    let kit = Kit::answering(|number, request| match number {
+        0..=5 => answer(&mending(), request),
+        _ => ModelAnswer::json(401, &json!({"error": {"message": "no"}})),
+    });
+    let result = document(&kit.run(&kit.fix(), &[]));
+    let session = result["capture"]["session_id"].as_str().unwrap();
+    let repositories = kit.sandbox.path("ledger.db.workspaces/repositories");
+    let repository = repositories.read_dir_utf8().unwrap().map(|entry| entry.unwrap().into_path());
+    let repository = repository.into_iter().find(|path| path.as_str().ends_with(".git")).unwrap();
+    let references = || kit.git(repository.as_str(), &["for-each-ref"]);
+    let before = references();
+    let checkpoints = kit.checkpoints(session);
+    let of = |step: &str| {
+        let found = checkpoints.iter().find(|it| it["current_step"] == step).unwrap_or_else(|| panic!("{step}"));
+        found["checkpoint_id"].as_str().unwrap()
+    };
+    // The sixth answer is the first of the trial.
+    for more in [&["--live-tools"][..], &[]] {
+        let run = kit.session(&[&["replay", of("localise"), "--times", "1"], more].concat());
+        assert_eq!(run.code, Some(3), "{run:?}");
+        assert!(run.stderr.contains("the model did not answer"), "{run:?}");
+    }
+    assert_eq!(references(), before);
+    for step in ["commit", "ci", "succeeded"] {
+        let run = kit.session(&["replay", of(step)]);
+        assert!(run.code == Some(2) && run.stderr.contains("nothing is left to replay"), "{step}: {run:?}");
+    }
+}
+
+#[test]
+fn a_replay_uses_the_results_of_the_branch_of_its_checkpoint() {
+    // After the rewind, the model reads another file, and its history has no result of the first call.
+    let kit = Kit::answering(|number, request| {
+        let mut turns = mending();
+        if (5..7).contains(&number) {
+            turns[0] = call("read", json!({"path": "test_calc.py"}));
+        }
+        answer(&turns, request)
+    });
+    let result = document(&kit.run(&kit.fix(), &[]));
+    let session = result["capture"]["session_id"].as_str().unwrap();
+    let start = kit.checkpoints(session).into_iter().find(|it| it["current_step"] == "localise").unwrap();
+    let id = start["checkpoint_id"].as_str().unwrap();
+    let rewound = kit.resume(id, &["--rewind", "--max-turns", "2"]);
+    assert_eq!(document(&rewound)["error"]["kind"], "budget_turns", "{rewound:?}");
+    let replayed = kit.query(&["replay", id, "--times", "1"]);
+    assert_eq!(replayed["arms"][0]["succeeded"], 1, "{replayed}");
 }

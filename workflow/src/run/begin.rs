@@ -14,6 +14,7 @@ use counterproof_workspace::{SnapshotOptions, Start, StoredRepository, Workspace
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::credentials::ModelUrlRequired;
 use super::journal::{Journal, JournalError};
 use super::machine::{Control, Run, RunError};
 use super::replay::Patcher;
@@ -63,6 +64,10 @@ pub struct Secrets {
     pub github_token: Option<Token>,
     /// The address of the interface of GitHub, unless it is the public one.
     pub github_url: Option<String>,
+    /// The URL of the model, if the settings have it without its credentials.
+    pub model_url: Option<String>,
+    /// The URL of the repository, if the settings have it without its credentials.
+    pub repository_url: Option<String>,
     /// Values that are masked in all records and messages.
     pub masked: Vec<String>,
     /// The policy that the settings name.
@@ -81,6 +86,8 @@ pub enum BeginError {
     Record(#[from] RecordError),
     #[error(transparent)]
     Model(#[from] ModelError),
+    #[error(transparent)]
+    ModelUrl(#[from] ModelUrlRequired),
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     #[error(transparent)]
@@ -145,7 +152,8 @@ fn start_session<'a>(
 ) -> Result<Begun<'a>, BeginError> {
     check_commands(&settings, secrets)?;
     let store = home.store(&control);
-    let start = store.import(&settings.source, settings.branch.as_deref())?;
+    let source = secrets.repository_url.as_deref().unwrap_or(&settings.source);
+    let start = store.import(source, settings.branch.as_deref())?;
     if settings.forge == ForgeKind::Github && start.branch.is_none() {
         return Err(BeginError::NoBranch);
     }
@@ -209,7 +217,7 @@ pub(super) fn begin<'a>(
         api_key: secrets.api_key.clone(),
         stream: settings.model.is_streaming,
         price: settings.model.price,
-        ..ModelOptions::new(&settings.model.url, &settings.model.name)
+        ..ModelOptions::new(secrets.model_url(&settings.model)?, &settings.model.name)
     })?;
     let (private, api_key) = (home.private(&head.session_id), secrets.api_key.clone());
     let sandbox = Sandbox::detect(settings.sandbox)?;

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{self, Read as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_ledger::location::LedgerLocation;
+use counterproof_ledger::open_or_create;
 use counterproof_ledger::store::StoreError;
 use counterproof_sessions::event::{EventBody, SessionEvent};
 use counterproof_sessions::store::{Archive, ArchiveError, EventFilter, SessionStore};
@@ -16,7 +18,9 @@ use tempfile::TempDir;
 use super::begin::{BeginError, Home};
 use super::machine::Control;
 use super::resume::Found;
-use super::state::RunState;
+use super::state::{ForgeKind, RunState};
+use crate::suite::Commands;
+use crate::tools::SandboxChoice;
 
 /// The name and the version of the format.
 const FORMAT: &str = "counterproof-session.v1";
@@ -96,13 +100,18 @@ pub fn bundle(
     Ok(found.checkpoint_id)
 }
 
-/// Adds the session of a bundle to a ledger, and its objects to the store. Returns the id of its checkpoint.
-pub fn unbundle(
-    home: &Home,
-    store: &mut SessionStore,
-    path: &Utf8Path,
-    control: &Control<'_>,
-) -> Result<String, BundleError> {
+/// A bundle that was read, and is not in a ledger yet.
+pub struct ReadBundle {
+    path: Utf8PathBuf,
+    manifest: Manifest,
+    session: Archive,
+    /// With the file of the objects.
+    folder: TempDir,
+    state: RunState,
+}
+
+/// Reads a bundle.
+pub fn read_bundle(path: &Utf8Path) -> Result<ReadBundle, BundleError> {
     let file_error = |source| BundleError::File { path: path.to_owned(), source };
     let invalid = |reason: &str| BundleError::Format { path: path.to_owned(), reason: reason.to_owned() };
     let folder = TempDir::new().map_err(file_error)?;
@@ -144,17 +153,55 @@ pub fn unbundle(
     if manifest.format != FORMAT {
         return Err(invalid(&format!("its format is `{}`", manifest.format)));
     }
-    if store.find(&manifest.session_id)?.is_some() {
-        return Err(ArchiveError::Exists(manifest.session_id).into());
-    }
     let session = Archive::parse(&session)?;
     if session.session_id() != manifest.session_id || !session.has_checkpoint(&manifest.checkpoint_id) {
         return Err(invalid("its records are not those of its checkpoint"));
     }
-    // The objects first: a session without them could not be resumed.
-    home.store(control).unbundle(&manifest.repository, &objects)?;
+    // As the ledger will have it: what is checked here is what runs.
+    let ledger = temporary(&folder, "ledger.db").map_err(file_error)?;
+    let mut store = SessionStore::new(open_or_create(&LedgerLocation::SqliteFile(ledger))?)?;
     store.add_archive(&session)?;
-    Ok(manifest.checkpoint_id)
+    let state = Found::read(&mut store, &manifest.checkpoint_id)?.state;
+    Ok(ReadBundle { path: path.to_owned(), manifest, session, folder, state })
+}
+
+impl ReadBundle {
+    /// Returns what the run of this bundle does outside of the sandbox: each line with a word for it.
+    pub fn commands(&self) -> Vec<(&'static str, String)> {
+        let RunState { settings, commands, base, .. } = &self.state;
+        let of_commands = |of: fn(&Commands) -> &Option<String>| commands.as_ref().and_then(|it| of(it).clone());
+        let github = settings.forge == ForgeKind::Github;
+        let origin = base.origin.as_ref().unwrap_or(&settings.source);
+        let lines = [
+            ("test", of_commands(|it| &it.test)),
+            ("test by name", of_commands(|it| &it.test_by_name)),
+            ("suite", of_commands(|it| &it.suite)),
+            ("lint", of_commands(|it| &it.lint)),
+            ("CI", settings.ci_command.clone()),
+            ("agent", settings.agent_command.clone()),
+            ("contract", settings.contract.as_ref().map(|contract| contract.id.to_string())),
+            ("push with the GitHub token", github.then(|| origin.clone())),
+        ];
+        lines.into_iter().filter_map(|(word, line)| Some((word, line?))).collect()
+    }
+
+    /// The sandbox of the agent's commands.
+    pub const fn sandbox(&self) -> SandboxChoice {
+        self.state.settings.sandbox
+    }
+
+    /// Adds the session to a ledger, and its objects to the store. Returns the id of its checkpoint.
+    pub fn add(self, home: &Home, store: &mut SessionStore, control: &Control<'_>) -> Result<String, BundleError> {
+        let Self { path, manifest, session, folder, .. } = self;
+        if store.find(&manifest.session_id)?.is_some() {
+            return Err(ArchiveError::Exists(manifest.session_id).into());
+        }
+        let objects = temporary(&folder, OBJECTS).map_err(|source| BundleError::File { path, source })?;
+        // The objects first: a session without them could not be resumed.
+        home.store(control).unbundle(&manifest.repository, &objects)?;
+        store.add_archive(&session)?;
+        Ok(manifest.checkpoint_id)
+    }
 }
 
 fn temporary(folder: &TempDir, name: &str) -> io::Result<Utf8PathBuf> {

@@ -3,6 +3,7 @@
 mod agent_command;
 mod begin;
 mod bundle;
+mod credentials;
 mod journal;
 mod machine;
 mod messages;
@@ -15,7 +16,8 @@ mod turns;
 
 pub use agent_command::AgentCommandError;
 pub use begin::{BeginError, Begun, Home, Secrets, start};
-pub use bundle::{BundleError, bundle, unbundle};
+pub use bundle::{BundleError, ReadBundle, bundle, read_bundle};
+pub use credentials::{ModelUrlRequired, StorableUrl};
 pub use journal::JournalError;
 pub use machine::{Control, Run, RunError, Stopped};
 pub use replay::{Arm, Patch, ReplayError, ReplayOptions, replay};

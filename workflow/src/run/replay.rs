@@ -3,7 +3,7 @@
 //! In a strict replay, tool results come from the recording, and a call that was not recorded ends the trial. With live tools, each trial
 //! works in a copy of the workspace until its checks are done. Neither pushes, opens a pull request, or adds records to the session.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::canonical::canonical_hash;
@@ -13,7 +13,9 @@ use counterproof_safe_run::Cancellation;
 use counterproof_sessions::event::{EventBody, RequestedCall, SessionEvent};
 use counterproof_sessions::recorder::SessionSpool;
 use counterproof_sessions::session::SessionStatus;
-use counterproof_sessions::store::SessionStore;
+use counterproof_sessions::store::{EventFilter, SessionStore};
+use counterproof_workspace::git::GitOptions;
+use counterproof_workspace::{CHECKPOINTS as REFERENCES, WorkspaceStore};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,12 +23,18 @@ use super::begin::{BeginError, Home, Secrets};
 use super::machine::{Control, RunError};
 use super::messages::tool_result;
 use super::resume::{Found, begin_trial};
-use super::state::Settings;
+use super::state::{Outcome, Phase, Settings};
 use crate::model::{AskError, Attempts, ModelClient, ModelError, ModelOptions, RecordError};
 use crate::tools::Tools;
 
 /// Most requests of a trial.
 const MAX_REQUESTS: u64 = 200;
+
+/// The trigger of the transition with which a session goes on from an older checkpoint.
+const REWOUND: &str = "rewound";
+
+/// Checkpoints of a page.
+const CHECKPOINTS: u32 = 1000;
 
 #[derive(Debug)]
 pub struct ReplayOptions {
@@ -64,8 +72,14 @@ pub enum ReplayError {
     Model(#[from] ModelError),
     #[error("the model did not answer: {0}")]
     Ask(#[source] AskError),
+    #[error("the model did not answer: {0}")]
+    NoAnswer(String),
+    #[error("the checkpoint was made in the state `{0}`, and nothing is left to replay after it")]
+    NothingLeft(Phase),
     #[error("the record {0} of the session is not a tool call after the checkpoint")]
     NoCall(u64),
+    #[error("the history of the session has a tool result without a call")]
+    NoCallOfResult,
     #[error("cannot create a folder for the trials")]
     Folder(#[source] std::io::Error),
     #[error(transparent)]
@@ -83,7 +97,13 @@ pub fn replay<'a>(
     secrets: &Secrets,
     control: impl Fn() -> Control<'a>,
 ) -> Result<(String, Vec<Arm>), ReplayError> {
-    let found = Found::read(store, id)?;
+    let mut found = Found::read(store, id)?;
+    if let Some(Outcome::Failure { stopped_in, .. }) = found.state.outcome {
+        found.state.phase = stopped_in;
+    }
+    if matches!(found.state.phase, Phase::Commit | Phase::Push | Phase::PullRequest | Phase::Ci | Phase::Succeeded) {
+        return Err(ReplayError::NothingLeft(found.state.phase));
+    }
     let recording = Recording::read(store, &found)?;
     let patched = options.patch.as_ref().map(|patch| recording.call_of(patch)).transpose()?;
     let mut arms = vec![("recorded", options.settings.model.name.clone(), None)];
@@ -114,12 +134,14 @@ pub fn replay<'a>(
 /// A call as a recording knows it: the tool and its arguments.
 type CallKey = (String, String);
 
+/// A call with its id, and the result as the model received it.
+type RecordedResult = (CallKey, Option<String>, String);
+
 /// The calls of a session after a checkpoint.
 struct Recording {
-    /// By the number of the record.
-    calls: HashMap<u64, (CallKey, Option<String>)>,
-    /// The results as the model received them, in their order.
-    results: Vec<(CallKey, Option<String>, String)>,
+    /// By the number of the record, with their ids.
+    calls: BTreeMap<u64, (CallKey, Option<String>)>,
+    results: Vec<RecordedResult>,
 }
 
 /// A patched call: which one it is among the equal calls of the recording, and its other result.
@@ -131,39 +153,64 @@ pub(super) struct PatchedCall {
 }
 
 impl Recording {
+    /// Reads the branch of the session that the checkpoint belongs to: up to the next time that the session was rewound.
     fn read(store: &mut SessionStore, found: &Found) -> Result<Self, ReplayError> {
-        let mut calls = HashMap::new();
-        let filter = counterproof_sessions::store::EventFilter {
-            types: vec!["tool_call".to_owned()],
-            ..counterproof_sessions::store::EventFilter::default()
-        };
-        store.for_each(&found.session_id, &filter, found.seq, None, |seq, event| {
-            let event = event.and_then(|event| serde_json::from_value::<SessionEvent>(event).ok());
+        let filter = |kind: &str| EventFilter { types: vec![kind.to_owned()], ..EventFilter::default() };
+        let mut end = u64::MAX;
+        store.for_each(&found.session_id, &filter("state_transition"), found.seq, None, |seq, event| {
+            if event.is_some_and(|event| event["trigger"] == REWOUND) {
+                end = end.min(seq);
+            }
+            Ok::<_, StoreError>(())
+        })?;
+        let mut calls = BTreeMap::new();
+        store.for_each(&found.session_id, &filter("tool_call"), found.seq, None, |seq, event| {
+            let event =
+                event.filter(|_| seq < end).and_then(|event| serde_json::from_value::<SessionEvent>(event).ok());
             if let Some(EventBody::ToolCall(call)) = event.map(|event| event.body) {
                 calls.insert(seq, (key(&call.tool_name, &call.arguments), call.call_id));
             }
             Ok::<_, StoreError>(())
         })?;
-        // The newest history has all messages. What a tool printed is in the records, and what the model received is here.
-        let newest = store.newest_checkpoint(&found.session_id)?;
-        let messages = match newest.map(|event| event.body) {
+        // The last history has all messages. What a tool printed is in the records, and what the model received is here.
+        let messages = match last_checkpoint(store, found, end)?.map(|event| event.body) {
             Some(EventBody::Checkpoint(checkpoint)) => checkpoint.state.message_history,
             _ => Vec::new(),
         };
         let start = found.messages.len().min(messages.len());
-        Ok(Self { calls, results: results(&messages, start) })
+        Ok(Self { calls, results: results(&messages, start)? })
     }
 
     fn call_of(&self, patch: &Patch) -> Result<PatchedCall, ReplayError> {
-        let (key, call_id) = self.calls.get(&patch.seq).ok_or(ReplayError::NoCall(patch.seq))?;
-        let equal = self.results.iter().filter(|(found, ..)| found == key);
-        let number = equal.into_iter().position(|(_, id, _)| id == call_id).unwrap_or(0);
+        let call = self.calls.get(&patch.seq).ok_or(ReplayError::NoCall(patch.seq))?;
+        // A model may use an id again, also for an equal call.
+        let before = self.calls.range(..patch.seq).filter(|(_, other)| *other == call).count();
+        let (key, call_id) = call;
+        let equal = self.results.iter().filter(|(found, ..)| found == key).enumerate();
+        let place = equal.filter(|(_, (_, id, _))| id == call_id).nth(before).map(|(number, _)| number);
+        let number = place.ok_or(ReplayError::NoCall(patch.seq))?;
         Ok(PatchedCall { key: key.clone(), number, content: patch.content.clone() })
     }
 }
 
+/// Returns the last checkpoint of a session before a record.
+fn last_checkpoint(store: &mut SessionStore, found: &Found, end: u64) -> Result<Option<SessionEvent>, StoreError> {
+    if end == u64::MAX {
+        return store.newest_checkpoint(&found.session_id);
+    }
+    let (mut last, mut cursor) = (found.checkpoint_id.clone(), Some(found.seq.to_string()));
+    while let Some(after) = cursor {
+        // The cursor is a number.
+        let Ok(page) = store.checkpoints(&found.session_id, CHECKPOINTS, Some(&after))? else { break };
+        let before: Vec<_> = page.checkpoints.into_iter().take_while(|it| it.seq < end).collect();
+        cursor = page.next.filter(|_| before.len() == CHECKPOINTS as usize);
+        last = before.into_iter().last().map_or(last, |it| it.checkpoint_id);
+    }
+    Ok(store.checkpoint(&last)?.map(|(_, event)| event))
+}
+
 /// Returns the tool results of a history from a message on. The calls may be before it.
-fn results(messages: &[Value], start: usize) -> Vec<(CallKey, Option<String>, String)> {
+fn results(messages: &[Value], start: usize) -> Result<Vec<RecordedResult>, ReplayError> {
     let mut open: VecDeque<(CallKey, Option<String>)> = VecDeque::new();
     let mut results = Vec::new();
     for (number, message) in messages.iter().enumerate() {
@@ -176,14 +223,15 @@ fn results(messages: &[Value], start: usize) -> Vec<(CallKey, Option<String>, St
         }
         if message["role"] == "tool" {
             let id = message["tool_call_id"].as_str();
-            let place = open.iter().position(|(_, of_call)| of_call.as_deref() == id).unwrap_or(0);
-            let Some((key, id)) = open.remove(place) else { continue };
+            let place = open.iter().position(|(_, of_call)| of_call.as_deref() == id);
+            let call = place.and_then(|place| open.remove(place));
+            let (key, id) = call.ok_or(ReplayError::NoCallOfResult)?;
             if number >= start {
                 results.push((key, id, message["content"].as_str().unwrap_or_default().to_owned()));
             }
         }
     }
-    results
+    Ok(results)
 }
 
 fn key(tool: &str, arguments: &Value) -> CallKey {
@@ -232,10 +280,11 @@ fn strict_trial(
     secrets: &Secrets,
     cancel: &Cancellation,
 ) -> Result<bool, ReplayError> {
+    let model_url = secrets.model_url(&settings.model).map_err(BeginError::from)?;
     let client = ModelClient::new(ModelOptions {
         api_key: secrets.api_key.clone(),
         stream: settings.model.is_streaming,
-        ..ModelOptions::new(&settings.model.url, &settings.model.name)
+        ..ModelOptions::new(model_url, &settings.model.name)
     })?;
     let mut recorded: HashMap<&CallKey, Vec<&str>> = HashMap::new();
     for (key, _, content) in &recording.results {
@@ -303,10 +352,19 @@ fn live_trial(
         spool: SessionSpool::new(&path.join("ledger.db.spool")),
         folder: path.join("workspaces"),
     };
+    let git = GitOptions { supervisor: control.supervisor.clone(), ..GitOptions::default() };
     let mut begun = begin_trial(home, &trial, found, settings, Patcher::new(patched), secrets, control)?;
+    let reference = format!("{REFERENCES}{}", begun.head.session_id);
     let is_success = begun.run.drive_checks();
+    let failure = begun.run.model.unanswered().map(str::to_owned);
     begun.finish(SessionStatus::Completed).map_err(BeginError::from)?;
-    is_success
+    // The snapshots of the trial are in the store of the session.
+    let store = WorkspaceStore::new(home.repositories(), git);
+    store.open(&found.state.base.repository).and_then(|it| it.release(&reference)).map_err(BeginError::from)?;
+    match (is_success?, failure) {
+        (false, Some(failure)) => Err(ReplayError::NoAnswer(failure)),
+        (is_success, _) => Ok(is_success),
+    }
 }
 
 #[cfg(test)]
@@ -328,11 +386,12 @@ mod tests {
             json!({"role": "assistant", "tool_calls": [call("a", "read", r#"{ "path" : "x" }"#)]}),
             json!({"role": "tool", "tool_call_id": "a", "content": "X2"}),
         ];
-        let found = results(&messages, 0);
+        let found = results(&messages, 0).unwrap();
         let x = key("read", &json!({"path": "x"}));
         let of_x: Vec<_> = found.iter().filter(|(key, ..)| *key == x).map(|(_, _, content)| content.as_str()).collect();
         assert_eq!(of_x, ["X", "X2"]);
-        assert_eq!(results(&messages, 3).len(), 1);
+        assert_eq!(results(&messages, 3).unwrap().len(), 1);
+        assert!(matches!(results(&messages[4..], 0), Err(ReplayError::NoCallOfResult)));
     }
 
     #[test]
@@ -342,5 +401,17 @@ mod tests {
         let mut patcher = Patcher::new(Some(&patched));
         let contents = ["x", "y", "x", "x"].map(|path| patcher.content(&of(path)));
         assert_eq!(contents, [None, None, Some("patched".to_owned()), None]);
+    }
+
+    #[test]
+    fn a_patched_call_is_found_among_calls_with_the_same_id() {
+        let call = |path: &str, id: &str| (key("read", &json!({"path": path})), Some(id.to_owned()));
+        let recorded = [(3, call("x", "a")), (5, call("x", "b")), (7, call("y", "a")), (9, call("x", "a"))];
+        let results = recorded[..4].iter().map(|(_, (key, id))| (key.clone(), id.clone(), String::new())).collect();
+        // A call that was recorded, and was undone before the model received its result.
+        let undone = (11, call("x", "c"));
+        let recording = Recording { calls: recorded.into_iter().chain([undone]).collect(), results };
+        let number = |seq| recording.call_of(&Patch { seq, content: String::new() }).map(|call| call.number).ok();
+        assert_eq!([3, 5, 7, 9, 11, 12].map(number), [Some(0), Some(1), Some(0), Some(2), None, None]);
     }
 }

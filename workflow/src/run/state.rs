@@ -76,8 +76,11 @@ pub struct Settings {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelSettings {
-    /// The base URL, such as `http://localhost:8000/v1`.
+    /// The base URL, such as `http://localhost:8000/v1`, without credentials.
     pub url: String,
+    /// Whether the URL had credentials, which are not stored.
+    #[serde(default)]
+    pub had_credentials: bool,
     pub name: String,
     pub is_streaming: bool,
     pub price: Option<Price>,

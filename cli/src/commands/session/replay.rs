@@ -56,8 +56,8 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let home = home(place)?;
     let mut store = open(place, streams)?;
     let mut settings = stored_settings(&mut store, &args.id).map_err(|error| failed(error, place))?;
-    let _ = replace(&args.replaced, &mut settings);
-    let secrets = secrets(&settings)?;
+    let (_, urls) = replace(&args.replaced, &mut settings)?;
+    let secrets = secrets(&settings, urls)?;
     let patch = args.patch.as_ref().map(|(seq, path)| read_patch(*seq, path)).transpose()?;
     let options = ReplayOptions {
         times: args.times,
@@ -73,6 +73,9 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         Err(error @ ReplayError::NoCall(_)) => {
             return Err(CommandError::usage(error)
                 .hint("list the calls with `counterproof session timeline ID --type tool_call`"));
+        }
+        Err(error @ ReplayError::NothingLeft(_)) => {
+            return Err(CommandError::usage(error).hint("replay an earlier checkpoint"));
         }
         Err(error) => return Err(CommandError::io(error)),
         Ok(replayed) => replayed,

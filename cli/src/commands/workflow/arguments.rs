@@ -13,7 +13,7 @@ use counterproof_workflow::run::{ForgeKind, Limits, ModelSettings, Settings, Wor
 use counterproof_workflow::tools::{Sandbox, SandboxChoice};
 use serde_json::{Map, Value, json};
 
-use super::drive::{Outside, control, drive, failed, home, secrets};
+use super::drive::{Outside, WholeUrls, control, drive, failed, home, secrets};
 use crate::command_error::CommandError;
 use crate::commands::ledger::{Place, age};
 use crate::streams::Streams;
@@ -223,10 +223,14 @@ pub(crate) struct ReplacedArgs {
 }
 
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let settings = settings(args)?;
+    let mut settings = settings(args)?;
+    let mut urls = WholeUrls::default();
+    urls.take_repository(&mut settings.source);
+    urls.take_model(&mut settings.model);
+    refuse_key_in_query(&settings, &urls)?;
     let outside = Outside::new(place)?;
     let home = home(place)?;
-    let secrets = secrets(&settings)?;
+    let secrets = secrets(&settings, urls)?;
     let begun = start(&home, settings, args.title.clone(), &secrets, control(&outside))
         .map_err(|error| failed(error, place))?;
     drive(begun, &home, place, streams)
@@ -247,6 +251,7 @@ fn settings(args: &Args) -> Result<Settings, CommandError> {
         examples: args.example.clone(),
         model: ModelSettings {
             url: args.model_url.clone(),
+            had_credentials: false,
             name: args.model.clone(),
             is_streaming: !args.no_stream,
             price: args.price,
@@ -284,12 +289,14 @@ fn settings(args: &Args) -> Result<Settings, CommandError> {
 }
 
 /// Replaces settings, and returns those that were replaced, for the record.
-pub(crate) fn replace(args: &ReplacedArgs, settings: &mut Settings) -> Value {
-    let mut replaced = Map::new();
+pub(crate) fn replace(args: &ReplacedArgs, settings: &mut Settings) -> Result<(Value, WholeUrls), CommandError> {
+    let (mut replaced, mut urls) = (Map::new(), WholeUrls::default());
     let mut note = |name: &str, value: Value| drop(replaced.insert(name.to_owned(), value));
     if let Some(url) = &args.model_url {
         settings.model.url.clone_from(url);
-        note("model_url", json!(url));
+        urls.take_model(&mut settings.model);
+        refuse_key_in_query(settings, &urls)?;
+        note("model_url", json!(settings.model.url));
     }
     if let Some(name) = &args.model {
         settings.model.name.clone_from(name);
@@ -323,7 +330,20 @@ pub(crate) fn replace(args: &ReplacedArgs, settings: &mut Settings) -> Value {
         settings.model.price = Some(price);
         note("price", json!(price));
     }
-    Value::Object(replaced)
+    if args.max_cost.is_some() && settings.model.price.is_none() {
+        let error = CommandError::usage("`--max-cost` needs a price, and the session has none");
+        return Err(error.hint("pass the prices of a million tokens: `--price IN,OUT`"));
+    }
+    Ok((Value::Object(replaced), urls))
+}
+
+/// The URL of the agent's proxy has the query of the model URL.
+fn refuse_key_in_query(settings: &Settings, urls: &WholeUrls) -> Result<(), CommandError> {
+    if settings.agent_command.is_some() && urls.model_has_query() {
+        let error = CommandError::usage("the agent of `--agent-cmd` would see the key in the query of `--model-url`");
+        return Err(error.hint("set the key in `OPENAI_API_KEY`"));
+    }
+    Ok(())
 }
 
 fn specification(text: &str) -> Result<String, CommandError> {

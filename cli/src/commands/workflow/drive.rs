@@ -12,8 +12,8 @@ use counterproof_sessions::session::SessionStatus;
 use counterproof_sessions::store::SessionStore;
 use counterproof_workflow::model::ApiKey;
 use counterproof_workflow::run::{
-    BeginError, Begun, CheckResult, Control, Home, Outcome, RunState, Secrets, Settings, Stopped, WorkflowResult,
-    result,
+    BeginError, Begun, CheckResult, Control, Home, ModelSettings, Outcome, RunState, Secrets, Settings, Stopped,
+    StorableUrl, WorkflowResult, result,
 };
 use counterproof_workflow::suite::TargetError;
 use counterproof_workflow::tools::AgentPolicy;
@@ -60,12 +60,44 @@ pub(crate) fn control(outside: &Outside) -> Control<'_> {
     }
 }
 
+/// URLs with credentials, which are never stored.
+#[derive(Default)]
+pub(crate) struct WholeUrls {
+    model: Option<String>,
+    repository: Option<String>,
+    masked: Vec<String>,
+}
+
+impl WholeUrls {
+    /// Takes the URL of the model out of its settings.
+    pub(crate) fn take_model(&mut self, model: &mut ModelSettings) {
+        self.model = self.take(&mut model.url);
+        model.had_credentials = self.model.is_some();
+    }
+
+    pub(crate) fn take_repository(&mut self, source: &mut String) {
+        self.repository = self.take(source);
+    }
+
+    pub(crate) fn model_has_query(&self) -> bool {
+        self.model.as_ref().is_some_and(|url| url.contains('?'))
+    }
+
+    fn take(&mut self, url: &mut String) -> Option<String> {
+        let StorableUrl { url: storable, removed, had_credentials } = StorableUrl::new(url);
+        self.masked.extend(removed);
+        let whole = std::mem::replace(url, storable);
+        had_credentials.then_some(whole)
+    }
+}
+
 /// Reads from the environment what is never stored.
-pub(crate) fn secrets(settings: &Settings) -> Result<Secrets, CommandError> {
+pub(crate) fn secrets(settings: &Settings, urls: WholeUrls) -> Result<Secrets, CommandError> {
     let key = process_variable("OPENAI_API_KEY");
     let api_key = key.as_deref().and_then(ApiKey::new);
     let github_token = process_variable("GITHUB_TOKEN");
     let mut masked = secrets_of_environment();
+    masked.extend(urls.masked);
     masked.extend([key, github_token.clone()].into_iter().flatten());
     let policy = match &settings.policy {
         Some(path) => Some(agent_policy(path.as_str().into())?),
@@ -75,6 +107,8 @@ pub(crate) fn secrets(settings: &Settings) -> Result<Secrets, CommandError> {
         api_key,
         github_token: github_token.map(Into::into),
         github_url: process_variable("GITHUB_API_URL"),
+        model_url: urls.model,
+        repository_url: urls.repository,
         masked,
         policy,
     })
@@ -212,6 +246,7 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
         | BeginError::NoBranch
         | BeginError::SecretCommand(_)
         | BeginError::Continued(_)
+        | BeginError::ModelUrl(_)
         | BeginError::NoToken) => CommandError::usage(error),
         error => CommandError::io(error),
     }
