@@ -67,7 +67,7 @@ fn a_session_goes_on_after_each_kill(ledger: &LedgerLocation) {
     let spool = SessionSpool::new(place);
     let missing = SessionRecorder::start(options(ledger, &spool, true)).map(drop);
     assert!(matches!(missing, Err(RecordError::Spool(_) | RecordError::Missing(_))), "{missing:?}");
-    // The first process does not reach the database: a folder is none.
+    // The first process cannot open the database: there is a folder in its place.
     let ledgers = [place.as_str(), ledger.expose(), ledger.expose()];
     let mut acknowledged = Vec::new();
     for (number, name) in ledgers.into_iter().enumerate() {

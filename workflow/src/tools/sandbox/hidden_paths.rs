@@ -75,7 +75,7 @@ impl HiddenPaths {
     }
 
     /// Calls `visit` with files and folders that together are everything below `/` that is not hidden. Symbolic links are
-    /// left out: what they lead to is visible by itself, or hidden.
+    /// left out: their targets are visible or hidden in their own right.
     pub(super) fn visit_visible(&self, visit: &mut impl FnMut(&Path)) {
         let mut pending = vec![PathBuf::from("/")];
         while let Some(path) = pending.pop() {
