@@ -472,7 +472,7 @@ fn a_live_replay_leaves_nothing_and_fails_without_a_model() {
     let session = result["capture"]["session_id"].as_str().unwrap();
     let repositories = kit.sandbox.path("ledger.db.workspaces/repositories");
     let repository = repositories.read_dir_utf8().unwrap().map(|entry| entry.unwrap().into_path());
-    let repository = repository.into_iter().find(|path| path.as_str().ends_with(".git")).unwrap();
+    let repository = repository.into_iter().find(|path| path.extension() == Some("git")).unwrap();
     let references = || kit.git(repository.as_str(), &["for-each-ref"]);
     let before = references();
     let checkpoints = kit.checkpoints(session);

@@ -23,13 +23,12 @@ impl StorableUrl {
     /// Removes the user, the password and the query of an HTTP URL, and the password of another URL. A path, and a URL without
     /// credentials, are not changed.
     pub fn new(text: &str) -> Self {
-        let (url, secrets) = match text.parse::<UpstreamUrl>() {
-            Ok(url) => (url.recorded(), secrets_of(&url)),
-            Err(_) => {
-                let url = without_password(text);
-                let removed = if url == text { None } else { password_of(text).map(str::to_owned) };
-                (url, removed.into_iter().collect())
-            }
+        let (url, secrets) = if let Ok(url) = text.parse::<UpstreamUrl>() {
+            (url.recorded(), secrets_of(&url))
+        } else {
+            let url = without_password(text);
+            let removed = if url == text { None } else { password_of(text).map(str::to_owned) };
+            (url, removed.into_iter().collect())
         };
         if secrets.is_empty() {
             return Self { url: text.to_owned(), removed: Vec::new(), had_credentials: false };
