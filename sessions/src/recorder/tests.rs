@@ -235,7 +235,7 @@ fn a_session_that_must_be_stored_does_not_start_without_a_store() {
     let (ledger, spool, head) = (place.ledger(), place.spool(), head(SessionStatus::Running));
     let warn = Box::new(|_: &str| {});
     let (continues, requires_store, secrets) = (false, true, Vec::new());
-    let options = RecorderOptions { ledger, spool, head, continues, requires_store, secrets, warn };
+    let options = RecorderOptions { ledger, spool, head, continues, held: None, requires_store, secrets, warn };
     assert!(matches!(SessionRecorder::start(options), Err(RecordError::Store(_))));
     assert!(place.spool().files().unwrap().is_empty(), "nothing of it is stored later");
 }

@@ -8,8 +8,8 @@ use counterproof_sessions::recorder::SessionSpool;
 use counterproof_sessions::session::{Coverage, Origin, SessionHead, SessionStatus};
 use counterproof_sessions::store::{SessionStore, redactor};
 use counterproof_store::write::write_new;
-use counterproof_workflow::run::{BundleError, Control, Home, unbundle};
-use counterproof_workspace::WorkspaceStore;
+use counterproof_workflow::run::{BundleError, Control, Home, read_bundle};
+use counterproof_workspace::{Start, WorkspaceStore};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -26,6 +26,24 @@ struct Kit {
 
 fn store(path: Utf8PathBuf) -> SessionStore {
     SessionStore::new(counterproof_ledger::open_or_create(&LedgerLocation::SqliteFile(path)).unwrap()).unwrap()
+}
+
+/// Returns the state of a run that has begun.
+fn tool_state(start: &Start) -> Value {
+    let model = json!({"url": "http://127.0.0.1:9/v1", "name": "m", "is_streaming": true});
+    let settings = json!({
+        "workflow": "implement_feature", "source": "/repo", "target_files": [], "examples": [], "model": model,
+        "forge": "local", "command_timeout": 60.0, "limits": {"iterations": 5}, "checkpoint_every": 1,
+        "include_ignored": [], "max_snapshot_bytes": 1_000_000, "sandbox": "auto",
+    });
+    let base = json!({
+        "repository": start.repository, "commit": start.commit, "branch": "main", "author": start.author,
+    });
+    json!({
+        "settings": settings, "base": base, "phase": "edit", "target_files": [],
+        "spent": {"requests": 0, "answers": 0, "tokens": 0}, "red_checks": 0, "pending": [], "is_running": false,
+        "is_linted": false, "checks": {"flaky": [], "tests_added": 0}, "publication": {"branch": "b", "commits": []},
+    })
 }
 
 impl Kit {
@@ -53,8 +71,11 @@ impl Kit {
         let state = CheckpointState {
             message_history: vec![json!({"role": "user", "content": "x"})],
             current_step: "edit".into(),
-            workspace: Value::Null,
-            tool_state: Value::Null,
+            workspace: json!({
+                "repository": start.repository, "base": start.commit, "commit": start.commit, "tree": start.commit,
+                "empty_folders": [], "include_ignored": [], "left_out": [],
+            }),
+            tool_state: tool_state(&start),
         };
         let checkpoint = Checkpoint { checkpoint_id: "c".into(), state, resumable: true, reason: None };
         let mut source = store(path("source.db"));
@@ -97,7 +118,7 @@ impl Kit {
             progress: Box::new(|_| {}),
             supervisor: Some(supervisor()),
         };
-        unbundle(&self.home, &mut store(self.path("other.db")), &path, &control)
+        read_bundle(&path)?.add(&self.home, &mut store(self.path("other.db")), &control)
     }
 
     /// Replaces a text in an entry.
