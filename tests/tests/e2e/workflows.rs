@@ -409,7 +409,7 @@ import os, sys
 sys.stdin.reconfigure(encoding="utf-8")
 task, variable = sys.stdin.read(), os.environb[b"COUNTERPROOF_TASK"].decode()
 assert len(task.encode()) > 200000 and task.startswith(variable) and 100000 < len(variable.encode()) <= 102400
-open("triple.py", "w").write("def triple(a):\n    return 3 * a\n")
+open("test_triple.py", "w").write("import unittest\n\n\nclass A(unittest.TestCase):\n    def test_a(self):\n        pass\n")
 '"#;
     let mut arguments = kit.implement();
     arguments[6] = "@spec.md".to_owned();

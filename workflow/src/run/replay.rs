@@ -360,7 +360,10 @@ fn live_trial(
     begun.finish(SessionStatus::Completed).map_err(BeginError::from)?;
     // The snapshots of the trial are in the store of the session.
     let store = WorkspaceStore::new(home.repositories(), git);
-    store.open(&found.state.base.repository).and_then(|it| it.release(&reference)).map_err(BeginError::from)?;
+    store
+        .open(&found.state.base.repository)
+        .and_then(|it| it.release(&format!("{reference}/")))
+        .map_err(BeginError::from)?;
     match (is_success?, failure) {
         (false, Some(failure)) => Err(ReplayError::NoAnswer(failure)),
         (is_success, _) => Ok(is_success),
