@@ -188,7 +188,7 @@ fn start_session<'a>(
 const DETECTION_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// The time limit of a CI command without `--ci-timeout`.
-const DEFAULT_CI_TIMEOUT: std::time::Duration = std::time::Duration::from_hours(1);
+pub(super) const DEFAULT_CI_TIMEOUT: std::time::Duration = std::time::Duration::from_hours(1);
 
 /// How long the last records may take to reach the ledger.
 pub(super) const LAST_RECORDS: std::time::Duration = std::time::Duration::from_secs(10);

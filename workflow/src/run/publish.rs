@@ -3,17 +3,20 @@
 //! Each of them can be done again. A commit is in the state before it is pushed, a push of a commit that is there changes nothing, and
 //! a pull request is looked for before one is opened.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use camino::Utf8Path;
 use counterproof_artifact::with_causes;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::begin::DEFAULT_CI_TIMEOUT;
 use super::machine::{Run, Step, Stop, masked_text};
 use super::messages::neutral;
 use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Phase, Publication};
 use crate::forge::{ChangeTexts, CiStatus, ForgeError, NewPullRequest, Push, Texts};
-use crate::suite::Target;
+use crate::suite::{Target, helpers};
 
 impl Run<'_> {
     pub(super) fn commit(&mut self) -> Result<Step, Stop> {
@@ -114,7 +117,7 @@ impl Run<'_> {
             CiStatus::Pass => Ok(Step::new(Phase::Succeeded, "ci_passed").with(context)),
             CiStatus::None => Ok(Step::new(Phase::Succeeded, "no_ci").with(context)),
             CiStatus::TimedOut => {
-                let text = format!("the CI did not end within {:?}", timeout.unwrap_or_default());
+                let text = format!("the CI did not end within {:?}", timeout.unwrap_or(DEFAULT_CI_TIMEOUT));
                 Err(Failure::new(FailureKind::CiTimeout, text).into())
             }
             CiStatus::Cancelled => Err(Stop::Interrupted(None)),
@@ -137,7 +140,10 @@ impl Run<'_> {
         });
         let target = state.target.as_ref().map(|target| format!("{}: passes", target.name()));
         let suite = state.checks.suite.map(|_| "all tests: no new failures".to_owned());
-        let results: Vec<String> = target.into_iter().chain(suite).collect();
+        let steering: BTreeSet<_> = state.target_files.iter().flat_map(|path| helpers(Utf8Path::new(path))).collect();
+        let steering = files.iter().filter(|path| steering.contains(Utf8Path::new(path)));
+        let steering = steering.map(|path| format!("changes how the target test runs: {path}"));
+        let results: Vec<String> = target.into_iter().chain(suite).chain(steering).collect();
         let texts = ChangeTexts {
             test: state.target.as_ref().map(Target::name),
             ci_log: log,

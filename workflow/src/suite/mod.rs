@@ -26,6 +26,4 @@ pub use report::{Format, Problem, TestReport, Verdict};
 pub use shell::{Finished, Shell, ShellError};
 pub use tamper::tampered;
 pub use target::{Target, TargetError};
-pub use verdict::{
-    TargetVerdict, is_repeatable_alone, new_failures, target_verdict, target_verdict_after, tests_added,
-};
+pub use verdict::{TargetVerdict, new_failures, target_verdict, target_verdict_after, tests_added};

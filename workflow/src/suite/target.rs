@@ -45,14 +45,6 @@ impl Target {
         Target::Test { id: id.into(), log: None }
     }
 
-    /// Returns the target that runs one test of a report alone.
-    pub fn of_result(id: &str, folder: &Utf8Path) -> Self {
-        let id = id.strip_prefix(FAILED_MODULE).unwrap_or(without_number(id));
-        let events = [".setUpClass", ".tearDownClass", ".setUpModule", ".tearDownModule"];
-        let id = events.iter().find_map(|event| id.strip_suffix(event)).unwrap_or(id);
-        Self::parse(id, folder).unwrap_or_else(|_| Self::test(id))
-    }
-
     /// Parses an argument of `--test`: a `file://` URL of a CI log, a file of the repository at `folder`, or the id of a test.
     pub fn parse(argument: &str, folder: &Utf8Path) -> Result<Self, TargetError> {
         if argument.starts_with("file://") {
@@ -137,10 +129,6 @@ fn without_number(id: &str) -> &str {
     numbered.map_or(id, |(name, _)| name)
 }
 
-pub(super) fn is_numbered(id: &str) -> bool {
-    without_number(id) != id
-}
-
 fn split_any<'a>(text: &'a str, separators: &[&str]) -> Vec<&'a str> {
     let mut parts = vec![text];
     for separator in separators {
@@ -174,20 +162,6 @@ fn is_title(id: &str, target: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_test_of_a_report_can_be_run_alone() {
-        let folder = Utf8Path::new("/none");
-        for (id, name) in [
-            ("unittest.loader._FailedTest.test_x", "test_x"),
-            ("test_x.C.setUpClass", "test_x.C"),
-            ("tests::works (2)", "tests::works"),
-            ("src/lib.rs - add (line 2)", "src/lib.rs - add (line 2)"),
-            ("test_x.py::test_a[1]", "test_x.py::test_a[1]"),
-        ] {
-            assert_eq!(Target::of_result(id, folder), Target::test(name));
-        }
-    }
 
     #[test]
     fn ids_of_one_test_in_other_styles_belong_to_it() {

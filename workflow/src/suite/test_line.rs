@@ -44,12 +44,6 @@ pub(super) fn test_line(commands: &Commands, target: &Target, folder: &Utf8Path)
 }
 
 impl Target {
-    /// Returns the file of the target test, relative to the repository at `folder`, if its id decides it.
-    pub fn file(&self, folder: &Utf8Path) -> Option<Utf8PathBuf> {
-        let mut files = self.files(folder);
-        if files.len() == 1 { files.pop() } else { None }
-    }
-
     /// Returns the files that define the target test, relative to the repository at `folder`. More than one if the id does not decide
     /// between them.
     pub fn files(&self, folder: &Utf8Path) -> Vec<Utf8PathBuf> {

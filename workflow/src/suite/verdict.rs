@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use regex::Regex;
 
 use super::report::{Format, Problem, TestReport, Verdict};
-use super::target::{Target, is_numbered};
+use super::target::Target;
 
 /// Maximum number of lines that are reported for a runner that is not known.
 const MAX_LINES: usize = 20;
@@ -93,24 +93,6 @@ pub fn new_failures(before: &TestReport, after: &TestReport) -> Vec<String> {
     if after.is_success() || is_explained { Vec::new() } else { new_lines(before, after) }
 }
 
-/// Reports whether a test of a report can be run alone by its id: a single runner is known that takes it as a filter, and the id is that
-/// of one test. Others are repeated with the whole suite.
-pub fn is_repeatable_alone(report: &TestReport, id: &str) -> bool {
-    let [format] = report.formats[..] else { return false };
-    let is_filter = match format {
-        Format::Libtest => !is_numbered(id),
-        Format::Pytest => id.contains("::"),
-        Format::Unittest => !is_collection(id),
-        Format::Go => id.contains("Test"),
-        // Ids that are a file and no title are files that could not be loaded.
-        Format::Jest | Format::Vitest => [" › ", " > "].iter().any(|separator| id.contains(separator)),
-        Format::Mocha | Format::NodeTest => true,
-        // The id begins with the test binary, which no filter takes.
-        Format::Nextest | Format::Tap => false,
-    };
-    is_filter && report.tests.contains_key(id)
-}
-
 /// Returns the number of tests that were not there before.
 pub fn tests_added(before: &TestReport, after: &TestReport) -> u64 {
     if has_names(before) && has_names(after) {
@@ -134,7 +116,7 @@ fn verdict_without_names(report: &TestReport, target: &Target) -> TargetVerdict 
         None => {}
     }
     let is_known = !report.formats.is_empty();
-    // The ids of these runners have no files, and tests of a file cannot be told apart from others.
+    // The ids of these runners have no files, and a report does not show which tests are of one file.
     let has_files = report.formats.iter().any(|it| matches!(it, Format::Pytest | Format::Unittest | Format::Vitest));
     let is_comparable = match target {
         Target::File { .. } => has_files,
@@ -313,36 +295,5 @@ mod tests {
         assert_eq!(judge(&passed), TargetVerdict::Passed);
         assert!(matches!(judge(&[("group.a", "skipped"), ("group.b", "passed")]), TargetVerdict::NotRun(_)));
         assert!(matches!(judge(&[("group.a", "passed")]), TargetVerdict::NotRun(_)));
-    }
-
-    #[test]
-    fn only_ids_that_a_runner_takes_are_repeated_alone() {
-        let report = |format, id: &str| TestReport {
-            formats: vec![format],
-            tests: BTreeMap::from([(id.to_owned(), Verdict::Failed)]),
-            ..TestReport::default()
-        };
-        for (format, id, is_alone) in [
-            (Format::Libtest, "tests::works", true),
-            (Format::Libtest, "tests::works (2)", false),
-            (Format::Pytest, "test_a.py::test_a[1]", true),
-            (Format::Pytest, "test_a.py", false),
-            (Format::Unittest, "test_a.A.test_a", true),
-            (Format::Unittest, "unittest.loader._FailedTest.test_a", false),
-            (Format::Unittest, "test_a.A.setUpClass", false),
-            (Format::Go, "example.com/m.TestA/one", true),
-            (Format::Jest, "a.test.js › adds", true),
-            (Format::Jest, "a.test.js", false),
-            (Format::Nextest, "ct::it good", false),
-            (Format::Tap, "adds", false),
-        ] {
-            assert_eq!(is_repeatable_alone(&report(format, id), id), is_alone, "{id}");
-        }
-        // A test that is missing, a line of an unknown runner, and one of several runners.
-        assert!(!is_repeatable_alone(&report(Format::Libtest, "a"), "2 tests fewer passed than before"));
-        let unknown = TestReport { formats: Vec::new(), ..report(Format::Libtest, "a") };
-        assert!(!is_repeatable_alone(&unknown, "a"));
-        let several = TestReport { formats: vec![Format::Libtest, Format::Pytest], ..report(Format::Libtest, "a") };
-        assert!(!is_repeatable_alone(&several, "a"));
     }
 }

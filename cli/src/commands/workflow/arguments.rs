@@ -10,7 +10,7 @@ use counterproof_contracts::store::Store;
 use counterproof_store::read_file;
 use counterproof_workflow::model::Price;
 use counterproof_workflow::run::{ForgeKind, Limits, ModelSettings, Settings, Workflow, start};
-use counterproof_workflow::tools::{Sandbox, SandboxChoice};
+use counterproof_workflow::tools::SandboxChoice;
 use serde_json::{Map, Value, json};
 
 use super::drive::{Outside, WholeUrls, control, drive, failed, home, secrets};
@@ -140,9 +140,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     max_snapshot: u64,
 
-    /// Sandbox of the agent's commands
-    #[arg(long, value_enum, default_value_t = SandboxName::Auto)]
-    sandbox: SandboxName,
+    /// Sandbox of the agent's commands: `landlock`, `bwrap`, `none`, or the first of them that this system has
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    sandbox: SandboxChoice,
 
     /// Policy that decides about the agent's tool calls, as for `guard`
     #[arg(long, value_name = "FILE")]
@@ -171,15 +171,6 @@ enum ForgeName {
     Local,
     /// GitHub, with the token in `GITHUB_TOKEN`
     Github,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SandboxName {
-    /// Landlock, or else bubblewrap, or else none
-    Auto,
-    Landlock,
-    Bwrap,
-    None,
 }
 
 /// The settings that a resume can replace.
@@ -277,12 +268,7 @@ fn settings(args: &Args) -> Result<Settings, CommandError> {
         checkpoint_every: args.checkpoint_every,
         include_ignored: args.include_ignored.clone(),
         max_snapshot_bytes: args.max_snapshot << 20,
-        sandbox: match args.sandbox {
-            SandboxName::Auto => SandboxChoice::Auto,
-            SandboxName::Landlock => SandboxChoice::Only(Sandbox::Landlock),
-            SandboxName::Bwrap => SandboxChoice::Only(Sandbox::Bwrap),
-            SandboxName::None => SandboxChoice::Only(Sandbox::None),
-        },
+        sandbox: args.sandbox,
         policy: args.policy.as_ref().map(|path| absolute(path)).transpose()?,
         contract: args.contract.as_deref().map(|id| contract(id, &args.contract_store)).transpose()?,
     })
