@@ -120,6 +120,36 @@ impl WorkspaceStore {
         if found.path.is_dir() { Ok(found) } else { Err(WorkspaceError::UnknownRepository(repository.clone())) }
     }
 
+    /// Removes the references below a name that ends with a slash, in all repositories. Their objects stay until
+    /// [`WorkspaceStore::compact`].
+    pub fn release(&self, references: &str) -> Result<(), WorkspaceError> {
+        self.repositories()?.iter().try_for_each(|repository| repository.release(references))
+    }
+
+    /// Deletes all objects that no reference has. Only while no workspace is in use: a snapshot may need such an object again.
+    pub fn compact(&self) -> Result<(), WorkspaceError> {
+        let compact = |repository: &StoredRepository| {
+            self.locked(repository, || Ok(repository.git(&["gc", "--quiet", "--prune=now"]).output().map(drop)?))
+        };
+        self.repositories()?.iter().try_for_each(compact)
+    }
+
+    fn repositories(&self) -> Result<Vec<StoredRepository>, WorkspaceError> {
+        let entries = match self.folder.read_dir_utf8() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(WorkspaceError::file(&self.folder))?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(WorkspaceError::file(&self.folder))?;
+            let id = entry.file_name().strip_suffix(".git").map(|id| RepositoryId::try_from(id.to_owned()));
+            if let Some(Ok(id)) = id {
+                found.push(self.stored(&id));
+            }
+        }
+        Ok(found)
+    }
+
     /// Adds the commits of a file that [`StoredRepository::bundle`] has written.
     pub fn unbundle(&self, repository: &RepositoryId, file: &Utf8Path) -> Result<StoredRepository, WorkspaceError> {
         create_private_folder(&self.folder)?;

@@ -51,6 +51,11 @@ impl SessionStore {
         Ok(())
     }
 
+    /// True if a process records a session, or was killed while it did.
+    pub fn has_running(&mut self) -> Result<bool, StoreError> {
+        Ok(!self.running()?.is_empty())
+    }
+
     pub fn usage(&mut self) -> Result<StoreUsage, StoreError> {
         if !self.has_tables() {
             return Ok(StoreUsage::default());

@@ -193,6 +193,23 @@ fn a_rewound_session_updates_its_pull_request() {
 }
 
 #[test]
+fn a_deleted_session_leaves_neither_a_workspace_nor_snapshots() {
+    let kit = Kit::new(mending());
+    let result = document(&kit.run(&kit.fix(), &[]));
+    let session = result["capture"]["session_id"].as_str().unwrap();
+    let fork = kit.query(&["fork", kit.checkpoints(session)[2]["checkpoint_id"].as_str().unwrap()]);
+    let pruned = kit.query(&["prune", "--older-than", "PT0.001S", "--vacuum"]);
+    assert_eq!(pruned["sessions"], json!([session, fork["session_id"]]));
+    let repositories = kit.sandbox.path("ledger.db.workspaces/repositories");
+    let found =
+        std::fs::read_dir(&repositories).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let repository = found.into_iter().find(|name| name.ends_with(".git")).unwrap();
+    let repository = format!("ledger.db.workspaces/repositories/{repository}");
+    assert_eq!(kit.git(&repository, &["for-each-ref", "refs/counterproof/checkpoints/"]), "");
+    assert_eq!(std::fs::read_dir(kit.sandbox.path("ledger.db.workspaces/sessions")).unwrap().count(), 0);
+}
+
+#[test]
 fn a_session_goes_on_on_another_machine_without_the_repository() {
     let kit = Kit::new(mending());
     let result = document(&kit.run(&kit.fix(), &[]));

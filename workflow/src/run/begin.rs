@@ -10,7 +10,9 @@ use counterproof_sessions::recorder::{HeldSession, RecordError, RecorderOptions,
 use counterproof_sessions::session::{Coverage, Origin, SessionHead, SessionStatus, Share};
 use counterproof_sessions::store::redactor;
 use counterproof_workspace::git::GitOptions;
-use counterproof_workspace::{SnapshotOptions, Start, StoredRepository, Workspace, WorkspaceError, WorkspaceStore};
+use counterproof_workspace::{
+    CHECKPOINTS, SnapshotOptions, Start, StoredRepository, Workspace, WorkspaceError, WorkspaceStore,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -50,6 +52,25 @@ impl Home {
     /// Removes the workspace of a session. Its checkpoints have all files.
     pub fn remove(&self, session_id: &str) {
         let _ = std::fs::remove_dir_all(self.folder.join("sessions").join(session_id));
+    }
+
+    /// Removes the workspace and all snapshots of a session that was deleted from the ledger.
+    pub fn forget(&self, session_id: &str) -> Result<(), WorkspaceError> {
+        // Those of workflows have such an id. Others are from files, and could be names of other folders.
+        if uuid::Uuid::try_parse(session_id).is_err() {
+            return Ok(());
+        }
+        self.remove(session_id);
+        self.repository_store().release(&format!("{CHECKPOINTS}{session_id}/"))
+    }
+
+    /// Returns the space of snapshots that were removed. Only while no session runs.
+    pub fn compact(&self) -> Result<(), WorkspaceError> {
+        self.repository_store().compact()
+    }
+
+    fn repository_store(&self) -> WorkspaceStore {
+        WorkspaceStore::new(self.repositories(), GitOptions::default())
     }
 
     fn private(&self, session_id: &str) -> Utf8PathBuf {
@@ -230,7 +251,7 @@ pub(super) fn begin<'a>(
     });
     let forge = forge(home, &state, secrets, &control)?;
     let options = SnapshotOptions {
-        reference: format!("refs/counterproof/checkpoints/{}", head.session_id),
+        reference: format!("{CHECKPOINTS}{}", head.session_id),
         include_ignored: settings.include_ignored.clone(),
         max_bytes: settings.max_snapshot_bytes,
     };

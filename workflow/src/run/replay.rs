@@ -15,7 +15,7 @@ use counterproof_sessions::recorder::SessionSpool;
 use counterproof_sessions::session::SessionStatus;
 use counterproof_sessions::store::{EventFilter, SessionStore};
 use counterproof_workspace::git::GitOptions;
-use counterproof_workspace::{CHECKPOINTS as REFERENCES, WorkspaceStore};
+use counterproof_workspace::{CHECKPOINTS, WorkspaceStore};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -354,7 +354,7 @@ fn live_trial(
     };
     let git = GitOptions { supervisor: control.supervisor.clone(), ..GitOptions::default() };
     let mut begun = begin_trial(home, &trial, found, settings, Patcher::new(patched), secrets, control)?;
-    let reference = format!("{REFERENCES}{}", begun.head.session_id);
+    let reference = format!("{CHECKPOINTS}{}", begun.head.session_id);
     let is_success = begun.run.drive_checks();
     let failure = begun.run.model.unanswered().map(str::to_owned);
     begun.finish(SessionStatus::Completed).map_err(BeginError::from)?;

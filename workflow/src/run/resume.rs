@@ -5,7 +5,7 @@ use counterproof_sessions::recorder::HeldSession;
 use counterproof_sessions::session::{Coverage, Origin, Parent, SessionHead, SessionStatus};
 use counterproof_sessions::store::SessionStore;
 use counterproof_workspace::git::GitOptions;
-use counterproof_workspace::{Snapshot, WorkspaceStore};
+use counterproof_workspace::{CHECKPOINTS, Snapshot, WorkspaceStore};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -165,7 +165,7 @@ fn fork_of(home: &Home, store: &mut SessionStore, found: &Found) -> Result<Strin
     let repository =
         WorkspaceStore::new(home.repositories(), GitOptions::default()).open(&found.snapshot.repository)?;
     let commit = &found.snapshot.commit;
-    repository.keep(&format!("refs/counterproof/checkpoints/{session_id}/{commit}"), commit)?;
+    repository.keep(&format!("{CHECKPOINTS}{session_id}/{commit}"), commit)?;
     let now = Timestamp::now();
     let head = SessionHead {
         session_id: session_id.clone(),

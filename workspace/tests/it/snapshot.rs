@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 
-use counterproof_workspace::{SnapshotOptions, WorkspaceError};
+use counterproof_workspace::{CHECKPOINTS, SnapshotOptions, WorkspaceError};
 
 use crate::kit::{Entry, Kit, snapshot_options, take};
 
@@ -254,6 +254,20 @@ fn many_snapshots_stay_small_and_all_can_be_restored_after_a_garbage_collection(
     }
     repository.restore(&snapshots[3].1, &kit.path("work")).unwrap();
     assert_eq!(fs::read_to_string(kit.path("work/flat/0001.txt")).unwrap(), "3\n");
+}
+
+#[test]
+fn released_snapshots_take_no_space_and_those_of_others_stay() {
+    let kit = Kit::new();
+    let (repository, mut workspace) = kit.work();
+    let [released, kept] = ["session", "fork"].map(|session| {
+        kit.put("work/new.txt", session);
+        take(&mut workspace, session).unwrap()
+    });
+    kit.store().release(&format!("{CHECKPOINTS}session/")).unwrap();
+    kit.store().compact().unwrap();
+    assert_eq!(repository.file_at(&kept.tree, "new.txt").unwrap().as_deref(), Some(&b"fork"[..]));
+    assert!(repository.file_at(&released.tree, "new.txt").is_err());
 }
 
 #[test]
