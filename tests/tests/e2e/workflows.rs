@@ -367,10 +367,14 @@ fn an_agent_without_a_model_is_paused_while_it_runs_and_goes_on() {
     let kit = Kit::new(Vec::new());
     let mut arguments = kit.fix();
     arguments.drain(7..11);
-    let missing = kit.run(&arguments, &["--model", "m"]);
-    assert!(missing.code == Some(2) && missing.stderr.contains("`--model-url` is missing"), "{missing:?}");
-    let missing = kit.run(&arguments, &["--model-url", "http://localhost:1/v1"]);
-    assert!(missing.code == Some(2) && missing.stderr.contains("--model <NAME>"), "{missing:?}");
+    for (more, missing) in [
+        (&["--model", "m"][..], "`--model-url URL` is missing"),
+        (&["--model-url", "http://localhost:1/v1"], "`--model NAME` is missing"),
+        (&[], "`--model-url URL` and `--model NAME` are missing"),
+    ] {
+        let run = kit.run(&arguments, more);
+        assert!(run.code == Some(2) && run.stderr.contains(missing), "{run:?}");
+    }
     let agent = "if [ -e ended ]; then rm started ended; sed -i 's/a - b/a + b/' calc.py; exit 0; fi
         trap 'touch ended; kill $!; exit 0' TERM; sleep 1000 & touch started; wait";
     arguments.extend(["--agent-cmd".to_owned(), agent.to_owned()]);

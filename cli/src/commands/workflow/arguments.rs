@@ -70,7 +70,7 @@ pub(crate) struct Args {
     model_url: Option<String>,
 
     /// Name of the model; required without `--agent-cmd`
-    #[arg(long, value_name = "NAME", required_unless_present = "agent_cmd")]
+    #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
     /// Ask for whole answers instead of streams
@@ -233,6 +233,7 @@ fn settings(args: &Args) -> Result<Settings, CommandError> {
         WorkflowName::FixFailingTest => Workflow::FixFailingTest,
         WorkflowName::ImplementFeature => Workflow::ImplementFeature,
     };
+    let url = model_url(args)?;
     Ok(Settings {
         workflow,
         source: args.repo.clone(),
@@ -242,7 +243,7 @@ fn settings(args: &Args) -> Result<Settings, CommandError> {
         target_files: args.target_file.clone(),
         examples: args.example.clone(),
         model: ModelSettings {
-            url: model_url(args)?,
+            url,
             had_credentials: false,
             name: args.model.clone(),
             is_streaming: !args.no_stream,
@@ -275,16 +276,21 @@ fn settings(args: &Args) -> Result<Settings, CommandError> {
     })
 }
 
-/// The URL of the environment is not the one of an agent command: that one may send other requests than those of OpenAI.
+/// Returns the URL of the model. The one of the environment is not used for all requests of an agent command: it may send other ones
+/// than those of OpenAI.
 fn model_url(args: &Args) -> Result<Option<String>, CommandError> {
-    if args.model_url.is_some() || args.agent_cmd.is_some() {
+    if args.agent_cmd.is_some() {
         return Ok(args.model_url.clone());
     }
-    let url = base_url(OPENAI_BASE_URL).ok_or_else(|| {
-        CommandError::usage("`--model-url` is missing: the built-in agent needs a model")
-            .hint("pass `--model-url URL`, set `OPENAI_BASE_URL`, or run another agent with `--agent-cmd CMD`")
-    })?;
-    Ok(Some(url))
+    let url = args.model_url.clone().or_else(|| base_url(OPENAI_BASE_URL));
+    let missing = match (&url, &args.model) {
+        (Some(_), Some(_)) => return Ok(url),
+        (None, Some(_)) => "`--model-url URL` is",
+        (Some(_), None) => "`--model NAME` is",
+        (None, None) => "`--model-url URL` and `--model NAME` are",
+    };
+    let error = CommandError::usage(format!("{missing} missing, which the built-in agent needs"));
+    Err(error.hint("`--agent-cmd CMD` runs another agent, without them"))
 }
 
 /// Replaces settings, and returns those that were replaced, for the record.
