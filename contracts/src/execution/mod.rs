@@ -23,6 +23,7 @@ pub(crate) use locks::unavailable;
 pub use outcome::{AgentRun, Execution, ExecutionError, OutputSource, RollbackMode, RunSettings, VerificationStatus};
 pub(crate) use start::rollback_problem;
 pub use start::{ExecutionStart, ProcessName, host_name, start_details, was_interrupted};
+pub use transitions::reasons;
 pub use undo::{RollbackOutcome, RollbackSummary};
 
 /// Variables to set or to remove for the commands of an execution.

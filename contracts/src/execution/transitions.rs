@@ -180,7 +180,7 @@ fn assertion(result: &AssertionResult) -> Value {
 }
 
 /// Returns why a verification did not pass, one sentence each. Empty if it passed.
-pub(super) fn reasons(report: &VerificationReport) -> Vec<String> {
+pub fn reasons(report: &VerificationReport) -> Vec<String> {
     let mut reasons = Vec::new();
     match &report.output {
         OutputCheck::Valid => {}

@@ -371,7 +371,66 @@ open("calc.py", "w").write(code.replace("a - b", "a + b"))
     let result = document(&run);
     assert_eq!((&result["status"], &result["capture"]["total_llm_calls"]), (&json!("success"), &json!(1)));
     let (record, _) = kit.pull_request(&result);
-    assert!(record["body"].as_str().unwrap().contains("Use a plus."), "{record}");
+    assert!(record["body"].as_str().unwrap().contains("```text\nUse a plus.\n```"), "{record}");
+    assert_eq!(record["title"], format!("Fix {TARGET}"));
+    let events = kit.events(result["capture"]["session_id"].as_str().unwrap());
+    let command = events.iter().find(|event| event["command"] == agent).unwrap();
+    assert_eq!((&command["type"], &command["exit_code"]), (&json!("command"), &json!(0)));
+    assert!(command["stdout"] == "Use a plus.\n" && command["latency_ms"].is_u64(), "{command}");
+}
+
+#[test]
+fn an_agent_without_a_model_is_paused_while_it_runs_and_goes_on() {
+    let kit = Kit::new(Vec::new());
+    let mut arguments = kit.fix();
+    arguments.drain(7..11);
+    for (more, missing) in [
+        (&["--model", "m"][..], "`--model-url URL` is missing"),
+        (&["--model-url", "http://localhost:1/v1"], "`--model NAME` is missing"),
+        (&[], "`--model-url URL` and `--model NAME` are missing"),
+    ] {
+        let run = kit.run(&arguments, more);
+        assert!(run.code == Some(2) && run.stderr.contains(missing), "{run:?}");
+    }
+    let agent = "if [ -e ended ]; then rm started ended; sed -i 's/a - b/a + b/' calc.py; exit 0; fi
+        trap 'touch ended; kill $!; exit 0' TERM; sleep 1000 & touch started; wait";
+    arguments.extend(["--agent-cmd".to_owned(), agent.to_owned()]);
+    let child = kit.start(&arguments);
+    let workspaces = kit.sandbox.path("ledger.db.workspaces");
+    let is_started = || {
+        let files = walkdir::WalkDir::new(&workspaces).into_iter().filter_map(Result::ok);
+        files.into_iter().any(|entry| entry.file_name() == "started")
+    };
+    while !is_started() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let session = kit.query(&["list"])["sessions"][0]["session_id"].as_str().unwrap().to_owned();
+    assert_eq!(kit.session(&["pause", &session]).code, Some(0));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["error"]["kind"], "paused");
+    assert_eq!(kit.query(&["overview", &session])["status"], "paused");
+    let run = kit.resume(&session, &[]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let (record, _) = kit.pull_request(&document(&run));
+    assert!(
+        record["body"].as_str().unwrap().contains("failed before the change, and passes with it. 1 file"),
+        "{record}"
+    );
+    let commands = kit.events(&session).iter().filter(|event| event["command"] == agent).count();
+    assert_eq!((commands, kit.server.requests().len()), (2, 0));
+}
+
+#[test]
+fn the_reason_of_a_failure_is_shown_once() {
+    let kit = Kit::new(vec![Turn::Text("I did nothing.")]);
+    let run = kit.run(&kit.fix(), &["--max-iterations", "2"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let of = |line: &str| run.stderr.lines().filter(|found| *found == line).count();
+    let reason = format!("the test `{TARGET}` still fails");
+    // The first attempt is not the end.
+    assert_eq!((of(&reason), of(&format!("failed: {reason}"))), (1, 1), "{run:?}");
 }
 
 /// Asks the model once for each number, and then mends the code.

@@ -10,6 +10,8 @@ const MAX_SUBJECT: usize = 72;
 /// Maximum characters of an explanation or a specification in the body, and in the message of the commit.
 const MAX_BODY_TEXT: usize = 20_000;
 const MAX_MESSAGE_TEXT: usize = 4_000;
+/// Maximum bytes of the quoted end of an agent's output.
+const MAX_QUOTED: usize = 4 << 10;
 /// Maximum number of lines of a list, and of characters of one.
 const MAX_LINES: usize = 100;
 const MAX_LINE: usize = 300;
@@ -27,6 +29,8 @@ pub struct ChangeTexts<'a> {
     pub specification: Option<&'a str>,
     /// The model's last text: what was wrong and how it was fixed.
     pub explanation: &'a str,
+    /// What an agent command printed. It is no explanation: only its end is quoted, and the facts are stated instead.
+    pub agent_output: Option<&'a str>,
     pub files: &'a [String],
     /// One line each, such as `suite: 12 tests, no new failures`.
     pub results: &'a [String],
@@ -52,13 +56,16 @@ impl ChangeTexts<'_> {
     }
 
     fn subject(&self) -> String {
-        let cause = neutral(first_sentence(self.explanation));
+        let cause = neutral(&first_sentence(self.explanation));
         let text = match (self.test, self.specification) {
             (Some(test), _) => {
-                let name = neutral(short_name(test));
-                if cause.is_empty() { format!("Fix {name}") } else { format!("Fix {name}: {cause}") }
+                let [name, id] = [short_name(test), test].map(|name| format!("Fix {}", one_line(&neutral(name))));
+                // A part of a sentence could say something else.
+                let with_cause = Some(one_line(&format!("{name}: {cause}"))).filter(|_| !cause.is_empty());
+                let whole = with_cause.into_iter().chain([id]).find(|text| columns(text) <= MAX_SUBJECT);
+                whole.unwrap_or(name)
             }
-            (None, Some(specification)) => capitalised(&neutral(first_sentence(specification))),
+            (None, Some(specification)) => capitalised(&neutral(&first_sentence(specification))),
             (None, None) => capitalised(&cause),
         };
         let text = cut_columns(&one_line(&text), MAX_SUBJECT);
@@ -87,10 +94,25 @@ impl ChangeTexts<'_> {
         message.trim_end().to_owned() + "\n"
     }
 
+    /// What is known about the work of an agent that explains nothing.
+    fn facts(&self) -> String {
+        let count = match self.files.len() {
+            1 => "1 file was changed".to_owned(),
+            count => format!("{count} files were changed"),
+        };
+        match self.test {
+            Some(test) => format!("The test {} failed before the change, and passes with it. {count}.", code(test)),
+            None => format!("The specification was implemented. {count}."),
+        }
+    }
+
     fn body(&self) -> String {
         let mut body = String::new();
         let heading = if self.test.is_some() { "What was wrong and how it was fixed" } else { "What was done" };
-        section(&mut body, heading, &markdown(self.explanation));
+        match self.agent_output {
+            Some(_) => section(&mut body, "What was done", &self.facts()),
+            None => section(&mut body, heading, &markdown(self.explanation)),
+        }
         if let Some(specification) = self.specification {
             section(&mut body, "Specification", &markdown(specification));
         }
@@ -105,6 +127,7 @@ impl ChangeTexts<'_> {
         section(&mut body, "Checks", &list(self.results, &|line| neutral(line)));
         section(&mut body, "Flaky tests", &list(self.flaky, &code));
         section(&mut body, "Changed files", &list(self.files, &code));
+        section(&mut body, "End of the agent's output", &quoted(self.agent_output.unwrap_or_default()));
         body.push_str("Made by an agent under counterproof. Review it as you review changes of people.\n");
         body
     }
@@ -125,6 +148,21 @@ fn list(lines: &[String], shown: &dyn Fn(&str) -> String) -> String {
         let _ = writeln!(text, "- and {} more", lines.len() - MAX_LINES);
     }
     text
+}
+
+/// Quotes the last whole lines of an output in a code block, which they cannot end.
+fn quoted(output: &str) -> String {
+    let output: String = output.chars().filter(|c| !is_control(*c)).collect();
+    let output = output.trim();
+    let start = output.ceil_char_boundary(output.len().saturating_sub(MAX_QUOTED));
+    let end = &output[start..];
+    let lines = if start > 0 { end.split_once('\n').map_or(end, |(_, lines)| lines) } else { end };
+    if lines.is_empty() {
+        return String::new();
+    }
+    let longest = lines.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}text\n{lines}\n{fence}")
 }
 
 /// Makes Markdown of others a part of a body: bounded, neutral, and with all code blocks closed.
@@ -201,17 +239,24 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Cuts at a word, so that a subject has at most this number of columns.
-fn cut_columns(text: &str, most: usize) -> String {
-    let width = |c: char| match c {
+const fn width(c: char) -> usize {
+    match c {
         BREAK => 0,
         '\u{1100}'.. if !matches!(c, '\u{1e00}'..='\u{2e7f}') => 2,
         _ => 1,
-    };
-    if text.chars().map(width).sum::<usize>() <= most {
+    }
+}
+
+fn columns(text: &str) -> usize {
+    text.chars().map(width).sum()
+}
+
+/// Cuts at a word, so that a subject has at most this number of columns. A long id is cut at one of its parts.
+fn cut_columns(text: &str, most: usize) -> String {
+    if columns(text) <= most {
         return text.to_owned();
     }
-    let (mut columns, mut end, mut word_end) = (0, 0, 0);
+    let (mut columns, mut end, mut word_end, mut part_end) = (0, 0, 0, 0);
     for (at, c) in text.char_indices() {
         columns += width(c);
         // One column for the mark of the cut.
@@ -220,19 +265,37 @@ fn cut_columns(text: &str, most: usize) -> String {
         }
         if c == ' ' {
             word_end = at;
+        } else if !c.is_alphanumeric() {
+            part_end = at;
         }
         end = at + c.len_utf8();
     }
-    let end = if word_end > end / 2 { word_end } else { end };
+    // A text without spaces would lose most of what it says.
+    let end = [word_end, part_end].into_iter().find(|at| *at > end / 2).unwrap_or(end);
     format!("{}…", text[..end].trim_end_matches([' ', ',', ';', ':']))
 }
 
-/// Returns the first sentence of the first line that has words, without marks of Markdown.
-fn first_sentence(text: &str) -> &str {
-    let lines = text.lines().map(|line| line.trim().trim_start_matches(['#', '*', '-', '>', ' ']));
-    let line = lines.into_iter().find(|line| line.chars().any(char::is_alphanumeric)).unwrap_or("");
-    let end = line.find(". ").unwrap_or(line.len());
-    line[..end].trim_end_matches(['.', '*', ' ', ':'])
+/// Returns the first sentence of the first paragraph that has words, without marks of Markdown.
+fn first_sentence(text: &str) -> String {
+    const MARKS: [char; 5] = ['#', '*', '-', '>', ' '];
+    let mut lines = text.lines().map(str::trim).skip_while(|line| !line.chars().any(char::is_alphanumeric));
+    let first = lines.next().unwrap_or("");
+    let mut sentence = first.trim_start_matches(MARKS).to_owned();
+    if !first.starts_with('#') {
+        // A sentence may be wrapped. Headings, lists and code blocks are other paragraphs.
+        let is_other = |line: &str| line.is_empty() || line.starts_with(['#', '*', '-', '>', '`', '~']);
+        for line in lines.take_while(|line| !is_other(line)) {
+            if sentence.ends_with(['.', ':']) || sentence.len() > MAX_LINE {
+                break;
+            }
+            sentence.push(' ');
+            sentence.push_str(line);
+        }
+    }
+    // A small letter follows an abbreviation.
+    let is_end = |at: &usize| !sentence[at + 2..].trim_start().starts_with(char::is_lowercase);
+    let end = sentence.match_indices(". ").map(|(at, _)| at).find(is_end).unwrap_or(sentence.len());
+    sentence[..end].trim_end_matches(['.', '*', ' ', ':']).to_owned()
 }
 
 /// Returns the last part of an id, which is the name of the test.
@@ -281,6 +344,46 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_command_is_quoted_and_names_nothing() {
+        let files = ["calc.py".to_owned()];
+        let output = format!("{}\nthanks @octocat\n```\n\u{1b}[31mdone\n", "Fixed. All of it.\n".repeat(1000));
+        let change = ChangeTexts { agent_output: Some(&output), files: &files, ..ChangeTexts::default() };
+        let texts = ChangeTexts { test: Some("tests/test_x.py::test_y"), ..change }.texts();
+        assert_eq!(texts.subject, "Fix tests/test_x.py::test_y");
+        assert_eq!(texts.message, "Fix tests/test_x.py::test_y\n\nTest: tests/test_x.py::test_y\n");
+        let facts = "## What was done\n\nThe test `tests/test_x.py::test_y` failed before the change, and passes with it. 1 file was \
+                     changed.\n\n## Origin\n";
+        assert!(texts.body.starts_with(facts), "{}", texts.body);
+        let (_, quote) = texts.body.split_once("## End of the agent's output\n\n").unwrap();
+        assert!(quote.starts_with("````text\nFixed. All of it.\n") && quote.len() < MAX_QUOTED + 200, "{quote}");
+        assert!(quote.contains("\nthanks @octocat\n```\n[31mdone\n````\n\nMade by"), "{quote}");
+        let silent = ChangeTexts { specification: Some("Add triple."), agent_output: Some(" \n"), ..change }.texts();
+        assert_eq!(silent.subject, "Add triple");
+        assert!(
+            silent.body.starts_with("## What was done\n\nThe specification was implemented. 1 file was changed.\n")
+        );
+        assert!(!silent.body.contains("output"), "{}", silent.body);
+    }
+
+    #[test]
+    fn a_title_has_whole_words_and_no_part_of_a_cause() {
+        let subject = |test: &str, explanation: &str| {
+            ChangeTexts { test: Some(test), explanation, ..ChangeTexts::default() }.texts().subject
+        };
+        let long = "The function subtracted its arguments, which is wrong for all numbers but zero, and";
+        assert_eq!(subject("tests/a.py::test_b", &format!("{long} more.")), "Fix tests/a.py::test_b");
+        assert_eq!(subject("tests/a.py::test_b", "It kept\nan old\nvalue. More."), "Fix test_b: It kept an old value");
+        assert_eq!(
+            subject("tests/a.py::test_b", "Dates, e.g. of 2024, were off. So."),
+            "Fix test_b: Dates, e.g. of 2024, were off"
+        );
+        let id = format!("{}::test_that_has_a_name", "folder/".repeat(12));
+        assert_eq!(subject(&id, long), "Fix test_that_has_a_name");
+        let id = format!("test{}", "_of_numbers".repeat(9));
+        assert_eq!(subject(&id, ""), format!("Fix test{}_of…", "_of_numbers".repeat(5)));
+    }
+
+    #[test]
     fn a_feature_has_the_first_sentence_of_its_specification() {
         let specification =
             "add a function that calculates fibonacci numbers, with a cache that has a limit and can be cleared. More.";
@@ -310,7 +413,7 @@ mod tests {
         #[test]
         fn texts_are_bounded_for_any_input(test in "(?s).{0,200}", explanation in "(?s)([@#`~]|[a-z]|[가-힣]|\\PC|\n){0,400}", file in "(?s).{0,40}") {
             let files = vec![file; 150];
-            let texts = ChangeTexts { test: Some(&test), explanation: &explanation, files: &files, flaky: &files, ..ChangeTexts::default() }.texts();
+            let texts = ChangeTexts { test: Some(&test), explanation: &explanation, agent_output: Some(&explanation), files: &files, flaky: &files, ..ChangeTexts::default() }.texts();
             prop_assert!(!texts.subject.is_empty() && !texts.subject.contains('\n'));
             prop_assert!(texts.subject.chars().filter(|c| *c != BREAK).count() <= MAX_SUBJECT);
             prop_assert!(texts.message.starts_with(&texts.subject));

@@ -1,15 +1,15 @@
 //! Another agent in place of the built-in one: it works in the workspace, and a proxy records its model calls.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::with_causes;
-use counterproof_guard::http::{UpstreamUrl, UpstreamUrlError};
-use counterproof_safe_run::{Cancellation, Input, StartError, Stream};
-use counterproof_sessions::event::{EventBody, SessionEvent};
+use counterproof_guard::http::UpstreamUrl;
+use counterproof_safe_run::{Cancellation, Input, Record, StartError, StopReason, Stream};
+use counterproof_sessions::event::{Command, CommandLine, EventBody, SessionEvent};
 use counterproof_sessions::proxy::{
     ListeningProxy, ProxyError, ProxyOptions, RecordError, Records, Secret, SubstitutedKey,
 };
@@ -18,8 +18,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::machine::{Run, Step, Stop};
-use super::state::{Failure, FailureKind, Phase, RunState, Workflow};
-use crate::tools::SandboxedCommand;
+use super::state::{Failure, FailureKind, Phase, RunState};
+use crate::tools::{SandboxError, SandboxedCommand};
 
 /// The variable with the start of the task. All of it is on standard input.
 const TASK: &str = "COUNTERPROOF_TASK";
@@ -30,24 +30,30 @@ const MAX_TASK_VARIABLE: usize = 100 << 10;
 /// The end of the agent's output that becomes its last text, in bytes.
 const MAX_TEXT: usize = 16 << 10;
 
+/// The start of each stream that is kept for the record of the command, in bytes.
+const MAX_RECORDED: usize = 8 << 20;
+
 /// Most bytes that the agent may print.
 const MAX_OUTPUT: u64 = 1 << 30;
 
+/// Time between two looks for a request to pause.
+const PAUSE_INTERVAL: Duration = Duration::from_millis(100);
+
 #[derive(Debug, thiserror::Error)]
 pub enum AgentCommandError {
-    #[error("invalid model URL")]
-    Url(#[from] UpstreamUrlError),
+    #[error("the thread of the agent failed")]
+    Thread,
     #[error(transparent)]
     Proxy(#[from] ProxyError),
     #[error("cannot start the recording proxy")]
     Io(#[from] std::io::Error),
     #[error("cannot run the agent")]
-    Sandbox(#[from] crate::tools::SandboxError),
+    Sandbox(#[from] SandboxError),
 }
 
 impl Run<'_> {
     /// Runs the agent once. Its exit code 0 ends the attempt.
-    pub(super) fn run_agent(&mut self) -> Result<Step, Stop> {
+    pub(super) fn run_agent(&mut self, upstreams: [UpstreamUrl; 2]) -> Result<Step, Stop> {
         let line = self.state.settings.agent_command.clone().unwrap_or_default();
         if let Some(failure) = self.state.exhausted() {
             return Err(failure.into());
@@ -61,12 +67,15 @@ impl Run<'_> {
             budget: Mutex::new(Budget { state: self.state.clone(), refusal: None }),
             cancel: cancel.clone(),
         });
-        let ended = self.agent_ended(&line, &records, &cancel);
+        let ended = self.agent_ended(&line, upstreams, &records, &cancel);
         let mut budget = records.budget();
         self.state.spent = budget.state.spent;
         let refusal = budget.refusal.take();
         drop(budget);
-        let (exit_code, text) = ended?;
+        let Ended { record, output, is_pausing } = ended?;
+        if let Some(record) = &record {
+            self.journal.add(command_event(&line, record, &output));
+        }
         let has_changed = self.journal.observe()?;
         if self.control.cancel.is_cancelled() {
             return Err(Stop::Interrupted(None));
@@ -74,6 +83,13 @@ impl Run<'_> {
         if let Some(failure) = refusal {
             return Err(failure.into());
         }
+        let was_stopped = record.as_ref().is_none_or(|record| record.stopped == Some(StopReason::Cancelled));
+        if is_pausing && was_stopped {
+            return Err(Stop::Paused);
+        }
+        // It had ended: the run pauses at its next state.
+        self.has_pause = is_pausing;
+        let exit_code = record.map_or(-1, |record| record.ending.exit_code());
         if exit_code != 0 {
             let text = format!("the agent `{line}` ended with exit code {exit_code}");
             return Err(Failure::new(FailureKind::Model, text).into());
@@ -81,23 +97,19 @@ impl Run<'_> {
         if has_changed {
             self.journal.transition(Phase::Edit, "file_changed", json!({}));
         }
-        self.state.last_text = Some(super::machine::masked_text(&self.journal, text));
-        let to = match self.state.settings.workflow {
-            Workflow::FixFailingTest => Phase::TargetTest,
-            Workflow::ImplementFeature => Phase::Suite,
-        };
-        Ok(Step::new(to, "attempt_ended"))
+        self.state.last_text = Some(super::machine::masked_text(&self.journal, output.last_text()));
+        Ok(Step::new(self.first_check(), "attempt_ended"))
     }
 
-    /// Runs the command with the proxy. Returns its exit code and the end of its output.
+    /// Runs the command with the proxy, until it ends or a pause is requested.
     fn agent_ended(
         &self,
         line: &str,
+        [openai, anthropic]: [UpstreamUrl; 2],
         records: &Arc<AgentRecords>,
         cancel: &Cancellation,
-    ) -> Result<(i32, String), AgentCommandError> {
+    ) -> Result<Ended, AgentCommandError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let upstream: UpstreamUrl = self.model.base_url().parse()?;
         // The agent could write the key into a file, which is then published.
         let placeholder = || format!("sk-{}", uuid::Uuid::now_v7().simple());
         let key = self.api_key.as_ref().map(|key| (placeholder(), key.expose()));
@@ -105,8 +117,8 @@ impl Run<'_> {
             session_id: self.journal.recorder().session_id().to_owned(),
             records: records.clone(),
             requires_records: true,
-            openai: upstream.clone(),
-            anthropic: upstream,
+            openai,
+            anthropic,
             key: key.as_ref().map(|(placeholder, real)| SubstitutedKey::new(placeholder, real)),
             now: Timestamp::now,
         }))?;
@@ -142,23 +154,96 @@ impl Run<'_> {
         let handle = runtime.handle().clone();
         let serve = move || handle.block_on(listening.serve(async { drop(stopped.await) }));
         let proxy = thread::Builder::new().name("proxy".to_owned()).spawn(serve)?;
-        let mut end = Vec::new();
-        let record = command.run(self.tools.sandbox(), cancel, &mut |_: Stream, _, bytes: &[u8]| {
-            end.extend_from_slice(bytes);
-            let surplus = end.len().saturating_sub(MAX_TEXT);
-            end.drain(..surplus);
-        });
+        let ran = self.run_until_pause(command, cancel);
         drop(stop);
         let _ = proxy.join();
         runtime.shutdown_timeout(Duration::from_secs(1));
-        let text = String::from_utf8_lossy(&end).into_owned();
-        match record {
-            Ok(record) => Ok((record.ending.exit_code(), text)),
-            // The run sees that it was cancelled.
-            Err(crate::tools::SandboxError::Start(StartError::Cancelled)) => Ok((-1, text)),
+        ran
+    }
+
+    /// Looks for a request to pause while the command runs, because a command may make no model request at all.
+    fn run_until_pause(&self, command: SandboxedCommand, cancel: &Cancellation) -> Result<Ended, AgentCommandError> {
+        let sandbox = self.tools.sandbox();
+        let mut output = Output::default();
+        let mut is_pausing = false;
+        let ran = thread::scope(|scope| {
+            let (ended, end) = mpsc::channel::<()>();
+            let output = &mut output;
+            let agent = thread::Builder::new().name("agent".to_owned()).spawn_scoped(scope, move || {
+                // Dropped when the command has ended.
+                let _ended = ended;
+                command.run(sandbox, cancel, &mut |stream, _, bytes: &[u8]| output.push(stream, bytes))
+            })?;
+            while end.recv_timeout(PAUSE_INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
+                if !is_pausing && (self.control.takes_pause)(self.journal.recorder().session_id()) {
+                    is_pausing = true;
+                    cancel.cancel();
+                }
+            }
+            agent.join().map_err(|_| AgentCommandError::Thread)
+        })?;
+        match ran {
+            Ok(record) => Ok(Ended { record: Some(record), output, is_pausing }),
+            Err(SandboxError::Start(StartError::Cancelled)) => Ok(Ended { record: None, output, is_pausing }),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// A command that has ended, or was cancelled before its start.
+struct Ended {
+    record: Option<Record>,
+    output: Output,
+    /// Whether a pause was requested meanwhile.
+    is_pausing: bool,
+}
+
+/// The parts of the agent's output that are kept.
+#[derive(Default)]
+struct Output {
+    stdout: Kept,
+    stderr: Kept,
+}
+
+#[derive(Default)]
+struct Kept {
+    start: Vec<u8>,
+    end: Vec<u8>,
+}
+
+impl Output {
+    fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        let kept = match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        };
+        let room = MAX_RECORDED.saturating_sub(kept.start.len());
+        kept.start.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        kept.end.extend_from_slice(&bytes[bytes.len().saturating_sub(MAX_TEXT)..]);
+        let surplus = kept.end.len().saturating_sub(MAX_TEXT);
+        kept.end.drain(..surplus);
+    }
+
+    /// Returns the end of standard output, or of standard error if the other is blank.
+    fn last_text(&self) -> String {
+        let [stdout, stderr] = [&self.stdout, &self.stderr].map(|kept| String::from_utf8_lossy(&kept.end));
+        if stdout.trim().is_empty() { stderr.into_owned() } else { stdout.into_owned() }
+    }
+}
+
+/// Creates the record of the agent command.
+fn command_event(line: &str, record: &Record, output: &Output) -> SessionEvent {
+    let text = |kept: &Kept| Some(String::from_utf8_lossy(&kept.start).into_owned());
+    let body = Command {
+        command: Some(CommandLine::Shell(line.to_owned())),
+        cwd: Some(".".to_owned()),
+        exit_code: Some(i64::from(record.ending.exit_code())),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+        latency_ms: u64::try_from(record.elapsed.as_millis()).ok(),
+        call_id: None,
+    };
+    SessionEvent::captured(record.started_at, EventBody::Command(body))
 }
 
 /// The task, and what the last check said.

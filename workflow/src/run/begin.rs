@@ -87,6 +87,8 @@ pub struct Secrets {
     pub github_url: Option<String>,
     /// The URL of the model, if the settings have it without its credentials.
     pub model_url: Option<String>,
+    /// The servers of OpenAI and Anthropic requests of an agent command without a model URL. `None` is the public one.
+    pub upstreams: [Option<String>; 2],
     /// The URL of the repository, if the settings have it without its credentials.
     pub repository_url: Option<String>,
     /// Values that are masked in all records and messages.
@@ -109,6 +111,8 @@ pub enum BeginError {
     Model(#[from] ModelError),
     #[error(transparent)]
     ModelUrl(#[from] ModelUrlRequired),
+    #[error("the built-in agent needs `{0}`")]
+    NoModel(&'static str),
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     #[error(transparent)]
@@ -234,11 +238,20 @@ pub(super) fn begin<'a>(
 ) -> Result<Begun<'a>, BeginError> {
     let Opened { repository, workspace, head, last_state, held } = opened;
     let settings = &state.settings;
+    let agent_upstreams = match settings.agent_command {
+        Some(_) => Some(secrets.upstreams(&settings.model)?),
+        None => None,
+    };
+    let (model_url, model_name) = match &agent_upstreams {
+        // The client sends nothing.
+        Some([openai, _]) => (openai.recorded(), String::new()),
+        None => secrets.model(&settings.model).map(|(url, name)| (url.to_owned(), name.to_owned()))?,
+    };
     let model = ModelClient::new(ModelOptions {
         api_key: secrets.api_key.clone(),
         stream: settings.model.is_streaming,
         price: settings.model.price,
-        ..ModelOptions::new(secrets.model_url(&settings.model)?, &settings.model.name)
+        ..ModelOptions::new(&model_url, &model_name)
     })?;
     let (private, api_key) = (home.private(&head.session_id), secrets.api_key.clone());
     let sandbox = Sandbox::detect(settings.sandbox)?;
@@ -271,6 +284,8 @@ pub(super) fn begin<'a>(
             control,
             private,
             api_key,
+            agent_upstreams,
+            has_pause: false,
             patcher: Patcher::default(),
         },
     })

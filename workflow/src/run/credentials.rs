@@ -1,11 +1,13 @@
 //! URLs without their credentials. Checkpoints have these, and a run has the whole URL in memory only.
 
 use counterproof_guard::http::UpstreamUrl;
+use counterproof_sessions::proxy::{ANTHROPIC_DEFAULT, OPENAI_DEFAULT};
 use counterproof_workspace::without_password;
 use percent_encoding::percent_decode_str;
 
-use super::begin::Secrets;
+use super::begin::{BeginError, Secrets};
 use super::state::ModelSettings;
+use crate::model::ModelError;
 
 /// A parameter of a URL that is a version and not a key.
 const VERSION: &str = "api-version";
@@ -64,12 +66,29 @@ pub struct ModelUrlRequired;
 
 impl Secrets {
     /// Returns the URL of the model with its credentials.
-    pub(super) fn model_url<'a>(&'a self, model: &'a ModelSettings) -> Result<&'a str, ModelUrlRequired> {
+    pub(super) fn model_url<'a>(&'a self, model: &'a ModelSettings) -> Result<Option<&'a str>, ModelUrlRequired> {
         match &self.model_url {
-            Some(url) => Ok(url),
+            Some(url) => Ok(Some(url)),
             None if model.had_credentials => Err(ModelUrlRequired),
-            None => Ok(&model.url),
+            None => Ok(model.url.as_deref()),
         }
+    }
+
+    /// Returns the URL and the name of the model of the built-in agent.
+    pub(super) fn model<'a>(&'a self, model: &'a ModelSettings) -> Result<(&'a str, &'a str), BeginError> {
+        let url = self.model_url(model)?.ok_or(BeginError::NoModel("--model-url"))?;
+        Ok((url, model.name.as_deref().ok_or(BeginError::NoModel("--model"))?))
+    }
+
+    /// Returns the servers of OpenAI and Anthropic requests of an agent command.
+    pub(super) fn upstreams(&self, model: &ModelSettings) -> Result<[UpstreamUrl; 2], BeginError> {
+        let [openai, anthropic] = &self.upstreams;
+        let urls = match self.model_url(model)? {
+            Some(url) => [url, url],
+            None => [openai.as_deref().unwrap_or(OPENAI_DEFAULT), anthropic.as_deref().unwrap_or(ANTHROPIC_DEFAULT)],
+        };
+        let [openai, anthropic] = urls.map(|url| url.parse().map_err(ModelError::from));
+        Ok([openai?, anthropic?])
     }
 }
 
@@ -90,6 +109,21 @@ mod tests {
             assert_eq!((found.url.as_str(), found.had_credentials), (url, true), "{text}");
             assert_eq!(found.removed, removed, "{text}");
         }
+    }
+
+    #[test]
+    fn an_agent_command_uses_the_servers_of_the_environment_or_the_public_ones_without_a_model_url() {
+        let mut model =
+            ModelSettings { url: None, had_credentials: false, name: None, is_streaming: true, price: None };
+        let mut secrets = Secrets::default();
+        let of = |secrets: &Secrets, model: &ModelSettings| secrets.upstreams(model).unwrap().map(|it| it.recorded());
+        assert_eq!(of(&secrets, &model), ["https://api.openai.com/v1", "https://api.anthropic.com/"]);
+        secrets.upstreams[1] = Some("http://localhost:1".to_owned());
+        assert_eq!(of(&secrets, &model), ["https://api.openai.com/v1", "http://localhost:1/"]);
+        assert!(matches!(secrets.model(&model), Err(BeginError::NoModel("--model-url"))));
+        model.url = Some("http://localhost:2/v1".to_owned());
+        assert_eq!(of(&secrets, &model), ["http://localhost:2/v1"; 2]);
+        assert!(matches!(secrets.model(&model), Err(BeginError::NoModel("--model"))));
     }
 
     #[test]

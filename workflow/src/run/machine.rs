@@ -15,8 +15,10 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use counterproof_contracts::contract::Contract;
+use counterproof_contracts::execution::reasons;
 use counterproof_contracts::process::{EvidenceFolder, FinishedCommand, contract_variables};
 use counterproof_contracts::verification::{VerificationPlan, VerifySettings};
+use counterproof_guard::http::UpstreamUrl;
 use counterproof_safe_run::Cancellation;
 use counterproof_sessions::event::{Command, CommandLine, EventBody, SessionEvent};
 use counterproof_sessions::store::redactor;
@@ -26,7 +28,7 @@ use serde_json::{Value, json};
 
 use super::agent_command::AgentCommandError;
 use super::journal::{Journal, JournalError, message};
-use super::messages::{first_messages, neutral, red_check};
+use super::messages::{LINES_SHOWN, contract_failure, first_messages, last_lines, neutral, red_check};
 use super::replay::{Patcher, ReplayError};
 use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, Workflow};
 use crate::forge::Forge;
@@ -42,9 +44,6 @@ const MAX_REPEATED: usize = 20;
 
 /// How often a test that fails anew runs in all. It is flaky if it passes once.
 const RUNS_OF_A_FAILURE: usize = 3;
-
-/// Lines of the output of a red check that a person sees at once.
-const LINES_SHOWN: usize = 5;
 
 /// How a run is steered from outside.
 pub struct Control<'a> {
@@ -70,6 +69,10 @@ pub struct Run<'a> {
     /// A folder for files of the run that are not part of the work.
     pub(super) private: Utf8PathBuf,
     pub(super) api_key: Option<ApiKey>,
+    /// The servers of OpenAI and Anthropic requests of an agent command. `None` for the built-in agent.
+    pub(super) agent_upstreams: Option<[UpstreamUrl; 2]>,
+    /// Whether a request to pause was taken, and not followed yet.
+    pub(super) has_pause: bool,
     pub(super) patcher: Patcher,
 }
 
@@ -179,11 +182,15 @@ impl Run<'_> {
     }
 
     /// A run stops between turns only, unless it is cancelled.
-    fn boundary(&self) -> Result<(), Stop> {
+    fn boundary(&mut self) -> Result<(), Stop> {
         if self.control.cancel.is_cancelled() {
             return Err(Stop::Interrupted(None));
         }
-        if self.state.pending.is_empty() && (self.control.takes_pause)(self.journal.recorder().session_id()) {
+        if !self.state.pending.is_empty() {
+            return Ok(());
+        }
+        let is_requested = (self.control.takes_pause)(self.journal.recorder().session_id());
+        if std::mem::take(&mut self.has_pause) || is_requested {
             return Err(Stop::Paused);
         }
         Ok(())
@@ -200,7 +207,8 @@ impl Run<'_> {
     }
 
     fn fail(&mut self, failure: Failure) -> Result<(), RunError> {
-        (self.control.progress)(&format!("failed: {}", failure.message));
+        // The further lines are those of an output, which was shown.
+        (self.control.progress)(&format!("failed: {}", failure.message.lines().next().unwrap_or_default()));
         let context = json!({ "kind": failure.kind, "message": failure.message });
         self.journal.transition(Phase::Failed, "failed", context);
         let stopped_in = std::mem::replace(&mut self.state.phase, Phase::Failed);
@@ -223,10 +231,10 @@ impl Run<'_> {
             })),
             Phase::Reproduce => self.reproduce().map(Some),
             Phase::Baseline => self.baseline().map(Some),
-            Phase::Localise | Phase::Understand | Phase::Edit if self.state.settings.agent_command.is_some() => {
-                self.run_agent().map(Some)
-            }
-            Phase::Localise | Phase::Understand | Phase::Edit => self.turn(),
+            Phase::Localise | Phase::Understand | Phase::Edit => match self.agent_upstreams.clone() {
+                Some(upstreams) => self.run_agent(upstreams).map(Some),
+                None => self.turn(),
+            },
             Phase::TargetTest => self.target_test().map(Some),
             Phase::Suite => self.suite().map(Some),
             Phase::Lint => self.lint().map(Some),
@@ -465,13 +473,12 @@ impl Run<'_> {
         }
         let output = [&verified.stdout, &verified.stderr].into_iter().flatten();
         let output: String = output.map(|head| String::from_utf8_lossy(&head.bytes).into_owned()).collect();
-        let failure =
-            Failure::new(FailureKind::TargetStillFails, format!("the contract `{}` does not hold", contract.id));
-        self.red(
-            failure,
-            &format!("The contract `{}` does not hold ({}):", contract.id, contract.verification.command),
-            &output,
-        )
+        let command = Some(contract.verification.command.as_str()).filter(|_| !verified.report.attempts.is_empty());
+        let text = contract_failure(contract.id.as_str(), &reasons(&verified.report), command, &output);
+        let failure = Failure::new(FailureKind::TargetStillFails, masked_text(&self.journal, text));
+        let title = failure.message.lines().next().unwrap_or_default();
+        let title = format!("T{}:", title.strip_prefix('t').unwrap_or(title));
+        self.red(failure, &title, &output)
     }
 
     /// Sends a red check back to the model, unless it was the last one.
@@ -480,14 +487,16 @@ impl Run<'_> {
         self.messages.push(check);
         self.state.red_checks += 1;
         self.state.is_linted = false;
-        (self.control.progress)(&failure.message);
-        let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-        for line in &lines[lines.len().saturating_sub(LINES_SHOWN)..] {
+        let is_last = self.state.red_checks >= self.state.settings.limits.iterations;
+        if !is_last {
+            // The last one is shown as the reason of the run's end.
+            (self.control.progress)(failure.message.lines().next().unwrap_or_default());
+        }
+        for line in last_lines(output, LINES_SHOWN) {
             (self.control.progress)(&format!("    {line}"));
         }
-        let step = Step::new(Phase::Localise, "red_check").with(message(&failure.message));
-        if self.state.red_checks < self.state.settings.limits.iterations {
-            return Ok(step);
+        if !is_last {
+            return Ok(Step::new(Phase::Localise, "red_check").with(message(&failure.message)));
         }
         // With a higher limit, the run would go on there.
         self.state.phase = Phase::Localise;

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use camino::Utf8Path;
+use counterproof_artifact::one_line;
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -67,6 +68,35 @@ pub(super) fn tool_result(call_id: Option<&str>, text: &str) -> Value {
 /// A red check, as the model receives it.
 pub(super) fn red_check(title: &str, output: &str) -> Value {
     user(&format!("{title}\n\n{}\n\nCorrect the code. Answer without a tool call when it is done.", fenced(output)))
+}
+
+/// Lines of the output of a red check that a person sees at once.
+pub(super) const LINES_SHOWN: usize = 5;
+
+/// Maximum characters of such a line, and of a command, in the message of a failure.
+const MAX_LINE: usize = 300;
+
+/// Returns the last lines of an output that are not blank.
+pub(super) fn last_lines(output: &str, count: usize) -> Vec<&str> {
+    let mut lines: Vec<&str> = output.lines().rev().filter(|line| !line.trim().is_empty()).take(count).collect();
+    lines.reverse();
+    lines
+}
+
+/// Returns why a contract does not hold, `command` being the one that ran: a line with the reasons and the command, and the last lines of its output.
+pub(super) fn contract_failure(id: &str, reasons: &[String], command: Option<&str>, output: &str) -> String {
+    let mut text = format!("the contract `{id}` does not hold");
+    let reasons: Vec<String> = reasons.iter().take(LINES_SHOWN).map(|reason| one_line(reason, MAX_LINE)).collect();
+    if !reasons.is_empty() {
+        let _ = write!(text, ": {}", reasons.join("; "));
+    }
+    if let Some(command) = command {
+        let _ = write!(text, " (command: `{}`)", one_line(command, MAX_LINE));
+        for line in last_lines(output, LINES_SHOWN) {
+            let _ = write!(text, "\n    {}", one_line(line, MAX_LINE));
+        }
+    }
+    text
 }
 
 /// Durations in the last lines of test runners, and folders of the local forge's CI.
@@ -134,6 +164,22 @@ mod tests {
     fn an_output_cannot_end_its_fence() {
         assert_eq!(fenced("a\n```\nb"), "````\na\n```\nb\n````");
         assert_eq!(fenced("plain\n"), "```\nplain\n```");
+    }
+
+    #[test]
+    fn the_failure_of_a_contract_has_its_reason_its_command_and_the_end_of_its_output() {
+        let failure = |reasons: &[String], command, output: &str| contract_failure("a/b/1", reasons, command, output);
+        let output = format!("first\n{}\n\nlast\n", "x\n".repeat(LINES_SHOWN));
+        let text = failure(&["exit code 1".to_owned()], Some("make\ncheck"), &output);
+        let (first, lines) = text.split_once('\n').unwrap();
+        assert_eq!(first, "the contract `a/b/1` does not hold: exit code 1 (command: `make check`)");
+        assert_eq!(lines, "    x\n    x\n    x\n    x\n    last");
+        let text = failure(&["output: no number".to_owned()], None, "");
+        assert_eq!(text, "the contract `a/b/1` does not hold: output: no number");
+        let long = "y".repeat(1 << 20);
+        assert!(
+            failure(&vec![long.clone(); 100], Some(&long), &long).chars().count() < (LINES_SHOWN + 3) * (MAX_LINE + 20)
+        );
     }
 
     #[test]

@@ -144,11 +144,14 @@ impl Run<'_> {
         let steering = files.iter().filter(|path| steering.contains(Utf8Path::new(path)));
         let steering = steering.map(|path| format!("changes how the target test runs: {path}"));
         let results: Vec<String> = target.into_iter().chain(suite).chain(steering).collect();
+        let is_command = state.settings.agent_command.is_some();
+        let last_text = state.last_text.as_deref().unwrap_or_default();
         let texts = ChangeTexts {
             test: state.target.as_ref().map(Target::name),
             ci_log: log,
             specification: state.settings.specification.as_deref(),
-            explanation: state.last_text.as_deref().unwrap_or_default(),
+            explanation: if is_command { "" } else { last_text },
+            agent_output: is_command.then_some(last_text),
             files: &files,
             results: &results,
             flaky: &state.checks.flaky,

@@ -111,7 +111,7 @@ pub fn replay<'a>(
         arms.push(("patched", options.settings.model.name.clone(), Some(patched)));
     }
     if let Some(model) = &options.other_model {
-        arms.push(("other_model", model.clone(), None));
+        arms.push(("other_model", Some(model.clone()), None));
     }
     let mut results = Vec::new();
     for (name, model, patched) in arms {
@@ -280,11 +280,11 @@ fn strict_trial(
     secrets: &Secrets,
     cancel: &Cancellation,
 ) -> Result<bool, ReplayError> {
-    let model_url = secrets.model_url(&settings.model).map_err(BeginError::from)?;
+    let (model_url, model_name) = secrets.model(&settings.model)?;
     let client = ModelClient::new(ModelOptions {
         api_key: secrets.api_key.clone(),
         stream: settings.model.is_streaming,
-        ..ModelOptions::new(model_url, &settings.model.name)
+        ..ModelOptions::new(model_url, model_name)
     })?;
     let mut recorded: HashMap<&CallKey, Vec<&str>> = HashMap::new();
     for (key, _, content) in &recording.results {

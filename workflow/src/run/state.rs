@@ -76,12 +76,14 @@ pub struct Settings {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelSettings {
-    /// The base URL, such as `http://localhost:8000/v1`, without credentials.
-    pub url: String,
+    /// The base URL, such as `http://localhost:8000/v1`, without credentials. The built-in agent needs it; for another one, `None`
+    /// means the servers that the environment names, or the public ones.
+    pub url: Option<String>,
     /// Whether the URL had credentials, which are not stored.
     #[serde(default)]
     pub had_credentials: bool,
-    pub name: String,
+    /// The built-in agent needs it.
+    pub name: Option<String>,
     pub is_streaming: bool,
     pub price: Option<Price>,
 }
@@ -183,7 +185,7 @@ pub struct RunState {
     /// Whether the linter has changed files since the attempt ended.
     pub is_linted: bool,
     pub checks: Checks,
-    /// What the model wrote at the end of its last attempt.
+    /// What the model wrote at the end of its last attempt, or the end of what an agent command printed.
     pub last_text: Option<String>,
     pub publication: Publication,
     pub outcome: Option<Outcome>,

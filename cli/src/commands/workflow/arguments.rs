@@ -13,7 +13,7 @@ use counterproof_workflow::run::{ForgeKind, Limits, ModelSettings, Settings, Wor
 use counterproof_workflow::tools::SandboxChoice;
 use serde_json::{Map, Value, json};
 
-use super::drive::{Outside, WholeUrls, control, drive, failed, home, secrets};
+use super::drive::{OPENAI_BASE_URL, Outside, WholeUrls, base_url, control, drive, failed, home, secrets};
 use crate::command_error::CommandError;
 use crate::commands::ledger::{Place, age};
 use crate::streams::Streams;
@@ -64,13 +64,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
 
-    /// Base URL of an OpenAI-compatible model, such as `http://localhost:8000/v1`. The key is read from `OPENAI_API_KEY`
-    #[arg(long, value_name = "URL", env = "OPENAI_BASE_URL", hide_env_values = true)]
-    model_url: String,
+    /// Base URL of an OpenAI-compatible model, such as `http://localhost:8000/v1`; required without `--agent-cmd`. The key is read
+    /// from `OPENAI_API_KEY` [default: `OPENAI_BASE_URL`]
+    #[arg(long, value_name = "URL")]
+    model_url: Option<String>,
 
-    /// Name of the model
+    /// Name of the model; required without `--agent-cmd`
     #[arg(long, value_name = "NAME")]
-    model: String,
+    model: Option<String>,
 
     /// Ask for whole answers instead of streams
     #[arg(long)]
@@ -232,6 +233,7 @@ fn settings(args: &Args) -> Result<Settings, CommandError> {
         WorkflowName::FixFailingTest => Workflow::FixFailingTest,
         WorkflowName::ImplementFeature => Workflow::ImplementFeature,
     };
+    let url = model_url(args)?;
     Ok(Settings {
         workflow,
         source: args.repo.clone(),
@@ -241,7 +243,7 @@ fn settings(args: &Args) -> Result<Settings, CommandError> {
         target_files: args.target_file.clone(),
         examples: args.example.clone(),
         model: ModelSettings {
-            url: args.model_url.clone(),
+            url,
             had_credentials: false,
             name: args.model.clone(),
             is_streaming: !args.no_stream,
@@ -274,18 +276,35 @@ fn settings(args: &Args) -> Result<Settings, CommandError> {
     })
 }
 
+/// Returns the URL of the model. The one of the environment is not used for all requests of an agent command: it may send other ones
+/// than those of OpenAI.
+fn model_url(args: &Args) -> Result<Option<String>, CommandError> {
+    if args.agent_cmd.is_some() {
+        return Ok(args.model_url.clone());
+    }
+    let url = args.model_url.clone().or_else(|| base_url(OPENAI_BASE_URL));
+    let missing = match (&url, &args.model) {
+        (Some(_), Some(_)) => return Ok(url),
+        (None, Some(_)) => "`--model-url URL` is",
+        (Some(_), None) => "`--model NAME` is",
+        (None, None) => "`--model-url URL` and `--model NAME` are",
+    };
+    let error = CommandError::usage(format!("{missing} missing, which the built-in agent needs"));
+    Err(error.hint("`--agent-cmd CMD` runs another agent, without them"))
+}
+
 /// Replaces settings, and returns those that were replaced, for the record.
 pub(crate) fn replace(args: &ReplacedArgs, settings: &mut Settings) -> Result<(Value, WholeUrls), CommandError> {
     let (mut replaced, mut urls) = (Map::new(), WholeUrls::default());
     let mut note = |name: &str, value: Value| drop(replaced.insert(name.to_owned(), value));
     if let Some(url) = &args.model_url {
-        settings.model.url.clone_from(url);
+        settings.model.url = Some(url.clone());
         urls.take_model(&mut settings.model);
         refuse_key_in_query(settings, &urls)?;
         note("model_url", json!(settings.model.url));
     }
     if let Some(name) = &args.model {
-        settings.model.name.clone_from(name);
+        settings.model.name = Some(name.clone());
         note("model", json!(name));
     }
     if let Some(command) = &args.ci_cmd {

@@ -71,7 +71,7 @@ pub(crate) struct WholeUrls {
 impl WholeUrls {
     /// Takes the URL of the model out of its settings.
     pub(crate) fn take_model(&mut self, model: &mut ModelSettings) {
-        self.model = self.take(&mut model.url);
+        self.model = model.url.as_mut().and_then(|url| self.take(url));
         model.had_credentials = self.model.is_some();
     }
 
@@ -91,6 +91,32 @@ impl WholeUrls {
     }
 }
 
+pub(super) const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
+const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
+
+/// Returns the base URL that a variable names.
+pub(super) fn base_url(name: &str) -> Option<String> {
+    process_variable(name).map(|url| url.trim().to_owned()).filter(|url| !url.is_empty())
+}
+
+/// Returns the servers of an agent command without a model URL.
+fn upstreams(settings: &Settings, masked: &mut Vec<String>) -> Result<[Option<String>; 2], CommandError> {
+    if settings.agent_command.is_none() || settings.model.url.is_some() {
+        return Ok([None, None]);
+    }
+    let [openai, anthropic] = [OPENAI_BASE_URL, ANTHROPIC_BASE_URL].map(|name| {
+        let Some(url) = base_url(name) else { return Ok(None) };
+        let StorableUrl { removed, had_credentials, .. } = StorableUrl::new(&url);
+        masked.extend(removed);
+        if had_credentials && url.contains('?') {
+            let error = format!("the agent of `--agent-cmd` would see the key in the query of `{name}`");
+            return Err(CommandError::usage(error).hint("set the key in `OPENAI_API_KEY`"));
+        }
+        Ok(Some(url))
+    });
+    Ok([openai?, anthropic?])
+}
+
 /// Reads from the environment what is never stored.
 pub(crate) fn secrets(settings: &Settings, urls: WholeUrls) -> Result<Secrets, CommandError> {
     let key = process_variable("OPENAI_API_KEY");
@@ -99,6 +125,7 @@ pub(crate) fn secrets(settings: &Settings, urls: WholeUrls) -> Result<Secrets, C
     let mut masked = secrets_of_environment();
     masked.extend(urls.masked);
     masked.extend([key, github_token.clone()].into_iter().flatten());
+    let upstreams = upstreams(settings, &mut masked)?;
     let policy = match &settings.policy {
         Some(path) => Some(agent_policy(path.as_str().into())?),
         None => None,
@@ -108,6 +135,7 @@ pub(crate) fn secrets(settings: &Settings, urls: WholeUrls) -> Result<Secrets, C
         github_token: github_token.map(Into::into),
         github_url: process_variable("GITHUB_API_URL"),
         model_url: urls.model,
+        upstreams,
         repository_url: urls.repository,
         masked,
         policy,
@@ -247,6 +275,7 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
         | BeginError::SecretCommand(_)
         | BeginError::Continued(_)
         | BeginError::ModelUrl(_)
+        | BeginError::NoModel(_)
         | BeginError::NoToken) => CommandError::usage(error),
         error => CommandError::io(error),
     }
