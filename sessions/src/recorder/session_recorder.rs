@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::spool::{SessionSpool, SpoolError};
 use super::writer::{Job, Writer};
 use crate::event::SessionEvent;
-use crate::session::SessionHead;
+use crate::session::{Origin, SessionHead};
 use crate::store::{Batch, Encoder, HeadRow, SessionStore, StoredEvents, redactor};
 
 /// How long records wait for the store before they are written to a file. The agent waits meanwhile.
@@ -62,6 +62,7 @@ pub struct SessionRecorder {
 
 struct State {
     encoder: Encoder,
+    origin: Origin,
     secrets: BTreeSet<String>,
     version: u64,
     has_warned: bool,
@@ -125,7 +126,7 @@ impl SessionRecorder {
         let held = held.map_or_else(|| HeldSession::new(&spool, &head.session_id), Ok)?;
         let version = if continues { stored_version(&ledger, &spool, &head.session_id)? } else { 0 };
         let secrets = BTreeSet::from_iter(secrets);
-        let encoder = Encoder::new(redactor(&secrets)?);
+        let encoder = Encoder::new(redactor(head.origin, &secrets)?);
         let (jobs, received) = mpsc::sync_channel(MAX_WAITING);
         let (sender, ended) = mpsc::channel();
         let is_behind = Arc::new(AtomicBool::new(false));
@@ -137,7 +138,15 @@ impl SessionRecorder {
         let recorder = Self {
             session_id: head.session_id.clone(),
             spool,
-            state: Mutex::new(State { encoder, secrets, version, has_warned: false, recorded: 0, jobs: Some(jobs) }),
+            state: Mutex::new(State {
+                encoder,
+                origin: head.origin,
+                secrets,
+                version,
+                has_warned: false,
+                recorded: 0,
+                jobs: Some(jobs),
+            }),
             files: AtomicU64::new(0),
             is_behind,
             warn,
@@ -169,7 +178,7 @@ impl SessionRecorder {
     pub fn mask(&self, secret: &str) -> Result<(), RecordError> {
         let mut state = self.state();
         if is_maskable(secret) && state.secrets.insert(secret.to_owned()) {
-            let redactor = redactor(&state.secrets)?;
+            let redactor = redactor(state.origin, &state.secrets)?;
             state.encoder.set_redactor(redactor);
         }
         Ok(())

@@ -30,7 +30,7 @@ impl SessionStore {
     pub fn archive(&mut self, session_id: &str, until: u64) -> Result<Vec<u8>, ArchiveError> {
         let head = self.find(session_id)?.and_then(|summary| summary.head());
         let head = head.ok_or_else(|| ArchiveError::Unknown(session_id.to_owned()))?;
-        let mut encoder = Encoder::new(redactor(&BTreeSet::new())?);
+        let mut encoder = Encoder::new(redactor(head.origin, &BTreeSet::new())?);
         let mut stored = StoredEvents::default();
         self.for_each(session_id, &EventFilter::default(), 0, None, |seq, event| -> Result<(), ArchiveError> {
             if let Some(event) = event.filter(|_| seq <= until) {

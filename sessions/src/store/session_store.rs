@@ -12,7 +12,7 @@ use super::decode::Decoder;
 use super::schema;
 use super::stored::{Asset, Encoder, HistoryNode, StoredEvent, StoredEvents, redactor};
 use crate::event::SessionEvent;
-use crate::session::{Coverage, SessionHead, SessionStatus, Share};
+use crate::session::{Coverage, Origin, SessionHead, SessionStatus, Share};
 
 /// The sessions of a ledger.
 pub struct SessionStore {
@@ -309,7 +309,7 @@ pub enum AddError {
 
 /// Returns the stored form of records; `None` if they cannot be serialised, which no record of ours causes.
 fn encode(events: Vec<SessionEvent>) -> Option<StoredEvents> {
-    let redactor = redactor(&BTreeSet::new()).ok()?;
+    let redactor = redactor(Origin::Record, &BTreeSet::new()).ok()?;
     Encoder::new(redactor).encode(events).ok()
 }
 

@@ -121,6 +121,10 @@ pub enum BeginError {
     NoBranch,
     #[error("the {0} command has a secret, which is not stored: put it into a file or a variable")]
     SecretCommand(&'static str),
+    #[error(
+        "`{0}` is masked in checkpoints, because a part of it looks like a secret or is the value of a secret variable"
+    )]
+    SecretName(String),
     #[error("the GitHub forge needs a token in `GITHUB_TOKEN`")]
     NoToken,
     #[error("cannot use the forge")]
@@ -350,10 +354,10 @@ fn forge(
     }
 }
 
-/// Refuses commands that could not be run after a resume, because a part of them is masked in the checkpoint.
+/// Refuses commands and names that could not be used after a resume, because a part of them is masked in the checkpoint.
 fn check_commands(settings: &Settings, secrets: &Secrets) -> Result<(), BeginError> {
     let values: std::collections::BTreeSet<String> = secrets.masked.iter().cloned().collect();
-    let redactor = redactor(&values).map_err(RecordError::from)?;
+    let redactor = redactor(Origin::Workflow, &values).map_err(RecordError::from)?;
     let Settings { test_command, suite_command, lint_command, ci_command, agent_command, .. } = settings;
     let commands = [
         ("test", test_command),
@@ -362,12 +366,17 @@ fn check_commands(settings: &Settings, secrets: &Secrets) -> Result<(), BeginErr
         ("CI", ci_command),
         ("agent", agent_command),
     ];
+    let is_masked = |text: &String| redactor.text(text, &mut Applied::default()) != *text;
     for (name, command) in commands {
-        if command.as_ref().is_some_and(|line| redactor.text(line, &mut Applied::default()) != *line) {
+        if command.as_ref().is_some_and(is_masked) {
             return Err(BeginError::SecretCommand(name));
         }
     }
-    Ok(())
+    let mut names =
+        settings.test.iter().chain(&settings.branch).chain(&settings.target_files).chain(&settings.examples);
+    names
+        .find(|name| is_masked(name))
+        .map_or(Ok(()), |name| Err(BeginError::SecretName(redactor.text(name, &mut Applied::default()))))
 }
 
 fn git_options(control: &Control<'_>) -> GitOptions {

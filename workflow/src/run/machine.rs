@@ -21,6 +21,7 @@ use counterproof_contracts::verification::{VerificationPlan, VerifySettings};
 use counterproof_guard::http::UpstreamUrl;
 use counterproof_safe_run::Cancellation;
 use counterproof_sessions::event::{Command, CommandLine, EventBody, SessionEvent};
+use counterproof_sessions::session::Origin;
 use counterproof_sessions::store::redactor;
 use counterproof_store::write::{Durability, WriteError, write};
 use counterproof_workspace::WorkspaceError;
@@ -34,12 +35,12 @@ use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, 
 use crate::forge::Forge;
 use crate::model::{ApiKey, ModelClient, RecordError};
 use crate::suite::{
-    Finished, Shell, ShellError, Target, TargetVerdict, TestReport, new_failures, tampered, target_verdict,
-    target_verdict_after, tests_added,
+    Finished, Shell, ShellError, Target, TargetVerdict, TestReport, Verdict, new_failures, tampered, target_verdict,
+    target_verdict_after, tests_added, without_access,
 };
 use crate::tools::Tools;
 
-/// New failures that are run again alone. More of them are no chance.
+/// New failures for which the suite runs again. More of them are no chance.
 const MAX_REPEATED: usize = 20;
 
 /// How often a test that fails anew runs in all. It is flaky if it passes once.
@@ -339,15 +340,16 @@ impl Run<'_> {
     fn suite(&mut self) -> Result<Step, Stop> {
         let Some(line) = self.suite_line() else { return Ok(Step::new(Phase::Lint, "no_suite")) };
         let report = self.run_tests(&line)?;
-        let before = self.state.before.clone().unwrap_or_default();
+        let before = self.baseline_of_checks();
         let mut found = new_failures(&before, &report);
         let mut flaky = Vec::new();
         if found.len() <= MAX_REPEATED {
             self.separate_flaky(&line, &before, &mut found, &mut flaky)?;
         }
+        let added = self.state.before.as_ref().map_or(0, |before| tests_added(before, &report));
         let checks = &mut self.state.checks;
         checks.suite = Some(CheckResult::of(found.is_empty()));
-        checks.tests_added = tests_added(&before, &report);
+        checks.tests_added = added;
         checks.flaky = flaky;
         checks.new_failures = Some(found.clone());
         let context = json!({ "new_failures": found, "flaky": checks.flaky, "tests_added": checks.tests_added });
@@ -368,8 +370,17 @@ impl Run<'_> {
         Ok(Step::new(Phase::Lint, "no_new_failures").with(context))
     }
 
-    /// Runs the suite again, and moves the new failures that pass once. A test that fails only after others is no chance, so a test
-    /// does not run alone.
+    /// Returns the results before the change without those of the target test, which has to pass now.
+    pub(super) fn baseline_of_checks(&self) -> TestReport {
+        let mut before = self.state.before.clone().unwrap_or_default();
+        if let Some(target) = &self.state.target {
+            before.tests.retain(|id, verdict| *verdict != Verdict::Failed || !target.contains(id));
+        }
+        before
+    }
+
+    /// Runs the suite again, and moves the new failures that do not fail each time. A test that fails only after others is no chance, so
+    /// a test does not run alone.
     fn separate_flaky(
         &mut self,
         suite: &str,
@@ -377,14 +388,25 @@ impl Run<'_> {
         found: &mut Vec<String>,
         flaky: &mut Vec<String>,
     ) -> Result<(), Stop> {
+        let mut seen = found.clone();
         for _ in 1..RUNS_OF_A_FAILURE {
-            if found.is_empty() {
+            if seen.is_empty() {
                 return Ok(());
             }
             let again = new_failures(before, &self.run_tests(suite)?);
-            let (still, passed): (Vec<_>, Vec<_>) = found.drain(..).partition(|test| again.contains(test));
-            flaky.extend(passed);
-            *found = still;
+            if again.is_empty() {
+                found.clear();
+                *flaky = seen;
+                return Ok(());
+            }
+            found.retain(|test| again.contains(test));
+            seen.extend(again.into_iter().filter(|test| !seen.contains(test)).collect::<Vec<_>>());
+        }
+        if found.is_empty() {
+            // Each run has failures, and no test is in all of them: the change makes tests fail, though not always the same ones.
+            *found = seen;
+        } else {
+            *flaky = seen.into_iter().filter(|test| !found.contains(test)).collect();
         }
         Ok(())
     }
@@ -452,11 +474,12 @@ impl Run<'_> {
             let text = errors.first().map(ToString::to_string).unwrap_or_default();
             Failure::new(FailureKind::TargetStillFails, format!("the contract `{}` is invalid: {text}", contract.id))
         })?;
-        let redactor = redactor(&BTreeSet::new()).map_err(|error| RunError::Record(Box::new(error)))?;
+        let redactor =
+            redactor(Origin::Workflow, &BTreeSet::new()).map_err(|error| RunError::Record(Box::new(error)))?;
         let evidence = self.private.join(format!("contract-{}", uuid::Uuid::now_v7()));
         let folder = self.journal.workspace().folder().to_owned();
         let settings = VerifySettings {
-            environment: contract_variables(contract).into(),
+            environment: without_access(std::env::vars_os()).into_iter().chain(contract_variables(contract)).collect(),
             supervisor: self.control.supervisor.clone(),
             ..VerifySettings::new(&folder, EvidenceFolder { path: &evidence, redactor: &redactor })
         };
@@ -539,6 +562,8 @@ impl Run<'_> {
         self.journal.add(command_event(line, &run));
         // A checkpoint has the report, and a fork works in another folder.
         run.report.output = neutral(&run.report.output, &folder).into_owned();
+        // Reports are compared with those of checkpoints, in which secrets are masked.
+        run.report.map_ids(|id| masked_text(&self.journal, id));
         Ok(run)
     }
 }

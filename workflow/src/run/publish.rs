@@ -100,10 +100,9 @@ impl Run<'_> {
             self.state.publication.pushed = None;
             return Ok(Step::new(Phase::Push, "pull_request_missing"));
         }
-        if self.state.settings.ci_command.is_none()
-            && let Some(before) = &self.state.before
-        {
-            self.forge.set_baseline(before);
+        if self.state.settings.ci_command.is_none() && self.state.before.is_some() {
+            let before = self.baseline_of_checks();
+            self.forge.set_baseline(&before);
         }
         let timeout = self.state.settings.ci_timeout.map(Duration::from_secs_f64);
         let result = self.forge.ci(&pull_request, &commit, timeout, &self.control.cancel);

@@ -34,7 +34,7 @@ const MAX_REQUESTS: u64 = 200;
 const REWOUND: &str = "rewound";
 
 /// Checkpoints of a page.
-const CHECKPOINTS: u32 = 1000;
+const PAGE: u32 = 1000;
 
 #[derive(Debug)]
 pub struct ReplayOptions {
@@ -201,9 +201,9 @@ fn last_checkpoint(store: &mut SessionStore, found: &Found, end: u64) -> Result<
     let (mut last, mut cursor) = (found.checkpoint_id.clone(), Some(found.seq.to_string()));
     while let Some(after) = cursor {
         // The cursor is a number.
-        let Ok(page) = store.checkpoints(&found.session_id, CHECKPOINTS, Some(&after))? else { break };
+        let Ok(page) = store.checkpoints(&found.session_id, PAGE, Some(&after))? else { break };
         let before: Vec<_> = page.checkpoints.into_iter().take_while(|it| it.seq < end).collect();
-        cursor = page.next.filter(|_| before.len() == CHECKPOINTS as usize);
+        cursor = page.next.filter(|_| before.len() == PAGE as usize);
         last = before.into_iter().last().map_or(last, |it| it.checkpoint_id);
     }
     Ok(store.checkpoint(&last)?.map(|(_, event)| event))

@@ -153,15 +153,8 @@ fn fork_of(home: &Home, store: &mut SessionStore, found: &Found) -> Result<Strin
     // The call ran in another workspace. This one is as it was before the call.
     state.is_running = false;
     state.publication.former = Vec::new();
-    if let Some(phase) = state.continuation() {
-        state.phase = phase;
-        state.outcome = None;
-    }
-    if matches!(state.phase, Phase::PullRequest | Phase::Ci | Phase::Succeeded) {
-        // The branch of the fork is not pushed yet.
-        state.phase = Phase::Push;
-        state.outcome = None;
-    }
+    // The branch of the fork is not pushed yet.
+    state.go_on_before_push();
     let repository =
         WorkspaceStore::new(home.repositories(), GitOptions::default()).open(&found.snapshot.repository)?;
     let commit = &found.snapshot.commit;
@@ -243,6 +236,7 @@ impl Found {
         publication.pushed = None;
         publication.pull_request = newest.pull_request;
         publication.ci = None;
+        self.state.go_on_before_push();
     }
 }
 

@@ -334,6 +334,18 @@ impl RunState {
         is_possible.then_some(*stopped_in)
     }
 
+    /// Makes a run go on that has no pull request of its own yet, or one with other commits: what was published is published again.
+    pub(super) fn go_on_before_push(&mut self) {
+        if let Some(phase) = self.continuation() {
+            self.phase = phase;
+            self.outcome = None;
+        }
+        if matches!(self.phase, Phase::PullRequest | Phase::Ci | Phase::Succeeded) {
+            self.phase = Phase::Push;
+            self.outcome = None;
+        }
+    }
+
     /// Returns whether an ended run could go on, now or with a higher limit.
     pub fn can_continue(&self) -> bool {
         let Some(Outcome::Failure { failure, .. }) = &self.outcome else { return false };

@@ -23,7 +23,7 @@ pub use detect::detect;
 pub use helpers::helpers;
 pub use read::{Reader, read};
 pub use report::{Format, Problem, TestReport, Verdict};
-pub use shell::{Finished, Shell, ShellError};
+pub use shell::{Finished, Shell, ShellError, without_access};
 pub use tamper::tampered;
 pub use target::{Target, TargetError};
 pub use verdict::{TargetVerdict, new_failures, target_verdict, target_verdict_after, tests_added};

@@ -67,6 +67,18 @@ impl TestReport {
         self.exit_code == Some(0) && !self.timed_out
     }
 
+    /// Changes all ids of tests, and the lines that stand for them. Of tests with the same new id, the failed one counts.
+    pub fn map_ids(&mut self, change: impl Fn(String) -> String) {
+        for (id, verdict) in std::mem::take(&mut self.tests) {
+            let known = self.tests.entry(change(id)).or_insert(verdict);
+            if verdict == Verdict::Failed {
+                *known = verdict;
+            }
+        }
+        let others = self.first_failed.iter_mut().chain(&mut self.failed_lines);
+        others.for_each(|text| *text = change(std::mem::take(text)));
+    }
+
     pub fn failed(&self) -> impl Iterator<Item = &str> {
         self.tests.iter().filter(|(_, verdict)| **verdict == Verdict::Failed).map(|(id, _)| id.as_str())
     }

@@ -96,7 +96,7 @@ impl Shell {
 }
 
 /// Returns the removal of each variable that gives access to something.
-fn without_access(variables: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, Option<OsString>> {
+pub fn without_access(variables: impl Iterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, Option<OsString>> {
     variables.filter(|(name, value)| gives_access(name, value)).map(|(name, _)| (name, None)).collect()
 }
 

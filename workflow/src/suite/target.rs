@@ -91,7 +91,7 @@ impl Target {
 
     /// Reports whether a test of a runner belongs to the target. Ids may be in another style than the target, and relative to another
     /// folder.
-    pub(super) fn contains(&self, id: &str) -> bool {
+    pub fn contains(&self, id: &str) -> bool {
         let (target, id_parts) = (parts(self.name()), parts(id));
         // Ids of a runner that was started in a folder of the file lack the folders above it.
         let folders = self.name().split("::").next().map_or(0, |file| file.matches('/').count());

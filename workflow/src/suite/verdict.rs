@@ -90,6 +90,7 @@ pub fn new_failures(before: &TestReport, after: &TestReport) -> Vec<String> {
     }
     // Tests that failed before explain the exit code. Of a runner that names its tests, other lines are no ids.
     let is_explained = !after.formats.is_empty() && after.failed().next().is_some() && after.problem == before.problem;
+    let is_explained = is_explained && !is_cut(before, after);
     if after.is_success() || is_explained { Vec::new() } else { new_lines(before, after) }
 }
 
@@ -183,7 +184,7 @@ fn new_lines(before: &TestReport, after: &TestReport) -> Vec<String> {
     let was: BTreeSet<String> = before.failed_lines.iter().map(normal).collect();
     let mut new: Vec<String> =
         after.failed_lines.iter().filter(|line| !was.contains(&normal(line))).take(MAX_LINES).cloned().collect();
-    if new.is_empty() && before.is_success() {
+    if new.is_empty() && (before.is_success() || is_cut(before, after)) {
         new.push(match (after.timed_out, after.exit_code) {
             (true, _) => "the suite did not end within its time limit".to_owned(),
             (false, Some(code)) => format!("the suite ended with exit code {code}"),
@@ -191,6 +192,12 @@ fn new_lines(before: &TestReport, after: &TestReport) -> Vec<String> {
         });
     }
     new
+}
+
+/// Reports whether the suite ended by itself before the change, and does not now.
+fn is_cut(before: &TestReport, after: &TestReport) -> bool {
+    let is_killed = |report: &TestReport| report.timed_out || report.exit_code.is_none();
+    is_killed(after) && !is_killed(before)
 }
 
 #[cfg(test)]
@@ -264,6 +271,9 @@ mod tests {
         assert_eq!(new_failures(&before, &broken), ["a"]);
         let late = TestReport { timed_out: true, exit_code: None, ..tap(&[]) };
         assert_eq!(new_failures(&tap(&[]), &late), ["the suite did not end within its time limit"]);
+        let red = tap(&[("a", "failed")]);
+        let hanging = TestReport { timed_out: true, exit_code: None, ..red.clone() };
+        assert_eq!(new_failures(&red, &hanging), ["the suite did not end within its time limit"]);
         // All tests passed, and another step of the suite did not.
         let green = tap(&[("a", "passed")]);
         let other = TestReport { exit_code: Some(2), ..green.clone() };

@@ -48,8 +48,14 @@ pub(super) fn read(files: &WorkspaceFiles, arguments: &Arguments) -> Result<Done
     Ok(Done { content: content.to_owned(), message, is_truncated, reads: vec![operation], ..Done::default() })
 }
 
+/// What the model sees in place of a secret.
+const MASK: &str = "[REDACTED]";
+
 pub(super) fn write(files: &WorkspaceFiles, arguments: &Arguments) -> Result<Done, Failed> {
     let (path, content) = (arguments.text("path")?, arguments.text("content")?);
+    if content.contains(MASK) {
+        refuse_masks(content, &files.read(path, Links::Refuse).unwrap_or_default())?;
+    }
     let word = match files.write(path, content.as_bytes())? {
         Written::Created => "created",
         Written::Replaced => "replaced",
@@ -79,9 +85,18 @@ pub(super) fn edit(files: &WorkspaceFiles, arguments: &Arguments) -> Result<Done
     if memmem::find(&bytes[start + 1..], old.as_bytes()).is_some() {
         return Err(failed("contains `old_string` more than once; add lines around it"));
     }
+    refuse_masks(new, old.as_bytes())?;
     let edited = [&bytes[..start], new.as_bytes(), &bytes[start + old.len()..]].concat();
     files.write(path, &edited).map_err(|error| Failed::after(reads.clone(), error.to_string()))?;
     Ok(Done { reads, ..Done::text(format!("edited `{relative}`")) })
+}
+
+/// Refuses text with more masks than the old text has: the model saw a masked secret, and would replace the secret by the mask.
+fn refuse_masks(new: &str, old: &[u8]) -> Result<(), Failed> {
+    if new.matches(MASK).count() <= memmem::find_iter(old, MASK).count() {
+        return Ok(());
+    }
+    Err(Failed::new(format!("`{MASK}` hides a secret of the file; use `edit` on the lines without it")))
 }
 
 /// Returns where the line begins that comes after this number of lines; the end of the text if there are fewer.

@@ -232,6 +232,18 @@ fn a_write_replaces_a_file_and_keeps_its_mode() {
 }
 
 #[test]
+fn a_masked_secret_is_not_written_into_a_file() {
+    let kit = Kit::new();
+    kit.file("config.py", "KEY = 'secret'\nMODE = 1\n");
+    let masked = "KEY = '[REDACTED]'\nMODE = 2\n";
+    refused(&kit, "write", &json!({"path": "config.py", "content": masked}));
+    let edit = |old: &str, new: &str| json!({"path": "config.py", "old_string": old, "new_string": new});
+    refused(&kit, "edit", &edit("'secret'", "'[REDACTED]'"));
+    assert_eq!(done(&kit, "edit", &edit("MODE = 1", "MODE = 2")), "edited `config.py`");
+    assert_eq!(kit.content("config.py"), "KEY = 'secret'\nMODE = 2\n");
+}
+
+#[test]
 fn an_edit_needs_one_place() {
     let kit = Kit::new();
     kit.file("a.txt", "one\r\ntwo\r\naaa\r\n");

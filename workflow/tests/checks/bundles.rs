@@ -80,7 +80,7 @@ impl Kit {
         let checkpoint = Checkpoint { checkpoint_id: "c".into(), state, resumable: true, reason: None };
         let mut source = store(path("source.db"));
         let events = vec![SessionEvent::reconstructed("1", at, EventBody::Checkpoint(checkpoint))];
-        source.import(&head, events, redactor(&[].into()).unwrap()).unwrap();
+        source.import(&head, events, redactor(Origin::Workflow, &[].into()).unwrap()).unwrap();
         let manifest = json!({
             "format": "counterproof-session.v1", "session_id": "s", "checkpoint_id": "c", "repository": start.repository,
         });

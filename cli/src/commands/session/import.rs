@@ -8,6 +8,7 @@ use counterproof_artifact::Exit;
 use counterproof_sessions::import::{
     Format, ImportError, ImportOptions, ImportProgress, ImportReport, SourceError, import,
 };
+use counterproof_sessions::session::Origin;
 use counterproof_sessions::store::{SessionStore, redactor};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
@@ -68,7 +69,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
     let ledger = counterproof_ledger::open_or_create(&place.location).map_err(failed)?;
     let mut store = SessionStore::new(ledger).map_err(failed)?;
     recover_sessions(&mut store, place, streams);
-    let masking = redactor(&BTreeSet::new()).map_err(CommandError::usage)?;
+    let masking = redactor(Origin::Record, &BTreeSet::new()).map_err(CommandError::usage)?;
     let since = args.since.map(|since| since.time(Timestamp::now()));
     let options = ImportOptions { format: args.format, since, redactor: &masking };
     let bar = progress_bar();

@@ -273,6 +273,7 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
         | BeginError::Model(_)
         | BeginError::NoBranch
         | BeginError::SecretCommand(_)
+        | BeginError::SecretName(_)
         | BeginError::Continued(_)
         | BeginError::ModelUrl(_)
         | BeginError::NoModel(_)
