@@ -350,6 +350,16 @@ pub struct Command {
     /// The tool call that ran the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
+    /// The command failed, and had to: a workflow sees the test fail before it changes anything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expected_failure: bool,
+}
+
+impl Command {
+    /// Whether the command failed and should not have; false if its exit code is not known.
+    pub fn has_failed(&self) -> bool {
+        !self.expected_failure && self.exit_code.is_some_and(|code| code != 0)
+    }
 }
 
 /// A text for a shell, or a program with its arguments.

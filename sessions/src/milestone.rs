@@ -15,6 +15,9 @@ pub struct Milestone {
     pub text: String,
     /// Whether it succeeded, if that is known.
     pub succeeded: Option<bool>,
+    /// It failed, and had to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_expected: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +50,11 @@ impl MilestoneKind {
 
 impl Milestone {
     fn new(kind: MilestoneKind, text: &str, succeeded: Option<bool>) -> Self {
-        Self { kind, text: one_line(text, MAX_TEXT), succeeded }
+        Self { kind, text: one_line(text, MAX_TEXT), succeeded, is_expected: false }
+    }
+
+    fn expected(self) -> Self {
+        Self { is_expected: true, ..self }
     }
 }
 
@@ -66,6 +73,9 @@ pub fn milestones(event: &SessionEvent) -> Vec<Milestone> {
             let of = |kind| {
                 if kind == MilestoneKind::Tests {
                     let (succeeded, result) = test_result(command);
+                    if command.expected_failure {
+                        return milestone(kind, &format!("{line}: {result}, as expected"), succeeded).expected();
+                    }
                     return milestone(kind, &format!("{line}: {result}"), succeeded);
                 }
                 let failed = command.exit_code.filter(|code| *code != 0);
@@ -107,7 +117,8 @@ fn of_transition(transition: &StateTransition) -> Option<Milestone> {
         ("pull_request", _) => (MilestoneKind::PullRequest, field("url", to_state), Some(true)),
         _ => return None,
     };
-    Some(Milestone::new(kind, &text, succeeded))
+    let milestone = Milestone::new(kind, &text, succeeded);
+    Some(if trigger == "test_fails" { milestone.expected() } else { milestone })
 }
 
 /// Tools of common servers that open a pull request.
@@ -210,6 +221,24 @@ mod tests {
             assert_eq!(tests(text, code, stdout), Some((format!("{text}: {expected}"), succeeded)));
         }
         assert_eq!(tests("cat pytest.ini", Some(0), ""), None);
+    }
+
+    #[test]
+    fn a_test_that_must_fail_is_a_milestone_and_not_a_failure_to_look_at() {
+        let run = |expected_failure| {
+            let line = Some(CommandLine::Shell("pytest".to_owned()));
+            let body = Command { command: line, exit_code: Some(1), expected_failure, ..Command::default() };
+            assert_eq!(body.has_failed(), !expected_failure);
+            of(EventBody::Command(body)).remove(0)
+        };
+        let (failed, expected) = (run(false), run(true));
+        assert_eq!((failed.succeeded, failed.is_expected), (Some(false), false));
+        assert_eq!((expected.succeeded, expected.is_expected), (Some(false), true));
+        assert_eq!(expected.text, "pytest: failed with exit code 1, as expected");
+        // The record has its documented fields, and one more.
+        let written = serde_json::to_value(Command::default()).unwrap();
+        let fields: Vec<&String> = written.as_object().unwrap().keys().collect();
+        assert_eq!(fields, ["command", "cwd", "exit_code", "stdout", "stderr", "latency_ms"]);
     }
 
     #[test]

@@ -26,6 +26,15 @@ pub struct Parent {
     pub checkpoint_id: Option<String>,
 }
 
+/// A session that was forked from another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fork {
+    pub session_id: String,
+    /// The checkpoint of the parent; `None` for an imported fork.
+    pub checkpoint_id: Option<String>,
+    pub status: String,
+}
+
 /// The program or format that the records come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -88,6 +97,17 @@ pub struct Coverage {
 }
 
 impl Coverage {
+    /// Returns what is known after the recorder was killed, or an operation was stopped: the last records may be missing.
+    #[must_use]
+    pub fn interrupted(self) -> Self {
+        Self {
+            llm_calls: self.llm_calls.min(Share::Partial),
+            tool_calls: self.tool_calls.min(Share::Partial),
+            files: self.files.min(Share::Partial),
+            commands: self.commands.min(Share::Partial),
+        }
+    }
+
     /// Returns the larger share of each.
     #[must_use]
     pub fn max(self, other: Self) -> Self {

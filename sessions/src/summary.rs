@@ -37,12 +37,15 @@ pub struct MilestoneRecord {
     /// Whether it succeeded, if that is known.
     #[serde(skip)]
     pub succeeded: Option<bool>,
+    /// It failed, and had to.
+    #[serde(skip)]
+    pub is_expected: bool,
 }
 
 impl MilestoneRecord {
     pub(crate) fn new(milestone: Milestone, timestamp: Timestamp, seq: Option<u64>) -> Self {
-        let Milestone { kind, text, succeeded } = milestone;
-        Self { kind, timestamp, seq, text, succeeded }
+        let Milestone { kind, text, succeeded, is_expected } = milestone;
+        Self { kind, timestamp, seq, text, succeeded, is_expected }
     }
 }
 

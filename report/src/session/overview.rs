@@ -241,6 +241,7 @@ fn notes(head: &SessionHead, events: &[SessionEvent]) -> Vec<NoteView> {
         }
         for milestone in counterproof_sessions::milestone::milestones(event) {
             let (class, sign) = match (milestone.kind, milestone.succeeded) {
+                (_, Some(false)) if milestone.is_expected => ("plain", ""),
                 (_, Some(false)) => ("bad", "✗ "),
                 (_, Some(true)) => ("good", "✓ "),
                 _ => ("plain", ""),

@@ -283,6 +283,7 @@ impl<'a> Records<'a> {
             view.add("command", TextView::new(&text));
         }
         view.facts.push(match command.exit_code {
+            Some(code) if command.expected_failure => format!("exit code {code}, as expected"),
             Some(code) => format!("exit code {code}"),
             None => "exit code not known".to_owned(),
         });
@@ -292,7 +293,7 @@ impl<'a> Records<'a> {
         {
             view.facts.push(format!("in {}", one_line(folder, MAX_NAME)));
         }
-        view.has_failed |= command.exit_code.is_some_and(|code| code != 0);
+        view.has_failed |= command.has_failed();
         let given = call.and_then(|(_, call)| call.result.content.as_deref()).unwrap_or_default();
         for (label, text) in [("output", &command.stdout), ("errors", &command.stderr)] {
             let text = text.as_deref().filter(|text| !given.contains(text.trim_end()));

@@ -40,6 +40,7 @@ fn event(name: &str, record: ParsedRecord) -> SessionEvent {
         stderr: Some(text(record.stderr)),
         latency_ms: elapsed.map(|elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)),
         call_id: None,
+        expected_failure: false,
     };
     let event = SessionEvent::captured(started.unwrap_or_else(Timestamp::now), EventBody::Command(command));
     SessionEvent { event_id: EventId::from_key(name), ..event }

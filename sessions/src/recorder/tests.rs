@@ -264,6 +264,36 @@ fn a_session_whose_recorder_is_gone_has_what_was_seen() {
     assert_eq!(of(&mut store).0, "completed");
 }
 
+#[test]
+fn a_session_whose_recorder_was_killed_is_never_seen_whole() {
+    let place = Place::new();
+    let all = Coverage { llm_calls: Share::All, tool_calls: Share::All, files: Share::All, commands: Share::All };
+    let head = SessionHead { coverage: all, ..head(SessionStatus::Running) };
+    let start = || {
+        let options = RecorderOptions {
+            ledger: place.ledger(),
+            spool: place.spool(),
+            head: head.clone(),
+            continues: false,
+            held: None,
+            requires_store: true,
+            secrets: Vec::new(),
+            warn: Box::new(|_| {}),
+        };
+        SessionRecorder::start(options).unwrap()
+    };
+    let coverage = || place.store().find("s").unwrap().unwrap().coverage;
+    let recorder = start();
+    assert_eq!(coverage(), all);
+    drop(recorder);
+    recover(&mut place.store(), &place.spool(), true).unwrap();
+    let partial = all.interrupted();
+    assert_eq!(coverage(), partial);
+    assert_eq!(partial.llm_calls, Share::Partial);
+    // What was never seen is not seen in part.
+    assert_eq!(Coverage::default().interrupted(), Coverage::default());
+}
+
 /// The end of a session, as a recorder stores it.
 fn late_end() -> crate::store::Batch {
     let head = crate::store::HeadRow::new(&head(SessionStatus::Completed), 9, str::to_owned);

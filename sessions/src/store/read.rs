@@ -13,7 +13,7 @@ use super::decode::Decoder;
 use super::session_store::SessionStore;
 use crate::event::{EventBody, SessionEvent};
 use crate::milestone::Milestone;
-use crate::session::{Coverage, Parent, SessionHead};
+use crate::session::{Coverage, Fork, Parent, SessionHead};
 use crate::summary::{MilestoneRecord, SessionError};
 
 /// A session in the list.
@@ -90,6 +90,9 @@ pub struct SessionOverview {
     pub milestones: Vec<MilestoneRecord>,
     pub errors: Vec<SessionError>,
     pub coverage: Coverage,
+    pub parent: Option<Parent>,
+    /// The sessions that were forked from this one, the oldest first.
+    pub forks: Vec<Fork>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -296,6 +299,7 @@ impl SessionStore {
         Ok(Some(SessionOverview {
             milestones: self.milestones(session_id)?,
             errors: self.errors(session_id)?,
+            forks: self.forks(session_id)?,
             session_id: summary.session_id,
             title: summary.title,
             status: summary.status,
@@ -315,7 +319,26 @@ impl SessionStore {
             commands: commands.map_or(0, |row| Fields::new(row).count()),
             checkpoints_available: summary.checkpoints,
             coverage: summary.coverage,
+            parent: summary.parent,
         }))
+    }
+
+    /// Returns the sessions that were forked from a session, the oldest first.
+    pub fn forks(&mut self, session_id: &str) -> Result<Vec<Fork>, StoreError> {
+        if !self.has_tables() {
+            return Ok(Vec::new());
+        }
+        let query = Query::new(
+            "SELECT session_id, parent_checkpoint, status FROM sessions WHERE parent_session = ?1 \
+             ORDER BY started_at, session_id",
+        );
+        let rows = self.ledger().select(&query.with(session_id))?.into_iter().map(Fields::new);
+        let fork = |mut fields: Fields| Fork {
+            session_id: fields.required(),
+            checkpoint_id: fields.text(),
+            status: fields.required(),
+        };
+        Ok(rows.map(fork).collect())
     }
 
     fn milestones(&mut self, session_id: &str) -> Result<Vec<MilestoneRecord>, StoreError> {

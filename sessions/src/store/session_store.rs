@@ -286,7 +286,7 @@ impl SessionStore {
     /// Marks a session whose recorder was killed, unless its row has changed since it had a version.
     pub(crate) fn set_interrupted(&mut self, session_id: &str, version: u64) -> Result<(), StoreError> {
         let seen = self.find(session_id)?.map(|session| session.coverage).unwrap_or_default();
-        let coverage = serde_json::to_string(&seen).unwrap_or_default();
+        let coverage = serde_json::to_string(&seen.interrupted()).unwrap_or_default();
         // Its recorder may have stored the end meanwhile, and another one may go on with it.
         let query = Query::new(
             "UPDATE sessions SET status = ?2, version = version + 1, coverage = ?3 WHERE session_id = ?1 AND status = ?4 \

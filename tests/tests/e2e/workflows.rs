@@ -48,7 +48,12 @@ fn a_failing_test_is_fixed_in_a_pull_request_and_the_repository_is_not_touched()
     for kind in ["llm_call", "tool_call", "state_transition", "checkpoint", "file_operation", "command"] {
         assert!(events.iter().any(|event| event["type"] == kind), "{kind}");
     }
-    assert_eq!(kit.query(&["overview", session])["status"], "completed");
+    let overview = kit.query(&["overview", session]);
+    assert_eq!((&overview["status"], &overview["errors"]), (&json!("completed"), &json!([])));
+    // The test and the suite fail before the change, as they must, and no other command fails.
+    let failed = events.iter().filter(|event| event["exit_code"].as_i64().is_some_and(|code| code != 0));
+    let expected: Vec<bool> = failed.map(|event| event["expected_failure"] == true).collect();
+    assert_eq!(expected, [true, true]);
 }
 
 /// The repository has a test that fails before and after the change.
@@ -126,11 +131,16 @@ fn a_run_that_is_killed_at_any_request_goes_on_to_the_same_result() {
         hold.open();
         let sessions = kit.query(&["list"]);
         assert_eq!(sessions["sessions"][0]["status"], "interrupted");
+        // The request that was killed has no record.
+        let partial =
+            json!({"llm_calls": "partial", "tool_calls": "partial", "files": "partial", "commands": "partial"});
+        assert_eq!(sessions["sessions"][0]["coverage"], partial);
         let session = sessions["sessions"][0]["session_id"].as_str().unwrap().to_owned();
         let run = kit.resume(&session, &[]);
         assert_eq!(run.code, Some(0), "request {killed_at}: {run:?}");
         let result = document(&run);
         assert_eq!(result["capture"]["session_id"], session.as_str());
+        assert_eq!(kit.query(&["overview", &session])["coverage"], partial);
         let (record, tree) = kit.pull_request(&result);
         assert_eq!((record["number"].as_u64(), tree), (Some(1), reference.clone()), "request {killed_at}");
         // The request that was killed was sent again, and no other.
@@ -167,8 +177,17 @@ fn a_run_pauses_at_a_turn_and_goes_on() {
     assert_eq!(output.status.code(), Some(4));
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&result["status"], &result["error"]["kind"]), (&json!("failure"), &json!("paused")));
-    assert_eq!(kit.query(&["list"])["sessions"].as_array().unwrap().len(), 2);
-    assert_eq!(kit.query(&["overview", &session])["status"], "paused");
+    let sessions = kit.query(&["list"])["sessions"].clone();
+    let parents: Vec<&Value> = sessions.as_array().unwrap().iter().map(|it| &it["parent"]).collect();
+    assert_eq!(parents, [&fork["parent"], &Value::Null]);
+    let overview = kit.query(&["overview", &session]);
+    assert_eq!((&overview["status"], &overview["parent"]), (&json!("paused"), &Value::Null));
+    let listed = json!([{"session_id": fork["session_id"], "checkpoint_id": newest, "status": "paused"}]);
+    assert_eq!(overview["forks"], listed);
+    let of_fork = kit.query(&["overview", fork["session_id"].as_str().unwrap()]);
+    assert_eq!((&of_fork["parent"], &of_fork["forks"]), (&fork["parent"], &json!([])));
+    let table = kit.sandbox.run(["session", "list"]).stdout;
+    assert!(table.contains(&format!("(fork of {session})")), "{table}");
     assert_eq!(kit.session(&["pause", &session]).code, Some(2));
     for id in [session.as_str(), fork["session_id"].as_str().unwrap()] {
         let run = kit.resume(id, &[]);

@@ -468,7 +468,12 @@ impl Begun<'_> {
     /// Ends the records of the session.
     pub fn finish(self, status: SessionStatus) -> Result<(), RecordError> {
         let ended_at = (status != SessionStatus::Running).then(Timestamp::now);
-        let head = SessionHead { status, ended_at, ..self.head };
+        let mut coverage = self.head.coverage;
+        if status == SessionStatus::Interrupted {
+            // A test or a check that was stopped has no record.
+            coverage.commands = coverage.commands.min(Share::Partial);
+        }
+        let head = SessionHead { status, ended_at, coverage, ..self.head };
         drop(self.run);
         self.recorder.finish(&head, LAST_RECORDS).map(drop)
     }

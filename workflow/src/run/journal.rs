@@ -75,6 +75,17 @@ impl Journal {
         self.waiting.push(event);
     }
 
+    /// Marks the command that was added last: its failure is what the run looks for.
+    pub(super) fn expect_failure(&mut self) {
+        let commands = self.waiting.iter_mut().rev().filter_map(|event| match &mut event.body {
+            EventBody::Command(command) => Some(command),
+            _ => None,
+        });
+        if let Some(command) = commands.take(1).find(|command| command.exit_code != Some(0)) {
+            command.expected_failure = true;
+        }
+    }
+
     /// Adds a transition unless the run is in that state.
     pub(super) fn transition(&mut self, to: Phase, trigger: &str, context: Value) {
         if self.last_state != to.word() {

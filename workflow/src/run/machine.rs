@@ -262,6 +262,7 @@ impl Run<'_> {
         }
         match target_verdict(&report, &target) {
             TargetVerdict::Failed => {
+                self.journal.expect_failure();
                 self.state.checks.target = Some(CheckResult::Fail);
                 self.state.reproduced = Some(report);
                 Ok(Step::new(Phase::Baseline, "test_fails").with(json!({ "command": line })))
@@ -286,6 +287,8 @@ impl Run<'_> {
         let Some(line) = self.suite_line() else { return Ok(self.start_work("no_suite")) };
         let report = self.run_tests(&line)?;
         let context = json!({ "command": line, "failing": report.failed().count(), "tests": report.ran });
+        // It finds out which tests fail before the change.
+        self.journal.expect_failure();
         self.state.before = Some(report);
         Ok(self.start_work("suite_ran").with(context))
     }
@@ -587,6 +590,7 @@ fn command_event(line: &str, run: &Finished) -> SessionEvent {
         stderr: text(&stderr.bytes),
         latency_ms: u64::try_from(duration.as_millis()).ok(),
         call_id: None,
+        expected_failure: false,
     };
     SessionEvent::captured(*started_at, EventBody::Command(body))
 }

@@ -114,7 +114,10 @@ fn continue_run<'a>(
     let last_state = store.last_state(&found.session_id)?.unwrap_or_else(|| Phase::Created.word().to_owned());
     let repository = home.store(&control).open(&found.snapshot.repository)?;
     let workspace = repository.restore(&found.snapshot, &home.workspace(&found.session_id))?;
-    let head = SessionHead { status: SessionStatus::Running, ended_at: None, ..head };
+    // Killed on another machine, so that no command has marked it.
+    let was_killed = head.status == SessionStatus::Running;
+    let coverage = if was_killed { head.coverage.interrupted() } else { head.coverage };
+    let head = SessionHead { status: SessionStatus::Running, ended_at: None, coverage, ..head };
     let closed = if found.is_newest { close_running_call(&mut found.state, &mut found.messages) } else { None };
     found.state.is_running = false;
     let masked = close_masked_calls(&mut found.state, &mut found.messages);

@@ -97,6 +97,7 @@ pub(super) fn shell(options: &ToolOptions, arguments: &Arguments, cancel: &Cance
         stderr: lossy(&output.stderr),
         latency_ms: u64::try_from(record.elapsed.as_millis()).ok(),
         call_id: None,
+        expected_failure: false,
     };
     let is_success = stopped.is_none() && record.ending.is_success();
     Ok(Done {

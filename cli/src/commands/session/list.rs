@@ -67,6 +67,15 @@ fn row(session: &SessionSummary) -> [String; 9] {
         session.tool_calls.to_string(),
         cell(session.total_tokens),
         cell(session.cost),
-        cell(session.title.as_ref()),
+        title(session),
     ]
+}
+
+/// Returns the title, and the parent of a fork: it has the title of its parent.
+fn title(session: &SessionSummary) -> String {
+    let title = cell(session.title.as_ref());
+    match &session.parent {
+        Some(parent) => format!("{title} (fork of {})", parent.session_id),
+        None => title,
+    }
 }

@@ -70,8 +70,15 @@ fn text(overview: &SessionOverview) -> String {
             ),
         ),
     ];
-    let mut lines: Vec<String> =
-        facts.into_iter().map(|(name, value)| format!("{name:12}  {}", one_line(&value, LONGEST))).collect();
+    let parent = overview
+        .parent
+        .as_ref()
+        .map(|parent| ("fork of", at_checkpoint(&parent.session_id, parent.checkpoint_id.as_ref())));
+    let mut lines: Vec<String> = facts
+        .into_iter()
+        .chain(parent)
+        .map(|(name, value)| format!("{name:12}  {}", one_line(&value, LONGEST)))
+        .collect();
     let mut list = |name: &str, entries: Vec<String>| {
         if entries.is_empty() {
             return;
@@ -88,7 +95,20 @@ fn text(overview: &SessionOverview) -> String {
     list("files changed", overview.files_changed.clone());
     let errors = overview.errors.iter().map(|it| format!("{}  {}", at(it.seq, it.timestamp), it.message));
     list("errors", errors.collect());
+    let forks = overview.forks.iter();
+    list(
+        "forks",
+        forks
+            .map(|it| format!("{}  {}", at_checkpoint(&it.session_id, it.checkpoint_id.as_ref()), it.status))
+            .collect(),
+    );
     lines.join("\n")
+}
+
+/// Returns a session, and the checkpoint at which another one was forked from it.
+fn at_checkpoint(session_id: &str, checkpoint_id: Option<&String>) -> String {
+    let checkpoint = checkpoint_id.map(|id| format!(", checkpoint {id}"));
+    format!("{session_id}{}", checkpoint.unwrap_or_default())
 }
 
 /// Returns the number and the time of a record.

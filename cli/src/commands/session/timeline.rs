@@ -161,7 +161,11 @@ fn summary(event: &SessionEvent) -> String {
         EventBody::FileOperation(file) => format!("{} {}", file.operation.word(), file.path),
         EventBody::Command(command) => {
             let code = cell(command.exit_code.map(|code| format!("exit code {code}")));
-            format!("{code}  {}", cell(command.command.as_ref().map(counterproof_sessions::event::CommandLine::text)))
+            let expected = if command.expected_failure { " (expected)" } else { "" };
+            format!(
+                "{code}{expected}  {}",
+                cell(command.command.as_ref().map(counterproof_sessions::event::CommandLine::text))
+            )
         }
         EventBody::Opaque(opaque) => opaque.data.to_string(),
     };
