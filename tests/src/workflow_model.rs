@@ -9,8 +9,10 @@ pub const TARGET: &str = "test_calc.Calc.test_add";
 
 pub const CODE: &str = "def add(a, b):\n    return a - b\n\n\ndef double(a):\n    return 2 * a\n";
 
+/// The name of one test looks like a secret, which is masked in checkpoints.
 pub const TESTS: &str = "import unittest\n\nfrom calc import add, double\n\n\nclass Calc(unittest.TestCase):\n    def test_add(self):\n        \
-                     self.assertEqual(add(2, 3), 5)\n\n    def test_double(self):\n        self.assertEqual(double(4), 8)\n";
+                     self.assertEqual(add(2, 3), 5)\n\n    def test_double(self):\n        self.assertEqual(double(4), 8)\n\n    \
+                     def test_password_reset_ghp_abcdefghijklmnopqrstuvwxyz0123456789(self):\n        self.assertEqual(double(1), 2)\n";
 
 const FEATURE_TESTS: &str = "import unittest\n\nfrom calc import triple\n\n\nclass Triple(unittest.TestCase):\n    def \
                              test_triple(self):\n        self.assertEqual(triple(2), 6)\n";

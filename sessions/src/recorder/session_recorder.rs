@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 use counterproof_ledger::location::LedgerLocation;
-use counterproof_redaction::RedactError;
+use counterproof_redaction::{RedactError, Redactor};
 use counterproof_store::FileLock;
 use serde_json::Value;
 
@@ -172,6 +172,11 @@ impl SessionRecorder {
     pub fn masked(&self, mut value: Value) -> Value {
         self.state().encoder.mask_json(&mut value);
         value
+    }
+
+    /// Returns the search for what is masked in records.
+    pub fn redactor(&self) -> Redactor {
+        self.state().encoder.redactor().clone()
     }
 
     /// Adds a value that is masked in all later records.

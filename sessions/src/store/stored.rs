@@ -139,6 +139,10 @@ impl Encoder {
         self.last.clear();
     }
 
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
     pub(crate) fn mask(&self, text: &str) -> String {
         self.redactor.text(text, &mut Applied::default())
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_contracts::process::Cancellation;
+use counterproof_redaction::Applied;
 use counterproof_safe_run::LogView;
 use counterproof_store::FileLock;
 use counterproof_store::read_file;
@@ -21,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::push::Remote;
-use super::{CiResult, CiStatus, Forge, ForgeError, NewPullRequest, PullRequest, Push};
-use crate::suite::{Finished, Shell, ShellError, TestReport, new_failures};
+use super::{Baseline, CiResult, CiStatus, Forge, ForgeError, NewPullRequest, PullRequest, Push};
+use crate::suite::{Finished, Shell, ShellError, new_failures};
 
 /// Maximum size of a record.
 const MAX_RECORD_BYTES: u64 = 16 << 20;
@@ -44,7 +45,7 @@ pub struct LocalForge {
     pub shell: Shell,
     pub git: GitOptions,
     /// The results of the tests of CI without the change.
-    pub before: Option<TestReport>,
+    pub before: Option<Baseline>,
 }
 
 /// A pull request. Readers depend on exactly these keys.
@@ -193,8 +194,8 @@ impl LocalForge {
 }
 
 impl Forge for LocalForge {
-    fn set_baseline(&mut self, before: &TestReport) {
-        self.before = Some(before.clone());
+    fn set_baseline(&mut self, before: Baseline) {
+        self.before = Some(before);
     }
 
     fn push(&self, push: &Push<'_>, _cancellation: &Cancellation) -> Result<(), ForgeError> {
@@ -279,7 +280,10 @@ impl Forge for LocalForge {
         } else {
             let report = &finished.report;
             let known = self.before.as_ref().filter(|before| {
-                !report.is_success() && !report.formats.is_empty() && new_failures(before, report).is_empty()
+                let mut masked = report.clone();
+                masked.map_ids(|id| before.redactor.text(&id, &mut Applied::default()));
+                let is_known = new_failures(&before.report, &masked).is_empty();
+                !report.is_success() && !report.formats.is_empty() && is_known
             });
             let is_pass = report.is_success() || known.is_some();
             let ending = &finished.command.ending;

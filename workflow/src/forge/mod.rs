@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 use counterproof_contracts::process::Cancellation;
+use counterproof_redaction::Redactor;
 use serde::{Deserialize, Serialize};
 
 use crate::suite::TestReport;
@@ -91,9 +92,17 @@ pub enum ForgeError {
     Shell(#[from] crate::suite::ShellError),
 }
 
+/// The results of the tests before a change, as a checkpoint has them.
+#[derive(Debug, Clone)]
+pub struct Baseline {
+    pub report: TestReport,
+    /// What has masked the ids of the tests.
+    pub redactor: Redactor,
+}
+
 pub trait Forge: Send {
     /// Sets the results of the tests before the change. A CI that runs the same tests does not fail for those that failed before.
-    fn set_baseline(&mut self, _before: &TestReport) {}
+    fn set_baseline(&mut self, _before: Baseline) {}
 
     /// Pushes a commit to a branch. Pushing what is there already does nothing, and commits of others are never replaced.
     fn push(&self, push: &Push<'_>, cancellation: &Cancellation) -> Result<(), ForgeError>;

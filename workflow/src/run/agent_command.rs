@@ -242,6 +242,7 @@ fn command_event(line: &str, record: &Record, output: &Output) -> SessionEvent {
         stderr: text(&output.stderr),
         latency_ms: u64::try_from(record.elapsed.as_millis()).ok(),
         call_id: None,
+        expected_failure: false,
     };
     SessionEvent::captured(record.started_at, EventBody::Command(body))
 }

@@ -1,5 +1,6 @@
 //! What a run records: transitions, calls, file changes and checkpoints. A checkpoint and the records before it are stored together.
 
+use counterproof_redaction::Redactor;
 use counterproof_sessions::event::{
     Checkpoint, CheckpointState, EventBody, FileChange, FileOperation, SessionEvent, StateTransition,
 };
@@ -63,6 +64,10 @@ impl Journal {
 
     pub(super) fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    pub(super) fn redactor(&self) -> Redactor {
+        self.recorder.redactor()
     }
 
     /// Masks secrets as they are masked in records. A message that is stored otherwise than it was sent could not be sent again.

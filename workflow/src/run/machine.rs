@@ -357,7 +357,7 @@ impl Run<'_> {
         checks.new_failures = Some(found.clone());
         let context = json!({ "new_failures": found, "flaky": checks.flaky, "tests_added": checks.tests_added });
         if !found.is_empty() {
-            let text = format!("tests that passed before fail now: {}", found.join(", "));
+            let text = format!("tests that passed before fail or are missing now: {}", found.join(", "));
             let failure = Failure::new(FailureKind::NewFailures, text.clone());
             return Ok(self
                 .red(failure, &format!("{}{}:", text[..1].to_uppercase(), &text[1..]), &report.output)?
