@@ -168,6 +168,7 @@ impl Sample {
             stderr: None,
             latency_ms: None,
             call_id: Some(id),
+            expected_failure: false,
         };
         self.add(EventBody::Command(record))
     }
