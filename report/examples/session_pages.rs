@@ -12,9 +12,9 @@
 mod samples;
 
 use camino::Utf8PathBuf;
-use counterproof_report::session::write_session_page;
+use counterproof_report::session::{SessionSource, write_session_page};
 use counterproof_sessions::event::{Checkpoint, CheckpointState, EventBody, Opaque, SessionEvent};
-use counterproof_sessions::session::{SessionHead, SessionStatus};
+use counterproof_sessions::session::{Fork, Parent, SessionHead, SessionStatus};
 use samples::Sample;
 use serde_json::json;
 
@@ -49,7 +49,9 @@ fn hostile() -> (SessionHead, Vec<SessionEvent>) {
         reason: None,
     }));
     it.add(EventBody::Opaque(Opaque { data: json!({"type": HOSTILE, "text": HOSTILE}) }));
-    it.finish(SessionStatus::Interrupted)
+    let (head, events) = it.finish(SessionStatus::Interrupted);
+    let parent = Some(Parent { session_id: HOSTILE.to_owned(), checkpoint_id: Some(HOSTILE.to_owned()) });
+    (SessionHead { parent, ..head }, events)
 }
 
 /// 200 turns, one of them with an output of 10 MB.
@@ -71,6 +73,15 @@ fn large() -> (SessionHead, Vec<SessionEvent>) {
                 &"new rule\n".repeat(turn + 1),
             );
         }
+        let state = CheckpointState {
+            message_history: Vec::new(),
+            current_step: "edit".to_owned(),
+            workspace: json!({"commit": format!("{turn:040x}")}),
+            tool_state: json!({ "turn": turn }),
+        };
+        let (checkpoint_id, resumable) = (format!("checkpoint-{turn}"), turn % 7 != 6);
+        let reason = (!resumable).then(|| "a command without a sandbox was stopped".to_owned());
+        it.add(EventBody::Checkpoint(Checkpoint { checkpoint_id, state, resumable, reason }));
         if turn % 60 == 59 {
             it.compaction("Summary of the work so far.");
         }
@@ -88,8 +99,12 @@ fn main() {
         ("hostile", hostile()),
         ("large", large()),
     ];
+    let fork = |checkpoint_id| Fork { session_id: HOSTILE.to_owned(), checkpoint_id, status: HOSTILE.to_owned() };
+    let forks = [fork(None), fork(Some("0199".to_owned())), fork(Some(HOSTILE.to_owned()))];
     for (name, (head, events)) in sessions {
         std::fs::create_dir_all(folder.join(name)).unwrap();
-        write_session_page(&head, &events, &folder.join(name).join("session.html")).unwrap();
+        let forks = if name == "hostile" { &forks[..] } else { &[] };
+        let source = SessionSource { head: &head, events: &events, forks, ledger: Some("ledger.db") };
+        write_session_page(&source, &folder.join(name).join("session.html")).unwrap();
     }
 }

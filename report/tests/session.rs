@@ -7,11 +7,12 @@ mod samples;
 
 use base64::Engine as _;
 use counterproof_artifact::visible;
-use counterproof_report::session::session_page;
+use counterproof_report::session::{SessionSource, session_page};
 use counterproof_sessions::event::{
-    Checkpoint, CheckpointState, EventBody, LlmCall, LlmRequest, LlmResponse, Opaque, RequestedCall, SessionEvent,
+    Checkpoint, CheckpointState, Command, CommandLine, EventBody, LlmCall, LlmRequest, LlmResponse, Opaque,
+    RequestedCall, SessionEvent,
 };
-use counterproof_sessions::session::{SessionHead, SessionStatus};
+use counterproof_sessions::session::{Fork, Parent, SessionHead, SessionStatus};
 use proptest::prelude::*;
 use samples::{Sample, bad, good, long};
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 type Session = (SessionHead, Vec<SessionEvent>);
 
 fn page((head, events): &Session) -> String {
-    session_page(head, events).unwrap()
+    session_page(&SessionSource { head, events, forks: &[], ledger: Some("'my ledger.db'") }).unwrap()
 }
 
 /// Returns the texts of a page without its markup, with the pieces of long texts joined.
@@ -42,6 +43,12 @@ fn texts(html: &str) -> String {
         texts = texts.replace(escape, c);
     }
     texts
+}
+
+/// Returns the texts of a part of a page.
+fn texts_within(part: &str) -> String {
+    let end = part.rfind('<').unwrap();
+    texts(&format!("</style>{}", &part[..end]))
 }
 
 /// Fails if the page has a script, a handler, or a link that leaves it.
@@ -198,10 +205,92 @@ fn what_checkpoints_repeat_is_on_the_page_once() {
     check_harmless(&html);
     let text = texts(&html);
     for once in ["base-commit", "the-model", "commit-1", "commit-2", "turn-1", "turn-2", "a command was stopped"] {
-        // The summary of a folded text has its start.
-        assert!((1..=2).contains(&text.matches(once).count()), "{once}");
+        // The summary of a folded text has its start, and the line of a checkpoint has its commit.
+        assert!((1..=3).contains(&text.matches(once).count()), "{once}");
     }
-    assert!(text.contains("counterproof session resume cp-1") && !text.contains("session resume cp-2"));
+    assert!(text.contains("counterproof session resume cp-1 --ledger 'my ledger.db'"));
+    assert!(!text.contains("session resume cp-2"));
+}
+
+/// Adds a checkpoint after some messages.
+fn checkpoint(it: &mut Sample, id: &str, messages: &[&str], reason: Option<&str>) {
+    let history = messages.iter().map(|text| json!({"role": "user", "content": text})).collect();
+    let state = CheckpointState {
+        message_history: history,
+        current_step: format!("step of {id}"),
+        workspace: json!({"commit": "0123456789abcdef"}),
+        tool_state: json!(null),
+    };
+    let (checkpoint_id, reason) = (id.to_owned(), reason.map(str::to_owned));
+    it.add(EventBody::Checkpoint(Checkpoint { checkpoint_id, state, resumable: reason.is_none(), reason }));
+}
+
+#[test]
+fn checkpoints_have_a_list_and_only_marks_in_the_conversation() {
+    let mut it = Sample::new("fix", 1);
+    checkpoint(&mut it, "first", &["Fix it."], None);
+    checkpoint(&mut it, "second", &["Fix it."], None);
+    it.user("Fix it.").answer("I look at it.", &[]);
+    for number in 0..10 {
+        checkpoint(&mut it, &format!("turn-{number}"), &["Fix it."], None);
+        it.answer(&format!("answer {number}"), &[]);
+    }
+    checkpoint(&mut it, "last", &["Fix it.", "never sent"], Some("a command was stopped"));
+    let session = it.finish(SessionStatus::Interrupted);
+    let html = page(&session);
+    check_harmless(&html);
+    check_links(&html);
+    check_whole(&session, &html);
+    let list = html.find("id=\"checkpoints\"").unwrap();
+    let (timeline, conversation) = (html.find("id=\"timeline\"").unwrap(), html.find("id=\"records\"").unwrap());
+    let [list, timeline, conversation] =
+        [&html[list..timeline], &html[timeline..conversation], &html[conversation..]].map(texts_within);
+    assert!(timeline.contains("11 records") && !timeline.contains("turn-3") && !timeline.contains("heckpoint"));
+    // A message that a request has is a part of the conversation.
+    assert!(conversation.contains("Fix it.") && !list.contains("Fix it."));
+    assert!(list.contains("never sent") && list.contains("a command was stopped"));
+    assert!(conversation.contains("checkpoints 1 2") && !conversation.contains("turn-3"));
+    let places: Vec<usize> =
+        ["last", "turn-9", "turn-0", "second", "first"].map(|id| list.find(&format!("step of {id}")).unwrap()).to_vec();
+    assert!(places.is_sorted(), "the newest is first: {places:?}");
+    assert!(list.contains("Go on from checkpoint 12,") && list.contains("8 older") && list.contains("0123456789ab"));
+    assert!(list.contains("counterproof session resume turn-9 --ledger 'my ledger.db'"));
+}
+
+#[test]
+fn a_page_names_the_parent_and_the_forks_of_its_session() {
+    let mut it = Sample::new("fix", 1);
+    checkpoint(&mut it, "mine", &[], None);
+    let (head, events) = it.finish(SessionStatus::Completed);
+    let parent = Some(Parent { session_id: "the-parent".to_owned(), checkpoint_id: Some("of-parent".to_owned()) });
+    let head = SessionHead { parent, ..head };
+    let fork = |id: &str, checkpoint: Option<&str>| {
+        let (session_id, checkpoint_id) = (id.to_owned(), checkpoint.map(str::to_owned));
+        Fork { session_id, checkpoint_id, status: "paused".to_owned() }
+    };
+    let forks = [fork("fork-1", Some("mine")), fork("fork-2", Some("gone")), fork("fork-3", None)];
+    let source = SessionSource { head: &head, events: &events, forks: &forks, ledger: None };
+    let html = session_page(&source).unwrap();
+    check_harmless(&html);
+    check_links(&html);
+    let text = texts(&html);
+    assert!(text.contains("Fork of the session the-parent, checkpoint of-parent"));
+    for words in ["fork-1 paused from checkpoint 1", "fork-2 paused from the checkpoint gone", "fork-3 paused"] {
+        assert!(text.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_failure_that_must_be_is_not_shown_as_one() {
+    for (expected_failure, failures) in [(false, 1), (true, 0)] {
+        let mut it = Sample::new("fix", 1);
+        let command = Some(CommandLine::Shell("pytest".to_owned()));
+        it.add(EventBody::Command(Command { command, exit_code: Some(1), expected_failure, ..Command::default() }));
+        let html = page(&it.finish(SessionStatus::Running));
+        assert_eq!(html.matches("class=\"chip bad\">✗ failed").count(), failures);
+        assert_eq!(html.matches("class=\"chip bad\">✗ tests").count(), failures);
+        assert_eq!(texts(&html).matches("exit code 1, as expected").count(), 2 * usize::from(expected_failure));
+    }
 }
 
 #[test]

@@ -2,9 +2,10 @@
 //! The page is a single file without scripts that opens from disk.
 
 mod blocks;
+mod checkpoints;
 mod overview;
 mod page;
 mod record;
 mod token_chart;
 
-pub use page::{SessionPageError, session_page, write_session_page};
+pub use page::{SessionPageError, SessionSource, session_page, write_session_page};

@@ -333,10 +333,6 @@ fn recording(head: &SessionHead, events: &[SessionEvent]) -> Vec<(&'static str, 
         _ => None,
     });
     facts.extend(folder.map(|folder| ("folder", one_line(folder, MAX_LINE))));
-    if let Some(parent) = &head.parent {
-        let checkpoint = parent.checkpoint_id.as_ref().map(|id| format!(", checkpoint {id}")).unwrap_or_default();
-        facts.push(("fork of", one_line(&format!("{}{checkpoint}", parent.session_id), MAX_LINE)));
-    }
     facts
 }
 

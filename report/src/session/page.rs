@@ -8,11 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 use camino::Utf8Path;
 use counterproof_artifact::Sha256Digest;
 use counterproof_sessions::event::SessionEvent;
-use counterproof_sessions::session::SessionHead;
+use counterproof_sessions::session::{Fork, SessionHead};
 use counterproof_store::write::{self, Durability, WriteError};
 
+use super::checkpoints::{CheckpointsView, ForkView};
 use super::overview::Overview;
-use super::record::{RecordView, Records};
+use super::record::{EntryView, Records};
 use super::token_chart::TokenChart;
 
 /// The style sheet of all pages, and what the page of a session adds.
@@ -49,27 +50,50 @@ struct SessionPage {
     style: &'static str,
     overview: Overview,
     chart: Option<TokenChart>,
-    records: Vec<RecordView>,
+    parent: Option<ForkView>,
+    forks: Vec<ForkView>,
+    checkpoints: CheckpointsView,
+    entries: Vec<EntryView>,
 }
 
-/// Returns a session as one page. The records are in the order of their numbers.
-pub fn session_page(head: &SessionHead, events: &[SessionEvent]) -> Result<String, SessionPageError> {
+impl SessionPage {
+    /// Checkpoints have a list of their own.
+    fn timeline_count(&self) -> usize {
+        self.entries.iter().filter(|entry| matches!(entry, EntryView::Record(_))).count()
+    }
+}
+
+/// What a page is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionSource<'a> {
+    pub head: &'a SessionHead,
+    /// In the order of their numbers.
+    pub events: &'a [SessionEvent],
+    /// The sessions that were forked from this one.
+    pub forks: &'a [Fork],
+    /// The location of the ledger, as a shell reads it, for the commands that resume a checkpoint.
+    pub ledger: Option<&'a str>,
+}
+
+/// Returns a session as one page.
+pub fn session_page(source: &SessionSource<'_>) -> Result<String, SessionPageError> {
+    let SessionSource { head, events, forks, ledger } = *source;
+    let (entries, checkpoints) = Records::views(head, events, ledger);
     let page = SessionPage {
         policy: &POLICY,
         style: STYLE,
         overview: Overview::new(head, events),
         chart: TokenChart::new(events),
-        records: Records::views(head, events),
+        parent: head.parent.as_ref().map(ForkView::parent),
+        forks: forks.iter().map(|fork| ForkView::of(fork, &checkpoints)).collect(),
+        checkpoints: CheckpointsView::new(checkpoints),
+        entries,
     };
     Ok(page.render()?)
 }
 
 /// Writes a session as one page.
-pub fn write_session_page(
-    head: &SessionHead,
-    events: &[SessionEvent],
-    path: &Utf8Path,
-) -> Result<(), SessionPageError> {
-    let html = session_page(head, events)?;
+pub fn write_session_page(source: &SessionSource<'_>, path: &Utf8Path) -> Result<(), SessionPageError> {
+    let html = session_page(source)?;
     Ok(write::write(path, html.as_bytes(), Durability::Synced)?)
 }

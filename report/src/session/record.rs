@@ -15,6 +15,7 @@ use counterproof_sessions::summary::error_message;
 use serde_json::{Map, Value};
 
 use super::blocks::{ArgumentView, PatchView, TextView, argument_line, arguments};
+use super::checkpoints::{CheckpointView, MarkView, changed_fields};
 use super::overview::{change_word, duration, elapsed};
 use crate::view::display::{number, visible};
 
@@ -49,6 +50,15 @@ pub(super) struct RecordView {
     pub(super) patch: Option<PatchView>,
     /// Another record that belongs to this one.
     pub(super) related: Option<u64>,
+}
+
+/// What stands in the conversation.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "most are records; boxes would only cost allocations")]
+pub(super) enum EntryView {
+    Record(RecordView),
+    /// Checkpoints between two other records.
+    Checkpoints(Vec<MarkView>),
 }
 
 /// A message, or a call that a message asks for.
@@ -86,7 +96,12 @@ pub(super) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    pub(super) fn views(head: &'a SessionHead, events: &'a [SessionEvent]) -> Vec<RecordView> {
+    /// Returns the conversation, and the checkpoints in their order.
+    pub(super) fn views(
+        head: &'a SessionHead,
+        events: &'a [SessionEvent],
+        ledger: Option<&str>,
+    ) -> (Vec<EntryView>, Vec<CheckpointView>) {
         let mut calls = HashMap::new();
         for (anchor, event) in (1_u64..).zip(events) {
             if let EventBody::ToolCall(call @ ToolCall { call_id: Some(id), .. }) = &event.body {
@@ -107,7 +122,28 @@ impl<'a> Records<'a> {
             settings: Map::new(),
             checkpoint: None,
         };
-        (1_u64..).zip(events).map(|(anchor, event)| records.view(anchor, event)).collect()
+        let mut entries = Vec::new();
+        let mut found = Vec::new();
+        for (anchor, event) in (1_u64..).zip(events) {
+            let EventBody::Checkpoint(checkpoint) = &event.body else {
+                entries.push(EntryView::Record(records.view(anchor, event)));
+                continue;
+            };
+            found.push((anchor, event, checkpoint));
+            let mark = MarkView { anchor, number: found.len() as u64 };
+            match entries.last_mut() {
+                Some(EntryView::Checkpoints(marks)) => marks.push(mark),
+                _ => entries.push(EntryView::Checkpoints(vec![mark])),
+            }
+        }
+        // Last: what a later request has too is a part of the conversation.
+        let view = |(number, (anchor, event, checkpoint)): (u64, (u64, &'a SessionEvent, &'a Checkpoint))| {
+            let mut view = records.view(anchor, event);
+            records.checkpoint(&mut view, event, checkpoint);
+            CheckpointView::new(number, checkpoint, ledger, view)
+        };
+        let checkpoints = (1_u64..).zip(found).map(view).collect();
+        (entries, checkpoints)
     }
 
     fn view(&mut self, anchor: u64, event: &'a SessionEvent) -> RecordView {
@@ -134,7 +170,7 @@ impl<'a> Records<'a> {
             EventBody::Command(command) => self.command(&mut view, event, command),
             EventBody::FileOperation(file) => file_operation(&mut view, file),
             EventBody::StateTransition(transition) => state_transition(&mut view, transition),
-            EventBody::Checkpoint(checkpoint) => self.checkpoint(&mut view, event, checkpoint),
+            EventBody::Checkpoint(_) => {}
             EventBody::Opaque(opaque) => {
                 "Record of unknown type".clone_into(&mut view.heading);
                 view.add("data", TextView::folded_json(&opaque.data));
@@ -306,15 +342,12 @@ impl<'a> Records<'a> {
 
     fn checkpoint(&mut self, view: &mut RecordView, event: &'a SessionEvent, checkpoint: &'a Checkpoint) {
         let state = &checkpoint.state;
-        "Checkpoint".clone_into(&mut view.heading);
         view.line = one_line(&checkpoint.checkpoint_id, MAX_LINE);
-        view.facts.push(one_line(&state.current_step, MAX_LINE));
-        view.facts.push(if checkpoint.resumable {
-            format!("resume with `counterproof session resume {}`", view.line)
-        } else {
-            "not resumable".to_owned()
-        });
-        view.add("reason", TextView::new(checkpoint.reason.as_deref().unwrap_or_default()));
+        // The line of the checkpoint has their start.
+        let texts = [("reason", checkpoint.reason.as_deref()), ("step", Some(state.current_step.as_str()))];
+        for (label, text) in texts.into_iter().chain([("checkpoint", Some(checkpoint.checkpoint_id.as_str()))]) {
+            view.add(label, TextView::new(text.filter(|text| text.chars().count() > MAX_NAME).unwrap_or_default()));
+        }
         let agent = event.agent.as_deref();
         let parts = self.conversation.history(agent, &state.message_history);
         view.messages.extend(parts.into_iter().filter_map(|part| self.message(agent, part)));
@@ -329,7 +362,6 @@ impl<'a> Records<'a> {
                 view.add(label, TextView::folded_json(&changed));
             }
         }
-        view.timeline = format!("Checkpoint {}", view.line);
     }
 }
 
@@ -353,13 +385,6 @@ fn is_empty(value: &Value) -> bool {
         Value::Array(items) => items.is_empty(),
         _ => false,
     }
-}
-
-/// Returns the fields of an object that another one does not have, or has with another value.
-fn changed_fields(value: &Value, last: Option<&Value>) -> Value {
-    let (Value::Object(fields), Some(last)) = (value, last) else { return value.clone() };
-    let changed = fields.iter().filter(|(name, field)| last.get(name) != Some(field));
-    changed.map(|(name, field)| (name.clone(), field.clone())).collect::<Map<_, _>>().into()
 }
 
 fn tool_call(view: &mut RecordView, call: &ToolCall) {

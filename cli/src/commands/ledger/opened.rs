@@ -2,7 +2,7 @@
 
 use counterproof_artifact::with_causes;
 use counterproof_ledger::line::sortable_time;
-use counterproof_ledger::location::{LedgerLocation, StateFolder};
+use counterproof_ledger::location::{LedgerLocation, StateFolder, real_path};
 use counterproof_ledger::query::{RunRecord, find_run};
 use counterproof_ledger::spool::{SpoolError, SpoolFolder, SpoolReplay, replay};
 use counterproof_ledger::store::{EventStore, StoreError};
@@ -62,6 +62,15 @@ impl Place {
         } else {
             String::new()
         }
+    }
+
+    /// Returns the location for a command that is run later, in any folder.
+    pub(crate) fn absolute(&self) -> String {
+        let location = match &self.location {
+            LedgerLocation::SqliteFile(path) => real_path(path).into_string(),
+            LedgerLocation::PostgreSql(_) => self.location.to_string(),
+        };
+        crate::resume_command::quoted(&location).into_owned()
     }
 
     /// Opens the ledger for reading, and adds the events that processes left behind. Fails if there is no ledger.

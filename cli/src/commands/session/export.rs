@@ -7,7 +7,7 @@ use counterproof_export::Destination;
 use counterproof_export::sessions::{
     CaseKey, SessionExport, SessionExportError, case_id, check_cases, check_distinct, run_id, write_cases,
 };
-use counterproof_report::session::write_session_page;
+use counterproof_report::session::{SessionSource, write_session_page};
 use counterproof_sessions::format::{OtlpContent, atif, otlp};
 use counterproof_sessions::session::SessionHead;
 use counterproof_sessions::store::SessionStore;
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         })?;
         heads.push(head);
     }
-    export_one(args, &heads, &mut store, streams)?;
+    export_one(args, &heads, &mut store, place, streams)?;
     match args.side {
         Some(side) => export_run(args, side, &heads, &mut store, place, streams),
         None => Ok(Exit::Done),
@@ -104,6 +104,7 @@ fn export_one(
     args: &Args,
     heads: &[SessionHead],
     store: &mut SessionStore,
+    place: &Place,
     streams: &mut Streams,
 ) -> Result<(), CommandError> {
     if args.otlp.is_none() && args.atif.is_none() && args.html.is_none() {
@@ -124,7 +125,10 @@ fn export_one(
         streams.log(format_args!("wrote {path}"));
     }
     if let Some(path) = &args.html {
-        write_session_page(head, &events, path).map_err(CommandError::io)?;
+        let forks = store.forks(&head.session_id).map_err(failed)?;
+        let ledger = place.absolute();
+        let source = SessionSource { head, events: &events, forks: &forks, ledger: Some(&ledger) };
+        write_session_page(&source, path).map_err(CommandError::io)?;
         streams.log(format_args!("wrote {path}"));
     }
     Ok(())
