@@ -220,7 +220,8 @@ fn text(result: &WorkflowResult) -> String {
     row("CI", word(result.ci_status));
     if let Some(tests) = &result.test_results {
         row("target test", word(tests.target_test));
-        row("all tests", word(tests.regression_tests));
+        let is_pass = tests.regression_tests == Some(CheckResult::Pass);
+        row("all tests", if is_pass { "no new failures" } else { word(tests.regression_tests) });
         for test in tests.new_failures.iter().flatten() {
             row("new failure", test);
         }
