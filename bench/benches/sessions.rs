@@ -252,7 +252,7 @@ fn store_size(scratch: &Utf8Path, name: &str, bytes: usize) {
         events.push(SessionEvent::captured(Timestamp::now(), EventBody::LlmCall(call)));
         messages.push(json!({"role": "assistant", "content": content}));
     }
-    let redactor = redactor(&BTreeSet::new()).unwrap();
+    let redactor = redactor(Origin::Record, &BTreeSet::new()).unwrap();
     store.import(&head("s", SessionStatus::Completed), events, redactor).unwrap();
     store.close().unwrap();
     let stored = path.metadata().unwrap().len() as usize;
@@ -267,7 +267,7 @@ fn first_page(scratch: &Utf8Path, events: usize) {
     let path = scratch.join("large.db");
     let ledger = LedgerLocation::SqliteFile(path);
     let mut store = SessionStore::new(counterproof_ledger::open_or_create(&ledger).unwrap()).unwrap();
-    let redactor = redactor(&BTreeSet::new()).unwrap();
+    let redactor = redactor(Origin::Record, &BTreeSet::new()).unwrap();
     let start = Instant::now();
     store.import(&head("s", SessionStatus::Completed), (0..events).map(tool_call), redactor).unwrap();
     println!("import of {events} events: {:.0} a second", events as f64 / start.elapsed().as_secs_f64());

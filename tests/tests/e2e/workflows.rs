@@ -222,7 +222,7 @@ fn a_deleted_session_leaves_neither_a_workspace_nor_snapshots() {
     let repositories = kit.sandbox.path("ledger.db.workspaces/repositories");
     let found =
         std::fs::read_dir(&repositories).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let repository = found.into_iter().find(|name| name.ends_with(".git")).unwrap();
+    let repository = found.into_iter().find(|name| camino::Utf8Path::new(name).extension() == Some("git")).unwrap();
     let repository = format!("ledger.db.workspaces/repositories/{repository}");
     assert_eq!(kit.git(&repository, &["for-each-ref", "refs/counterproof/checkpoints/"]), "");
     assert_eq!(std::fs::read_dir(kit.sandbox.path("ledger.db.workspaces/sessions")).unwrap().count(), 0);
