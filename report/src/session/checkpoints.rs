@@ -86,6 +86,11 @@ impl CheckpointsView {
         let folded = checkpoints.split_off(SHOWN.min(count));
         Self { count, newest, shown: checkpoints, folded }
     }
+
+    /// One without a command may be resumable.
+    pub(super) fn is_any_resumable(&self) -> bool {
+        self.shown.iter().chain(&self.folded).any(|checkpoint| checkpoint.is_resumable)
+    }
 }
 
 /// A session that was forked from this one, or the one that it was forked from.
