@@ -191,7 +191,10 @@ fn start_session<'a>(
     let workspace = repository.create(&start.commit, &folder)?;
     let (commands, target) = commands(&settings, &folder, &control)?;
     let target_files = target.as_ref().map(|target| target.files(&folder)).unwrap_or_default();
-    let target_files = target_files.into_iter().map(Utf8PathBuf::into_string).collect();
+    let target_files: Vec<String> = target_files.into_iter().map(Utf8PathBuf::into_string).collect();
+    if target.is_some() && target_files.is_empty() {
+        (control.progress)("warning: the file of the test is not known, so that changes of it are not checked");
+    }
     let head = SessionHead {
         session_id: session_id.to_owned(),
         title: title.or_else(|| Some(default_title(&settings))),

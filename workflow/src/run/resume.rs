@@ -15,7 +15,7 @@ use super::begin::{
 use super::journal::{JournalError, checkpoint};
 use super::machine::Control;
 use super::replay::Patcher;
-use super::state::{Phase, Publication, RunState, Settings};
+use super::state::{Phase, Publication, RunState, Settings, Spent};
 use super::turns::{close_masked_calls, close_running_call};
 
 /// How a session goes on.
@@ -268,6 +268,8 @@ pub(super) fn begin_trial<'a>(
         coverage: Coverage::default(),
     };
     let mut state = RunState { settings: settings.clone(), outcome: None, is_running: false, ..found.state.clone() };
+    // The limits are those of a trial, and not what is left of those of the run.
+    state.spent = Spent::default();
     // One attempt: whether the model does it now, and not whether it does it at last.
     state.settings.limits.iterations = state.red_checks + 1;
     let last_state = Phase::Created.word().to_owned();

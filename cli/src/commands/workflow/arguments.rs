@@ -353,7 +353,8 @@ fn refuse_key_in_query(settings: &Settings, urls: &WholeUrls) -> Result<(), Comm
 
 fn specification(text: &str) -> Result<String, CommandError> {
     let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
-    let bytes = read_file::read(Utf8Path::new(path), MAX_SPECIFICATION).map_err(CommandError::io)?;
+    let bytes = read_file::read(Utf8Path::new(path), MAX_SPECIFICATION)
+        .map_err(|error| CommandError::io(format!("cannot read the specification `{path}`: {error}")))?;
     String::from_utf8(bytes).map_err(|_| CommandError::usage(format!("the specification `{path}` is not UTF-8")))
 }
 
