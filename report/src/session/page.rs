@@ -34,9 +34,6 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// More forks than these are folded.
-const OPEN_FORKS: usize = 10;
-
 /// A page that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionPageError {
@@ -60,10 +57,6 @@ struct SessionPage {
 }
 
 impl SessionPage {
-    fn has_many_forks(&self) -> bool {
-        self.forks.len() > OPEN_FORKS
-    }
-
     /// Checkpoints have a list of their own.
     fn timeline_count(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry, EntryView::Record(_))).count()

@@ -52,7 +52,7 @@ pub(super) struct RecordView {
     pub(super) related: Option<u64>,
 }
 
-/// What stands in the conversation.
+/// An entry of the conversation.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "most are records; boxes would only cost allocations")]
 pub(super) enum EntryView {

@@ -20,5 +20,5 @@ pub use prune::StoreUsage;
 pub use read::{CursorError, EventFilter, EventPage, SessionOverview, SessionPage, SessionSummary, TokenSums};
 pub use session_store::{AddError, SessionStore};
 pub(crate) use session_store::{Batch, HeadRow};
-pub use stored::redactor;
 pub(crate) use stored::{Encoder, StoredEvents};
+pub use stored::{MASK, redactor};

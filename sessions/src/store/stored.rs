@@ -28,7 +28,7 @@ const ASSET_BYTES: usize = 8 * 1024;
 const REPEATED_BYTES: usize = 256;
 
 /// What replaces a secret.
-const MASK: &str = "[REDACTED]";
+pub const MASK: &str = "[REDACTED]";
 
 /// Compiles the search for secrets in what is stored of a session: the given values, and keys of known formats. The records of a
 /// workflow are read by its model and go into files and test ids, so that ordinary text such as `password_reset` must stay.

@@ -209,6 +209,10 @@ fn a_rewound_session_updates_its_pull_request() {
     assert_eq!((&rewound["capture"]["session_id"], &rewound["pr_url"]), (&json!(session), &result["pr_url"]));
     let (record, _) = kit.pull_request(&rewound);
     assert_eq!(record["ci"].as_array().unwrap().len(), 2);
+    // To where the first commit was public already.
+    let published = checkpoints.iter().find(|it| it["current_step"] == "ci").unwrap();
+    let run = kit.resume(published["checkpoint_id"].as_str().unwrap(), &["--rewind"]);
+    assert_eq!((run.code, &document(&run)["pr_url"]), (Some(0), &result["pr_url"]), "{run:?}");
 }
 
 #[test]

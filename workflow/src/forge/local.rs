@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_contracts::process::Cancellation;
-use counterproof_redaction::Applied;
 use counterproof_safe_run::LogView;
 use counterproof_store::FileLock;
 use counterproof_store::read_file;
@@ -281,7 +280,7 @@ impl Forge for LocalForge {
             let report = &finished.report;
             let known = self.before.as_ref().filter(|before| {
                 let mut masked = report.clone();
-                masked.map_ids(|id| before.redactor.text(&id, &mut Applied::default()));
+                masked.mask_ids(&before.redactor);
                 let is_known = new_failures(&before.report, &masked).is_empty();
                 !report.is_success() && !report.formats.is_empty() && is_known
             });

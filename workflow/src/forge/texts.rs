@@ -29,7 +29,7 @@ pub struct ChangeTexts<'a> {
     pub specification: Option<&'a str>,
     /// The model's last text: what was wrong and how it was fixed.
     pub explanation: &'a str,
-    /// What an agent command printed. It is no explanation: only its end is quoted, and the facts are stated instead.
+    /// What an agent command printed. Its end is quoted; the body states facts where an explanation would be.
     pub agent_output: Option<&'a str>,
     pub files: &'a [String],
     /// One line each, such as `suite: 12 tests, no new failures`.

@@ -80,14 +80,14 @@ impl Journal {
         self.waiting.push(event);
     }
 
-    /// Marks the command that was added last: its failure is what the run looks for.
+    /// Marks the command that was added last, if it failed: the run expects that.
     pub(super) fn expect_failure(&mut self) {
-        let commands = self.waiting.iter_mut().rev().filter_map(|event| match &mut event.body {
+        let last = self.waiting.iter_mut().rev().find_map(|event| match &mut event.body {
             EventBody::Command(command) => Some(command),
             _ => None,
         });
-        if let Some(command) = commands.take(1).find(|command| command.exit_code != Some(0)) {
-            command.expected_failure = true;
+        if let Some(command) = last {
+            command.expected_failure = command.exit_code != Some(0);
         }
     }
 

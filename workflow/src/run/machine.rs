@@ -9,7 +9,6 @@
 //! Each state is entered with a checkpoint. What a state does can be done again: a commit is the same commit, a push of it changes
 //! nothing, and a pull request is looked for before one is opened.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,8 +20,6 @@ use counterproof_contracts::verification::{VerificationPlan, VerifySettings};
 use counterproof_guard::http::UpstreamUrl;
 use counterproof_safe_run::Cancellation;
 use counterproof_sessions::event::{Command, CommandLine, EventBody, SessionEvent};
-use counterproof_sessions::session::Origin;
-use counterproof_sessions::store::redactor;
 use counterproof_store::write::{Durability, WriteError, write};
 use counterproof_workspace::WorkspaceError;
 use serde_json::{Value, json};
@@ -40,10 +37,10 @@ use crate::suite::{
 };
 use crate::tools::Tools;
 
-/// New failures for which the suite runs again. More of them are no chance.
+/// The most new failures for which the suite runs again. More are not due to chance.
 const MAX_REPEATED: usize = 20;
 
-/// How often a test that fails anew runs in all. It is flaky if it passes once.
+/// How often the suite runs in all if it has new failures.
 const RUNS_OF_A_FAILURE: usize = 3;
 
 /// How a run is steered from outside.
@@ -344,11 +341,7 @@ impl Run<'_> {
         let Some(line) = self.suite_line() else { return Ok(Step::new(Phase::Lint, "no_suite")) };
         let report = self.run_tests(&line)?;
         let before = self.baseline_of_checks();
-        let mut found = new_failures(&before, &report);
-        let mut flaky = Vec::new();
-        if found.len() <= MAX_REPEATED {
-            self.separate_flaky(&line, &before, &mut found, &mut flaky)?;
-        }
+        let (found, flaky) = self.repeat_failures(&line, &before, new_failures(&before, &report))?;
         let added = self.state.before.as_ref().map_or(0, |before| tests_added(before, &report));
         let checks = &mut self.state.checks;
         checks.suite = Some(CheckResult::of(found.is_empty()));
@@ -382,36 +375,32 @@ impl Run<'_> {
         before
     }
 
-    /// Runs the suite again, and moves the new failures that do not fail each time. A test that fails only after others is no chance, so
-    /// a test does not run alone.
-    fn separate_flaky(
+    /// Runs the suite again if it has a few new failures. Returns the failures that count, and the flaky ones. The whole suite runs,
+    /// because a test may fail only after others.
+    fn repeat_failures(
         &mut self,
         suite: &str,
         before: &TestReport,
-        found: &mut Vec<String>,
-        flaky: &mut Vec<String>,
-    ) -> Result<(), Stop> {
+        mut found: Vec<String>,
+    ) -> Result<(Vec<String>, Vec<String>), Stop> {
+        if found.is_empty() || found.len() > MAX_REPEATED {
+            return Ok((found, Vec::new()));
+        }
         let mut seen = found.clone();
         for _ in 1..RUNS_OF_A_FAILURE {
-            if seen.is_empty() {
-                return Ok(());
-            }
             let again = new_failures(before, &self.run_tests(suite)?);
             if again.is_empty() {
-                found.clear();
-                *flaky = seen;
-                return Ok(());
+                return Ok((Vec::new(), seen));
             }
             found.retain(|test| again.contains(test));
             seen.extend(again.into_iter().filter(|test| !seen.contains(test)).collect::<Vec<_>>());
         }
         if found.is_empty() {
-            // Each run has failures, and no test is in all of them: the change makes tests fail, though not always the same ones.
-            *found = seen;
-        } else {
-            *flaky = seen.into_iter().filter(|test| !found.contains(test)).collect();
+            // Every run has new failures, although not the same ones: the change breaks something.
+            return Ok((seen, Vec::new()));
         }
-        Ok(())
+        let flaky = seen.into_iter().filter(|test| !found.contains(test)).collect();
+        Ok((found, flaky))
     }
 
     fn lint(&mut self) -> Result<Step, Stop> {
@@ -477,8 +466,7 @@ impl Run<'_> {
             let text = errors.first().map(ToString::to_string).unwrap_or_default();
             Failure::new(FailureKind::TargetStillFails, format!("the contract `{}` is invalid: {text}", contract.id))
         })?;
-        let redactor =
-            redactor(Origin::Workflow, &BTreeSet::new()).map_err(|error| RunError::Record(Box::new(error)))?;
+        let redactor = self.journal.redactor();
         let evidence = self.private.join(format!("contract-{}", uuid::Uuid::now_v7()));
         let folder = self.journal.workspace().folder().to_owned();
         let settings = VerifySettings {
@@ -565,8 +553,8 @@ impl Run<'_> {
         self.journal.add(command_event(line, &run));
         // A checkpoint has the report, and a fork works in another folder.
         run.report.output = neutral(&run.report.output, &folder).into_owned();
-        // Reports are compared with those of checkpoints, in which secrets are masked.
-        run.report.map_ids(|id| masked_text(&self.journal, id));
+        // It is compared with those of checkpoints.
+        run.report.mask_ids(&self.journal.redactor());
         Ok(run)
     }
 }

@@ -2,6 +2,7 @@
 
 use counterproof_sessions::event::{EventBody, RequestedCall, SessionEvent, ToolCall, ToolResult};
 use counterproof_sessions::recorder::SessionRecorder;
+use counterproof_sessions::store::MASK;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -19,9 +20,6 @@ const INTERRUPTED: &str =
 /// The answer to a call whose arguments are not in the checkpoint.
 const MASKED: &str =
     "error: the call was not run, because its arguments have a value that is masked as a secret in the record";
-
-/// How a masked value looks.
-const PLACEHOLDER: &str = "[REDACTED]";
 
 /// Why a checkpoint within a command cannot be resumed.
 const UNKNOWN_EFFECTS: &str =
@@ -157,7 +155,7 @@ pub(super) fn close_running_call(state: &mut RunState, messages: &mut Vec<Value>
 /// Answers the calls whose arguments were masked: they cannot be run as they were asked for.
 pub(super) fn close_masked_calls(state: &mut RunState, messages: &mut Vec<Value>) -> Vec<SessionEvent> {
     // All of them, in their order, because later calls may need earlier ones.
-    if !state.pending.iter().any(|call| call.function.arguments.contains(PLACEHOLDER)) {
+    if !state.pending.iter().any(|call| call.function.arguments.contains(MASK)) {
         return Vec::new();
     }
     std::mem::take(&mut state.pending).into_iter().map(|call| close(call, messages, MASKED, "masked")).collect()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use counterproof_redaction::{Applied, Redactor};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,16 +68,18 @@ impl TestReport {
         self.exit_code == Some(0) && !self.timed_out
     }
 
-    /// Changes all ids of tests, and the lines that stand for them. Of tests with the same new id, the failed one counts.
-    pub fn map_ids(&mut self, change: impl Fn(String) -> String) {
+    /// Masks secrets in the ids of tests and in the lines of failures, as they are masked in a stored report, so that two reports can
+    /// be compared. Of tests with the same masked id, the failed one counts.
+    pub fn mask_ids(&mut self, redactor: &Redactor) {
+        let mask = |text: String| redactor.text(&text, &mut Applied::default());
         for (id, verdict) in std::mem::take(&mut self.tests) {
-            let known = self.tests.entry(change(id)).or_insert(verdict);
+            let known = self.tests.entry(mask(id)).or_insert(verdict);
             if verdict == Verdict::Failed {
                 *known = verdict;
             }
         }
         let others = self.first_failed.iter_mut().chain(&mut self.failed_lines);
-        others.for_each(|text| *text = change(std::mem::take(text)));
+        others.for_each(|text| *text = mask(std::mem::take(text)));
     }
 
     pub fn failed(&self) -> impl Iterator<Item = &str> {

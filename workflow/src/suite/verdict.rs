@@ -89,8 +89,8 @@ pub fn new_failures(before: &TestReport, after: &TestReport) -> Vec<String> {
         return vec![format!("{} tests fewer passed than before", was - now)];
     }
     // Tests that failed before explain the exit code. Of a runner that names its tests, other lines are no ids.
-    let is_explained = !after.formats.is_empty() && after.failed().next().is_some() && after.problem == before.problem;
-    let is_explained = is_explained && !is_cut(before, after);
+    let has_known_failures = !after.formats.is_empty() && after.failed().next().is_some();
+    let is_explained = has_known_failures && after.problem == before.problem && !is_cut(before, after);
     if after.is_success() || is_explained { Vec::new() } else { new_lines(before, after) }
 }
 
@@ -194,7 +194,7 @@ fn new_lines(before: &TestReport, after: &TestReport) -> Vec<String> {
     new
 }
 
-/// Reports whether the suite ended by itself before the change, and does not now.
+/// Reports whether the suite was killed after the change, and ended by itself before it.
 fn is_cut(before: &TestReport, after: &TestReport) -> bool {
     let is_killed = |report: &TestReport| report.timed_out || report.exit_code.is_none();
     is_killed(after) && !is_killed(before)

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use counterproof_artifact::Sha256Digest;
 use counterproof_sessions::event::{FileChange, FileOperation};
+use counterproof_sessions::store::MASK;
 use memchr::{memchr_iter, memmem};
 
 use super::arguments::Arguments;
@@ -47,9 +48,6 @@ pub(super) fn read(files: &WorkspaceFiles, arguments: &Arguments) -> Result<Done
     let is_truncated = cut || (limit.is_none() && left > 0);
     Ok(Done { content: content.to_owned(), message, is_truncated, reads: vec![operation], ..Done::default() })
 }
-
-/// What the model sees in place of a secret.
-const MASK: &str = "[REDACTED]";
 
 pub(super) fn write(files: &WorkspaceFiles, arguments: &Arguments) -> Result<Done, Failed> {
     let (path, content) = (arguments.text("path")?, arguments.text("content")?);

@@ -12,7 +12,8 @@ use crate::streams::{Streams, to_json};
 
 /// Delete sessions whose last record is older than a duration, with the texts that only they use, their workspaces and snapshots.
 ///
-/// Sessions that run stay. So do forks: they have snapshots of their own. The calls that the guard recorded for a session stay in the ledger; see `ledger prune`.
+/// Sessions that run stay. So do forks: they have snapshots of their own. The calls that the guard recorded for a session stay in the
+/// ledger; see `ledger prune`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Age of the last record, such as 30d; a day has 24 hours
