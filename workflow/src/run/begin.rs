@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_guard::http::UpstreamUrl;
 use counterproof_ledger::location::LedgerLocation;
 use counterproof_ledger::store::StoreError;
 use counterproof_redaction::Applied;
@@ -244,24 +245,9 @@ pub(super) fn begin<'a>(
     control: Control<'a>,
 ) -> Result<Begun<'a>, BeginError> {
     let Opened { repository, workspace, head, last_state, held } = opened;
+    let Parts { agent_upstreams, model, sandbox, forge } = parts(home, &state, secrets, &control)?;
     let settings = &state.settings;
-    let agent_upstreams = match settings.agent_command {
-        Some(_) => Some(secrets.upstreams(&settings.model)?),
-        None => None,
-    };
-    let (model_url, model_name) = match &agent_upstreams {
-        // The client sends nothing.
-        Some([openai, _]) => (openai.recorded(), String::new()),
-        None => secrets.model(&settings.model).map(|(url, name)| (url.to_owned(), name.to_owned()))?,
-    };
-    let model = ModelClient::new(ModelOptions {
-        api_key: secrets.api_key.clone(),
-        stream: settings.model.is_streaming,
-        price: settings.model.price,
-        ..ModelOptions::new(&model_url, &model_name)
-    })?;
     let (private, api_key) = (home.private(&head.session_id), secrets.api_key.clone());
-    let sandbox = Sandbox::detect(settings.sandbox)?;
     let tools = Tools::new(ToolOptions {
         supervisor: control.supervisor.clone(),
         policy: secrets.policy.clone(),
@@ -269,7 +255,6 @@ pub(super) fn begin<'a>(
         readable: vec![repository.path().to_owned()],
         ..ToolOptions::new(workspace.folder(), private.clone(), sandbox)
     });
-    let forge = forge(home, &state, secrets, &control)?;
     let options = SnapshotOptions {
         reference: format!("{CHECKPOINTS}{}", head.session_id),
         include_ignored: settings.include_ignored.clone(),
@@ -296,6 +281,41 @@ pub(super) fn begin<'a>(
             patcher: Patcher::default(),
         },
     })
+}
+
+/// The parts of a run that depend on its settings and on this machine.
+pub(super) struct Parts {
+    agent_upstreams: Option<[UpstreamUrl; 2]>,
+    model: ModelClient,
+    sandbox: Sandbox,
+    forge: Box<dyn Forge>,
+}
+
+/// Fails if a run with these settings cannot begin here. Creates nothing.
+pub(super) fn parts(
+    home: &Home,
+    state: &RunState,
+    secrets: &Secrets,
+    control: &Control<'_>,
+) -> Result<Parts, BeginError> {
+    let settings = &state.settings;
+    let agent_upstreams = match settings.agent_command {
+        Some(_) => Some(secrets.upstreams(&settings.model)?),
+        None => None,
+    };
+    let (model_url, model_name) = match &agent_upstreams {
+        // The client sends nothing.
+        Some([openai, _]) => (openai.recorded(), String::new()),
+        None => secrets.model(&settings.model).map(|(url, name)| (url.to_owned(), name.to_owned()))?,
+    };
+    let model = ModelClient::new(ModelOptions {
+        api_key: secrets.api_key.clone(),
+        stream: settings.model.is_streaming,
+        price: settings.model.price,
+        ..ModelOptions::new(&model_url, &model_name)
+    })?;
+    let sandbox = Sandbox::detect(settings.sandbox)?;
+    Ok(Parts { agent_upstreams, model, sandbox, forge: forge(home, state, secrets, control)? })
 }
 
 pub(super) fn recorder(

@@ -31,7 +31,7 @@ use crate::tools::Tools;
 const MAX_REQUESTS: u64 = 200;
 
 /// The trigger of the transition with which a session goes on from an older checkpoint.
-const REWOUND: &str = "rewound";
+pub(super) const REWOUND: &str = "rewound";
 
 /// Checkpoints of a page.
 const PAGE: u32 = 1000;

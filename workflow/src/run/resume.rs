@@ -1,22 +1,24 @@
 //! How a session goes on: from its newest checkpoint, from an older one, or as a fork.
 
+use counterproof_ledger::store::StoreError;
 use counterproof_sessions::event::{Checkpoint, EventBody, SessionEvent, StateTransition};
 use counterproof_sessions::recorder::HeldSession;
 use counterproof_sessions::session::{Coverage, Origin, Parent, SessionHead, SessionStatus};
-use counterproof_sessions::store::SessionStore;
+use counterproof_sessions::store::{EventFilter, SessionStore};
 use counterproof_workspace::git::GitOptions;
 use counterproof_workspace::{CHECKPOINTS, Snapshot, WorkspaceStore};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::begin::{
-    BeginError, Begun, Home, LAST_RECORDS, Opened, Secrets, begin, branch, coverage, record_failed, recorder,
+    BeginError, Begun, Home, LAST_RECORDS, Opened, Secrets, begin, branch, coverage, parts, record_failed, recorder,
 };
 use super::journal::{JournalError, checkpoint};
 use super::machine::Control;
-use super::replay::Patcher;
+use super::replay::{Patcher, REWOUND};
 use super::state::{Phase, Publication, RunState, Settings, Spent};
-use super::turns::{close_masked_calls, close_running_call};
+use super::turns::{close_command, close_masked_calls, close_running_call, has_ended};
+use crate::tools::Sandbox;
 
 /// How a session goes on.
 #[derive(Debug)]
@@ -52,7 +54,11 @@ pub fn resume<'a>(
     let ResumeOptions { rewinds, settings, replaced } = options;
     let found = Found::read(store, id)?;
     if !found.is_newest && !rewinds {
-        let session_id = fork_of(home, store, &Found { state: RunState { settings, ..found.state }, ..found })?;
+        let found = Found { state: RunState { settings, ..found.state }, ..found };
+        found.check_resumable()?;
+        // A fork that cannot begin would be left behind.
+        drop(parts(home, &found.state, secrets, &control)?);
+        let session_id = fork_of(home, store, found)?;
         let held = hold(home, &session_id)?;
         let forked = Found::read(store, &session_id)?;
         return continue_run(
@@ -60,7 +66,7 @@ pub fn resume<'a>(
             store,
             forked,
             held,
-            &Entry { trigger: "resumed", replaced: &replaced },
+            Entry { trigger: "resumed", replaced: &replaced, closed: None },
             secrets,
             control,
         );
@@ -80,11 +86,14 @@ pub fn resume<'a>(
         }
         found.state.outcome = None;
     }
+    found.check_resumable()?;
+    let mut closed = None;
     if !found.is_newest {
+        closed = found.close_command(store)?;
         found.rewind(Found::read(store, &found.session_id)?.state.publication);
     }
-    let trigger = if found.is_newest { "resumed" } else { "rewound" };
-    continue_run(home, store, found, held, &Entry { trigger, replaced: &replaced }, secrets, control)
+    let trigger = if found.is_newest { "resumed" } else { REWOUND };
+    continue_run(home, store, found, held, Entry { trigger, replaced: &replaced, closed }, secrets, control)
 }
 
 fn hold(home: &Home, session_id: &str) -> Result<HeldSession, BeginError> {
@@ -95,6 +104,8 @@ fn hold(home: &Home, session_id: &str) -> Result<HeldSession, BeginError> {
 struct Entry<'a> {
     trigger: &'a str,
     replaced: &'a Value,
+    /// The record of a call that is not run again.
+    closed: Option<SessionEvent>,
 }
 
 fn continue_run<'a>(
@@ -102,13 +113,10 @@ fn continue_run<'a>(
     store: &mut SessionStore,
     mut found: Found,
     held: HeldSession,
-    entry: &Entry<'_>,
+    entry: Entry<'_>,
     secrets: &Secrets,
     control: Control<'a>,
 ) -> Result<Resumed<'a>, BeginError> {
-    if let Some(reason) = found.unresumable {
-        return Err(BeginError::NotResumable(reason));
-    }
     let summary = store.find(&found.session_id)?.and_then(|summary| summary.head());
     let head = summary.ok_or_else(|| BeginError::Unknown(found.session_id.clone()))?;
     let last_state = store.last_state(&found.session_id)?.unwrap_or_else(|| Phase::Created.word().to_owned());
@@ -118,7 +126,10 @@ fn continue_run<'a>(
     let was_killed = head.status == SessionStatus::Running;
     let coverage = if was_killed { head.coverage.interrupted() } else { head.coverage };
     let head = SessionHead { status: SessionStatus::Running, ended_at: None, coverage, ..head };
-    let closed = if found.is_newest { close_running_call(&mut found.state, &mut found.messages) } else { None };
+    let closed = match entry.closed {
+        None if found.is_newest => close_running_call(&mut found.state, &mut found.messages),
+        closed => closed,
+    };
     found.state.is_running = false;
     let masked = close_masked_calls(&mut found.state, &mut found.messages);
     let opened = Opened { repository, workspace, head, last_state, held: Some(held) };
@@ -138,17 +149,16 @@ fn continue_run<'a>(
 /// parent.
 pub fn fork(home: &Home, store: &mut SessionStore, id: &str) -> Result<(String, Parent), BeginError> {
     let found = Found::read(store, id)?;
-    if let Some(reason) = found.unresumable {
-        return Err(BeginError::NotResumable(reason));
-    }
+    found.check_resumable()?;
     let parent = Parent { session_id: found.session_id.clone(), checkpoint_id: Some(found.checkpoint_id.clone()) };
-    Ok((fork_of(home, store, &found)?, parent))
+    Ok((fork_of(home, store, found)?, parent))
 }
 
-fn fork_of(home: &Home, store: &mut SessionStore, found: &Found) -> Result<String, BeginError> {
+fn fork_of(home: &Home, store: &mut SessionStore, mut found: Found) -> Result<String, BeginError> {
     let summary = store.find(&found.session_id)?;
     let session_id = uuid::Uuid::now_v7().to_string();
-    let mut state = found.state.clone();
+    let closed = found.close_command(store)?;
+    let mut state = found.state;
     state.publication.branch = branch(&state.settings, &session_id);
     state.publication.pushed = None;
     state.publication.pull_request = None;
@@ -184,7 +194,7 @@ fn fork_of(home: &Home, store: &mut SessionStore, found: &Found) -> Result<Strin
     };
     let forked = SessionEvent::captured(now, EventBody::StateTransition(forked));
     let start = checkpoint(&state, &found.messages, &found.snapshot, None).map_err(JournalError::from)?;
-    recorder.record(vec![forked, start])?;
+    recorder.record([Some(forked), closed, Some(start)].into_iter().flatten().collect())?;
     recorder.finish(&head, LAST_RECORDS)?;
     Ok(session_id)
 }
@@ -230,6 +240,32 @@ impl Found {
             messages: state.message_history,
             snapshot: serde_json::from_value(state.workspace).map_err(of_workflow)?,
         })
+    }
+
+    fn check_resumable(&self) -> Result<(), BeginError> {
+        self.unresumable.clone().map_or(Ok(()), |reason| Err(BeginError::NotResumable(reason)))
+    }
+
+    /// Answers the call that was running, if it is a command without a sandbox that did not end in the session: a fork and a rewound
+    /// session would otherwise run it a second time.
+    fn close_command(&mut self, store: &mut SessionStore) -> Result<Option<SessionEvent>, BeginError> {
+        if !self.state.is_running || Sandbox::detect(self.state.settings.sandbox)? != Sandbox::None {
+            return Ok(None);
+        }
+        let types = ["tool_call", "state_transition"].map(str::to_owned).to_vec();
+        let filter = EventFilter { types, ..EventFilter::default() };
+        // The first record of a call is that of the one that was running, unless the session was rewound before it.
+        let (mut ended, mut is_known) = (false, false);
+        store.for_each(&self.session_id, &filter, self.seq, None, |_, event| {
+            let event = event.filter(|_| !is_known).and_then(|it| serde_json::from_value::<SessionEvent>(it).ok());
+            match event.map(|event| event.body) {
+                Some(EventBody::ToolCall(call)) => (ended, is_known) = (has_ended(&call), true),
+                Some(EventBody::StateTransition(transition)) if transition.trigger == REWOUND => is_known = true,
+                _ => {}
+            }
+            Ok::<_, StoreError>(())
+        })?;
+        Ok(if ended { None } else { close_command(&mut self.state, &mut self.messages) })
     }
 
     /// Keeps what the session has made public after the checkpoint: it stays its own.

@@ -17,6 +17,13 @@ use crate::tools::{ToolOutcome, Tools};
 const INTERRUPTED: &str =
     "error: the call was interrupted before it ended, and its changes in the workspace were undone";
 
+/// The answer to such a call in a fork or after a rewind, if the call was a command without a sandbox.
+const NOT_REPEATED: &str = "error: the call was interrupted before it ended. It had no sandbox and is not run again, because its effects \
+    outside of the workspace are not known. Its changes in the workspace were undone";
+
+/// The end of [`ToolResult::error`] of a call that was interrupted.
+const WAS_INTERRUPTED: &str = "interrupted";
+
 /// The answer to a call whose arguments are not in the checkpoint.
 const MASKED: &str =
     "error: the call was not run, because its arguments have a value that is masked as a secret in the record";
@@ -36,7 +43,13 @@ impl Run<'_> {
         }
         let body = self.model.body(&self.messages, &Tools::definitions());
         let recorder = self.journal.recorder().clone();
-        let mut attempts = Recorded { state: &mut self.state, recorder: &recorder, answered: None };
+        let mut attempts = Recorded {
+            state: &mut self.state,
+            recorder: &recorder,
+            progress: &self.control.progress,
+            failed: None,
+            answered: None,
+        };
         let answer = self.model.ask(&body, &self.control.cancel, &mut attempts);
         if let Some(event) = attempts.answered {
             self.journal.add(event);
@@ -94,7 +107,7 @@ impl Run<'_> {
     fn record_call(&mut self, at: Timestamp, call: &RequestedCall, outcome: ToolOutcome) -> Result<(), Stop> {
         let latency_ms = u64::try_from(Timestamp::now().duration_since(at).as_millis()).ok();
         let ToolOutcome { message, arguments, result, reads, command, decision, .. } = outcome;
-        let has_read = result.success == Some(true) && (!reads.is_empty() || call.function.name == "search");
+        let has_read = result.success == Some(true) && !reads.is_empty();
         let body = ToolCall {
             tool_name: call.function.name.clone(),
             arguments,
@@ -149,7 +162,19 @@ pub(super) fn close_running_call(state: &mut RunState, messages: &mut Vec<Value>
     if !std::mem::replace(&mut state.is_running, false) || state.pending.is_empty() {
         return None;
     }
-    Some(close(state.pending.remove(0), messages, INTERRUPTED, "interrupted"))
+    Some(close(state.pending.remove(0), messages, INTERRUPTED, WAS_INTERRUPTED))
+}
+
+/// Answers the call that was running at an older checkpoint, if it is a command that must not run again. Other calls have no effects
+/// outside of the workspace.
+pub(super) fn close_command(state: &mut RunState, messages: &mut Vec<Value>) -> Option<SessionEvent> {
+    let is_command = state.pending.first().is_some_and(|call| call.function.name == "shell");
+    (state.is_running && is_command).then(|| close(state.pending.remove(0), messages, NOT_REPEATED, WAS_INTERRUPTED))
+}
+
+/// Returns whether a call has ended by itself.
+pub(super) fn has_ended(call: &ToolCall) -> bool {
+    !call.result.error.as_deref().is_some_and(|error| error.ends_with(WAS_INTERRUPTED))
 }
 
 /// Answers the calls whose arguments were masked: they cannot be run as they were asked for.
@@ -186,6 +211,9 @@ fn close(call: RequestedCall, messages: &mut Vec<Value>, message: &str, error: &
 struct Recorded<'a> {
     state: &'a mut RunState,
     recorder: &'a SessionRecorder,
+    progress: &'a dyn Fn(&str),
+    /// Why the attempt before got no answer.
+    failed: Option<String>,
     answered: Option<SessionEvent>,
 }
 
@@ -195,6 +223,9 @@ impl Attempts for Recorded<'_> {
             return false;
         }
         self.state.spent.requests += 1;
+        if let Some(reason) = self.failed.take() {
+            (self.progress)(&format!("asking the model again: {reason}"));
+        }
         true
     }
 
@@ -207,7 +238,8 @@ impl Attempts for Recorded<'_> {
                 spent.cost = Some(spent.cost.unwrap_or(0.0) + cost);
             }
         }
-        if event.error.is_some() {
+        if let Some(error) = &event.error {
+            self.failed = Some(error.message.clone());
             return Ok(self.recorder.record(vec![event])?);
         }
         self.answered = Some(event);
