@@ -34,7 +34,13 @@ fn a_failing_test_is_fixed_in_a_pull_request_and_the_repository_is_not_touched()
     let names: Vec<&str> = tree.lines().map(|line| line.split('\t').nth(1).unwrap()).collect();
     assert_eq!(names, [".gitignore", "calc.py", "test_calc.py"]);
     assert_eq!(files_below(&kit.sandbox.path("repo")), before);
-    let session = result["capture"]["session_id"].as_str().unwrap();
+    let (of_session, session) = (&result["session"], result["capture"]["session_id"].as_str().unwrap());
+    assert_eq!((&of_session["status"], &of_session["warnings"]), (&json!("completed"), &json!([])));
+    assert_eq!((&of_session["resume"], &of_session["uncommitted"]), (&Value::Null, &Value::Null));
+    let mut fetch = std::process::Command::new("sh");
+    fetch.args(["-c", of_session["fetch"].as_str().unwrap()]).env("GIT_PAGER", "cat");
+    let fetch = fetch.current_dir(kit.sandbox.path("repo")).output().unwrap();
+    assert!(String::from_utf8_lossy(&fetch.stdout).contains("+    return a + b"), "{fetch:?}");
     let events = kit.events(session);
     let transitions: Vec<&Value> = events.iter().filter(|event| event["type"] == "state_transition").collect();
     let states: Vec<&str> = transitions.iter().map(|it| it["to_state"].as_str().unwrap()).collect();
@@ -177,6 +183,9 @@ fn a_run_pauses_at_a_turn_and_goes_on() {
     assert_eq!(output.status.code(), Some(4));
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&result["status"], &result["error"]["kind"]), (&json!("failure"), &json!("paused")));
+    assert_eq!(result["session"]["status"], "paused");
+    assert_eq!(result["session"]["resume"], format!("counterproof session resume {session} --ledger ledger.db"));
+    assert_eq!(result["session"]["checkpoint_id"], kit.checkpoints(&session).last().unwrap()["checkpoint_id"]);
     let sessions = kit.query(&["list"])["sessions"].clone();
     let parents: Vec<&Value> = sessions.as_array().unwrap().iter().map(|it| &it["parent"]).collect();
     assert_eq!(parents, [&fork["parent"], &Value::Null]);
@@ -240,7 +249,10 @@ fn a_session_goes_on_on_another_machine_without_the_repository() {
     let session = result["capture"]["session_id"].as_str().unwrap();
     let checkpoints = kit.checkpoints(session);
     let middle = checkpoints[checkpoints.len() / 2]["checkpoint_id"].as_str().unwrap();
-    assert_eq!(kit.session(&["bundle", middle, "--out", "session.bundle"]).code, Some(0));
+    let bundle = || kit.session(&["bundle", middle, "--out", "session.bundle"]);
+    assert_eq!(bundle().code, Some(0));
+    let again = bundle();
+    assert!(again.code == Some(2) && again.stderr.contains("`session.bundle` already exists"), "{again:?}");
     for name in ["repo", "ledger.db.workspaces"] {
         std::fs::remove_dir_all(kit.sandbox.path(name)).unwrap();
     }
@@ -280,6 +292,8 @@ fn a_test_that_passes_or_does_not_exist_needs_no_model() {
         let result = document(&run);
         assert_eq!((&result["error"]["kind"], &result["test_results"]["target_test"]), (&json!(kind), &target));
         assert_eq!((&result["pr_url"], &result["test_results"]["new_failures"]), (&Value::Null, &Value::Null));
+        let is_shown = run.stderr.contains("    AttributeError: type object 'Calc' has no attribute 'test_none'");
+        assert_eq!(is_shown, kind == "test_not_found", "{run:?}");
     }
     assert!(kit.server.requests().is_empty());
 }
@@ -452,6 +466,7 @@ fn the_reason_of_a_failure_is_shown_once() {
     assert_eq!(run.code, Some(1), "{run:?}");
     let of = |line: &str| run.stderr.lines().filter(|found| *found == line).count();
     let reason = format!("the test `{TARGET}` still fails");
+    assert_eq!(of("    AssertionError: -1 != 5"), 2, "{run:?}");
     // The first attempt is not the end.
     assert_eq!((of(&reason), of(&format!("failed: {reason}"))), (1, 1), "{run:?}");
 }
@@ -537,8 +552,13 @@ fn credentials_of_urls_are_sent_and_not_stored() {
     for text in [&stored, &checkpoint.to_string(), &run.stderr] {
         assert!(!text.contains("secret-"), "{text}");
     }
-    let run = kit.resume(session, &["--max-turns", "20"]);
-    assert!(run.code == Some(2) && run.stderr.contains("--model-url"), "{run:?}");
+    let oldest = kit.checkpoints(session)[0]["checkpoint_id"].as_str().unwrap().to_owned();
+    for id in [session, &oldest] {
+        let run = kit.resume(id, &["--max-turns", "20"]);
+        assert!(run.code == Some(2) && run.stderr.contains("--model-url"), "{run:?}");
+    }
+    let sessions = kit.query(&["list"])["sessions"].as_array().unwrap().len();
+    assert_eq!(sessions, 1, "a fork that cannot begin is not left behind");
     let url = format!("{origin}/v1?api_key=secret-key-3");
     let run = kit.resume(session, &["--max-turns", "20", "--model-url", &url]);
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -610,4 +630,101 @@ fn a_replay_uses_the_results_of_the_branch_of_its_checkpoint() {
     assert_eq!(document(&rewound)["error"]["kind"], "budget_turns", "{rewound:?}");
     let replayed = kit.query(&["replay", id, "--times", "1"]);
     assert_eq!(replayed["arms"][0]["succeeded"], 1, "{replayed}");
+}
+
+#[test]
+fn an_interrupted_command_without_a_sandbox_is_not_run_again() {
+    let kit = Kit::answering(|_, request| {
+        let body = request.json();
+        if body["messages"].to_string().contains("is not run again") {
+            return answer(&mending(), request);
+        }
+        let outside = "echo x >> ../../../../outside; sleep 1000";
+        calling("shell", &json!({"command": outside}).to_string(), &body)
+    });
+    let mut arguments = kit.fix();
+    arguments.extend(["--sandbox", "none"].map(str::to_owned));
+    let child = kit.start(&arguments);
+    let outside = kit.sandbox.path("outside");
+    while !outside.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(killed.success() && output.status.code() == Some(4), "{output:?}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&result["session"]["status"], &result["session"]["resume"]), (&json!("interrupted"), &Value::Null));
+    let session = result["capture"]["session_id"].as_str().unwrap();
+    let checkpoints = kit.checkpoints(session);
+    let [.., running, newest] = &checkpoints[..] else { panic!("{checkpoints:?}") };
+    assert_eq!((&running["resumable"], &newest["resumable"]), (&json!(true), &json!(false)));
+    assert_eq!(kit.resume(session, &[]).code, Some(2));
+    for more in [&[][..], &["--rewind"]] {
+        let run = kit.resume(running["checkpoint_id"].as_str().unwrap(), more);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let events = kit.events(document(&run)["capture"]["session_id"].as_str().unwrap());
+        let is_closed = |event: &Value| event["result"]["content"].to_string().contains("is not run again");
+        assert_eq!(events.iter().filter(|event| is_closed(event)).count(), 1);
+    }
+    assert_eq!(std::fs::read_to_string(outside).unwrap(), "x\n");
+    // The newest one that cannot be resumed cannot be forked either, once it is an older one.
+    assert_eq!(kit.resume(newest["checkpoint_id"].as_str().unwrap(), &[]).code, Some(2));
+}
+
+#[test]
+fn a_model_that_cannot_be_reached_is_named_before_a_test_runs() {
+    let kit = Kit::answering(|number, request| match number {
+        0 => ModelAnswer::json(500, &json!({"error": {"message": "overloaded"}})),
+        _ => answer(&mending(), request),
+    });
+    let run = kit.run(&kit.fix(), &[]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(run.stderr.matches("asking the model again: the model server answered with status 500").count(), 1);
+    let mut arguments = kit.fix();
+    arguments[8] = "http://127.0.0.1:1/v1".to_owned();
+    let run = kit.run(&arguments, &[]);
+    assert_eq!((run.code, &document(&run)["error"]["kind"]), (Some(1), &json!("model")), "{run:?}");
+    assert!(run.stderr.contains("cannot connect to the model at http://127.0.0.1:1/v1: "), "{run:?}");
+    assert!(!run.stderr.contains("$ python3"), "{run:?}");
+    let model = format!("{}/v1", kit.server.origin());
+    let run = kit.resume(document(&run)["session"]["id"].as_str().unwrap(), &["--model-url", &model]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[test]
+fn a_failed_run_shows_the_files_that_it_changed() {
+    // A search does not read a file.
+    let turns = vec![
+        call("search", json!({"pattern": "def add"})),
+        call(
+            "write",
+            json!({"path": "calc.py", "content": "def add(a, b):\n    return a - b\n\n\ndef double(a):\n    return a + a\n"}),
+        ),
+        Turn::Text("Done."),
+    ];
+    let kit = Kit::new(turns);
+    let run = kit.run(&kit.implement(), &["--max-iterations", "1"]);
+    let result = document(&run);
+    assert_eq!((run.code, &result["error"]["kind"]), (Some(1), &json!("target_still_fails")), "{run:?}");
+    let none =
+        json!({"files_created": [], "files_modified": [], "tests_added": 0, "lines_added": 0, "lines_removed": 0});
+    assert_eq!(result["implementation"], none);
+    let changed = json!({"files_created": [], "files_modified": ["calc.py"], "files_deleted": [], "lines_added": 1,
+        "lines_removed": 1});
+    assert_eq!(result["session"]["uncommitted"], changed);
+    let events = kit.events(result["session"]["id"].as_str().unwrap());
+    assert!(events.iter().all(|event| event["to_state"] != "understand"));
+}
+
+#[test]
+fn a_changed_configuration_of_the_tests_is_a_warning() {
+    let mut turns = mending();
+    turns.insert(4, call("write", json!({"path": "conftest.py", "content": "import sys\n"})));
+    let kit = Kit::new(turns);
+    let warning = "changes how the target test runs: conftest.py";
+    let run = kit.run(&kit.fix(), &[]);
+    assert_eq!((run.code, &document(&run)["session"]["warnings"]), (Some(0), &json!([warning])), "{run:?}");
+    let session = document(&run)["session"]["id"].as_str().unwrap().to_owned();
+    let shown = kit.sandbox.run(["session", "resume", &session]).stdout;
+    assert!(shown.contains(warning) && shown.contains("git fetch "), "{shown}");
 }

@@ -12,7 +12,7 @@ use counterproof_sessions::session::{Coverage, Origin, SessionHead, SessionStatu
 use counterproof_sessions::store::redactor;
 use counterproof_workspace::git::GitOptions;
 use counterproof_workspace::{
-    CHECKPOINTS, SnapshotOptions, Start, StoredRepository, Workspace, WorkspaceError, WorkspaceStore,
+    CHECKPOINTS, RepositoryId, SnapshotOptions, Start, StoredRepository, Workspace, WorkspaceError, WorkspaceStore,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -72,6 +72,16 @@ impl Home {
 
     fn repository_store(&self) -> WorkspaceStore {
         WorkspaceStore::new(self.repositories(), GitOptions::default())
+    }
+
+    /// Returns the folder of the local forge of a repository.
+    fn forge(&self, repository: &RepositoryId) -> Utf8PathBuf {
+        self.folder.join("forge").join(repository.as_str())
+    }
+
+    /// Returns the bare repository with the branches of the pull requests of the local forge.
+    pub fn forge_repository(&self, repository: &RepositoryId) -> Utf8PathBuf {
+        self.forge(repository).join("repository.git")
     }
 
     fn private(&self, session_id: &str) -> Utf8PathBuf {
@@ -194,7 +204,7 @@ fn start_session<'a>(
     let target_files = target.as_ref().map(|target| target.files(&folder)).unwrap_or_default();
     let target_files: Vec<String> = target_files.into_iter().map(Utf8PathBuf::into_string).collect();
     if target.is_some() && target_files.is_empty() {
-        (control.progress)("warning: the file of the test is not known, so that changes of it are not checked");
+        (control.progress)(&format!("warning: {UNKNOWN_FILE}"));
     }
     let head = SessionHead {
         session_id: session_id.to_owned(),
@@ -216,6 +226,9 @@ fn start_session<'a>(
     begun.run.journal.checkpoint(&begun.run.state, &begun.run.messages, None)?;
     Ok(begun)
 }
+
+/// The warning of a run whose target test cannot be compared with the start.
+pub(super) const UNKNOWN_FILE: &str = "the file of the test is not known, so that changes of it are not checked";
 
 /// How long the question for a module of Python may take.
 const DETECTION_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
@@ -359,7 +372,7 @@ fn forge(
         ForgeKind::Local => {
             let ci = settings.ci_command.clone();
             let ci = ci.or_else(|| state.commands.as_ref().and_then(|commands| commands.suite.clone()));
-            let folder = home.folder.join("forge").join(state.base.repository.as_str());
+            let folder = home.forge(&state.base.repository);
             let mut shell = Shell::new(DEFAULT_CI_TIMEOUT, control.cancel.clone());
             shell.supervisor.clone_from(&control.supervisor);
             Ok(Box::new(LocalForge { folder, ci_line: ci, shell, git: git_options(control), before: None }))

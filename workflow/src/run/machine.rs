@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 use super::agent_command::AgentCommandError;
 use super::journal::{Journal, JournalError, message};
-use super::messages::{LINES_SHOWN, contract_failure, first_messages, last_lines, neutral, red_check};
+use super::messages::{about_or_last, contract_failure, first_messages, lines_about, neutral, red_check};
 use super::replay::{Patcher, ReplayError};
 use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, Workflow};
 use crate::forge::Forge;
@@ -223,10 +223,12 @@ impl Run<'_> {
 
     fn step(&mut self) -> Result<Option<Step>, Stop> {
         match self.state.phase {
-            Phase::Checkout => Ok(Some(match self.state.settings.workflow {
-                Workflow::FixFailingTest => Step::new(Phase::Reproduce, "checked_out"),
-                Workflow::ImplementFeature => Step::new(Phase::Baseline, "checked_out"),
-            })),
+            Phase::Checkout => self.check_model().map(|()| {
+                Some(match self.state.settings.workflow {
+                    Workflow::FixFailingTest => Step::new(Phase::Reproduce, "checked_out"),
+                    Workflow::ImplementFeature => Step::new(Phase::Baseline, "checked_out"),
+                })
+            }),
             Phase::Reproduce => self.reproduce().map(Some),
             Phase::Baseline => self.baseline().map(Some),
             Phase::Localise | Phase::Understand | Phase::Edit => match self.agent_upstreams.clone() {
@@ -270,10 +272,12 @@ impl Run<'_> {
                 Err(Failure::new(FailureKind::TestPassesAlready, text).into())
             }
             TargetVerdict::NotFound => {
+                self.show(lines_about(&report.output, &name));
                 let text = format!("`{line}` ran no test `{name}`");
                 Err(Failure::new(FailureKind::TestNotFound, text).into())
             }
             TargetVerdict::NotRun(reason) => {
+                self.show(lines_about(&report.output, &name));
                 let text = format!("`{line}` did not run the test `{name}`: {reason}");
                 Err(Failure::new(FailureKind::TestNotFound, text).into())
             }
@@ -311,7 +315,8 @@ impl Run<'_> {
             TargetVerdict::Passed => Ok(Step::new(Phase::Suite, "target_passes")),
             TargetVerdict::Failed => {
                 let failure = Failure::new(FailureKind::TargetStillFails, format!("the test `{name}` still fails"));
-                self.red(failure, &format!("The test {name} still fails:"), &report.output)
+                let shown = about_or_last(&report.output, Some(&name));
+                self.red(failure, &format!("The test {name} still fails:"), &report.output, shown)
             }
             TargetVerdict::NotFound => {
                 Err(self.tampering(format!("the test `{name}` does not exist after the change")))
@@ -350,18 +355,29 @@ impl Run<'_> {
         checks.new_failures = Some(found.clone());
         let context = json!({ "new_failures": found, "flaky": checks.flaky, "tests_added": checks.tests_added });
         if !found.is_empty() {
-            let text = format!("tests that passed before fail or are missing now: {}", found.join(", "));
-            let failure = Failure::new(FailureKind::NewFailures, text.clone());
-            return Ok(self
-                .red(failure, &format!("{}{}:", text[..1].to_uppercase(), &text[1..]), &report.output)?
-                .with(context));
+            let is_lost = |id: &String| {
+                before.tests.get(id) == Some(&Verdict::Passed)
+                    && report.tests.get(id).is_none_or(|now| *now == Verdict::Skipped)
+            };
+            let (lost, failed): (Vec<String>, Vec<String>) = found.into_iter().partition(is_lost);
+            let texts =
+                [("tests that did not fail before fail now", &failed), ("tests are missing or skipped now", &lost)];
+            let texts = texts.into_iter().filter(|(_, tests)| !tests.is_empty());
+            let text =
+                texts.map(|(text, tests)| format!("{text}: {}", tests.join(", "))).collect::<Vec<_>>().join("; ");
+            // The output has no line about a test that did not run.
+            let first = failed.first().map(String::as_str);
+            let shown = first.map(|first| about_or_last(&report.output, Some(first))).unwrap_or_default();
+            let title = format!("T{}:", text.strip_prefix('t').unwrap_or(&text));
+            let failure = Failure::new(FailureKind::NewFailures, text);
+            return Ok(self.red(failure, &title, &report.output, shown)?.with(context));
         }
         if self.state.settings.workflow == Workflow::ImplementFeature
             && checks.tests_added == 0
             && !report.formats.is_empty()
         {
             let failure = Failure::new(FailureKind::TargetStillFails, "no test was added for the feature");
-            return self.red(failure, "No test was added for the feature. All tests:", &report.output);
+            return self.red(failure, "No test was added for the feature. All tests:", &report.output, Vec::new());
         }
         Ok(Step::new(Phase::Lint, "no_new_failures").with(context))
     }
@@ -413,7 +429,13 @@ impl Run<'_> {
         if !run.report.is_success() {
             let text = format!("the linter `{line}` reports errors");
             let failure = Failure::new(FailureKind::TargetStillFails, text);
-            return self.red(failure, &format!("The linter reports errors ({line}):"), &run.report.output);
+            let output = &run.report.output;
+            return self.red(
+                failure,
+                &format!("The linter reports errors ({line}):"),
+                output,
+                about_or_last(output, None),
+            );
         }
         let context = json!({ "command": line });
         if self.journal.snapshot().tree != before && !std::mem::replace(&mut self.state.is_linted, true) {
@@ -492,11 +514,17 @@ impl Run<'_> {
         let failure = Failure::new(FailureKind::TargetStillFails, masked_text(&self.journal, text));
         let title = failure.message.lines().next().unwrap_or_default();
         let title = format!("T{}:", title.strip_prefix('t').unwrap_or(title));
-        self.red(failure, &title, &output)
+        self.red(failure, &title, &output, about_or_last(&output, None))
     }
 
-    /// Sends a red check back to the model, unless it was the last one.
-    pub(super) fn red(&mut self, failure: Failure, title: &str, output: &str) -> Result<Step, Stop> {
+    fn show(&self, lines: Vec<&str>) {
+        for line in lines {
+            (self.control.progress)(&format!("    {line}"));
+        }
+    }
+
+    /// Sends a red check with its output back to the model, unless it was the last one. A person sees only the lines of `shown`.
+    pub(super) fn red(&mut self, failure: Failure, title: &str, output: &str, shown: Vec<&str>) -> Result<Step, Stop> {
         let check = self.journal.masked(red_check(title, output));
         self.messages.push(check);
         self.state.red_checks += 1;
@@ -506,9 +534,7 @@ impl Run<'_> {
             // The last one is shown as the reason of the run's end.
             (self.control.progress)(failure.message.lines().next().unwrap_or_default());
         }
-        for line in last_lines(output, LINES_SHOWN) {
-            (self.control.progress)(&format!("    {line}"));
-        }
+        self.show(shown);
         if !is_last {
             return Ok(Step::new(Phase::Localise, "red_check").with(message(&failure.message)));
         }

@@ -71,16 +71,66 @@ pub(super) fn red_check(title: &str, output: &str) -> Value {
 }
 
 /// Lines of the output of a red check that a person sees at once.
-pub(super) const LINES_SHOWN: usize = 5;
+const LINES_SHOWN: usize = 5;
 
 /// Maximum characters of such a line, and of a command, in the message of a failure.
 const MAX_LINE: usize = 300;
 
 /// Returns the last lines of an output that are not blank.
-pub(super) fn last_lines(output: &str, count: usize) -> Vec<&str> {
+fn last_lines(output: &str, count: usize) -> Vec<&str> {
     let mut lines: Vec<&str> = output.lines().rev().filter(|line| !line.trim().is_empty()).take(count).collect();
     lines.reverse();
     lines
+}
+
+/// Lines that are shown about a test, and lines after one that names it that belong to it.
+const LINES_ABOUT: usize = 8;
+const LINES_AFTER: usize = 3;
+
+/// Returns the lines of an output about a test: the longest of the parts that name it.
+pub(super) fn lines_about<'a>(output: &'a str, test: &str) -> Vec<&'a str> {
+    let name = test.rsplit([':', '/', '>']).next().unwrap_or(test).trim();
+    // The dots of a file or of a sentence do not separate names.
+    let has_module = name == test && !name.contains(' ');
+    let name = if has_module { name.rsplit('.').next().unwrap_or(name) } else { name };
+    let mut parts: Vec<Vec<&str>> = Vec::new();
+    let mut left = 0;
+    for line in output.lines().filter(|line| !line.trim().is_empty()) {
+        let is_rule = !line.contains(char::is_alphanumeric);
+        if names(line, name) {
+            if left == 0 {
+                parts.push(Vec::new());
+            }
+            left = LINES_AFTER + 1;
+        } else if is_rule && line.starts_with("===") {
+            left = 0;
+        }
+        if left > 0 {
+            left -= 1;
+            parts.last_mut().into_iter().for_each(|part| {
+                if !is_rule {
+                    part.push(line)
+                }
+            });
+        }
+    }
+    let mut part = parts.into_iter().max_by_key(Vec::len).unwrap_or_default();
+    part.truncate(LINES_ABOUT);
+    part
+}
+
+/// Returns the lines of the output of a red check that a person sees: those about a test, or else the last ones.
+pub(super) fn about_or_last<'a>(output: &'a str, test: Option<&str>) -> Vec<&'a str> {
+    let about = test.map(|test| lines_about(output, test)).unwrap_or_default();
+    if about.is_empty() { last_lines(output, LINES_SHOWN) } else { about }
+}
+
+fn names(line: &str, name: &str) -> bool {
+    let is_part = |it: Option<char>| it.is_some_and(|it| it.is_alphanumeric() || it == '_');
+    !name.is_empty()
+        && line
+            .match_indices(name)
+            .any(|(at, _)| !is_part(line[..at].chars().next_back()) && !is_part(line[at + name.len()..].chars().next()))
 }
 
 /// Returns why a contract does not hold, `command` being the one that ran: a line with the reasons and the command, and the last lines of its output.
@@ -180,6 +230,26 @@ mod tests {
         assert!(
             failure(&vec![long.clone(); 100], Some(&long), &long).chars().count() < (LINES_SHOWN + 3) * (MAX_LINE + 20)
         );
+    }
+
+    #[test]
+    fn the_lines_about_a_test_have_its_failure() {
+        let unittest = "test_add (test_calc.Calc.test_add) ... FAIL\ntest_z (test_calc.Calc.test_z) ... FAIL\n\n======\n\
+            FAIL: test_add (test_calc.Calc.test_add)\n------\nTraceback (most recent call last):\n  \
+            File \"test_calc.py\", line 4, in test_add\n    self.assertEqual(1, 2)\nAssertionError: 1 != 2\n\n======\n\
+            FAIL: test_z (test_calc.Calc.test_z)\n------\nTraceback (most recent call last):\n\nFAILED (failures=2)\n";
+        let about = lines_about(unittest, "test_calc.Calc.test_add");
+        assert_eq!(about.first(), Some(&"FAIL: test_add (test_calc.Calc.test_add)"));
+        assert_eq!((about.len(), about.last()), (5, Some(&"AssertionError: 1 != 2")));
+        let libtest = "test a::adds ... FAILED\ntest a::adds_more ... ok\n\nfailures:\n\n---- a::adds stdout ----\n\
+            thread 'a::adds' panicked at src/lib.rs:5:9:\nassertion `left == right` failed\n  left: 1\n right: 2\n\n\
+            failures:\n    a::adds\n\ntest result: FAILED. 0 passed; 1 failed\n\nerror: test failed\n";
+        assert!(lines_about(libtest, "a::adds").contains(&"assertion `left == right` failed"));
+        let pytest = "____ test_x ____\n\n    def test_x():\n>       assert f() == 2\nE       assert 1 == 2\n\nt.py:4: AssertionError\n\
+            FAILED tests/t.py::test_x - assert 1 == 2\n";
+        assert!(lines_about(pytest, "tests/t.py::test_x").contains(&"E       assert 1 == 2"));
+        assert_eq!(lines_about(pytest, "tests/t.py").len(), 2);
+        assert_eq!(lines_about("Ran 3 tests\nOK\n", "test_calc.Calc.test_none"), Vec::<&str>::new());
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub use credentials::{ModelUrlRequired, StorableUrl};
 pub use journal::JournalError;
 pub use machine::{Control, Run, RunError, Stopped};
 pub use replay::{Arm, Patch, ReplayError, ReplayOptions, replay};
-pub use result::{WorkflowResult, result};
+pub use result::{WorkflowResult, result, status};
 pub use resume::{ResumeOptions, Resumed, fork, resume, stored_settings};
 pub use state::{
     CheckResult, Failure, FailureKind, ForgeKind, Limits, ModelSettings, Outcome, Phase, RunState, Settings, Workflow,

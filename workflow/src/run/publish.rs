@@ -13,8 +13,8 @@ use serde_json::json;
 
 use super::begin::DEFAULT_CI_TIMEOUT;
 use super::machine::{Run, Step, Stop, masked_text};
-use super::messages::neutral;
-use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Phase, Publication};
+use super::messages::{about_or_last, neutral};
+use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Phase, Publication, RunState};
 use crate::forge::{Baseline, ChangeTexts, CiStatus, ForgeError, NewPullRequest, Push, Texts};
 use crate::suite::{Target, helpers};
 
@@ -36,7 +36,7 @@ impl Run<'_> {
                 return Ok(Step::new(to, "nothing_changed"));
             }
             let text = "no file was changed";
-            return self.red(Failure::new(FailureKind::TargetStillFails, text), "No file was changed.", "");
+            return self.red(Failure::new(FailureKind::TargetStillFails, text), "No file was changed.", "", Vec::new());
         }
         let text = masked_text(&self.journal, self.texts(&tree)?.message);
         let commit = repository.commit(&tree, &[&parent], &text, &self.state.base.author, Timestamp::now())?;
@@ -122,7 +122,8 @@ impl Run<'_> {
             CiStatus::Fail => {
                 let failure = Failure::new(FailureKind::CiFailed, "the CI of the pull request failed");
                 let log = neutral(&result.log, self.journal.workspace().folder());
-                Ok(self.red(failure, "The CI of the pull request failed. Its log:", &log)?.with(context))
+                let shown = about_or_last(&log, None);
+                Ok(self.red(failure, "The CI of the pull request failed. Its log:", &log, shown)?.with(context))
             }
         }
     }
@@ -138,10 +139,8 @@ impl Run<'_> {
         });
         let target = state.target.as_ref().map(|target| format!("{}: passes", target.name()));
         let suite = state.checks.suite.map(|_| "all tests: no new failures".to_owned());
-        let steering: BTreeSet<_> = state.target_files.iter().flat_map(|path| helpers(Utf8Path::new(path))).collect();
-        let steering = files.iter().filter(|path| steering.contains(Utf8Path::new(path)));
-        let steering = steering.map(|path| format!("changes how the target test runs: {path}"));
-        let results: Vec<String> = target.into_iter().chain(suite).chain(steering).collect();
+        let paths: Vec<&str> = files.iter().map(String::as_str).collect();
+        let results: Vec<String> = target.into_iter().chain(suite).chain(steering(state, &paths)).collect();
         let is_command = state.settings.agent_command.is_some();
         let last_text = state.last_text.as_deref().unwrap_or_default();
         let texts = ChangeTexts {
@@ -165,4 +164,11 @@ impl Run<'_> {
             Failure::new(FailureKind::Forge, with_causes(&error)).into()
         })
     }
+}
+
+/// Warns of each changed file that may control how the target test runs.
+pub(super) fn steering(state: &RunState, changed: &[&str]) -> Vec<String> {
+    let files: BTreeSet<_> = state.target_files.iter().flat_map(|path| helpers(Utf8Path::new(path))).collect();
+    let found = changed.iter().filter(|path| files.contains(Utf8Path::new(path)));
+    found.map(|path| format!("changes how the target test runs: {path}")).collect()
 }

@@ -1,14 +1,16 @@
 //! The result of a run, as commands print it.
 
 use counterproof_ledger::store::StoreError;
+use counterproof_sessions::event::{Checkpoint, EventBody};
+use counterproof_sessions::session::{Parent, SessionStatus};
 use counterproof_sessions::store::SessionStore;
 use counterproof_workspace::git::GitOptions;
-use counterproof_workspace::{ChangeKind, WorkspaceError, WorkspaceStore};
+use counterproof_workspace::{ChangeKind, FileStat, Snapshot, StoredRepository, WorkspaceError, WorkspaceStore};
 use serde::Serialize;
-use serde_json::{Value, json};
 
-use super::begin::Home;
+use super::begin::{Home, UNKNOWN_FILE};
 use super::machine::Stopped;
+use super::publish::steering;
 use super::state::{CheckResult, Failure, FailureKind, Outcome, RunState, Workflow};
 
 /// The measurable outputs of a workflow. `error` is `None` if it succeeded.
@@ -24,6 +26,37 @@ pub struct WorkflowResult {
     pub implementation: Option<Implementation>,
     pub capture: Capture,
     pub error: Option<Failure>,
+    /// What the contract of the outputs does not have.
+    pub session: SessionResult,
+}
+
+/// How the session stands, and what a person may do next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SessionResult {
+    pub id: String,
+    pub parent: Option<Parent>,
+    pub status: SessionStatus,
+    /// The newest checkpoint.
+    pub checkpoint_id: Option<String>,
+    /// Whether the session can be resumed from it.
+    #[serde(skip)]
+    pub is_resumable: bool,
+    /// The command that goes on with the session.
+    pub resume: Option<String>,
+    /// The command that fetches the pull request of a local forge and shows its change.
+    pub fetch: Option<String>,
+    pub warnings: Vec<String>,
+    /// The files that were changed in the workspace of a run without a commit.
+    pub uncommitted: Option<Changes>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Changes {
+    pub files_created: Vec<String>,
+    pub files_modified: Vec<String>,
+    pub files_deleted: Vec<String>,
+    pub lines_added: u64,
+    pub lines_removed: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -62,7 +95,16 @@ pub enum ResultError {
     Workspace(#[from] WorkspaceError),
 }
 
-/// Returns the result of a run. The numbers are those of the store.
+/// Returns the status of the session of a run.
+pub fn status(state: &RunState, stopped: &Stopped) -> SessionStatus {
+    match stopped {
+        Stopped::Ended => state.status(),
+        Stopped::Paused => SessionStatus::Paused,
+        Stopped::Interrupted => SessionStatus::Interrupted,
+    }
+}
+
+/// Returns the result of a run. The numbers are those of the store. The commands of [`SessionResult`] are those of the caller.
 pub fn result(
     home: &Home,
     store: &mut SessionStore,
@@ -79,7 +121,29 @@ pub fn result(
         checkpoints: overview.as_ref().map_or(0, |it| it.checkpoints_available),
         duration_seconds: overview.as_ref().and_then(|it| it.duration_seconds).unwrap_or(0.0),
     };
+    let newest = store.newest_checkpoint(session_id)?.and_then(|event| match event.body {
+        EventBody::Checkpoint(checkpoint) => Some(checkpoint),
+        _ => None,
+    });
+    let repositories = WorkspaceStore::new(home.repositories(), GitOptions::default());
+    let repository = repositories.open(&state.base.repository)?;
+    let publication = &state.publication;
+    let committed = match publication.pushed.as_ref().or(publication.commits.last()) {
+        Some(head) => repository.numstat(&state.base.commit, head)?,
+        None => Vec::new(),
+    };
     let checks = &state.checks;
+    let session = SessionResult {
+        id: session_id.to_owned(),
+        parent: store.find(session_id)?.and_then(|summary| summary.parent),
+        status: status(state, stopped),
+        resume: None,
+        fetch: None,
+        warnings: warnings(state, &committed),
+        uncommitted: newest.as_ref().map(|it| uncommitted(&repository, state, it)).transpose()?.flatten(),
+        is_resumable: newest.as_ref().is_some_and(|it| it.resumable),
+        checkpoint_id: newest.map(|it| it.checkpoint_id),
+    };
     let is_fix = state.settings.workflow == Workflow::FixFailingTest;
     Ok(WorkflowResult {
         workflow: state.settings.workflow,
@@ -91,9 +155,10 @@ pub fn result(
             regression_tests: checks.suite,
             new_failures: checks.new_failures.clone(),
         }),
-        implementation: if is_fix { None } else { Some(implementation(home, state)?) },
+        implementation: (!is_fix).then(|| implementation(state, committed)),
         capture,
         error: error(state, stopped),
+        session,
     })
 }
 
@@ -106,30 +171,41 @@ fn error(state: &RunState, stopped: &Stopped) -> Option<Failure> {
     }
 }
 
-fn implementation(home: &Home, state: &RunState) -> Result<Implementation, WorkspaceError> {
-    let publication = &state.publication;
-    let Some(head) = publication.pushed.as_ref().or(publication.commits.last()) else {
-        return Ok(Implementation::default());
-    };
-    let store = WorkspaceStore::new(home.repositories(), GitOptions::default());
-    let mut found = Implementation { tests_added: state.checks.tests_added, ..Implementation::default() };
-    for file in store.open(&state.base.repository)?.numstat(&state.base.commit, head)? {
+fn implementation(state: &RunState, committed: Vec<FileStat>) -> Implementation {
+    // No test is added without a commit.
+    let tests_added = if committed.is_empty() { 0 } else { state.checks.tests_added };
+    let Changes { files_created, files_modified, lines_added, lines_removed, .. } = changes(committed);
+    Implementation { files_created, files_modified, tests_added, lines_added, lines_removed }
+}
+
+fn changes(files: Vec<FileStat>) -> Changes {
+    let mut found = Changes::default();
+    for file in files {
         found.lines_added += file.added.unwrap_or(0);
         found.lines_removed += file.removed.unwrap_or(0);
         match file.status {
             ChangeKind::Created => found.files_created.push(file.path),
             ChangeKind::Modified => found.files_modified.push(file.path),
-            ChangeKind::Deleted => {}
+            ChangeKind::Deleted => found.files_deleted.push(file.path),
         }
     }
-    Ok(found)
+    found
 }
 
-impl WorkflowResult {
-    /// Returns the result as the document has it, with what is added to it.
-    pub fn document(&self, parent: Option<&Value>) -> Value {
-        let mut document = serde_json::to_value(self).unwrap_or_default();
-        document["session"] = json!({ "id": self.capture.session_id, "parent": parent });
-        document
-    }
+fn uncommitted(
+    repository: &StoredRepository,
+    state: &RunState,
+    newest: &Checkpoint,
+) -> Result<Option<Changes>, WorkspaceError> {
+    let snapshot = serde_json::from_value::<Snapshot>(newest.state.workspace.clone()).ok();
+    let Some(snapshot) = snapshot.filter(|_| state.publication.commits.is_empty()) else { return Ok(None) };
+    let files = repository.numstat(&state.base.commit, &repository.publishable_tree(&snapshot)?)?;
+    Ok((!files.is_empty()).then(|| changes(files)))
+}
+
+fn warnings(state: &RunState, committed: &[FileStat]) -> Vec<String> {
+    let is_unknown = state.target.is_some() && state.target_files.is_empty();
+    let unknown = is_unknown.then(|| UNKNOWN_FILE.to_owned());
+    let paths: Vec<&str> = committed.iter().map(|file| file.path.as_str()).collect();
+    unknown.into_iter().chain(steering(state, &paths)).collect()
 }

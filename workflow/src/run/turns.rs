@@ -1,8 +1,14 @@
 //! The loop of the agent: a request to the model, its tool calls, and a checkpoint after each of them.
 
+use std::io;
+use std::net::{IpAddr, TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+use counterproof_guard::http::UpstreamUrl;
 use counterproof_sessions::event::{EventBody, RequestedCall, SessionEvent, ToolCall, ToolResult};
 use counterproof_sessions::recorder::SessionRecorder;
 use counterproof_sessions::store::MASK;
+use hyper::Uri;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -33,6 +39,20 @@ const UNKNOWN_EFFECTS: &str =
     "a shell command without a sandbox was stopped, and its effects outside of the workspace are not known";
 
 impl Run<'_> {
+    /// Fails if no connection to the model of the built-in agent is possible. Its first request is sent only after the tests ran.
+    pub(super) fn check_model(&self) -> Result<(), Stop> {
+        if self.agent_upstreams.is_some() {
+            return Ok(());
+        }
+        match unreachable(self.model.base_url(), |name| std::env::var_os(name).is_some()) {
+            None => Ok(()),
+            Some(reason) => {
+                let text = format!("{reason}; start the model server, or pass another `--model-url`");
+                Err(Failure::new(FailureKind::Model, text).into())
+            }
+        }
+    }
+
     /// Takes one turn. Returns the next state if the model has ended its attempt.
     pub(super) fn turn(&mut self) -> Result<Option<Step>, Stop> {
         if !self.state.pending.is_empty() {
@@ -156,6 +176,36 @@ impl Run<'_> {
     }
 }
 
+/// How long a connection to the model may take.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+
+/// Variables with a proxy, which may reach what this machine cannot. They also exist in small letters.
+const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+
+/// Returns why no connection to a URL is possible. `is_set` reports whether a variable of the environment is set.
+fn unreachable(url: &str, is_set: impl Fn(&str) -> bool) -> Option<String> {
+    // Without the credentials, which the reason must not have.
+    let url = url.parse::<UpstreamUrl>().ok()?.recorded();
+    let uri: Uri = url.parse().ok()?;
+    let host = uri.host()?.trim_start_matches('[').trim_end_matches(']').to_owned();
+    let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
+    let is_loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    if !is_loopback && PROXIES.iter().any(|name| is_set(name) || is_set(&name.to_lowercase())) {
+        return None;
+    }
+    let connected = (host.as_str(), port).to_socket_addrs().and_then(|addresses| {
+        let mut result = Err(io::Error::other("the host has no address"));
+        for address in addresses {
+            result = TcpStream::connect_timeout(&address, CONNECT_WITHIN);
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
+    });
+    connected.err().map(|error| format!("cannot connect to the model at {url}: {error}"))
+}
+
 /// Answers the call that was running when a process was killed. Its changes are undone, because the workspace is that of the
 /// checkpoint before it.
 pub(super) fn close_running_call(state: &mut RunState, messages: &mut Vec<Value>) -> Option<SessionEvent> {
@@ -255,5 +305,25 @@ fn text_of(value: Value) -> String {
     match value {
         Value::String(text) => text,
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_cannot_be_reached_is_named_without_its_credentials() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("http://user:word@127.0.0.1:{port}/v1?key=k");
+        assert_eq!(unreachable(&url, |_| false), None);
+        drop(listener);
+        let reason = unreachable(&url, |_| true).unwrap();
+        assert!(
+            reason.starts_with(&format!("cannot connect to the model at http://127.0.0.1:{port}/v1: ")),
+            "{reason}"
+        );
+        assert_eq!(unreachable("https://model.invalid/v1", |name| name == "https_proxy"), None);
     }
 }

@@ -17,19 +17,24 @@ use crate::streams::{Streams, to_json};
 /// The file has the records and all objects of the checkpoints. `session resume --bundle FILE` goes on with it, also on a machine that has
 /// neither the repository nor the ledger.
 ///
-/// Exit code 2: the checkpoint is unknown. 3: the file cannot be written.
+/// Exit code 2: the checkpoint is unknown, or the file exists already. 3: the file cannot be written.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Checkpoint, or a session for its newest one
     #[arg(value_name = "CHECKPOINT")]
     id: String,
 
-    /// File to write
+    /// File to write, which must not exist yet
     #[arg(long, value_name = "FILE")]
     out: Utf8PathBuf,
 }
 
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
+    // It may be the only copy of another session.
+    if args.out.exists() {
+        return Err(CommandError::usage(format!("`{}` already exists", args.out))
+            .hint("remove it, or name another file with `--out`"));
+    }
     let outside = Outside::new(place)?;
     let mut store = open(place, streams)?;
     let written = bundle(&home(place)?, &mut store, &args.id, &args.out, &control(&outside));

@@ -12,17 +12,17 @@ use counterproof_sessions::session::SessionStatus;
 use counterproof_sessions::store::SessionStore;
 use counterproof_workflow::model::ApiKey;
 use counterproof_workflow::run::{
-    BeginError, Begun, CheckResult, Control, Home, ModelSettings, Outcome, RunState, Secrets, Settings, Stopped,
-    StorableUrl, WorkflowResult, result,
+    BeginError, Begun, CheckResult, Control, ForgeKind, Home, ModelSettings, Outcome, RunState, Secrets, Settings,
+    Stopped, StorableUrl, WorkflowResult, result, status as workflow_status,
 };
 use counterproof_workflow::suite::TargetError;
 use counterproof_workflow::tools::AgentPolicy;
-use serde_json::json;
 
 use crate::command_error::CommandError;
 use crate::commands::guard::{absolute_ledger, load_policy};
 use crate::commands::ledger::{Place, failed as ledger_failed};
 use crate::environment::secrets_of_environment;
+use crate::resume_command::quoted;
 use crate::signals::on_signal;
 use crate::streams::{Streams, to_json};
 
@@ -159,21 +159,37 @@ pub(crate) fn drive(
     let stopped = begun.run.drive();
     let state = begun.run.state().clone();
     let status = match &stopped {
-        Ok(Stopped::Ended) => state.status(),
-        Ok(Stopped::Paused) => SessionStatus::Paused,
-        Ok(Stopped::Interrupted) | Err(_) => SessionStatus::Interrupted,
+        Ok(stopped) => workflow_status(&state, stopped),
+        Err(_) => SessionStatus::Interrupted,
     };
     begun.finish(status).map_err(CommandError::io)?;
     if status == SessionStatus::Completed {
         // The checkpoints have all files.
         home.remove(&session_id);
     }
-    let resume = format!("counterproof session resume {session_id}{}", place.option());
-    let stopped = stopped.map_err(|error| CommandError::io(error).hint(format!("go on with `{resume}`")))?;
-    if stopped != Stopped::Ended || (state.outcome != Some(Outcome::Success) && state.can_continue()) {
-        streams.log(format_args!("go on with `{resume}`"));
+    let stopped = stopped.map_err(|error| {
+        CommandError::io(error).hint(format!("go on with `{}`", resume_command(&session_id, place)))
+    })?;
+    if can_go_on(&state, &stopped) {
+        streams.log(format_args!("go on with `{}`", resume_command(&session_id, place)));
     }
     end(home, &session_id, &state, &stopped, place, streams)
+}
+
+fn resume_command(session_id: &str, place: &Place) -> String {
+    format!("counterproof session resume {session_id}{}", place.option())
+}
+
+fn can_go_on(state: &RunState, stopped: &Stopped) -> bool {
+    *stopped != Stopped::Ended || (state.outcome != Some(Outcome::Success) && state.can_continue())
+}
+
+/// Returns the command that fetches the branch of a local pull request into a clone, and shows its change.
+fn fetch_command(home: &Home, state: &RunState) -> Option<String> {
+    let pull_request = state.publication.pull_request.as_ref().filter(|_| state.settings.forge == ForgeKind::Local)?;
+    let repository = home.forge_repository(&state.base.repository);
+    let words = [repository.as_str(), pull_request.head.as_str()].map(quoted);
+    Some(format!("git fetch {} {} && git diff HEAD...FETCH_HEAD", words[0], words[1]))
 }
 
 /// Prints the result of a run. Returns its exit code.
@@ -187,11 +203,12 @@ pub(crate) fn end(
 ) -> Result<Exit, CommandError> {
     let ledger = counterproof_ledger::open(&place.location).map_err(ledger_failed)?;
     let mut store = SessionStore::new(ledger).map_err(ledger_failed)?;
-    let parent = store.find(session_id).map_err(ledger_failed)?.and_then(|summary| summary.parent);
-    let result = result(home, &mut store, session_id, state, stopped).map_err(CommandError::io)?;
+    let mut result = result(home, &mut store, session_id, state, stopped).map_err(CommandError::io)?;
+    let is_resumable = result.session.is_resumable && can_go_on(state, stopped);
+    result.session.resume = is_resumable.then(|| resume_command(session_id, place));
+    result.session.fetch = fetch_command(home, state);
     if place.is_json {
-        let parent = parent.map(|parent| json!(parent));
-        streams.print_document(&to_json(&result.document(parent.as_ref())))?;
+        streams.print_document(&to_json(&result))?;
     } else {
         streams.print_document(&harmless(&text(&result)))?;
     }
@@ -217,6 +234,9 @@ fn text(result: &WorkflowResult) -> String {
         let _ = writeln!(text, "  {name:<14} {value}");
     };
     row("pull request", result.pr_url.as_deref().unwrap_or("none"));
+    if let Some(command) = &result.session.fetch {
+        row("fetch it", command);
+    }
     row("CI", word(result.ci_status));
     if let Some(tests) = &result.test_results {
         row("target test", word(tests.target_test));
@@ -224,6 +244,11 @@ fn text(result: &WorkflowResult) -> String {
         row("all tests", if is_pass { "no new failures" } else { word(tests.regression_tests) });
         for test in tests.new_failures.iter().flatten() {
             row("new failure", test);
+        }
+    }
+    if let Some(changes) = &result.session.uncommitted {
+        for path in [&changes.files_created, &changes.files_modified, &changes.files_deleted].into_iter().flatten() {
+            row("not committed", path);
         }
     }
     if let Some(made) = &result.implementation {
@@ -235,6 +260,9 @@ fn text(result: &WorkflowResult) -> String {
         }
         row("lines", &format!("+{} -{}", made.lines_added, made.lines_removed));
         row("tests added", &made.tests_added.to_string());
+    }
+    for warning in &result.session.warnings {
+        row("warning", warning);
     }
     let capture = &result.capture;
     row("session", &capture.session_id);
@@ -267,7 +295,8 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
         }
         error @ BeginError::Held { .. } => CommandError::usage(error)
             .hint("wait for it, pause it with `counterproof session pause`, or fork a checkpoint"),
-        error @ BeginError::NotResumable(_) => CommandError::usage(error).hint("resume an earlier checkpoint"),
+        error @ BeginError::NotResumable(_) => CommandError::usage(error)
+            .hint("resume an earlier checkpoint: `counterproof session checkpoints ID` lists those of a session"),
         error @ (BeginError::NoCheckpoint(_)
         | BeginError::NoState(_)
         | BeginError::Sandbox(_)
