@@ -167,6 +167,10 @@ impl Run<'_> {
             match self.boundary().and_then(|()| self.step()) {
                 Ok(Some(step)) => self.enter(step)?,
                 Ok(None) => {}
+                // Without the model, a trial proves nothing.
+                Err(Stop::Failed(failure)) if failure.kind == FailureKind::Model => {
+                    return Err(ReplayError::NoAnswer(failure.message));
+                }
                 Err(Stop::Failed(_)) => return Ok(false),
                 Err(Stop::Paused | Stop::Interrupted(_)) => return Err(ReplayError::Interrupted),
                 Err(Stop::Error(error)) => return Err(error.into()),
