@@ -109,7 +109,7 @@ pub(super) fn lines_about<'a>(output: &'a str, test: &str) -> Vec<&'a str> {
             left -= 1;
             parts.last_mut().into_iter().for_each(|part| {
                 if !is_rule {
-                    part.push(line)
+                    part.push(line);
                 }
             });
         }
