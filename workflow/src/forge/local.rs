@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::push::Remote;
-use super::{Baseline, CiResult, CiStatus, Forge, ForgeError, NewPullRequest, PullRequest, Push};
+use super::{CiResult, CiStatus, CiWanted, Forge, ForgeError, NewPullRequest, PullRequest, Push};
 use crate::suite::{Finished, Shell, ShellError, new_failures};
 
 /// Maximum size of a record.
@@ -43,8 +43,6 @@ pub struct LocalForge {
     /// How CI runs. Its time limit applies where `ci` gets none.
     pub shell: Shell,
     pub git: GitOptions,
-    /// The results of the tests of CI without the change.
-    pub before: Option<Baseline>,
 }
 
 /// A pull request. Readers depend on exactly these keys.
@@ -193,10 +191,6 @@ impl LocalForge {
 }
 
 impl Forge for LocalForge {
-    fn set_baseline(&mut self, before: Baseline) {
-        self.before = Some(before);
-    }
-
     fn push(&self, push: &Push<'_>, _cancellation: &Cancellation) -> Result<(), ForgeError> {
         drop(self.create()?);
         let path = self.repository();
@@ -255,10 +249,10 @@ impl Forge for LocalForge {
     fn ci(
         &self,
         pull_request: &PullRequest,
-        commit: &str,
-        timeout: Option<Duration>,
+        wanted: &CiWanted<'_>,
         cancellation: &Cancellation,
     ) -> Result<CiResult, ForgeError> {
+        let CiWanted { commit, timeout, before } = *wanted;
         let Some(line) = &self.ci_line else {
             return Ok(CiResult { status: CiStatus::None, log: String::new(), log_place: String::new() });
         };
@@ -278,7 +272,7 @@ impl Forge for LocalForge {
             (CiStatus::TimedOut, end)
         } else {
             let report = &finished.report;
-            let known = self.before.as_ref().filter(|before| {
+            let known = before.filter(|before| {
                 let mut masked = report.clone();
                 masked.mask_ids(&before.redactor);
                 let is_known = new_failures(&before.report, &masked).is_empty();

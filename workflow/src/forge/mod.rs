@@ -100,10 +100,16 @@ pub struct Baseline {
     pub redactor: Redactor,
 }
 
-pub trait Forge: Send {
-    /// Sets the results of the tests before the change. A CI that runs the same tests does not fail for those that failed before.
-    fn set_baseline(&mut self, _before: Baseline) {}
+/// What CI to wait for.
+#[derive(Debug, Clone, Copy)]
+pub struct CiWanted<'a> {
+    pub commit: &'a str,
+    pub timeout: Option<Duration>,
+    /// The results of the tests before the change. A local CI that runs the same tests does not fail for those that failed before.
+    pub before: Option<&'a Baseline>,
+}
 
+pub trait Forge: Send {
     /// Pushes a commit to a branch. Pushing what is there already does nothing, and commits of others are never replaced.
     fn push(&self, push: &Push<'_>, cancellation: &Cancellation) -> Result<(), ForgeError>;
 
@@ -125,8 +131,7 @@ pub trait Forge: Send {
     fn ci(
         &self,
         pull_request: &PullRequest,
-        commit: &str,
-        timeout: Option<Duration>,
+        wanted: &CiWanted<'_>,
         cancellation: &Cancellation,
     ) -> Result<CiResult, ForgeError>;
 }

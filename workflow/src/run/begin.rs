@@ -342,7 +342,7 @@ fn forge(
             let folder = home.folder.join("forge").join(state.base.repository.as_str());
             let mut shell = Shell::new(DEFAULT_CI_TIMEOUT, control.cancel.clone());
             shell.supervisor.clone_from(&control.supervisor);
-            Ok(Box::new(LocalForge { folder, ci_line: ci, shell, git: git_options(control), before: None }))
+            Ok(Box::new(LocalForge { folder, ci_line: ci, shell, git: git_options(control) }))
         }
         ForgeKind::Github => {
             let url = state.base.origin.as_deref().unwrap_or(&settings.source);

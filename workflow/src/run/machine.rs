@@ -6,8 +6,8 @@
 //!                                                    └── a red check, or a red CI ◀── ci ◀── pull_request ◀── push ◀── commit
 //! ```
 //!
-//! Each state is entered with a checkpoint. What a state does can be done again: a commit is the same commit, a push of it changes
-//! nothing, and a pull request is looked for before one is opened.
+//! Each state is entered with a checkpoint. What a state does can be done again: a commit that was not recorded is made anew, a push
+//! of a commit that is there changes nothing, and a pull request is looked for before one is opened.
 
 use std::path::PathBuf;
 use std::time::Duration;
