@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 use super::push::Remote;
 use super::{CiResult, CiStatus, CiWanted, Forge, ForgeError, NewPullRequest, PullRequest, Push};
-use crate::suite::{Finished, Shell, ShellError, new_failures};
+use crate::suite::{Finished, Shell, new_failures};
 
 /// Maximum size of a record.
 const MAX_RECORD_BYTES: u64 = 16 << 20;
@@ -168,8 +168,9 @@ impl LocalForge {
         let repository = self.repository();
         let clone =
             ["clone", "--quiet", "--shared", "--no-checkout", "--template=", repository.as_str(), root.as_str()];
-        self.git(&self.folder, &clone).output()?;
-        self.git(&root, &["checkout", "--quiet", "--detach", commit]).output()?;
+        let cancel = &shell.cancellation;
+        self.git(&self.folder, &clone).cancelled_by(cancel).output()?;
+        self.git(&root, &["checkout", "--quiet", "--detach", commit]).cancelled_by(cancel).output()?;
         Ok(shell.run(line, &root)?)
     }
 
@@ -191,11 +192,12 @@ impl LocalForge {
 }
 
 impl Forge for LocalForge {
-    fn push(&self, push: &Push<'_>, _cancellation: &Cancellation) -> Result<(), ForgeError> {
+    fn push(&self, push: &Push<'_>, cancellation: &Cancellation) -> Result<(), ForgeError> {
         drop(self.create()?);
         let path = self.repository();
-        let remote = Remote { address: path.as_str(), protocol: "file", environment: &[], options: &self.git };
-        remote.push(push)
+        let options = &self.git;
+        let address = path.as_str();
+        Remote { address, protocol: "file", environment: &[], options, cancel: cancellation }.push(push)
     }
 
     fn find(&self, branch: &str, _cancellation: &Cancellation) -> Result<Option<PullRequest>, ForgeError> {
@@ -262,7 +264,7 @@ impl Forge for LocalForge {
             ..self.shell.clone()
         };
         let finished = match self.run(line, commit, &shell) {
-            Err(ForgeError::Shell(ShellError::Cancelled(_))) => {
+            Err(_) if cancellation.is_cancelled() => {
                 return Ok(CiResult { status: CiStatus::Cancelled, log: String::new(), log_place: String::new() });
             }
             finished => finished?,

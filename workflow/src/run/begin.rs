@@ -37,7 +37,7 @@ pub struct Home {
 
 impl Home {
     pub(super) fn store(&self, control: &Control<'_>) -> WorkspaceStore {
-        WorkspaceStore::new(self.repositories(), git_options(control))
+        WorkspaceStore::new(self.repositories(), git_options(control)).cancelled_by(&control.cancel)
     }
 
     pub(super) fn repositories(&self) -> Utf8PathBuf {
@@ -127,6 +127,8 @@ pub enum BeginError {
     SecretName(String),
     #[error("the GitHub forge needs a token in `GITHUB_TOKEN`")]
     NoToken,
+    #[error("interrupted before the session began")]
+    Interrupted,
     #[error("cannot use the forge")]
     Forge(#[from] ForgeError),
     #[error("no command that runs {0} was found in the repository")]
@@ -167,8 +169,12 @@ pub fn start<'a>(
     control: Control<'a>,
 ) -> Result<Begun<'a>, BeginError> {
     let session_id = uuid::Uuid::now_v7().to_string();
-    // Nothing is lost: no work was done.
-    start_session(home, &session_id, settings, title, secrets, control).inspect_err(|_| home.remove(&session_id))
+    let cancel = control.cancel.clone();
+    start_session(home, &session_id, settings, title, secrets, control).map_err(|error| {
+        // Nothing is lost: no work was done.
+        home.remove(&session_id);
+        if cancel.is_cancelled() { BeginError::Interrupted } else { error }
+    })
 }
 
 fn start_session<'a>(

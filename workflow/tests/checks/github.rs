@@ -1,5 +1,6 @@
 //! GitHub, as a server of ours that answers as its documentation states.
 
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -293,6 +294,29 @@ fn a_push_sends_the_token_in_a_header_and_names_it_nowhere() {
     let text = format!("{error:?}");
     assert!(!text.contains(TOKEN) && !text.contains("eC1hY2Nlc3MtdG9rZW46"), "{text}");
     assert!(!std::fs::read_to_string(from.join("config")).unwrap().contains("Authorization"));
+}
+
+#[test]
+fn a_push_to_a_server_that_does_not_answer_is_cancelled() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = format!("http://{}", server.local_addr().unwrap());
+    let go = Cancellation::default();
+    let on_request = go.clone();
+    let accepted = std::thread::spawn(move || {
+        let connection = server.accept().unwrap();
+        on_request.cancel();
+        connection
+    });
+    let repository = Repository::new();
+    let commit = repository.commit("a.txt", "a");
+    let mut options = GitHubOptions::new(Token::from(TOKEN.to_owned()), format!("{origin}/octo/app"));
+    options.api_url = Some(origin);
+    options.git = git_options();
+    let from = repository.bare();
+    let push = Push { from: &from, commit: &commit, branch: "fix", own: &[] };
+    let error = GitHubForge::new(options).unwrap().push(&push, &go).unwrap_err();
+    assert!(matches!(error, ForgeError::Git(error) if error.to_string().contains("was cancelled")));
+    drop(accepted.join().unwrap());
 }
 
 #[test]

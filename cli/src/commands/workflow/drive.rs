@@ -257,6 +257,7 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
     let option = place.option();
     match error {
         BeginError::Store(error) => ledger_failed(error),
+        error @ BeginError::Interrupted => CommandError::new(Exit::Interrupted, error),
         error @ BeginError::Target(TargetError::Log { .. }) => CommandError::io(error),
         BeginError::Target(error @ (TargetError::Url(_) | TargetError::NoFailedTest(_))) => CommandError::usage(error),
         error @ (BeginError::NoCommand(_) | BeginError::Target(_)) => {

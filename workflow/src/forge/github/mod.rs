@@ -244,7 +244,7 @@ impl GitHubForge {
 }
 
 impl Forge for GitHubForge {
-    fn push(&self, push: &Push<'_>, _cancellation: &Cancellation) -> Result<(), ForgeError> {
+    fn push(&self, push: &Push<'_>, cancellation: &Cancellation) -> Result<(), ForgeError> {
         let credentials = STANDARD.encode(format!("x-access-token:{}", self.client.token().reveal()));
         let address = self.repository.git_url();
         // Settings in the environment, which other users of the machine cannot read, unlike arguments.
@@ -260,7 +260,8 @@ impl Forge for GitHubForge {
             environment.push((format!("GIT_CONFIG_VALUE_{index}"), value));
         }
         let protocol = if self.repository.is_plain { "http" } else { "https" };
-        Remote { address: &address, protocol, environment: &environment, options: &self.git }.push(push)
+        let (environment, options) = (&environment, &self.git);
+        Remote { address: &address, protocol, environment, options, cancel: cancellation }.push(push)
     }
 
     fn find(&self, branch: &str, cancellation: &Cancellation) -> Result<Option<PullRequest>, ForgeError> {
