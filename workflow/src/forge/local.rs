@@ -192,6 +192,11 @@ impl LocalForge {
 }
 
 impl Forge for LocalForge {
+    /// The base is pushed with the first branch, and stays on this machine.
+    fn check_base(&self, _branch: &str, _commit: &str, _cancellation: &Cancellation) -> Result<(), ForgeError> {
+        Ok(())
+    }
+
     fn push(&self, push: &Push<'_>, cancellation: &Cancellation) -> Result<(), ForgeError> {
         drop(self.create()?);
         let path = self.repository();

@@ -213,6 +213,7 @@ fn start_session<'a>(
         coverage: coverage(&settings),
     };
     let state = RunState { target_files, ..new_state(settings, start, commands, target, session_id) };
+    forge(home, &state, secrets, &control)?.check_base(&state.base.branch, &state.base.commit, &control.cancel)?;
     let last_state = Phase::Created.word().to_owned();
     let opened = Opened { repository, workspace, head, last_state, held: None };
     let mut begun = begin(home, opened, state, Vec::new(), secrets, control)?;

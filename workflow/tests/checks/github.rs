@@ -96,6 +96,32 @@ fn a_pull_request_is_opened_once_and_updated() {
 }
 
 #[test]
+fn a_base_that_is_not_on_the_branch_of_the_forge_is_refused() {
+    let server = ModelServer::start(|_, request| match path(request).as_str() {
+        "GET /git/ref/heads%2Ffeature%2Fa" => ok(&json!({"object": {"sha": "tip"}})),
+        "GET /compare/feature%2Fa...old?per_page=1" => ok(&json!({"status": "behind"})),
+        "GET /compare/feature%2Fa...local?per_page=1" => ok(&json!({"status": "ahead"})),
+        "GET /compare/feature%2Fa...other?per_page=1" => ok(&json!({"status": "diverged"})),
+        "GET " => ok(&json!({"name": "app"})),
+        _ => ModelAnswer::json(404, &json!({"message": "Not Found"})),
+    });
+    let (forge, _) = forge_at(&server);
+    let go = Cancellation::default();
+    for commit in ["tip", "old"] {
+        forge.check_base("feature/a", commit, &go).unwrap();
+    }
+    for commit in ["local", "other", "unknown"] {
+        let error = forge.check_base("feature/a", commit, &go).unwrap_err();
+        assert!(matches!(error, ForgeError::UnpushedBase { .. }), "{commit}: {error}");
+    }
+    assert!(matches!(forge.check_base("none", "tip", &go), Err(ForgeError::NoBase(branch)) if branch == "none"));
+    // Without access to the repository, the branch is not to blame.
+    let server = ModelServer::start(|_, _| ModelAnswer::json(404, &json!({"message": "Not Found"})));
+    let error = forge_at(&server).0.check_base("main", "tip", &go).unwrap_err().to_string();
+    assert!(error.contains("no access"), "{error}");
+}
+
+#[test]
 fn checks_of_several_pages_are_awaited_and_must_be_stable() {
     let server = ModelServer::start(|number, request| {
         let round = number / 3;

@@ -10,6 +10,7 @@ use counterproof_safe_run::{Cancellation, keep_exit_statuses};
 use counterproof_sessions::recorder::SessionSpool;
 use counterproof_sessions::session::SessionStatus;
 use counterproof_sessions::store::SessionStore;
+use counterproof_workflow::forge::ForgeError;
 use counterproof_workflow::model::ApiKey;
 use counterproof_workflow::run::{
     BeginError, Begun, CheckResult, Control, Home, ModelSettings, Outcome, RunState, Secrets, Settings, Stopped,
@@ -268,6 +269,9 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
         }
         error @ BeginError::Held { .. } => CommandError::usage(error)
             .hint("wait for it, pause it with `counterproof session pause`, or fork a checkpoint"),
+        error @ BeginError::Forge(ForgeError::NoBase(_) | ForgeError::UnpushedBase { .. }) => {
+            CommandError::usage(error).hint("push the base branch first, or start from another one with `--branch`")
+        }
         error @ BeginError::NotResumable(_) => CommandError::usage(error).hint("resume an earlier checkpoint"),
         error @ (BeginError::NoCheckpoint(_)
         | BeginError::NoState(_)

@@ -244,6 +244,29 @@ impl GitHubForge {
 }
 
 impl Forge for GitHubForge {
+    fn check_base(&self, branch: &str, commit: &str, cancellation: &Cancellation) -> Result<(), ForgeError> {
+        let branch_name = utf8_percent_encode(branch, NON_ALPHANUMERIC);
+        let found =
+            self.client.send("GET", &self.path(&format!("/git/ref/heads%2F{branch_name}")), None, cancellation)?;
+        if found.status == 404 {
+            // Without access, everything is missing.
+            self.client.get(&self.path(""), cancellation)?;
+            return Err(ForgeError::NoBase(branch.to_owned()));
+        }
+        if found.success()?.json()?["object"]["sha"] == commit {
+            return Ok(());
+        }
+        // In this direction, the answer for a commit that is on the branch has no commits and files.
+        let path = self.path(&format!("/compare/{branch_name}...{commit}?per_page=1"));
+        let compared = self.client.send("GET", &path, None, cancellation)?;
+        // The answer for a commit that GitHub does not have.
+        let is_missing = compared.status == 404;
+        if is_missing || !matches!(compared.success()?.json()?["status"].as_str(), Some("behind" | "identical")) {
+            return Err(ForgeError::UnpushedBase { branch: branch.to_owned(), commit: commit.to_owned() });
+        }
+        Ok(())
+    }
+
     fn push(&self, push: &Push<'_>, cancellation: &Cancellation) -> Result<(), ForgeError> {
         let credentials = STANDARD.encode(format!("x-access-token:{}", self.client.token().reveal()));
         let address = self.repository.git_url();
