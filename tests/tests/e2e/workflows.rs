@@ -296,6 +296,23 @@ fn a_weakened_test_is_not_pushed() {
 }
 
 #[test]
+fn no_test_file_may_be_weakened_where_that_of_the_target_is_not_known() {
+    let weaken = json!({"path": "test_calc.py", "old_string": "self.assertEqual(add(2, 3), 5)", "new_string": "pass"});
+    for (turns, kind) in
+        [(vec![call("edit", weaken), Turn::Text("It passes now.")], json!("test_tampered")), (mending(), Value::Null)]
+    {
+        let kit = Kit::new(turns);
+        let mut arguments = kit.fix();
+        arguments[6] = "sum of 2 and 3".to_owned();
+        // A runner that names no test.
+        arguments[12] = "python3 -m unittest -q >/dev/null 2>&1 # {test}".to_owned();
+        let run = kit.run(&arguments, &[]);
+        assert!(run.stderr.contains("the file of the test is not known"), "{run:?}");
+        assert_eq!(document(&run)["error"]["kind"], kind, "{run:?}");
+    }
+}
+
+#[test]
 fn budgets_and_red_checks_end_a_run_with_their_kind() {
     let idle = || vec![Turn::Text("I did nothing.")];
     for (turns, more, kind) in [

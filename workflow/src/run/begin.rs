@@ -199,7 +199,7 @@ fn start_session<'a>(
     let target_files = target.as_ref().map(|target| target.files(&folder)).unwrap_or_default();
     let target_files: Vec<String> = target_files.into_iter().map(Utf8PathBuf::into_string).collect();
     if target.is_some() && target_files.is_empty() {
-        (control.progress)("warning: the file of the test is not known, so that changes of it are not checked");
+        (control.progress)("the file of the test is not known: no test that exists may be changed");
     }
     let head = SessionHead {
         session_id: session_id.to_owned(),
