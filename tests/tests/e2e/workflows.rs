@@ -110,19 +110,23 @@ fn every_checkpoint_of_a_successful_run_leads_to_the_same_result() {
 
 #[test]
 fn a_run_that_is_killed_at_any_request_goes_on_to_the_same_result() {
+    // Twenty requests: the model reads for a while, and mends from the 16th on.
+    let reads = (1..16).map(|lines| call("read", json!({"path": "calc.py", "limit": lines})));
+    let turns: Vec<Turn> = reads.chain(mending()).collect();
     let reference = {
         let kit = Kit::new(mending());
         kit.pull_request(&document(&kit.run(&kit.fix(), &[]))).1
     };
-    for killed_at in 0..5 {
+    for killed_at in [0, 7, 15, 17, 19] {
         let (reached, hold) = (Gate::default(), Gate::default());
         let (signal, wait) = (reached.clone(), hold.clone());
+        let turns = turns.clone();
         let kit = Kit::answering(move |number, request| {
             if number == killed_at {
                 signal.open();
-                return answer(&mending(), request).after(&wait);
+                return answer(&turns, request).after(&wait);
             }
-            answer(&mending(), request)
+            answer(&turns, request)
         });
         let mut child = kit.start(&kit.fix());
         reached.wait();
@@ -145,7 +149,7 @@ fn a_run_that_is_killed_at_any_request_goes_on_to_the_same_result() {
         assert_eq!((record["number"].as_u64(), tree), (Some(1), reference.clone()), "request {killed_at}");
         // The request that was killed was sent again, and no other.
         let requests = kit.server.requests();
-        assert_eq!(requests.len(), 6, "request {killed_at}");
+        assert_eq!(requests.len(), 21, "request {killed_at}");
         assert_eq!(requests[killed_at].json(), requests[killed_at + 1].json());
     }
 }
