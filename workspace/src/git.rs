@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_safe_run::{Command, Input, Options, StartError, Stream};
+use counterproof_safe_run::{Cancellation, Command, Input, Options, StartError, Stream};
 
 /// Time limit of a command, unless a caller sets another one.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
@@ -64,6 +64,7 @@ pub struct Git {
     file: Option<File>,
     text: String,
     options: GitOptions,
+    cancel: Cancellation,
 }
 
 impl Git {
@@ -85,6 +86,7 @@ impl Git {
             file: None,
             text: arguments.join(" "),
             options: options.clone(),
+            cancel: Cancellation::default(),
         };
         // Nothing may wait for a person, page its output, translate its messages, or fetch a missing object.
         git.with("GIT_TERMINAL_PROMPT", "0")
@@ -119,6 +121,14 @@ impl Git {
             value.is_some() || !CONNECTION.iter().any(|kept| name.starts_with(kept))
         });
         self.with("GIT_ALLOW_PROTOCOL", protocols)
+    }
+
+    /// Makes a cancellation end the command with all of its processes. Others run to their end: a run that is cancelled still stores
+    /// its files.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancel: &Cancellation) -> Self {
+        self.cancel = cancel.clone();
+        self
     }
 
     /// Sets the standard input to a file, which is read from its start.
@@ -168,6 +178,7 @@ impl Git {
             input: self.input().map_err(GitError::Io)?,
             timeout: Some(self.options.timeout),
             output_limit: Some(MAX_OUTPUT_BYTES),
+            cancel: self.cancel.clone(),
             ..Command::new(self.words.clone())
         };
         let mut record = command.run(&mut |_, _, _| {}).map_err(|error| GitError::Start(Box::new(error)))?;

@@ -131,6 +131,17 @@ impl Workspace {
         repeated_if_unstable(|| self.snapshot_once(options))
     }
 
+    /// Reports whether files or empty folders are otherwise than at a snapshot, which is the last one. Stores nothing. Files that were
+    /// written again count, also with the same content.
+    pub fn has_changed_since(&self, snapshot: &Snapshot) -> Result<bool, WorkspaceError> {
+        repeated_if_unstable(|| {
+            let mut found = self.read_files(&snapshot.include_ignored)?;
+            self.keep_unreadable(&mut found);
+            let empty_folders = found.empty_folders.iter().map(|path| display(path));
+            Ok(found.files != self.cache.files || !empty_folders.eq(snapshot.empty_folders.iter().cloned()))
+        })
+    }
+
     fn snapshot_once(&mut self, options: &SnapshotOptions) -> Result<Snapshot, WorkspaceError> {
         if !options.reference.starts_with(CHECKPOINTS) {
             return Err(WorkspaceError::InvalidReference(options.reference.clone()));

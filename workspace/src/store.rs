@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Sha256Digest;
+use counterproof_safe_run::Cancellation;
 use counterproof_store::FileLock;
 use counterproof_store::read_file;
 use counterproof_store::write::{Durability, StagedFolder, create_folder, create_private_folder, sync_tree, write};
@@ -47,6 +48,7 @@ const MAX_EXCLUDES_BYTES: u64 = 4 << 20;
 pub struct WorkspaceStore {
     folder: Utf8PathBuf,
     options: GitOptions,
+    cancel: Cancellation,
 }
 
 /// Where the work on a repository starts.
@@ -83,7 +85,13 @@ struct LocalFolder {
 
 impl WorkspaceStore {
     pub fn new(folder: Utf8PathBuf, options: GitOptions) -> Self {
-        Self { folder, options }
+        Self { folder, options, cancel: Cancellation::default() }
+    }
+
+    /// Makes a cancellation end the transfer of an import.
+    #[must_use]
+    pub fn cancelled_by(self, cancel: &Cancellation) -> Self {
+        Self { cancel: cancel.clone(), ..self }
     }
 
     /// Copies a repository into the store: a path, or a URL with the settings and credentials of the user. Nothing below the
@@ -97,12 +105,12 @@ impl WorkspaceStore {
         let repository = self.stored(&source.id);
         let commit = self.locked(&repository, || {
             if repository.path.is_dir() {
-                return repository.fetch(&source);
+                return repository.fetch(&source, &self.cancel);
             }
             let staged = StagedFolder::new(&repository.path, "import")?;
             let new = StoredRepository { path: staged.path().to_owned(), ..repository.clone() };
             new.initialize(source.commit.len())?;
-            let commit = new.fetch(&source)?;
+            let commit = new.fetch(&source, &self.cancel)?;
             sync_tree(&new.path)?;
             staged.publish()?;
             Ok(commit)
@@ -248,8 +256,8 @@ impl WorkspaceStore {
         let shown = without_password(url);
         let wanted = branch.map_or_else(|| "HEAD".to_owned(), |branch| format!("refs/heads/{branch}"));
         let arguments = ["ls-remote", "--symref", "--", url, &wanted];
-        let listed =
-            self.git(&self.folder, &arguments).with_protocols(PROTOCOLS).text().map_err(without_url(url, &shown))?;
+        let git = self.git(&self.folder, &arguments).with_protocols(PROTOCOLS).cancelled_by(&self.cancel);
+        let listed = git.text().map_err(without_url(url, &shown))?;
         let mut commit = None;
         let mut default = None;
         for (value, _) in listed.lines().filter_map(|line| line.split_once('\t')).filter(|(_, name)| *name == wanted) {
@@ -331,7 +339,7 @@ impl StoredRepository {
     }
 
     /// Copies the commit and its history, and returns its name.
-    fn fetch(&self, source: &Source) -> Result<String, WorkspaceError> {
+    fn fetch(&self, source: &Source, cancel: &Cancellation) -> Result<String, WorkspaceError> {
         let shown = without_password(&source.location);
         let mut reference = format!("{STARTS}{}", source.commit);
         if source.folder.is_none() {
@@ -359,7 +367,7 @@ impl StoredRepository {
             arguments.push("--upload-pack=git -c pack.window=0 -c pack.compression=1 upload-pack");
         }
         arguments.extend(["--", &source.location, &refspec]);
-        let run = || self.git_of_user(&arguments).with_protocols(PROTOCOLS).output();
+        let run = || self.git_of_user(&arguments).with_protocols(PROTOCOLS).cancelled_by(cancel).output();
         self.unlocking(|| run().map_err(without_url(&source.location, &shown)))?;
         let commit = self.git(&["rev-parse", "--verify", "--quiet", &format!("{reference}^{{commit}}")]).text()?;
         // The branch moves with the next import, and the commit stays.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use counterproof_artifact::{EvidenceRef, EvidenceTarget, Extra, ProposedAction, RiskLevel, Sha256Digest};
 use counterproof_sessions::event::{EventBody, FileChange, FileOperation, SessionEvent};
+use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
 use super::command_risk::{CommandRisk, command_risk};
@@ -14,6 +15,9 @@ use super::steps::{COMMAND, Step};
 /// Parts of paths that decide how the repository is built or what runs in it, or that hold keys.
 const SENSITIVE: [&str; 9] =
     [".git/", ".github/workflows/", ".gitlab-ci", ".env", ".ssh/", "Jenkinsfile", ".npmrc", ".pypirc", "id_rsa"];
+
+/// How far the time of a file can lie before its change: the longest tick of a Linux kernel.
+const FILE_CLOCK: SignedDuration = SignedDuration::from_millis(10);
 
 /// Most calls that are named as the evidence of one file.
 const MAX_EVIDENCE: usize = 8;
@@ -193,16 +197,20 @@ fn file_risk(path: &str, operation: &str) -> CommandRisk {
 /// that failed are no evidence of a change that took place.
 fn file_evidence(path: &str, change: &NetChange<'_>, steps: &[Step<'_>]) -> Vec<String> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    // By the order of the records: a change is recorded after the call that caused it.
-    let is_before =
-        |step: &&Step<'_>| step.event.seq <= change.last.seq && step.event.timestamp <= change.last.timestamp;
-    let before: Vec<_> = steps.iter().filter(is_before).filter(|step| !step.has_failed()).collect();
+    let before: Vec<_> = steps.iter().filter(|step| is_before(step.event, change.last) && !step.has_failed()).collect();
     let named = before.iter().filter(|step| !name.is_empty() && step.names(name));
     let mut named: Vec<_> = named.map(|step| step.call_id()).collect();
     if named.is_empty() {
         named.extend(before.last().map(|step| step.call_id()));
     }
     named.split_off(named.len().saturating_sub(MAX_EVIDENCE))
+}
+
+/// True if a call began before a file was changed. The times decide: a change can be seen, and recorded, before the result of
+/// the call that made it. Within the clock of the file system, the order of the records decides.
+fn is_before(call: &SessionEvent, change: &SessionEvent) -> bool {
+    let tick = change.timestamp.saturating_add(FILE_CLOCK).unwrap_or(change.timestamp);
+    call.timestamp < change.timestamp || (call.seq <= change.seq && call.timestamp <= tick)
 }
 
 #[cfg(test)]
@@ -251,6 +259,28 @@ mod tests {
             ),
         ] {
             assert_eq!(tools(&events), expected);
+        }
+    }
+
+    #[test]
+    fn a_call_is_before_a_change_that_was_seen_early_or_has_a_coarse_time() {
+        let event = |seq: u64, millis| SessionEvent {
+            seq: Some(seq),
+            ..SessionEvent::captured(
+                Timestamp::from_millisecond(millis).unwrap(),
+                file(FileChange::Modify, "a", None, None, None).body,
+            )
+        };
+        let change = event(5, 1000);
+        for (call, expected) in [
+            (event(4, 990), true),
+            // The change was seen before the result of the call.
+            (event(7, 990), true),
+            (event(4, 1004), true),
+            (event(7, 1004), false),
+            (event(4, 1100), false),
+        ] {
+            assert_eq!(is_before(&call, &change), expected, "{call:?}");
         }
     }
 

@@ -70,6 +70,21 @@ struct Stat {
     inode: u64,
 }
 
+/// Returns the time of the last change of a file or folder, at most `now`. A file that was moved or copied with its time of
+/// modification has an older one, so that the time of its status counts as well, where there is one.
+fn changed_at(metadata: &Metadata, now: Timestamp) -> Timestamp {
+    let modified = metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
+    #[cfg(unix)]
+    let status = {
+        use std::os::unix::fs::MetadataExt;
+        let nanos = i32::try_from(metadata.ctime_nsec()).unwrap_or_default();
+        Timestamp::new(metadata.ctime(), nanos).ok()
+    };
+    #[cfg(not(unix))]
+    let status = None;
+    modified.max(status).map_or(now, |time| time.min(now))
+}
+
 impl Stat {
     fn new(metadata: &Metadata) -> Self {
         #[cfg(unix)]
@@ -148,7 +163,8 @@ impl WorkingTree {
             if let Some(known) = self.release(&path) {
                 let before = self.content(&path, &known.content, Some(known.stat.size));
                 let patch = patch(&path, before.text.as_deref(), Some(""));
-                deleted.push((operation(FileChange::Delete, &path, before.digest, None, patch), now));
+                let at = self.deleted_at(&path, now);
+                deleted.push((operation(FileChange::Delete, &path, before.digest, None, patch), at));
             }
         }
         let mut changed = Vec::new();
@@ -158,7 +174,7 @@ impl WorkingTree {
                 continue;
             }
             let known = self.release(&path);
-            let at = stat.modified.and_then(|time| Timestamp::try_from(time).ok()).map_or(now, |time| time.min(now));
+            let at = self.root.join(&path).symlink_metadata().map_or(now, |metadata| changed_at(&metadata, now));
             let before = known.as_ref().map(|it| self.content(&path, &it.content, Some(it.stat.size)));
             let content = self.hold(&path, &stat);
             let after = self.content(&path, &content, None);
@@ -222,6 +238,12 @@ impl WorkingTree {
     fn stat(&self, path: &Utf8Path) -> Option<Stat> {
         let metadata = self.root.join(path).symlink_metadata().ok()?;
         metadata.is_file().then(|| Stat::new(&metadata))
+    }
+
+    /// Returns when a file was deleted: its folder was changed then, or the folder around it.
+    fn deleted_at(&self, path: &Utf8Path, now: Timestamp) -> Timestamp {
+        let mut folders = path.ancestors().skip(1).map(|folder| self.root.join(folder).symlink_metadata());
+        folders.find_map(Result::ok).map_or(now, |metadata| changed_at(&metadata, now))
     }
 
     /// Reads a file for later differences.
@@ -392,6 +414,22 @@ mod tests {
         let renamed = &found["there.txt"];
         assert_eq!((renamed.operation, renamed.from_path.as_deref()), (FileChange::Rename, Some("moved.txt")));
         assert_eq!((renamed.before_sha256, renamed.after_sha256), (digest("content\n"), digest("content\n")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn moves_and_deletions_have_the_time_at_which_they_took_place() {
+        let repository = Repository::new();
+        repository.put("old/file.txt", "old");
+        let sh = |script: &str| Command::new("sh").args(["-c", script]).current_dir(repository.path()).status();
+        assert!(sh("touch -t 197001020000 kept.txt").unwrap().success());
+        let mut tree = repository.tree(&[]);
+        let begun = Timestamp::now() - jiff::SignedDuration::from_millis(20);
+        assert!(sh("mv kept.txt there.txt && rm -r old").unwrap().success());
+        let ended = Timestamp::now();
+        for event in tree.changes(ended + jiff::SignedDuration::from_secs(60)).unwrap() {
+            assert!(begun <= event.timestamp && event.timestamp <= ended, "{event:?}");
+        }
     }
 
     #[test]

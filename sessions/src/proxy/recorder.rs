@@ -151,13 +151,15 @@ impl Recorder {
         let (api, body) = (request.api, request.body.clone());
         let recorded = self.blocking(move |recorder| {
             recorder.remember(secrets);
-            recorder.records.turn_begins();
             let answered = |body: Bytes| {
                 let mut calls = recorder.calls.lock().unwrap_or_else(PoisonError::into_inner);
                 calls.answered(api, &body)
             };
             let events = body.map(answered).unwrap_or_default();
-            if events.is_empty() { Ok(()) } else { recorder.records.record(events) }
+            let recorded = if events.is_empty() { Ok(()) } else { recorder.records.record(events) };
+            // After the results of the calls, so that the changes that they made follow them in the record.
+            recorder.records.turn_begins();
+            recorded
         });
         recorded.await
     }

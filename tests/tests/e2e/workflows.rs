@@ -116,19 +116,23 @@ fn every_checkpoint_of_a_successful_run_leads_to_the_same_result() {
 
 #[test]
 fn a_run_that_is_killed_at_any_request_goes_on_to_the_same_result() {
+    // Twenty requests: the model reads for a while, and mends from the 16th on.
+    let reads = (1..16).map(|lines| call("read", json!({"path": "calc.py", "limit": lines})));
+    let turns: Vec<Turn> = reads.chain(mending()).collect();
     let reference = {
         let kit = Kit::new(mending());
         kit.pull_request(&document(&kit.run(&kit.fix(), &[]))).1
     };
-    for killed_at in 0..5 {
+    for killed_at in [0, 7, 15, 17, 19] {
         let (reached, hold) = (Gate::default(), Gate::default());
         let (signal, wait) = (reached.clone(), hold.clone());
+        let turns = turns.clone();
         let kit = Kit::answering(move |number, request| {
             if number == killed_at {
                 signal.open();
-                return answer(&mending(), request).after(&wait);
+                return answer(&turns, request).after(&wait);
             }
-            answer(&mending(), request)
+            answer(&turns, request)
         });
         let mut child = kit.start(&kit.fix());
         reached.wait();
@@ -151,7 +155,7 @@ fn a_run_that_is_killed_at_any_request_goes_on_to_the_same_result() {
         assert_eq!((record["number"].as_u64(), tree), (Some(1), reference.clone()), "request {killed_at}");
         // The request that was killed was sent again, and no other.
         let requests = kit.server.requests();
-        assert_eq!(requests.len(), 6, "request {killed_at}");
+        assert_eq!(requests.len(), 21, "request {killed_at}");
         assert_eq!(requests[killed_at].json(), requests[killed_at + 1].json());
     }
 }
@@ -307,6 +311,23 @@ fn a_weakened_test_is_not_pushed() {
     let result = document(&run);
     assert_eq!((&result["error"]["kind"], &result["pr_url"]), (&json!("test_tampered"), &Value::Null));
     assert_eq!(result["test_results"], json!({"target_test": "fail", "regression_tests": null, "new_failures": null}));
+}
+
+#[test]
+fn no_test_file_may_be_weakened_where_that_of_the_target_is_not_known() {
+    let weaken = json!({"path": "test_calc.py", "old_string": "self.assertEqual(add(2, 3), 5)", "new_string": "pass"});
+    for (turns, kind) in
+        [(vec![call("edit", weaken), Turn::Text("It passes now.")], json!("test_tampered")), (mending(), Value::Null)]
+    {
+        let kit = Kit::new(turns);
+        let mut arguments = kit.fix();
+        arguments[6] = "sum of 2 and 3".to_owned();
+        // A runner that names no test.
+        arguments[12] = "python3 -m unittest -q >/dev/null 2>&1 # {test}".to_owned();
+        let run = kit.run(&arguments, &[]);
+        assert!(run.stderr.contains("the file of the test is not known"), "{run:?}");
+        assert_eq!(document(&run)["error"]["kind"], kind, "{run:?}");
+    }
 }
 
 #[test]

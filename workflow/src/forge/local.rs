@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::push::Remote;
-use super::{Baseline, CiResult, CiStatus, Forge, ForgeError, NewPullRequest, PullRequest, Push};
-use crate::suite::{Finished, Shell, ShellError, new_failures};
+use super::{CiResult, CiStatus, CiWanted, Forge, ForgeError, NewPullRequest, PullRequest, Push};
+use crate::suite::{Finished, Shell, new_failures};
 
 /// Maximum size of a record.
 const MAX_RECORD_BYTES: u64 = 16 << 20;
@@ -43,8 +43,6 @@ pub struct LocalForge {
     /// How CI runs. Its time limit applies where `ci` gets none.
     pub shell: Shell,
     pub git: GitOptions,
-    /// The results of the tests of CI without the change.
-    pub before: Option<Baseline>,
 }
 
 /// A pull request. Readers depend on exactly these keys.
@@ -170,8 +168,9 @@ impl LocalForge {
         let repository = self.repository();
         let clone =
             ["clone", "--quiet", "--shared", "--no-checkout", "--template=", repository.as_str(), root.as_str()];
-        self.git(&self.folder, &clone).output()?;
-        self.git(&root, &["checkout", "--quiet", "--detach", commit]).output()?;
+        let cancel = &shell.cancellation;
+        self.git(&self.folder, &clone).cancelled_by(cancel).output()?;
+        self.git(&root, &["checkout", "--quiet", "--detach", commit]).cancelled_by(cancel).output()?;
         Ok(shell.run(line, &root)?)
     }
 
@@ -193,15 +192,17 @@ impl LocalForge {
 }
 
 impl Forge for LocalForge {
-    fn set_baseline(&mut self, before: Baseline) {
-        self.before = Some(before);
+    /// The base is pushed with the first branch, and stays on this machine.
+    fn check_base(&self, _branch: &str, _commit: &str, _cancellation: &Cancellation) -> Result<(), ForgeError> {
+        Ok(())
     }
 
-    fn push(&self, push: &Push<'_>, _cancellation: &Cancellation) -> Result<(), ForgeError> {
+    fn push(&self, push: &Push<'_>, cancellation: &Cancellation) -> Result<(), ForgeError> {
         drop(self.create()?);
         let path = self.repository();
-        let remote = Remote { address: path.as_str(), protocol: "file", environment: &[], options: &self.git };
-        remote.push(push)
+        let options = &self.git;
+        let address = path.as_str();
+        Remote { address, protocol: "file", environment: &[], options, cancel: cancellation }.push(push)
     }
 
     fn find(&self, branch: &str, _cancellation: &Cancellation) -> Result<Option<PullRequest>, ForgeError> {
@@ -255,10 +256,10 @@ impl Forge for LocalForge {
     fn ci(
         &self,
         pull_request: &PullRequest,
-        commit: &str,
-        timeout: Option<Duration>,
+        wanted: &CiWanted<'_>,
         cancellation: &Cancellation,
     ) -> Result<CiResult, ForgeError> {
+        let CiWanted { commit, timeout, before } = *wanted;
         let Some(line) = &self.ci_line else {
             return Ok(CiResult { status: CiStatus::None, log: String::new(), log_place: String::new() });
         };
@@ -268,7 +269,7 @@ impl Forge for LocalForge {
             ..self.shell.clone()
         };
         let finished = match self.run(line, commit, &shell) {
-            Err(ForgeError::Shell(ShellError::Cancelled(_))) => {
+            Err(_) if cancellation.is_cancelled() => {
                 return Ok(CiResult { status: CiStatus::Cancelled, log: String::new(), log_place: String::new() });
             }
             finished => finished?,
@@ -278,7 +279,7 @@ impl Forge for LocalForge {
             (CiStatus::TimedOut, end)
         } else {
             let report = &finished.report;
-            let known = self.before.as_ref().filter(|before| {
+            let known = before.filter(|before| {
                 let mut masked = report.clone();
                 masked.mask_ids(&before.redactor);
                 let is_known = new_failures(&before.report, &masked).is_empty();

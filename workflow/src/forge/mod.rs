@@ -82,6 +82,10 @@ pub enum ForgeError {
     Git(#[source] Box<counterproof_workspace::git::GitError>),
     #[error("the branch `{branch}` of the forge has a commit of others: {found}")]
     Moved { branch: String, found: String },
+    #[error("the branch `{0}` is not on the forge, and the pull request could not be for it")]
+    NoBase(String),
+    #[error("the branch `{branch}` of the forge does not have the commit {commit}, which the push would make public")]
+    UnpushedBase { branch: String, commit: String },
     #[error("cannot read or write the pull request `{path}`")]
     Record { path: camino::Utf8PathBuf, source: std::io::Error },
     #[error("{0}")]
@@ -100,9 +104,18 @@ pub struct Baseline {
     pub redactor: Redactor,
 }
 
+/// What CI to wait for.
+#[derive(Debug, Clone, Copy)]
+pub struct CiWanted<'a> {
+    pub commit: &'a str,
+    pub timeout: Option<Duration>,
+    /// The results of the tests before the change. A local CI that runs the same tests does not fail for those that failed before.
+    pub before: Option<&'a Baseline>,
+}
+
 pub trait Forge: Send {
-    /// Sets the results of the tests before the change. A CI that runs the same tests does not fail for those that failed before.
-    fn set_baseline(&mut self, _before: Baseline) {}
+    /// Checks that the forge has a base branch, and the commit on it that the work starts from.
+    fn check_base(&self, branch: &str, commit: &str, cancellation: &Cancellation) -> Result<(), ForgeError>;
 
     /// Pushes a commit to a branch. Pushing what is there already does nothing, and commits of others are never replaced.
     fn push(&self, push: &Push<'_>, cancellation: &Cancellation) -> Result<(), ForgeError>;
@@ -125,8 +138,7 @@ pub trait Forge: Send {
     fn ci(
         &self,
         pull_request: &PullRequest,
-        commit: &str,
-        timeout: Option<Duration>,
+        wanted: &CiWanted<'_>,
         cancellation: &Cancellation,
     ) -> Result<CiResult, ForgeError>;
 }

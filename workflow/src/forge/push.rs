@@ -1,6 +1,7 @@
 //! The push of a commit to a branch, which can be repeated.
 
 use camino::Utf8Path;
+use counterproof_contracts::process::Cancellation;
 use counterproof_workspace::git::{Git, GitError, GitOptions};
 
 use super::{ForgeError, Push};
@@ -14,12 +15,13 @@ pub(super) struct Remote<'a> {
     /// Variables of git, such as those with a token.
     pub environment: &'a [(String, String)],
     pub options: &'a GitOptions,
+    pub cancel: &'a Cancellation,
 }
 
 impl Remote<'_> {
     fn git(&self, folder: &Utf8Path, arguments: &[&str]) -> Git {
-        let git =
-            Git::new(self.options, folder, arguments).without_user_settings().with("GIT_ALLOW_PROTOCOL", self.protocol);
+        let git = Git::new(self.options, folder, arguments).without_user_settings().cancelled_by(self.cancel);
+        let git = git.with("GIT_ALLOW_PROTOCOL", self.protocol);
         self.environment.iter().fold(git, |git, (name, value)| git.with(name, value))
     }
 

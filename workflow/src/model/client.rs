@@ -163,18 +163,12 @@ impl ModelClient {
 
     /// Returns the body of a request. It depends on nothing but the options and the arguments.
     pub fn body(&self, messages: &[Value], tools: &Value) -> Value {
-        let ModelOptions { model, stream, max_tokens, temperature, .. } = &self.options;
+        let ModelOptions { model, stream, .. } = &self.options;
         let mut body = Map::new();
         body.insert("model".into(), model.as_str().into());
         body.insert("messages".into(), messages.into());
         if tools.as_array().is_some_and(|tools| !tools.is_empty()) {
             body.insert("tools".into(), tools.clone());
-        }
-        if let Some(temperature) = temperature {
-            body.insert("temperature".into(), (*temperature).into());
-        }
-        if let Some(max_tokens) = max_tokens {
-            body.insert("max_tokens".into(), (*max_tokens).into());
         }
         if *stream {
             body.insert("stream".into(), true.into());

@@ -17,9 +17,6 @@ pub struct ModelOptions {
     pub model: String,
     pub api_key: Option<ApiKey>,
     pub stream: bool,
-    /// The most tokens of one answer.
-    pub max_tokens: Option<u64>,
-    pub temperature: Option<f64>,
     /// How much a token costs. Without it, records have no cost.
     pub price: Option<Price>,
     /// The longest time of one attempt, from the request to the end of its answer.
@@ -39,8 +36,6 @@ impl ModelOptions {
             model: model.into(),
             api_key: None,
             stream: true,
-            max_tokens: None,
-            temperature: None,
             price: None,
             request_timeout: Duration::from_mins(15),
             // A model that thinks sends nothing for minutes, also over a stream.

@@ -38,7 +38,7 @@ pub struct Home {
 
 impl Home {
     pub(super) fn store(&self, control: &Control<'_>) -> WorkspaceStore {
-        WorkspaceStore::new(self.repositories(), git_options(control))
+        WorkspaceStore::new(self.repositories(), git_options(control)).cancelled_by(&control.cancel)
     }
 
     pub(super) fn repositories(&self) -> Utf8PathBuf {
@@ -138,6 +138,8 @@ pub enum BeginError {
     SecretName(String),
     #[error("the GitHub forge needs a token in `GITHUB_TOKEN`")]
     NoToken,
+    #[error("interrupted before the session began")]
+    Interrupted,
     #[error("cannot use the forge")]
     Forge(#[from] ForgeError),
     #[error("no command that runs {0} was found in the repository")]
@@ -178,8 +180,12 @@ pub fn start<'a>(
     control: Control<'a>,
 ) -> Result<Begun<'a>, BeginError> {
     let session_id = uuid::Uuid::now_v7().to_string();
-    // Nothing is lost: no work was done.
-    start_session(home, &session_id, settings, title, secrets, control).inspect_err(|_| home.remove(&session_id))
+    let cancel = control.cancel.clone();
+    start_session(home, &session_id, settings, title, secrets, control).map_err(|error| {
+        // Nothing is lost: no work was done.
+        home.remove(&session_id);
+        if cancel.is_cancelled() { BeginError::Interrupted } else { error }
+    })
 }
 
 fn start_session<'a>(
@@ -204,7 +210,7 @@ fn start_session<'a>(
     let target_files = target.as_ref().map(|target| target.files(&folder)).unwrap_or_default();
     let target_files: Vec<String> = target_files.into_iter().map(Utf8PathBuf::into_string).collect();
     if target.is_some() && target_files.is_empty() {
-        (control.progress)(&format!("warning: {UNKNOWN_FILE}"));
+        (control.progress)("the file of the test is not known: no test that exists may be changed");
     }
     let head = SessionHead {
         session_id: session_id.to_owned(),
@@ -218,6 +224,7 @@ fn start_session<'a>(
         coverage: coverage(&settings),
     };
     let state = RunState { target_files, ..new_state(settings, start, commands, target, session_id) };
+    forge(home, &state, secrets, &control)?.check_base(&state.base.branch, &state.base.commit, &control.cancel)?;
     let last_state = Phase::Created.word().to_owned();
     let opened = Opened { repository, workspace, head, last_state, held: None };
     let mut begun = begin(home, opened, state, Vec::new(), secrets, control)?;
@@ -226,9 +233,6 @@ fn start_session<'a>(
     begun.run.journal.checkpoint(&begun.run.state, &begun.run.messages, None)?;
     Ok(begun)
 }
-
-/// The warning of a run whose target test cannot be compared with the start.
-pub(super) const UNKNOWN_FILE: &str = "the file of the test is not known, so that changes of it are not checked";
 
 /// How long the question for a module of Python may take.
 const DETECTION_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
@@ -375,7 +379,7 @@ fn forge(
             let folder = home.forge(&state.base.repository);
             let mut shell = Shell::new(DEFAULT_CI_TIMEOUT, control.cancel.clone());
             shell.supervisor.clone_from(&control.supervisor);
-            Ok(Box::new(LocalForge { folder, ci_line: ci, shell, git: git_options(control), before: None }))
+            Ok(Box::new(LocalForge { folder, ci_line: ci, shell, git: git_options(control) }))
         }
         ForgeKind::Github => {
             let url = state.base.origin.as_deref().unwrap_or(&settings.source);

@@ -120,8 +120,7 @@ impl Journal {
 
     /// Undoes what a command of the repository has changed: its outputs are no part of the work.
     pub(super) fn undo_changes(&mut self) -> Result<(), JournalError> {
-        let now = self.workspace.snapshot(&self.options)?;
-        if (&now.tree, &now.empty_folders) != (&self.snapshot.tree, &self.snapshot.empty_folders) {
+        if self.workspace.has_changed_since(&self.snapshot)? {
             let folder = self.workspace.folder().to_owned();
             self.workspace = self.repository.restore(&self.snapshot, &folder)?;
         }

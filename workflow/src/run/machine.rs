@@ -6,8 +6,8 @@
 //!                                                    └── a red check, or a red CI ◀── ci ◀── pull_request ◀── push ◀── commit
 //! ```
 //!
-//! Each state is entered with a checkpoint. What a state does can be done again: a commit is the same commit, a push of it changes
-//! nothing, and a pull request is looked for before one is opened.
+//! Each state is entered with a checkpoint. What a state does can be done again: a commit that was not recorded is made anew, a push
+//! of a commit that is there changes nothing, and a pull request is looked for before one is opened.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use counterproof_guard::http::UpstreamUrl;
 use counterproof_safe_run::Cancellation;
 use counterproof_sessions::event::{Command, CommandLine, EventBody, SessionEvent};
 use counterproof_store::write::{Durability, WriteError, write};
-use counterproof_workspace::WorkspaceError;
+use counterproof_workspace::{ChangeKind, FileStat, WorkspaceError};
 use serde_json::{Value, json};
 
 use super::agent_command::AgentCommandError;
@@ -32,8 +32,8 @@ use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, 
 use crate::forge::Forge;
 use crate::model::{ApiKey, ModelClient, RecordError};
 use crate::suite::{
-    Finished, Shell, ShellError, Target, TargetVerdict, TestReport, Verdict, new_failures, tampered, target_verdict,
-    target_verdict_after, tests_added, without_access,
+    Finished, Shell, ShellError, Target, TargetVerdict, TestReport, Verdict, has_tests, new_failures, tampered,
+    target_verdict, target_verdict_after, tests_added, without_access,
 };
 use crate::tools::Tools;
 
@@ -332,13 +332,35 @@ impl Run<'_> {
     /// Compares the files of the target test in a tree with the base.
     pub(super) fn check_tampering(&mut self, target: &Target, tree: &str) -> Result<(), Stop> {
         let repository = self.journal.repository();
+        let is_known = !self.state.target_files.is_empty();
         let mut found = None;
-        for path in &self.state.target_files {
-            let Some(before) = repository.file_at(&self.state.base.commit, path)? else { continue };
-            let now = repository.file_at(tree, path)?;
-            found = found.or_else(|| tampered(path, &before, now.as_deref(), target));
+        for path in self.guarded_files(&self.state.base.commit, tree)? {
+            let Some(before) = repository.file_at(&self.state.base.commit, &path)? else { continue };
+            let now = repository.file_at(tree, &path)?;
+            let whole = Target::File { path: path.clone().into() };
+            let target = if is_known { target } else { &whole };
+            found = found.or_else(|| tampered(&path, &before, now.as_deref(), target));
         }
         found.map_or(Ok(()), |reason| Err(self.tampering(reason)))
+    }
+
+    /// Returns the files in which the tests have to stay. Where the file of the target test is not known, it may be any file that had
+    /// tests at the base; of those, the ones that two trees have otherwise.
+    fn guarded_files(&self, from: &str, to: &str) -> Result<Vec<String>, WorkspaceError> {
+        if self.state.target.is_none() || !self.state.target_files.is_empty() {
+            return Ok(self.state.target_files.clone());
+        }
+        let repository = self.journal.repository();
+        let mut guarded = Vec::new();
+        for FileStat { path, .. } in
+            repository.numstat(from, to)?.into_iter().filter(|it| it.status != ChangeKind::Created)
+        {
+            let at_base = repository.file_at(&self.state.base.commit, &path)?;
+            if at_base.is_some_and(|text| has_tests(&path, &text)) {
+                guarded.push(path);
+            }
+        }
+        Ok(guarded)
     }
 
     fn tampering(&mut self, reason: String) -> Stop {
@@ -449,17 +471,17 @@ impl Run<'_> {
         Ok(Step::new(Phase::Contract, "lint_passed").with(context))
     }
 
-    /// Undoes what the linter has changed in the files of the target test: it would count as a change of the test.
+    /// Undoes what the linter has changed in the guarded files: it would count as a change of the test.
     fn restore_targets(&mut self, before: &str) -> Result<(), Stop> {
         let folder = self.journal.workspace().folder().to_owned();
         let mut has_restored = false;
-        for path in &self.state.target_files {
+        for path in self.guarded_files(before, &self.journal.snapshot().tree)? {
             let repository = self.journal.repository();
-            let [was, now] = [before, &self.journal.snapshot().tree].map(|tree| repository.file_at(tree, path));
+            let [was, now] = [before, &self.journal.snapshot().tree].map(|tree| repository.file_at(tree, &path));
             if let (Some(was), Some(now)) = (was?, now?)
                 && was != now
             {
-                write(&folder.join(path), &was, Durability::Cached).map_err(RunError::Write)?;
+                write(&folder.join(&path), &was, Durability::Cached).map_err(RunError::Write)?;
                 has_restored = true;
             }
         }

@@ -15,7 +15,7 @@ use super::begin::DEFAULT_CI_TIMEOUT;
 use super::machine::{Run, Step, Stop, masked_text};
 use super::messages::{about_or_last, neutral};
 use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Phase, Publication, RunState};
-use crate::forge::{Baseline, ChangeTexts, CiStatus, ForgeError, NewPullRequest, Push, Texts};
+use crate::forge::{Baseline, ChangeTexts, CiStatus, CiWanted, ForgeError, NewPullRequest, Push, Texts};
 use crate::suite::{Target, helpers};
 
 impl Run<'_> {
@@ -100,11 +100,12 @@ impl Run<'_> {
             self.state.publication.pushed = None;
             return Ok(Step::new(Phase::Push, "pull_request_missing"));
         }
-        if self.state.settings.ci_command.is_none() && self.state.before.is_some() {
-            self.forge.set_baseline(Baseline { report: self.baseline_of_checks(), redactor: self.journal.redactor() });
-        }
+        let has_baseline = self.state.settings.ci_command.is_none() && self.state.before.is_some();
+        let before =
+            has_baseline.then(|| Baseline { report: self.baseline_of_checks(), redactor: self.journal.redactor() });
         let timeout = self.state.settings.ci_timeout.map(Duration::from_secs_f64);
-        let result = self.forge.ci(&pull_request, &commit, timeout, &self.control.cancel);
+        let wanted = CiWanted { commit: &commit, timeout, before: before.as_ref() };
+        let result = self.forge.ci(&pull_request, &wanted, &self.control.cancel);
         let result = self.of_forge(result)?;
         self.state.publication.ci = match result.status {
             CiStatus::None => None,

@@ -8,7 +8,7 @@ use counterproof_workspace::git::GitOptions;
 use counterproof_workspace::{ChangeKind, FileStat, Snapshot, StoredRepository, WorkspaceError, WorkspaceStore};
 use serde::Serialize;
 
-use super::begin::{Home, UNKNOWN_FILE};
+use super::begin::Home;
 use super::machine::Stopped;
 use super::publish::steering;
 use super::state::{CheckResult, Failure, FailureKind, Outcome, RunState, Workflow};
@@ -204,8 +204,6 @@ fn uncommitted(
 }
 
 fn warnings(state: &RunState, committed: &[FileStat]) -> Vec<String> {
-    let is_unknown = state.target.is_some() && state.target_files.is_empty();
-    let unknown = is_unknown.then(|| UNKNOWN_FILE.to_owned());
     let paths: Vec<&str> = committed.iter().map(|file| file.path.as_str()).collect();
-    unknown.into_iter().chain(steering(state, &paths)).collect()
+    steering(state, &paths).into_iter().collect()
 }

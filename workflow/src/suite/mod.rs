@@ -15,6 +15,7 @@ mod report;
 mod shell;
 mod tamper;
 mod target;
+mod test_files;
 mod test_line;
 mod verdict;
 
@@ -24,6 +25,6 @@ pub use helpers::helpers;
 pub use read::{Reader, read};
 pub use report::{Format, Problem, TestReport, Verdict};
 pub use shell::{Finished, Shell, ShellError, without_access};
-pub use tamper::tampered;
+pub use tamper::{has_tests, tampered};
 pub use target::{Target, TargetError};
 pub use verdict::{TargetVerdict, new_failures, target_verdict, target_verdict_after, tests_added};

@@ -10,12 +10,12 @@ use super::commands::{Commands, Runner};
 use super::read::regex;
 use super::tamper::{Fit, fit};
 use super::target::{Target, TargetError};
+use super::test_files::{for_each_file, is_test_path, named_files};
 
 /// Maximum size of a source file that is searched.
 const MAX_SOURCE_BYTES: u64 = 4 << 20;
 /// Maximum number of files that are searched for a test.
 const MAX_FILES: usize = 20_000;
-const IGNORED_FOLDERS: [&str; 7] = ["node_modules", "target", "vendor", "dist", "__pycache__", "venv", "site-packages"];
 
 pub(super) fn test_line(commands: &Commands, target: &Target, folder: &Utf8Path) -> Result<String, TargetError> {
     let Some(template) = &commands.test else {
@@ -67,7 +67,7 @@ impl Target {
             found.retain(is_in_id);
         }
         found.extend(named.filter(|file| !found.contains(file)));
-        found
+        if found.is_empty() { named_files(id, folder) } else { found }
     }
 }
 
@@ -203,7 +203,8 @@ fn go_words(target: &Target, folder: &Utf8Path) -> Vec<String> {
     }
 }
 
-/// Searches the sources of the repository for the files whose tests fit best to an id, or else for those that define its last part.
+/// Searches the sources of the repository for the files whose tests fit best to an id, or else for the test files that define its last
+/// part.
 fn definitions(target: &Target, id: &str, folder: &Utf8Path) -> Vec<Utf8PathBuf> {
     let last = id.rsplit("::").next().unwrap_or(id).rsplit(" › ").next().unwrap_or(id);
     let word = last.rsplit(['.', '/']).find(|part| !part.is_empty()).unwrap_or(last);
@@ -211,36 +212,26 @@ fn definitions(target: &Target, id: &str, folder: &Utf8Path) -> Vec<Utf8PathBuf>
     let definition = Regex::new(&format!(r"\b(?:def|fn|class)\s+{}\b", regex::escape(word))).ok();
     // `None` for files that define the word as something that is not known as a test.
     let mut best: Option<Fit> = None;
-    let (mut found, mut folders, mut files) = (Vec::new(), vec![Utf8PathBuf::new()], 0);
-    while let Some(relative) = folders.pop() {
-        let Ok(entries) = folder.join(&relative).read_dir_utf8() else { continue };
-        for entry in entries.flatten() {
-            let path = relative.join(entry.file_name());
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() && !is_ignored(entry.file_name()) {
-                folders.push(path);
-            } else if kind.is_file() && is_source(&path) && files < MAX_FILES {
-                files += 1;
-                let text = read_file::read_text(&folder.join(&path), MAX_SOURCE_BYTES).unwrap_or_default();
-                let fit = if may_fit(&path, &text, id) { fit(path.as_str(), &text, target) } else { None };
-                let is_defined = fit.is_some() || definition.as_ref().is_some_and(|it| it.is_match(&text));
-                if !is_defined || fit < best {
-                    continue;
-                }
-                if fit > best {
-                    best = fit;
-                    found.clear();
-                }
-                found.push(path);
-            }
+    let (mut found, mut files) = (Vec::new(), 0);
+    for_each_file(folder, &mut |path| {
+        if !is_source(&path) || files == MAX_FILES {
+            return;
         }
-    }
+        files += 1;
+        let text = read_file::read_text(&folder.join(&path), MAX_SOURCE_BYTES).unwrap_or_default();
+        let fit = if may_fit(&path, &text, id) { fit(path.as_str(), &text, target) } else { None };
+        let is_defined = || definition.as_ref().is_some_and(|it| it.is_match(&text)) && is_test_path(path.as_str());
+        if fit < best || !(fit.is_some() || is_defined()) {
+            return;
+        }
+        if fit > best {
+            best = fit;
+            found.clear();
+        }
+        found.push(path);
+    });
     found.sort();
     found
-}
-
-fn is_ignored(folder: &str) -> bool {
-    folder.starts_with('.') || IGNORED_FOLDERS.contains(&folder)
 }
 
 /// Reports whether a source has a word of an id, before it is read as a whole. Titles of JavaScript may have placeholders.
@@ -366,6 +357,8 @@ mod tests {
                 "describe('d', () => {\n  test.each([\n    [1],\n  ])('adds %i to it', (a) => {\n  });\n});\n",
             ),
             ("shop.py", "def should_sell():\n    pass\n"),
+            ("tests/shop.py", "def should_sell():\n    pass\n"),
+            ("spec/shop_spec.rb", ""),
             ("src/a/mod.rs", "#[test]\nfn same() {}\n"),
             ("src/b.rs", "#[test]\nfn same() {}\n"),
         ] {
@@ -384,7 +377,8 @@ mod tests {
             ("d › adds 7 to it", &["d.test.ts"]),
             ("two.test_twice", &["one/two.py"]),
             ("test_twice", &["one/three.py", "one/two.py"]),
-            ("should_sell", &["shop.py"]),
+            ("should_sell", &["tests/shop.py"]),
+            ("ShopSpec sells", &["spec/shop_spec.rb"]),
             ("a::tests::same", &["src/a/mod.rs"]),
             ("tests::same", &["src/a/mod.rs", "src/b.rs"]),
             ("nope", &[]),

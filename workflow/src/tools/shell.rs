@@ -1,5 +1,6 @@
 //! The tool `shell`: a command under safe-run and in a sandbox, and what the model gets of its output.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use counterproof_safe_run::{Cancellation, Input, StartError, StopReason, Stream};
@@ -13,6 +14,9 @@ use super::toolbox::{Done, Failed, ToolOptions};
 
 /// The most characters of output that the model gets.
 pub(super) const MAX_OUTPUT_CHARS: usize = 20_000;
+
+/// The time limit of a command for which the model sets none.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The longest time limit that a model can set.
 pub(super) const MAX_TIMEOUT: Duration = Duration::from_mins(10);
@@ -47,9 +51,8 @@ pub(super) fn shell(options: &ToolOptions, arguments: &Arguments, cancel: &Cance
     if line.trim().is_empty() || line.contains('\0') {
         return Err(Failed::new("`command` is not a command"));
     }
-    let longest = MAX_TIMEOUT.max(options.shell_timeout);
-    let timeout = arguments.optional_number("timeout_s")?.map_or(options.shell_timeout, Duration::from_secs);
-    let timeout = timeout.min(longest);
+    let timeout = arguments.optional_number("timeout_s")?.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+    let timeout = timeout.min(MAX_TIMEOUT);
     create_folder(&options.private).map_err(|error| Failed::new(format!("cannot run a command: {error}")))?;
     let input = Input::bytes(b"").map_err(|error| Failed::new(format!("cannot run a command: {error}")))?;
     let command = SandboxedCommand {
@@ -57,7 +60,7 @@ pub(super) fn shell(options: &ToolOptions, arguments: &Arguments, cancel: &Cance
         workspace: options.workspace.clone(),
         private: options.private.clone(),
         readable: options.readable.clone(),
-        environment: options.environment.clone(),
+        environment: BTreeMap::new(),
         input,
         tcp_ports: Vec::new(),
         timeout: Some(timeout),

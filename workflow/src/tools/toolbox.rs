@@ -1,10 +1,8 @@
 //! The tools by their names: what the model asks for, and what it gets.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::canonical::canonical_hash;
@@ -35,11 +33,7 @@ pub struct ToolOptions {
     pub readable: Vec<Utf8PathBuf>,
     /// As in safe-run's options.
     pub supervisor: Option<PathBuf>,
-    /// The time limit of a command without `timeout_s`.
-    pub shell_timeout: Duration,
     pub sandbox: Sandbox,
-    /// Changes of the environment of commands, after secrets and variables of git were removed.
-    pub environment: BTreeMap<OsString, Option<OsString>>,
     pub policy: Option<AgentPolicy>,
 }
 
@@ -50,9 +44,7 @@ impl ToolOptions {
             private: private.into(),
             readable: Vec::new(),
             supervisor: None,
-            shell_timeout: Duration::from_mins(2),
             sandbox,
-            environment: BTreeMap::new(),
             policy: None,
         }
     }

@@ -132,7 +132,7 @@ fn a_stream_is_read_in_any_pieces() {
 #[test]
 fn a_request_has_the_fields_of_the_protocol_and_its_record_too() {
     let server = scripted(vec![ok()]);
-    let options = ModelOptions { temperature: Some(0.5), max_tokens: Some(99), ..options(&server) };
+    let options = options(&server);
     let client = ModelClient::new(options.clone()).unwrap();
     let messages = [json!({"role": "user", "content": "Hi"})];
     let tools = json!([{"type": "function", "function": {"name": "read"}}]);
@@ -140,7 +140,7 @@ fn a_request_has_the_fields_of_the_protocol_and_its_record_too() {
     assert_eq!(body, ModelClient::new(options.clone()).unwrap().body(&messages, &tools));
     assert_eq!(
         body,
-        json!({"model": "m", "messages": messages, "tools": tools, "temperature": 0.5, "max_tokens": 99,
+        json!({"model": "m", "messages": messages, "tools": tools,
         "stream": true, "stream_options": {"include_usage": true}})
     );
     let mut log = Log::default();
@@ -152,7 +152,7 @@ fn a_request_has_the_fields_of_the_protocol_and_its_record_too() {
     let request = &log.calls()[0].request;
     assert_eq!((request.api, request.model.as_deref()), (Some(Api::OpenaiChat), Some("m")));
     assert_eq!((&request.messages, &request.tools), (&json!(messages), &tools));
-    assert_eq!((&request.temperature, &request.max_tokens, &request.body), (&json!(0.5), &json!(99), &body));
+    assert_eq!(request.body, body);
     let response = log.calls()[0].response.clone().unwrap();
     assert_eq!(response.content.as_deref(), Some("Grüße 😀"));
     assert!(log.calls()[0].latency_ms.is_some());

@@ -1,5 +1,6 @@
 //! GitHub, as a server of ours that answers as its documentation states.
 
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use counterproof_workflow::forge::{
 };
 use serde_json::{Value, json};
 
-use crate::kit::{Repository, git_options};
+use crate::kit::{Repository, git_options, wanted};
 
 const TOKEN: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
 type Waits = Arc<Mutex<Vec<Duration>>>;
@@ -58,7 +59,8 @@ fn ok(body: &Value) -> ModelAnswer {
 fn run(id: u64, name: &str, conclusion: Option<&str>) -> Value {
     let status = if conclusion.is_some() { "completed" } else { "in_progress" };
     let url = format!("https://github.com/octo/app/runs/{id}");
-    json!({"id": id, "name": name, "status": status, "conclusion": conclusion, "html_url": url, "output": {"title": "T", "summary": null}})
+    json!({"id": id, "name": name, "status": status, "conclusion": conclusion, "html_url": url, "app": {"slug": "github-actions"},
+        "output": {"title": "T", "summary": null}})
 }
 
 #[test]
@@ -94,6 +96,32 @@ fn a_pull_request_is_opened_once_and_updated() {
 }
 
 #[test]
+fn a_base_that_is_not_on_the_branch_of_the_forge_is_refused() {
+    let server = ModelServer::start(|_, request| match path(request).as_str() {
+        "GET /git/ref/heads%2Ffeature%2Fa" => ok(&json!({"object": {"sha": "tip"}})),
+        "GET /compare/feature%2Fa...old?per_page=1" => ok(&json!({"status": "behind"})),
+        "GET /compare/feature%2Fa...local?per_page=1" => ok(&json!({"status": "ahead"})),
+        "GET /compare/feature%2Fa...other?per_page=1" => ok(&json!({"status": "diverged"})),
+        "GET " => ok(&json!({"name": "app"})),
+        _ => ModelAnswer::json(404, &json!({"message": "Not Found"})),
+    });
+    let (forge, _) = forge_at(&server);
+    let go = Cancellation::default();
+    for commit in ["tip", "old"] {
+        forge.check_base("feature/a", commit, &go).unwrap();
+    }
+    for commit in ["local", "other", "unknown"] {
+        let error = forge.check_base("feature/a", commit, &go).unwrap_err();
+        assert!(matches!(error, ForgeError::UnpushedBase { .. }), "{commit}: {error}");
+    }
+    assert!(matches!(forge.check_base("none", "tip", &go), Err(ForgeError::NoBase(branch)) if branch == "none"));
+    // Without access to the repository, the branch is not to blame.
+    let server = ModelServer::start(|_, _| ModelAnswer::json(404, &json!({"message": "Not Found"})));
+    let error = forge_at(&server).0.check_base("main", "tip", &go).unwrap_err().to_string();
+    assert!(error.contains("no access"), "{error}");
+}
+
+#[test]
 fn checks_of_several_pages_are_awaited_and_must_be_stable() {
     let server = ModelServer::start(|number, request| {
         let round = number / 3;
@@ -116,7 +144,7 @@ fn checks_of_several_pages_are_awaited_and_must_be_stable() {
         }
     });
     let (forge, waits) = forge_at(&server);
-    let ci = forge.ci(&pull_request(), "abc", None, &Cancellation::default()).unwrap();
+    let ci = forge.ci(&pull_request(), &wanted("abc", None), &Cancellation::default()).unwrap();
     assert_eq!((ci.status, ci.log_place.as_str()), (CiStatus::Pass, "https://github.com/octo/app/runs/0"));
     // Running, pending, complete, and complete again.
     assert_eq!(server.requests().len(), 12);
@@ -137,7 +165,7 @@ fn the_log_of_a_failed_job_is_fetched_without_the_token() {
         other => panic!("{other}"),
     });
     let (forge, _) = forge_at(&server);
-    let ci = forge.ci(&pull_request(), "abc", None, &Cancellation::default()).unwrap();
+    let ci = forge.ci(&pull_request(), &wanted("abc", None), &Cancellation::default()).unwrap();
     assert_eq!((ci.status, ci.log_place.as_str()), (CiStatus::Fail, "https://github.com/octo/app/runs/2"));
     assert!(ci.log.ends_with("the end") && ci.log.len() <= 33_000);
     let requests = logs.requests();
@@ -153,7 +181,7 @@ fn a_check_without_a_log_gives_its_summary() {
         other => panic!("{other}"),
     });
     let (forge, _) = forge_at(&server);
-    let ci = forge.ci(&pull_request(), "abc", None, &Cancellation::default()).unwrap();
+    let ci = forge.ci(&pull_request(), &wanted("abc", None), &Cancellation::default()).unwrap();
     assert_eq!((ci.status, ci.log.as_str()), (CiStatus::Fail, "unit: T"));
 }
 
@@ -175,20 +203,51 @@ fn a_commit_without_checks_a_time_limit_and_a_cancellation_are_results() {
     let go = Cancellation::default();
     // A runner may be busy for longer than a commit without checks is waited for.
     for limit in [None, Some(Duration::from_mins(10))] {
-        let queued = forge.ci(&pull_request(), "queued", limit, &go).unwrap();
+        let queued = forge.ci(&pull_request(), &wanted("queued", limit), &go).unwrap();
         assert_eq!((queued.status, queued.log.as_str()), (CiStatus::TimedOut, "no check has begun"));
         let waited: Duration = waits.lock().unwrap().drain(..).sum();
         assert_eq!(waited.as_secs().div_ceil(60), limit.map_or(60, |limit| limit.as_secs() / 60));
     }
-    assert_eq!(forge.ci(&pull_request(), "none", None, &go).unwrap().status, CiStatus::None);
+    assert_eq!(forge.ci(&pull_request(), &wanted("none", None), &go).unwrap().status, CiStatus::None);
     waits.lock().unwrap().clear();
-    let late = forge.ci(&pull_request(), "slow", Some(Duration::from_mins(5)), &go).unwrap();
+    let late = forge.ci(&pull_request(), &wanted("slow", Some(Duration::from_mins(5))), &go).unwrap();
     assert_eq!((late.status, late.log.as_str()), (CiStatus::TimedOut, "still running: unit"));
     // The pauses grow, and end exactly at the limit.
     let waits = waits.lock().unwrap().clone();
     assert!(waits.iter().sum::<Duration>() <= Duration::from_mins(5) && waits.len() < 15, "{waits:?}");
     go.cancel();
-    assert_eq!(forge.ci(&pull_request(), "slow", None, &go).unwrap().status, CiStatus::Cancelled);
+    assert_eq!(forge.ci(&pull_request(), &wanted("slow", None), &go).unwrap().status, CiStatus::Cancelled);
+}
+
+#[test]
+fn checks_of_others_that_pass_are_no_result_before_actions_can_have_begun() {
+    let server = ModelServer::start(|number, request| {
+        let mut other = run(1, "licences", Some("success"));
+        other["app"]["slug"] = "other".into();
+        match path(request).split(['?', '/']).collect::<Vec<_>>().as_slice() {
+            ["GET ", "commits", commit, "check-runs", ..] => {
+                let unit = run(2, "unit", Some(if *commit == "red" { "failure" } else { "success" }));
+                // The first two looks see no check of Actions.
+                let is_late = *commit == "late" || number < 5;
+                ok(&json!({"check_runs": if is_late { vec![other] } else { vec![other, unit] }}))
+            }
+            ["GET ", "commits", ..] => ok(&json!({"statuses": []})),
+            ["GET ", "contents", ..] => ok(&json!([])),
+            _ => ModelAnswer::json(404, &json!({})),
+        }
+    });
+    let (forge, waits) = forge_at(&server);
+    let go = Cancellation::default();
+    let red = forge.ci(&pull_request(), &wanted("red", None), &go).unwrap();
+    assert_eq!((red.status, red.log_place.as_str()), (CiStatus::Fail, "https://github.com/octo/app/runs/2"));
+    assert_eq!(waits.lock().unwrap().drain(..).count(), 3);
+    // No workflow is for this commit.
+    let late = forge.ci(&pull_request(), &wanted("late", None), &go).unwrap();
+    let waited: Duration = waits.lock().unwrap().drain(..).sum();
+    assert_eq!((late.status, waited >= Duration::from_mins(2)), (CiStatus::Pass, true));
+    let limit = Some(Duration::from_mins(1));
+    let short = forge.ci(&pull_request(), &wanted("late", limit), &go).unwrap();
+    assert_eq!((short.status, short.log.as_str()), (CiStatus::TimedOut, "further checks were expected"));
 }
 
 #[test]
@@ -261,6 +320,29 @@ fn a_push_sends_the_token_in_a_header_and_names_it_nowhere() {
     let text = format!("{error:?}");
     assert!(!text.contains(TOKEN) && !text.contains("eC1hY2Nlc3MtdG9rZW46"), "{text}");
     assert!(!std::fs::read_to_string(from.join("config")).unwrap().contains("Authorization"));
+}
+
+#[test]
+fn a_push_to_a_server_that_does_not_answer_is_cancelled() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = format!("http://{}", server.local_addr().unwrap());
+    let go = Cancellation::default();
+    let on_request = go.clone();
+    let accepted = std::thread::spawn(move || {
+        let connection = server.accept().unwrap();
+        on_request.cancel();
+        connection
+    });
+    let repository = Repository::new();
+    let commit = repository.commit("a.txt", "a");
+    let mut options = GitHubOptions::new(Token::from(TOKEN.to_owned()), format!("{origin}/octo/app"));
+    options.api_url = Some(origin);
+    options.git = git_options();
+    let from = repository.bare();
+    let push = Push { from: &from, commit: &commit, branch: "fix", own: &[] };
+    let error = GitHubForge::new(options).unwrap().push(&push, &go).unwrap_err();
+    assert!(matches!(error, ForgeError::Git(error) if error.to_string().contains("was cancelled")));
+    drop(accepted.join().unwrap());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_contracts::process::Cancellation;
 use counterproof_store::write::write_new;
+use counterproof_workflow::forge::CiWanted;
 use counterproof_workflow::suite::Shell;
 use counterproof_workspace::git::GitOptions;
 use tempfile::TempDir;
@@ -23,6 +24,10 @@ pub(crate) fn shell() -> Shell {
 
 pub(crate) fn git_options() -> GitOptions {
     GitOptions { supervisor: Some(supervisor()), timeout: Duration::from_mins(1) }
+}
+
+pub(crate) fn wanted(commit: &str, timeout: Option<Duration>) -> CiWanted<'_> {
+    CiWanted { commit, timeout, before: None }
 }
 
 pub(crate) struct Repository {

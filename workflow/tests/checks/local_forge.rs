@@ -10,7 +10,7 @@ use counterproof_workflow::forge::{CiStatus, Forge, ForgeError, LocalForge, NewP
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::kit::{Repository, git, git_options, shell};
+use crate::kit::{Repository, git, git_options, shell, wanted};
 
 struct Kit {
     repository: Repository,
@@ -27,13 +27,7 @@ impl Kit {
         let head = repository.commit("b.txt", "b");
         let folder = tempfile::Builder::new().prefix("a folder").tempdir().unwrap();
         let path = Utf8PathBuf::try_from(folder.path().join("forge")).unwrap();
-        let forge = LocalForge {
-            folder: path,
-            ci_line: Some(ci_line.to_owned()),
-            shell: shell(),
-            git: git_options(),
-            before: None,
-        };
+        let forge = LocalForge { folder: path, ci_line: Some(ci_line.to_owned()), shell: shell(), git: git_options() };
         Self { repository, base, head, _folder: folder, forge }
     }
 
@@ -69,7 +63,7 @@ fn a_pull_request_is_a_record_with_its_ci() {
     let opened = kit.forge.open(&kit.request("fix"), &go).unwrap();
     assert_eq!(kit.forge.open(&kit.request("fix"), &go).unwrap(), opened);
     assert_eq!(kit.forge.find("fix", &go).unwrap(), Some(opened.clone()));
-    let ci = kit.forge.ci(&opened, &kit.head, None, &go).unwrap();
+    let ci = kit.forge.ci(&opened, &wanted(&kit.head, None), &go).unwrap();
     assert_eq!(ci.status, CiStatus::Pass);
     assert!(ci.log.starts_with(&format!("{}\na.txt\nb.txt\ndone\n", kit.head)), "{}", ci.log);
     assert!(std::fs::read_to_string(&ci.log_place).unwrap().starts_with(&kit.head));
@@ -114,13 +108,13 @@ fn a_second_commit_updates_the_pull_request() {
     let go = Cancellation::default();
     kit.push("fix", &kit.head, &[]).unwrap();
     let opened = kit.forge.open(&kit.request("fix"), &go).unwrap();
-    let red = kit.forge.ci(&opened, &kit.head, None, &go).unwrap();
+    let red = kit.forge.ci(&opened, &wanted(&kit.head, None), &go).unwrap();
     assert_eq!(red.status, CiStatus::Fail);
     let next = kit.repository.commit("c.txt", "c");
     kit.push("fix", &next, &[&kit.head]).unwrap();
     let request = NewPullRequest { head_commit: next.clone(), body: "More.".to_owned(), ..kit.request("fix") };
     kit.forge.update(&opened, &request, &go).unwrap();
-    assert_eq!(kit.forge.ci(&opened, &next, None, &go).unwrap().status, CiStatus::Pass);
+    assert_eq!(kit.forge.ci(&opened, &wanted(&next, None), &go).unwrap().status, CiStatus::Pass);
     let record = Kit::record(&opened.url);
     assert_eq!((&record["body"], &record["head_commit"]), (&"More.".into(), &next.into()));
     let statuses: Vec<&Value> = record["ci"].as_array().unwrap().iter().map(|run| &run["status"]).collect();
@@ -134,7 +128,7 @@ fn a_ci_that_does_not_end_is_killed_with_its_children() {
     let go = Cancellation::default();
     kit.push("fix", &kit.head, &[]).unwrap();
     let opened = kit.forge.open(&kit.request("fix"), &go).unwrap();
-    let ci = kit.forge.ci(&opened, &kit.head, Some(Duration::from_millis(300)), &go).unwrap();
+    let ci = kit.forge.ci(&opened, &wanted(&kit.head, Some(Duration::from_millis(300))), &go).unwrap();
     assert_eq!(ci.status, CiStatus::TimedOut);
     assert!(ci.log.contains("CI did not end within 0.3 s and was killed"), "{}", ci.log);
     assert_eq!(Kit::record(&opened.url)["ci"][0]["status"], "fail");
@@ -157,11 +151,11 @@ fn what_a_killed_process_left_is_completed_or_removed() {
     let go = Cancellation::default();
     let opened = kit.forge.open(&kit.request("fix"), &go).unwrap();
     let used = FileLock::try_lock(&folder.join("ci-used/used")).unwrap();
-    assert_eq!(kit.forge.ci(&opened, &kit.head, None, &go).unwrap().status, CiStatus::Pass);
+    assert_eq!(kit.forge.ci(&opened, &wanted(&kit.head, None), &go).unwrap().status, CiStatus::Pass);
     let left = |name: &str| folder.join(name).exists();
     assert_eq!((left("ci-left"), left("ci-used")), (false, true));
     drop(used);
-    kit.forge.ci(&opened, &kit.head, None, &go).unwrap();
+    kit.forge.ci(&opened, &wanted(&kit.head, None), &go).unwrap();
     assert!(!left("ci-used"));
 }
 
@@ -172,7 +166,7 @@ fn a_cancelled_ci_is_a_result_and_not_an_error() {
     let opened = kit.forge.open(&kit.request("fix"), &Cancellation::default()).unwrap();
     let cancelled = Cancellation::default();
     cancelled.cancel();
-    assert_eq!(kit.forge.ci(&opened, &kit.head, None, &cancelled).unwrap().status, CiStatus::Cancelled);
+    assert_eq!(kit.forge.ci(&opened, &wanted(&kit.head, None), &cancelled).unwrap().status, CiStatus::Cancelled);
 }
 
 #[test]

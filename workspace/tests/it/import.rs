@@ -1,7 +1,9 @@
 //! Imports of repositories of every kind, and what becomes of the source afterwards.
 
 use std::fs;
+use std::net::TcpListener;
 
+use counterproof_safe_run::Cancellation;
 use counterproof_workspace::{Author, WorkspaceError};
 
 use crate::kit::{Kit, listing, take};
@@ -161,6 +163,23 @@ fn sources_without_a_commit_and_other_folders_are_errors() {
     let error = kit.store().import("https://user:secret@localhost:1/a.git", None).unwrap_err();
     assert!(!format!("{error}").contains("secret"), "{error}");
     assert_eq!(fs::read_dir(kit.path("store")).unwrap().count(), 0, "nothing is left");
+}
+
+#[test]
+fn an_import_from_a_server_that_does_not_answer_is_cancelled() {
+    let kit = Kit::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("git://{}/a.git", server.local_addr().unwrap());
+    let cancel = Cancellation::default();
+    let on_request = cancel.clone();
+    let accepted = std::thread::spawn(move || {
+        let connection = server.accept().unwrap();
+        on_request.cancel();
+        connection
+    });
+    let error = kit.store().cancelled_by(&cancel).import(&url, None).unwrap_err();
+    assert!(error.to_string().contains("was cancelled"), "{error}");
+    drop(accepted.join().unwrap());
 }
 
 #[test]

@@ -40,6 +40,25 @@ fn a_snapshot_holds_staged_unstaged_and_untracked_files_links_modes_and_empty_fo
 }
 
 #[test]
+fn changes_since_a_snapshot_are_found_and_not_stored() {
+    let kit = Kit::new();
+    let (repository, mut workspace) = kit.work();
+    kit.put("work/mine.txt", "mine\n");
+    let snapshot = take(&mut workspace, "s/1").unwrap();
+    assert!(!workspace.has_changed_since(&snapshot).unwrap());
+    let before = crate::kit::files(repository.path());
+    for name in ["work/output.txt", "work/mine.txt"] {
+        kit.put(name, "output\n");
+        assert!(workspace.has_changed_since(&snapshot).unwrap(), "{name}");
+        workspace = repository.restore(&snapshot, &kit.path("work")).unwrap();
+        assert!(!workspace.has_changed_since(&snapshot).unwrap(), "{name}");
+    }
+    fs::create_dir(kit.path("work/empty")).unwrap();
+    assert!(workspace.has_changed_since(&snapshot).unwrap());
+    assert!(crate::kit::files(repository.path()) == before);
+}
+
+#[test]
 fn git_works_in_a_workspace_and_adds_nothing_to_the_store() {
     let kit = Kit::new();
     kit.git("source", &["tag", "v1"]);

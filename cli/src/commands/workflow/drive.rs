@@ -10,6 +10,7 @@ use counterproof_safe_run::{Cancellation, keep_exit_statuses};
 use counterproof_sessions::recorder::SessionSpool;
 use counterproof_sessions::session::SessionStatus;
 use counterproof_sessions::store::SessionStore;
+use counterproof_workflow::forge::ForgeError;
 use counterproof_workflow::model::ApiKey;
 use counterproof_workflow::run::{
     BeginError, Begun, CheckResult, Control, ForgeKind, Home, ModelSettings, Outcome, RunState, Secrets, Settings,
@@ -285,6 +286,7 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
     let option = place.option();
     match error {
         BeginError::Store(error) => ledger_failed(error),
+        error @ BeginError::Interrupted => CommandError::new(Exit::Interrupted, error),
         error @ BeginError::Target(TargetError::Log { .. }) => CommandError::io(error),
         BeginError::Target(error @ (TargetError::Url(_) | TargetError::NoFailedTest(_))) => CommandError::usage(error),
         error @ (BeginError::NoCommand(_) | BeginError::Target(_)) => {
@@ -295,6 +297,9 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
         }
         error @ BeginError::Held { .. } => CommandError::usage(error)
             .hint("wait for it, pause it with `counterproof session pause`, or fork a checkpoint"),
+        error @ BeginError::Forge(ForgeError::NoBase(_) | ForgeError::UnpushedBase { .. }) => {
+            CommandError::usage(error).hint("push the base branch first, or start from another one with `--branch`")
+        }
         error @ BeginError::NotResumable(_) => CommandError::usage(error)
             .hint("resume an earlier checkpoint: `counterproof session checkpoints ID` lists those of a session"),
         error @ (BeginError::NoCheckpoint(_)

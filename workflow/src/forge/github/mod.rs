@@ -20,9 +20,9 @@ pub use self::client::Token;
 use self::client::{Answer, Client, Wait};
 use self::repository::RepositoryAddress;
 use super::push::Remote;
-use super::{CiResult, CiStatus, Forge, ForgeError, NewPullRequest, PullRequest, Push};
+use super::{CiResult, CiStatus, CiWanted, Forge, ForgeError, NewPullRequest, PullRequest, Push};
 
-/// How long a commit may have no check at all before it counts as one without CI.
+/// How long a commit may have no check of Actions before it counts as one without them.
 const GRACE: Duration = Duration::from_mins(2);
 /// How long checks may take if the caller states no limit.
 const DEFAULT_TIMEOUT: Duration = Duration::from_hours(1);
@@ -99,6 +99,7 @@ struct Check {
     url: String,
     /// The id of a check run, which is that of the job for GitHub Actions.
     job: Option<u64>,
+    is_of_actions: bool,
     /// What the check states about its result.
     summary: String,
 }
@@ -196,34 +197,40 @@ impl GitHubForge {
     ) -> Result<CiResult, ForgeError> {
         let timeout = timeout.unwrap_or(DEFAULT_TIMEOUT);
         let started = Instant::now();
+        // Asked for only where it decides.
         let mut has_workflows = None;
         let (mut waited, mut pause) = (Duration::ZERO, FIRST_PAUSE);
         let mut last: Option<Vec<Check>> = None;
         loop {
             let checks = self.checks(commit, cancellation)?;
+            let elapsed = waited.max(started.elapsed());
             let is_done = !checks.is_empty() && checks.iter().all(|check| check.is_success.is_some());
+            // Another application may have passed before Actions has added a check.
+            let may_lack_actions =
+                elapsed < GRACE && checks.iter().all(|check| check.is_success != Some(false) && !check.is_of_actions);
+            let needs_workflows = if checks.is_empty() { elapsed >= GRACE } else { is_done && may_lack_actions };
+            if needs_workflows && has_workflows.is_none() {
+                has_workflows = Some(self.has_workflows(commit, cancellation)?);
+            }
+            let lacks_actions = may_lack_actions && has_workflows == Some(true);
             // Workflows are added one after another: the list must be the same twice.
-            if is_done && last.as_ref() == Some(&checks) {
+            if is_done && !lacks_actions && last.as_ref() == Some(&checks) {
                 return self.finished(&checks, cancellation);
             }
-            let elapsed = waited.max(started.elapsed());
             if elapsed >= timeout {
-                if checks.is_empty() {
-                    return Ok(result(CiStatus::TimedOut, "no check has begun", ""));
-                }
+                let place = checks.first().map_or("", |check| &check.url);
                 let open = checks.iter().filter(|check| check.is_success.is_none()).map(|check| check.name.as_str());
-                let open = format!("still running: {}", open.collect::<Vec<_>>().join(", "));
-                return Ok(result(CiStatus::TimedOut, &open, checks.first().map_or("", |check| &check.url)));
-            }
-            if checks.is_empty() && elapsed >= GRACE {
-                let has_workflows = match has_workflows {
-                    Some(known) => known,
-                    None => *has_workflows.insert(self.has_workflows(commit, cancellation)?),
+                let open = open.collect::<Vec<_>>().join(", ");
+                let state = match (checks.is_empty(), open.is_empty()) {
+                    (true, _) => "no check has begun".to_owned(),
+                    (false, true) => "further checks were expected".to_owned(),
+                    (false, false) => format!("still running: {open}"),
                 };
-                // Runners can be busy for long.
-                if !has_workflows {
-                    return Ok(result(CiStatus::None, "", ""));
-                }
+                return Ok(result(CiStatus::TimedOut, &state, place));
+            }
+            // Runners can be busy for long.
+            if checks.is_empty() && elapsed >= GRACE && has_workflows == Some(false) {
+                return Ok(result(CiStatus::None, "", ""));
             }
             let left = timeout.saturating_sub(elapsed).min(pause);
             if !self.client.wait(left, cancellation) {
@@ -237,7 +244,30 @@ impl GitHubForge {
 }
 
 impl Forge for GitHubForge {
-    fn push(&self, push: &Push<'_>, _cancellation: &Cancellation) -> Result<(), ForgeError> {
+    fn check_base(&self, branch: &str, commit: &str, cancellation: &Cancellation) -> Result<(), ForgeError> {
+        let branch_name = utf8_percent_encode(branch, NON_ALPHANUMERIC);
+        let found =
+            self.client.send("GET", &self.path(&format!("/git/ref/heads%2F{branch_name}")), None, cancellation)?;
+        if found.status == 404 {
+            // Without access, everything is missing.
+            self.client.get(&self.path(""), cancellation)?;
+            return Err(ForgeError::NoBase(branch.to_owned()));
+        }
+        if found.success()?.json()?["object"]["sha"] == commit {
+            return Ok(());
+        }
+        // In this direction, the answer for a commit that is on the branch has no commits and files.
+        let path = self.path(&format!("/compare/{branch_name}...{commit}?per_page=1"));
+        let compared = self.client.send("GET", &path, None, cancellation)?;
+        // The answer for a commit that GitHub does not have.
+        let is_missing = compared.status == 404;
+        if is_missing || !matches!(compared.success()?.json()?["status"].as_str(), Some("behind" | "identical")) {
+            return Err(ForgeError::UnpushedBase { branch: branch.to_owned(), commit: commit.to_owned() });
+        }
+        Ok(())
+    }
+
+    fn push(&self, push: &Push<'_>, cancellation: &Cancellation) -> Result<(), ForgeError> {
         let credentials = STANDARD.encode(format!("x-access-token:{}", self.client.token().reveal()));
         let address = self.repository.git_url();
         // Settings in the environment, which other users of the machine cannot read, unlike arguments.
@@ -253,7 +283,8 @@ impl Forge for GitHubForge {
             environment.push((format!("GIT_CONFIG_VALUE_{index}"), value));
         }
         let protocol = if self.repository.is_plain { "http" } else { "https" };
-        Remote { address: &address, protocol, environment: &environment, options: &self.git }.push(push)
+        let (environment, options) = (&environment, &self.git);
+        Remote { address: &address, protocol, environment, options, cancel: cancellation }.push(push)
     }
 
     fn find(&self, branch: &str, cancellation: &Cancellation) -> Result<Option<PullRequest>, ForgeError> {
@@ -295,11 +326,10 @@ impl Forge for GitHubForge {
     fn ci(
         &self,
         _pull_request: &PullRequest,
-        commit: &str,
-        timeout: Option<Duration>,
+        wanted: &CiWanted<'_>,
         cancellation: &Cancellation,
     ) -> Result<CiResult, ForgeError> {
-        match self.wait_for_checks(commit, timeout, cancellation) {
+        match self.wait_for_checks(wanted.commit, wanted.timeout, cancellation) {
             Err(ForgeError::Cancelled) => Ok(result(CiStatus::Cancelled, "", "")),
             waited => waited,
         }
@@ -321,7 +351,14 @@ fn check_run(run: &Value) -> Check {
     });
     let parts = [&run["output"]["title"], &run["output"]["summary"], &run["output"]["text"]];
     let summary: String = parts.map(text).join("\n").trim().chars().take(10_000).collect();
-    Check { name: text(&run["name"]), is_success, url: text(&run["html_url"]), job: run["id"].as_u64(), summary }
+    Check {
+        name: text(&run["name"]),
+        is_success,
+        url: text(&run["html_url"]),
+        job: run["id"].as_u64(),
+        is_of_actions: run["app"]["slug"] == "github-actions",
+        summary,
+    }
 }
 
 fn status(status: &Value) -> Check {
@@ -334,6 +371,7 @@ fn status(status: &Value) -> Check {
         is_success,
         url: text(&status["target_url"]),
         job: None,
+        is_of_actions: false,
         summary: text(&status["description"]),
     }
 }

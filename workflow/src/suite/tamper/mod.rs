@@ -25,6 +25,7 @@ use self::rebound::rebound;
 use self::scan::Language;
 use super::read::regex;
 use super::target::Target;
+use super::test_files::is_test_path;
 
 /// Compares the file of the target test at the base with the file now (`None` if it was deleted or renamed). Returns why the change
 /// weakens the test.
@@ -53,6 +54,12 @@ pub fn tampered(path: &str, base: &[u8], now: Option<&[u8]>, target: &Target) ->
     }
     rebound(language, &base, &targets, &was.outside, &is.outside)
         .map(|line| format!("`{path}`: the line `{}` replaces what the test uses", line.trim()))
+}
+
+/// Reports whether a file has tests, by its path or by what it defines.
+pub fn has_tests(path: &str, text: &[u8]) -> bool {
+    let defines = |language| !blocks(language, path, &String::from_utf8_lossy(text)).blocks.is_empty();
+    is_test_path(path) || Language::of_path(path).is_some_and(defines)
 }
 
 /// Finds what runs around all tests, or replaces their assertions, wherever it is in the file.

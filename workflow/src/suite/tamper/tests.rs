@@ -189,6 +189,22 @@ fn why(case: usize, now: &str) -> Option<String> {
 }
 
 #[test]
+fn files_have_tests_by_their_path_or_by_what_they_define() {
+    for (path, text) in [("src/lib.rs", RUST), ("calc.py", PYTHON), ("src/test/Sum.java", ""), ("spec/a_spec.rb", "")] {
+        assert!(has_tests(path, text.as_bytes()), "{path}");
+    }
+    for (path, text) in [("src/lib.rs", "fn add() {}\n"), ("src/main/Sum.java", "class Sum { }"), ("latest.rb", "")] {
+        assert!(!has_tests(path, text.as_bytes()), "{path}");
+    }
+    // All tests of such a file count.
+    let whole = Target::File { path: "tests/a.py".into() };
+    let edited = PYTHON.replace("add(1, 1), 2", "add(1, 1), 3");
+    assert!(tampered("tests/a.py", PYTHON.as_bytes(), Some(edited.as_bytes()), &whole).is_some());
+    let added = format!("{PYTHON}\n    def test_more(self):\n        pass\n");
+    assert_eq!(tampered("tests/a.py", PYTHON.as_bytes(), Some(added.as_bytes()), &whole), None);
+}
+
+#[test]
 fn a_file_that_is_gone_and_tests_that_are_gone_are_found() {
     let target = Target::test("test_add");
     let gone = tampered("test_calc.py", PYTHON.as_bytes(), None, &target);
