@@ -104,7 +104,7 @@ pub fn status(state: &RunState, stopped: &Stopped) -> SessionStatus {
     }
 }
 
-/// Returns the result of a run. The numbers are those of the store. The commands of [`SessionResult`] are those of the caller.
+/// Returns the result of a run. The numbers are those of the store. The commands of the part `session` are those of the caller.
 pub fn result(
     home: &Home,
     store: &mut SessionStore,
