@@ -10,8 +10,13 @@ const MAX_ENTRIES: usize = 200_000;
 
 const IGNORED_FOLDERS: [&str; 7] = ["node_modules", "target", "vendor", "dist", "__pycache__", "venv", "site-packages"];
 
-/// Reports whether a path has a word for tests: `src/test/A.java`, `ATest.kt`, `a_spec.rb`, `__tests__/a.dart`.
+/// Reports whether a path has a word for tests: `src/test/A.java`, `ATest.kt`, `a_spec.rb`, `__tests__/a.dart`. Also `testcalc.py`,
+/// which unittest runs.
 pub(super) fn is_test_path(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if name.starts_with("test") && name.ends_with(".py") {
+        return true;
+    }
     let mut word = String::new();
     let mut characters = path.chars().peekable();
     let is_word = |word: &str| WORDS.contains(&word.to_ascii_lowercase().as_str());
@@ -111,6 +116,7 @@ mod tests {
             "__tests__/a.dart",
             "a-test2.exs",
             "unittests/Sum.cpp",
+            "src/testcalc.py",
         ] {
             assert!(is_test_path(path), "{path}");
         }

@@ -8,6 +8,7 @@ use super::places::{Place, places};
 use super::scan::{CALL, Language, LineStart, SEPARATOR, TITLE, indent};
 use crate::suite::read::regex;
 use crate::suite::target::Target;
+use crate::suite::test_files::is_test_path;
 
 /// A test, from its first decorator to its last line.
 #[derive(Debug)]
@@ -34,6 +35,14 @@ impl Source<'_> {
     /// Returns the tests that a target names: all of them for a file, or if none of them has its name.
     pub(super) fn of_target(&self, target: &Target) -> Vec<&Block<'_>> {
         self.named_by(target).map_or_else(|| self.blocks.iter().collect(), |it| it.1)
+    }
+
+    /// Reports whether the tests that a target names are known.
+    pub(super) fn has(&self, target: &Target) -> bool {
+        match target {
+            Target::Test { .. } => self.named_by(target).is_some(),
+            Target::File { .. } => !self.blocks.is_empty(),
+        }
     }
 
     /// Returns the tests that have the name of a target, and how well it fits.
@@ -152,8 +161,7 @@ fn region(language: Language, path: &str, lines: &[&str], starts: &[LineStart]) 
             at = end + 1;
         }
     }
-    let lower = path.to_ascii_lowercase();
-    let is_test_file = modules.is_empty() && ["test", "spec"].iter().any(|word| lower.contains(word));
+    let is_test_file = modules.is_empty() && is_test_path(path);
     move |at| is_test_file || modules.iter().any(|module| module.contains(&at))
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The file of the test at the base is compared with the file now. The block of each target test must be the same, and defined as often.
 //! Lines outside of test functions may be added but not changed or removed, except imports and comments, and nothing that the target
-//! test sees and uses may be defined again. Nothing that runs around it may be added. The language is known by the name of the file; in others no line may be changed or removed.
+//! test sees and uses may be defined again. Nothing that runs around it may be added. The language is known by the name of the file; in others,
+//! and where the test is not found in its file, no line may be changed or removed.
 //!
 //! This is a comparison of texts. Whether the test ran and passed is for the runner to report.
 
@@ -35,14 +36,21 @@ pub fn tampered(path: &str, base: &[u8], now: Option<&[u8]>, target: &Target) ->
         return None;
     }
     let (base, now) = (String::from_utf8_lossy(base), String::from_utf8_lossy(now));
+    let lost = |line: &str| format!("`{path}`: the line `{}` was changed or removed", line.trim());
     let Some(language) = Language::of_path(path) else {
-        let kept = Lines::new(base.lines().map(str::trim_end));
-        return kept.lost_in(now.lines()).map(|line| format!("`{path}`: the line `{line}` was changed or removed"));
+        return Lines::new(base.lines()).lost_in(now.lines()).map(lost);
     };
     let (was, is) = (blocks(language, path, &base), blocks(language, path, &now));
     let targets = was.of_target(target);
     if let Some(why) = changed_block(&targets, &is.blocks) {
         return Some(format!("`{path}`: {why}"));
+    }
+    if !was.has(target) {
+        // The test may be any line of the file.
+        let kept = if is_doctest(path, target) { docstrings(&base) } else { base.lines().collect() };
+        if let Some(line) = Lines::new(kept.into_iter()).lost_in(now.lines()) {
+            return Some(lost(line));
+        }
     }
     let is_free = |it: &&Outside<'_>| it.place.import.is_some() || (!it.place.is_text && language.is_comment(it.line));
     let kept = Lines::new(was.outside.iter().filter(|it| !is_free(it)).map(|it| it.line));
@@ -54,6 +62,20 @@ pub fn tampered(path: &str, base: &[u8], now: Option<&[u8]>, target: &Target) ->
     }
     rebound(language, &base, &targets, &was.outside, &is.outside)
         .map(|line| format!("`{path}`: the line `{}` replaces what the test uses", line.trim()))
+}
+
+/// Reports whether the id of a target is that of a doctest in a file of code, `calc.py::calc.add`: functions have no dots in their names.
+fn is_doctest(path: &str, target: &Target) -> bool {
+    let module = path.strip_suffix(".py").map(|it| it.rsplit('/').next().unwrap_or(it));
+    let (Target::Test { id, .. }, Some(module)) = (target, module) else { return false };
+    let name = id.split_once(".py::").map_or("", |it| it.1);
+    !is_test_path(path) && name.rsplit_once('.').is_some_and(|it| it.0.split('.').any(|part| part == module))
+}
+
+/// Returns the lines of Python that begin within a string.
+fn docstrings(text: &str) -> Vec<&str> {
+    let starts = Language::Python.lines(text);
+    text.lines().zip(starts).filter(|(_, start)| start.is_inside).map(|it| it.0).collect()
 }
 
 /// Reports whether a file has tests, by its path or by what it defines.

@@ -303,6 +303,38 @@ fn changes_that_leave_the_test_as_it_was_are_allowed() {
     assert_eq!(tampered("t.rb", ruby.as_bytes(), Some(format!("{ruby}def test_new\nend\n").as_bytes()), &target), None);
 }
 
+#[test]
+fn where_no_test_function_is_known_each_line_stays() {
+    let script = "import sys\nfrom calc import add\n\n# The sum.\nassert add(1, 2) == 3\n";
+    let file = Target::File { path: "verify/sum.py".into() };
+    let check = |path: &str, base: &str, now: &str, target: &Target| {
+        tampered(path, base.as_bytes(), Some(now.as_bytes()), target)
+    };
+    let why = check("verify/sum.py", script, &script.replace("== 3", "!= 3"), &file).unwrap();
+    assert_eq!(why, "`verify/sum.py`: the line `assert add(1, 2) == 3` was changed or removed");
+    assert!(check("verify/sum.py", script, &script.replace("from calc", "from fake"), &file).is_some());
+    assert_eq!(check("verify/sum.py", script, &format!("{script}assert add(2, 2) == 4\n"), &file), None);
+    let checks = "from calc import add\n\n\ndef check_add():\n    assert add(1, 2) == 3\n";
+    // Another test of the file is known.
+    let mixed = &format!("{checks}\n\ndef test_other():\n    assert add(1, 1) == 2\n");
+    for base in [checks, mixed] {
+        let target = Target::test("checks/check_calc.py::check_add");
+        assert!(check("checks/check_calc.py", base, &base.replace("== 3", "== 4"), &target).is_some());
+        assert_eq!(
+            check("checks/check_calc.py", base, &format!("{base}\n\ndef check_b():\n    pass\n"), &target),
+            None
+        );
+    }
+    let node = "const assert = require('assert');\nassert.equal(add(1, 2), 3);\n";
+    let target = Target::File { path: "verify/sum.js".into() };
+    assert!(check("verify/sum.js", node, &node.replace("2), 3", "2), 4"), &target).is_some());
+    // The code under test has the test in its documentation.
+    let code = "def add(a, b):\n    \"\"\"Adds.\n\n    >>> add(1, 2)\n    3\n    \"\"\"\n    return a - b\n";
+    let target = Target::test("pkg/calc.py::pkg.calc.add");
+    assert_eq!(check("pkg/calc.py", code, &code.replace("a - b", "a + b"), &target), None);
+    assert!(check("pkg/calc.py", code, &code.replace("    3\n", "    -1\n"), &target).is_some());
+}
+
 #[derive(Debug, Clone)]
 enum Edit {
     Remove,
