@@ -742,7 +742,7 @@ fn a_changed_configuration_of_the_tests_is_a_warning() {
     let mut turns = mending();
     turns.insert(4, call("write", json!({"path": "conftest.py", "content": "import sys\n"})));
     let kit = Kit::new(turns);
-    let warning = "changes how the target test runs: conftest.py";
+    let warning = "may change how the tests run: conftest.py";
     let run = kit.run(&kit.fix(), &[]);
     assert_eq!((run.code, &document(&run)["session"]["warnings"]), (Some(0), &json!([warning])), "{run:?}");
     let session = document(&run)["session"]["id"].as_str().unwrap().to_owned();

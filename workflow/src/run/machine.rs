@@ -26,7 +26,9 @@ use serde_json::{Value, json};
 
 use super::agent_command::AgentCommandError;
 use super::journal::{Journal, JournalError, message};
-use super::messages::{about_or_last, contract_failure, first_messages, lines_about, neutral, red_check};
+use super::messages::{
+    about_or_last, contract_failure, first_messages, lines_about, neutral, new_failures_text, red_check,
+};
 use super::replay::{Patcher, ReplayError};
 use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, Workflow};
 use crate::forge::Forge;
@@ -386,14 +388,8 @@ impl Run<'_> {
                     && report.tests.get(id).is_none_or(|now| *now == Verdict::Skipped)
             };
             let (lost, failed): (Vec<String>, Vec<String>) = found.into_iter().partition(is_lost);
-            let texts =
-                [("tests that did not fail before fail now", &failed), ("tests are missing or skipped now", &lost)];
-            let texts = texts.into_iter().filter(|(_, tests)| !tests.is_empty());
-            let text =
-                texts.map(|(text, tests)| format!("{text}: {}", tests.join(", "))).collect::<Vec<_>>().join("; ");
-            // The output has no line about a test that did not run.
-            let first = failed.first().map(String::as_str);
-            let shown = first.map(|first| about_or_last(&report.output, Some(first))).unwrap_or_default();
+            let text = new_failures_text(&failed, &lost);
+            let shown = about_or_last(&report.output, failed.first().map(String::as_str));
             let title = format!("T{}:", text.strip_prefix('t').unwrap_or(&text));
             let failure = Failure::new(FailureKind::NewFailures, text);
             return Ok(self.red(failure, &title, &report.output, shown)?.with(context));

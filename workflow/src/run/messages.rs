@@ -125,6 +125,23 @@ pub(super) fn about_or_last<'a>(output: &'a str, test: Option<&str>) -> Vec<&'a 
     if about.is_empty() { last_lines(output, LINES_SHOWN) } else { about }
 }
 
+/// Maximum names of tests in one message.
+const MAX_NAMES: usize = 20;
+
+/// Returns why a suite is red: tests that fail now, and tests that did not run. Each list names a few.
+pub(super) fn new_failures_text(failed: &[String], lost: &[String]) -> String {
+    let texts = [("tests that did not fail before fail now", failed), ("tests are missing or skipped now", lost)];
+    let texts = texts.into_iter().filter(|(_, tests)| !tests.is_empty());
+    texts.map(|(text, tests)| format!("{text}: {}", first_names(tests, MAX_NAMES))).collect::<Vec<_>>().join("; ")
+}
+
+/// Joins names up to a count, and counts the others.
+pub(super) fn first_names(names: &[String], count: usize) -> String {
+    let shown = names[..names.len().min(count)].join(", ");
+    let left = names.len().saturating_sub(count);
+    if left == 0 { shown } else { format!("{shown} and {left} more") }
+}
+
 fn names(line: &str, name: &str) -> bool {
     let is_part = |it: Option<char>| it.is_some_and(|it| it.is_alphanumeric() || it == '_');
     !name.is_empty()
@@ -230,6 +247,24 @@ mod tests {
         assert!(
             failure(&vec![long.clone(); 100], Some(&long), &long).chars().count() < (LINES_SHOWN + 3) * (MAX_LINE + 20)
         );
+    }
+
+    #[test]
+    fn a_red_suite_names_a_few_tests_and_counts_the_others() {
+        let tests = |count: usize| (0..count).map(|it| format!("t{it}")).collect::<Vec<_>>();
+        assert_eq!(new_failures_text(&tests(1), &[]), "tests that did not fail before fail now: t0");
+        let text = new_failures_text(&tests(2), &tests(1000));
+        assert!(
+            text.starts_with("tests that did not fail before fail now: t0, t1; tests are missing or skipped now: t0, ")
+        );
+        assert!(text.ends_with(", t19 and 980 more"), "{text}");
+        assert!(new_failures_text(&[], &tests(20)).ends_with(", t18, t19"));
+    }
+
+    #[test]
+    fn the_end_of_a_compile_error_is_shown_without_a_failed_test() {
+        let output = "   Compiling calc v0.1.0\nerror[E0308]: mismatched types\n --> src/lib.rs:2:5\n\nerror: could not compile `calc`\n";
+        assert!(about_or_last(output, None).contains(&"error[E0308]: mismatched types"));
     }
 
     #[test]

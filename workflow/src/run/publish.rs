@@ -3,7 +3,6 @@
 //! Each of them can be done again. A commit is in the state before it is pushed, a push of a commit that is there changes nothing, and
 //! a pull request is looked for before one is opened.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use camino::Utf8Path;
@@ -14,9 +13,9 @@ use serde_json::json;
 use super::begin::DEFAULT_CI_TIMEOUT;
 use super::machine::{Run, Step, Stop, masked_text};
 use super::messages::{about_or_last, neutral};
-use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Phase, Publication, RunState};
+use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Phase, Publication};
 use crate::forge::{Baseline, ChangeTexts, CiStatus, CiWanted, ForgeError, NewPullRequest, Push, Texts};
-use crate::suite::{Target, helpers};
+use crate::suite::{Target, controls_tests};
 
 impl Run<'_> {
     pub(super) fn commit(&mut self) -> Result<Step, Stop> {
@@ -107,10 +106,7 @@ impl Run<'_> {
         let wanted = CiWanted { commit: &commit, timeout, before: before.as_ref() };
         let result = self.forge.ci(&pull_request, &wanted, &self.control.cancel);
         let result = self.of_forge(result)?;
-        self.state.publication.ci = match result.status {
-            CiStatus::None => None,
-            status => Some(CheckResult::of(status == CiStatus::Pass)),
-        };
+        self.state.publication.ci = ci_result(result.status);
         let context = json!({ "log": result.log_place, "commit": commit });
         match result.status {
             CiStatus::Pass => Ok(Step::new(Phase::Succeeded, "ci_passed").with(context)),
@@ -141,7 +137,8 @@ impl Run<'_> {
         let target = state.target.as_ref().map(|target| format!("{}: passes", target.name()));
         let suite = state.checks.suite.map(|_| "all tests: no new failures".to_owned());
         let paths: Vec<&str> = files.iter().map(String::as_str).collect();
-        let results: Vec<String> = target.into_iter().chain(suite).chain(steering(state, &paths)).collect();
+        let results: Vec<String> =
+            target.into_iter().chain(suite).chain(steering(&state.target_files, &paths)).collect();
         let is_command = state.settings.agent_command.is_some();
         let last_text = state.last_text.as_deref().unwrap_or_default();
         let texts = ChangeTexts {
@@ -167,9 +164,38 @@ impl Run<'_> {
     }
 }
 
-/// Warns of each changed file that may control how the target test runs.
-pub(super) fn steering(state: &RunState, changed: &[&str]) -> Vec<String> {
-    let files: BTreeSet<_> = state.target_files.iter().flat_map(|path| helpers(Utf8Path::new(path))).collect();
-    let found = changed.iter().filter(|path| files.contains(Utf8Path::new(path)));
-    found.map(|path| format!("changes how the target test runs: {path}")).collect()
+/// Returns the result of a CI run that has ended.
+const fn ci_result(status: CiStatus) -> Option<CheckResult> {
+    match status {
+        CiStatus::Pass => Some(CheckResult::Pass),
+        CiStatus::Fail | CiStatus::TimedOut => Some(CheckResult::Fail),
+        CiStatus::None | CiStatus::Cancelled => None,
+    }
+}
+
+/// Warns of each changed file that may control how the tests run.
+pub(super) fn steering(target_files: &[String], changed: &[&str]) -> Vec<String> {
+    let found = changed.iter().filter(|path| controls_tests(Utf8Path::new(path), target_files));
+    found.map(|path| format!("may change how the tests run: {path}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancelled_ci_has_no_result() {
+        assert_eq!((ci_result(CiStatus::Cancelled), ci_result(CiStatus::None)), (None, None));
+        let ended = [CiStatus::Pass, CiStatus::Fail, CiStatus::TimedOut].map(ci_result);
+        assert_eq!(ended, [CheckResult::Pass, CheckResult::Fail, CheckResult::Fail].map(Some));
+    }
+
+    #[test]
+    fn a_new_configuration_is_a_warning_also_where_the_file_of_the_test_is_not_known() {
+        let warnings = steering(&[], &["calc.py", "conftest.py", "sub/pyproject.toml"]);
+        assert_eq!(
+            warnings,
+            ["conftest.py", "sub/pyproject.toml"].map(|it| format!("may change how the tests run: {it}"))
+        );
+    }
 }

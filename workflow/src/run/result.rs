@@ -205,5 +205,5 @@ fn uncommitted(
 
 fn warnings(state: &RunState, committed: &[FileStat]) -> Vec<String> {
     let paths: Vec<&str> = committed.iter().map(|file| file.path.as_str()).collect();
-    steering(state, &paths).into_iter().collect()
+    steering(&state.target_files, &paths)
 }

@@ -1,40 +1,73 @@
-//! The files that steer a test without being its own: their changes are for a person to read.
+//! The files that control how tests run without being tests: their changes are for a person to read.
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
-/// In each folder from the repository to that of the test.
-const PYTHON: [&str; 3] = ["conftest.py", "__init__.py", "pytest.ini"];
-const RUST: [&str; 3] = ["common/mod.rs", "common.rs", ".cargo/config.toml"];
-const JAVASCRIPT: [(&str, &[&str]); 6] = [
-    ("jest.config", &["js", "ts", "mjs", "cjs", "json"]),
-    ("vitest.config", &["js", "ts", "mjs", "cjs", "mts", "cts"]),
-    ("vite.config", &["js", "ts", "mjs", "cjs", "mts", "cts"]),
-    (".mocharc", &["js", "cjs", "json", "jsonc", "yml", "yaml"]),
-    ("jest.setup", &["js", "ts", "mjs", "cjs"]),
-    ("vitest.setup", &["js", "ts", "mjs"]),
+use super::test_files::is_test_path;
+
+/// In any folder.
+const NAMES: [&str; 24] = [
+    "conftest.py",
+    "pytest.ini",
+    ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
+    "setup.py",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "package.json",
+    "Cargo.toml",
+    "build.rs",
+    ".cargo/config.toml",
+    ".cargo/config",
+    ".config/nextest.toml",
+    "go.mod",
+    "go.work",
+    "Makefile",
+    "makefile",
+    "GNUmakefile",
+    "common/mod.rs",
+    "common.rs",
 ];
-const JAVASCRIPT_SETUP: [&str; 2] = ["setupTests", "src/setupTests"];
 
-/// Maximum number of folders above a test.
-const MAX_DEPTH: usize = 32;
+/// Without the end, which is one of [`JAVASCRIPT_ENDS`].
+const JAVASCRIPT: [&str; 10] = [
+    "jest.config",
+    "jest.setup",
+    "vitest.config",
+    "vitest.setup",
+    "vitest.workspace",
+    "vite.config",
+    ".mocharc",
+    "ava.config",
+    "playwright.config",
+    "setupTests",
+];
+const JAVASCRIPT_ENDS: [&str; 10] = ["js", "ts", "mjs", "cjs", "mts", "cts", "json", "jsonc", "yml", "yaml"];
 
-/// Returns the files that may steer the tests of a file, whether they exist or not. All paths are relative to the repository.
-pub fn helpers(path: &Utf8Path) -> Vec<Utf8PathBuf> {
-    let names: Vec<String> = match path.extension() {
-        Some("py") => PYTHON.map(str::to_owned).to_vec(),
-        Some("rs") => RUST.map(str::to_owned).to_vec(),
-        Some("js" | "ts" | "jsx" | "tsx" | "mjs" | "cjs" | "mts" | "cts") => {
-            let setup = JAVASCRIPT_SETUP.iter().map(|stem| (*stem, &["js", "ts"][..]));
-            let files = JAVASCRIPT.into_iter().chain(setup);
-            files.flat_map(|(stem, ends)| ends.iter().map(move |end| format!("{stem}.{end}"))).collect()
+/// Reports whether a file controls how the tests run: the configuration of a runner or of the build, or what a runner loads before the
+/// tests. `target_files` are those of the target test. All paths are relative to the repository.
+pub fn controls_tests(path: &Utf8Path, target_files: &[String]) -> bool {
+    if target_files.iter().any(|file| path == file) {
+        // It has rules of its own.
+        return false;
+    }
+    let is_loaded_with = |file: &String| path.parent().is_some_and(|folder| Utf8Path::new(file).starts_with(folder));
+    match path.file_name().unwrap_or_default() {
+        // Packages and modules of the code have these names too.
+        "__init__.py" | "common.rs" | "mod.rs" if !is_test_path(path.as_str()) => {
+            path.ends_with("__init__.py") && target_files.iter().any(is_loaded_with)
         }
-        _ => Vec::new(),
-    };
-    let mut folders: Vec<&Utf8Path> = path.ancestors().skip(1).collect();
-    folders.reverse();
-    folders.truncate(MAX_DEPTH);
-    let files = folders.into_iter().flat_map(|folder| names.iter().map(move |name| folder.join(name)));
-    files.filter(|file| file != path).collect()
+        "__init__.py" => true,
+        name => {
+            let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
+            NAMES.iter().any(|name| path.ends_with(name))
+                || (JAVASCRIPT.contains(&stem) && JAVASCRIPT_ENDS.contains(&end))
+                || name == ".mocharc"
+        }
+    }
 }
 
 #[cfg(test)]
@@ -42,26 +75,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_that_steer_a_test_are_in_its_folders() {
-        let of_python = [
+    fn files_that_control_the_tests_are_known_by_their_names_in_any_folder() {
+        let controls = |path: &str| controls_tests(Utf8Path::new(path), &[]);
+        for path in [
             "conftest.py",
-            "__init__.py",
-            "pytest.ini",
-            "tests/conftest.py",
+            "a/b/conftest.py",
+            "pyproject.toml",
+            "tox.ini",
+            "setup.cfg",
+            ".pytest.ini",
+            "src/sitecustomize.py",
+            "package.json",
+            "packages/a/vitest.config.mts",
+            "packages/.mocharc.yml",
+            "src/setupTests.js",
+            "Cargo.toml",
+            "crates/a/build.rs",
+            ".cargo/config.toml",
+            "tests/common/mod.rs",
             "tests/__init__.py",
-            "tests/pytest.ini",
-            "tests/unit/conftest.py",
-            "tests/unit/__init__.py",
-            "tests/unit/pytest.ini",
-        ];
-        assert_eq!(helpers(Utf8Path::new("tests/unit/test_a.py")), of_python);
-        assert!(!helpers(Utf8Path::new("tests/conftest.py")).contains(&"tests/conftest.py".into()));
-        let of_javascript = helpers(Utf8Path::new("packages/a/a.test.ts"));
-        for file in ["jest.config.js", "packages/a/vitest.config.mts", "packages/.mocharc.yml", "src/setupTests.js"] {
-            assert!(of_javascript.contains(&file.into()), "{file}");
+            "Makefile",
+        ] {
+            assert!(controls(path), "{path}");
         }
-        assert!(helpers(Utf8Path::new("tests/it.rs")).contains(&"tests/common/mod.rs".into()));
-        assert_eq!(helpers(Utf8Path::new("a_test.go")), Vec::<Utf8PathBuf>::new());
-        assert!(helpers(Utf8Path::new(&("a/".repeat(10_000) + "t.py"))).len() <= 3 * MAX_DEPTH);
+        for path in
+            ["src/common/mod.rs", "src/common.rs", "pkg/__init__.py", "config.toml", "my_conftest.py", "a.js", ""]
+        {
+            assert!(!controls(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_packages_of_the_target_test_are_loaded_with_it() {
+        let files = ["checks/unit/check_a.py".to_owned()];
+        let controls = |path: &str| controls_tests(Utf8Path::new(path), &files);
+        assert!(controls("__init__.py") && controls("checks/__init__.py") && controls("checks/unit/__init__.py"));
+        assert!(!controls("pkg/__init__.py") && !controls("checks/unit/check_a.py"));
     }
 }

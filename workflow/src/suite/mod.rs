@@ -21,7 +21,7 @@ mod verdict;
 
 pub use commands::{Commands, Overrides, Runner};
 pub use detect::detect;
-pub use helpers::helpers;
+pub use helpers::controls_tests;
 pub use read::{Reader, read};
 pub use report::{Format, Problem, TestReport, Verdict};
 pub use shell::{Finished, Shell, ShellError, without_access};
