@@ -299,6 +299,9 @@ fn a_test_that_passes_or_does_not_exist_needs_no_model() {
         let is_shown = run.stderr.contains("    AttributeError: type object 'Calc' has no attribute 'test_none'");
         assert_eq!(is_shown, kind == "test_not_found", "{run:?}");
     }
+    arguments[6] = "test_clac.py".to_owned();
+    let run = kit.run(&arguments, &[]);
+    assert!(run.code == Some(2) && run.stderr.contains("the repository has no file `test_clac.py`"), "{run:?}");
     assert!(kit.server.requests().is_empty());
 }
 
@@ -311,6 +314,19 @@ fn a_weakened_test_is_not_pushed() {
     let result = document(&run);
     assert_eq!((&result["error"]["kind"], &result["pr_url"]), (&json!("test_tampered"), &Value::Null));
     assert_eq!(result["test_results"], json!({"target_test": "fail", "regression_tests": null, "new_failures": null}));
+    // Its end is final, and a checkpoint before the change is named.
+    let newest = result["session"]["checkpoint_id"].as_str().unwrap();
+    let forked = kit.session(&["fork", newest]);
+    assert!(forked.code == Some(2) && forked.stderr.contains("a fork of the checkpoint could never run"), "{forked:?}");
+    let list = format!("counterproof session checkpoints {} --ledger ", result["session"]["id"].as_str().unwrap());
+    assert!(forked.stderr.contains(&list), "{forked:?}");
+    let earlier =
+        run.stderr.split("an earlier checkpoint can be resumed: `counterproof session resume ").nth(1).unwrap();
+    assert!(earlier.contains(" --ledger "), "{run:?}");
+    let earlier = earlier.split(' ').next().unwrap();
+    let found = kit.checkpoints(result["session"]["id"].as_str().unwrap());
+    assert!(found.iter().any(|it| it["checkpoint_id"] == earlier), "{earlier} {found:?}");
+    assert_eq!(kit.session(&["fork", earlier]).code, Some(0));
 }
 
 #[test]
@@ -326,6 +342,7 @@ fn no_test_file_may_be_weakened_where_that_of_the_target_is_not_known() {
         arguments[12] = "python3 -m unittest -q >/dev/null 2>&1 # {test}".to_owned();
         let run = kit.run(&arguments, &[]);
         assert!(run.stderr.contains("the file of the test is not known"), "{run:?}");
+        assert!(run.stderr.contains("have to stay as they are: test_calc.py"), "{run:?}");
         assert_eq!(document(&run)["error"]["kind"], kind, "{run:?}");
     }
 }
@@ -679,7 +696,13 @@ fn an_interrupted_command_without_a_sandbox_is_not_run_again() {
     let checkpoints = kit.checkpoints(session);
     let [.., running, newest] = &checkpoints[..] else { panic!("{checkpoints:?}") };
     assert_eq!((&running["resumable"], &newest["resumable"]), (&json!(true), &json!(false)));
-    assert_eq!(kit.resume(session, &[]).code, Some(2));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let earlier =
+        format!("can be resumed: `counterproof session resume {}", running["checkpoint_id"].as_str().unwrap());
+    assert!(stderr.contains(&earlier) && !stderr.contains("go on with"), "{stderr}");
+    let refused = kit.resume(session, &[]);
+    let list = format!("`counterproof session checkpoints {session} --ledger ");
+    assert!(refused.code == Some(2) && refused.stderr.contains(&list), "{refused:?}");
     for more in [&[][..], &["--rewind"]] {
         let run = kit.resume(running["checkpoint_id"].as_str().unwrap(), more);
         assert_eq!(run.code, Some(0), "{run:?}");
@@ -733,6 +756,8 @@ fn a_failed_run_shows_the_files_that_it_changed() {
     let changed = json!({"files_created": [], "files_modified": ["calc.py"], "files_deleted": [], "lines_added": 1,
         "lines_removed": 1});
     assert_eq!(result["session"]["uncommitted"], changed);
+    let shown = kit.sandbox.run(["session", "resume", result["session"]["id"].as_str().unwrap()]).stdout;
+    assert!(shown.contains("  lines          +1 -1\n"), "{shown}");
     let events = kit.events(result["session"]["id"].as_str().unwrap());
     assert!(events.iter().all(|event| event["to_state"] != "understand"));
 }

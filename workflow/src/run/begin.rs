@@ -20,11 +20,13 @@ use serde_json::{Value, json};
 use super::credentials::ModelUrlRequired;
 use super::journal::{Journal, JournalError};
 use super::machine::{Control, Run, RunError};
+use super::messages::first_names;
+use super::publish::UNGUARDED;
 use super::replay::Patcher;
 use super::state::{Base, Checks, ForgeKind, Phase, Publication, RunState, Settings, Spent, Workflow};
 use crate::forge::{Forge, ForgeError, GitHubForge, GitHubOptions, LocalForge, Token};
 use crate::model::{ApiKey, ModelClient, ModelError, ModelOptions};
-use crate::suite::{Commands, Overrides, Shell, Target, TargetError, detect};
+use crate::suite::{Commands, Overrides, Shell, Target, TargetError, detect, files_with_tests};
 use crate::tools::{AgentPolicy, Sandbox, SandboxError, ToolOptions, Tools};
 
 /// Where the sessions, workspaces and pull requests of a ledger are.
@@ -152,8 +154,10 @@ pub enum BeginError {
     Held { session_id: String, holder: Option<u32> },
     #[error("the session `{0}` was continued meanwhile, and the checkpoint is not its newest one")]
     Continued(String),
-    #[error("the checkpoint cannot be resumed: {0}")]
-    NotResumable(String),
+    #[error("the checkpoint cannot be resumed: {reason}")]
+    NotResumable { session_id: String, reason: String },
+    #[error("a fork of the checkpoint could never run: the run has ended there, because {reason}")]
+    Final { session_id: String, reason: String },
     #[error("the checkpoint was not written by a workflow")]
     NoState(#[source] Option<serde_json::Error>),
 }
@@ -209,8 +213,11 @@ fn start_session<'a>(
     let (commands, target) = commands(&settings, &folder, &control)?;
     let target_files = target.as_ref().map(|target| target.files(&folder)).unwrap_or_default();
     let target_files: Vec<String> = target_files.into_iter().map(Utf8PathBuf::into_string).collect();
+    let mut is_unguarded = false;
     if target.is_some() && target_files.is_empty() {
-        (control.progress)("the file of the test is not known: no test that exists may be changed");
+        let guarded: Vec<String> = files_with_tests(&folder).into_iter().map(Utf8PathBuf::into_string).collect();
+        is_unguarded = guarded.is_empty();
+        (control.progress)(&guarded_text(&guarded));
     }
     let head = SessionHead {
         session_id: session_id.to_owned(),
@@ -223,7 +230,7 @@ fn start_session<'a>(
         parent: None,
         coverage: coverage(&settings),
     };
-    let state = RunState { target_files, ..new_state(settings, start, commands, target, session_id) };
+    let state = RunState { target_files, is_unguarded, ..new_state(settings, start, commands, target, session_id) };
     forge(home, &state, secrets, &control)?.check_base(&state.base.branch, &state.base.commit, &control.cancel)?;
     let last_state = Phase::Created.word().to_owned();
     let opened = Opened { repository, workspace, head, last_state, held: None };
@@ -232,6 +239,17 @@ fn start_session<'a>(
     begun.run.journal.transition(Phase::Checkout, "started", context);
     begun.run.journal.checkpoint(&begun.run.state, &begun.run.messages, None)?;
     Ok(begun)
+}
+
+/// States which files are guarded where that of the target test is not known.
+fn guarded_text(files: &[String]) -> String {
+    if files.is_empty() {
+        return UNGUARDED.to_owned();
+    }
+    format!(
+        "the file of the test is not known: the tests of these files have to stay as they are: {}",
+        first_names(files, 5)
+    )
 }
 
 /// How long the question for a module of Python may take.
@@ -469,6 +487,7 @@ fn new_state(
         commands: Some(commands),
         target,
         target_files: Vec::new(),
+        is_unguarded: false,
         is_linted: false,
         before: None,
         reproduced: None,
@@ -516,5 +535,18 @@ impl Begun<'_> {
         let head = SessionHead { status, ended_at, coverage, ..self.head };
         drop(self.run);
         self.recorder.finish(&head, LAST_RECORDS).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_of_the_guarded_files_are_named() {
+        let files = |count: usize| (0..count).map(|it| format!("t{it}")).collect::<Vec<_>>();
+        assert!(guarded_text(&files(2)).ends_with("have to stay as they are: t0, t1"));
+        assert!(guarded_text(&files(1000)).ends_with(": t0, t1, t2, t3, t4 and 995 more"));
+        assert!(guarded_text(&[]).ends_with("a weakened test is not detected"));
     }
 }

@@ -55,6 +55,8 @@ pub enum BundleError {
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]
     Write(#[from] WriteError),
+    #[error("`{0}` already exists")]
+    Exists(Utf8PathBuf),
     #[error("cannot read or write `{path}`")]
     File { path: Utf8PathBuf, source: io::Error },
     #[error("`{path}` is not a bundle of a session: {reason}")]
@@ -96,8 +98,9 @@ pub fn bundle(
     let (mut objects, size) = read_file::open(&objects).map_err(file_error)?;
     append(&mut archive, OBJECTS, size, &mut objects)?;
     archive.into_inner().map_err(file_error)?;
-    file.commit(Durability::Synced)?;
-    Ok(found.checkpoint_id)
+    // Not replaced: it may be the only copy of another session.
+    let written = file.commit_new([out.to_owned()], Durability::Synced)?;
+    written.map(|_| found.checkpoint_id).ok_or_else(|| BundleError::Exists(out.to_owned()))
 }
 
 /// A bundle that was read, and is not in a ledger yet.

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::begin::DEFAULT_CI_TIMEOUT;
 use super::machine::{Run, Step, Stop, masked_text};
 use super::messages::{about_or_last, neutral};
-use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Phase, Publication};
+use super::state::{CheckResult, Failure, FailureKind, ForgeKind, Phase, Publication, RunState};
 use crate::forge::{Baseline, ChangeTexts, CiStatus, CiWanted, ForgeError, NewPullRequest, Push, Texts};
 use crate::suite::{Target, controls_tests};
 
@@ -137,8 +137,7 @@ impl Run<'_> {
         let target = state.target.as_ref().map(|target| format!("{}: passes", target.name()));
         let suite = state.checks.suite.map(|_| "all tests: no new failures".to_owned());
         let paths: Vec<&str> = files.iter().map(String::as_str).collect();
-        let results: Vec<String> =
-            target.into_iter().chain(suite).chain(steering(&state.target_files, &paths)).collect();
+        let results: Vec<String> = target.into_iter().chain(suite).chain(warnings(state, &paths)).collect();
         let is_command = state.settings.agent_command.is_some();
         let last_text = state.last_text.as_deref().unwrap_or_default();
         let texts = ChangeTexts {
@@ -173,8 +172,18 @@ const fn ci_result(status: CiStatus) -> Option<CheckResult> {
     }
 }
 
+/// The warning of a run in which nothing is compared.
+pub(super) const UNGUARDED: &str =
+    "the file of the test is not known, and no file with tests was found: a weakened test is not detected";
+
+/// Returns what a person has to look at in a change.
+pub(super) fn warnings(state: &RunState, changed: &[&str]) -> Vec<String> {
+    let unguarded = state.is_unguarded.then(|| UNGUARDED.to_owned());
+    unguarded.into_iter().chain(steering(&state.target_files, changed)).collect()
+}
+
 /// Warns of each changed file that may control how the tests run.
-pub(super) fn steering(target_files: &[String], changed: &[&str]) -> Vec<String> {
+fn steering(target_files: &[String], changed: &[&str]) -> Vec<String> {
     let found = changed.iter().filter(|path| controls_tests(Utf8Path::new(path), target_files));
     found.map(|path| format!("may change how the tests run: {path}")).collect()
 }

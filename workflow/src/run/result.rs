@@ -1,17 +1,17 @@
 //! The result of a run, as commands print it.
 
 use counterproof_ledger::store::StoreError;
-use counterproof_sessions::event::{Checkpoint, EventBody};
+use counterproof_sessions::event::{Checkpoint, EventBody, SessionEvent};
 use counterproof_sessions::session::{Parent, SessionStatus};
-use counterproof_sessions::store::SessionStore;
+use counterproof_sessions::store::{EventFilter, SessionStore};
 use counterproof_workspace::git::GitOptions;
 use counterproof_workspace::{ChangeKind, FileStat, Snapshot, StoredRepository, WorkspaceError, WorkspaceStore};
 use serde::Serialize;
 
 use super::begin::Home;
 use super::machine::Stopped;
-use super::publish::steering;
-use super::state::{CheckResult, Failure, FailureKind, Outcome, RunState, Workflow};
+use super::publish::warnings;
+use super::state::{CheckResult, Failure, FailureKind, Outcome, Phase, RunState, Workflow};
 
 /// The measurable outputs of a workflow. `error` is `None` if it succeeded.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -41,6 +41,9 @@ pub struct SessionResult {
     /// Whether the session can be resumed from it.
     #[serde(skip)]
     pub is_resumable: bool,
+    /// The newest checkpoint before it that can be resumed, if the session cannot go on from its end.
+    #[serde(skip)]
+    pub earlier: Option<String>,
     /// The command that goes on with the session.
     pub resume: Option<String>,
     /// The command that fetches the pull request of a local forge and shows its change.
@@ -139,11 +142,16 @@ pub fn result(
         status: status(state, stopped),
         resume: None,
         fetch: None,
-        warnings: warnings(state, &committed),
+        warnings: {
+            let paths: Vec<&str> = committed.iter().map(|file| file.path.as_str()).collect();
+            warnings(state, &paths)
+        },
         uncommitted: newest.as_ref().map(|it| uncommitted(&repository, state, it)).transpose()?.flatten(),
+        earlier: None,
         is_resumable: newest.as_ref().is_some_and(|it| it.resumable),
         checkpoint_id: newest.map(|it| it.checkpoint_id),
     };
+    let session = SessionResult { earlier: earlier(store, &session, state)?, ..session };
     let is_fix = state.settings.workflow == Workflow::FixFailingTest;
     Ok(WorkflowResult {
         workflow: state.settings.workflow,
@@ -160,6 +168,34 @@ pub fn result(
         error: error(state, stopped),
         session,
     })
+}
+
+/// Returns the newest checkpoint that can be resumed where that of the end cannot. Of a run that weakened a test, it is one before the
+/// change: an attempt has changed no file before the state `edit`, and all earlier attempts were checked.
+fn earlier(store: &mut SessionStore, session: &SessionResult, state: &RunState) -> Result<Option<String>, StoreError> {
+    let is_tampered =
+        matches!(&state.outcome, Some(Outcome::Failure { failure, .. }) if failure.kind == FailureKind::TestTampered);
+    if session.is_resumable && !is_tampered {
+        return Ok(None);
+    }
+    let filter = EventFilter { types: vec!["checkpoint".to_owned()], ..EventFilter::default() };
+    let mut found = None;
+    store.for_each(&session.id, &filter, 0, None, |_, event| {
+        let event = event.and_then(|event| serde_json::from_value::<SessionEvent>(event).ok());
+        if let Some(EventBody::Checkpoint(checkpoint)) = event.map(|event| event.body)
+            && checkpoint.resumable
+        {
+            let state = serde_json::from_value::<RunState>(checkpoint.state.tool_state).ok();
+            let is_clean = state.is_some_and(|it| {
+                matches!(it.phase, Phase::Localise | Phase::Understand) && it.pending.is_empty() && it.outcome.is_none()
+            });
+            if is_clean || !is_tampered {
+                found = Some(checkpoint.checkpoint_id);
+            }
+        }
+        Ok::<_, StoreError>(())
+    })?;
+    Ok(found)
 }
 
 fn error(state: &RunState, stopped: &Stopped) -> Option<Failure> {
@@ -201,9 +237,4 @@ fn uncommitted(
     let Some(snapshot) = snapshot.filter(|_| state.publication.commits.is_empty()) else { return Ok(None) };
     let files = repository.numstat(&state.base.commit, &repository.publishable_tree(&snapshot)?)?;
     Ok((!files.is_empty()).then(|| changes(files)))
-}
-
-fn warnings(state: &RunState, committed: &[FileStat]) -> Vec<String> {
-    let paths: Vec<&str> = committed.iter().map(|file| file.path.as_str()).collect();
-    steering(&state.target_files, &paths)
 }

@@ -16,7 +16,7 @@ use super::begin::{
 use super::journal::{JournalError, checkpoint};
 use super::machine::Control;
 use super::replay::{Patcher, REWOUND};
-use super::state::{Phase, Publication, RunState, Settings, Spent};
+use super::state::{Outcome, Phase, Publication, RunState, Settings, Spent};
 use super::turns::{close_command, close_masked_calls, close_running_call, has_ended};
 use crate::tools::Sandbox;
 
@@ -55,7 +55,7 @@ pub fn resume<'a>(
     let found = Found::read(store, id)?;
     if !found.is_newest && !rewinds {
         let found = Found { state: RunState { settings, ..found.state }, ..found };
-        found.check_resumable()?;
+        found.check_forkable()?;
         // A fork that cannot begin would be left behind.
         drop(parts(home, &found.state, secrets, &control)?);
         let session_id = fork_of(home, store, found)?;
@@ -149,7 +149,7 @@ fn continue_run<'a>(
 /// parent.
 pub fn fork(home: &Home, store: &mut SessionStore, id: &str) -> Result<(String, Parent), BeginError> {
     let found = Found::read(store, id)?;
-    found.check_resumable()?;
+    found.check_forkable()?;
     let parent = Parent { session_id: found.session_id.clone(), checkpoint_id: Some(found.checkpoint_id.clone()) };
     Ok((fork_of(home, store, found)?, parent))
 }
@@ -243,7 +243,20 @@ impl Found {
     }
 
     fn check_resumable(&self) -> Result<(), BeginError> {
-        self.unresumable.clone().map_or(Ok(()), |reason| Err(BeginError::NotResumable(reason)))
+        let session_id = self.session_id.clone();
+        self.unresumable.clone().map_or(Ok(()), |reason| Err(BeginError::NotResumable { session_id, reason }))
+    }
+
+    /// Fails for a checkpoint at an end that is final.
+    fn check_forkable(&self) -> Result<(), BeginError> {
+        self.check_resumable()?;
+        match &self.state.outcome {
+            Some(Outcome::Failure { failure, .. }) if !self.state.can_continue() => {
+                let (session_id, reason) = (self.session_id.clone(), failure.message.clone());
+                Err(BeginError::Final { session_id, reason })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Answers the call that was running, if it is a command without a sandbox that did not end in the session: a fork and a rewound

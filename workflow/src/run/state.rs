@@ -171,6 +171,9 @@ pub struct RunState {
     pub target: Option<Target>,
     /// The files that define the target test.
     pub target_files: Vec<String>,
+    /// Whether no file is known in which a weakened target test would be found.
+    #[serde(default)]
+    pub is_unguarded: bool,
     /// The suite before the change.
     pub before: Option<TestReport>,
     /// The result of the target test before the change.

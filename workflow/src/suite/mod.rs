@@ -27,4 +27,5 @@ pub use report::{Format, Problem, TestReport, Verdict};
 pub use shell::{Finished, Shell, ShellError, without_access};
 pub use tamper::{has_tests, tampered};
 pub use target::{Target, TargetError};
+pub use test_line::files_with_tests;
 pub use verdict::{TargetVerdict, new_failures, target_verdict, target_verdict_after, tests_added};

@@ -6,6 +6,7 @@ use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use super::read::Reader;
+use super::test_line::missing_file;
 
 /// Maximum size of a CI log.
 const MAX_LOG_BYTES: u64 = 256 << 20;
@@ -21,6 +22,8 @@ pub enum TargetError {
     Log { path: Utf8PathBuf, source: std::io::Error },
     #[error("the CI log `{0}` names no failed test")]
     NoFailedTest(Utf8PathBuf),
+    #[error("the repository has no file `{0}`")]
+    NoFile(String),
     #[error("`{0}` is not a `file://` URL of a CI log on this machine")]
     Url(String),
 }
@@ -59,6 +62,9 @@ impl Target {
         let is_inside = !path.is_absolute() && path.components().all(|it| it.as_str() != "..");
         if is_inside && !path.as_str().is_empty() && folder.join(&path).is_file() {
             return Ok(Target::File { path });
+        }
+        if let Some(missing) = missing_file(argument, folder) {
+            return Err(TargetError::NoFile(missing.to_owned()));
         }
         Ok(Target::test(argument))
     }
@@ -162,6 +168,40 @@ fn is_title(id: &str, target: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_that_does_not_exist_is_not_an_id() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        std::fs::create_dir_all(root.join("app/tests")).unwrap();
+        counterproof_store::write::write_new(&root.join("app/tests/test_x.py"), b"").unwrap();
+        for (argument, path) in [
+            ("tests/test_y.py", "tests/test_y.py"),
+            ("test_y.py::C::test_a", "test_y.py"),
+            ("src/calc.test.ts", "src/calc.test.ts"),
+            ("calc.test.js", "calc.test.js"),
+            ("sum_test.go", "sum_test.go"),
+            ("/elsewhere/test_x.py", "/elsewhere/test_x.py"),
+        ] {
+            let error = Target::parse(argument, root).unwrap_err();
+            assert!(matches!(&error, TargetError::NoFile(found) if found == path), "{argument}: {error}");
+        }
+        for id in [
+            "tests/test_x.py::test_a",
+            "tests/test_x.py",
+            "com.example.Calc.go",
+            "test_y.C.test_a",
+            "tests::adds",
+            "TestSum/zero",
+            "j.test.js › math › adds",
+            "reads a/b.js",
+            "",
+        ] {
+            assert_eq!(Target::parse(id, root).unwrap(), Target::test(id), "{id}");
+        }
+        let path = "app/tests/test_x.py";
+        assert_eq!(Target::parse(path, root).unwrap(), Target::File { path: path.into() });
+    }
 
     #[test]
     fn ids_of_one_test_in_other_styles_belong_to_it() {

@@ -13,8 +13,8 @@ const IGNORED_FOLDERS: [&str; 7] = ["node_modules", "target", "vendor", "dist", 
 /// Reports whether a path has a word for tests: `src/test/A.java`, `ATest.kt`, `a_spec.rb`, `__tests__/a.dart`. Also `testcalc.py`,
 /// which unittest runs.
 pub(super) fn is_test_path(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    if name.starts_with("test") && name.ends_with(".py") {
+    let (name, is_python) = (Utf8Path::new(path).file_name(), Utf8Path::new(path).extension() == Some("py"));
+    if is_python && name.is_some_and(|name| name.starts_with("test")) {
         return true;
     }
     let mut word = String::new();

@@ -8,7 +8,7 @@ use regex::Regex;
 
 use super::commands::{Commands, Runner};
 use super::read::regex;
-use super::tamper::{Fit, fit};
+use super::tamper::{Fit, fit, has_tests};
 use super::target::{Target, TargetError};
 use super::test_files::{for_each_file, is_test_path, named_files};
 
@@ -69,6 +69,41 @@ impl Target {
         found.extend(named.filter(|file| !found.contains(file)));
         if found.is_empty() { named_files(id, folder) } else { found }
     }
+}
+
+/// Returns the files of a repository in which tests have to stay where the file of the target test is not known.
+pub fn files_with_tests(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let (mut found, mut files) = (Vec::new(), 0);
+    for_each_file(folder, &mut |path| {
+        let mut text = String::new();
+        if !is_test_path(path.as_str()) && is_source(&path) && files < MAX_FILES {
+            files += 1;
+            text = read_file::read_text(&folder.join(&path), MAX_SOURCE_BYTES).unwrap_or_default();
+        }
+        if has_tests(path.as_str(), text.as_bytes()) {
+            found.push(path);
+        }
+    });
+    found.sort();
+    found
+}
+
+/// Returns the path in an argument of `--test` that is that of a source file, and that no file of the repository at `folder` has.
+pub(super) fn missing_file<'a>(argument: &'a str, folder: &Utf8Path) -> Option<&'a str> {
+    let (path, is_id) = argument.split_once("::").map_or((argument, false), |it| (it.0, true));
+    let extension = Utf8Path::new(path).extension().filter(|_| is_source(Utf8Path::new(path)))?;
+    // Ids of other runners are `com.example.Calc.go` and titles with spaces.
+    let has_dots = path.matches('.').count() > 1 && !path.ends_with(&format!(".test.{extension}"));
+    if path.contains(char::is_whitespace) || (has_dots && !path.contains('/')) || (is_id && extension != "py") {
+        return None;
+    }
+    if folder.join(path).exists() {
+        return None;
+    }
+    // A command may run in a folder of the repository.
+    let mut is_found = false;
+    for_each_file(folder, &mut |file| is_found |= file.ends_with(path));
+    (!is_found).then_some(path)
 }
 
 /// Splits `PATH::NAME`, `PATH › NAME` and `PATH > NAME` where the path is a file of the repository.
@@ -364,6 +399,11 @@ mod tests {
         ] {
             std::fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             counterproof_store::write::write_new(&root.join(name), text.as_bytes()).unwrap();
+        }
+        let with_tests = files_with_tests(root);
+        assert!(with_tests.is_sorted() && !with_tests.contains(&"shop.py".into()), "{with_tests:?}");
+        for file in ["src/lib.rs", "spec/shop_spec.rb", "one/two.py", "tests/shop.py"] {
+            assert!(with_tests.contains(&file.into()), "{file}");
         }
         for (id, files) in [
             ("tests::bad", &["src/lib.rs"][..]),

@@ -8,7 +8,7 @@ use counterproof_sessions::recorder::SessionSpool;
 use counterproof_sessions::session::{Coverage, Origin, SessionHead, SessionStatus};
 use counterproof_sessions::store::{SessionStore, redactor};
 use counterproof_store::write::write_new;
-use counterproof_workflow::run::{BundleError, Control, Home, read_bundle};
+use counterproof_workflow::run::{BundleError, Control, Home, bundle, read_bundle};
 use counterproof_workspace::{Start, WorkspaceStore};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -112,13 +112,7 @@ impl Kit {
         let path = self.path("bundle");
         let _ = std::fs::remove_file(&path);
         write_new(&path, &archive.into_inner().unwrap()).unwrap();
-        let control = Control {
-            cancel: Cancellation::default(),
-            takes_pause: Box::new(|_| false),
-            progress: Box::new(|_| {}),
-            supervisor: Some(supervisor()),
-        };
-        read_bundle(&path)?.add(&self.home, &mut store(self.path("other.db")), &control)
+        read_bundle(&path)?.add(&self.home, &mut store(self.path("other.db")), &control())
     }
 
     /// Replaces a text in an entry.
@@ -128,6 +122,15 @@ impl Kit {
         assert!(text.contains(from), "{text}");
         entries[entry].2 = text.replace(from, to).into_bytes();
         entries
+    }
+}
+
+fn control() -> Control<'static> {
+    Control {
+        cancel: Cancellation::default(),
+        takes_pause: Box::new(|_| false),
+        progress: Box::new(|_| {}),
+        supervisor: Some(supervisor()),
     }
 }
 
@@ -161,5 +164,12 @@ fn a_bundle_that_is_not_one_session_is_refused_before_anything_is_stored() {
     assert!(!kit.home.folder.exists());
     assert_eq!(store(kit.path("other.db")).find("s").unwrap(), None);
     assert_eq!(kit.unbundle(&kit.entries).unwrap(), "c");
+    // A file that exists is not replaced.
+    let path = kit.path("bundle");
+    let before = std::fs::read(&path).unwrap();
+    let bundled = bundle(&kit.home, &mut store(kit.path("other.db")), "c", &path, &control());
+    assert!(matches!(bundled, Err(BundleError::Exists(_))), "{bundled:?}");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    bundle(&kit.home, &mut store(kit.path("other.db")), "c", &kit.path("new"), &control()).unwrap();
     assert!(store(kit.path("other.db")).checkpoint("c").unwrap().is_some());
 }

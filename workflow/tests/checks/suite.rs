@@ -67,7 +67,7 @@ fn a_repository_of_unittest_is_judged_before_and_after_a_fix() {
         put(&folder, tests, &TESTS.replace("    def test_zero", "    @unittest.skip('x')\n    def test_zero"));
         assert_eq!(new_failures(&before, &run(&folder, &suite)), ["test_calc.TestAdd.test_zero"]);
         for (missing, verdict) in
-            [("test_nope.py::test_a", TargetVerdict::NotFound), ("test_calc.TestAdd.nope", TargetVerdict::NotFound)]
+            [("test_nope.TestAdd.test_a", TargetVerdict::NotFound), ("test_calc.TestAdd.nope", TargetVerdict::NotFound)]
         {
             let (target, line) = target_line(&folder, &commands, missing);
             assert_eq!(target_verdict(&run(&folder, &line), &target), verdict, "{missing}");

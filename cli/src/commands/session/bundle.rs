@@ -30,10 +30,9 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<Exit, CommandError> {
-    // It may be the only copy of another session.
+    // Before the objects are collected.
     if args.out.exists() {
-        return Err(CommandError::usage(format!("`{}` already exists", args.out))
-            .hint("remove it, or name another file with `--out`"));
+        return Err(bundle_failed(BundleError::Exists(args.out.clone()), place));
     }
     let outside = Outside::new(place)?;
     let mut store = open(place, streams)?;
@@ -53,6 +52,9 @@ pub(super) fn bundle_failed(error: BundleError, place: &Place) -> CommandError {
         BundleError::Store(error) | BundleError::Archive(ArchiveError::Store(error)) => ledger_failed(error),
         error @ BundleError::Archive(ArchiveError::Exists(_)) => {
             CommandError::usage(error).hint("resume the session by its id")
+        }
+        error @ BundleError::Exists(_) => {
+            CommandError::usage(error).hint("remove it, or name another file with `--out`")
         }
         error @ BundleError::Format { .. } => CommandError::usage(error),
         error => CommandError::io(error),

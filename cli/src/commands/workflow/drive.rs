@@ -168,13 +168,25 @@ pub(crate) fn drive(
         // The checkpoints have all files.
         home.remove(&session_id);
     }
-    let stopped = stopped.map_err(|error| {
-        CommandError::io(error).hint(format!("go on with `{}`", resume_command(&session_id, place)))
-    })?;
-    if can_go_on(&state, &stopped) {
-        streams.log(format_args!("go on with `{}`", resume_command(&session_id, place)));
+    match stopped {
+        Ok(stopped) => end(home, &session_id, &state, &stopped, place, streams),
+        Err(error) => {
+            let result = stored_result(home, &session_id, &state, &Stopped::Interrupted, place);
+            let go_on = || Some(format!("go on with `{}`", resume_command(&session_id, place)));
+            let hint = result.map_or_else(|_| go_on(), |result| next_step(&result, place));
+            let error = CommandError::io(error);
+            Err(if let Some(hint) = hint { error.hint(hint) } else { error })
+        }
     }
-    end(home, &session_id, &state, &stopped, place, streams)
+}
+
+/// Returns what a person may do with a session that has stopped.
+fn next_step(result: &WorkflowResult, place: &Place) -> Option<String> {
+    if let Some(command) = &result.session.resume {
+        return Some(format!("go on with `{command}`"));
+    }
+    let earlier = result.session.earlier.as_ref().filter(|_| result.error.is_some())?;
+    Some(format!("an earlier checkpoint can be resumed: `{}`", resume_command(earlier, place)))
 }
 
 fn resume_command(session_id: &str, place: &Place) -> String {
@@ -202,12 +214,10 @@ pub(crate) fn end(
     place: &Place,
     streams: &mut Streams,
 ) -> Result<Exit, CommandError> {
-    let ledger = counterproof_ledger::open(&place.location).map_err(ledger_failed)?;
-    let mut store = SessionStore::new(ledger).map_err(ledger_failed)?;
-    let mut result = result(home, &mut store, session_id, state, stopped).map_err(CommandError::io)?;
-    let is_resumable = result.session.is_resumable && can_go_on(state, stopped);
-    result.session.resume = is_resumable.then(|| resume_command(session_id, place));
-    result.session.fetch = fetch_command(home, state);
+    let result = stored_result(home, session_id, state, stopped, place)?;
+    if let Some(next) = next_step(&result, place) {
+        streams.log(next);
+    }
     if place.is_json {
         streams.print_document(&to_json(&result))?;
     } else {
@@ -219,6 +229,25 @@ pub(crate) fn end(
         Stopped::Ended => Exit::Findings,
     })
 }
+
+fn stored_result(
+    home: &Home,
+    session_id: &str,
+    state: &RunState,
+    stopped: &Stopped,
+    place: &Place,
+) -> Result<WorkflowResult, CommandError> {
+    let ledger = counterproof_ledger::open(&place.location).map_err(ledger_failed)?;
+    let mut store = SessionStore::new(ledger).map_err(ledger_failed)?;
+    let mut result = result(home, &mut store, session_id, state, stopped).map_err(CommandError::io)?;
+    let is_resumable = result.session.is_resumable && can_go_on(state, stopped);
+    result.session.resume = is_resumable.then(|| resume_command(session_id, place));
+    result.session.fetch = fetch_command(home, state);
+    Ok(result)
+}
+
+/// Rows of new failures. The JSON has all of them.
+const MAX_FAILURES: usize = 20;
 
 fn text(result: &WorkflowResult) -> String {
     let word = |check: Option<CheckResult>| match check {
@@ -243,8 +272,12 @@ fn text(result: &WorkflowResult) -> String {
         row("target test", word(tests.target_test));
         let is_pass = tests.regression_tests == Some(CheckResult::Pass);
         row("all tests", if is_pass { "no new failures" } else { word(tests.regression_tests) });
-        for test in tests.new_failures.iter().flatten() {
+        let failures = tests.new_failures.as_deref().unwrap_or_default();
+        for test in failures.iter().take(MAX_FAILURES) {
             row("new failure", test);
+        }
+        if failures.len() > MAX_FAILURES {
+            row("new failure", &format!("and {} more", failures.len() - MAX_FAILURES));
         }
     }
     if let Some(changes) = &result.session.uncommitted {
@@ -259,7 +292,15 @@ fn text(result: &WorkflowResult) -> String {
         for path in &made.files_modified {
             row("modified", path);
         }
-        row("lines", &format!("+{} -{}", made.lines_added, made.lines_removed));
+        // Without a commit, the lines are those of the files above.
+        let lines = result
+            .session
+            .uncommitted
+            .as_ref()
+            .map_or((made.lines_added, made.lines_removed), |changes| (changes.lines_added, changes.lines_removed));
+        if lines != (0, 0) {
+            row("lines", &format!("+{} -{}", lines.0, lines.1));
+        }
         row("tests added", &made.tests_added.to_string());
     }
     for warning in &result.session.warnings {
@@ -288,7 +329,9 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
         BeginError::Store(error) => ledger_failed(error),
         error @ BeginError::Interrupted => CommandError::new(Exit::Interrupted, error),
         error @ BeginError::Target(TargetError::Log { .. }) => CommandError::io(error),
-        BeginError::Target(error @ (TargetError::Url(_) | TargetError::NoFailedTest(_))) => CommandError::usage(error),
+        BeginError::Target(error @ (TargetError::Url(_) | TargetError::NoFailedTest(_) | TargetError::NoFile(_))) => {
+            CommandError::usage(error)
+        }
         error @ (BeginError::NoCommand(_) | BeginError::Target(_)) => {
             CommandError::usage(error).hint("give the commands with `--test-cmd 'CMD {test}'` and `--suite-cmd CMD`")
         }
@@ -300,8 +343,10 @@ pub(crate) fn failed(error: BeginError, place: &Place) -> CommandError {
         error @ BeginError::Forge(ForgeError::NoBase(_) | ForgeError::UnpushedBase { .. }) => {
             CommandError::usage(error).hint("push the base branch first, or start from another one with `--branch`")
         }
-        error @ BeginError::NotResumable(_) => CommandError::usage(error)
-            .hint("resume an earlier checkpoint: `counterproof session checkpoints ID` lists those of a session"),
+        BeginError::NotResumable { ref session_id, .. } | BeginError::Final { ref session_id, .. } => {
+            let list = format!("counterproof session checkpoints {session_id}{option}");
+            CommandError::usage(error).hint(format!("resume an earlier checkpoint: `{list}` lists them"))
+        }
         error @ (BeginError::NoCheckpoint(_)
         | BeginError::NoState(_)
         | BeginError::Sandbox(_)
