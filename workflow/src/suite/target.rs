@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use super::read::Reader;
-use super::test_line::missing_file;
+use super::test_files::missing_file;
 
 /// Maximum size of a CI log.
 const MAX_LOG_BYTES: u64 = 256 << 20;

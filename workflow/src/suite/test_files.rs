@@ -36,6 +36,29 @@ pub(super) fn is_test_path(path: &str) -> bool {
     false
 }
 
+pub(super) fn is_source(path: &Utf8Path) -> bool {
+    let extensions = ["py", "rs", "go", "js", "ts", "jsx", "tsx", "mjs", "cjs", "mts", "cts"];
+    path.extension().is_some_and(|extension| extensions.contains(&extension))
+}
+
+/// Returns the path in an argument of `--test` that is that of a source file, and that no file of the repository at `folder` has.
+pub(super) fn missing_file<'a>(argument: &'a str, folder: &Utf8Path) -> Option<&'a str> {
+    let (path, is_id) = argument.split_once("::").map_or((argument, false), |it| (it.0, true));
+    let extension = Utf8Path::new(path).extension().filter(|_| is_source(Utf8Path::new(path)))?;
+    // Ids of other runners are `com.example.Calc.go` and titles with spaces.
+    let has_dots = path.matches('.').count() > 1 && !path.ends_with(&format!(".test.{extension}"));
+    if path.contains(char::is_whitespace) || (has_dots && !path.contains('/')) || (is_id && extension != "py") {
+        return None;
+    }
+    if folder.join(path).exists() {
+        return None;
+    }
+    // A command may run in a folder of the repository.
+    let mut is_found = false;
+    for_each_file(folder, &mut |file| is_found |= file.ends_with(path));
+    (!is_found).then_some(path)
+}
+
 /// Finds the test files that an id names: by a path in it (`./spec/a_spec.rb[1:2]`), or by the name of a class and its packages
 /// (`com.example.ATest.adds`, `Shop::CartTest#test_sum` of `shop/cart_test.rb`). More than one if the id does not decide between them.
 pub(super) fn named_files(id: &str, folder: &Utf8Path) -> Vec<Utf8PathBuf> {

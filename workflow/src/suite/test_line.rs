@@ -10,7 +10,7 @@ use super::commands::{Commands, Runner};
 use super::read::regex;
 use super::tamper::{Fit, fit, has_tests};
 use super::target::{Target, TargetError};
-use super::test_files::{for_each_file, is_test_path, named_files};
+use super::test_files::{for_each_file, is_source, is_test_path, named_files};
 
 /// Maximum size of a source file that is searched.
 const MAX_SOURCE_BYTES: u64 = 4 << 20;
@@ -86,24 +86,6 @@ pub fn files_with_tests(folder: &Utf8Path) -> Vec<Utf8PathBuf> {
     });
     found.sort();
     found
-}
-
-/// Returns the path in an argument of `--test` that is that of a source file, and that no file of the repository at `folder` has.
-pub(super) fn missing_file<'a>(argument: &'a str, folder: &Utf8Path) -> Option<&'a str> {
-    let (path, is_id) = argument.split_once("::").map_or((argument, false), |it| (it.0, true));
-    let extension = Utf8Path::new(path).extension().filter(|_| is_source(Utf8Path::new(path)))?;
-    // Ids of other runners are `com.example.Calc.go` and titles with spaces.
-    let has_dots = path.matches('.').count() > 1 && !path.ends_with(&format!(".test.{extension}"));
-    if path.contains(char::is_whitespace) || (has_dots && !path.contains('/')) || (is_id && extension != "py") {
-        return None;
-    }
-    if folder.join(path).exists() {
-        return None;
-    }
-    // A command may run in a folder of the repository.
-    let mut is_found = false;
-    for_each_file(folder, &mut |file| is_found |= file.ends_with(path));
-    (!is_found).then_some(path)
 }
 
 /// Splits `PATH::NAME`, `PATH › NAME` and `PATH > NAME` where the path is a file of the repository.
@@ -276,11 +258,6 @@ fn may_fit(path: &Utf8Path, text: &str, id: &str) -> bool {
         return ["test", "it(", "it.", "describe"].iter().any(|call| text.contains(call));
     }
     id.split(['.', ':', '/', '[']).any(|part| !part.is_empty() && text.contains(part))
-}
-
-fn is_source(path: &Utf8Path) -> bool {
-    let extensions = ["py", "rs", "go", "js", "ts", "jsx", "tsx", "mjs", "cjs", "mts", "cts"];
-    path.extension().is_some_and(|extension| extensions.contains(&extension))
 }
 
 /// Quotes a word for `sh`.
