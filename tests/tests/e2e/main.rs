@@ -91,4 +91,5 @@ mod stepping;
 #[cfg(target_os = "linux")]
 mod workflow_kit;
 mod workflows;
+mod workflows_continued;
 mod writers_killed;

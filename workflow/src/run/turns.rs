@@ -222,7 +222,7 @@ pub(super) fn close_command(state: &mut RunState, messages: &mut Vec<Value>) -> 
     (state.is_running && is_command).then(|| close(state.pending.remove(0), messages, NOT_REPEATED, WAS_INTERRUPTED))
 }
 
-/// Returns whether a call has ended by itself.
+/// True for a call that ran to its end: it was not interrupted.
 pub(super) fn has_ended(call: &ToolCall) -> bool {
     !call.result.error.as_deref().is_some_and(|error| error.ends_with(WAS_INTERRUPTED))
 }
