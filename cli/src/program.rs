@@ -77,7 +77,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Mutate(args) => mutate::run(&args, &mut streams),
         Command::Calibrate(args) => calibrate::run(&args, &mut streams),
         Command::Replay(args) => replay::run(&args, &mut streams),
-        Command::Validate(args) => validate::run(&args, &mut streams),
+        Command::Validate(args) => validate::run(&args, &all_options(), &mut streams),
         Command::Schema(args) => schema::run(&args, &mut streams),
         Command::ExportRun(args) => export_run::run(&args, &mut streams),
         Command::Contract(args) => contract::run(&args, &mut streams),
@@ -110,11 +110,15 @@ fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches, Layers), ParseError
         let cli = Cli::from_arg_matches(&matches).map_err(ParseError::Arguments)?;
         return Ok((cli, matches, Layers::default()));
     };
-    let all_options = check::Args::augment_args(clap::Command::new("check"));
-    let (command, layers) = layers::apply(command, &first, &all_options).map_err(ParseError::Layers)?;
+    let (command, layers) = layers::apply(command, &first, &all_options()).map_err(ParseError::Layers)?;
     let matches = command.try_get_matches_from(arguments).map_err(ParseError::Arguments)?;
     let cli = Cli::from_arg_matches(&matches).map_err(ParseError::Arguments)?;
     Ok((cli, matches, layers))
+}
+
+/// Returns a command with all options that `[run]` names.
+fn all_options() -> clap::Command {
+    check::Args::augment_args(clap::Command::new("check"))
 }
 
 /// Makes options ignore environment variables that are empty, as if they were not set.
