@@ -53,7 +53,7 @@ pub struct UrlTemplate(String);
 
 impl StartSpec {
     /// The default of [`StartSpec::ready_timeout`].
-    pub const READY_TIMEOUT: Duration = Duration::from_secs(60);
+    pub const READY_TIMEOUT: Duration = Duration::from_mins(1);
 
     /// Creates a specification with the defaults.
     pub fn new(command: AgentCommand) -> Self {
