@@ -133,8 +133,11 @@ impl Transport {
         Ok(match &settings.target {
             Target::Http(base) => Transport::Http(Box::new(AgentClient::new(settings, base, path)?)),
             Target::Command(command) => {
-                let program = AgentProgram { command: command.clone(), supervisor: settings.supervisor.clone() };
-                match command.lifetime() {
+                let (command, supervisor) = (command.clone(), settings.supervisor.clone());
+                // A program that reads text gets nothing but the text.
+                let request_end: &[u8] = if settings.protocol.as_str() == "text" { b"" } else { b"\n" };
+                let program = AgentProgram { command, request_end, supervisor };
+                match program.command.lifetime() {
                     Lifetime::Attempt => Transport::Program(program),
                     Lifetime::Run => Transport::Persistent(PersistentProgram::new(program)),
                 }

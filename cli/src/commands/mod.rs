@@ -2,6 +2,7 @@
 
 pub(crate) mod accept;
 pub(crate) mod calibrate;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod conformance;
 pub(crate) mod contract;

@@ -29,6 +29,8 @@ use crate::settings::{AgentCommand, AttemptLimits};
 #[derive(Debug, Clone)]
 pub(crate) struct AgentProgram {
     pub(crate) command: AgentCommand,
+    /// What follows the request on standard input.
+    pub(crate) request_end: &'static [u8],
     /// See [`Settings::supervisor`](crate::Settings::supervisor).
     #[cfg_attr(not(unix), expect(dead_code, reason = "programs are supervised on Unix only"))]
     pub(crate) supervisor: Option<PathBuf>,
@@ -98,7 +100,7 @@ impl AgentProgram {
         let limits = SinkLimits { total: bytes.body, memory: bytes.answer, snippet: bytes.snippet };
         let mut output = ProgramOutput::new(destination, limits);
         // The time limit includes writing the request: a program that never reads would block the case otherwise.
-        let talk = match timeout_at(deadline, output.talk(&mut program, input, request)).await {
+        let talk = match timeout_at(deadline, output.talk(&mut program, write_request(input, request, self.request_end))).await {
             Ok(Talk::Ended(Err(error))) => return Ok(not_started(&error)),
             Ok(talk) => talk,
             Err(_elapsed) => Talk::TimedOut,
@@ -139,8 +141,8 @@ impl<'run> ProgramOutput<'run> {
 
     /// Writes the request and reads the output at the same time: a program may fill its output pipe before it has read the
     /// whole request, and sequential code would then deadlock.
-    async fn talk(&mut self, program: &mut RunningProgram, input: impl AsyncWrite + Unpin, request: &[u8]) -> Talk {
-        let mut writing = pin!(write_request(input, request));
+    async fn talk(&mut self, program: &mut RunningProgram, writing: impl Future<Output = ()>) -> Talk {
+        let mut writing = pin!(writing);
         let mut is_written = false;
         loop {
             tokio::select! {
@@ -186,7 +188,7 @@ impl<'run> ProgramOutput<'run> {
             }
             Talk::Ended(Err(error)) => return Ok(not_started(&error)),
             Talk::Died(ending) => {
-                end.ending = Some(ending);
+                (end.ending, end.died) = (Some(ending), true);
                 Some(Fault::new(Reason::AgentExit, death(ending)))
             }
             Talk::Answered | Talk::AnsweredOutOfStep => None,
@@ -211,10 +213,10 @@ impl<'run> ProgramOutput<'run> {
     }
 }
 
-async fn write_request(mut input: impl AsyncWrite + Unpin, request: &[u8]) {
+async fn write_request(mut input: impl AsyncWrite + Unpin, request: &[u8], end: &[u8]) {
     // A program may answer and close its input before it has read the request, so errors are ignored.
     if input.write_all(request).await.is_ok() {
-        let _ = input.write_all(b"\n").await;
+        let _ = input.write_all(end).await;
     }
 }
 
