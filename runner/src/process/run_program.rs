@@ -100,7 +100,12 @@ impl AgentProgram {
         let limits = SinkLimits { total: bytes.body, memory: bytes.answer, snippet: bytes.snippet };
         let mut output = ProgramOutput::new(destination, limits);
         // The time limit includes writing the request: a program that never reads would block the case otherwise.
-        let talk = match timeout_at(deadline, output.talk(&mut program, write_request(input, request, self.request_end))).await {
+        let talk = match timeout_at(
+            deadline,
+            output.talk(&mut program, write_request(input, request, self.request_end)),
+        )
+        .await
+        {
             Ok(Talk::Ended(Err(error))) => return Ok(not_started(&error)),
             Ok(talk) => talk,
             Err(_elapsed) => Talk::TimedOut,

@@ -202,6 +202,11 @@ impl FromStr for BaseUrl {
 }
 
 impl BaseUrl {
+    /// Returns the URL with credentials and query, for another component that sends requests there.
+    pub fn to_secret(&self) -> Secret {
+        Secret::from(self.full.to_string())
+    }
+
     /// Returns the URL as files and messages show it.
     pub fn recorded(&self) -> &str {
         &self.recorded
