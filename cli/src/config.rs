@@ -17,6 +17,9 @@ use crate::command_error::CommandError;
 use crate::config_file::{ConfigFile, InvalidConfig};
 use crate::side_table::SideTables;
 
+/// The JSON Schema `config.v1`.
+pub(crate) const CONFIG_SCHEMA_SOURCE: &str = include_str!("../../schemas/config.v1.schema.json");
+
 /// The tables of `counterproof.toml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -124,6 +127,31 @@ fn line_span(text: &str, line: usize) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the keys that a table lists when it gets an unknown one.
+    fn known_keys(text: &str) -> Vec<String> {
+        let error = toml::from_str::<Config>(text).unwrap_err();
+        let mut keys: Vec<_> = error.message().split('`').skip(3).step_by(2).map(str::to_owned).collect();
+        keys.sort();
+        keys
+    }
+
+    #[test]
+    fn the_schema_has_the_keys_of_the_tables() {
+        let schema: Value = serde_json::from_str(CONFIG_SCHEMA_SOURCE).unwrap();
+        let keys = |pointer: &str| {
+            let properties = schema.pointer(pointer).and_then(Value::as_object).unwrap();
+            let mut keys: Vec<_> = properties.keys().cloned().collect();
+            keys.sort();
+            keys
+        };
+        assert_eq!(keys("/properties"), known_keys("unknown = 1"));
+        assert_eq!(keys("/$defs/side/properties"), known_keys("[side.new]\nunknown = 1"));
+        assert_eq!(keys("/properties/agent/properties"), known_keys("[agent]\nunknown = 1"));
+        let mut run: Vec<_> = crate::layers::RUN_KEYS.map(str::to_owned).into();
+        run.sort();
+        assert_eq!(keys("/properties/run/properties"), run);
+    }
 
     #[test]
     fn the_configurations_in_the_docs_are_valid() {

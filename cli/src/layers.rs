@@ -83,12 +83,19 @@ pub(crate) struct Layers {
     pub(crate) config: Config,
     /// By the id of the option. Options with their default are absent.
     origins: BTreeMap<String, Origin>,
+    /// The value of each option as text, by its id. Options without one are absent.
+    values: BTreeMap<String, String>,
 }
 
 impl Layers {
     /// Returns the origin of an option, by its id.
     pub(crate) fn origin(&self, id: &str) -> &Origin {
         self.origins.get(id).unwrap_or(&Origin::Default)
+    }
+
+    /// Returns the value of an option as text; empty if it has none.
+    pub(crate) fn value(&self, id: &str) -> String {
+        self.values.get(id).cloned().unwrap_or_default()
     }
 
     /// Returns whether the option was typed or set by the environment.
@@ -127,6 +134,7 @@ pub(crate) fn apply(root: Command, typed: &ArgMatches, check: &Command) -> Resul
         }
         layers.file = file;
     }
+    layers.values = builder.values();
     layers.origins = builder.origins;
     let command = replace(root, &names, &builder.command);
     Ok((command, layers))
@@ -193,6 +201,24 @@ impl Builder<'_> {
             return Some(raw);
         }
         None
+    }
+
+    fn values(&self) -> BTreeMap<String, String> {
+        let text = |argument: &Arg| {
+            let id = argument.get_id().as_str();
+            let typed = matches!(self.origins.get(id), Some(Origin::Flag { .. }));
+            let raw = typed.then(|| self.matches.try_get_raw(id).ok().flatten()).flatten();
+            let values: Vec<_> = match raw {
+                Some(raw) => raw.map(|value| value.to_string_lossy().into_owned()).collect(),
+                None => {
+                    argument.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect()
+                }
+            };
+            let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
+            let text = if values.is_empty() && is_switch { typed.to_string() } else { values.join(",") };
+            (!text.is_empty()).then(|| (id.to_owned(), text))
+        };
+        self.command.get_arguments().filter_map(text).collect()
     }
 
     fn environment(&mut self) -> Result<(), CommandError> {

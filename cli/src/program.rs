@@ -9,8 +9,8 @@ use counterproof_safe_run::report_file_size_limit;
 
 use crate::command_error::CommandError;
 use crate::commands::{
-    accept, calibrate, check, compare, conformance, contract, demo, demo_agent, export_run, guard, history, ledger,
-    merge, mutate, replay, report, run, schema, session, validate, workflow,
+    accept, calibrate, check, compare, config, conformance, contract, demo, demo_agent, export_run, guard, history,
+    init, ledger, merge, mutate, replay, report, run, schema, session, validate, workflow,
 };
 use crate::layers::{self, Layers};
 use crate::resume_command::TypedOptions;
@@ -29,8 +29,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(init::Args),
     Check(Box<check::Args>),
     Run(Box<run::Args>),
+    Config(config::Args),
     Merge(merge::Args),
     Compare(compare::Args),
     Report(report::Args),
@@ -63,8 +65,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Err(ParseError::Layers(error)) => return error.report(&mut streams),
     };
     let result = match cli.command {
+        Command::Init(args) => init::run(&args, &mut streams),
         Command::Check(args) => check::run(&args, &layers, &mut streams),
         Command::Run(args) => run::run(&args, &typed_options(&typed), &layers, &mut streams),
+        Command::Config(args) => config::run(&args, &layers, &mut streams),
         Command::Merge(args) => merge::run(&args, &mut streams),
         Command::Compare(args) => compare::run(&args, &mut streams),
         Command::Report(args) => report::run(&args, &mut streams),

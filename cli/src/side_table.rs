@@ -53,6 +53,22 @@ pub(crate) struct SideTable {
     pub(crate) persistent: Option<bool>,
 }
 
+/// All keys of a side, in the order of `config show`.
+pub(crate) const KEYS: [&str; 12] = [
+    "base_url",
+    "command",
+    "persistent",
+    "start",
+    "ready",
+    "ready_timeout",
+    "ref",
+    "setup",
+    "env",
+    "headers",
+    "protocol",
+    "model",
+];
+
 /// The keys that decide which agent answers. They are inherited together: a baseline with an address of its own must not
 /// be started with the command of new.
 const TARGET: [&str; 8] = ["base_url", "command", "start", "ready", "ready_timeout", "setup", "ref", "persistent"];

@@ -98,6 +98,13 @@ pub(crate) struct Args {
     pub(super) watch_path: Vec<Utf8PathBuf>,
 }
 
+impl Args {
+    /// Returns whether the output is a JSON document.
+    pub(crate) fn prints_json(&self) -> bool {
+        self.format == Format::Json
+    }
+}
+
 /// The form in which the verdict is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
