@@ -197,6 +197,7 @@ impl RequestArgs {
             ..Settings::new(run_id, agent.side, base_url, paths.cases.to_owned(), paths.out.to_owned())
         };
         self.agent.apply(config, &mut settings)?;
+        agent.complete(&mut settings)?;
         // After the options of the agent, which decide whether requests need certificates.
         environment::check_environment(&settings.target)?;
         Ok(settings)

@@ -1,5 +1,6 @@
 //! The steps of a check: cases, baseline, new, confirmation, comparison, verdict.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -116,12 +117,15 @@ impl Check<'_> {
     fn run_baseline(&mut self, streams: &mut Streams) -> Result<bool, CommandError> {
         let plan = PlanArgs::of_check(Self::new_id()?, self.args.repeat, None).plan(|_| None)?;
         streams.log("running the baseline");
-        let agent = SideAgent::open(Side::Baseline, self.layers, self.interrupt, streams)?;
+        let agent = SideAgent::open(Side::Baseline, self.layers, &self.args.out, self.interrupt, streams)?;
         let new = SideAgent::without_start(Side::New, self.layers).with_base_url(agent.base_url.clone());
         let config = &self.layers.config;
         let shared = self.args.request.settings(plan.id.clone(), &new, self.paths, config)?;
         let shared = agent.baseline_settings(&shared, self.layers)?;
-        let runs = self.make_runs(&plan, &shared, streams)?;
+        let runs = self.make_runs(&plan, &shared, streams);
+        // The end of the agent explains why the run was interrupted, or why it failed.
+        agent.check_alive()?;
+        let runs = runs?;
         if let Some(runs) = &runs
             && runs.failed
         {
@@ -140,7 +144,7 @@ impl Check<'_> {
         let repeat = args.repeat.filter(|_| args.confirm == ConfirmRuns::Off);
         let confirm = confirms.then_some((args.confirm, args.confirm_max));
         let plan = PlanArgs::of_check(Self::new_id()?, repeat, confirm).plan(|_| None)?;
-        let agent = SideAgent::open(Side::New, self.layers, self.interrupt, streams)?;
+        let agent = SideAgent::open(Side::New, self.layers, &self.args.out, self.interrupt, streams)?;
         let config = &self.layers.config;
         let mut shared = args.request.settings(plan.id.clone(), &agent, self.paths, config)?;
         shared.is_selection = self.selection.is_partial;
@@ -152,16 +156,20 @@ impl Check<'_> {
             thresholds: config.statistics.clone(),
             is_resumed: false,
         };
-        let mut slot = None;
-        let baseline = BaselineAgent::configured(&shared, self.layers, self.interrupt, &mut slot);
+        let slot = OnceCell::new();
+        let baseline = BaselineAgent::configured(&shared, self.layers, self.interrupt, &slot);
         let cases = &self.selection.cases;
         let confirmation =
             if confirms { Confirmation::prepare(&options, (&plan, &shared), cases, baseline, streams)? } else { None };
-        let Some(runs) = self.make_runs(&plan, &shared, streams)? else { return Ok(None) };
-        if let Some(confirmation) = confirmation
-            && confirmation.run(&mut self.session(streams))? == RunEnd::Interrupted
-        {
-            return Ok(None);
+        let runs = self.make_runs(&plan, &shared, streams);
+        agent.check_alive()?;
+        let Some(runs) = runs? else { return Ok(None) };
+        if let Some(confirmation) = confirmation {
+            let end = confirmation.run(&mut self.session(streams));
+            [Some(&agent), slot.get()].into_iter().flatten().try_for_each(SideAgent::check_alive)?;
+            if end? == RunEnd::Interrupted {
+                return Ok(None);
+            }
         }
         Ok(Some(runs))
     }

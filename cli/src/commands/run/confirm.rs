@@ -2,6 +2,7 @@
 //!
 //! The runner and the evaluator do not depend on each other, so this module passes the run folders from one to the other.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fs;
 
@@ -58,15 +59,16 @@ impl<'a> BaselineAgent<'a> {
         new: &'a Settings,
         layers: &'a Layers,
         interrupt: &'a Interrupt,
-        slot: &'a mut Option<SideAgent>,
+        slot: &'a OnceCell<SideAgent>,
     ) -> Self {
         if !layers.config.side.has_baseline() {
             return Self::Unknown;
         }
         Self::Startable(Box::new(move |streams| {
-            let agent = SideAgent::open(Side::Baseline, layers, interrupt, streams)?;
+            let agent = SideAgent::open(Side::Baseline, layers, &new.out, interrupt, streams)?;
             let settings = agent.baseline_settings(new, layers)?;
-            *slot = Some(agent);
+            // Empty until now: an agent is started once.
+            let _ = slot.set(agent);
             Ok(settings)
         }))
     }
