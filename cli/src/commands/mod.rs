@@ -3,6 +3,7 @@
 pub(crate) mod accept;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod conformance;
 pub(crate) mod contract;
 pub(crate) mod demo;
@@ -11,6 +12,7 @@ pub(crate) mod export_run;
 pub(crate) mod guard;
 pub(crate) mod history;
 pub(crate) mod ledger;
+pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod mutate;
 pub(crate) mod replay;

@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 73] = [
+const COMMANDS: [&str; 75] = [
     "run",
     "merge",
     "compare",
@@ -81,6 +81,8 @@ const COMMANDS: [&str; 73] = [
     "conformance",
     "demo",
     "demo-agent",
+    "completions",
+    "man",
 ];
 
 const INTRODUCTION: &str = "\

@@ -9,6 +9,7 @@ mod agent_command;
 mod ci_recipes;
 mod closed_pipe;
 mod compare;
+mod completions;
 #[cfg(unix)]
 mod conformance;
 mod contract_killed;
