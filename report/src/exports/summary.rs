@@ -260,7 +260,10 @@ fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
     let notes = [evaluation_text::case_summary(evaluation), evaluation_text::repeats(evaluation)];
     let notes: Vec<_> = notes.iter().map(|note| escaped(note, LONGEST_SENTENCE)).collect();
     let age = baseline_age(evaluation).map(|age| format!(" ({age} older than new)")).unwrap_or_default();
-    let refresh = "To refresh the baseline: `counterproof accept --reason REASON`";
+    // A run that was judged alone is on both sides.
+    let is_alone = evaluation.baseline.run_id == evaluation.new.run_id;
+    let aim = if is_alone { "make this run the baseline" } else { "refresh the baseline" };
+    let refresh = format!("To {aim}: `counterproof accept --reason REASON`");
     format!("\nBaseline {baseline}{age}, new {new}{report}\n\n{refresh}\n\nSummary: {}.\n", notes.join("; "))
 }
 
@@ -268,6 +271,9 @@ fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
 fn baseline_age(evaluation: &Evaluation) -> Option<String> {
     const MINUTE: i128 = 60_000_000_000;
     let age = evaluation.new.started()?.checked_sub(evaluation.baseline.started()?)?;
+    if evaluation.baseline.run_id == evaluation.new.run_id {
+        return None;
+    }
     let minutes = usize::try_from(age / MINUTE).ok()?;
     Some(match minutes {
         0..60 => text::count(minutes, "minute", "minutes"),
