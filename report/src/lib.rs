@@ -29,8 +29,8 @@ mod site;
 mod view;
 mod writer;
 
-pub use exports::{ctrf, junit, sarif, test_results};
 pub use exports::{CaseLocation, ReportContext, ReportUrl, ReportUrlError, SUMMARY_UP_TO_BYTES, summary};
+pub use exports::{ctrf, junit, sarif, test_results};
 pub use folder::ReportError;
 pub use site::PageSelection;
 pub use site::encode_path;

@@ -62,8 +62,8 @@ pub use folder::{
 };
 pub use http::ClientError;
 pub use policy::{
-    Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryPolicy, RunShard,
-    Shard, ShardDetectionError, ShardError, detect_shard,
+    Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryOn, RetryOnError,
+    RetryPolicy, RunShard, Shard, ShardDetectionError, ShardError, detect_shard,
 };
 pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};
@@ -71,5 +71,5 @@ pub use run::{ResumeError, RunError, Summary, run};
 pub use settings::{
     AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Header,
     HeaderError, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
-    TrustedCertificates,
+    TrustedCertificates, UsageLimits,
 };

@@ -70,11 +70,7 @@ fn write_suite(xml: &mut String, suite: &TestSuite) {
 
 fn write_test(xml: &mut String, class: &str, test: &TestResult) {
     let (name, class) = (escaped(&test.name), escaped(class));
-    let _ = write!(
-        xml,
-        "    <testcase name=\"{name}\" classname=\"{class}\" time=\"{}\"",
-        seconds(test.duration_ms)
-    );
+    let _ = write!(xml, "    <testcase name=\"{name}\" classname=\"{class}\" time=\"{}\"", seconds(test.duration_ms));
     let facts = test.properties.iter().map(|(name, value)| format!("{name}: {value}"));
     let details = Some(test.details.clone()).filter(|details| !details.is_empty());
     let text = escaped(&details.into_iter().chain(facts).collect::<Vec<_>>().join("\n"));

@@ -80,9 +80,8 @@ pub(crate) fn suites(evaluation: &Evaluation) -> [TestSuite; 2] {
 /// A skipped test for a gate that has nothing to judge by.
 fn not_judged_test(evaluation: &Evaluation) -> Option<TestResult> {
     // Without this test, the results would look like a pass.
-    (evaluation.gate.outcome == GateOutcome::NotJudged).then(|| {
-        test("not judged", Outcome::Skipped { message: evaluation_text::outcome(evaluation) }, String::new())
-    })
+    (evaluation.gate.outcome == GateOutcome::NotJudged)
+        .then(|| test("not judged", Outcome::Skipped { message: evaluation_text::outcome(evaluation) }, String::new()))
 }
 
 fn rule_test(rule: &GateRule) -> TestResult {

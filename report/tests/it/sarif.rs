@@ -24,7 +24,11 @@ pub(crate) fn assert_holds(log: &Value) {
 fn run(run: &Value) {
     let run = object(run, &["tool"], &["automationDetails", "invocations", "columnKind", "results"]);
     // 3.18, 3.19
-    let driver = object(&object(&run["tool"], &["driver"], &[])["driver"], &["name"], &["semanticVersion", "informationUri", "rules"]);
+    let driver = object(
+        &object(&run["tool"], &["driver"], &[])["driver"],
+        &["name"],
+        &["semanticVersion", "informationUri", "rules"],
+    );
     assert!(!text(&driver["name"]).is_empty());
     assert_is_version(text(&driver["semanticVersion"]));
     assert!(is_absolute(text(&driver["informationUri"])));

@@ -11,7 +11,8 @@ use super::run_settings::Settings;
 use super::target::Target;
 
 /// Text that no output shows: `Debug` is masked, and neither `Display` nor serialisation exists.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {

@@ -6,6 +6,8 @@ mod accept;
 #[cfg(unix)]
 mod agent_command;
 #[cfg(unix)]
+mod ci_files;
+#[cfg(unix)]
 mod ci_recipes;
 mod closed_pipe;
 mod compare;
