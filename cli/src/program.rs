@@ -9,8 +9,8 @@ use counterproof_safe_run::report_file_size_limit;
 
 use crate::command_error::CommandError;
 use crate::commands::{
-    accept, calibrate, check, compare, config, conformance, contract, demo, demo_agent, export_run, guard, history,
-    init, ledger, merge, mutate, replay, report, run, schema, session, validate, workflow,
+    accept, calibrate, check, compare, completions, config, conformance, contract, demo, demo_agent, export_run, guard,
+    history, init, ledger, man, merge, mutate, replay, report, run, schema, session, validate, workflow,
 };
 use crate::layers::{self, Layers};
 use crate::resume_command::TypedOptions;
@@ -52,6 +52,13 @@ enum Command {
     Conformance(conformance::Args),
     Demo(demo::Args),
     DemoAgent(demo_agent::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// The command line, for what is generated from it.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
 }
 
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
@@ -88,6 +95,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Conformance(args) => conformance::run(&args, &mut streams),
         Command::Demo(args) => demo::run(&args, &mut streams),
         Command::DemoAgent(args) => demo_agent::run(&args, &mut streams),
+        Command::Completions(args) => completions::run(&args, &mut streams),
+        Command::Man(args) => man::run(&args, &mut streams),
     };
     result.unwrap_or_else(|error| error.report(&mut streams))
 }

@@ -2,6 +2,7 @@
 
 use counterproof_cases::CASES_SCHEMA_SOURCE;
 
+use super::ci::ci_file;
 use crate::config::CONFIG_SCHEMA_SOURCE;
 
 /// The kind of an agent.
@@ -69,14 +70,8 @@ pub(crate) fn all(agent: AgentKind, ci: CiKind) -> Vec<InitFile> {
         file(".counterproof/schemas/cases.v1.schema.json", CASES_SCHEMA_SOURCE),
         file(".counterproof/schemas/config.v1.schema.json", CONFIG_SCHEMA_SOURCE),
     ];
-    files.extend(ci_file(ci));
+    files.extend(ci_file(ci).map(|(path, text)| file(path, text)));
     files
-}
-
-/// Returns the file of a CI system.
-fn ci_file(ci: CiKind) -> Option<InitFile> {
-    let _ = ci;
-    None
 }
 
 /// Returns what a person does after `init`.
