@@ -231,7 +231,7 @@ fn with_suffix(id: &RunId, suffix: &str) -> Result<RunId, CommandError> {
 }
 
 /// The default of `--confirm-max`.
-pub(crate) const DEFAULT_CONFIRM_MAX: NonZeroU32 = NonZeroU32::MIN.saturating_add(7);
+pub(crate) const DEFAULT_CONFIRM_MAX: NonZeroU32 = NonZeroU32::MIN.saturating_add(11);
 
 /// Options that decide how regressions are confirmed.
 #[derive(Debug, clap::Args)]
@@ -344,9 +344,9 @@ mod tests {
             let plan = Line::try_parse_from(line).unwrap().options.plan(|_| None).unwrap();
             plan.confirmations.last().unwrap().to_string()
         };
-        assert_eq!(confirmations(&[]), "n-c8");
+        assert_eq!(confirmations(&[]), "n-c12");
         assert_eq!(confirmations(&["--confirm-max", "5"]), "n-c5");
-        assert_eq!(confirmations(&["auto"]), "n-c8");
+        assert_eq!(confirmations(&["auto"]), "n-c12");
         assert_eq!(confirmations(&["4"]), "n-c4");
     }
 

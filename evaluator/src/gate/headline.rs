@@ -32,8 +32,11 @@ fn outcome(evaluation: &Evaluation) -> String {
         GateOutcome::Passed if is_alone(evaluation) => format!("Gate passed: {}", all_good(evaluation)),
         GateOutcome::Passed => format!("Gate passed: {}", passed(evaluation)),
         GateOutcome::NotEnoughData => {
-            let compared = violated(&evaluation.gate).find(|rule| rule.bound == Bound::AtLeast);
-            let reason = compared.map(|rule| violation(rule, evaluation));
+            let missed: Vec<_> = violated(&evaluation.gate)
+                .filter(|rule| rule.bound == Bound::AtLeast)
+                .map(|rule| violation(rule, evaluation))
+                .collect();
+            let reason = (!missed.is_empty()).then(|| text::list(&missed));
             // Too few cases may have answers in spite of the met rules: some answers are those of an outage.
             let reason = reason.unwrap_or_else(|| "outages instead of answers".to_owned());
             let open = unconfirmed(evaluation).map(|open| format!("; {open}")).unwrap_or_default();
@@ -92,6 +95,12 @@ fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
         "lost" => {
             let lost = rule.test.map_or(rule.actual, |test| test.fell);
             return text::count(usize::try_from(lost).unwrap_or(usize::MAX), "case always fails", "cases always fail");
+        }
+        "lost_decided" => {
+            let lost = rule.of.unwrap_or_default();
+            let fail = if lost == 1 { "fails" } else { "fail" };
+            let cases = text::count(usize::try_from(lost).unwrap_or(usize::MAX), "case", "cases");
+            return format!("{cases} {fail} in every run of new, and the baseline is too short to exclude chance");
         }
         "regressed" | "broken" if rule.scope.is_none() => return besides_lost(rule, evaluation),
         "regressed" => cases("regressed", "regressed"),
