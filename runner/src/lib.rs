@@ -55,7 +55,7 @@ mod settings;
 pub use agent::{
     ActionsMapping, AgentOptions, AnswerPath, BodyTemplate, CallsMapping, DocumentsMapping, ElementPath, HttpMapping,
     HttpMethod, PathError, Protocol, ProtocolError, RequestPath, RequestPathError, ReservedField, RiskTable,
-    StreamFormat, TemplateError, UnknownMethod, UsageMapping,
+    StreamFormat, TemplateError, UnknownMethod, UsageMapping, propose,
 };
 pub use environment::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};

@@ -8,6 +8,7 @@ mod mapping_path;
 mod native;
 mod openai_chat;
 mod openai_responses;
+mod propose;
 mod protocol;
 mod stream;
 mod template;
@@ -18,6 +19,7 @@ pub use http_mapping::{
 };
 pub(crate) use lenient::FILLED_IN;
 pub use mapping_path::{AnswerPath, ElementPath, PathError};
+pub use propose::propose;
 pub use protocol::{AgentOptions, ReservedField, RiskTable};
 pub(crate) use protocol::{AnswerContext, ProtocolAdapter, RequestInput};
 pub use protocol::{Protocol, ProtocolError};
