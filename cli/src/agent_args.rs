@@ -24,9 +24,14 @@ pub(crate) struct AgentArgs {
 
     /// Protocol of the agent
     ///
-    /// With the OpenAI protocols, the base URL is the part before `/chat/completions` or `/responses`.
-    #[arg(long, value_name = "native|openai-chat|openai-responses", default_value_t)]
+    /// With the OpenAI protocols, the base URL is the part before `/chat/completions` or `/responses`. `http` is described by
+    /// `[side.new.http]` in the configuration. With `text`, the agent gets the text of the user and answers with text.
+    #[arg(long, value_name = "native|openai-chat|openai-responses|http|text", default_value_t)]
     pub(crate) protocol: Protocol,
+
+    /// Fail a case whose answer lacks a part of the native protocol, instead of filling it in
+    #[arg(long)]
+    pub(crate) strict_wire: bool,
 
     /// Model name in requests of the OpenAI protocols [default: `agent.model` in the configuration]
     #[arg(long, value_name = "NAME")]
@@ -49,6 +54,7 @@ impl AgentArgs {
             settings.target = command.into();
         }
         settings.agent = agent_options(&config.agent, &config.risk, self.model.as_ref())?;
+        settings.agent.strict_wire = self.strict_wire;
         Ok(())
     }
 }

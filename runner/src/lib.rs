@@ -54,8 +54,8 @@ mod settings;
 
 pub use agent::{
     ActionsMapping, AgentOptions, AnswerPath, BodyTemplate, CallsMapping, DocumentsMapping, ElementPath, HttpMapping,
-    HttpMethod, PathError, Protocol, ProtocolError, RequestPath, RequestPathError, ReservedField, RiskTable,
-    StreamFormat, TemplateError, UnknownMethod, UsageMapping, propose,
+    HttpMethod, MappedAnswer, PathError, Protocol, ProtocolError, RequestPath, RequestPathError, ReservedField,
+    RiskTable, StreamFormat, TemplateError, UnknownMethod, UsageMapping, propose,
 };
 pub use environment::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
@@ -66,14 +66,14 @@ pub use folder::{
 };
 pub use http::ClientError;
 pub use policy::{
-    Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryPolicy, RunShard,
-    Shard, ShardDetectionError, ShardError, detect_shard,
+    Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryOn, RetryOnError,
+    RetryPolicy, RunShard, Shard, ShardDetectionError, ShardError, detect_shard,
 };
 pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};
-pub use run::{ResumeError, RunError, Summary, run};
+pub use run::{ResumeError, RunError, Summary, Trial, TrialFailure, run, try_once};
 pub use settings::{
     AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Header,
     HeaderError, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
-    TrustedCertificates,
+    TrustedCertificates, UsageLimits,
 };

@@ -13,6 +13,7 @@ mod protocol;
 mod stream;
 mod template;
 
+pub use http_endpoint::MappedAnswer;
 pub use http_mapping::{
     ActionsMapping, CallsMapping, DocumentsMapping, HttpMapping, HttpMethod, RequestPath, RequestPathError,
     UnknownMethod, UsageMapping,

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterproof_artifact::{Case, CaseId, REQUEST_ASSET_HREF};
+use counterproof_artifact::{Case, CaseId, REQUEST_ASSET_HREF, Usage};
 use counterproof_store::write::WriteError;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
@@ -43,8 +43,31 @@ pub(super) struct CaseOutcome {
     pub(super) reached: bool,
     /// Whether only the run's retry budget prevented another attempt.
     pub(super) over_budget: bool,
+    /// What the answer used, if it reports that.
+    pub(super) usage: Option<Usage>,
     /// The event that the case is complete.
     pub(super) event: RunEvent,
+}
+
+/// Why a case is completed without a request.
+#[derive(Debug, Clone)]
+pub(super) enum SkipCause {
+    /// The agent looks down after this many consecutive failures.
+    AgentDown(NonZeroU32),
+    /// A limit of the run is reached, as this text says.
+    Limit(String),
+}
+
+impl SkipCause {
+    fn message(&self) -> String {
+        match self {
+            Self::AgentDown(consecutive) => {
+                let failures = if consecutive.get() == 1 { "failure" } else { "consecutive failures" };
+                format!("the case was not run: the agent looks down after {consecutive} {failures}")
+            }
+            Self::Limit(cause) => format!("the case was not run: {cause}"),
+        }
+    }
 }
 
 /// What follows a failed attempt.
@@ -73,7 +96,7 @@ impl CaseRunner {
         self.report(EventKind::CaseStarted { case_id: case_id.clone() }).await;
         match self.wait_for_turn(Duration::ZERO).await {
             WaitEnd::Elapsed => {}
-            WaitEnd::AgentDown(consecutive) => return self.skip(case_id, consecutive).await,
+            WaitEnd::AgentDown(consecutive) => return self.skip(case_id, SkipCause::AgentDown(consecutive)).await,
             WaitEnd::Abandoned => return Ok(None),
         }
         let (mut entries, mut any_reached, mut over_budget) = (Vec::new(), false, false);
@@ -98,6 +121,7 @@ impl CaseRunner {
                 }
             };
             entries.push(entry);
+            let usage = result.as_ref().ok().and_then(|case: &Box<Case>| case.usage.clone());
             let (id, saved_request) = (case_id.clone(), self.save_requests.then_some(request));
             let event = self.record(case_id, number, failure, move |recorder| {
                 let mut case = artifact(result, &id, recorder.run.side(), entries);
@@ -109,21 +133,25 @@ impl CaseRunner {
                 Ok(case)
             });
             let event = event.await?;
-            return Ok(Some(CaseOutcome { attempts: number, failure, reached: any_reached, over_budget, event }));
+            return Ok(Some(CaseOutcome {
+                attempts: number,
+                failure,
+                reached: any_reached,
+                over_budget,
+                usage,
+                event,
+            }));
         }
         Ok(None)
     }
 
-    /// Completes a case without a request, because the agent looks down.
-    pub(super) async fn skip(
-        &self,
-        case_id: CaseId,
-        consecutive: NonZeroU32,
-    ) -> Result<Option<CaseOutcome>, WriteError> {
+    /// Completes a case without a request.
+    pub(super) async fn skip(&self, case_id: CaseId, cause: SkipCause) -> Result<Option<CaseOutcome>, WriteError> {
         let id = case_id.clone();
-        let skipped = move |recorder: &AttemptRecorder| Ok(skipped_case(recorder, id, consecutive));
+        let skipped = move |recorder: &AttemptRecorder| Ok(skipped_case(recorder, id, cause.message()));
         let event = self.record(case_id, 0, Some(SKIPPED), skipped).await?;
-        Ok(Some(CaseOutcome { attempts: 0, failure: Some(SKIPPED), reached: false, over_budget: false, event }))
+        let (failure, usage) = (Some(SKIPPED), None);
+        Ok(Some(CaseOutcome { attempts: 0, failure, reached: false, over_budget: false, usage, event }))
     }
 
     /// Makes one attempt and records it. Returns `None` if the run was asked to abandon it.

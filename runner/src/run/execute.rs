@@ -43,6 +43,10 @@ pub struct Summary {
     pub interrupted: bool,
     /// The parts that answers of the native protocol lacked and the runner filled in, with the numbers of cases.
     pub filled_in: BTreeMap<String, usize>,
+    /// The limit of the run that skipped cases, with the sum that reached it.
+    pub limit: Option<String>,
+    /// Whether the run failed: no case was answered, more failed than allowed, or cases were skipped.
+    pub failed: bool,
 }
 
 /// Runs every case against the agent and records the evidence, in a new run folder or in one that is resumed.
@@ -106,17 +110,19 @@ fn close(scheduler: &mut Scheduler<'_>, document: Run, start: Moment, earlier: D
     let interrupted = scheduler.case_runner.interrupt.reached(Urgency::Finish) && counts.not_run() > 0;
     let end = scheduler.case_runner.clock.read();
     let duration = end.elapsed.saturating_sub(start.elapsed) + earlier;
-    let document = finished(document, &RunEnd { counts: &counts, duration, interrupted });
+    let failed = scheduler.has_failed();
+    let document = finished(document, &RunEnd { counts: &counts, duration, interrupted, failed });
     let closed = recorder.run.write_manifest(&end.iso()).and_then(|()| recorder.run.write_run(&document));
     // The first error is the cause; later ones are its consequences.
     scheduler.error.take().map_or(closed, Err)?;
     scheduler.report(EventKind::RunFinished { counts });
     let folder = recorder.run.folder().to_owned();
-    Ok(Summary { folder, counts, reached: scheduler.reached, interrupted, filled_in: recorder.filled_in() })
+    let (reached, limit, filled_in) = (scheduler.reached, scheduler.limit.clone(), recorder.filled_in());
+    Ok(Summary { folder, counts, reached, interrupted, filled_in, limit, failed })
 }
 
 /// Creates the async runtime. Recording happens on blocking threads, so one worker is enough for many requests in flight.
-fn runtime() -> Result<Runtime, RunError> {
+pub(super) fn runtime() -> Result<Runtime, RunError> {
     // With a second worker, a request that is passed to a connection at the moment when the connection closes can be lost:
     // it then waits for its whole time-out, because the channel between the two (tokio's `mpsc`) keeps a value that is sent
     // while its receiver is dropped on another thread.
@@ -128,7 +134,7 @@ fn runtime() -> Result<Runtime, RunError> {
         .map_err(RunError::Start)
 }
 
-fn recorder(
+pub(super) fn recorder(
     settings: &Settings,
     redactor: Redactor,
     adapter: Arc<dyn ProtocolAdapter>,
@@ -147,7 +153,7 @@ fn recorder(
     }
 }
 
-fn redactor(settings: &Settings, transport: &Transport) -> Result<Redactor, ClientError> {
+pub(super) fn redactor(settings: &Settings, transport: &Transport) -> Result<Redactor, ClientError> {
     let secrets = known_secrets(settings);
     Ok(Redactor::new(secrets.iter().chain(transport.secrets()).map(Secret::expose))?)
 }
@@ -170,7 +176,7 @@ fn reject_secret_names(settings: &Settings, cases: &[CaseSpec]) -> Result<(), Ru
 }
 
 /// Checks that every request can be built.
-fn check_cases(adapter: &dyn ProtocolAdapter, cases: &[CaseSpec]) -> Result<(), RunError> {
+pub(super) fn check_cases(adapter: &dyn ProtocolAdapter, cases: &[CaseSpec]) -> Result<(), RunError> {
     cases.iter().try_for_each(|case| {
         adapter.check_case(case).map_err(|message| RunError::Request { case_id: case.id.clone(), message })
     })

@@ -6,13 +6,12 @@ use std::str::FromStr;
 
 use counterproof_redaction::{argument_secrets, url_secrets};
 use reqwest::header::{HeaderName, HeaderValue};
-use serde::Deserialize;
 
 use super::run_settings::Settings;
 use super::target::Target;
 
 /// Text that no output shows: `Debug` is masked, and neither `Display` nor serialisation exists.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[derive(Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 

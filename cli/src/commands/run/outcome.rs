@@ -14,7 +14,7 @@ use crate::run_plan::RunPlan;
 use crate::streams::Streams;
 
 pub(super) fn log_outcome(
-    reporter: ReporterKind,
+    (reporter, prints_folder): (ReporterKind, bool),
     settings: &Settings,
     summary: &Summary,
     failures: &FailureSummary,
@@ -33,6 +33,15 @@ pub(super) fn log_outcome(
             streams.log(format_args!("{} of {count} as {}: {counts}", plan.index, settings.side));
         }
     }
+    // Repeats and confirmations lack the same parts.
+    if !summary.filled_in.is_empty()
+        && settings.confirmation.is_none()
+        && settings.repeat.as_ref().is_none_or(|repeat| repeat.number == 1)
+    {
+        let part = |(name, cases): (&String, &usize)| format!("{name} ({})", text::count(*cases, "case", "cases"));
+        let parts: Vec<_> = summary.filled_in.iter().map(part).collect();
+        streams.log(format_args!("filled in: {}", parts.join(", ")));
+    }
     // The other reporters have logged each failure when it happened.
     if reporter == ReporterKind::Human {
         let is_program = matches!(settings.target, Target::Command(_));
@@ -48,7 +57,7 @@ pub(super) fn log_outcome(
         streams.log(format_args!("retry budget exhausted: {cases} failed without further retries"));
     }
     // The folders of confirmation runs follow from the folder of the run.
-    if reporter != ReporterKind::Jsonl && settings.confirmation.is_none() {
+    if prints_folder && settings.confirmation.is_none() {
         streams.print_line(format_args!("run folder: {}", summary.folder))?;
     }
     for hint in hints(&settings.target, summary, failures) {
@@ -105,6 +114,10 @@ pub(super) fn check_reached(
     let counts = &summary.counts;
     if !summary.reached && counts.selected > 0 {
         return Err(connect_error(&settings.target, &summary.folder, failures.first_attempted()).hint(SEE_ARTIFACTS));
+    }
+    if let Some(limit) = &summary.limit {
+        let skipped = text::count(counts.skipped, "case", "cases");
+        return Err(CommandError::findings(format!("{limit}; skipped {skipped}")).hint(SEE_ARTIFACTS));
     }
     if counts.skipped > 0 {
         let skipped = text::count(counts.skipped, "case", "cases");
@@ -208,7 +221,7 @@ fn first_violation(summary: &Summary, failures: &FailureSummary) -> Option<Strin
 }
 
 /// Maps an error of a run. `resume_command` is the command line that continues it.
-pub(super) fn run_error(error: RunError, resume_command: &str) -> CommandError {
+pub(crate) fn run_error(error: RunError, resume_command: &str) -> CommandError {
     match error {
         RunError::Create(CreateError::Exists(_)) => CommandError::usage(error)
             .hint("choose another `--run-id`; runs are never overwritten")
@@ -217,6 +230,8 @@ pub(super) fn run_error(error: RunError, resume_command: &str) -> CommandError {
         | RunError::Resume(ResumeError::Reopen(ReopenError::Lock(LockError::Busy(_)))) => {
             CommandError::usage(error).hint(WAIT_OR_STOP)
         }
+        RunError::Request { .. } => CommandError::usage(error)
+            .hint("give the case the value, or take the placeholder out of `body` in `[side.new.http]`"),
         RunError::SecretRunId | RunError::SecretCaseId { .. } => {
             CommandError::usage(error).hint("file names cannot be redacted: choose another id or another secret")
         }

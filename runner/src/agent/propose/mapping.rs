@@ -183,8 +183,9 @@ fn documents(nodes: &[Node<'_>]) -> Option<DocumentsMapping> {
             if list.iter().all(Value::is_string) {
                 return Some(DocumentsMapping { path: path(node.at.clone())?, id: None });
             }
-            let is_id =
-                |id: &&&str| list.iter().all(|item| item.pointer(id).is_some_and(|id| id.is_string() || id.is_number()));
+            let is_id = |id: &&&str| {
+                list.iter().all(|item| item.pointer(id).is_some_and(|id| id.is_string() || id.is_number()))
+            };
             let id = DOCUMENT_IDS.iter().find(is_id)?;
             Some(DocumentsMapping { path: path(node.at.clone())?, id: within(*id) })
         })

@@ -1,0 +1,113 @@
+//! The agent of one side for the time of a command: where requests go, and what has to run for that.
+
+use std::sync::Arc;
+
+use counterproof_artifact::Side;
+use counterproof_runner::{AgentCommand, AgentOptions, BaseUrl, Interrupt, Protocol, Secret, Settings};
+
+use crate::agent_args::agent_options;
+use crate::command_error::CommandError;
+use crate::environment;
+use crate::layers::Layers;
+use crate::side_table::SideTable;
+use crate::streams::Streams;
+
+/// The agent of one side.
+#[derive(Debug)]
+pub(crate) struct SideAgent {
+    pub(crate) side: Side,
+    /// What the configuration says about the side. Keys that an option replaces are left out.
+    pub(crate) table: SideTable,
+    /// The base URL of the started server; `None` if none was started.
+    pub(crate) base_url: Option<Secret>,
+}
+
+impl SideAgent {
+    /// Starts the agent of a side, if the configuration has a command for that and no option names another agent.
+    pub(crate) fn open(
+        side: Side,
+        layers: &Layers,
+        _interrupt: &Interrupt,
+        _streams: &mut Streams,
+    ) -> Result<Self, CommandError> {
+        Ok(Self::without_start(side, layers))
+    }
+
+    /// Returns the agent of a side without a start, for what sends no request.
+    pub(crate) fn without_start(side: Side, layers: &Layers) -> Self {
+        Self { side, table: Self::table(side, layers), base_url: None }
+    }
+
+    /// The same agent at another address.
+    pub(crate) fn with_base_url(self, base_url: Option<Secret>) -> Self {
+        Self { base_url, ..self }
+    }
+
+    /// Returns the table of a side without the agent that an option replaces.
+    fn table(side: Side, layers: &Layers) -> SideTable {
+        let table = layers.config.side.get(side);
+        if side == Side::New && (layers.is_overridden("base_url") || layers.is_overridden("agent_cmd")) {
+            return SideTable { command: None, start: None, ready: None, setup: None, commit: None, ..table };
+        }
+        table
+    }
+
+    /// Returns the settings of the baseline: those of new with what the table of the baseline sets.
+    pub(crate) fn baseline_settings(&self, new: &Settings, layers: &Layers) -> Result<Settings, CommandError> {
+        let mut settings = Settings { side: Side::Baseline, ..new.clone() };
+        let table = &self.table;
+        if let Some(url) = self.base_url.as_ref().or(table.base_url.as_ref()) {
+            let url: BaseUrl = url.expose().parse().map_err(CommandError::usage)?;
+            settings.target = url.into();
+        }
+        if let Some(command) = &table.command {
+            let command: AgentCommand = command.expose().parse().map_err(CommandError::usage)?;
+            settings.target = command.into();
+        }
+        if let Some(protocol) = table.protocol {
+            settings.protocol = protocol;
+        }
+        if let Some(model) = &table.model {
+            let strict_wire = settings.agent.strict_wire;
+            let agent = agent_options(&layers.config.agent, &layers.config.risk, Some(model))?;
+            settings.agent = AgentOptions { strict_wire, ..agent };
+        }
+        if !table.headers.is_empty() {
+            let headers = table.headers.iter().map(|(name, value)| Secret::from(format!("{name}:{}", value.expose())));
+            settings.headers = environment::headers(&headers.collect::<Vec<_>>()).map_err(CommandError::usage)?;
+        }
+        self.apply_http(&mut settings)?;
+        Ok(settings)
+    }
+
+    /// Sets how requests are built and answers are read, for the protocols without an agreed format.
+    pub(crate) fn apply_http(&self, settings: &mut Settings) -> Result<(), CommandError> {
+        let Some(mapping) = &self.table.http else {
+            let table = format!("[side.{}.http]", self.side);
+            return match settings.protocol {
+                Protocol::Http => Err(CommandError::usage(format!("the protocol `http` needs the table `{table}`"))
+                    .hint("`counterproof try --input \"Hello\"` proposes its lines; docs/http-agents.md has examples")),
+                _ => Ok(()),
+            };
+        };
+        match settings.protocol {
+            Protocol::Http => {}
+            Protocol::Text => {
+                if let Some(key) = mapping.answer_keys().first() {
+                    let message = format!("`{key}` of `[side.{}.http]` needs the protocol `http`", self.side);
+                    return Err(CommandError::usage(message)
+                        .hint("with the protocol `text`, the whole answer is the output: remove `protocol` or the key"));
+                }
+            }
+            // An option may name another protocol than the file.
+            _ => return Ok(()),
+        }
+        let headers = mapping.headers(|name| std::env::var(name)).map_err(|error| {
+            CommandError::usage(error).hint(format!("it is set in `[side.{}.http]`", self.side))
+        })?;
+        settings.headers.retain(|header| headers.iter().all(|own| own.name() != header.name()));
+        settings.headers.extend(headers);
+        settings.agent.http = Arc::new(mapping.clone());
+        Ok(())
+    }
+}
