@@ -10,7 +10,7 @@ use counterproof_safe_run::report_file_size_limit;
 use crate::command_error::CommandError;
 use crate::commands::{
     accept, calibrate, check, compare, completions, config, conformance, contract, demo, demo_agent, export_run, guard,
-    history, init, ledger, man, merge, mutate, replay, report, run, schema, session, validate, workflow,
+    history, init, ledger, man, merge, mutate, replay, report, run, schema, session, try_agent, validate, workflow,
 };
 use crate::layers::{self, Layers};
 use crate::resume_command::TypedOptions;
@@ -30,6 +30,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Init(init::Args),
+    Try(Box<try_agent::Args>),
     Check(Box<check::Args>),
     Run(Box<run::Args>),
     Config(config::Args),
@@ -73,16 +74,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     };
     let result = match cli.command {
         Command::Init(args) => init::run(&args, &mut streams),
+        Command::Try(args) => try_agent::run(&args, &layers, &mut streams),
         Command::Check(args) => check::run(&args, &layers, &mut streams),
         Command::Run(args) => run::run(&args, &typed_options(&typed), &layers, &mut streams),
         Command::Config(args) => config::run(&args, &layers, &mut streams),
         Command::Merge(args) => merge::run(&args, &mut streams),
-        Command::Compare(args) => compare::run(&args, &mut streams),
+        Command::Compare(args) => compare::run(&args, &layers, &mut streams),
         Command::Report(args) => report::run(&args, &mut streams),
         Command::History(args) => history::run(&args, &mut streams),
         Command::Accept(args) => accept::run(&args, &mut streams),
-        Command::Mutate(args) => mutate::run(&args, &mut streams),
-        Command::Calibrate(args) => calibrate::run(&args, &mut streams),
+        Command::Mutate(args) => mutate::run(&args, &layers, &mut streams),
+        Command::Calibrate(args) => calibrate::run(&args, &layers, &mut streams),
         Command::Replay(args) => replay::run(&args, &mut streams),
         Command::Validate(args) => validate::run(&args, &all_options(), &mut streams),
         Command::Schema(args) => schema::run(&args, &mut streams),

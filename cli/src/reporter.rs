@@ -87,7 +87,8 @@ pub(crate) struct FailureSummary {
 impl FailureSummary {
     fn add(&mut self, case_id: &CaseId, attempts: u32, failure: &FailureNote) {
         // A case without an attempt has no cause to show.
-        if attempts > 0 && self.first_attempted.is_none() {
+        // By id, so that two runs name the same one.
+        if attempts > 0 && self.first_attempted.as_ref().is_none_or(|first| case_id < first) {
             self.first_attempted = Some(case_id.clone());
         }
         *self.by_class.entry(failure.class.as_str()).or_default() += 1;
@@ -104,7 +105,7 @@ impl FailureSummary {
         }
     }
 
-    /// Returns the first failed case with at least one attempt.
+    /// Returns the first failed case, by id, with at least one attempt.
     pub(crate) const fn first_attempted(&self) -> Option<&CaseId> {
         self.first_attempted.as_ref()
     }

@@ -198,6 +198,7 @@ impl RequestArgs {
         };
         self.agent.apply(config, &mut settings)?;
         agent.complete(&mut settings)?;
+        agent.apply_http(&mut settings)?;
         // After the options of the agent, which decide whether requests need certificates.
         environment::check_environment(&settings.target)?;
         Ok(settings)

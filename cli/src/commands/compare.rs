@@ -19,6 +19,7 @@ use crate::cases_file::RecordedCases;
 use crate::command_error::CommandError;
 use crate::comparison_summary::Detail;
 use crate::config::Config;
+use crate::layers::Layers;
 use crate::named_runs::{RunSelection, open_sides, warn_about_side};
 use crate::report_output::{Pages, report_context, report_error};
 use crate::streams::Streams;
@@ -141,8 +142,8 @@ impl CompareOptions {
     }
 }
 
-pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let options = CompareOptions::new(args, Config::load(args.config.as_deref())?);
+pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let options = CompareOptions::new(args, Config::of_file(&layers.file)?);
     let compared = compare(&options, streams)?;
     let decide = deciding_command(&compared);
     let evaluation = compared.evaluation;

@@ -33,6 +33,15 @@ pub(super) fn log_outcome(
             streams.log(format_args!("{} of {count} as {}: {counts}", plan.index, settings.side));
         }
     }
+    // Repeats and confirmations lack the same parts.
+    if !summary.filled_in.is_empty()
+        && settings.confirmation.is_none()
+        && settings.repeat.as_ref().is_none_or(|repeat| repeat.number == 1)
+    {
+        let part = |(name, cases): (&String, &usize)| format!("{name} ({})", text::count(*cases, "case", "cases"));
+        let parts: Vec<_> = summary.filled_in.iter().map(part).collect();
+        streams.log(format_args!("filled in: {}", parts.join(", ")));
+    }
     // The other reporters have logged each failure when it happened.
     if reporter == ReporterKind::Human {
         let is_program = matches!(settings.target, Target::Command(_));
@@ -212,7 +221,7 @@ fn first_violation(summary: &Summary, failures: &FailureSummary) -> Option<Strin
 }
 
 /// Maps an error of a run. `resume_command` is the command line that continues it.
-pub(super) fn run_error(error: RunError, resume_command: &str) -> CommandError {
+pub(crate) fn run_error(error: RunError, resume_command: &str) -> CommandError {
     match error {
         RunError::Create(CreateError::Exists(_)) => CommandError::usage(error)
             .hint("choose another `--run-id`; runs are never overwritten")
@@ -221,6 +230,8 @@ pub(super) fn run_error(error: RunError, resume_command: &str) -> CommandError {
         | RunError::Resume(ResumeError::Reopen(ReopenError::Lock(LockError::Busy(_)))) => {
             CommandError::usage(error).hint(WAIT_OR_STOP)
         }
+        RunError::Request { .. } => CommandError::usage(error)
+            .hint("give the case the value, or take the placeholder out of `body` in `[side.new.http]`"),
         RunError::SecretRunId | RunError::SecretCaseId { .. } => {
             CommandError::usage(error).hint("file names cannot be redacted: choose another id or another secret")
         }
