@@ -87,6 +87,8 @@ mod run_resumed_otherwise;
 mod run_secrets;
 #[cfg(unix)]
 mod sessions;
+#[cfg(unix)]
+mod started_agent;
 #[cfg(target_os = "linux")]
 mod stepping;
 #[cfg(target_os = "linux")]
