@@ -75,7 +75,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let result = match cli.command {
         Command::Init(args) => init::run(&args, &mut streams),
         Command::Try(args) => try_agent::run(&args, &layers, &mut streams),
-        Command::Check(args) => check::run(&args, &layers, &mut streams),
+        Command::Check(args) => {
+            let reload = || match parse(&arguments) {
+                Ok((Cli { command: Command::Check(args), .. }, _, layers)) => Ok((args, layers)),
+                Err(ParseError::Layers(error)) => Err(error),
+                Ok(_) | Err(ParseError::Arguments(_)) => {
+                    Err(CommandError::usage("the options do not fit the changed configuration"))
+                }
+            };
+            check::run(args, layers, &reload, &mut streams)
+        }
         Command::Run(args) => run::run(&args, &typed_options(&typed), &layers, &mut streams),
         Command::Config(args) => config::run(&args, &layers, &mut streams),
         Command::Merge(args) => merge::run(&args, &mut streams),

@@ -5,6 +5,8 @@ mod args;
 mod command;
 mod output;
 mod selection;
+mod steps;
+mod watch;
 
 pub(crate) use args::Args;
 pub(crate) use command::run;
