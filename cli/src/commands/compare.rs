@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     let evaluation = compared.evaluation;
     append_step_summary(&options, &evaluation, streams);
     let detail = if args.verbose { Detail::Full } else { Detail::Brief };
-    streams.print_line(comparison_summary::render(&evaluation, detail, Some(&decide)))?;
+    streams.print_summary(&comparison_summary::render(&evaluation, detail, Some(&decide)))?;
     streams.print_line(format_args!("report: {}", options.out.join("index.html")))?;
     Ok(gate_exit(evaluation.gate.outcome, args.strict))
 }

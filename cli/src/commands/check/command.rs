@@ -25,7 +25,14 @@ pub(crate) fn run(
     if args.watch {
         return watch::run(args, layers, reload, &interrupt, streams);
     }
-    let checked = check(&args, &layers, &interrupt, None, streams);
+    let checked = if args.quiet {
+        let err = std::mem::replace(&mut streams.err, Box::new(std::io::sink()));
+        let checked = check(&args, &layers, &interrupt, None, streams);
+        streams.err = err;
+        checked
+    } else {
+        check(&args, &layers, &interrupt, None, streams)
+    };
     if args.format == Format::Json {
         return output::print_json(checked, streams);
     }

@@ -10,3 +10,4 @@ mod watch;
 
 pub(crate) use args::Args;
 pub(crate) use command::run;
+pub(crate) use output::{print_json_error, wants_json};

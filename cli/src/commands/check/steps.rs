@@ -85,13 +85,23 @@ struct Check<'a> {
 impl Check<'_> {
     fn session<'s>(&self, streams: &'s mut Streams) -> Session<'s> {
         Session {
-            reporter: ReporterKind::Human,
+            reporter: self.reporter(),
             checkout: self.checkout.clone(),
             interrupt: self.interrupt.clone(),
             resume_command: "counterproof check".to_owned(),
             failed: false,
             prints_folder: false,
             streams,
+        }
+    }
+
+    fn reporter(&self) -> ReporterKind {
+        if self.args.verbose {
+            ReporterKind::Plain
+        } else if self.args.quiet {
+            ReporterKind::Silent
+        } else {
+            ReporterKind::Human
         }
     }
 
