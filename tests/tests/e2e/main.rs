@@ -58,6 +58,7 @@ mod guard_secrets;
 #[cfg(unix)]
 mod guard_warnings;
 mod help;
+mod http_agents;
 #[cfg(unix)]
 mod hostile_names;
 #[cfg(target_os = "linux")]
