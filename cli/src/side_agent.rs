@@ -95,16 +95,17 @@ impl SideAgent {
             Protocol::Text => {
                 if let Some(key) = mapping.answer_keys().first() {
                     let message = format!("`{key}` of `[side.{}.http]` needs the protocol `http`", self.side);
-                    return Err(CommandError::usage(message)
-                        .hint("with the protocol `text`, the whole answer is the output: remove `protocol` or the key"));
+                    return Err(CommandError::usage(message).hint(
+                        "with the protocol `text`, the whole answer is the output: remove `protocol` or the key",
+                    ));
                 }
             }
             // An option may name another protocol than the file.
             _ => return Ok(()),
         }
-        let headers = mapping.headers(|name| std::env::var(name)).map_err(|error| {
-            CommandError::usage(error).hint(format!("it is set in `[side.{}.http]`", self.side))
-        })?;
+        let headers = mapping
+            .headers(|name| std::env::var(name))
+            .map_err(|error| CommandError::usage(error).hint(format!("it is set in `[side.{}.http]`", self.side)))?;
         settings.headers.retain(|header| headers.iter().all(|own| own.name() != header.name()));
         settings.headers.extend(headers);
         settings.agent.http = Arc::new(mapping.clone());

@@ -53,8 +53,14 @@ fn the_lines_that_try_proposes_make_the_answers_of_an_agent_readable() {
     let again = sandbox.run(["try", "--input", "x", "--format", "json"]);
     let document: Value = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!(document["mapped"]["output"], "Refunded 5 euros.", "{again}");
-    assert_eq!((&document["status"], &document["proposed"], &document["missing"]), (&json!(200), &json!({}), &json!([])));
-    assert_eq!(document["mapped"]["calls"][0], json!({"name": "get_order", "arguments": {"id": "A-1"}, "result": {"total": 5}}));
+    assert_eq!(
+        (&document["status"], &document["proposed"], &document["missing"]),
+        (&json!(200), &json!({}), &json!([]))
+    );
+    assert_eq!(
+        document["mapped"]["calls"][0],
+        json!({"name": "get_order", "arguments": {"id": "A-1"}, "result": {"total": 5}})
+    );
     assert_eq!(sandbox.run(["replay", "runs/new/r1/refund.json"]).code, Some(0));
 }
 

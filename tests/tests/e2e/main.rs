@@ -58,9 +58,9 @@ mod guard_secrets;
 #[cfg(unix)]
 mod guard_warnings;
 mod help;
-mod http_agents;
 #[cfg(unix)]
 mod hostile_names;
+mod http_agents;
 #[cfg(target_os = "linux")]
 mod inherited;
 #[cfg(unix)]
