@@ -19,14 +19,19 @@ pub(crate) struct AgentArgs {
     /// shell, but no shell runs it. Its arguments are not recorded. In what the program prints, arguments that look like secrets are
     /// redacted.
     // Not parsed by clap, whose messages quote what was typed.
-    #[arg(long, value_name = "CMD", conflicts_with = "base_url")]
+    #[arg(help_heading = "Target", long, value_name = "CMD", conflicts_with = "base_url")]
     pub(crate) agent_cmd: Option<Secret>,
 
     /// Protocol of the agent
     ///
     /// With the OpenAI protocols, the base URL is the part before `/chat/completions` or `/responses`. `http` is described by
     /// `[side.new.http]` in the configuration. With `text`, the agent gets the text of the user and answers with text.
-    #[arg(long, value_name = "native|openai-chat|openai-responses|http|text", default_value_t)]
+    #[arg(
+        help_heading = "Target",
+        long,
+        value_name = "native|openai-chat|openai-responses|http|text",
+        default_value_t
+    )]
     pub(crate) protocol: Protocol,
 
     /// Fail a case whose answer lacks a part of the native protocol, instead of filling it in
@@ -34,11 +39,11 @@ pub(crate) struct AgentArgs {
     pub(crate) strict_wire: bool,
 
     /// Model name in requests of the OpenAI protocols [default: `agent.model` in the configuration]
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = "Target", long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
     /// Configuration file with `[agent]`, `[risk]` and `[secrets]` [default: counterproof.toml, if it exists]
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Target", long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,
 }
 

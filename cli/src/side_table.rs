@@ -1,10 +1,12 @@
 //! `[side.baseline]` and `[side.new]` of the configuration: how to reach, start and ask the agent of each side.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
 use std::time::Duration;
 
 use counterproof_artifact::Side;
-use counterproof_runner::{HttpMapping, Protocol, Secret};
+use counterproof_runner::{AgentCommand, HttpMapping, Protocol, Ready, Secret, UrlTemplate};
 use serde::{Deserialize, Deserializer};
 
 use crate::value_parsers::duration;
@@ -22,19 +24,24 @@ pub(crate) struct SideTables {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SideTable {
     /// The URL of a server. `{port}` is the port that was chosen for `start`.
+    #[serde(deserialize_with = "valid::<_, UrlTemplate>")]
     pub(crate) base_url: Option<Secret>,
     /// A program that answers one case.
+    #[serde(deserialize_with = "valid::<_, AgentCommand>")]
     pub(crate) command: Option<Secret>,
     /// A command that starts the server.
+    #[serde(deserialize_with = "valid::<_, AgentCommand>")]
     pub(crate) start: Option<Secret>,
     /// A URL, a time, or a text of the output of the server that shows that it is ready.
-    pub(crate) ready: Option<String>,
+    #[serde(deserialize_with = "optional_ready")]
+    pub(crate) ready: Option<Ready>,
     #[serde(deserialize_with = "optional_duration")]
     pub(crate) ready_timeout: Option<Duration>,
     /// A commit whose worktree `setup`, `start` and `command` run in.
     #[serde(rename = "ref")]
     pub(crate) commit: Option<String>,
     /// A command that runs before `start` and `command`.
+    #[serde(deserialize_with = "valid::<_, AgentCommand>")]
     pub(crate) setup: Option<Secret>,
     /// Variables for `setup`, `start` and `command`. A value `env:OTHER` is read from the environment.
     pub(crate) env: BTreeMap<String, Secret>,
@@ -121,6 +128,18 @@ impl SideTable {
         let is_fixed = |url: &Secret| !url.expose().contains("{port}");
         self.command.is_some() || self.base_url.as_ref().is_some_and(is_fixed)
     }
+}
+
+/// Reads a text that `T` can read, and keeps the text, which may contain a secret.
+fn valid<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer: D) -> Result<Option<Secret>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse::<T>().map_err(serde::de::Error::custom)?;
+    Ok(Some(Secret::from(text)))
+}
+
+fn optional_ready<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ready>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
 fn optional_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {

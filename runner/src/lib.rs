@@ -6,6 +6,7 @@
 //!   └─ attempt   request → exchange, over http or process
 //!   └─ record    exchange → artifact or failure, with its assets
 //!   └─ policy    failure → retry after a wait, or stop
+//! service        before a run: the agent's own process, and a checkout of another commit
 //! ```
 //!
 //! [`run()`] runs all cases, with bounded concurrency, and sends events to a [`Reporter`]. A case is complete when its
@@ -50,6 +51,7 @@ mod process;
 mod record;
 mod reporter;
 mod run;
+mod service;
 mod settings;
 
 pub use agent::{
@@ -72,8 +74,12 @@ pub use policy::{
 pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};
 pub use run::{ResumeError, RunError, Summary, Trial, TrialFailure, run, try_once};
+pub use service::{
+    AgentDied, AgentStartError, Ready, ReadyError, RunningAgent, SetupError, StartContext, StartSpec,
+    TemporaryWorktree, UrlTemplate, WorktreeError, run_setup,
+};
 pub use settings::{
     AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Header,
-    HeaderError, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
-    TrustedCertificates, UsageLimits,
+    HeaderError, Lifetime, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
+    TrustedCertificates, UsageLimits, VariableError, Variables,
 };

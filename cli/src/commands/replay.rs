@@ -105,7 +105,7 @@ fn settings(args: &Args, config: &Config, recorded: &RecordedCase, out: &Utf8Pat
     if let Some(text) = &args.agent_cmd {
         settings.target = text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?.into();
     }
-    let agent = SideAgent { side: run.version, table: config.side.get(run.version), base_url: None };
+    let agent = SideAgent::of_table(run.version, config.side.get(run.version));
     agent.apply_http(&mut settings)?;
     environment::check_environment(&settings.target)?;
     Ok(settings)

@@ -70,11 +70,11 @@ struct Look {
 
 pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::default();
-    let agent = SideAgent::open(args.side, layers, &interrupt, streams)?;
     // The runner needs a run folder; a trial leaves nothing behind.
     let temporary = tempfile::tempdir().map_err(CommandError::io)?;
     let out = Utf8Path::from_path(temporary.path())
         .ok_or_else(|| CommandError::io("the path of the temporary folder is not UTF-8"))?;
+    let agent = SideAgent::open(args.side, layers, out, &interrupt, streams)?;
     let run_id = "try".parse().map_err(CommandError::usage)?;
     let paths = RunPaths { cases: Utf8Path::new("cases.yaml"), out };
     let mut settings = args.request.settings(run_id, &agent, paths, &layers.config)?;

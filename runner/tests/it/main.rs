@@ -11,9 +11,13 @@ mod kept_connections;
 mod kit;
 mod network;
 mod pacing;
+#[cfg(unix)]
+mod persistent;
 mod planted;
 #[cfg(unix)]
 mod programs;
 mod protocols;
 mod secrets;
+#[cfg(unix)]
+mod service;
 mod timeouts;
