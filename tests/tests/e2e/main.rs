@@ -61,6 +61,7 @@ mod guard_warnings;
 mod help;
 #[cfg(unix)]
 mod hostile_names;
+mod http_agents;
 #[cfg(target_os = "linux")]
 mod inherited;
 #[cfg(unix)]
