@@ -5,8 +5,12 @@ use std::process::{Command, Stdio};
 use counterproof_tests::Sandbox;
 
 /// A shell, and how it reads a script without running it.
-const SHELLS: [(&str, Option<[&str; 2]>); 4] =
-    [("bash", Some(["bash", "-n"])), ("zsh", Some(["zsh", "-n"])), ("fish", Some(["fish", "-n"])), ("powershell", None)];
+const SHELLS: [(&str, Option<[&str; 2]>); 4] = [
+    ("bash", Some(["bash", "-n"])),
+    ("zsh", Some(["zsh", "-n"])),
+    ("fish", Some(["fish", "-n"])),
+    ("powershell", None),
+];
 
 #[test]
 fn each_shell_reads_its_script_which_completes_commands_and_options() {
