@@ -8,6 +8,8 @@ use clap::{Parser, Subcommand};
 
 mod browser;
 mod check;
+mod dist;
+mod folders;
 mod import_cycles;
 mod interop;
 mod language;
@@ -78,6 +80,9 @@ enum Command {
     },
     /// Check that safe-run compiles for Windows and macOS. A target that is not installed and cannot be added is skipped.
     Cross,
+    /// Build what is published into `dist/`: archives, a wheel, packages of npm, an SBOM and checksums. What this machine cannot build
+    /// is skipped.
+    Dist(dist::Options),
     /// Regenerate `docs/cli.md` from the help of the program.
     Docs,
     /// Test against third-party software, which is installed into the cache folder of the user: both OpenAI protocols against litellm,
@@ -115,6 +120,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Torture { minutes, seed, kinds } => torture(minutes, seed, kinds),
         Command::Browser { reports } => browser::run(&reports),
         Command::Cross => cross(),
+        Command::Dist(options) => dist::run(options),
         Command::Docs => docs(),
         Command::Interop(options) => interop::run(&options),
         Command::Samples { check: false } => samples::record(),

@@ -7,6 +7,13 @@ mod accept;
 mod agent_command;
 #[cfg(unix)]
 #[cfg(unix)]
+mod ci_comments;
+#[cfg(unix)]
+mod ci_files;
+#[cfg(unix)]
+mod ci_recipes;
+#[cfg(unix)]
+mod ci_steps;
 mod closed_pipe;
 mod compare;
 mod completions;
