@@ -5,6 +5,7 @@
 //!   └─ agent     case → request body
 //!   └─ attempt   request → exchange, over http or process
 //!   └─ record    exchange → artifact or failure, with its assets
+//!   └─ tools     tool call of the model → result, in a conversation
 //!   └─ policy    failure → retry after a wait, or stop
 //! ```
 //!
@@ -39,6 +40,7 @@
 mod agent;
 mod attempt;
 mod body_sink;
+mod conversation;
 mod environment;
 mod event;
 mod exchange;
@@ -51,6 +53,7 @@ mod record;
 mod reporter;
 mod run;
 mod settings;
+mod tools;
 
 pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
 pub use environment::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};
@@ -70,6 +73,6 @@ pub use reporter::{JsonLines, Plain, Silent};
 pub use run::{ResumeError, RunError, Summary, run};
 pub use settings::{
     AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Header,
-    HeaderError, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
-    TrustedCertificates,
+    HeaderError, McpSpec, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
+    ToolSettings, ToolSpec, TrustedCertificates,
 };

@@ -1,6 +1,7 @@
 //! The protocols by name, their common interface and options. Each is implemented in a separate file.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,8 +9,10 @@ use counterproof_artifact::{Case, CaseId, Extra, RiskLevel, RunId, Side};
 use counterproof_cases::{CaseSpec, Input, glob, value_digest};
 use counterproof_redaction::{Applied, Redactor};
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::dialogue::{self, Dialogue, ToolDefinition};
 use super::native::Native;
 use super::openai_chat::OpenaiChat;
 use super::openai_responses::OpenaiResponses;
@@ -76,6 +79,49 @@ pub(crate) struct RequestInput<'a> {
     pub(crate) case: &'a CaseSpec,
     pub(crate) side: Side,
     pub(crate) run_id: &'a RunId,
+    /// The turn of a case with turns. `None` for a case with a single request.
+    pub(crate) turn: Option<TurnInput<'a>>,
+    /// What follows the first message of the user in a protocol with a [`Dialogue`]: answers, results of tools and messages of
+    /// the user, in the form of the protocol.
+    pub(crate) thread: &'a [Value],
+    /// The tools that the runner executes. They follow the tools of the options.
+    pub(crate) tools: &'a [ToolDefinition],
+}
+
+/// One turn of a conversation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TurnInput<'a> {
+    /// The number of the turn, counted from 0.
+    pub(crate) index: usize,
+    /// The message of the user.
+    pub(crate) user: &'a str,
+    /// The messages before it: of the user and of the agent, in turn.
+    pub(crate) history: &'a [ChatMessage],
+}
+
+/// A message of a conversation, in the form that most agents share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ChatMessage {
+    /// `user` or `assistant`.
+    pub(crate) role: &'static str,
+    pub(crate) content: String,
+}
+
+impl<'a> RequestInput<'a> {
+    /// Returns the input of the request of a case with a single one.
+    pub(crate) const fn single(case: &'a CaseSpec, side: Side, run_id: &'a RunId) -> Self {
+        Self { case, side, run_id, turn: None, thread: &[], tools: &[] }
+    }
+
+    /// Returns the input of the agent for this request.
+    pub(crate) fn input(&self) -> Cow<'a, Input> {
+        let input = &self.case.input;
+        let Some(turn) = self.turn else { return Cow::Borrowed(input) };
+        let mut input = Input { user: turn.user.to_owned(), ..input.clone() };
+        // Messages always serialise.
+        input.extra.insert("messages".to_owned(), serde_json::to_value(turn.history).unwrap_or_default());
+        Cow::Owned(input)
+    }
 }
 
 /// The inputs for parsing an answer.
@@ -97,6 +143,11 @@ pub(crate) trait ProtocolAdapter: Send + Sync {
 
     /// Parses the body of a successful response as the answer to a case.
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault>;
+
+    /// Returns how the runner continues an answer with tool calls. `None` if the agent executes its tools.
+    fn dialogue(&self) -> Option<&dyn Dialogue> {
+        None
+    }
 }
 
 /// Request fields that the runner sets itself.
@@ -133,10 +184,15 @@ impl AgentOptions {
     }
 
     /// Returns a request body: the common fields, the fields of the case, and the tools.
-    pub(super) fn request(&self, input: &Input, case_fields: Map<String, Value>) -> Result<Vec<u8>, serde_json::Error> {
+    pub(super) fn request(
+        &self,
+        request_input: RequestInput<'_>,
+        dialogue: &dyn Dialogue,
+        case_fields: Map<String, Value>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
         let mut request = self.common_fields();
         request.extend(case_fields);
-        if let Some(tools) = self.tools(input) {
+        if let Some(tools) = self.tools(request_input, dialogue) {
             request.insert("tools".to_owned(), tools);
         }
         serde_json::to_vec(&request)
@@ -174,9 +230,16 @@ impl AgentOptions {
     }
 
     /// Returns the tools for a case.
-    fn tools(&self, input: &Input) -> Option<Value> {
+    fn tools(&self, request_input: RequestInput<'_>, dialogue: &dyn Dialogue) -> Option<Value> {
         // The tools of a case replace the configured ones.
-        input.extra.get("tools").cloned().or_else(|| self.tools.clone().map(Value::Array))
+        if let Some(tools) = request_input.case.input.extra.get("tools") {
+            return Some(tools.clone());
+        }
+        let mut tools = self.tools.clone().unwrap_or_default();
+        let names: HashSet<_> = tools.iter().filter_map(dialogue::name_of).map(str::to_owned).collect();
+        let added = request_input.tools.iter().filter(|tool| !names.contains(&tool.name));
+        tools.extend(added.map(|tool| dialogue.definition(tool)));
+        (self.tools.is_some() || !tools.is_empty()).then_some(Value::Array(tools))
     }
 }
 

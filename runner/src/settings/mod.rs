@@ -3,6 +3,7 @@
 mod run_settings;
 mod secret;
 mod target;
+mod tools;
 
 pub(crate) use run_settings::AttemptLimits;
 pub use run_settings::{ByteLimits, ConfirmationPlan, PhaseTimeouts, Repeat, Settings, Start};
@@ -14,3 +15,4 @@ pub use target::{AgentCommand, AgentCommandError, Target};
 pub use target::{BaseUrl, BaseUrlError};
 pub use target::{CertificateError, TrustedCertificates};
 pub use target::{ResolveRule, ResolveRuleError};
+pub use tools::{McpSpec, ToolSettings, ToolSpec};

@@ -16,3 +16,4 @@ mod programs;
 mod protocols;
 mod secrets;
 mod timeouts;
+mod tool_loops;
