@@ -34,7 +34,7 @@ struct RunMeta<'a> {
 }
 
 impl ProtocolAdapter for Native {
-    fn path(&self) -> &'static str {
+    fn path(&self) -> &str {
         "run-case"
     }
 

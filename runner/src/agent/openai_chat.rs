@@ -2,13 +2,15 @@
 //!
 //! The formats follow the public API reference. `docs/protocols.md` lists the conversion of each field.
 
+use std::borrow::Cow;
+
 use counterproof_artifact::Case;
 use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::dialogue::{CallKind, CallResult, Dialogue, Reply, RequestedCall, ToolDefinition};
 use super::protocol::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, stream};
 use crate::failure::Fault;
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -26,7 +28,7 @@ pub(super) struct OpenaiChat {
 }
 
 impl ProtocolAdapter for OpenaiChat {
-    fn path(&self) -> &'static str {
+    fn path(&self) -> &str {
         "chat/completions"
     }
 
@@ -35,8 +37,16 @@ impl ProtocolAdapter for OpenaiChat {
         let system = self.options.system_prompt.iter().map(|text| json!({"role": "system", "content": text}));
         let messages = protocol::user_messages(input).chain(request_input.thread.iter().cloned());
         let list: Vec<_> = system.chain(messages).collect();
-        let case_fields = Map::from_iter([("messages".to_owned(), list.into())]);
+        let mut case_fields = Map::from_iter([("messages".to_owned(), list.into())]);
+        if self.options.stream && !self.options.request.contains_key("stream_options") {
+            // Without it, a stream has no usage.
+            case_fields.insert("stream_options".to_owned(), json!({"include_usage": true}));
+        }
         self.options.request(request_input, self, case_fields)
+    }
+
+    fn document<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
+        stream::document(body, stream::chat)
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {

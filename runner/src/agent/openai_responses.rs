@@ -2,13 +2,15 @@
 //!
 //! The formats follow the public API reference. `docs/protocols.md` lists the conversion of each item.
 
+use std::borrow::Cow;
+
 use counterproof_artifact::Case;
 use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::dialogue::{CallKind, CallResult, Dialogue, Reply, RequestedCall, ToolDefinition};
 use super::protocol::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, stream};
 use crate::failure::{Fault, Reason};
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -25,7 +27,7 @@ pub(super) struct OpenaiResponses {
 }
 
 impl ProtocolAdapter for OpenaiResponses {
-    fn path(&self) -> &'static str {
+    fn path(&self) -> &str {
         "responses"
     }
 
@@ -38,6 +40,10 @@ impl ProtocolAdapter for OpenaiResponses {
         let messages = protocol::user_messages(input).chain(request_input.thread.iter().cloned());
         case_fields.insert("input".to_owned(), messages.collect::<Vec<_>>().into());
         self.options.request(request_input, self, case_fields)
+    }
+
+    fn document<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
+        stream::document(body, stream::responses)
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {

@@ -12,6 +12,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::agui::Agui;
+use super::anthropic_messages::AnthropicMessages;
 use super::dialogue::{self, Dialogue, ToolDefinition};
 use super::native::Native;
 use super::openai_chat::OpenaiChat;
@@ -28,16 +30,26 @@ pub enum Protocol {
     OpenaiChat,
     /// OpenAI Responses.
     OpenaiResponses,
+    /// Anthropic Messages.
+    AnthropicMessages,
+    /// The event stream of AG-UI.
+    Agui,
 }
 
 /// An unknown protocol name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown protocol `{0}`: use native, openai-chat or openai-responses")]
+#[error("unknown protocol `{0}`: use native, openai-chat, openai-responses, anthropic-messages or agui")]
 pub struct ProtocolError(String);
 
 impl Protocol {
     /// All protocols, in the order of the documentation.
-    pub const ALL: [Protocol; 3] = [Protocol::Native, Protocol::OpenaiChat, Protocol::OpenaiResponses];
+    pub const ALL: [Protocol; 5] = [
+        Protocol::Native,
+        Protocol::OpenaiChat,
+        Protocol::OpenaiResponses,
+        Protocol::AnthropicMessages,
+        Protocol::Agui,
+    ];
 
     /// Returns the name, as on the command line and in `run.json`.
     pub const fn as_str(self) -> &'static str {
@@ -45,6 +57,8 @@ impl Protocol {
             Protocol::Native => "native",
             Protocol::OpenaiChat => "openai-chat",
             Protocol::OpenaiResponses => "openai-responses",
+            Protocol::AnthropicMessages => "anthropic-messages",
+            Protocol::Agui => "agui",
         }
     }
 
@@ -55,6 +69,8 @@ impl Protocol {
             Protocol::Native => Box::new(Native),
             Protocol::OpenaiChat => Box::new(OpenaiChat { options }),
             Protocol::OpenaiResponses => Box::new(OpenaiResponses { options }),
+            Protocol::AnthropicMessages => Box::new(AnthropicMessages { options }),
+            Protocol::Agui => Box::new(Agui { options }),
         }
     }
 }
@@ -135,11 +151,26 @@ pub(crate) struct AnswerContext<'a> {
 
 /// The conversions of one protocol: pure functions from a case to bytes, and from bytes to an artifact. Independent of the transport.
 pub(crate) trait ProtocolAdapter: Send + Sync {
-    /// Returns the path below the base URL of a server.
-    fn path(&self) -> &'static str;
+    /// Returns the path below the base URL of a server, without a slash at its start. Empty for the base URL itself.
+    fn path(&self) -> &str;
+
+    /// Returns the content types that a server is asked for.
+    fn accept(&self) -> &'static str {
+        "application/json"
+    }
+
+    /// Returns further headers, with names in lower case.
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
 
     /// Returns the request body of a case.
     fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error>;
+
+    /// Returns the JSON document that a body is, or that its events add up to. [`ProtocolAdapter::answer`] reads it.
+    fn document<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
+        Cow::Borrowed(body)
+    }
 
     /// Parses the body of a successful response as the answer to a case.
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault>;
@@ -151,7 +182,7 @@ pub(crate) trait ProtocolAdapter: Send + Sync {
 }
 
 /// Request fields that the runner sets itself.
-const RESERVED: [&str; 6] = ["model", "messages", "input", "instructions", "tools", "stream"];
+const RESERVED: [&str; 7] = ["model", "messages", "input", "instructions", "system", "tools", "stream"];
 
 /// Request fields of the OpenAI protocols in addition to the case. The native protocol ignores them.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -160,6 +191,8 @@ pub struct AgentOptions {
     pub model: Option<String>,
     /// The system prompt.
     pub system_prompt: Option<String>,
+    /// Whether the answer is requested as a stream of events.
+    pub stream: bool,
     /// The tools that the agent may call, in the format of the protocol. `input.tools` of a case replaces them.
     pub tools: Option<Vec<Value>>,
     /// Additional request fields, such as `temperature`.
@@ -198,15 +231,15 @@ impl AgentOptions {
         serde_json::to_vec(&request)
     }
 
-    /// Returns the model and the additional fields, with streaming off.
+    /// Returns the model and the additional fields, with or without streaming.
     fn common_fields(&self) -> Map<String, Value> {
         let mut request = Map::new();
         if let Some(model) = &self.model {
             request.insert("model".to_owned(), model.as_str().into());
         }
         request.extend(self.request.clone());
-        // Last, and explicit: the answer is read as one JSON document.
-        request.insert("stream".to_owned(), false.into());
+        // Last, and explicit: servers have different defaults.
+        request.insert("stream".to_owned(), self.stream.into());
         request
     }
 
@@ -223,6 +256,7 @@ impl AgentOptions {
             ("model", self.model.as_deref().map(Value::from)),
             ("system_prompt_sha256", self.system_prompt.as_deref().map(|text| digest(text.into()))),
             ("tools_sha256", self.tools.clone().map(|tools| digest(tools.into()))),
+            ("stream", self.stream.then(|| true.into())),
             ("request_sha256", request.map(digest)),
             ("risk", risk),
         ];

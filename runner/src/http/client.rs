@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use counterproof_redaction::RedactError;
 use counterproof_store::write::WriteError;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
@@ -13,6 +13,7 @@ use super::client_setup::SendFailure;
 use super::client_setup::{ClientSetup, ConnectionReuse};
 use super::connect_error::request_fault;
 use super::read_body::BodyReader;
+use crate::agent::ProtocolAdapter;
 use crate::body_sink::{BodyDestination, SinkLimits, is_file_shortage};
 use crate::exchange::{AgentResponse, Exchange};
 use crate::failure::{Fault, Reason};
@@ -48,12 +49,22 @@ pub enum ClientError {
 }
 
 impl AgentClient {
-    /// Creates a client for requests to `path` below the base URL.
-    pub(crate) fn new(settings: &Settings, base: &BaseUrl, path: &str) -> Result<Self, ClientError> {
-        let mut url = base.request_url(path);
+    /// Creates a client for requests of the protocol.
+    pub(crate) fn new(
+        settings: &Settings,
+        base: &BaseUrl,
+        protocol: &dyn ProtocolAdapter,
+    ) -> Result<Self, ClientError> {
+        let mut url = base.request_url(protocol.path());
         let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static(protocol.accept()));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in protocol.headers() {
+            // A configured header replaces the one of the protocol.
+            if settings.headers.iter().all(|header| header.name() != *name) {
+                headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+        }
         for header in &settings.headers {
             // Parsing the header validated the value, so this does not fail.
             if let Ok(mut value) = HeaderValue::from_str(header.value().expose()) {

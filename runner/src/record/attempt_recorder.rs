@@ -69,7 +69,10 @@ impl AttemptRecorder {
         let mut entry = entry(&attempt);
         let result = match self.judge(&attempt, &body, case_id) {
             Ok((case, applied)) => {
-                let body = if let BodyBytes::Memory(bytes) = body { bytes } else { Vec::new() };
+                let body = match body {
+                    BodyBytes::Memory(bytes) => self.adapter.document(&bytes).into_owned(),
+                    BodyBytes::Disk { .. } => Vec::new(),
+                };
                 Ok(Box::new(ReceivedAnswer { case, applied, received: attempt.ended, body }))
             }
             Err(fault) => {
@@ -102,6 +105,8 @@ impl AttemptRecorder {
 
     /// Parses a body as an answer, with secrets masked.
     fn read_answer(&self, bytes: &[u8], context: AnswerContext<'_>) -> Result<(Case, Applied), Fault> {
+        let document = self.adapter.document(bytes);
+        let bytes = &*document;
         // Masked inside the JSON value, so that the result is valid JSON no matter which characters a secret contains.
         let mut applied = Applied::default();
         let masked = serde_json::from_slice(bytes).ok().and_then(|mut value: Value| {

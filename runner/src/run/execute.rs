@@ -53,7 +53,7 @@ pub fn run(
     reporter: &mut dyn Reporter,
 ) -> Result<Summary, RunError> {
     let adapter: Arc<dyn ProtocolAdapter> = settings.protocol.adapter(&settings.agent).into();
-    let transport = Transport::new(settings, adapter.path())?;
+    let transport = Transport::new(settings, &*adapter)?;
     let redactor = redactor(settings, &transport)?;
     // Before the folder is created, whose name is the run id.
     reject_secret_names(settings, cases)?;
