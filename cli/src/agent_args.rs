@@ -76,17 +76,16 @@ pub(crate) fn agent_options(
 
 /// Returns the pipeline that sends the request to an agent program, given as its words.
 pub(crate) fn pipeline(request: &SavedRequest, words: &[String]) -> String {
-    format!("printf '%s\\n' {} | {}", quoted(&request.body.to_string()), shell_words::join(words))
+    format!("printf '%s\\n' {} | {}", quoted(&request.body_text()), shell_words::join(words))
 }
 
 /// Returns the `curl` command that sends the request to a server.
 pub(crate) fn curl_command(request: &SavedRequest) -> String {
-    let body = request.body.to_string();
-    let body = quoted(&body);
+    let body = request.body_text();
     let mut lines = vec![
         // `--url`, because a URL from a file may look like an option. Without `--globoff`, curl expands brackets and braces in it.
-        format!("curl --request POST --globoff --url {}", quoted(&request.url)),
-        "  --header 'content-type: application/json'".to_owned(),
+        format!("curl --request {} --globoff --url {}", quoted(&request.method), quoted(&request.url)),
+        format!("  --header {}", quoted(&format!("content-type: {}", request.content_type))),
     ];
     // The header is double-quoted so that the shell expands the variable. Names with other characters, such as the backtick,
     // would need escaping there and make no variable name.
@@ -96,7 +95,9 @@ pub(crate) fn curl_command(request: &SavedRequest) -> String {
         let variable = name.to_ascii_uppercase().replace('-', "_");
         lines.push(format!("  --header \"{name}: ${variable}\""));
     }
-    lines.push(format!("  --data-raw {body}"));
+    if !body.is_empty() {
+        lines.push(format!("  --data-raw {}", quoted(&body)));
+    }
     lines.join(" \\\n")
 }
 
@@ -111,6 +112,8 @@ mod tests {
             protocol: "native".to_owned(),
             url: url.to_owned(),
             headers: vec!["authorization".to_owned(), "x-`id`".to_owned()],
+            method: "POST".to_owned(),
+            content_type: "application/json".to_owned(),
             body: json!({"user": "it's $HOME"}),
             masked: false,
         }

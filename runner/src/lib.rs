@@ -55,7 +55,11 @@ mod run;
 mod settings;
 mod tools;
 
-pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
+pub use agent::{
+    ActionsMapping, AgentOptions, AnswerPath, BodyTemplate, CallsMapping, DocumentsMapping, ElementPath, HttpMapping,
+    HttpMethod, PathError, Protocol, ProtocolError, RequestPath, RequestPathError, ReservedField, RiskTable,
+    StreamFormat, TemplateError, UnknownMethod, UsageMapping,
+};
 pub use environment::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
 pub use failure::Reason;

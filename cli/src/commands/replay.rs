@@ -96,7 +96,7 @@ fn settings(args: &Args, config: &Config, recorded: &RecordedCase, out: &Utf8Pat
         certificates: environment::trusted(args.ca_file.as_deref())?,
         resolve: args.resolve.clone(),
         timeout: args.timeout,
-        saved_request: Some(recorded.request.body.to_string().into_bytes()),
+        saved_request: Some(recorded.request.body_text().into_bytes()),
         ..Settings::new(run.run_id.clone(), run.version, base, cases, out.to_owned())
     };
     // One attempt: a retried request would hide the failure that the user wants to see.

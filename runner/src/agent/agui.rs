@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::protocol::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, native, stream};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, streamed_answer};
 use crate::failure::{Fault, Reason};
 
 /// Types of events that are recorded without a conversion.
@@ -36,10 +36,9 @@ impl ProtocolAdapter for Agui {
         let case = request_input.case;
         let index = request_input.turn.map_or(0, |turn| turn.index);
         let history = request_input.turn.map_or(&[][..], |turn| turn.history);
-        let user = request_input.turn.map_or(case.input.user.as_str(), |turn| turn.user);
         let system = self.options.system_prompt.iter().map(|text| ("system", text.as_str()));
         let history = history.iter().map(|message| (message.role, message.content.as_str()));
-        let messages = system.chain(history).chain([("user", user)]).enumerate();
+        let messages = system.chain(history).chain([("user", request_input.user())]).enumerate();
         let messages: Vec<_> = messages
             .map(|(number, (role, content))| json!({"id": format!("message_{}", number + 1), "role": role, "content": content}))
             .collect();
@@ -61,7 +60,7 @@ impl ProtocolAdapter for Agui {
     }
 
     fn document<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
-        stream::document(body, |events| json!({"events": events}))
+        streamed_answer::document(body, |events| json!({"events": events}))
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
@@ -236,7 +235,8 @@ mod tests {
 
     fn read(events: &[Value]) -> Result<Value, Fault> {
         let case_id = "c1".parse().unwrap();
-        let context = AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
+        let context =
+            AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH, content_type: None };
         let agui = Agui { options: AgentOptions::default() };
         let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
         let case = agui.answer(&agui.document(body.as_bytes()), context)?;

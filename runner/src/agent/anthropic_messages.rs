@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::dialogue::{CallKind, CallResult, Dialogue, Reply, RequestedCall, ToolDefinition};
 use super::protocol::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, stream};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, streamed_answer};
 use crate::failure::{Fault, Reason};
 
 /// The version of the API that this file follows.
@@ -51,7 +51,7 @@ impl ProtocolAdapter for AnthropicMessages {
     }
 
     fn document<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
-        stream::document(body, stream::anthropic)
+        streamed_answer::document(body, streamed_answer::anthropic)
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
@@ -161,7 +161,8 @@ mod tests {
 
     fn read(response: &Value) -> Result<Value, Fault> {
         let case_id = "c1".parse().unwrap();
-        let context = AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
+        let context =
+            AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH, content_type: None };
         let messages = AnthropicMessages { options: AgentOptions::default() };
         let case = messages.answer(response.to_string().as_bytes(), context)?;
         Ok(serde_json::to_value(case).unwrap())

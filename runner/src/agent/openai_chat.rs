@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::dialogue::{CallKind, CallResult, Dialogue, Reply, RequestedCall, ToolDefinition};
 use super::protocol::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, stream};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, streamed_answer};
 use crate::failure::Fault;
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -46,7 +46,7 @@ impl ProtocolAdapter for OpenaiChat {
     }
 
     fn document<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
-        stream::document(body, stream::chat)
+        streamed_answer::document(body, streamed_answer::chat)
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
@@ -181,7 +181,7 @@ mod tests {
     fn read(chat: &OpenaiChat, response: &Value) -> Result<Value, Fault> {
         let case_id = "c1".parse().unwrap();
         let received = Timestamp::from_millisecond(1_767_600_000_123).unwrap();
-        let context = AnswerContext { case_id: &case_id, side: Side::New, received };
+        let context = AnswerContext { case_id: &case_id, side: Side::New, received, content_type: None };
         let case = chat.answer(response.to_string().as_bytes(), context)?;
         Ok(serde_json::to_value(case).unwrap())
     }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::dialogue::{CallKind, CallResult, Dialogue, Reply, RequestedCall, ToolDefinition};
 use super::protocol::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, stream};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, streamed_answer};
 use crate::failure::{Fault, Reason};
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -43,7 +43,7 @@ impl ProtocolAdapter for OpenaiResponses {
     }
 
     fn document<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
-        stream::document(body, stream::responses)
+        streamed_answer::document(body, streamed_answer::responses)
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
@@ -190,7 +190,8 @@ mod tests {
 
     fn read(response: &Value) -> Result<Value, Fault> {
         let case_id = "c1".parse().unwrap();
-        let context = AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
+        let context =
+            AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH, content_type: None };
         let responses = OpenaiResponses { options: AgentOptions::default() };
         let case = responses.answer(response.to_string().as_bytes(), context)?;
         Ok(serde_json::to_value(case).unwrap())

@@ -4,17 +4,20 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use counterproof_artifact::{Case, CaseId, Extra, RiskLevel, RunId, Side};
 use counterproof_cases::{CaseSpec, Input, glob, value_digest};
 use counterproof_redaction::{Applied, Redactor};
 use jiff::Timestamp;
-use serde::Serialize;
+use reqwest::Method;
 use serde_json::{Map, Value, json};
 
 use super::agui::Agui;
 use super::anthropic_messages::AnthropicMessages;
 use super::dialogue::{self, Dialogue, ToolDefinition};
+use super::http_endpoint::{HttpEndpoint, TextAgent};
+use super::http_mapping::HttpMapping;
 use super::native::Native;
 use super::openai_chat::OpenaiChat;
 use super::openai_responses::OpenaiResponses;
@@ -34,21 +37,27 @@ pub enum Protocol {
     AnthropicMessages,
     /// The event stream of AG-UI.
     Agui,
+    /// An HTTP endpoint of any shape, described by a mapping.
+    Http,
+    /// The text of the user, answered with text.
+    Text,
 }
 
 /// An unknown protocol name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown protocol `{0}`: use native, openai-chat, openai-responses, anthropic-messages or agui")]
+#[error("unknown protocol `{0}`: use native, openai-chat, openai-responses, anthropic-messages, agui, http or text")]
 pub struct ProtocolError(String);
 
 impl Protocol {
     /// All protocols, in the order of the documentation.
-    pub const ALL: [Protocol; 5] = [
+    pub const ALL: [Protocol; 7] = [
         Protocol::Native,
         Protocol::OpenaiChat,
         Protocol::OpenaiResponses,
         Protocol::AnthropicMessages,
         Protocol::Agui,
+        Protocol::Http,
+        Protocol::Text,
     ];
 
     /// Returns the name, as on the command line and in `run.json`.
@@ -59,6 +68,8 @@ impl Protocol {
             Protocol::OpenaiResponses => "openai-responses",
             Protocol::AnthropicMessages => "anthropic-messages",
             Protocol::Agui => "agui",
+            Protocol::Http => "http",
+            Protocol::Text => "text",
         }
     }
 
@@ -66,11 +77,13 @@ impl Protocol {
     pub(crate) fn adapter(self, options: &AgentOptions) -> Box<dyn ProtocolAdapter> {
         let options = options.clone();
         match self {
-            Protocol::Native => Box::new(Native),
+            Protocol::Native => Box::new(Native { risk: options.risk, strict_wire: options.strict_wire }),
             Protocol::OpenaiChat => Box::new(OpenaiChat { options }),
             Protocol::OpenaiResponses => Box::new(OpenaiResponses { options }),
             Protocol::AnthropicMessages => Box::new(AnthropicMessages { options }),
             Protocol::Agui => Box::new(Agui { options }),
+            Protocol::Http => Box::new(HttpEndpoint { mapping: options.http, risk: options.risk }),
+            Protocol::Text => Box::new(TextAgent { mapping: options.http }),
         }
     }
 }
@@ -116,7 +129,7 @@ pub(crate) struct TurnInput<'a> {
 }
 
 /// A message of a conversation, in the form that most agents share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChatMessage {
     /// `user` or `assistant`.
     pub(crate) role: &'static str,
@@ -129,14 +142,25 @@ impl<'a> RequestInput<'a> {
         Self { case, side, run_id, turn: None, thread: &[], tools: &[] }
     }
 
+    /// Returns the message of the user in this request.
+    pub(crate) fn user(&self) -> &'a str {
+        self.turn.map_or(self.case.input.user.as_str(), |turn| turn.user)
+    }
+
     /// Returns the input of the agent for this request.
     pub(crate) fn input(&self) -> Cow<'a, Input> {
-        let input = &self.case.input;
-        let Some(turn) = self.turn else { return Cow::Borrowed(input) };
-        let mut input = Input { user: turn.user.to_owned(), ..input.clone() };
-        // Messages always serialise.
-        input.extra.insert("messages".to_owned(), serde_json::to_value(turn.history).unwrap_or_default());
+        let Some(turn) = self.turn else { return Cow::Borrowed(&self.case.input) };
+        let mut input = Input { user: turn.user.to_owned(), ..self.case.input.clone() };
+        input.extra.insert("messages".to_owned(), self.messages().into());
         Cow::Owned(input)
+    }
+
+    /// Returns the messages before the one of this request: those of the case's input, then those of its earlier turns.
+    pub(crate) fn messages(&self) -> Vec<Value> {
+        let mut messages = self.case.input.extra.get("messages").and_then(Value::as_array).cloned().unwrap_or_default();
+        let history = self.turn.map_or(&[][..], |turn| turn.history);
+        messages.extend(history.iter().map(|message| json!({"role": message.role, "content": message.content})));
+        messages
     }
 }
 
@@ -147,12 +171,24 @@ pub(crate) struct AnswerContext<'a> {
     pub(crate) side: Side,
     /// When the answer was complete.
     pub(crate) received: Timestamp,
+    /// The content type of the response, if it has one.
+    pub(crate) content_type: Option<&'a str>,
 }
 
 /// The conversions of one protocol: pure functions from a case to bytes, and from bytes to an artifact. Independent of the transport.
 pub(crate) trait ProtocolAdapter: Send + Sync {
     /// Returns the path below the base URL of a server, without a slash at its start. Empty for the base URL itself.
     fn path(&self) -> &str;
+
+    /// Returns the method of requests to a server.
+    fn method(&self) -> Method {
+        Method::POST
+    }
+
+    /// Returns the content type of requests.
+    fn content_type(&self) -> &'static str {
+        "application/json"
+    }
 
     /// Returns the content types that a server is asked for.
     fn accept(&self) -> &'static str {
@@ -162,6 +198,11 @@ pub(crate) trait ProtocolAdapter: Send + Sync {
     /// Returns further headers, with names in lower case.
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[]
+    }
+
+    /// Checks that a request can be built for a case.
+    fn check_case(&self, _case: &CaseSpec) -> Result<(), String> {
+        Ok(())
     }
 
     /// Returns the request body of a case.
@@ -179,12 +220,17 @@ pub(crate) trait ProtocolAdapter: Send + Sync {
     fn dialogue(&self) -> Option<&dyn Dialogue> {
         None
     }
+
+    /// Reports whether an answer of this content type is read as one JSON document.
+    fn reads_json(&self, _content_type: Option<&str>) -> bool {
+        true
+    }
 }
 
 /// Request fields that the runner sets itself.
 const RESERVED: [&str; 7] = ["model", "messages", "input", "instructions", "system", "tools", "stream"];
 
-/// Request fields of the OpenAI protocols in addition to the case. The native protocol ignores them.
+/// Options of the protocols. Each protocol ignores those of the others.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentOptions {
     /// The model name. `None` omits the field.
@@ -199,6 +245,10 @@ pub struct AgentOptions {
     pub request: Map<String, Value>,
     /// The risk levels of the tools.
     pub risk: RiskTable,
+    /// The requests and answers of an endpoint of the protocol `http`; of `text`, the requests.
+    pub http: Arc<HttpMapping>,
+    /// Whether an answer of the native protocol that lacks optional parts is a failure. Otherwise they are filled in.
+    pub strict_wire: bool,
 }
 
 /// A request field that cannot be configured because the runner sets it.
@@ -251,6 +301,7 @@ impl AgentOptions {
             Value::from(value_digest(value).to_string())
         };
         let request = (!self.request.is_empty()).then(|| Value::Object(self.request.clone()));
+        let http = (*self.http != HttpMapping::default()).then(|| json!(*self.http));
         let risk = (!self.risk.0.is_empty()).then(|| json!(self.risk.0));
         let fields = [
             ("model", self.model.as_deref().map(Value::from)),
@@ -259,6 +310,7 @@ impl AgentOptions {
             ("stream", self.stream.then(|| true.into())),
             ("request_sha256", request.map(digest)),
             ("risk", risk),
+            ("http_sha256", http.map(digest)),
         ];
         fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }

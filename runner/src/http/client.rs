@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use counterproof_redaction::RedactError;
 use counterproof_store::write::WriteError;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, Method, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
 use super::client_setup::Proxy;
@@ -25,6 +25,7 @@ pub(crate) struct AgentClient {
     /// Opens a connection for every request. Built when it is first needed, because most runs never need it.
     fresh: OnceLock<Client>,
     setup: ClientSetup,
+    method: Method,
     url: Url,
     headers: HeaderMap,
 }
@@ -58,12 +59,13 @@ impl AgentClient {
         let mut url = base.request_url(protocol.path());
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static(protocol.accept()));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(protocol.content_type()));
         for (name, value) in protocol.headers() {
-            // A configured header replaces the one of the protocol.
-            if settings.headers.iter().all(|header| header.name() != *name) {
-                headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-            }
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        // A configured header replaces the one of the protocol.
+        for header in settings.headers.iter().filter(|header| *header.name() != CONTENT_TYPE) {
+            headers.remove(header.name());
         }
         for header in &settings.headers {
             // Parsing the header validated the value, so this does not fail.
@@ -81,7 +83,7 @@ impl AgentClient {
             headers.insert(HOST, host);
         }
         let keeping = setup.build(ConnectionReuse::Keep).map_err(ClientError::Http)?;
-        Ok(Self { keeping, fresh: OnceLock::new(), setup, url, headers })
+        Ok(Self { keeping, fresh: OnceLock::new(), setup, method: protocol.method(), url, headers })
     }
 
     /// Returns the texts that the client sends in addition to the settings and that no output may contain.
@@ -96,7 +98,7 @@ impl AgentClient {
 
     /// Sends a request and waits for the response headers. If a kept connection breaks before them, sends the request once more on a
     /// fresh one.
-    pub(super) async fn post(&self, body: &[u8], connection: Connection) -> Result<Response, reqwest::Error> {
+    pub(super) async fn request(&self, body: &[u8], connection: Connection) -> Result<Response, reqwest::Error> {
         if connection == Connection::KeptOrFresh {
             match self.send(&self.keeping, body).await {
                 // An agent may close an idle connection just when a request is sent: not a failure of the attempt.
@@ -108,7 +110,8 @@ impl AgentClient {
     }
 
     async fn send(&self, client: &Client, body: &[u8]) -> Result<Response, SendFailure> {
-        let request = client.post(self.url.clone()).headers(self.headers.clone()).body(body.to_vec());
+        let request =
+            client.request(self.method.clone(), self.url.clone()).headers(self.headers.clone()).body(body.to_vec());
         self.setup.connections().send(request.send()).await
     }
 
@@ -135,7 +138,7 @@ impl AgentClient {
         destination: BodyDestination<'_>,
     ) -> Result<Exchange, WriteError> {
         let start = Instant::now();
-        let mut response = match timeout_at(start + limits.first_byte, self.post(request, connection)).await {
+        let mut response = match timeout_at(start + limits.first_byte, self.request(request, connection)).await {
             Err(_elapsed) => {
                 let fault = Fault::new(Reason::ResponseTimeout, "the agent did not answer in time");
                 return Ok(Exchange::failed(fault));

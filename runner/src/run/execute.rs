@@ -1,10 +1,11 @@
 //! The entry point: opens the run folder, runs all cases, and closes the run with its statistics.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::Run;
+use counterproof_artifact::{CaseId, Run};
 use counterproof_cases::CaseSpec;
 use counterproof_redaction::{Applied, Redactor};
 use counterproof_store::write::WriteError;
@@ -41,6 +42,8 @@ pub struct Summary {
     pub reached: bool,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
+    /// The parts that answers of the native protocol lacked and the runner filled in, with the numbers of cases.
+    pub filled_in: BTreeMap<String, usize>,
 }
 
 /// Runs every case against the agent and records the evidence, in a new run folder or in one that is resumed.
@@ -57,6 +60,9 @@ pub fn run(
     let redactor = redactor(settings, &transport)?;
     // Before the folder is created, whose name is the run id.
     reject_secret_names(settings, cases)?;
+    if settings.saved_request.is_none() {
+        check_cases(&*adapter, cases)?;
+    }
     let runtime = runtime()?;
 
     let start = environment.clock.read();
@@ -110,7 +116,7 @@ fn close(scheduler: &mut Scheduler<'_>, document: Run, start: Moment, earlier: D
     scheduler.error.take().map_or(closed, Err)?;
     scheduler.report(EventKind::RunFinished { counts });
     let folder = recorder.run.folder().to_owned();
-    Ok(Summary { folder, counts, reached: scheduler.reached, interrupted })
+    Ok(Summary { folder, counts, reached: scheduler.reached, interrupted, filled_in: recorder.filled_in() })
 }
 
 /// Creates the async runtime. Recording happens on blocking threads, so one worker is enough for many requests in flight.
@@ -139,6 +145,7 @@ fn recorder(
         redactor,
         adapter,
         protocol: settings.protocol,
+        filled_in: Mutex::default(),
         header_names: settings.headers.iter().map(|header| header.name().to_string()).collect(),
         run,
     }
@@ -166,6 +173,13 @@ fn reject_secret_names(settings: &Settings, cases: &[CaseSpec]) -> Result<(), Ru
     }
 }
 
+/// Checks that every request can be built.
+fn check_cases(adapter: &dyn ProtocolAdapter, cases: &[CaseSpec]) -> Result<(), RunError> {
+    cases.iter().try_for_each(|case| {
+        adapter.check_case(case).map_err(|message| RunError::Request { case_id: case.id.clone(), message })
+    })
+}
+
 /// Why a run could not start or finish.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -186,6 +200,14 @@ pub enum RunError {
     SecretCaseId {
         /// The position of the case, counted from 1.
         number: usize,
+    },
+    /// The body of the configuration has a placeholder for which a case has no value.
+    #[error("case `{case_id}`: {message}")]
+    Request {
+        /// The case.
+        case_id: CaseId,
+        /// The placeholder and its line.
+        message: String,
     },
     /// The HTTP client could not be created.
     #[error(transparent)]

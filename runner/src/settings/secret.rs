@@ -6,12 +6,14 @@ use std::str::FromStr;
 
 use counterproof_redaction::{argument_secrets, url_secrets};
 use reqwest::header::{HeaderName, HeaderValue};
+use serde::Deserialize;
 
 use super::run_settings::Settings;
 use super::target::Target;
 
 /// Text that no output shows: `Debug` is masked, and neither `Display` nor serialisation exists.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
