@@ -30,6 +30,8 @@ pub(crate) struct Transcript {
     /// The calls whose result the model has.
     results: Vec<String>,
     usages: Vec<Option<Usage>>,
+    /// How many of them belong to earlier turns.
+    counted: usize,
     /// The fields of the latest answer that events and actions do not have.
     workflow_id: Option<String>,
     extra: Extra,
@@ -75,6 +77,7 @@ impl Transcript {
             action_ids: HashSet::new(),
             results: Vec::new(),
             usages: Vec::new(),
+            counted: 0,
             workflow_id: None,
             extra: Extra::new(),
         }
@@ -158,7 +161,12 @@ impl Transcript {
     pub(crate) fn end_turn(&mut self, latency_ms: u64) {
         if let Some(number) = self.turn {
             let output = &self.answer.final_output;
-            self.turns.push(json!({TURN: number, "final_output": output, "latency_ms": latency_ms}));
+            let mut turn = json!({TURN: number, "final_output": output, "latency_ms": latency_ms});
+            if let Some(usage) = sum(&self.usages[self.counted..]) {
+                turn["usage"] = json!(usage);
+            }
+            self.counted = self.usages.len();
+            self.turns.push(turn);
         }
     }
 
