@@ -27,6 +27,9 @@ mod fields;
 mod load;
 mod spec;
 
+/// The JSON Schema `cases.v1` of cases files.
+pub const CASES_SCHEMA_SOURCE: &str = include_str!("../../schemas/cases.v1.schema.json");
+
 pub use digest::{cases_digest, value_digest};
 pub use fields::{Expect, VARIABLES};
 pub use load::{CaseLocation, Suite, load, locate};

@@ -1,7 +1,6 @@
 //! `counterproof.toml`: the settings of a project, as opposed to those of one command.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::ops::Range;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -10,16 +9,16 @@ use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
     Expectations, GateRules, Request, RuleTables, Rules, SideRuns, SignalSettings, Thresholds,
 };
-use counterproof_store::read_file;
-use counterproof_validation::Position;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::command_error::CommandError;
-use crate::document_errors::render_excerpt;
+use crate::config_file::{ConfigFile, InvalidConfig};
+use crate::side_table::SideTables;
 
-/// The configuration file that is read from the working folder by default.
-const DEFAULT_PATH: &str = "counterproof.toml";
+/// The JSON Schema `config.v1`.
+pub(crate) const CONFIG_SCHEMA_SOURCE: &str = include_str!("../../schemas/config.v1.schema.json");
 
 /// The tables of `counterproof.toml`.
 #[derive(Debug, Default, Deserialize)]
@@ -34,7 +33,14 @@ pub(crate) struct Config {
     pub(crate) risk: BTreeMap<String, RiskLevel>,
     pub(crate) signals: SignalSettings,
     pub(crate) secrets: Secrets,
+    /// The agents of both sides.
+    pub(crate) side: SideTables,
+    /// The defaults of options. `layers` reads and validates them.
+    run: IgnoredAny,
     compare: CompareConfig,
+    /// The folder that the commands of the file refer to.
+    #[serde(skip)]
+    pub(crate) folder: Utf8PathBuf,
     /// The compiled rules of comparison.
     #[serde(skip)]
     pub(crate) rules: Rules,
@@ -46,7 +52,7 @@ struct CompareConfig {
     rule: RuleTables,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Secrets {
     /// Environment variables that hold secrets. Variables that are not set are ignored.
@@ -54,7 +60,7 @@ pub(crate) struct Secrets {
 }
 
 /// The table `[agent]`: request fields of the OpenAI protocols, and what is known about the agent.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AgentConfig {
     /// Whether the agent does the same whenever it is asked the same.
@@ -70,18 +76,12 @@ pub(crate) struct AgentConfig {
 impl Config {
     /// Reads the named file, or the default file if it exists.
     pub(crate) fn load(named: Option<&Utf8Path>) -> Result<Self, CommandError> {
-        let path = named.map_or_else(|| Utf8PathBuf::from(DEFAULT_PATH), Utf8Path::to_owned);
-        // Only a file that a person names may be a pipe.
-        let read = if named.is_some() { read_file::read_text_argument } else { read_file::read_text };
-        let text = match read(&path, read_file::MAX_SMALL_BYTES) {
-            Ok(text) => text,
-            // The default file is optional. A file that is named must exist.
-            Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(CommandError::io(format!("failed to read `{path}`: {error}"))),
-        };
-        Self::parse(&text).map_err(|error| {
-            CommandError::usage(error.describe(&path, &text)).hint("see docs/configuration.md for all settings")
-        })
+        Self::of_file(&ConfigFile::read(named)?)
+    }
+
+    /// Interprets a file that was read.
+    pub(crate) fn of_file(file: &ConfigFile) -> Result<Self, CommandError> {
+        Self::parse(file).map_err(|error| error.into_command_error(&file.path, &file.text))
     }
 
     /// A comparison under these settings.
@@ -100,38 +100,20 @@ impl Config {
             thresholds: self.statistics.clone(),
             is_deterministic: self.agent.deterministic,
             signals: self.signals.clone(),
+            is_alone: false,
         })
     }
 
-    fn parse(text: &str) -> Result<Self, InvalidConfig> {
-        let mut config: Self = toml::from_str(text)
-            .map_err(|error| InvalidConfig { message: error.message().to_owned(), span: error.span() })?;
+    pub(crate) fn parse(file: &ConfigFile) -> Result<Self, InvalidConfig> {
+        let text = file.text.as_str();
+        let mut config: Self = toml::from_str(text).map_err(|error| InvalidConfig::from_toml(&error, text))?;
         // The rules know the line of an error, but not its bytes.
         config.rules = std::mem::take(&mut config.compare.rule).compile(text).map_err(|error| InvalidConfig {
             span: Some(line_span(text, error.line)),
             message: error.problem.to_string(),
         })?;
+        config.folder = file.folder().to_owned();
         Ok(config)
-    }
-}
-
-#[derive(Debug)]
-struct InvalidConfig {
-    message: String,
-    /// The byte range of the error, if known.
-    span: Option<Range<usize>>,
-}
-
-impl InvalidConfig {
-    /// Formats the error with file, line, column and a source excerpt.
-    fn describe(self, path: &Utf8Path, text: &str) -> String {
-        let Some(span) = self.span else { return format!("{path}: {}", self.message) };
-        let before = text.get(..span.start).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        // In characters, as editors count.
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        let excerpt = render_excerpt(text, span, Position { line, column });
-        format!("{path}:{line}:{column}: {}\n{excerpt}", self.message)
     }
 }
 
@@ -146,11 +128,37 @@ fn line_span(text: &str, line: usize) -> Range<usize> {
 mod tests {
     use super::*;
 
+    /// Returns the keys that a table lists when it gets an unknown one.
+    fn known_keys(text: &str) -> Vec<String> {
+        let error = toml::from_str::<Config>(text).unwrap_err();
+        let mut keys: Vec<_> = error.message().split('`').skip(3).step_by(2).map(str::to_owned).collect();
+        keys.sort();
+        keys
+    }
+
+    #[test]
+    fn the_schema_has_the_keys_of_the_tables() {
+        let schema: Value = serde_json::from_str(CONFIG_SCHEMA_SOURCE).unwrap();
+        let keys = |pointer: &str| {
+            let properties = schema.pointer(pointer).and_then(Value::as_object).unwrap();
+            let mut keys: Vec<_> = properties.keys().cloned().collect();
+            keys.sort();
+            keys
+        };
+        assert_eq!(keys("/properties"), known_keys("unknown = 1"));
+        assert_eq!(keys("/$defs/side/properties"), known_keys("[side.new]\nunknown = 1"));
+        assert_eq!(keys("/properties/agent/properties"), known_keys("[agent]\nunknown = 1"));
+        let mut run: Vec<_> = crate::layers::RUN_KEYS.map(str::to_owned).into();
+        run.sort();
+        assert_eq!(keys("/properties/run/properties"), run);
+    }
+
     #[test]
     fn the_configurations_in_the_docs_are_valid() {
         for docs in [include_str!("../../docs/configuration.md"), include_str!("../../docs/protocols.md")] {
             for block in docs.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
-                Config::parse(block).unwrap_or_else(|error| panic!("{error:?}"));
+                let file = ConfigFile::parse("docs".into(), block.to_owned()).unwrap();
+                Config::parse(&file).unwrap_or_else(|error| panic!("{error:?}"));
             }
         }
     }

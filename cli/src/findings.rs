@@ -145,6 +145,11 @@ fn render_github(report: &Report) -> String {
     text
 }
 
+/// Returns a workflow command of GitHub Actions on its own line, such as an annotation without a file.
+pub(crate) fn workflow_command(command: &str, title: &str, message: &str) -> String {
+    format!("::{command} title={}::{}\n", property(title), data(message))
+}
+
 /// Escapes the data of a command. Invisible characters, including line breaks, are spelled out first, which leaves only `%`.
 fn data(text: &str) -> String {
     escape_invisible(text).replace('%', "%25")

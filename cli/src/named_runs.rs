@@ -116,8 +116,9 @@ pub(crate) fn latest(runs: &Utf8Path, side: Side, streams: &mut Streams) -> Resu
 pub(crate) fn log_unanswered(latest: &Latest, streams: &mut Streams) {
     for run in &latest.unanswered {
         streams.log(format_args!(
-            "note: skipping the newer baseline `{}`: no case has an answer. You can remove the folder",
-            run.folder()
+            "note: skipping the newer baseline `{}`: {}. You can remove the folder",
+            run.folder(),
+            if run.has_answers() { "its run failed or was stopped" } else { "no case has an answer" }
         ));
     }
     if !latest.run.has_answers() && !latest.repeats.iter().any(RunReader::has_answers) {
@@ -186,6 +187,9 @@ pub(crate) fn read_error(error: ReadError, side: Side) -> CommandError {
     match &error {
         ReadError::NoRun { .. } => CommandError::usage(error)
             .hint(format!("create one with `counterproof run --side {side} …`, or pass the run folders explicitly")),
+        ReadError::OnlyFailed { .. } => {
+            CommandError::usage(error).hint(format!("create a complete one with `counterproof run --side {side} …`"))
+        }
         ReadError::OnlyShards { .. } => {
             CommandError::usage(error).hint("merge the shards with `counterproof merge SHARD… --out RUN`")
         }

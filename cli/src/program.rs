@@ -3,15 +3,16 @@
 use std::ffi::OsString;
 
 use clap::builder::Resettable;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 use counterproof_artifact::{Exit, escape_invisible, harmless};
 use counterproof_safe_run::report_file_size_limit;
 
 use crate::command_error::CommandError;
 use crate::commands::{
-    accept, calibrate, compare, conformance, contract, demo, demo_agent, export_run, guard, history, ledger, merge,
-    mutate, replay, report, run, schema, session, validate, workflow,
+    accept, calibrate, check, compare, config, conformance, contract, demo, demo_agent, export_run, guard, history,
+    init, ledger, merge, mutate, replay, report, run, schema, session, validate, workflow,
 };
+use crate::layers::{self, Layers};
 use crate::resume_command::TypedOptions;
 use crate::streams::{OutputError, Streams};
 
@@ -28,7 +29,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(init::Args),
+    Check(Box<check::Args>),
     Run(Box<run::Args>),
+    Config(config::Args),
     Merge(merge::Args),
     Compare(compare::Args),
     Report(report::Args),
@@ -55,12 +59,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let _ = report_file_size_limit();
     let mut streams = Streams::of_process();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let (cli, typed) = match parse(&arguments) {
+    let (cli, typed, layers) = match parse(&arguments) {
         Ok(parsed) => parsed,
-        Err(error) => return print_parse_error(&error, &arguments, &mut streams),
+        Err(ParseError::Arguments(error)) => return print_parse_error(&error, &arguments, &mut streams),
+        Err(ParseError::Layers(error)) => return error.report(&mut streams),
     };
     let result = match cli.command {
-        Command::Run(args) => run::run(&args, &typed_options(&typed), &mut streams),
+        Command::Init(args) => init::run(&args, &mut streams),
+        Command::Check(args) => check::run(&args, &layers, &mut streams),
+        Command::Run(args) => run::run(&args, &typed_options(&typed), &layers, &mut streams),
+        Command::Config(args) => config::run(&args, &layers, &mut streams),
         Command::Merge(args) => merge::run(&args, &mut streams),
         Command::Compare(args) => compare::run(&args, &mut streams),
         Command::Report(args) => report::run(&args, &mut streams),
@@ -84,10 +92,29 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     result.unwrap_or_else(|error| error.report(&mut streams))
 }
 
-fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches), clap::Error> {
-    // The matches are kept: only they know which options were typed, for the command that resumes a run.
-    let typed = without_empty_variables(Cli::command()).try_get_matches_from(arguments)?;
-    Ok((Cli::from_arg_matches(&typed)?, typed))
+/// Why a command line cannot be carried out.
+enum ParseError {
+    /// The arguments are invalid, or ask for help.
+    Arguments(clap::Error),
+    /// The environment or the configuration is invalid.
+    Layers(CommandError),
+}
+
+/// Parses the command line, with the values of the environment and of the configuration as defaults. The matches are kept:
+/// only they know which options were typed, for the command that resumes a run.
+fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches, Layers), ParseError> {
+    let command = without_empty_variables(Cli::command());
+    // A lower source may have an option that is required.
+    let Ok(first) = layers::relaxed(command.clone()).try_get_matches_from(arguments) else {
+        let matches = command.try_get_matches_from(arguments).map_err(ParseError::Arguments)?;
+        let cli = Cli::from_arg_matches(&matches).map_err(ParseError::Arguments)?;
+        return Ok((cli, matches, Layers::default()));
+    };
+    let all_options = check::Args::augment_args(clap::Command::new("check"));
+    let (command, layers) = layers::apply(command, &first, &all_options).map_err(ParseError::Layers)?;
+    let matches = command.try_get_matches_from(arguments).map_err(ParseError::Arguments)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(ParseError::Arguments)?;
+    Ok((cli, matches, layers))
 }
 
 /// Makes options ignore environment variables that are empty, as if they were not set.
@@ -111,7 +138,7 @@ fn print_parse_error(error: &clap::Error, arguments: &[OsString], streams: &mut 
     let escaped: Vec<OsString> = arguments.iter().map(|it| harmless_argument(&it.to_string_lossy()).into()).collect();
     // The message about the escaped arguments quotes no harmful text, so it may keep its styles.
     match parse(&escaped) {
-        Err(error) if error.use_stderr() => drop(error.print()),
+        Err(ParseError::Arguments(error)) if error.use_stderr() => drop(error.print()),
         _ => streams.log(error.render().to_string().trim_end()),
     }
     Exit::Usage

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use camino::Utf8PathBuf;
 use counterproof_artifact::RunId;
 use counterproof_runner::{AgentCommand, BaseUrl, Repeat, RunShard, Secret, Settings, Shard, ShardError, Start};
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::agent_args::agent_options;
@@ -17,7 +18,7 @@ use crate::value_parsers::{at_least_one, new_run_id};
 /// Options that decide which runs are made.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlanArgs {
-    /// ID of the run and name of its folder [default: a new time-ordered UUID]
+    /// ID of the run and name of its folder [default: the time and a random part, such as 20261122-165946-a1b2]
     #[arg(long, value_name = "ID", value_parser = new_run_id)]
     run_id: Option<RunId>,
 
@@ -79,13 +80,19 @@ pub(crate) enum ConfirmRuns {
     Auto,
     /// This many runs of each flipped case.
     Fixed(NonZeroU32),
+    /// No run.
+    Off,
 }
 
 impl FromStr for ConfirmRuns {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "auto" { Ok(Self::Auto) } else { at_least_one(text).map(Self::Fixed) }
+        match text {
+            "auto" => Ok(Self::Auto),
+            "off" => Ok(Self::Off),
+            number => at_least_one(number).map(Self::Fixed),
+        }
     }
 }
 
@@ -121,6 +128,29 @@ pub(crate) struct RunPlan {
 }
 
 impl PlanArgs {
+    /// The runs of one side with this id: one, or several repeats.
+    pub(crate) fn of_check(
+        run_id: RunId,
+        repeat: Option<NonZeroU32>,
+        confirm: Option<(ConfirmRuns, NonZeroU32)>,
+    ) -> Self {
+        Self {
+            run_id: Some(run_id),
+            resume: None,
+            retry_errors: false,
+            shard: None,
+            repeat: repeat.filter(|repeat| repeat.get() > 1),
+            against: Vec::new(),
+            confirm: ConfirmArgs {
+                confirm: confirm.map(|(runs, _)| runs),
+                confirm_max: confirm.map_or(DEFAULT_CONFIRM_MAX, |(_, most)| most),
+                confirm_baseline_url: None,
+                confirm_baseline_cmd: None,
+                confirm_baseline_config: None,
+            },
+        }
+    }
+
     /// Works out the runs to make. `environment` returns the value of an environment variable.
     pub(crate) fn plan(&self, environment: impl Fn(&str) -> Option<String>) -> Result<RunPlan, CommandError> {
         let shard = self.shard(environment)?;
@@ -131,7 +161,7 @@ impl PlanArgs {
                 return Err(CommandError::usage("`--shard` requires `--run-id`")
                     .hint("use one ID for all shards of a run, such as the build number: `--run-id build-1234`"));
             }
-            None => Uuid::now_v7().to_string().parse().map_err(CommandError::usage)?,
+            None => generated_id(Timestamp::now(), Uuid::now_v7()).parse().map_err(CommandError::usage)?,
         };
         let numbers: Vec<Option<u32>> = match self.repeat {
             None => vec![None],
@@ -139,7 +169,7 @@ impl PlanArgs {
         };
         let runs = numbers.into_iter().map(|number| self.planned_run(&id, number, shard)).collect::<Result<_, _>>()?;
         let confirmations = 1..=match self.confirm.confirm {
-            None => 0,
+            None | Some(ConfirmRuns::Off) => 0,
             Some(ConfirmRuns::Auto) => self.confirm.confirm_max.get(),
             Some(ConfirmRuns::Fixed(runs)) => runs.get(),
         };
@@ -190,6 +220,12 @@ impl PlanArgs {
     }
 }
 
+/// Returns an id such as `20261122-165946-a1b2`: the time in UTC, and a random part.
+pub(crate) fn generated_id(now: Timestamp, random: Uuid) -> String {
+    let random = random.simple().to_string();
+    format!("{}-{}", now.strftime("%Y%m%d-%H%M%S"), random.get(28..).unwrap_or_default())
+}
+
 fn with_suffix(id: &RunId, suffix: &str) -> Result<RunId, CommandError> {
     format!("{id}-{suffix}").parse().map_err(|error| CommandError::usage(error).hint("use a shorter ID"))
 }
@@ -209,7 +245,7 @@ pub(crate) struct ConfirmArgs {
     /// `auto`, or no value: as many runs as exclude chance for a case that fails in all of them and in no run of the baseline. A case
     /// that passes is not run again. `N`: N more runs of each flipped case.
     #[arg(
-        long, value_name = "N|auto", num_args = 0..=1, default_missing_value = "auto",
+        long, value_name = "N|auto|off", num_args = 0..=1, default_missing_value = "auto",
         conflicts_with_all = ["repeat", "shard"]
     )]
     pub(crate) confirm: Option<ConfirmRuns>,

@@ -37,6 +37,12 @@ pub(crate) fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
     NonZeroU32::new(number).ok_or_else(|| "must be at least 1".to_owned())
 }
 
+/// Parses an amount of money: a number of zero or more.
+pub(crate) fn amount(text: &str) -> Result<f64, String> {
+    let amount = text.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);
+    amount.ok_or_else(|| "expected a number of zero or more, such as 0.5".to_owned())
+}
+
 /// Parses the location of a ledger.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LedgerParser;

@@ -94,6 +94,11 @@ pub enum EventKind {
         #[serde(rename = "not_asked")]
         skipped: usize,
     },
+    /// A limit on the cost or the tokens of the run is reached: the remaining cases are skipped.
+    LimitReached {
+        /// The sum and the limit, in words.
+        cause: String,
+    },
     /// The run was asked to stop: no further case is started.
     RunInterrupted {
         /// How many cases are in flight.

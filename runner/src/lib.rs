@@ -69,8 +69,8 @@ pub use folder::{
 };
 pub use http::ClientError;
 pub use policy::{
-    Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryPolicy, RunShard,
-    Shard, ShardDetectionError, ShardError, detect_shard,
+    Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryOn, RetryOnError,
+    RetryPolicy, RunShard, Shard, ShardDetectionError, ShardError, detect_shard,
 };
 pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};
@@ -78,5 +78,5 @@ pub use run::{ResumeError, RunError, Summary, run};
 pub use settings::{
     AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Header,
     HeaderError, McpSpec, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
-    ToolSettings, ToolSpec, TrustedCertificates,
+    ToolSettings, ToolSpec, TrustedCertificates, UsageLimits,
 };

@@ -120,6 +120,7 @@ fn text(kind: &EventKind) -> Option<String> {
                 "agent looks down after {consecutive_failures} consecutive failures; skipping {skipped} remaining cases"
             )
         }
+        EventKind::LimitReached { cause } => format!("limit reached: {cause}; skipping the remaining cases"),
         EventKind::RunInterrupted { in_flight } => format!("interrupted with {in_flight} cases in flight"),
         EventKind::RunFinished { counts } => format!(
             "run finished: {} ok, {} failed, {} retried, {} not run",
@@ -167,6 +168,7 @@ mod tests {
             EventKind::CaseFinished { case_id: case_id(), attempts: 2, failure: None },
             EventKind::CaseFinished { case_id: case_id(), attempts: 3, failure: Some(failure) },
             EventKind::AgentDown { consecutive_failures: 5, skipped: 1 },
+            EventKind::LimitReached { cause: "the answers used 12 tokens, and the limit is 10".to_owned() },
             EventKind::RunInterrupted { in_flight: 2 },
             EventKind::RunFinished {
                 counts: Counts {

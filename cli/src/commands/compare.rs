@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::env;
+use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
-use counterproof_artifact::{Exit, Side, Sides};
+use counterproof_artifact::{CaseId, Exit, Side, Sides};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
     CompareError, ComparedRun, Limit, Measure, ReasonCode, Request, SideRuns, evaluation_text, text,
@@ -106,6 +107,10 @@ pub(crate) struct CompareOptions {
     pub(crate) report_url: Option<ReportUrl>,
     /// Whether evaluation.json is also written into the run folders.
     pub(crate) write_back: bool,
+    /// The cases to compare; `None` for all.
+    pub(crate) only: Option<Arc<HashSet<CaseId>>>,
+    /// Whether there is no baseline: the new run is on both sides, and only its expectations are checked.
+    pub(crate) is_alone: bool,
 }
 
 impl CompareOptions {
@@ -130,6 +135,8 @@ impl CompareOptions {
             pages: args.pages.into(),
             report_url: args.report_url.clone(),
             write_back: !args.no_write_back,
+            only: None,
+            is_alone: false,
         }
     }
 }
@@ -143,12 +150,16 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     let detail = if args.verbose { Detail::Full } else { Detail::Brief };
     streams.print_line(comparison_summary::render(&evaluation, detail, Some(&decide)))?;
     streams.print_line(format_args!("report: {}", options.out.join("index.html")))?;
-    Ok(match evaluation.gate.outcome {
+    Ok(gate_exit(evaluation.gate.outcome, args.strict))
+}
+
+/// Returns the exit code of an outcome. With `strict`, nothing to judge by is a failure: no expectations, and one run per side.
+pub(crate) const fn gate_exit(outcome: GateOutcome, strict: bool) -> Exit {
+    match outcome {
         GateOutcome::Passed => Exit::Done,
-        // No rule could be applied: no expectations, and one run per side. `--strict` makes that a failure.
-        GateOutcome::NotJudged if !args.strict => Exit::Done,
+        GateOutcome::NotJudged if !strict => Exit::Done,
         GateOutcome::NotJudged | GateOutcome::Failed | GateOutcome::NotEnoughData => Exit::Findings,
-    })
+    }
 }
 
 /// The placeholder of the address of the baseline's agent, if both runs recorded the same one.
@@ -207,7 +218,7 @@ fn more_runs(evaluation: &Evaluation) -> Option<u64> {
 }
 
 /// Appends the summary to the one of the GitHub Actions step, if this is one.
-fn append_step_summary(options: &CompareOptions, evaluation: &Evaluation, streams: &mut Streams) {
+pub(crate) fn append_step_summary(options: &CompareOptions, evaluation: &Evaluation, streams: &mut Streams) {
     let Some(path) = env::var(comparison_summary::VARIABLE).ok().filter(|path| !path.is_empty()) else { return };
     let context = report_context(evaluation, None, options.report_url.as_ref());
     // A warning and not an error, because the report is complete.
@@ -230,7 +241,10 @@ pub(crate) struct Compared {
 pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result<Compared, CommandError> {
     // Before the runs: a cases file with an error is found at once.
     let named = cases_file::load_named(options.cases.as_deref(), streams)?;
-    let sides = open_sides(Sides { baseline: &options.baseline, new: &options.new }, streams)?;
+    let mut sides = open_sides(Sides { baseline: &options.baseline, new: &options.new }, streams)?;
+    if let Some(only) = &options.only {
+        sides = sides.map(|runs| runs.restricted_to(only));
+    }
     let (path, cases) = match named {
         Some((path, cases)) => (Some(path), cases),
         None => recorded_cases(&sides.new, streams),
@@ -240,8 +254,10 @@ pub(crate) fn compare(options: &CompareOptions, streams: &mut Streams) -> Result
         return Err(CommandError::usage(format!("the gate has rules for the {scope}, which require the cases"))
             .hint("pass the cases of the runs with `--cases`"));
     }
-    let request = options.config.request(&cases, sides)?;
-    warn_about_runs(&request, streams);
+    let request = Request { is_alone: options.is_alone, ..options.config.request(&cases, sides)? };
+    if !options.is_alone {
+        warn_about_runs(&request, streams);
+    }
     if let Some(path) = &path {
         check_cases_file(path, &request, streams)?;
     }

@@ -143,6 +143,8 @@ pub(crate) fn compare_runs(
         pages: PageSelection::All,
         report_url: None,
         write_back: true,
+        only: None,
+        is_alone: false,
     };
     let evaluation = compare(&options, streams)?.evaluation;
     streams.print_line(comparison_summary::render(&evaluation, Detail::Brief, None))?;

@@ -67,7 +67,7 @@ fn reason(error: &ReadError) -> String {
     match error {
         ReadError::Io { source, .. } => format!("cannot be read: {source}"),
         ReadError::Document { source, .. } => format!("not a valid document: {source}"),
-        ReadError::NoRun { .. } | ReadError::OnlyShards { .. } => error.to_string(),
+        ReadError::NoRun { .. } | ReadError::OnlyShards { .. } | ReadError::OnlyFailed { .. } => error.to_string(),
     }
 }
 

@@ -2,7 +2,9 @@
 
 pub(crate) mod accept;
 pub(crate) mod calibrate;
+pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod config;
 pub(crate) mod conformance;
 pub(crate) mod contract;
 pub(crate) mod demo;
@@ -10,6 +12,8 @@ pub(crate) mod demo_agent;
 pub(crate) mod export_run;
 pub(crate) mod guard;
 pub(crate) mod history;
+pub(crate) mod init;
+mod init_files;
 pub(crate) mod ledger;
 pub(crate) mod merge;
 pub(crate) mod mutate;

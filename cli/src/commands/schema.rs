@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use counterproof_artifact::Exit;
 use counterproof_artifact::schema::Kind;
+use counterproof_cases::CASES_SCHEMA_SOURCE;
 use counterproof_contracts::contract::CONTRACT_SCHEMA_SOURCE;
 use counterproof_guard::policy::{POLICY_SCHEMA_SOURCE, TEST_SCHEMA_SOURCE};
 use counterproof_safe_run::{EVENT_SCHEMA, EVENT_SCHEMA_SOURCE};
@@ -10,6 +11,7 @@ use counterproof_sessions::event as session_event;
 use serde_json::Value;
 
 use crate::command_error::CommandError;
+use crate::config::CONFIG_SCHEMA_SOURCE;
 use crate::streams::Streams;
 
 /// Print the JSON Schema (draft 2020-12) of a document kind, or list the kinds.
@@ -29,7 +31,9 @@ struct Schema {
 }
 
 /// The schemas of documents that are not in run folders.
-const OTHERS: [Schema; 5] = [
+const OTHERS: [Schema; 7] = [
+    Schema { name: "cases.v1", source: CASES_SCHEMA_SOURCE },
+    Schema { name: "config.v1", source: CONFIG_SCHEMA_SOURCE },
     Schema { name: EVENT_SCHEMA, source: EVENT_SCHEMA_SOURCE },
     Schema { name: session_event::EVENT_SCHEMA, source: session_event::EVENT_SCHEMA_SOURCE },
     Schema { name: "contract.v1", source: CONTRACT_SCHEMA_SOURCE },

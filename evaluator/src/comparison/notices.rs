@@ -59,6 +59,13 @@ pub(super) fn all(request: &Request<'_>, rows: &[ComparedRow], deviating: Option
 fn same_run(request: &Request<'_>) -> Option<Notice> {
     let is_same = |run: &&ComparedRun| request.baseline.iter().any(|old| old.reader().has_same_folder(run.reader()));
     let run = request.new.iter().find(is_same)?.reader().run();
+    if request.is_alone {
+        return Some(Notice {
+            code: "no-baseline".to_owned(),
+            message: "no baseline: only the expectations and the answers of the new run are checked".to_owned(),
+            case_ids: Vec::new(),
+        });
+    }
     let is_repeated = request.baseline.is_repeated() || request.new.is_repeated();
     let what = if is_repeated { "on both sides" } else { "compared with itself, so that nothing can differ" };
     Some(Notice {

@@ -32,6 +32,8 @@ pub struct Request<'a> {
     pub is_deterministic: bool,
     /// The settings of the signals.
     pub signals: SignalSettings,
+    /// Whether there is no baseline: both sides are the new run, and only its expectations are checked.
+    pub is_alone: bool,
 }
 
 impl Request<'_> {
@@ -47,6 +49,7 @@ impl Request<'_> {
             thresholds: Thresholds::default(),
             is_deterministic: false,
             signals: SignalSettings::default(),
+            is_alone: false,
         }
     }
 

@@ -36,6 +36,8 @@ pub struct ComparedRun {
     manifest_is_broken: bool,
     folder: Arc<RunFolder>,
     selected: HashSet<CaseId>,
+    /// The cases to compare; `None` for all.
+    only: Option<Arc<HashSet<CaseId>>>,
     /// Which cases the agent solved, as far as it is known.
     solved: BTreeMap<CaseId, bool>,
     /// Why the labels of the run cannot be used.
@@ -159,7 +161,14 @@ impl ComparedRun {
             Err(error) => (BTreeMap::new(), Some(Arc::new(error))),
         };
         let manifest = manifest.map(Arc::new);
-        Self { reader, manifest, manifest_is_broken, folder, selected, solved, labels_error, held: None }
+        Self { reader, manifest, manifest_is_broken, folder, selected, only: None, solved, labels_error, held: None }
+    }
+
+    /// The same run with these cases alone.
+    #[must_use]
+    pub fn restricted_to(mut self, only: &Arc<HashSet<CaseId>>) -> Self {
+        self.only = Some(only.clone());
+        self
     }
 
     /// Returns the reader of the folder, with the run document.
@@ -187,11 +196,14 @@ impl ComparedRun {
         let mut ids = self.reader.run().selected_case_ids.clone();
         if let Some(held) = &self.held {
             ids.extend(held.keys().filter(|id| !self.selects(id)).cloned());
-            return Ok(ids);
+        } else {
+            let on_disk = self.reader.case_ids_on_disk()?.into_iter();
+            // A file that the run did not select may have nothing to do with it.
+            ids.extend(on_disk.filter(|id| !self.selects(id) && !self.folder.is_foreign(id)));
         }
-        let on_disk = self.reader.case_ids_on_disk()?.into_iter();
-        // A file that the run did not select may have nothing to do with it.
-        ids.extend(on_disk.filter(|id| !self.selects(id) && !self.folder.is_foreign(id)));
+        if let Some(only) = &self.only {
+            ids.retain(|id| only.contains(id));
+        }
         Ok(ids)
     }
 
@@ -361,6 +373,12 @@ impl SideRuns {
     /// A side of these runs; `None` if there are none.
     pub fn new(runs: Vec<ComparedRun>) -> Option<Self> {
         (!runs.is_empty()).then_some(Self { runs })
+    }
+
+    /// The same runs with these cases alone.
+    #[must_use]
+    pub fn restricted_to(self, only: &Arc<HashSet<CaseId>>) -> Self {
+        Self { runs: self.runs.into_iter().map(|run| run.restricted_to(only)).collect() }
     }
 
     /// Returns the first run, which represents the side where only one run is used.

@@ -24,7 +24,8 @@ use super::openai_responses::OpenaiResponses;
 use crate::failure::Fault;
 
 /// The protocol of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub enum Protocol {
     /// The project's own protocol: the answer has the fields of the artifact.
     #[default]
@@ -91,6 +92,14 @@ impl Protocol {
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+impl TryFrom<String> for Protocol {
+    type Error = ProtocolError;
+
+    fn try_from(text: String) -> Result<Self, ProtocolError> {
+        text.parse()
     }
 }
 

@@ -6,6 +6,7 @@ mod concurrency;
 mod pace;
 mod retry;
 mod shard;
+mod spending;
 
 pub(crate) use circuit::CircuitBreaker;
 pub(crate) use concurrency::Signal;
@@ -15,6 +16,7 @@ pub use pace::{Rate, RateError};
 pub use retry::RetryPolicy;
 pub(crate) use retry::RetryTokens;
 pub(crate) use retry::{Decision, FailedAttempt, retry_after};
-pub use retry::{RetryBudget, RetryBudgetError};
+pub use retry::{RetryBudget, RetryBudgetError, RetryOn, RetryOnError};
 pub use shard::{InvalidValue, ShardDetectionError, detect_shard};
 pub use shard::{RunShard, Shard, ShardError};
+pub(crate) use spending::Spending;

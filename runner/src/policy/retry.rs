@@ -8,6 +8,8 @@ use std::time::{Duration, SystemTime};
 use counterproof_artifact::{Backoff, FailureClass};
 use jiff::Timestamp;
 
+use crate::failure::Reason;
+
 /// Which failures are retried, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
@@ -23,6 +25,48 @@ pub struct RetryPolicy {
     pub rate_limited: bool,
     /// The maximum number of retries over all cases of a run.
     pub budget: RetryBudget,
+    /// The failures that are retried.
+    pub on: Vec<RetryOn>,
+}
+
+/// A kind of failure that can be retried: a class, a status, or one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryOn(&'static str);
+
+/// An unknown kind of failure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown failure `{0}`: use a class (`timeout`, `network_error`), `http_408`, `http_429`, `http_5xx`, or an error name such as `response_timeout`"
+)]
+pub struct RetryOnError(String);
+
+impl RetryOn {
+    /// The classes and statuses. All other kinds are the names of reasons.
+    const GROUPS: [&'static str; 5] = ["timeout", "network_error", "http_408", "http_429", "http_5xx"];
+
+    /// The default: failures that show that the agent did not do the work, or refused it. After the other timeouts, the agent
+    /// may still be at work, and a second request would do it twice.
+    pub const DEFAULT: [Self; 5] =
+        [Self("network_error"), Self("connect_timeout"), Self("http_408"), Self("http_429"), Self("http_5xx")];
+
+    fn includes(self, failed: &FailedAttempt) -> bool {
+        match self.0 {
+            "http_408" => failed.status == Some(408),
+            "http_429" => failed.status == Some(429),
+            "http_5xx" => failed.class == FailureClass::HttpError && matches!(failed.status, Some(500..=599)),
+            name => failed.reason.name() == name || failed.class.as_str() == name,
+        }
+    }
+}
+
+impl FromStr for RetryOn {
+    type Err = RetryOnError;
+
+    fn from_str(text: &str) -> Result<Self, RetryOnError> {
+        let names = Self::GROUPS.into_iter().chain(Reason::ALL.into_iter().map(Reason::name));
+        let name = names.into_iter().find(|name| *name == text);
+        name.map(Self).ok_or_else(|| RetryOnError(text.to_owned()))
+    }
 }
 
 impl Default for RetryPolicy {
@@ -34,6 +78,7 @@ impl Default for RetryPolicy {
             retry_after_cap: Duration::from_mins(1),
             rate_limited: true,
             budget: RetryBudget::default(),
+            on: RetryOn::DEFAULT.to_vec(),
         }
     }
 }
@@ -45,6 +90,8 @@ pub(crate) struct FailedAttempt {
     pub attempt: u32,
     /// The failure class.
     pub class: FailureClass,
+    /// The reason within the class.
+    pub reason: Reason,
     /// The HTTP status, if a response arrived.
     pub status: Option<u16>,
     /// The wait that the agent requested.
@@ -69,7 +116,8 @@ impl RetryPolicy {
     ///
     /// The decision ignores the retry budget of the run. The caller takes a token from it after a [`Decision::Retry`].
     pub(crate) fn decide(&self, failed: &FailedAttempt, fraction: f64) -> Decision {
-        if !is_transient(failed.class, failed.status) || (failed.status == Some(429) && !self.rate_limited) {
+        let is_retried = self.on.iter().any(|on| on.includes(failed));
+        if !is_retried || (failed.status == Some(429) && !self.rate_limited) {
             return Decision::StopFinal;
         }
         // Attempts count from 1, so attempt n would be followed by retry n.
@@ -88,9 +136,7 @@ impl RetryPolicy {
     /// Returns the policy as `run.json` records it.
     pub(crate) fn document(&self) -> counterproof_artifact::RetryPolicy {
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX).into();
-        // The failures of `is_transient`, in the words of the contract.
-        let classes = ["timeout", "network_error", "http_408", "http_429", "http_5xx"];
-        let classes = classes.into_iter().filter(|class| self.rate_limited || *class != "http_429");
+        let classes = self.on.iter().map(|on| on.0).filter(|class| self.rate_limited || *class != "http_429");
         counterproof_artifact::RetryPolicy {
             classes: Some(classes.map(str::to_owned).collect()),
             backoff: Some(Backoff::Exponential),
@@ -104,15 +150,6 @@ impl RetryPolicy {
             .into_iter()
             .collect(),
         }
-    }
-}
-
-/// Reports whether a failure may not recur on the next attempt.
-fn is_transient(class: FailureClass, status: Option<u16>) -> bool {
-    match class {
-        FailureClass::Timeout | FailureClass::NetworkError => true,
-        FailureClass::HttpError => matches!(status, Some(408 | 429 | 500..=599)),
-        FailureClass::InvalidJson | FailureClass::SchemaMismatch | FailureClass::Other => false,
     }
 }
 

@@ -3,7 +3,6 @@
 //! Retries and the completion of a case are decided elsewhere (`policy/retry.rs`, `run/case_runner.rs`).
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use counterproof_artifact::{
@@ -281,9 +280,8 @@ impl AttemptRecorder {
     }
 }
 
-pub(crate) fn skipped_case(recorder: &AttemptRecorder, case_id: CaseId, consecutive: NonZeroU32) -> Case {
+pub(crate) fn skipped_case(recorder: &AttemptRecorder, case_id: CaseId, message: String) -> Case {
     // The contract counts attempts from 1, so `attempt` is 1 although `attempts` is empty.
-    let failures = if consecutive.get() == 1 { "failure" } else { "consecutive failures" };
     let failure = RunnerFailure {
         class: SKIPPED.class,
         url: recorder.url.clone(),
@@ -293,7 +291,7 @@ pub(crate) fn skipped_case(recorder: &AttemptRecorder, case_id: CaseId, consecut
         status: None,
         status_text: None,
         error_name: Some(SKIPPED.name.to_owned()),
-        error_message: Some(format!("the case was not run: the agent looks down after {consecutive} {failures}")),
+        error_message: Some(message),
         body_snippet: None,
         full_body_saved_to: None,
         full_body_meta_saved_to: Nullable::Null,

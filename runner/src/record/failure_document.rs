@@ -75,7 +75,7 @@ impl AttemptRecorder {
         let requested_wait = response.and_then(|response| response.header("retry-after"));
         // The header can be a date, which is compared with the time at which it arrived.
         let retry_after = requested_wait.and_then(|header| retry_after(header, attempt.ended.at));
-        let failed = FailedAttempt { attempt: attempt.number, class, status, retry_after };
+        let failed = FailedAttempt { attempt: attempt.number, class, reason: fault.reason, status, retry_after };
         let note = FailureNote { class, name: fault.reason.name(), status };
         Ok(RecordedFailure { document, failed, note })
     }

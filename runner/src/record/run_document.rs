@@ -18,6 +18,12 @@ use crate::settings::{ConfirmationPlan, PhaseTimeouts, Settings, Target};
 /// The field that marks a run that was stopped before its end.
 const INTERRUPTED: &str = "interrupted";
 
+/// The field that marks a run that failed: it exits with 1 or 3, and is never the latest baseline.
+const FAILED_RUN: &str = "failed";
+
+/// The field that marks a run of a selection of the cases, which no command makes the baseline without a word.
+const SELECTION: &str = "selection";
+
 /// The fields of the pace, which are not in the contract.
 const PACE: [&str; 3] = ["concurrency_auto", "rate", "fail_fast"];
 
@@ -96,6 +102,9 @@ fn agent_fields(settings: &Settings, redactor: &Redactor) -> Extra {
         extra.insert("protocol".to_owned(), settings.protocol.as_str().into());
         extra.extend(settings.agent.document(redactor));
     }
+    if settings.is_selection {
+        extra.insert(SELECTION.to_owned(), true.into());
+    }
     if !settings.headers.is_empty() {
         // Names only: the values are secrets.
         let mut names: Vec<_> = settings.headers.iter().map(|header| header.name().as_str()).collect();
@@ -134,6 +143,7 @@ fn pace(settings: &Settings) -> Extra {
 /// Returns the document of a resumed run: as it was started, without the fields of its end, and with the new pace.
 pub(crate) fn resumed(mut started: Run, now: &Run) -> Run {
     started.extra.remove(INTERRUPTED);
+    started.extra.remove(FAILED_RUN);
     // All are removed first: an option that the resume leaves out no longer applies.
     for name in PACE {
         started.extra.remove(name);
@@ -148,6 +158,7 @@ pub(crate) struct RunEnd<'a> {
     pub(crate) counts: &'a Counts,
     pub(crate) duration: Duration,
     pub(crate) interrupted: bool,
+    pub(crate) failed: bool,
 }
 
 /// Returns the document with the statistics of the run.
@@ -172,6 +183,9 @@ pub(crate) fn finished(run: Run, end: &RunEnd<'_>) -> Run {
     let mut run = Run { stats: Some(stats), ..run };
     if end.interrupted {
         run.extra.insert(INTERRUPTED.to_owned(), true.into());
+    }
+    if end.failed {
+        run.extra.insert(FAILED_RUN.to_owned(), true.into());
     }
     run
 }

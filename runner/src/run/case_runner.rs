@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterproof_artifact::{Attempt, Case, CaseId, REQUEST_ASSET_HREF, RunId, RunnerFailure};
+use counterproof_artifact::{Attempt, Case, CaseId, REQUEST_ASSET_HREF, RunId, RunnerFailure, Usage};
 use counterproof_redaction::Applied;
 use counterproof_store::write::WriteError;
 use tokio::sync::{mpsc, watch};
@@ -52,6 +52,8 @@ pub(super) struct CaseOutcome {
     pub(super) reached: bool,
     /// Whether only the run's retry budget prevented another attempt.
     pub(super) over_budget: bool,
+    /// What the answer used, if it reports that.
+    pub(super) usage: Option<Usage>,
     /// The event that the case is complete.
     pub(super) event: RunEvent,
 }
@@ -65,6 +67,27 @@ pub(super) struct Attempts {
     pub(super) reached: bool,
     /// Whether only the run's retry budget prevented another attempt.
     pub(super) over_budget: bool,
+}
+
+/// Why a case is completed without a request.
+#[derive(Debug, Clone)]
+pub(super) enum SkipCause {
+    /// The agent looks down after this many consecutive failures.
+    AgentDown(NonZeroU32),
+    /// A limit of the run is reached, as this text says.
+    Limit(String),
+}
+
+impl SkipCause {
+    fn message(&self) -> String {
+        match self {
+            Self::AgentDown(consecutive) => {
+                let failures = if consecutive.get() == 1 { "failure" } else { "consecutive failures" };
+                format!("the case was not run: the agent looks down after {consecutive} {failures}")
+            }
+            Self::Limit(cause) => format!("the case was not run: {cause}"),
+        }
+    }
 }
 
 /// What follows a failed attempt.
@@ -91,7 +114,7 @@ impl CaseRunner {
     pub(super) async fn run(&self, case_id: CaseId, request: Vec<u8>) -> Result<Option<CaseOutcome>, WriteError> {
         match self.begin(&case_id).await {
             WaitEnd::Elapsed => {}
-            WaitEnd::AgentDown(consecutive) => return self.skip(case_id, consecutive).await,
+            WaitEnd::AgentDown(consecutive) => return self.skip(case_id, SkipCause::AgentDown(consecutive)).await,
             WaitEnd::Abandoned => return Ok(None),
         }
         let mut attempts = Attempts::default();
@@ -154,6 +177,7 @@ impl CaseRunner {
         let failure = result.as_ref().err().map(|(_, note)| *note);
         let number = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         let (id, saved_request) = (case_id.clone(), self.save_requests.then_some(request));
+        let usage = result.as_ref().ok().and_then(|(case, _)| case.usage.clone());
         let event = self.record(case_id, number, failure, move |recorder| {
             let result = match result {
                 Ok((case, applied)) => Ok(recorder.finish_answer(case, &applied)?),
@@ -168,19 +192,16 @@ impl CaseRunner {
             Ok(case)
         });
         let event = event.await?;
-        Ok(CaseOutcome { attempts: number, failure, reached, over_budget, event })
+        Ok(CaseOutcome { attempts: number, failure, reached, over_budget, usage, event })
     }
 
-    /// Completes a case without a request, because the agent looks down.
-    pub(super) async fn skip(
-        &self,
-        case_id: CaseId,
-        consecutive: NonZeroU32,
-    ) -> Result<Option<CaseOutcome>, WriteError> {
+    /// Completes a case without a request.
+    pub(super) async fn skip(&self, case_id: CaseId, cause: SkipCause) -> Result<Option<CaseOutcome>, WriteError> {
         let id = case_id.clone();
-        let skipped = move |recorder: &AttemptRecorder| Ok(skipped_case(recorder, id, consecutive));
+        let skipped = move |recorder: &AttemptRecorder| Ok(skipped_case(recorder, id, cause.message()));
         let event = self.record(case_id, 0, Some(SKIPPED), skipped).await?;
-        Ok(Some(CaseOutcome { attempts: 0, failure: Some(SKIPPED), reached: false, over_budget: false, event }))
+        let (failure, usage) = (Some(SKIPPED), None);
+        Ok(Some(CaseOutcome { attempts: 0, failure, reached: false, over_budget: false, usage, event }))
     }
 
     pub(super) fn destination(&self) -> BodyDestination<'_> {

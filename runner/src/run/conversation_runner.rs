@@ -7,7 +7,7 @@ use counterproof_redaction::Applied;
 use counterproof_store::write::WriteError;
 use serde_json::{Map, Value};
 
-use super::case_runner::{Attempts, CaseOutcome, CaseRunner, WaitEnd};
+use super::case_runner::{Attempts, CaseOutcome, CaseRunner, SkipCause, WaitEnd};
 use crate::agent::{CallResult, ChatMessage, RequestInput, RequestedCall, TurnInput, user_message};
 use crate::conversation::{CaseEnvelope, FinishedCall, Place, TURN, Transcript};
 use crate::environment::{Urgency, whole_millis};
@@ -51,7 +51,7 @@ impl CaseRunner {
     pub(super) async fn converse(&self, case: CaseSpec) -> Result<Option<CaseOutcome>, WriteError> {
         match self.begin(&case.id).await {
             WaitEnd::Elapsed => {}
-            WaitEnd::AgentDown(consecutive) => return self.skip(case.id, consecutive).await,
+            WaitEnd::AgentDown(consecutive) => return self.skip(case.id, SkipCause::AgentDown(consecutive)).await,
             WaitEnd::Abandoned => return Ok(None),
         }
         let mut conversation = Conversation::new(&case);

@@ -44,6 +44,10 @@ pub struct Summary {
     pub interrupted: bool,
     /// The parts that answers of the native protocol lacked and the runner filled in, with the numbers of cases.
     pub filled_in: BTreeMap<String, usize>,
+    /// The limit of the run that skipped cases, with the sum that reached it.
+    pub limit: Option<String>,
+    /// Whether the run failed: no case was answered, more failed than allowed, or cases were skipped.
+    pub failed: bool,
 }
 
 /// Runs every case against the agent and records the evidence, in a new run folder or in one that is resumed.
@@ -110,13 +114,15 @@ fn close(scheduler: &mut Scheduler<'_>, document: Run, start: Moment, earlier: D
     let interrupted = scheduler.case_runner.interrupt.reached(Urgency::Finish) && counts.not_run() > 0;
     let end = scheduler.case_runner.clock.read();
     let duration = end.elapsed.saturating_sub(start.elapsed) + earlier;
-    let document = finished(document, &RunEnd { counts: &counts, duration, interrupted });
+    let failed = scheduler.has_failed();
+    let document = finished(document, &RunEnd { counts: &counts, duration, interrupted, failed });
     let closed = recorder.run.write_manifest(&end.iso()).and_then(|()| recorder.run.write_run(&document));
     // The first error is the cause; later ones are its consequences.
     scheduler.error.take().map_or(closed, Err)?;
     scheduler.report(EventKind::RunFinished { counts });
     let folder = recorder.run.folder().to_owned();
-    Ok(Summary { folder, counts, reached: scheduler.reached, interrupted, filled_in: recorder.filled_in() })
+    let (reached, limit) = (scheduler.reached, scheduler.limit.clone());
+    Ok(Summary { folder, counts, reached, interrupted, filled_in: recorder.filled_in(), limit, failed })
 }
 
 /// Creates the async runtime. Recording happens on blocking threads, so one worker is enough for many requests in flight.

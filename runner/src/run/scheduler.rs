@@ -10,11 +10,11 @@ use counterproof_store::write::WriteError;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
-use super::case_runner::{CaseOutcome, CaseRunner};
+use super::case_runner::{CaseOutcome, CaseRunner, SkipCause};
 use crate::agent::RequestInput;
 use crate::environment::Urgency;
 use crate::event::{Counts, EventKind, Reporter, RunEvent};
-use crate::policy::CircuitBreaker;
+use crate::policy::{CircuitBreaker, Spending};
 use crate::settings::Settings;
 
 /// Skipped cases send no request, so this many are written at the same time.
@@ -28,6 +28,9 @@ pub(super) struct Scheduler<'run> {
     events: mpsc::Receiver<RunEvent>,
     tasks: JoinSet<Result<Option<CaseOutcome>, WriteError>>,
     circuit: CircuitBreaker,
+    spending: Spending,
+    /// Why the remaining cases are skipped, once a limit of the run is reached.
+    pub(super) limit: Option<String>,
     pub(super) counts: Counts,
     /// Cases whose artifact is deleted just before they run, with the counts to subtract then.
     reruns: HashMap<CaseId, Counts>,
@@ -53,6 +56,8 @@ impl<'run> Scheduler<'run> {
             events,
             tasks: JoinSet::new(),
             circuit: CircuitBreaker::new(settings.fail_fast),
+            spending: Spending::new(settings.usage_limits),
+            limit: None,
             counts: Counts::default(),
             reruns: HashMap::new(),
             reached: false,
@@ -110,19 +115,25 @@ impl<'run> Scheduler<'run> {
     /// Returns how many cases may be in flight.
     fn concurrency(&self) -> usize {
         // Skipped cases wait only for the disk, so the limit of requests does not apply to them.
-        match self.circuit.open_after() {
+        match self.skip_cause() {
             Some(_) => CONCURRENT_SKIPS,
             None => self.case_runner.pace.limit().get(),
         }
     }
 
-    /// Starts a case, or skips it if the agent looks down.
+    /// Returns why the remaining cases are skipped.
+    fn skip_cause(&self) -> Option<SkipCause> {
+        let down = self.circuit.open_after().map(SkipCause::AgentDown);
+        down.or_else(|| self.limit.clone().map(SkipCause::Limit))
+    }
+
+    /// Starts a case, or skips it if the agent looks down or a limit is reached.
     fn start(&mut self, case: &CaseSpec) {
-        if let Some(consecutive) = self.circuit.open_after() {
+        if let Some(cause) = self.skip_cause() {
             // The artifact of an earlier failure is more informative than the artifact of a skipped case, so it stays.
             if !self.reruns.contains_key(&case.id) {
                 let (runner, case_id) = (self.case_runner.clone(), case.id.clone());
-                self.tasks.spawn(async move { runner.skip(case_id, consecutive).await });
+                self.tasks.spawn(async move { runner.skip(case_id, cause).await });
             }
             return;
         }
@@ -166,7 +177,11 @@ impl<'run> Scheduler<'run> {
                     Some(failure) => self.circuit.record_failure(failure.class, failure.status),
                     None => self.circuit.record_answer(),
                 }
+                if outcome.reached {
+                    self.spending.add(outcome.usage.as_ref());
+                }
                 self.count(outcome);
+                self.check_limits();
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => {
@@ -185,6 +200,20 @@ impl<'run> Scheduler<'run> {
         if let Some(consecutive) = self.circuit.open_after() {
             self.case_runner.agent_down.set(consecutive);
             self.report(EventKind::AgentDown { consecutive_failures: consecutive.get(), skipped: remaining });
+        }
+    }
+
+    /// Returns whether the run failed: no case was answered, more failed than allowed, or cases were skipped.
+    pub(super) fn has_failed(&self) -> bool {
+        let Counts { selected, answered, failed, skipped, .. } = self.counts;
+        (answered == 0 && selected > 0) || skipped > 0 || self.settings.max_failed.is_some_and(|most| failed > most)
+    }
+
+    /// Skips the remaining cases once a limit of the run is reached.
+    fn check_limits(&mut self) {
+        if let (None, Some(cause)) = (&self.limit, self.spending.exceeded()) {
+            self.report(EventKind::LimitReached { cause: cause.clone() });
+            self.limit = Some(cause);
         }
     }
 

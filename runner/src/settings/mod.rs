@@ -6,7 +6,7 @@ mod target;
 mod tools;
 
 pub(crate) use run_settings::AttemptLimits;
-pub use run_settings::{ByteLimits, ConfirmationPlan, PhaseTimeouts, Repeat, Settings, Start};
+pub use run_settings::{ByteLimits, ConfirmationPlan, PhaseTimeouts, Repeat, Settings, Start, UsageLimits};
 pub use secret::Secret;
 pub(crate) use secret::known_secrets;
 pub use secret::{Header, HeaderError};

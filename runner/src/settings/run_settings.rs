@@ -51,6 +51,10 @@ pub struct Settings {
     pub retry: RetryPolicy,
     /// The number of consecutive cases without a reachable agent after which the remaining cases are not run.
     pub fail_fast: Option<NonZeroU32>,
+    /// How many cases may fail before the run counts as failed; `None` for any number.
+    pub max_failed: Option<usize>,
+    /// What the answers of the run may cost.
+    pub usage_limits: UsageLimits,
     /// Size limits of responses.
     pub limits: ByteLimits,
     /// Headers of every request.
@@ -75,6 +79,8 @@ pub struct Settings {
     pub repeat: Option<Repeat>,
     /// The run that this run confirms, if it runs only the flipped cases of another run.
     pub confirmation: Option<ConfirmationPlan>,
+    /// Whether cases of the file were left out, as in a check of some cases. It is recorded only.
+    pub is_selection: bool,
     /// Whether the agent is declared to do the same whenever it is asked the same. It is recorded only.
     pub deterministic: bool,
 }
@@ -121,7 +127,7 @@ pub struct ConfirmationPlan {
 }
 
 impl Settings {
-    /// Creates the settings for a server, with the defaults: one case at a time, 15 seconds per attempt, two retries.
+    /// Creates the settings for a server, with the defaults: four cases at a time, two minutes per attempt, two retries.
     pub fn new(run_id: RunId, side: Side, base_url: BaseUrl, cases_path: Utf8PathBuf, out: Utf8PathBuf) -> Self {
         Self {
             run_id,
@@ -133,12 +139,14 @@ impl Settings {
             tools: ToolSettings::default(),
             cases_path,
             out,
-            concurrency: Concurrency::Fixed(NonZeroUsize::MIN),
+            concurrency: Concurrency::Fixed(NonZeroUsize::MIN.saturating_add(3)),
             rate: None,
-            timeout: Duration::from_secs(15),
+            timeout: Duration::from_mins(2),
             phases: PhaseTimeouts::default(),
             retry: RetryPolicy::default(),
             fail_fast: None,
+            max_failed: None,
+            usage_limits: UsageLimits::default(),
             limits: ByteLimits::default(),
             headers: Vec::new(),
             secrets: Vec::new(),
@@ -151,6 +159,7 @@ impl Settings {
             shard: None,
             repeat: None,
             confirmation: None,
+            is_selection: false,
             deterministic: false,
         }
     }
@@ -183,6 +192,17 @@ impl Default for PhaseTimeouts {
     fn default() -> Self {
         Self { connect: Duration::from_secs(10), first_byte: None, idle: Duration::from_secs(30) }
     }
+}
+
+/// The limits of what the answers of a run may use together. The runner checks them before each case.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct UsageLimits {
+    /// The highest cost, in the currency that the agent reports.
+    pub cost: Option<f64>,
+    /// The largest number of input and output tokens.
+    pub tokens: Option<u64>,
+    /// Whether the run goes on after an answer that does not report what a limit is about.
+    pub allow_unknown: bool,
 }
 
 /// Size limits of responses, in bytes.

@@ -12,7 +12,7 @@ use super::run_settings::Settings;
 use super::target::Target;
 
 /// Text that no output shows: `Debug` is masked, and neither `Display` nor serialisation exists.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[derive(Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 

@@ -47,6 +47,17 @@ pub enum ReadError {
         /// The folder of one shard.
         shard: Utf8PathBuf,
     },
+    /// There are only runs of this side that were stopped or failed.
+    #[error(
+        "no usable run of side `{side}` under `{out}`: found only runs that were stopped or failed, such as `{run}`"
+    )]
+    OnlyFailed {
+        /// The folder that holds the sides.
+        out: Utf8PathBuf,
+        side: Side,
+        /// The folder of one run.
+        run: Utf8PathBuf,
+    },
 }
 
 impl ReadError {
@@ -83,10 +94,17 @@ pub struct Latest {
     pub repeats: Vec<RunReader>,
     /// Complete runs outside of the group, oldest first.
     pub others: Vec<RunReader>,
-    /// Newer baselines that were not chosen because they have no answered case, oldest first.
+    /// Newer baselines that were not chosen because they failed, were stopped or have no answered case, oldest first.
     pub unanswered: Vec<RunReader>,
     /// Runs that could not be read. One of them may be newer.
     pub skipped: Vec<ReadError>,
+}
+
+/// Separates the runs that were stopped or failed. A run that a person accepted counts in any case.
+fn split_off_failed(runs: Vec<RunReader>) -> (Vec<RunReader>, Vec<RunReader>) {
+    let is_set = |run: &RunReader, name: &str| run.run.extra.get(name).is_some_and(|value| *value == true);
+    runs.into_iter()
+        .partition(|run| run.run.accepted.is_some() || !(is_set(run, "interrupted") || is_set(run, "failed")))
 }
 
 /// Removes the runs without answers that are newer than every run with one, and returns them. Runs are sorted by age,
@@ -127,7 +145,8 @@ impl RunReader {
     /// Finds the newest run of a side below `out`: the one accepted or generated last; between two equal times, the one with
     /// the greater id. Skips shards, which are parts of a run, confirmation runs, which have a few cases of one, and runs that
     /// cannot be read; an error where nothing else is there. A baseline without an answered case is chosen only if no other
-    /// has one, since nothing can be compared with it. A new run without answers is chosen: a comparison must report it.
+    /// has one, since nothing can be compared with it. A new run without answers is chosen: a comparison must report it. A baseline
+    /// that was stopped or failed is never chosen.
     pub fn latest(out: &Utf8Path, side: Side) -> Result<Latest, ReadError> {
         let (mut runs, skipped) = Self::all(out, side)?;
         runs.retain(|run| run.run.confirmation.is_none());
@@ -135,15 +154,24 @@ impl RunReader {
         let (shards, mut complete): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.run.shard.is_some());
         // Not by folder name: IDs are free text and need not sort by time.
         complete.sort_by(|a, b| a.run.age().cmp(&b.run.age()));
-        let unanswered = if side == Side::Baseline { split_off_unanswered(&mut complete) } else { Vec::new() };
+        let (mut unanswered, mut failed) = (Vec::new(), Vec::new());
+        if side == Side::Baseline {
+            (complete, failed) = split_off_failed(complete);
+            unanswered = split_off_unanswered(&mut complete);
+        }
         if let Some(run) = complete.pop() {
             // A copy of the same run in another folder is not a repeat.
             let is_repeat = |other: &RunReader| {
                 let (other, run) = (&other.run, &run.run);
                 other.group() == run.group() && other.run_id != run.run_id
             };
+            failed.retain(|failed| failed.run.age() > run.run.age());
+            unanswered.extend(failed);
             let (repeats, others) = complete.into_iter().partition(is_repeat);
             return Ok(Latest { run, repeats, others, unanswered, skipped });
+        }
+        if let Some(run) = failed.pop() {
+            return Err(ReadError::OnlyFailed { out: out.to_owned(), side, run: run.folder });
         }
         Err(match (skipped.into_iter().next(), shards.into_iter().next()) {
             // An unreadable run may be the one that the user means, so it explains more than the shards.

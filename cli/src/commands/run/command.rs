@@ -7,42 +7,65 @@ use counterproof_evaluator::text;
 use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Summary, Urgency};
 
 use super::args::{Args, RunOptions};
-use super::confirm::Confirmation;
+use super::confirm::{BaselineAgent, Confirmation};
 use super::outcome::{check_reached, log_next_steps, log_outcome, run_error};
 use crate::command_error::CommandError;
+use crate::layers::Layers;
 use crate::reporter::{FailureSummary, ReporterKind, RunReporter};
 use crate::resume_command::TypedOptions;
 use crate::run_plan::RunPlan;
+use crate::side_agent::SideAgent;
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::{cases_file, open_files};
 
-pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let mut options = RunOptions::new(args)?;
-    let cases = select_cases(args, cases_file::load(&args.cases, streams)?)?;
+pub(crate) fn run(
+    args: &Args,
+    typed: &TypedOptions,
+    layers: &Layers,
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    // Before the agent is started, so that invalid cases cost no start.
+    let cases = select_cases(args, cases_file::load(args.cases()?, streams)?)?;
+    let interrupt = Interrupt::default();
+    let stop = interrupt.clone();
+    on_signal(move || stop.trigger()).map_err(CommandError::io)?;
+    let agent = if args.dry_run {
+        SideAgent::without_start(args.side, layers)
+    } else {
+        SideAgent::open(args.side, layers, &interrupt, streams)?
+    };
+    let mut options = RunOptions::new(args, &layers.config, &agent)?;
     // A run that was started with other ids can still be resumed.
     if args.plan.resume.is_none() {
-        check_new_ids(&cases, &args.cases)?;
+        check_new_ids(&cases, args.cases()?)?;
     }
     limit_open_files(&mut options, cases.len(), streams);
+    let mut baseline_slot = None;
     let RunOptions { plan, settings: shared, confirm } = &options;
     if args.dry_run {
         return print(shared, plan, &cases, streams);
     }
     // Prepared before the run, so that wrong options are reported before the first request.
     let confirmation = match confirm {
-        Some(confirm) => Confirmation::prepare(confirm, &options, &cases, streams)?,
+        Some(confirm) => {
+            let named = confirm.baseline_agent.clone();
+            let baseline = named.map_or_else(
+                || BaselineAgent::configured(shared, layers, &interrupt, &mut baseline_slot),
+                |settings| BaselineAgent::Known(Box::new(settings)),
+            );
+            Confirmation::prepare(confirm, (plan, shared), &cases, baseline, streams)?
+        }
         None => None,
     };
-    let interrupt = Interrupt::default();
-    let stop = interrupt.clone();
-    on_signal(move || stop.trigger()).map_err(CommandError::io)?;
     let mut session = Session {
         reporter: args.reporter,
         // Once, so that all runs of a group name the same commit.
         checkout: Checkout::discover(Utf8Path::new(".")),
-        interrupt,
+        interrupt: interrupt.clone(),
         resume_command: typed.resume_command(plan.id.as_str()),
+        failed: false,
+        prints_folder: args.reporter != ReporterKind::Jsonl,
         streams,
     };
     for (number, planned) in (1..).zip(&plan.runs) {
@@ -56,12 +79,13 @@ pub(crate) fn run(args: &Args, typed: &TypedOptions, streams: &mut Streams) -> R
     {
         return Ok(Exit::Interrupted);
     }
+    let failed = session.failed;
     log_next_steps(shared, plan, streams);
-    Ok(Exit::Done)
+    Ok(if failed { Exit::Findings } else { Exit::Done })
 }
 
 /// Rejects ids that a new run must not use as file names.
-fn check_new_ids(cases: &[CaseSpec], cases_path: &Utf8Path) -> Result<(), CommandError> {
+pub(crate) fn check_new_ids(cases: &[CaseSpec], cases_path: &Utf8Path) -> Result<(), CommandError> {
     let refused = cases.iter().find_map(|case| case.id.check_new().err().map(|error| (&case.id, error)));
     refused.map_or(Ok(()), |(id, error)| {
         Err(CommandError::usage(format!("`{cases_path}`: case `{id}`: {error}"))
@@ -94,7 +118,7 @@ fn select_cases(args: &Args, suite: Suite) -> Result<Vec<CaseSpec>, CommandError
     let unknown: Vec<_> = args.only.iter().filter(|id| !is_known(id)).collect();
     if let Some(first) = unknown.first() {
         let listed: Vec<_> = unknown.iter().map(|id| format!("`{id}`")).collect();
-        let message = format!("`{}` has no case {}", args.cases, listed.join(", "));
+        let message = format!("`{}` has no case {}", args.cases()?, listed.join(", "));
         return Err(CommandError::usage(message).hint(match suite.nearest(first) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "list the cases with `--dry-run` and without `--only`".to_owned(),
@@ -104,18 +128,22 @@ fn select_cases(args: &Args, suite: Suite) -> Result<Vec<CaseSpec>, CommandError
 }
 
 /// The state that the runs of one invocation share.
-pub(super) struct Session<'a> {
-    pub(super) reporter: ReporterKind,
-    pub(super) checkout: Option<Checkout>,
-    pub(super) interrupt: Interrupt,
+pub(crate) struct Session<'a> {
+    pub(crate) reporter: ReporterKind,
+    pub(crate) checkout: Option<Checkout>,
+    pub(crate) interrupt: Interrupt,
     /// The command line that resumes the runs.
-    pub(super) resume_command: String,
-    pub(super) streams: &'a mut Streams,
+    pub(crate) resume_command: String,
+    /// Whether the folder of a run is a result of the command.
+    pub(crate) prints_folder: bool,
+    /// Whether a run failed that is not a confirmation.
+    pub(crate) failed: bool,
+    pub(crate) streams: &'a mut Streams,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RunEnd {
+pub(crate) enum RunEnd {
     /// Every case was run.
     Completed,
     /// The run was interrupted. The command line that resumes it was logged.
@@ -124,7 +152,7 @@ pub(super) enum RunEnd {
 
 impl Session<'_> {
     /// Makes one run and logs its outcome. An interrupt also ends the session if `remaining_runs` would follow.
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         settings: &Settings,
         cases: &[CaseSpec],
@@ -133,12 +161,13 @@ impl Session<'_> {
         let (summary, failures) = self.execute(settings, cases)?;
         if !summary.interrupted {
             check_reached(settings, &summary, &failures)?;
+            self.failed |= summary.failed && settings.confirmation.is_none();
         }
         Ok(self.end(&summary, remaining_runs))
     }
 
     /// Makes one run and logs its outcome, also if no attempt reached the agent.
-    pub(super) fn execute(
+    pub(crate) fn execute(
         &mut self,
         settings: &Settings,
         cases: &[CaseSpec],
@@ -151,12 +180,12 @@ impl Session<'_> {
         // An error of the run explains more than an error of the output, so it comes first.
         let summary = summary.map_err(|error| run_error(error, &self.resume_command))?;
         let failures = failures?;
-        log_outcome(self.reporter, settings, &summary, &failures, self.streams)?;
+        log_outcome((self.reporter, self.prints_folder), settings, &summary, &failures, self.streams)?;
         Ok((summary, failures))
     }
 
     /// Returns how a run ended. An interrupt also ends the session if `remaining_runs` would follow.
-    pub(super) fn end(&mut self, summary: &Summary, remaining_runs: usize) -> RunEnd {
+    pub(crate) fn end(&mut self, summary: &Summary, remaining_runs: usize) -> RunEnd {
         // An interrupt during the last run came too late to change anything.
         if summary.interrupted || (self.interrupt.reached(Urgency::Finish) && remaining_runs > 0) {
             self.streams.log(format_args!("interrupted; resume with: {}", self.resume_command));
@@ -166,12 +195,7 @@ impl Session<'_> {
     }
 }
 
-pub(super) fn print(
-    shared: &Settings,
-    plan: &RunPlan,
-    cases: &[CaseSpec],
-    streams: &mut Streams,
-) -> Result<Exit, CommandError> {
+fn print(shared: &Settings, plan: &RunPlan, cases: &[CaseSpec], streams: &mut Streams) -> Result<Exit, CommandError> {
     let side = shared.side;
     let run_shard = plan.runs.first().and_then(|run| run.shard.as_ref());
     let in_shard = |case: &&CaseSpec| run_shard.is_none_or(|run_shard| run_shard.shard.contains(&case.id));

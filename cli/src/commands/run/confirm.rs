@@ -12,15 +12,17 @@ use counterproof_evaluator::{
     ComparedRun, ConfirmationCount, Decides, Expectations, FlippedCase, LostCases, Request, SideRuns, flipped_cases,
     text,
 };
-use counterproof_runner::{ConfirmationPlan, Settings, Summary};
+use counterproof_runner::{ConfirmationPlan, Interrupt, Settings, Summary};
 use counterproof_store::{ReadError, RunReader};
 
-use super::args::{ConfirmOptions, RunOptions};
+use super::args::ConfirmOptions;
 use super::command::{RunEnd, Session};
 use crate::command_error::{CommandError, recorded_failure};
+use crate::layers::Layers;
 use crate::named_runs::{RunSelection, read_error, side_runs};
 use crate::resume_command;
 use crate::run_plan::{ConfirmRuns, RunPlan};
+use crate::side_agent::SideAgent;
 use crate::streams::Streams;
 
 const MAX_CASES_LISTED: usize = 10;
@@ -37,8 +39,45 @@ struct Round {
     ends_early: bool,
 }
 
+/// The agent of the baseline during a confirmation.
+pub(crate) enum BaselineAgent<'a> {
+    /// Nothing names it, or it gave no answers.
+    Unknown,
+    /// It is reachable with these settings.
+    Known(Box<Settings>),
+    /// It is started when a case flipped.
+    Startable(StartBaseline<'a>),
+}
+
+/// Starts the agent of the baseline, and returns the settings that reach it.
+pub(crate) type StartBaseline<'a> = Box<dyn FnOnce(&mut Streams) -> Result<Settings, CommandError> + 'a>;
+
+impl<'a> BaselineAgent<'a> {
+    /// Returns the agent that the configuration names. Once started, it is kept in `slot`.
+    pub(crate) fn configured(
+        new: &'a Settings,
+        layers: &'a Layers,
+        interrupt: &'a Interrupt,
+        slot: &'a mut Option<SideAgent>,
+    ) -> Self {
+        if !layers.config.side.has_baseline() {
+            return Self::Unknown;
+        }
+        Self::Startable(Box::new(move |streams| {
+            let agent = SideAgent::open(Side::Baseline, layers, interrupt, streams)?;
+            let settings = agent.baseline_settings(new, layers)?;
+            *slot = Some(agent);
+            Ok(settings)
+        }))
+    }
+
+    const fn exists(&self) -> bool {
+        !matches!(self, Self::Unknown)
+    }
+}
+
 /// The confirmation of a run.
-pub(super) struct Confirmation<'a> {
+pub(crate) struct Confirmation<'a> {
     confirm: &'a ConfirmOptions,
     plan: &'a RunPlan,
     /// The settings of the agent of new.
@@ -46,19 +85,18 @@ pub(super) struct Confirmation<'a> {
     cases: &'a [CaseSpec],
     expectations: Expectations,
     baseline: SideRuns,
-    /// The settings of the agent of the baseline; `None` if no option names it, or if it gave no answers.
-    baseline_agent: Option<&'a Settings>,
+    baseline_agent: BaselineAgent<'a>,
 }
 
 impl<'a> Confirmation<'a> {
     /// Prepares a confirmation. Returns `None` if there is nothing to confirm or to compare with, and logs why.
-    pub(super) fn prepare(
+    pub(crate) fn prepare(
         confirm: &'a ConfirmOptions,
-        options: &'a RunOptions,
+        (plan, shared): (&'a RunPlan, &'a Settings),
         cases: &'a [CaseSpec],
+        baseline_agent: BaselineAgent<'a>,
         streams: &mut Streams,
     ) -> Result<Option<Self>, CommandError> {
-        let RunOptions { plan, settings: shared, .. } = options;
         if shared.side != Side::New {
             return Err(CommandError::usage("`--confirm` requires `--side new`")
                 .hint("create several runs of the baseline with `--side baseline --repeat N`"));
@@ -69,14 +107,14 @@ impl<'a> Confirmation<'a> {
             return Ok(None);
         }
         let Some(baseline) = open_baseline(&confirm.against, shared, streams)? else { return Ok(None) };
-        let baseline_agent = confirm.baseline_agent.as_ref();
         Ok(Some(Self { confirm, plan, shared, cases, expectations, baseline, baseline_agent }))
     }
 
-    pub(super) fn run(self, session: &mut Session<'_>) -> Result<RunEnd, CommandError> {
+    pub(crate) fn run(self, session: &mut Session<'_>) -> Result<RunEnd, CommandError> {
         match self.confirm.runs {
             ConfirmRuns::Auto => self.run_while_undecided(session),
             ConfirmRuns::Fixed(runs) => self.run_fixed(runs.get(), session),
+            ConfirmRuns::Off => Ok(RunEnd::Completed),
         }
     }
 
@@ -87,7 +125,7 @@ impl<'a> Confirmation<'a> {
         } else {
             let flipped = self.flipped_cases()?;
             self.log_flipped(&flipped, &more_runs(count), session.streams);
-            if !flipped.is_empty() && self.baseline_agent.is_none() && !self.baseline.is_repeated() {
+            if !flipped.is_empty() && !self.baseline_agent.exists() && !self.baseline.is_repeated() {
                 // Against one run, only the test of lost cases can exclude chance.
                 let first = self.lost_cases(0, None)?;
                 if first.confirmation_count(flipped.len(), false, count..=count).decides == Decides::Nothing {
@@ -125,7 +163,7 @@ impl<'a> Confirmation<'a> {
             let (lost, others): (Vec<_>, Vec<_>) =
                 flipped.into_iter().partition(|flipped| open.contains(&flipped.case_id));
             open.retain(|id| lost.iter().any(|flipped| flipped.case_id == *id));
-            let plan = first.confirmation_count(open.len(), self.baseline_agent.is_some(), 1..=most);
+            let plan = first.confirmation_count(open.len(), self.baseline_agent.exists(), 1..=most);
             self.log_flipped(&lost, &format!("up to {}", more_runs(plan.runs)), session.streams);
             log_not_confirmed(&others, session.streams);
             log_what_decides(plan, open.len(), session.streams);
@@ -142,12 +180,12 @@ impl<'a> Confirmation<'a> {
                 break;
             }
             let round = Round { index, count, ends_early: true };
-            let has_agent = self.baseline_agent.is_some();
+            let has_agent = self.baseline_agent.exists();
             if self.run_baseline(session, round, &cases)? == RunEnd::Interrupted {
                 return Ok(RunEnd::Interrupted);
             }
             // Without the agent of the baseline, another number is enough. Chosen before new runs again.
-            if index == 1 && has_agent && self.baseline_agent.is_none() {
+            if index == 1 && has_agent && !self.baseline_agent.exists() {
                 count = first.confirmation_count(confirmed.len(), false, 1..=most).runs;
             }
             if self.run_new(session, Round { count, ..round }, &cases)? == RunEnd::Interrupted {
@@ -157,7 +195,7 @@ impl<'a> Confirmation<'a> {
         }
         let planned = self.planned(count);
         let lost = self.lost_cases(most, Some(&confirmed))?.lost();
-        let repeats_baseline = self.baseline_agent.is_some();
+        let repeats_baseline = self.baseline_agent.exists();
         if !lost.is_empty()
             && first.confirmation_count(lost.len(), repeats_baseline, count..=count).decides == Decides::Nothing
         {
@@ -175,7 +213,7 @@ impl<'a> Confirmation<'a> {
     }
 
     fn planned(&self, count: u32) -> Sides<u32> {
-        Sides::new(if self.baseline_agent.is_some() { count } else { 0 }, count)
+        Sides::new(if self.baseline_agent.exists() { count } else { 0 }, count)
     }
 
     /// Makes a confirmation run of the baseline, if its agent is known.
@@ -186,13 +224,27 @@ impl<'a> Confirmation<'a> {
         cases: &[CaseSpec],
     ) -> Result<RunEnd, CommandError> {
         // Baseline and new alternate, so that a change of load or of a shared backend affects both sides.
-        let Some(agent) = self.baseline_agent else { return Ok(RunEnd::Completed) };
-        match run_baseline(session, &self.settings(agent, Side::Baseline, round), cases)? {
-            BaselineEnd::Run(end) => Ok(end),
-            BaselineEnd::Unanswered => {
-                self.baseline_agent = None;
-                Ok(RunEnd::Completed)
+        let agent = match std::mem::replace(&mut self.baseline_agent, BaselineAgent::Unknown) {
+            BaselineAgent::Unknown => return Ok(RunEnd::Completed),
+            BaselineAgent::Known(agent) => agent,
+            BaselineAgent::Startable(start) => match start(session.streams) {
+                Ok(agent) => Box::new(agent),
+                // The runs of new may decide without it.
+                Err(error) => {
+                    session.streams.warn(format_args!(
+                        "the agent of the baseline did not start, and only new runs these cases again: {}",
+                        error.message()
+                    ));
+                    return Ok(RunEnd::Completed);
+                }
+            },
+        };
+        match run_baseline(session, &self.settings(&agent, Side::Baseline, round), cases)? {
+            BaselineEnd::Run(end) => {
+                self.baseline_agent = BaselineAgent::Known(agent);
+                Ok(end)
             }
+            BaselineEnd::Unanswered => Ok(RunEnd::Completed),
         }
     }
 
@@ -227,9 +279,10 @@ impl<'a> Confirmation<'a> {
             "{claim}: the baseline has {}\nhint: {runs} decides: `counterproof run --cases {cases} --side baseline --repeat \
              {repeat}` with its agent, or `counterproof accept --append` after further runs{}",
             text::count(self.baseline.iter().count(), "run", "runs"),
-            match self.baseline_agent {
-                Some(_) => "",
-                None => "\nhint: `--confirm-baseline-url` lets the baseline's agent run these cases again, too",
+            if self.baseline_agent.exists() {
+                ""
+            } else {
+                "\nhint: with `[side.baseline]` in the configuration, the baseline's agent runs these cases again, too"
             },
         ));
     }
@@ -275,7 +328,7 @@ impl<'a> Confirmation<'a> {
         if flipped.is_empty() {
             return streams.log(format_args!("no case is worse than in `{against}`; nothing to confirm"));
         }
-        let sides = if self.baseline_agent.is_some() { " of new and of the baseline" } else { " of new" };
+        let sides = if self.baseline_agent.exists() { " of new and of the baseline" } else { " of new" };
         let are = if flipped.len() == 1 { "is" } else { "are" };
         streams.log(format_args!(
             "{} of {} {are} worse than in `{against}`; confirming with {runs}{sides}:",
@@ -347,7 +400,9 @@ fn open_baseline(
     let selection = if against.is_empty() {
         let missing = RunReader::latest(&shared.out, Side::Baseline).err();
         // The first run of a project has no baseline, and must not fail because of it.
-        if let Some(error @ (ReadError::NoRun { .. } | ReadError::OnlyShards { .. })) = missing {
+        if let Some(error @ (ReadError::NoRun { .. } | ReadError::OnlyShards { .. } | ReadError::OnlyFailed { .. })) =
+            missing
+        {
             streams.log(format_args!("note: {error}; no case is confirmed"));
             return Ok(None);
         }

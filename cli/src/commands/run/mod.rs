@@ -5,5 +5,6 @@ mod command;
 mod confirm;
 mod outcome;
 
-pub(crate) use args::Args;
-pub(crate) use command::run;
+pub(crate) use args::{Args, ConfirmOptions, required_cases};
+pub(crate) use command::{RunEnd, Session, check_new_ids, run};
+pub(crate) use confirm::{BaselineAgent, Confirmation};

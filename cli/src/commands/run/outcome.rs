@@ -14,7 +14,7 @@ use crate::run_plan::RunPlan;
 use crate::streams::Streams;
 
 pub(super) fn log_outcome(
-    reporter: ReporterKind,
+    (reporter, prints_folder): (ReporterKind, bool),
     settings: &Settings,
     summary: &Summary,
     failures: &FailureSummary,
@@ -48,7 +48,7 @@ pub(super) fn log_outcome(
         streams.log(format_args!("retry budget exhausted: {cases} failed without further retries"));
     }
     // The folders of confirmation runs follow from the folder of the run.
-    if reporter != ReporterKind::Jsonl && settings.confirmation.is_none() {
+    if prints_folder && settings.confirmation.is_none() {
         streams.print_line(format_args!("run folder: {}", summary.folder))?;
     }
     for hint in hints(&settings.target, summary, failures) {
@@ -105,6 +105,10 @@ pub(super) fn check_reached(
     let counts = &summary.counts;
     if !summary.reached && counts.selected > 0 {
         return Err(connect_error(&settings.target, &summary.folder, failures.first_attempted()).hint(SEE_ARTIFACTS));
+    }
+    if let Some(limit) = &summary.limit {
+        let skipped = text::count(counts.skipped, "case", "cases");
+        return Err(CommandError::findings(format!("{limit}; skipped {skipped}")).hint(SEE_ARTIFACTS));
     }
     if counts.skipped > 0 {
         let skipped = text::count(counts.skipped, "case", "cases");

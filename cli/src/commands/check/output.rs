@@ -1,0 +1,187 @@
+//! The verdict of a check in its output formats.
+
+use std::process::{Command, Stdio};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
+use counterproof_artifact::{Exit, harmless};
+use counterproof_evaluator::{Standing, evaluation_text, gate_headline, text, worst_first};
+use counterproof_report::{PageSelection, SUMMARY_UP_TO_BYTES};
+use serde_json::{Value, json};
+
+use super::args::{Args, Format};
+use crate::command_error::CommandError;
+use crate::comparison_summary::{self, Detail};
+use crate::findings::workflow_command;
+use crate::report_output::report_context;
+use crate::streams::{Streams, to_json};
+
+/// How many cases GitHub shows as annotations. It drops those after the tenth of a step.
+const MAX_ANNOTATIONS: usize = 10;
+
+const MAX_REASON_CHARS: usize = 300;
+
+/// The result of a check.
+#[derive(Debug)]
+pub(super) struct Checked {
+    pub(super) exit: Exit,
+    /// The id of the baseline run.
+    pub(super) baseline: Option<String>,
+    /// The folder of the new run; `None` if no case was selected.
+    pub(super) run: Option<Utf8PathBuf>,
+    pub(super) report: Option<Utf8PathBuf>,
+    /// What a person does next.
+    pub(super) next: Option<String>,
+    /// Why the run failed, although the gate may have passed.
+    pub(super) answered_too_few: Option<String>,
+    pub(super) evaluation: Option<Evaluation>,
+}
+
+impl Checked {
+    /// The result if no case failed in the last check.
+    pub(super) const fn nothing() -> Self {
+        Self {
+            exit: Exit::Done,
+            baseline: None,
+            run: None,
+            report: None,
+            next: None,
+            answered_too_few: None,
+            evaluation: None,
+        }
+    }
+}
+
+const NOTHING: &str = "no case failed in the last check";
+
+/// Prints a check for a person or a code host, and opens its report if that was asked for.
+pub(super) fn print(args: &Args, checked: &Checked, streams: &mut Streams) -> Result<(), CommandError> {
+    let Some(evaluation) = &checked.evaluation else {
+        streams.print_line(NOTHING)?;
+        return Ok(());
+    };
+    let report = checked.report.as_deref().unwrap_or(Utf8Path::new(""));
+    match args.format {
+        Format::Github => {
+            streams.print_document(&annotations(evaluation))?;
+            streams.print_line(gate_headline(evaluation))?;
+        }
+        Format::Markdown => {
+            let context = report_context(evaluation, args.cases.as_deref(), args.report_url.as_ref());
+            let pages = PageSelection::from(args.pages);
+            let summary = counterproof_report::summary(evaluation, &context, pages, SUMMARY_UP_TO_BYTES);
+            streams.print_document(&summary.unwrap_or_default())?;
+        }
+        Format::Human | Format::Json => {
+            let decide = checked.baseline.as_ref().map(|_| DECIDE);
+            streams.print_line(comparison_summary::render(evaluation, Detail::Brief, decide))?;
+            streams.print_line(format_args!("report: {report}"))?;
+        }
+    }
+    if let Some(failure) = &checked.answered_too_few {
+        streams.log(format_args!("the run failed: {failure}"));
+    }
+    if let Some(next) = &checked.next {
+        streams.log(next);
+    }
+    if args.open {
+        open_in_browser(report, streams);
+    }
+    Ok(())
+}
+
+/// How to decide the cases that a confirmation could not.
+const DECIDE: &str = "to decide: record a longer baseline with the version that you trust, \
+                      `counterproof run --side baseline --repeat 5`, then check again";
+
+/// Prints the one JSON document of a check, also if it failed.
+pub(super) fn print_json(
+    checked: Result<Option<Checked>, CommandError>,
+    streams: &mut Streams,
+) -> Result<Exit, CommandError> {
+    let (exit, document) = match checked {
+        Ok(Some(checked)) => (checked.exit, document(&checked)),
+        Ok(None) => (Exit::Interrupted, error_document(Exit::Interrupted, "the check was interrupted")),
+        Err(error) => {
+            for hint in error.hints() {
+                streams.log(format_args!("hint: {hint}"));
+            }
+            (error.exit(), error_document(error.exit(), &error.message()))
+        }
+    };
+    streams.print_document(&to_json(&document))?;
+    Ok(exit)
+}
+
+fn error_document(exit: Exit, message: &str) -> Value {
+    json!({"schema_version": "check.v1", "outcome": "error", "exit_code": exit.code(), "message": harmless(message)})
+}
+
+fn document(checked: &Checked) -> Value {
+    let outcome = match (&checked.evaluation, checked.exit) {
+        (None, _) => "nothing_to_run",
+        (Some(evaluation), exit) => match evaluation.gate.outcome {
+            GateOutcome::Passed if exit == Exit::Done => "passed",
+            GateOutcome::Passed | GateOutcome::Failed => "failed",
+            GateOutcome::NotEnoughData => "undecided",
+            GateOutcome::NotJudged if exit == Exit::Done => "not_judged",
+            GateOutcome::NotJudged => "failed",
+        },
+    };
+    let cases = checked.evaluation.iter().flat_map(|evaluation| &evaluation.cases).map(|case| {
+        let reasons: Vec<_> =
+            case.reasons.iter().map(|reason| json!({"code": reason.code, "message": reason.message})).collect();
+        json!({
+            "case_id": case.case_id,
+            "verdict": case.verdict,
+            "unconfirmed": case.unconfirmed,
+            "met": case.is_judged_on_new().then(|| !case.is_unmet_on_new()),
+            "reasons": reasons,
+        })
+    });
+    json!({
+        "schema_version": "check.v1",
+        "outcome": outcome,
+        "exit_code": checked.exit.code(),
+        "message": checked.evaluation.as_ref().map_or_else(|| NOTHING.to_owned(), gate_headline),
+        "baseline": checked.baseline,
+        "run": checked.run,
+        "report": checked.report,
+        "cases": cases.collect::<Vec<_>>(),
+    })
+}
+
+/// The convicted cases as annotations of GitHub Actions, worst first.
+fn annotations(evaluation: &Evaluation) -> String {
+    let ranked = worst_first(evaluation);
+    let convicted = ranked.iter().filter(|ranked| ranked.standing == Standing::Convicted);
+    convicted
+        .take(MAX_ANNOTATIONS)
+        .map(|ranked| {
+            let reason = evaluation_text::case_line(evaluation, ranked);
+            workflow_command("error", ranked.case.case_id.as_str(), &text::one_line(&reason, MAX_REASON_CHARS))
+        })
+        .collect()
+}
+
+/// Opens a file with the program of the system. A failure is a warning: the path is printed in any case.
+fn open_in_browser(report: &Utf8Path, streams: &mut Streams) {
+    let (program, first): (&str, &[&str]) = if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else if cfg!(windows) {
+        ("cmd", &["/C", "start", ""])
+    } else {
+        ("xdg-open", &[])
+    };
+    let path = report.canonicalize_utf8().unwrap_or_else(|_| report.to_owned());
+    let started = Command::new(program)
+        .args(first)
+        .arg(path.as_str())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if let Err(error) = started {
+        streams.warn(format_args!("cannot open the report with `{program}`: {error}"));
+    }
+}
