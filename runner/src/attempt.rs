@@ -39,11 +39,14 @@ pub(crate) struct AttemptContext<'run> {
 }
 
 impl AttemptContext<'_> {
-    /// Makes attempt number `number`. Errors come from the disk.
-    pub(crate) async fn attempt(&self, number: u32, request: &[u8]) -> Result<FinishedAttempt, WriteError> {
+    /// Makes attempt number `number` of the case. Errors come from the disk.
+    pub(crate) async fn attempt(
+        &self,
+        number: u32,
+        connection: Connection,
+        request: &[u8],
+    ) -> Result<FinishedAttempt, WriteError> {
         let Self { limits, clock, .. } = *self;
-        // A kept connection may have caused the failure of an earlier attempt.
-        let connection = if number == 1 { Connection::KeptOrFresh } else { Connection::Fresh };
         let mut started = clock.read();
         let mut exchange = self.exchange(connection, request).await?;
         // Other cases are in flight and return their files when they end. A run that stays without files ends with an error.

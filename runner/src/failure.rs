@@ -84,6 +84,8 @@ pub enum Reason {
     UnknownEncoding,
     /// A body that is not valid in its declared content encoding.
     UndecodableBody,
+    /// The model called a tool that has no result.
+    NoToolResult,
     /// The request could not be built.
     RequestFailed,
     /// The case was not run because the agent looked down.
@@ -92,7 +94,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their classes.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 42] = [
         Self::ConnectTimeout,
         Self::ResponseTimeout,
         Self::IdleTimeout,
@@ -132,6 +134,7 @@ impl Reason {
         Self::DecompressionBomb,
         Self::UnknownEncoding,
         Self::UndecodableBody,
+        Self::NoToolResult,
         Self::RequestFailed,
         Self::NotRun,
     ];
@@ -179,6 +182,7 @@ impl Reason {
             Self::DecompressionBomb => (Other, "decompression_bomb"),
             Self::UnknownEncoding => (Other, "unknown_encoding"),
             Self::UndecodableBody => (Other, "undecodable_body"),
+            Self::NoToolResult => (Other, "no_tool_result"),
             Self::RequestFailed => (Other, "request_failed"),
             Self::NotRun => (Other, "not_run"),
         }

@@ -5,6 +5,7 @@
 //!   └─ agent     case → request body
 //!   └─ attempt   request → exchange, over http or process
 //!   └─ record    exchange → artifact or failure, with its assets
+//!   └─ tools     tool call of the model → result, in a conversation
 //!   └─ policy    failure → retry after a wait, or stop
 //! service        before a run: the agent's own process, and a checkout of another commit
 //! ```
@@ -40,6 +41,7 @@
 mod agent;
 mod attempt;
 mod body_sink;
+mod conversation;
 mod environment;
 mod event;
 mod exchange;
@@ -53,6 +55,7 @@ mod reporter;
 mod run;
 mod service;
 mod settings;
+mod tools;
 
 pub use agent::{
     ActionsMapping, AgentOptions, AnswerPath, BodyTemplate, CallsMapping, DocumentsMapping, ElementPath, HttpMapping,
@@ -80,6 +83,6 @@ pub use service::{
 };
 pub use settings::{
     AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Header,
-    HeaderError, Lifetime, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
-    TrustedCertificates, UsageLimits, VariableError, Variables,
+    HeaderError, Lifetime, McpSpec, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start,
+    Target, ToolSettings, ToolSpec, TrustedCertificates, UsageLimits, VariableError, Variables,
 };

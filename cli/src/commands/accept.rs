@@ -132,8 +132,11 @@ fn latest_whole(runs: &Utf8Path, streams: &mut Streams) -> Result<Utf8PathBuf, C
         return Ok(run.folder().to_owned());
     }
     let Some(whole) = others.iter().rfind(|run| !is_selection(run)) else {
-        return Err(CommandError::usage(format!("`{}` ran a selection of the cases, and no other run is there", run.folder()))
-            .hint("run all cases first, or name the folder to accept the selection"));
+        return Err(CommandError::usage(format!(
+            "`{}` ran a selection of the cases, and no other run is there",
+            run.folder()
+        ))
+        .hint("run all cases first, or name the folder to accept the selection"));
     };
     streams.log(format_args!(
         "note: accepting `{}`; the newer run `{}` ran a selection of the cases",

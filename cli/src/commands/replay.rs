@@ -166,6 +166,8 @@ fn placeholder_case(id: &CaseId) -> CaseSpec {
         id: id.clone(),
         title: None,
         input: Input { user: String::new(), context: None, extra: counterproof_artifact::Extra::new() },
+        turns: Vec::new(),
+        tool_results: serde_json::Map::new(),
         expected: Expected::default(),
         metadata: Metadata::default(),
         suite: None,

@@ -104,9 +104,13 @@ pub(crate) fn expectation_message(result: &ExpectationResult) -> String {
 
 /// The name that the user gave an expectation, or its key.
 fn subject(result: &ExpectationResult) -> String {
-    match &result.name {
+    let name = match &result.name {
         Some(name) => format!("“{}”", text::one_line(name, EXPECTATION_NAMED)),
         None => result.code.clone(),
+    };
+    match result.turn {
+        Some(turn) => format!("turn {}: {name}", turn.get()),
+        None => name,
     }
 }
 

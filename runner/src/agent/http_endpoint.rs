@@ -56,7 +56,7 @@ impl ProtocolAdapter for HttpEndpoint {
             ),
             // Proxies and servers refuse a body with these methods.
             None if matches!(self.method(), Method::GET | Method::DELETE) => Ok(Vec::new()),
-            None => serde_json::to_vec(&json!({"message": request_input.case.input.user})),
+            None => serde_json::to_vec(&json!({"message": request_input.user()})),
         }
     }
 
@@ -162,7 +162,7 @@ impl ProtocolAdapter for TextAgent {
             Some(body) => serde_json::to_vec(
                 &body.render(request_input).map_err(<serde_json::Error as serde::ser::Error>::custom)?,
             ),
-            None => Ok(request_input.case.input.user.clone().into_bytes()),
+            None => Ok(request_input.user().as_bytes().to_vec()),
         }
     }
 

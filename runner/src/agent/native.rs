@@ -40,13 +40,14 @@ struct RunMeta<'a> {
 }
 
 impl ProtocolAdapter for Native {
-    fn path(&self) -> &'static str {
+    fn path(&self) -> &str {
         "run-case"
     }
 
-    fn request(&self, RequestInput { case, side, run_id }: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        let RequestInput { case, side, run_id, .. } = request_input;
         let run_meta = RunMeta { run_id };
-        serde_json::to_vec(&RequestBody { case_id: &case.id, version: side, input: &case.input, run_meta })
+        serde_json::to_vec(&RequestBody { case_id: &case.id, version: side, input: &request_input.input(), run_meta })
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {

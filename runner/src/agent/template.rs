@@ -176,13 +176,14 @@ impl Node {
 impl Placeholder {
     fn value(&self, request: RequestInput<'_>) -> Result<Value, String> {
         Ok(match &self.source {
+            Source::Input(path) if *path == ["user"] => request.user().into(),
             Source::Input(path) => self.input(path, request.case)?,
             Source::CaseId => request.case.id.as_str().into(),
             Source::RunId => request.run_id.as_str().into(),
             Source::TurnIndex => turn_index(request).into(),
             Source::Messages => history(request).into(),
             Source::Conversation => {
-                let user = json!({"role": "user", "content": request.case.input.user});
+                let user = json!({"role": "user", "content": request.user()});
                 history(request).into_iter().chain([user]).collect()
             }
         })
@@ -218,13 +219,13 @@ impl Placeholder {
 }
 
 /// Returns the number of the turn, counted from 0.
-const fn turn_index(_request: RequestInput<'_>) -> usize {
-    0
+fn turn_index(request: RequestInput<'_>) -> usize {
+    request.turn.map_or(0, |turn| turn.index)
 }
 
 /// Returns the messages before the message of this request.
 fn history(request: RequestInput<'_>) -> Vec<Value> {
-    request.case.input.extra.get("messages").and_then(Value::as_array).cloned().unwrap_or_default()
+    request.messages()
 }
 
 /// Replaces the placeholders in a string.
@@ -330,6 +331,8 @@ mod tests {
             id: "c1".parse().unwrap(),
             title: None,
             input: Input { user: user.to_owned(), context, extra: Extra::new() },
+            turns: Vec::new(),
+            tool_results: Map::new(),
             expected: Expected::default(),
             metadata: Metadata::default(),
             suite: None,
@@ -341,7 +344,7 @@ mod tests {
         let template = BodyTemplate::try_from(body.to_owned()).map_err(|error| error.to_string())?;
         template.check(case)?;
         let run_id = "r1".parse().unwrap();
-        template.render(RequestInput { case, side: Side::New, run_id: &run_id })
+        template.render(RequestInput::single(case, Side::New, &run_id))
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use counterproof_redaction::RedactError;
 use counterproof_store::write::WriteError;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
@@ -60,9 +60,12 @@ impl AgentClient {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static(protocol.accept()));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(protocol.content_type()));
-        // A configured `accept` replaces the one of the protocol.
-        if settings.headers.iter().any(|header| *header.name() == ACCEPT) {
-            headers.remove(ACCEPT);
+        for (name, value) in protocol.headers() {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        // A configured header replaces the one of the protocol.
+        for header in settings.headers.iter().filter(|header| *header.name() != CONTENT_TYPE) {
+            headers.remove(header.name());
         }
         for header in &settings.headers {
             // Parsing the header validated the value, so this does not fail.

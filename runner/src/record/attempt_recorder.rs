@@ -18,7 +18,7 @@ use super::failure_document::RecordedFailure;
 use crate::agent::{AnswerContext, FILLED_IN, Protocol, ProtocolAdapter};
 use crate::attempt::FinishedAttempt;
 use crate::body_sink::BodyBytes;
-use crate::environment::whole_millis;
+use crate::environment::{Moment, whole_millis};
 use crate::event::FailureNote;
 use crate::failure::{Fault, Reason, Violation};
 use crate::settings::ByteLimits;
@@ -40,9 +40,20 @@ pub(crate) struct AttemptRecorder {
 pub(crate) struct RecordedAttempt {
     /// The attempt's entry in the artifact.
     pub(crate) entry: Attempt,
-    pub(crate) result: Result<Box<Case>, Box<RecordedFailure>>,
+    pub(crate) result: Result<Box<ReceivedAnswer>, Box<RecordedFailure>>,
     /// Whether the agent was reached: at least a connection was established.
     pub(crate) reached: bool,
+}
+
+/// An answer before its large payloads are moved to assets.
+pub(crate) struct ReceivedAnswer {
+    pub(crate) case: Case,
+    /// The redaction rules that masked something in it.
+    pub(crate) applied: Applied,
+    /// When the answer was complete.
+    pub(crate) received: Moment,
+    /// The body as the agent sent it, not redacted.
+    pub(crate) body: Vec<u8>,
 }
 
 impl AttemptRecorder {
@@ -60,8 +71,12 @@ impl AttemptRecorder {
         let mut entry = entry(&attempt);
         let result = match self.judge(&attempt, &body, case_id) {
             Ok((case, applied)) => {
+                let body = match body {
+                    BodyBytes::Memory(bytes) => self.adapter.document(&bytes).into_owned(),
+                    BodyBytes::Disk { .. } => Vec::new(),
+                };
                 self.count_filled_in(&case);
-                Ok(Box::new(self.finish_answer(case, &applied)?))
+                Ok(Box::new(ReceivedAnswer { case, applied, received: attempt.ended, body }))
             }
             Err(fault) => {
                 entry.outcome = AttemptOutcome::RunnerError;
@@ -95,6 +110,8 @@ impl AttemptRecorder {
 
     /// Parses a body as an answer, with secrets masked.
     fn read_answer(&self, bytes: &[u8], context: AnswerContext<'_>) -> Result<(Case, Applied), Fault> {
+        let document = self.adapter.document(bytes);
+        let bytes = &*document;
         let mut applied = Applied::default();
         if !self.adapter.reads_json(context.content_type) {
             return self.masked(self.adapter.answer(bytes, context)?);
@@ -110,7 +127,7 @@ impl AttemptRecorder {
         // Checked on the original bytes, because a JSON parser silently drops one of two equal keys. Checked last, because
         // other faults explain more.
         reject_duplicate_keys(bytes)?;
-        if self.protocol == Protocol::Http {
+        if matches!(self.protocol, Protocol::Http | Protocol::Agui) {
             let (case, joined) = self.masked(case)?;
             applied.merge(&joined);
             return Ok((case, applied));
@@ -141,7 +158,8 @@ impl AttemptRecorder {
         parts.for_each(|part| *counts.entry(part.to_owned()).or_default() += 1);
     }
 
-    fn finish_answer(&self, mut case: Case, applied: &Applied) -> Result<Case, WriteError> {
+    /// Moves large payloads of an answer to assets, and notes the redaction rules.
+    pub(crate) fn finish_answer(&self, mut case: Case, applied: &Applied) -> Result<Case, WriteError> {
         self.run.move_large_payloads(&mut case, self.limits.payload)?;
         if let Outcome::Ok(answer) = &mut case.outcome {
             let output = &mut answer.final_output;
@@ -194,13 +212,13 @@ const fn is_past_connecting(reason: Reason) -> bool {
 
 /// Builds the complete artifact of a case from the result of its last attempt and the entries of all attempts.
 pub(crate) fn artifact(
-    result: Result<Box<Case>, RunnerFailure>,
+    result: Result<Case, RunnerFailure>,
     case_id: &CaseId,
     side: Side,
     attempts: Vec<Attempt>,
 ) -> Case {
     match result {
-        Ok(case) => Case { attempts: Some(attempts), ..*case },
+        Ok(case) => Case { attempts: Some(attempts), ..case },
         Err(failure) => Case {
             case_id: case_id.clone(),
             version: side,
@@ -233,6 +251,34 @@ pub(super) fn reject_duplicate_keys(bytes: &[u8]) -> Result<(), Fault> {
 /// The failure of a skipped case, as events report it.
 pub(crate) const SKIPPED: FailureNote =
     FailureNote { class: Reason::NotRun.class(), name: Reason::NotRun.name(), status: None };
+
+impl AttemptRecorder {
+    /// Returns the error of a request that cannot be serialised.
+    pub(crate) fn request_error(&self, case_id: &CaseId, error: serde_json::Error) -> WriteError {
+        WriteError { path: self.run.folder().join(format!("{case_id}.json")), source: error.into() }
+    }
+
+    /// Returns the failure of a conversation that cannot go on after the answer of attempt number `attempt`.
+    pub(crate) fn conversation_failure(&self, attempt: usize, fault: &Fault) -> RunnerFailure {
+        let mut applied = Applied::default();
+        let message = self.redactor.text(&fault.message, &mut applied);
+        RunnerFailure {
+            class: fault.reason.class(),
+            url: self.url.clone(),
+            attempt: attempt.into(),
+            timeout_ms: Some(self.timeout_ms.into()),
+            latency_ms: None,
+            status: None,
+            status_text: None,
+            error_name: Some(fault.reason.name().to_owned()),
+            error_message: Some(message),
+            body_snippet: None,
+            full_body_saved_to: None,
+            full_body_meta_saved_to: Nullable::Null,
+            extra: Extra::new(),
+        }
+    }
+}
 
 pub(crate) fn skipped_case(recorder: &AttemptRecorder, case_id: CaseId, message: String) -> Case {
     // The contract counts attempts from 1, so `attempt` is 1 although `attempts` is empty.

@@ -26,6 +26,7 @@ use crate::http::ClientError;
 use crate::policy::{Pace, RetryTokens};
 use crate::record::{AttemptRecorder, RunEnd, finished};
 use crate::settings::{AttemptLimits, Secret, Settings, known_secrets};
+use crate::tools::Toolbox;
 
 /// How many events may wait for the reporter. A slower reporter slows the run down.
 const QUEUED_EVENTS: usize = 256;
@@ -87,6 +88,9 @@ pub fn run(
         recorder: recorder.clone(),
         save_requests: settings.save_requests,
         interrupt: environment.interrupt,
+        run_id: settings.run_id.clone(),
+        toolbox: Toolbox::new(settings),
+        max_turns: settings.tools.max_turns,
         events,
     };
     let mut scheduler = Scheduler::new(settings, case_runner, received, reporter);

@@ -1,6 +1,7 @@
 //! A run from start to summary: the run folder, the scheduler, and one case at a time.
 
 mod case_runner;
+mod conversation_runner;
 mod execute;
 mod scheduler;
 mod started_run;

@@ -12,6 +12,7 @@ use crate::agent::{ProtocolAdapter, RequestInput};
 use crate::attempt::{AttemptContext, Transport};
 use crate::body_sink::{BodyBytes, BodyDestination};
 use crate::environment::Environment;
+use crate::http::Connection;
 use crate::settings::{AttemptLimits, Settings};
 
 /// The answer to a single request, with secrets masked.
@@ -50,7 +51,7 @@ pub fn try_once(settings: &Settings, case: &CaseSpec, environment: &Environment)
     let transport = Transport::new(settings, &*adapter)?;
     let redactor = redactor(settings, &transport)?;
     check_cases(&*adapter, std::slice::from_ref(case))?;
-    let request_input = RequestInput { case, side: settings.side, run_id: &settings.run_id };
+    let request_input = RequestInput::single(case, settings.side, &settings.run_id);
     let request = adapter
         .request(request_input)
         .map_err(|error| RunError::Request { case_id: case.id.clone(), message: error.to_string() })?;
@@ -62,7 +63,7 @@ pub fn try_once(settings: &Settings, case: &CaseSpec, environment: &Environment)
         destination: BodyDestination { run: &recorder.run, redactor: &recorder.redactor },
         clock: &*environment.clock,
     };
-    let attempt = runtime()?.block_on(context.attempt(1, &request))?;
+    let attempt = runtime()?.block_on(context.attempt(1, Connection::Fresh, &request))?;
     let mut applied = Applied::default();
     let response = attempt.exchange.response.as_ref();
     let body = match response.map(|response| &response.body.bytes) {
@@ -73,7 +74,7 @@ pub fn try_once(settings: &Settings, case: &CaseSpec, environment: &Environment)
     let content_type = header.map(|header| recorder.redactor.text(header, &mut applied));
     let status = response.and_then(|response| response.status).map(|status| status.as_u16());
     let recorded = recorder.record(attempt, &case.id)?;
-    let answer = recorded.result.map_err(|failure| TrialFailure {
+    let answer = recorded.result.map(|answer| Box::new(answer.case)).map_err(|failure| TrialFailure {
         class: failure.note.class,
         name: failure.note.name,
         message: failure.document.error_message.unwrap_or_default(),

@@ -3,6 +3,7 @@
 mod run_settings;
 mod secret;
 mod target;
+mod tools;
 mod variables;
 
 pub(crate) use run_settings::AttemptLimits;
@@ -15,5 +16,6 @@ pub use target::{AgentCommand, AgentCommandError, Lifetime, Target};
 pub use target::{BaseUrl, BaseUrlError};
 pub use target::{CertificateError, TrustedCertificates};
 pub use target::{ResolveRule, ResolveRuleError};
+pub use tools::{McpSpec, ToolSettings, ToolSpec};
 pub(crate) use variables::{PORT, at_port};
 pub use variables::{VariableError, Variables};

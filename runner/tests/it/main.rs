@@ -21,3 +21,4 @@ mod secrets;
 #[cfg(unix)]
 mod service;
 mod timeouts;
+mod tool_loops;

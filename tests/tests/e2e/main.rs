@@ -6,7 +6,6 @@ mod accept;
 #[cfg(unix)]
 mod agent_command;
 #[cfg(unix)]
-#[cfg(unix)]
 mod ci_comments;
 #[cfg(unix)]
 mod ci_files;
@@ -14,6 +13,7 @@ mod ci_files;
 mod ci_recipes;
 #[cfg(unix)]
 mod ci_steps;
+#[cfg(unix)]
 mod closed_pipe;
 mod compare;
 mod completions;

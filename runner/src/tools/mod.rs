@@ -1,0 +1,8 @@
+//! The tools that the runner executes for a model: canned results of the case, commands, and MCP servers.
+
+mod canned;
+mod program;
+mod toolbox;
+
+pub(crate) use canned::ToolOutput;
+pub(crate) use toolbox::{ToolContext, Toolbox};
