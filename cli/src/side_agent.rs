@@ -1,8 +1,12 @@
 //! The agent of one side for the time of a command: where requests go, and what has to run for that.
 
+use std::sync::Arc;
+
 use camino::Utf8Path;
 use counterproof_artifact::Side;
-use counterproof_runner::{AgentCommand, BaseUrl, Interrupt, Lifetime, RunningAgent, Secret, Settings, Target};
+use counterproof_runner::{
+    AgentCommand, AgentOptions, BaseUrl, Interrupt, Lifetime, Protocol, RunningAgent, Secret, Settings, Target,
+};
 
 use crate::agent_args::agent_options;
 use crate::agent_process::{Place, Start, variables};
@@ -53,6 +57,11 @@ impl SideAgent {
             Secret::from(url.replace("{port}", "0"))
         });
         Self { side, table, base_url, running: None, place: Place::in_folder(&layers.config.folder) }
+    }
+
+    /// Returns the agent that a table describes, without a start.
+    pub(crate) fn of_table(side: Side, table: SideTable) -> Self {
+        Self { side, table, base_url: None, running: None, place: Place::in_folder(Utf8Path::new("")) }
     }
 
     /// The same agent at another address.
@@ -113,13 +122,48 @@ impl SideAgent {
             settings.protocol = protocol;
         }
         if let Some(model) = &table.model {
-            settings.agent = agent_options(&layers.config.agent, &layers.config.risk, Some(model))?;
+            let strict_wire = settings.agent.strict_wire;
+            let agent = agent_options(&layers.config.agent, &layers.config.risk, Some(model))?;
+            settings.agent = AgentOptions { strict_wire, ..agent };
         }
         if !table.headers.is_empty() {
             let headers = table.headers.iter().map(|(name, value)| Secret::from(format!("{name}:{}", value.expose())));
             settings.headers = environment::headers(&headers.collect::<Vec<_>>()).map_err(CommandError::usage)?;
         }
         self.complete(&mut settings)?;
+        self.apply_http(&mut settings)?;
         Ok(settings)
+    }
+
+    /// Sets how requests are built and answers are read, for the protocols without an agreed format.
+    pub(crate) fn apply_http(&self, settings: &mut Settings) -> Result<(), CommandError> {
+        let Some(mapping) = &self.table.http else {
+            let table = format!("[side.{}.http]", self.side);
+            return match settings.protocol {
+                Protocol::Http => Err(CommandError::usage(format!("the protocol `http` needs the table `{table}`"))
+                    .hint("`counterproof try --input \"Hello\"` proposes its lines; docs/http-agents.md has examples")),
+                _ => Ok(()),
+            };
+        };
+        match settings.protocol {
+            Protocol::Http => {}
+            Protocol::Text => {
+                if let Some(key) = mapping.answer_keys().first() {
+                    let message = format!("`{key}` of `[side.{}.http]` needs the protocol `http`", self.side);
+                    return Err(CommandError::usage(message).hint(
+                        "with the protocol `text`, the whole answer is the output: remove `protocol` or the key",
+                    ));
+                }
+            }
+            // An option may name another protocol than the file.
+            _ => return Ok(()),
+        }
+        let headers = mapping
+            .headers(|name| std::env::var(name))
+            .map_err(|error| CommandError::usage(error).hint(format!("it is set in `[side.{}.http]`", self.side)))?;
+        settings.headers.retain(|header| headers.iter().all(|own| own.name() != header.name()));
+        settings.headers.extend(headers);
+        settings.agent.http = Arc::new(mapping.clone());
+        Ok(())
     }
 }

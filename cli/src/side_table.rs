@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use counterproof_artifact::Side;
-use counterproof_runner::{AgentCommand, Protocol, Ready, Secret, UrlTemplate};
+use counterproof_runner::{AgentCommand, HttpMapping, Protocol, Ready, Secret, UrlTemplate};
 use serde::{Deserialize, Deserializer};
 
 use crate::value_parsers::duration;
@@ -48,6 +48,8 @@ pub(crate) struct SideTable {
     /// Headers of every request, as for `--header`.
     pub(crate) headers: BTreeMap<String, Secret>,
     pub(crate) protocol: Option<Protocol>,
+    /// The requests and answers of an endpoint of any shape. It implies the protocol `http`.
+    pub(crate) http: Option<HttpMapping>,
     pub(crate) model: Option<String>,
     /// Whether `command` answers many cases, one line each.
     pub(crate) persistent: Option<bool>,
@@ -77,9 +79,11 @@ impl SideTables {
     /// Returns the table of a side. Keys that the baseline lacks are those of new.
     pub(crate) fn get(&self, side: Side) -> SideTable {
         let (own, new) = (self.baseline.clone(), self.new.clone());
+        let protocol = |table: &SideTable| table.protocol.or(table.http.is_some().then_some(Protocol::Http));
         if side == Side::New {
-            return new;
+            return SideTable { protocol: protocol(&new), ..new };
         }
+        let protocol = protocol(&own).or_else(|| protocol(&new));
         let has_target = own.names_another_target();
         let target = if has_target { SideTable::default() } else { new.clone() };
         SideTable {
@@ -92,7 +96,8 @@ impl SideTables {
             setup: own.setup.or(target.setup),
             env: if own.env.is_empty() { new.env } else { own.env },
             headers: if own.headers.is_empty() { new.headers } else { own.headers },
-            protocol: own.protocol.or(new.protocol),
+            protocol,
+            http: own.http.or(new.http),
             model: own.model.or(new.model),
             persistent: own.persistent.or(target.persistent),
         }
@@ -111,6 +116,7 @@ impl SideTables {
             || own.start.is_some()
             || own.model.is_some()
             || own.protocol.is_some()
+            || own.http.is_some()
             || !own.env.is_empty()
             || !own.headers.is_empty()
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use counterproof_store::write::WriteError;
 
+use crate::agent::ProtocolAdapter;
 use crate::body_sink::BodyDestination;
 use crate::environment::{Clock, Moment};
 use crate::exchange::Exchange;
@@ -128,10 +129,10 @@ impl Transport {
         }
     }
 
-    /// Creates the transport to the settings' target. A server receives requests at `path` below its base URL.
-    pub(crate) fn new(settings: &Settings, path: &str) -> Result<Self, ClientError> {
+    /// Creates the transport of the protocol to the settings' target.
+    pub(crate) fn new(settings: &Settings, protocol: &dyn ProtocolAdapter) -> Result<Self, ClientError> {
         Ok(match &settings.target {
-            Target::Http(base) => Transport::Http(Box::new(AgentClient::new(settings, base, path)?)),
+            Target::Http(base) => Transport::Http(Box::new(AgentClient::new(settings, base, protocol)?)),
             Target::Command(command) => {
                 let (command, supervisor) = (command.clone(), settings.supervisor.clone());
                 // A program that reads text gets nothing but the text.

@@ -66,6 +66,8 @@ pub enum Reason {
     AssetNotDelivered,
     /// JSON that does not match the protocol; the JSON Pointer is listed.
     ProtocolViolated,
+    /// An answer that lacks what a mapping reads.
+    MappingFailed,
     /// A successful status with an error object as the body.
     AgentError,
     /// The agent's program could not be started.
@@ -90,7 +92,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their classes.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 41] = [
         Self::ConnectTimeout,
         Self::ResponseTimeout,
         Self::IdleTimeout,
@@ -121,6 +123,7 @@ impl Reason {
         Self::ContractViolated,
         Self::AssetNotDelivered,
         Self::ProtocolViolated,
+        Self::MappingFailed,
         Self::AgentError,
         Self::AgentNotStarted,
         Self::AgentExit,
@@ -167,6 +170,7 @@ impl Reason {
             Self::ContractViolated => (SchemaMismatch, "contract_violated"),
             Self::AssetNotDelivered => (SchemaMismatch, "asset_not_delivered"),
             Self::ProtocolViolated => (SchemaMismatch, "protocol_violated"),
+            Self::MappingFailed => (SchemaMismatch, "mapping_failed"),
             Self::AgentError => (Other, "agent_error"),
             Self::AgentNotStarted => (Other, "agent_not_started"),
             Self::AgentExit => (Other, "agent_exit"),
@@ -196,7 +200,8 @@ impl Reason {
 pub(crate) struct Fault {
     pub(crate) reason: Reason,
     /// The message is the same each time the fault occurs: it names no address and no port, and quotes nothing that the
-    /// agent sent. Only `violations` may quote the agent.
+    /// agent sent. Only `violations` may quote the agent, and the messages about a mapping, which show keys of the answer and
+    /// the agent's error. Secrets in it are masked when it is recorded.
     pub(crate) message: String,
     pub(crate) violations: Vec<Violation>,
 }

@@ -54,7 +54,11 @@ mod run;
 mod service;
 mod settings;
 
-pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
+pub use agent::{
+    ActionsMapping, AgentOptions, AnswerPath, BodyTemplate, CallsMapping, DocumentsMapping, ElementPath, HttpMapping,
+    HttpMethod, MappedAnswer, PathError, Protocol, ProtocolError, RequestPath, RequestPathError, ReservedField,
+    RiskTable, StreamFormat, TemplateError, UnknownMethod, UsageMapping, propose,
+};
 pub use environment::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
 pub use failure::Reason;
@@ -69,7 +73,7 @@ pub use policy::{
 };
 pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};
-pub use run::{ResumeError, RunError, Summary, run};
+pub use run::{ResumeError, RunError, Summary, Trial, TrialFailure, run, try_once};
 pub use service::{
     AgentDied, AgentStartError, Ready, ReadyError, RunningAgent, SetupError, StartContext, StartSpec,
     TemporaryWorktree, UrlTemplate, WorktreeError, run_setup,

@@ -149,7 +149,7 @@ impl<'a> Builder<'a> {
 }
 
 /// Returns the arguments as an object, and whether they were one. Other values are stored under [`RAW_ARGUMENTS`].
-fn arguments(value: &Value) -> (Value, bool) {
+pub(super) fn arguments(value: &Value) -> (Value, bool) {
     match value {
         // Servers encode missing arguments as null or as an empty string.
         Value::Null => (json!({}), true),

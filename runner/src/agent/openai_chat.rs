@@ -122,7 +122,7 @@ mod tests {
     fn read(chat: &OpenaiChat, response: &Value) -> Result<Value, Fault> {
         let case_id = "c1".parse().unwrap();
         let received = Timestamp::from_millisecond(1_767_600_000_123).unwrap();
-        let context = AnswerContext { case_id: &case_id, side: Side::New, received };
+        let context = AnswerContext { case_id: &case_id, side: Side::New, received, content_type: None };
         let case = chat.answer(response.to_string().as_bytes(), context)?;
         Ok(serde_json::to_value(case).unwrap())
     }

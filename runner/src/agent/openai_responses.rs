@@ -139,7 +139,8 @@ mod tests {
 
     fn read(response: &Value) -> Result<Value, Fault> {
         let case_id = "c1".parse().unwrap();
-        let context = AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
+        let context =
+            AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH, content_type: None };
         let responses = OpenaiResponses { options: AgentOptions::default() };
         let case = responses.answer(response.to_string().as_bytes(), context)?;
         Ok(serde_json::to_value(case).unwrap())

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use counterproof_artifact::{Case, CaseId, Extra, RiskLevel, RunId, Side};
 use counterproof_cases::{CaseSpec, Input, glob, value_digest};
 use counterproof_redaction::{Applied, Redactor};
 use jiff::Timestamp;
+use reqwest::Method;
 use serde_json::{Map, Value, json};
 
+use super::http_endpoint::{HttpEndpoint, TextAgent};
+use super::http_mapping::HttpMapping;
 use super::native::Native;
 use super::openai_chat::OpenaiChat;
 use super::openai_responses::OpenaiResponses;
@@ -26,16 +30,21 @@ pub enum Protocol {
     OpenaiChat,
     /// OpenAI Responses.
     OpenaiResponses,
+    /// An HTTP endpoint of any shape, described by a mapping.
+    Http,
+    /// The text of the user, answered with text.
+    Text,
 }
 
 /// An unknown protocol name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown protocol `{0}`: use native, openai-chat or openai-responses")]
+#[error("unknown protocol `{0}`: use native, openai-chat, openai-responses, http or text")]
 pub struct ProtocolError(String);
 
 impl Protocol {
     /// All protocols, in the order of the documentation.
-    pub const ALL: [Protocol; 3] = [Protocol::Native, Protocol::OpenaiChat, Protocol::OpenaiResponses];
+    pub const ALL: [Protocol; 5] =
+        [Protocol::Native, Protocol::OpenaiChat, Protocol::OpenaiResponses, Protocol::Http, Protocol::Text];
 
     /// Returns the name, as on the command line and in `run.json`.
     pub const fn as_str(self) -> &'static str {
@@ -43,6 +52,8 @@ impl Protocol {
             Protocol::Native => "native",
             Protocol::OpenaiChat => "openai-chat",
             Protocol::OpenaiResponses => "openai-responses",
+            Protocol::Http => "http",
+            Protocol::Text => "text",
         }
     }
 
@@ -50,9 +61,11 @@ impl Protocol {
     pub(crate) fn adapter(self, options: &AgentOptions) -> Box<dyn ProtocolAdapter> {
         let options = options.clone();
         match self {
-            Protocol::Native => Box::new(Native),
+            Protocol::Native => Box::new(Native { risk: options.risk, strict_wire: options.strict_wire }),
             Protocol::OpenaiChat => Box::new(OpenaiChat { options }),
             Protocol::OpenaiResponses => Box::new(OpenaiResponses { options }),
+            Protocol::Http => Box::new(HttpEndpoint { mapping: options.http, risk: options.risk }),
+            Protocol::Text => Box::new(TextAgent { mapping: options.http }),
         }
     }
 }
@@ -94,24 +107,51 @@ pub(crate) struct AnswerContext<'a> {
     pub(crate) side: Side,
     /// When the answer was complete.
     pub(crate) received: Timestamp,
+    /// The content type of the response, if it has one.
+    pub(crate) content_type: Option<&'a str>,
 }
 
 /// The conversions of one protocol: pure functions from a case to bytes, and from bytes to an artifact. Independent of the transport.
 pub(crate) trait ProtocolAdapter: Send + Sync {
-    /// Returns the path below the base URL of a server.
-    fn path(&self) -> &'static str;
+    /// Returns the path below the base URL of a server, without a slash at its start. Empty for the base URL itself.
+    fn path(&self) -> &str;
+
+    /// Returns the method of requests to a server.
+    fn method(&self) -> Method {
+        Method::POST
+    }
+
+    /// Returns the content type of requests.
+    fn content_type(&self) -> &'static str {
+        "application/json"
+    }
+
+    /// Returns the content types that a server is asked for.
+    fn accept(&self) -> &'static str {
+        "application/json"
+    }
+
+    /// Checks that a request can be built for a case.
+    fn check_case(&self, _case: &CaseSpec) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Returns the request body of a case.
     fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error>;
 
     /// Parses the body of a successful response as the answer to a case.
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault>;
+
+    /// Reports whether an answer of this content type is read as one JSON document.
+    fn reads_json(&self, _content_type: Option<&str>) -> bool {
+        true
+    }
 }
 
 /// Request fields that the runner sets itself.
 const RESERVED: [&str; 6] = ["model", "messages", "input", "instructions", "tools", "stream"];
 
-/// Request fields of the OpenAI protocols in addition to the case. The native protocol ignores them.
+/// Options of the protocols. Each protocol ignores those of the others.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentOptions {
     /// The model name. `None` omits the field.
@@ -124,6 +164,10 @@ pub struct AgentOptions {
     pub request: Map<String, Value>,
     /// The risk levels of the tools.
     pub risk: RiskTable,
+    /// The requests and answers of an endpoint of the protocol `http`; of `text`, the requests.
+    pub http: Arc<HttpMapping>,
+    /// Whether an answer of the native protocol that lacks optional parts is a failure. Otherwise they are filled in.
+    pub strict_wire: bool,
 }
 
 /// A request field that cannot be configured because the runner sets it.
@@ -171,6 +215,7 @@ impl AgentOptions {
             Value::from(value_digest(value).to_string())
         };
         let request = (!self.request.is_empty()).then(|| Value::Object(self.request.clone()));
+        let http = (*self.http != HttpMapping::default()).then(|| json!(*self.http));
         let risk = (!self.risk.0.is_empty()).then(|| json!(self.risk.0));
         let fields = [
             ("model", self.model.as_deref().map(Value::from)),
@@ -178,6 +223,7 @@ impl AgentOptions {
             ("tools_sha256", self.tools.clone().map(|tools| digest(tools.into()))),
             ("request_sha256", request.map(digest)),
             ("risk", risk),
+            ("http_sha256", http.map(digest)),
         ];
         fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }

@@ -2,7 +2,8 @@
 //!
 //! Retries and the completion of a case are decided elsewhere (`policy/retry.rs`, `run/case_runner.rs`).
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use counterproof_artifact::{
     Attempt, AttemptOutcome, Case, CaseId, Extra, Millis, Nullable, Outcome, RunnerFailure, Side,
@@ -14,7 +15,7 @@ use counterproof_store::write::WriteError;
 use serde_json::Value;
 
 use super::failure_document::RecordedFailure;
-use crate::agent::{AnswerContext, Protocol, ProtocolAdapter};
+use crate::agent::{AnswerContext, FILLED_IN, Protocol, ProtocolAdapter};
 use crate::attempt::FinishedAttempt;
 use crate::body_sink::BodyBytes;
 use crate::environment::whole_millis;
@@ -32,6 +33,8 @@ pub(crate) struct AttemptRecorder {
     pub(crate) adapter: Arc<dyn ProtocolAdapter>,
     pub(crate) protocol: Protocol,
     pub(crate) header_names: Vec<String>,
+    /// The numbers of cases for each part that was filled in.
+    pub(crate) filled_in: Mutex<BTreeMap<String, usize>>,
 }
 
 pub(crate) struct RecordedAttempt {
@@ -56,7 +59,10 @@ impl AttemptRecorder {
         let body = body.unwrap_or_default();
         let mut entry = entry(&attempt);
         let result = match self.judge(&attempt, &body, case_id) {
-            Ok((case, applied)) => Ok(Box::new(self.finish_answer(case, &applied)?)),
+            Ok((case, applied)) => {
+                self.count_filled_in(&case);
+                Ok(Box::new(self.finish_answer(case, &applied)?))
+            }
             Err(fault) => {
                 entry.outcome = AttemptOutcome::RunnerError;
                 entry.error_class = Some(fault.reason.class());
@@ -77,7 +83,9 @@ impl AttemptRecorder {
         match (&exchange.fault, &exchange.response, body) {
             (Some(fault), _, _) => Err(fault.clone()),
             (None, Some(_), BodyBytes::Memory(bytes)) => {
-                let context = AnswerContext { case_id, side: self.run.side(), received: attempt.ended.at };
+                let content_type = exchange.response.as_ref().and_then(|response| response.header("content-type"));
+                let context =
+                    AnswerContext { case_id, side: self.run.side(), received: attempt.ended.at, content_type };
                 let answer = self.read_answer(bytes, context);
                 if exchange.program.is_some() { answer.map_err(Fault::in_program_output) } else { answer }
             }
@@ -87,8 +95,11 @@ impl AttemptRecorder {
 
     /// Parses a body as an answer, with secrets masked.
     fn read_answer(&self, bytes: &[u8], context: AnswerContext<'_>) -> Result<(Case, Applied), Fault> {
-        // Masked inside the JSON value, so that the result is valid JSON no matter which characters a secret contains.
         let mut applied = Applied::default();
+        if !self.adapter.reads_json(context.content_type) {
+            return self.masked(self.adapter.answer(bytes, context)?);
+        }
+        // Masked inside the JSON value, so that the result is valid JSON no matter which characters a secret contains.
         let masked = serde_json::from_slice(bytes).ok().and_then(|mut value: Value| {
             self.redactor.json(&mut value, &mut applied);
             (!applied.is_empty()).then(|| value.to_string())
@@ -99,7 +110,35 @@ impl AttemptRecorder {
         // Checked on the original bytes, because a JSON parser silently drops one of two equal keys. Checked last, because
         // other faults explain more.
         reject_duplicate_keys(bytes)?;
+        if self.protocol == Protocol::Http {
+            let (case, joined) = self.masked(case)?;
+            applied.merge(&joined);
+            return Ok((case, applied));
+        }
         Ok((case, applied))
+    }
+
+    /// Masks secrets in an artifact whose texts may be joined from several parts of the answer: a secret can be in two of them.
+    fn masked(&self, case: Case) -> Result<(Case, Applied), Fault> {
+        let failed = |error: serde_json::Error| Fault::new(Reason::ContractViolated, format!("the answer: {error}"));
+        let mut applied = Applied::default();
+        let mut value = serde_json::to_value(&case).map_err(failed)?;
+        self.redactor.json(&mut value, &mut applied);
+        if applied.is_empty() {
+            return Ok((case, applied));
+        }
+        Ok((serde_json::from_value(value).map_err(failed)?, applied))
+    }
+
+    /// Returns the parts that were filled in, with the numbers of cases.
+    pub(crate) fn filled_in(&self) -> BTreeMap<String, usize> {
+        self.filled_in.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn count_filled_in(&self, case: &Case) {
+        let parts = case.extra.get(FILLED_IN).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let mut counts = self.filled_in.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.for_each(|part| *counts.entry(part.to_owned()).or_default() += 1);
     }
 
     fn finish_answer(&self, mut case: Case, applied: &Applied) -> Result<Case, WriteError> {

@@ -212,14 +212,22 @@ impl BaseUrl {
         &self.recorded
     }
 
-    /// Returns the recorded URL of a request to `path` below the base.
+    /// Returns the recorded URL of a request to `path` below the base, without a query.
     pub(crate) fn recorded_request_url(&self, path: &str) -> String {
-        format!("{}/{path}", self.recorded)
+        strip_secrets(&self.request_url(path))
     }
 
-    /// Returns the URL of a request to `path` below the base, with credentials and query.
+    /// Returns the URL of a request to `path` below the base, with credentials and query. An empty path is the base itself.
     pub(crate) fn request_url(&self, path: &str) -> Url {
         let mut url = self.full.clone();
+        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        if let Some(query) = query {
+            let queries: Vec<_> = url.query().into_iter().chain([query]).collect();
+            url.set_query(Some(&queries.join("&")));
+        }
+        if path.is_empty() {
+            return url;
+        }
         // A base URL may end with a slash.
         url.set_path(&format!("{}/{path}", self.full.path().trim_end_matches('/')));
         url

@@ -106,7 +106,10 @@ async fn serve(mut stream: TcpStream, reaction: Reaction, requests: std::sync::m
             _ => return,
         }
     }
-    let body = serde_json::from_slice(&received[head_end..]).unwrap_or(Value::Null);
+    let body = match &received[head_end..] {
+        [] => Value::Null,
+        body => serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into()),
+    };
     let _ = requests.send(Request { head, body });
     match reaction {
         Reaction::Send(bytes) => {

@@ -6,6 +6,7 @@ mod answers;
 mod bodies;
 mod endings;
 mod http;
+mod http_agents;
 mod kept_connections;
 mod kit;
 mod network;

@@ -6,9 +6,10 @@ mod accept;
 #[cfg(unix)]
 mod agent_command;
 #[cfg(unix)]
-mod ci_recipes;
+#[cfg(unix)]
 mod closed_pipe;
 mod compare;
+mod completions;
 #[cfg(unix)]
 mod conformance;
 mod contract_killed;
