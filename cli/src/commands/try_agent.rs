@@ -83,6 +83,8 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     let trial = try_once(&settings, &case, &Environment::from_system())
         .map_err(|error| run_error(error, "counterproof try"))?;
     if !trial.reached {
+        // An agent that was started and ended says more than a refused connection.
+        agent.check_alive()?;
         let message = trial.answer.as_ref().err().map(|failure| failure.message.as_str()).unwrap_or_default();
         let target = settings.target.recorded();
         return Err(CommandError::io(format!("cannot reach the agent at {target}: {message}"))
