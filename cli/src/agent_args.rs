@@ -19,21 +19,31 @@ pub(crate) struct AgentArgs {
     /// shell, but no shell runs it. Its arguments are not recorded. In what the program prints, arguments that look like secrets are
     /// redacted.
     // Not parsed by clap, whose messages quote what was typed.
-    #[arg(long, value_name = "CMD", conflicts_with = "base_url")]
+    #[arg(help_heading = "Target", long, value_name = "CMD", conflicts_with = "base_url")]
     pub(crate) agent_cmd: Option<Secret>,
 
     /// Protocol of the agent
     ///
-    /// With the OpenAI protocols, the base URL is the part before `/chat/completions` or `/responses`.
-    #[arg(long, value_name = "native|openai-chat|openai-responses", default_value_t)]
+    /// With the OpenAI protocols, the base URL is the part before `/chat/completions` or `/responses`. `http` is described by
+    /// `[side.new.http]` in the configuration. With `text`, the agent gets the text of the user and answers with text.
+    #[arg(
+        help_heading = "Target",
+        long,
+        value_name = "native|openai-chat|openai-responses|http|text",
+        default_value_t
+    )]
     pub(crate) protocol: Protocol,
 
+    /// Fail a case whose answer lacks a part of the native protocol, instead of filling it in
+    #[arg(long)]
+    pub(crate) strict_wire: bool,
+
     /// Model name in requests of the OpenAI protocols [default: `agent.model` in the configuration]
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = "Target", long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
     /// Configuration file with `[agent]`, `[risk]` and `[secrets]` [default: counterproof.toml, if it exists]
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Target", long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,
 }
 
@@ -49,6 +59,7 @@ impl AgentArgs {
             settings.target = command.into();
         }
         settings.agent = agent_options(&config.agent, &config.risk, self.model.as_ref())?;
+        settings.agent.strict_wire = self.strict_wire;
         Ok(())
     }
 }

@@ -23,11 +23,12 @@ const FILES: [(&str, &str); 5] = [
 ];
 
 /// The entries of a report folder. All others are the user's, and stay.
-const ENTRIES: [&str; 9] = [
+const ENTRIES: [&str; 10] = [
     INDEX_FILE,
     EVALUATION_FILE,
     SUMMARY_FILE,
     JUNIT_FILE,
+    CTRF_FILE,
     SARIF_FILE,
     CASES_FOLDER,
     LISTS_FOLDER,
@@ -97,6 +98,7 @@ pub(crate) const ARTIFACTS_FOLDER: &str = "artifacts";
 pub(crate) const SEARCH_FOLDER: &str = "static/search";
 pub(crate) const SUMMARY_FILE: &str = "summary.md";
 pub(crate) const JUNIT_FILE: &str = "junit.xml";
+pub(crate) const CTRF_FILE: &str = "ctrf.json";
 pub(crate) const SARIF_FILE: &str = "results.sarif";
 
 /// Static files of every page, the history page included: name and content.

@@ -12,7 +12,7 @@
 //! session: one page of a session
 //!
 //! index.html  lists/<verdict>-<page>.html  cases/<caseId>.html  static/  artifacts/{baseline,new}/…
-//! evaluation.json  summary.md  junit.xml  results.sarif
+//! evaluation.json  summary.md  junit.xml  ctrf.json  results.sarif
 //! ```
 
 mod case;
@@ -29,8 +29,8 @@ mod site;
 mod view;
 mod writer;
 
-pub use exports::sarif;
 pub use exports::{CaseLocation, ReportContext, ReportUrl, ReportUrlError, SUMMARY_UP_TO_BYTES, summary};
+pub use exports::{ctrf, junit, sarif, test_results};
 pub use folder::ReportError;
 pub use site::PageSelection;
 pub use site::encode_path;

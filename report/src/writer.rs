@@ -158,7 +158,9 @@ impl<'a> ReportWriter<'a> {
         // The limit is far longer than the first line, so the summary is never `None`.
         let summary = exports::summary(evaluation, context, self.site.selection, exports::SUMMARY_UP_TO_BYTES);
         put(folder::SUMMARY_FILE, &summary.unwrap_or_default())?;
-        put(folder::JUNIT_FILE, &exports::junit::render(evaluation))?;
+        let suites = exports::test_results::suites(evaluation);
+        put(folder::JUNIT_FILE, &exports::junit::render(&suites))?;
+        put(folder::CTRF_FILE, &exports::ctrf::render(&suites, &exports::ctrf::Tested::of_new(evaluation)))?;
         put(folder::SARIF_FILE, &exports::sarif::render(evaluation, &context.case_locations))?;
         let groups = index::groups(evaluation);
         for (path, page) in index::list_pages(&self.site, evaluation, &groups) {

@@ -11,8 +11,8 @@ use crate::exchange::Exchange;
 use crate::failure::Reason;
 use crate::http::{AgentClient, ClientError, Connection};
 use crate::policy::Signal;
-use crate::process::AgentProgram;
-use crate::settings::{AttemptLimits, Secret, Settings, Target};
+use crate::process::{AgentProgram, PersistentProgram};
+use crate::settings::{AttemptLimits, Lifetime, Secret, Settings, Target};
 
 /// How long to wait until files may be available again.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
@@ -72,6 +72,7 @@ impl AttemptContext<'_> {
         match self.transport {
             Transport::Http(client) => client.exchange(request, connection, limits, destination).await,
             Transport::Program(program) => program.exchange(request, limits, destination).await,
+            Transport::Persistent(program) => program.exchange(request, limits, destination).await,
         }
     }
 
@@ -115,7 +116,10 @@ fn timed_out_after(exchange: &Exchange, limits: AttemptLimits) -> Option<Duratio
 /// The transport of requests.
 pub(crate) enum Transport {
     Http(Box<AgentClient>),
+    /// A program that is started for each attempt.
     Program(AgentProgram),
+    /// A program that answers many requests.
+    Persistent(PersistentProgram),
 }
 
 impl Transport {
@@ -124,7 +128,7 @@ impl Transport {
         match self {
             Transport::Http(client) => client.secrets(),
             // Its arguments are in the settings, where `known_secrets` finds them.
-            Transport::Program(_) => &[],
+            Transport::Program(_) | Transport::Persistent(_) => &[],
         }
     }
 
@@ -133,7 +137,14 @@ impl Transport {
         Ok(match &settings.target {
             Target::Http(base) => Transport::Http(Box::new(AgentClient::new(settings, base, protocol)?)),
             Target::Command(command) => {
-                Transport::Program(AgentProgram { command: command.clone(), supervisor: settings.supervisor.clone() })
+                let (command, supervisor) = (command.clone(), settings.supervisor.clone());
+                // A program that reads text gets nothing but the text.
+                let request_end: &[u8] = if settings.protocol.as_str() == "text" { b"" } else { b"\n" };
+                let program = AgentProgram { command, request_end, supervisor };
+                match program.command.lifetime() {
+                    Lifetime::Attempt => Transport::Program(program),
+                    Lifetime::Run => Transport::Persistent(PersistentProgram::new(program)),
+                }
             }
         })
     }

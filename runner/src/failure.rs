@@ -72,7 +72,7 @@ pub enum Reason {
     AgentError,
     /// The agent's program could not be started.
     AgentNotStarted,
-    /// The agent's program exited with a code other than 0.
+    /// The agent's program exited with a code other than 0, or a worker of it ended before it answered.
     AgentExit,
     /// A signal terminated the agent's program.
     AgentSignal,

@@ -12,6 +12,7 @@ use counterproof_store::{ASSETS_FOLDER, RunReader, confined_path, read_file};
 use crate::agent_args::agent_options;
 use crate::command_error::{CommandError, connect_error};
 use crate::config::Config;
+use crate::side_agent::SideAgent;
 use crate::streams::Streams;
 use crate::value_parsers::duration;
 use crate::{agent_args, document_errors, environment, resume_command};
@@ -104,6 +105,8 @@ fn settings(args: &Args, config: &Config, recorded: &RecordedCase, out: &Utf8Pat
     if let Some(text) = &args.agent_cmd {
         settings.target = text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?.into();
     }
+    let agent = SideAgent::of_table(run.version, config.side.get(run.version));
+    agent.apply_http(&mut settings)?;
     environment::check_environment(&settings.target)?;
     Ok(settings)
 }

@@ -118,6 +118,7 @@ fn evaluation(
     let limits = &request.limits.for_agent(is_deterministic);
     let mut tested = suite_rules(&suite, limits);
     tested.extend(repeated.and_then(|repeated| repeated.lost_rule(limits)));
+    tested.extend(repeated.and_then(|repeated| repeated.undecided_rule(limits)));
     tested.extend(repeated.and_then(|repeated| repeated.unseen_rule(limits)));
     tested.extend(gate::usage_rules(&cases, &measures, &limits.usage, request.thresholds.alpha.value()));
     let (is_repeated, unmet) = (repeated.is_some(), gate::unmet_test(&suite.measures, suite.level));

@@ -87,7 +87,9 @@ impl<'a> RankedCase<'a> {
 
     /// The verdict for people: `regressed`, `broken (unconfirmed)`. What may be chance is never named without the word.
     pub fn verdict(&self) -> String {
-        let verdict = self.case.verdict.as_str().replace('_', " ");
+        // Without a baseline, the verdict says nothing about an expectation.
+        let is_unmet = self.case.verdict == Verdict::Unchanged && self.case.is_unmet_on_new();
+        let verdict = if is_unmet { "unmet".to_owned() } else { self.case.verdict.as_str().replace('_', " ") };
         let is_open = self.case.unconfirmed || self.standing == Standing::Unconfirmed;
         if is_open { format!("{verdict} (unconfirmed)") } else { verdict }
     }

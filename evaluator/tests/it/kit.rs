@@ -182,6 +182,7 @@ impl Pair {
             thresholds: Thresholds::default(),
             is_deterministic: false,
             signals: self.signals.clone(),
+            is_alone: false,
         }
     }
 

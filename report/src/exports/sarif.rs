@@ -18,9 +18,17 @@ pub const ERROR: &str = "error";
 const WARNING: &str = "warning";
 const NOTE: &str = "note";
 
+/// Where the tool is described (3.19.4). A name and not an address, because the documentation is not published at one.
+const INFORMATION: &str = "urn:counterproof:documentation";
+
 /// Returns a log (3.13) with one run of this program (3.14). `about` has further properties of the run.
 pub fn log(rules: &[Value], about: Map<String, Value>, results: Vec<Value>) -> Value {
-    let driver = json!({"name": "counterproof", "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": rules});
+    let driver = json!({
+        "name": "counterproof",
+        "semanticVersion": env!("CARGO_PKG_VERSION"),
+        "informationUri": INFORMATION,
+        "rules": rules,
+    });
     let mut run = Map::new();
     run.insert("tool".to_owned(), json!({"driver": driver}));
     run.extend(about);
@@ -129,9 +137,18 @@ fn rules(results: &mut [CodedResult<'_>]) -> Vec<Value> {
     let rule = |code: &str| {
         let meaning = message(&meaning(code));
         // GitHub requires all three texts.
-        json!({"id": code, "shortDescription": meaning, "fullDescription": meaning, "help": meaning})
+        let name = pascal_case(code);
+        json!({"id": code, "name": name, "shortDescription": meaning, "fullDescription": meaning, "help": meaning})
     };
     codes.into_iter().map(rule).collect()
+}
+
+/// The name of a rule (3.49.7), such as `OutputChanged` for `output-changed`.
+fn pascal_case(code: &str) -> String {
+    let words = code.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name: String = words.map(|word| word[..1].to_ascii_uppercase() + &word[1..]).collect();
+    // A code of a newer version may be any text.
+    if name.is_empty() { "Other".to_owned() } else { name }
 }
 
 /// The level of a case, which follows the gate; `None` for a case that is not a problem.

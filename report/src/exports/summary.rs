@@ -259,7 +259,27 @@ fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
     let report = links.url.map(|url| format!(" · [full report]({})", url.index_page())).unwrap_or_default();
     let notes = [evaluation_text::case_summary(evaluation), evaluation_text::repeats(evaluation)];
     let notes: Vec<_> = notes.iter().map(|note| escaped(note, LONGEST_SENTENCE)).collect();
-    format!("\nBaseline {baseline}, new {new}{report}\n\nSummary: {}.\n", notes.join("; "))
+    let age = baseline_age(evaluation).map(|age| format!(" ({age} older than new)")).unwrap_or_default();
+    // A run that was judged alone is on both sides.
+    let is_alone = evaluation.baseline.run_id == evaluation.new.run_id;
+    let aim = if is_alone { "make this run the baseline" } else { "refresh the baseline" };
+    let refresh = format!("To {aim}: `counterproof accept --reason REASON`");
+    format!("\nBaseline {baseline}{age}, new {new}{report}\n\n{refresh}\n\nSummary: {}.\n", notes.join("; "))
+}
+
+/// The time from the start of the baseline to the start of new, in its largest whole unit.
+fn baseline_age(evaluation: &Evaluation) -> Option<String> {
+    const MINUTE: i128 = 60_000_000_000;
+    let age = evaluation.new.started()?.checked_sub(evaluation.baseline.started()?)?;
+    if evaluation.baseline.run_id == evaluation.new.run_id {
+        return None;
+    }
+    let minutes = usize::try_from(age / MINUTE).ok()?;
+    Some(match minutes {
+        0..60 => text::count(minutes, "minute", "minutes"),
+        60..2880 => text::count(minutes / 60, "hour", "hours"),
+        _ => text::count(minutes / 1440, "day", "days"),
+    })
 }
 
 fn counts(evaluation: &Evaluation) -> String {

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::sarif;
+use crate::test_results::{assert_ctrf, assert_junit};
 use crate::xml::{self, Element};
 
 /// An evaluation with one case per verdict. Every text of an agent or a cases file comes from `say`.
@@ -57,6 +58,7 @@ fn evaluation(verdicts: &[Verdict], say: impl Fn() -> String) -> Evaluation {
 struct Exports {
     summary: String,
     junit: String,
+    ctrf: Value,
     sarif: String,
 }
 
@@ -66,7 +68,8 @@ fn written(evaluation: &Evaluation, context: &ReportContext) -> Exports {
     let report = ReportWriter::without_runs(&out, evaluation).unwrap();
     report.finish_with(evaluation, context).unwrap();
     let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
-    Exports { summary: read("summary.md"), junit: read("junit.xml"), sarif: read("results.sarif") }
+    let ctrf = serde_json::from_str(&read("ctrf.json")).unwrap();
+    Exports { summary: read("summary.md"), junit: read("junit.xml"), ctrf, sarif: read("results.sarif") }
 }
 
 fn context() -> ReportContext {
@@ -84,7 +87,7 @@ fn assert_is_whole(summary: &str) {
             assert!(line.matches('`').count() % 2 == 0, "{line}");
         } else {
             cells = None;
-            let known = ["## ", "### ", "Baseline `", "Summary: ", "**", "No changes."];
+            let known = ["## ", "### ", "Baseline `", "To refresh the baseline: `", "Summary: ", "**", "No changes."];
             let notes = ["not shown here; the report has all of them.", "not shown.", "is met.", "are met."];
             let is_note = notes.iter().any(|end| line.ends_with(end));
             assert!(line.is_empty() || is_note || known.iter().any(|start| line.starts_with(start)), "{line}");
@@ -95,7 +98,7 @@ fn assert_is_whole(summary: &str) {
 /// The tests of both suites in one. Each suite has the tests of its name alone, and counts them.
 fn tests(junit: &str) -> Element {
     let root = xml::parse(junit).unwrap_or_else(|error| panic!("{error}\n{junit}"));
-    assert_eq!(root.name.as_str(), "testsuites");
+    assert_junit(&root);
     for (suite, name) in root.elements.iter().zip(["counterproof.gate", "counterproof.cases"]) {
         assert_eq!(suite.attribute("name"), Some(name));
         assert!(suite.all("testcase").all(|test| test.attribute("classname") == Some(name)));
@@ -136,6 +139,7 @@ proptest! {
         prop_assert!(!unseen);
         let suite = tests(&files.junit);
         prop_assert_eq!(suite.all("testcase").count(), 3 + verdicts.len());
+        prop_assert_eq!(assert_ctrf(&files.ctrf).len(), 3 + verdicts.len());
         results(&files.sarif);
     }
 
@@ -201,6 +205,15 @@ fn a_test_fails_only_for_what_the_gate_counts() {
             let kinds = ["failure", "error", "skipped"];
             kinds.into_iter().find(|kind| test.all(kind).next().is_some()).unwrap_or("passed").to_owned()
         };
+        let ctrf = assert_ctrf(&written(evaluation, &ReportContext::default()).ctrf);
+        for (test, ctrf) in suite.all("testcase").zip(&ctrf) {
+            let status = match how(test).as_str() {
+                "failure" | "error" => "failed",
+                _ => ctrf["status"].as_str().filter(|status| *status == how(test)).unwrap(),
+            };
+            assert_eq!((ctrf["name"].as_str(), ctrf["status"].as_str()), (test.attribute("name"), Some(status)));
+            assert_eq!(ctrf.get("rawStatus").is_some(), how(test) == "error");
+        }
         let of_cases = suite.all("testcase").filter(|test| test.attribute("classname") == Some("counterproof.cases"));
         of_cases.map(|test| (test.attribute("name").unwrap().to_owned(), how(test))).collect()
     };

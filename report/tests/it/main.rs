@@ -21,4 +21,5 @@ mod report;
 mod report_folder;
 mod reported;
 mod sarif;
+mod test_results;
 mod xml;

@@ -24,9 +24,14 @@ pub(crate) fn assert_holds(log: &Value) {
 fn run(run: &Value) {
     let run = object(run, &["tool"], &["automationDetails", "invocations", "columnKind", "results"]);
     // 3.18, 3.19
-    let driver = object(&object(&run["tool"], &["driver"], &[])["driver"], &["name"], &["semanticVersion", "rules"]);
+    let driver = object(
+        &object(&run["tool"], &["driver"], &[])["driver"],
+        &["name"],
+        &["semanticVersion", "informationUri", "rules"],
+    );
     assert!(!text(&driver["name"]).is_empty());
     assert_is_version(text(&driver["semanticVersion"]));
+    assert!(is_absolute(text(&driver["informationUri"])));
     let rules: Vec<_> = list(&driver["rules"]).iter().map(rule).collect();
     // 3.49.3: no two rules have one id.
     assert_eq!(rules.iter().collect::<BTreeSet<_>>().len(), rules.len());
@@ -53,7 +58,9 @@ fn run(run: &Value) {
 /// 3.49; its id.
 fn rule(rule: &Value) -> &str {
     let texts = ["shortDescription", "fullDescription", "help"];
-    let rule = object(rule, &["id"], &texts);
+    let rule = object(rule, &["id"], &["name", texts[0], texts[1], texts[2]]);
+    let name = text(&rule["name"]);
+    assert!(!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{name}");
     for name in texts {
         assert_message(&rule[name]);
     }

@@ -1,5 +1,6 @@
 //! The protocols of HTTP endpoints without an agreed format: `http`, with the mapping of the configuration, and `text`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use counterproof_artifact::{Case, escape_invisible};
@@ -195,14 +196,7 @@ struct Trace<'a> {
 
 impl Trace<'_> {
     fn documents(&mut self, mapping: &DocumentsMapping, answer: &Value) -> Result<(), Fault> {
-        let mut ids: Vec<Value> = Vec::new();
-        for element in elements(&mapping.path, answer)? {
-            let id = match &mapping.id {
-                Some(path) => path.find(&element, answer).map_err(|missing| not_found(&missing))?.into_owned(),
-                None => element.value.into_owned(),
-            };
-            ids.push(text_of(&id).into());
-        }
+        let ids = document_ids(mapping, answer)?;
         if !ids.is_empty() {
             let ts = self.ts();
             self.events.push(json!({"type": "retrieval", "ts": ts, "query": "", "doc_ids": ids}));
@@ -213,22 +207,7 @@ impl Trace<'_> {
     fn calls(&mut self, mapping: &CallsMapping, answer: &Value, are_actions: bool) -> Result<(), Fault> {
         let mut ids: Vec<String> = Vec::new();
         for element in elements(&mapping.path, answer)? {
-            let optional = |path: &Option<ElementPath>| match path {
-                Some(path) => path
-                    .optional(&element, answer)
-                    .map(|found| found.map(std::borrow::Cow::into_owned))
-                    .map_err(|missing| not_found(&missing)),
-                None => Ok(None),
-            };
-            let (tool, args) = tool_and_arguments(&mapping.name, mapping.arguments.as_ref(), &element, answer)?;
-            let error = optional(&mapping.error)?.filter(is_error);
-            let result = match (&mapping.result, &error) {
-                (Some(path), None) => {
-                    Some(path.find(&element, answer).map_err(|missing| not_found(&missing))?.into_owned())
-                }
-                (path, _) => optional(path)?,
-            };
-            let id = optional(&mapping.id)?.filter(|id| !id.is_null()).map(|id| text_of(&id));
+            let ReadCall { tool, args, id, result, error } = ReadCall::read(mapping, &element, answer)?;
             let id = unique(id, &ids);
             ids.push(id.clone());
             self.call(&id, &tool, args, are_actions);
@@ -310,6 +289,116 @@ impl Trace<'_> {
     fn ts(&self) -> Value {
         self.context.received.as_millisecond().into()
     }
+}
+
+/// What the keys of a mapping find in an answer, each by itself.
+#[derive(Debug, Default, PartialEq)]
+pub struct MappedAnswer {
+    /// The found parts by key.
+    pub found: Map<String, Value>,
+    /// The keys that find nothing, with the message of the case that fails because of it.
+    pub missing: Vec<(&'static str, String)>,
+}
+
+impl HttpMapping {
+    /// Parses a body as the answer that the paths of the mapping start at.
+    pub fn parse_answer(&self, body: &[u8], content_type: Option<&str>) -> Result<Value, String> {
+        let endpoint = HttpEndpoint { mapping: Arc::new(self.clone()), risk: RiskTable::default() };
+        endpoint.parse(body, content_type).map(|(answer, _)| answer).map_err(|fault| fault.message)
+    }
+
+    /// Applies each key to an answer.
+    pub fn apply(&self, answer: &Value, is_stream: bool) -> MappedAnswer {
+        let mut mapped = MappedAnswer::default();
+        let mut add = |key: &'static str, part: Result<Value, Fault>| match part {
+            Ok(value) => drop(mapped.found.insert(key.to_owned(), value)),
+            Err(fault) => mapped.missing.push((key, fault.message)),
+        };
+        let endpoint = HttpEndpoint { mapping: Arc::new(self.clone()), risk: RiskTable::default() };
+        if self.output.is_some() {
+            add("output", endpoint.output(answer).map(|output| output["content"].clone()));
+        }
+        if let Some(calls) = &self.calls {
+            add("calls", call_parts(calls, answer));
+        }
+        if let Some(actions) = &self.actions {
+            let part = |element: &Element<'_>| {
+                let (name, args) = tool_and_arguments(&actions.name, actions.arguments.as_ref(), element, answer)?;
+                Ok(json!({"name": name, "arguments": args}))
+            };
+            let parts = elements(&actions.path, answer).and_then(|found| found.iter().map(part).collect());
+            add("actions", parts);
+        }
+        if let Some(documents) = &self.documents {
+            add("documents", document_ids(documents, answer).map(Value::from));
+        }
+        if let Some(usage) = &self.usage {
+            let found = read_usage(usage, answer, is_stream);
+            let none = || Fault::new(Reason::MappingFailed, "no number at its paths");
+            add("usage", if found.is_empty() { Err(none()) } else { Ok(found.into()) });
+        }
+        if self.error.is_some()
+            && let Err(fault) = endpoint.reject_errors(answer)
+        {
+            add("error", Ok(fault.message.into()));
+        }
+        mapped
+    }
+}
+
+/// Returns the calls with their names, arguments and results.
+fn call_parts(mapping: &CallsMapping, answer: &Value) -> Result<Value, Fault> {
+    let part = |element: &Element<'_>| {
+        let call = ReadCall::read(mapping, element, answer)?;
+        let mut part = json!({"name": call.tool, "arguments": call.args});
+        for (key, value) in [("id", call.id.map(Value::from)), ("result", call.result), ("error", call.error)] {
+            if let Some(value) = value {
+                part[key] = value;
+            }
+        }
+        Ok(part)
+    };
+    elements(&mapping.path, answer)?.iter().map(part).collect()
+}
+
+/// A call as the mapping finds it.
+struct ReadCall {
+    tool: String,
+    args: Value,
+    id: Option<String>,
+    result: Option<Value>,
+    error: Option<Value>,
+}
+
+impl ReadCall {
+    fn read(mapping: &CallsMapping, element: &Element<'_>, answer: &Value) -> Result<Self, Fault> {
+        let found = |found: Option<Cow<'_, Value>>| found.map(Cow::into_owned);
+        let optional = |path: Option<&ElementPath>| match path {
+            Some(path) => path.optional(element, answer).map(found).map_err(|missing| not_found(&missing)),
+            None => Ok(None),
+        };
+        let (tool, args) = tool_and_arguments(&mapping.name, mapping.arguments.as_ref(), element, answer)?;
+        let error = optional(mapping.error.as_ref())?.filter(is_error);
+        let result = match (&mapping.result, &error) {
+            // A call that failed may have no result.
+            (Some(path), None) => Some(path.find(element, answer).map_err(|missing| not_found(&missing))?.into_owned()),
+            (path, _) => optional(path.as_ref()).unwrap_or_default(),
+        };
+        let id = optional(mapping.id.as_ref())?.filter(|id| !id.is_null()).map(|id| text_of(&id));
+        Ok(Self { tool, args, id, result, error })
+    }
+}
+
+/// Returns the ids of the documents.
+fn document_ids(mapping: &DocumentsMapping, answer: &Value) -> Result<Vec<Value>, Fault> {
+    let id = |element: Element<'_>| {
+        let id = match &mapping.id {
+            Some(path) => path.find(&element, answer).map_err(|missing| not_found(&missing))?.into_owned(),
+            None => element.value.into_owned(),
+        };
+        Ok(text_of(&id).into())
+    };
+    elements(&mapping.path, answer)?.into_iter().map(id).collect()
 }
 
 fn elements<'v>(path: &AnswerPath, answer: &'v Value) -> Result<Vec<Element<'v>>, Fault> {

@@ -26,7 +26,7 @@ use crate::http::ClientError;
 use crate::policy::{Pace, RetryTokens};
 use crate::record::{AttemptRecorder, RunEnd, finished};
 use crate::settings::{AttemptLimits, Secret, Settings, known_secrets};
-use crate::tools::Toolbox;
+use crate::tools::{McpError, Toolbox};
 
 /// How many events may wait for the reporter. A slower reporter slows the run down.
 const QUEUED_EVENTS: usize = 256;
@@ -69,6 +69,10 @@ pub fn run(
     }
     let runtime = runtime()?;
 
+    // Before the folder is created: a server that does not start leaves nothing behind.
+    let mut toolbox = Toolbox::new(settings);
+    runtime.block_on(toolbox.start_servers(settings, settings.timeout))?;
+
     let start = environment.clock.read();
     let checkout = environment.checkout.as_ref();
     let inputs = RunInputs { settings, cases, checkout, redactor: &redactor, start };
@@ -89,7 +93,7 @@ pub fn run(
         save_requests: settings.save_requests,
         interrupt: environment.interrupt,
         run_id: settings.run_id.clone(),
-        toolbox: Toolbox::new(settings),
+        toolbox,
         max_turns: settings.tools.max_turns,
         events,
     };
@@ -121,12 +125,12 @@ fn close(scheduler: &mut Scheduler<'_>, document: Run, start: Moment, earlier: D
     scheduler.error.take().map_or(closed, Err)?;
     scheduler.report(EventKind::RunFinished { counts });
     let folder = recorder.run.folder().to_owned();
-    let (reached, limit) = (scheduler.reached, scheduler.limit.clone());
-    Ok(Summary { folder, counts, reached, interrupted, filled_in: recorder.filled_in(), limit, failed })
+    let (reached, limit, filled_in) = (scheduler.reached, scheduler.limit.clone(), recorder.filled_in());
+    Ok(Summary { folder, counts, reached, interrupted, filled_in, limit, failed })
 }
 
 /// Creates the async runtime. Recording happens on blocking threads, so one worker is enough for many requests in flight.
-fn runtime() -> Result<Runtime, RunError> {
+pub(super) fn runtime() -> Result<Runtime, RunError> {
     // With a second worker, a request that is passed to a connection at the moment when the connection closes can be lost:
     // it then waits for its whole time-out, because the channel between the two (tokio's `mpsc`) keeps a value that is sent
     // while its receiver is dropped on another thread.
@@ -138,7 +142,7 @@ fn runtime() -> Result<Runtime, RunError> {
         .map_err(RunError::Start)
 }
 
-fn recorder(
+pub(super) fn recorder(
     settings: &Settings,
     redactor: Redactor,
     adapter: Arc<dyn ProtocolAdapter>,
@@ -157,7 +161,7 @@ fn recorder(
     }
 }
 
-fn redactor(settings: &Settings, transport: &Transport) -> Result<Redactor, ClientError> {
+pub(super) fn redactor(settings: &Settings, transport: &Transport) -> Result<Redactor, ClientError> {
     let secrets = known_secrets(settings);
     Ok(Redactor::new(secrets.iter().chain(transport.secrets()).map(Secret::expose))?)
 }
@@ -180,7 +184,7 @@ fn reject_secret_names(settings: &Settings, cases: &[CaseSpec]) -> Result<(), Ru
 }
 
 /// Checks that every request can be built.
-fn check_cases(adapter: &dyn ProtocolAdapter, cases: &[CaseSpec]) -> Result<(), RunError> {
+pub(super) fn check_cases(adapter: &dyn ProtocolAdapter, cases: &[CaseSpec]) -> Result<(), RunError> {
     cases.iter().try_for_each(|case| {
         adapter.check_case(case).map_err(|message| RunError::Request { case_id: case.id.clone(), message })
     })
@@ -215,6 +219,9 @@ pub enum RunError {
         /// The placeholder and its line.
         message: String,
     },
+    /// An MCP server could not be started.
+    #[error(transparent)]
+    Mcp(#[from] McpError),
     /// The HTTP client could not be created.
     #[error(transparent)]
     Client(#[from] ClientError),

@@ -5,6 +5,8 @@ mod conversation_runner;
 mod execute;
 mod scheduler;
 mod started_run;
+mod trial;
 
 pub use execute::{ResumeError, RunError};
 pub use execute::{Summary, run};
+pub use trial::{Trial, TrialFailure, try_once};

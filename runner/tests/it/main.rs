@@ -11,10 +11,14 @@ mod kept_connections;
 mod kit;
 mod network;
 mod pacing;
+#[cfg(unix)]
+mod persistent;
 mod planted;
 #[cfg(unix)]
 mod programs;
 mod protocols;
 mod secrets;
+#[cfg(unix)]
+mod service;
 mod timeouts;
 mod tool_loops;

@@ -7,8 +7,12 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 73] = [
+const COMMANDS: [&str; 79] = [
+    "init",
+    "check",
     "run",
+    "config",
+    "config show",
     "merge",
     "compare",
     "report",
@@ -81,6 +85,8 @@ const COMMANDS: [&str; 73] = [
     "conformance",
     "demo",
     "demo-agent",
+    "completions",
+    "man",
 ];
 
 const INTRODUCTION: &str = "\

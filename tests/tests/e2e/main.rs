@@ -6,9 +6,10 @@ mod accept;
 #[cfg(unix)]
 mod agent_command;
 #[cfg(unix)]
-mod ci_recipes;
+#[cfg(unix)]
 mod closed_pipe;
 mod compare;
+mod completions;
 #[cfg(unix)]
 mod conformance;
 mod contract_killed;
@@ -86,6 +87,8 @@ mod run_resumed_otherwise;
 mod run_secrets;
 #[cfg(unix)]
 mod sessions;
+#[cfg(unix)]
+mod started_agent;
 #[cfg(target_os = "linux")]
 mod stepping;
 #[cfg(target_os = "linux")]

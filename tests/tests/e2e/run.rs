@@ -81,7 +81,7 @@ fn every_case_ends_as_a_valid_artifact() {
     --- stdout
     run folder: runs/new/r1
     --- stderr
-    6 cases: 2 ok, 4 failed (1 http_error, 1 invalid_json, 1 schema_mismatch, 1 timeout), 2 retried
+    6 cases: 2 ok, 4 failed (1 http_error, 1 invalid_json, 1 schema_mismatch, 1 timeout), 1 retried
       fetch_http_500_001: server_error 500
       fetch_invalid_json_001: not_json 200
       fetch_timeout_001: response_timeout
@@ -205,7 +205,7 @@ fn secrets_from_the_environment_are_in_no_file_or_message() {
     let agent = Agent::start(|_| Reply::text(500, "text/plain", "you sent tok-s3cret-4711"));
     let sandbox = sandbox().with_variable("AGENT_TOKEN", "Bearer tok-s3cret-4711");
     let finished = run(&sandbox, &agent, &["--header", "authorization:env:AGENT_TOKEN", "--retries", "0"]);
-    assert_eq!(finished.code, Some(0), "{finished}");
+    assert_eq!(finished.code, Some(1), "{finished}");
     for (path, bytes) in files_below(sandbox.root()) {
         assert!(!String::from_utf8_lossy(&bytes).contains("s3cret"), "{path}");
     }

@@ -331,7 +331,7 @@ fn an_interrupted_confirmation_resumes_with_its_cases() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(4), "{stderr}");
     let resume =
-        format!("counterproof run --resume n --cases cases.json --base-url {url} --side new --confirm 2 --timeout 5m");
+        format!("counterproof run --resume n --cases cases.json --base-url {url} --timeout 5m --side new --confirm 2");
     assert!(stderr.contains(&resume), "{stderr}");
     // The run itself is whole, so it can be compared and confirmed later.
     assert!(sandbox.json("runs/new/n/run.json").get("interrupted").is_none());
@@ -386,7 +386,7 @@ fn a_case_that_fails_against_one_baseline_run_stays_unconfirmed_and_in_the_revie
     let warning = "warning: even a case that fails in all of them may do so by chance: the baseline has 1 run\n\
                    hint: a baseline of 3 runs decides: `counterproof run --cases cases.json --side baseline --repeat 3`";
     assert!(confirmed.stderr.contains(warning), "{confirmed}");
-    assert!(confirmed.stderr.contains("--confirm-baseline-url"), "{confirmed}");
+    assert!(confirmed.stderr.contains("hint: with `[side.baseline]` in the configuration"), "{confirmed}");
     let compared = sandbox.run(["compare", "--cases", "cases.json"]);
     let case = evaluated(&sandbox, "fell");
     assert_eq!((&case["verdict"], &case["unconfirmed"]), (&json!("regressed"), &json!(true)), "{compared}");

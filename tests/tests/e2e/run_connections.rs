@@ -17,7 +17,7 @@ fn hints(agent: &Agent) -> String {
     let url = agent.base_url();
     let line = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "r1", "--base-url", &url];
     let finished = sandbox.run(line);
-    assert_eq!(finished.code, Some(0), "{finished}");
+    assert_eq!(finished.code, Some(1), "{finished}");
     let hints = finished.stderr.lines().filter(|line| line.starts_with("hint: "));
     hints.collect::<Vec<_>>().join("\n").replace(&url, "[url]")
 }

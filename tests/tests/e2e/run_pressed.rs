@@ -42,7 +42,7 @@ fn lines(stdout: &str) -> Vec<Value> {
 #[test]
 fn an_agent_that_is_down_is_abandoned_and_no_case_is_missing() {
     let sandbox = sandbox();
-    let finished = run(&sandbox, &dying_after(1), &["--retries", "0", "--fail-fast", "2"]);
+    let finished = run(&sandbox, &dying_after(1), &["--retries", "0", "--fail-fast", "2", "--concurrency", "1"]);
     assert_snapshot!(finished, @"
     exit code: 3
     --- stdout
@@ -63,7 +63,8 @@ fn an_agent_that_is_down_is_abandoned_and_no_case_is_missing() {
 #[test]
 fn with_jsonl_standard_output_has_only_events() {
     let sandbox = sandbox();
-    let options = ["--retries", "1", "--retry-budget", "1", "--fail-fast", "2", "--reporter", "jsonl"];
+    let options =
+        ["--retries", "1", "--retry-budget", "1", "--fail-fast", "2", "--concurrency", "1", "--reporter", "jsonl"];
     let finished = run(&sandbox, &dying_after(1), &options);
     let lines = lines(&finished.stdout);
     // The first case is written while the next one runs, so its end event can come at any time in between.

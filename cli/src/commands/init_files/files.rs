@@ -2,6 +2,7 @@
 
 use counterproof_cases::CASES_SCHEMA_SOURCE;
 
+use super::ci::{CiKind, ci_file};
 use crate::config::CONFIG_SCHEMA_SOURCE;
 
 /// The kind of an agent.
@@ -16,28 +17,6 @@ pub(crate) enum AgentKind {
     Command,
     /// A model that calls the tools of MCP servers
     Mcp,
-}
-
-/// A CI system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub(crate) enum CiKind {
-    /// GitHub Actions
-    Github,
-    /// GitLab CI
-    Gitlab,
-    /// Jenkins
-    Jenkins,
-    /// Azure Pipelines
-    Azure,
-    /// Bitbucket Pipelines
-    Bitbucket,
-    /// Buildkite
-    Buildkite,
-    /// CircleCI
-    Circleci,
-    /// No file for a CI system
-    #[default]
-    None,
 }
 
 /// A file to write.
@@ -69,14 +48,8 @@ pub(crate) fn all(agent: AgentKind, ci: CiKind) -> Vec<InitFile> {
         file(".counterproof/schemas/cases.v1.schema.json", CASES_SCHEMA_SOURCE),
         file(".counterproof/schemas/config.v1.schema.json", CONFIG_SCHEMA_SOURCE),
     ];
-    files.extend(ci_file(ci));
+    files.extend(ci_file(ci).map(|(path, text)| file(path, text)));
     files
-}
-
-/// Returns the file of a CI system.
-fn ci_file(ci: CiKind) -> Option<InitFile> {
-    let _ = ci;
-    None
 }
 
 /// Returns what a person does after `init`.
