@@ -61,7 +61,7 @@ pub(crate) struct SideTable {
 }
 
 /// All keys of a side, in the order of `config show`.
-pub(crate) const KEYS: [&str; 12] = [
+pub(crate) const KEYS: [&str; 14] = [
     "base_url",
     "command",
     "persistent",
