@@ -29,7 +29,7 @@ pub(crate) struct AgentArgs {
     #[arg(
         help_heading = "Target",
         long,
-        value_name = "native|openai-chat|openai-responses|http|text",
+        value_name = "native|openai-chat|openai-responses|anthropic-messages|agui|http|text",
         default_value_t
     )]
     pub(crate) protocol: Protocol,
@@ -59,6 +59,10 @@ impl AgentArgs {
             settings.target = command.into();
         }
         settings.agent = agent_options(&config.agent, &config.risk, self.model.as_ref())?;
+        settings.tools.commands.clone_from(&config.tools);
+        settings.tools.servers.clone_from(&config.mcp);
+        // This program is the guard of the servers, so that their calls are recorded and governed.
+        settings.tools.guard = Some(std::env::current_exe().map_err(CommandError::io)?);
         settings.agent.strict_wire = self.strict_wire;
         Ok(())
     }

@@ -9,6 +9,7 @@ use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
     Expectations, GateRules, Request, RuleTables, Rules, SideRuns, SignalSettings, Thresholds,
 };
+use counterproof_runner::{McpSpec, ToolSpec};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -35,6 +36,10 @@ pub(crate) struct Config {
     pub(crate) secrets: Secrets,
     /// The agents of both sides.
     pub(crate) side: SideTables,
+    /// The tools that the runner executes for a model.
+    pub(crate) tools: Vec<ToolSpec>,
+    /// The MCP servers whose tools the runner executes for a model.
+    pub(crate) mcp: Vec<McpSpec>,
     /// The defaults of options. `layers` reads and validates them.
     run: IgnoredAny,
     compare: CompareConfig,

@@ -200,6 +200,7 @@ impl RequestArgs {
         self.agent.apply(config, &mut settings)?;
         agent.complete(&mut settings)?;
         agent.apply_http(&mut settings)?;
+        agent.apply_loop(&mut settings);
         // After the options of the agent, which decide whether requests need certificates.
         environment::check_environment(&settings.target)?;
         Ok(settings)

@@ -132,7 +132,16 @@ impl SideAgent {
         }
         self.complete(&mut settings)?;
         self.apply_http(&mut settings)?;
+        self.apply_loop(&mut settings);
         Ok(settings)
+    }
+
+    /// Sets how often a model is asked for one case, and whether it streams.
+    pub(crate) fn apply_loop(&self, settings: &mut Settings) {
+        if let Some(max_turns) = self.table.max_turns {
+            settings.tools.max_turns = max_turns;
+        }
+        settings.agent.stream = self.table.stream == Some(true);
     }
 
     /// Sets how requests are built and answers are read, for the protocols without an agreed format.

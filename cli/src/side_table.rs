@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use counterproof_artifact::Side;
@@ -51,12 +52,16 @@ pub(crate) struct SideTable {
     /// The requests and answers of an endpoint of any shape. It implies the protocol `http`.
     pub(crate) http: Option<HttpMapping>,
     pub(crate) model: Option<String>,
+    /// The maximum number of requests until the model calls no more tools.
+    pub(crate) max_turns: Option<NonZeroU32>,
+    /// Whether the answers of a model are requested as streams.
+    pub(crate) stream: Option<bool>,
     /// Whether `command` answers many cases, one line each.
     pub(crate) persistent: Option<bool>,
 }
 
 /// All keys of a side, in the order of `config show`.
-pub(crate) const KEYS: [&str; 12] = [
+pub(crate) const KEYS: [&str; 14] = [
     "base_url",
     "command",
     "persistent",
@@ -69,6 +74,8 @@ pub(crate) const KEYS: [&str; 12] = [
     "headers",
     "protocol",
     "model",
+    "max_turns",
+    "stream",
 ];
 
 /// The keys that decide which agent answers. They are inherited together: a baseline with an address of its own must not
@@ -99,6 +106,8 @@ impl SideTables {
             protocol,
             http: own.http.or(new.http),
             model: own.model.or(new.model),
+            max_turns: own.max_turns.or(new.max_turns),
+            stream: own.stream.or(new.stream),
             persistent: own.persistent.or(target.persistent),
         }
     }

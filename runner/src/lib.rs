@@ -86,3 +86,4 @@ pub use settings::{
     HeaderError, Lifetime, McpSpec, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start,
     Target, ToolSettings, ToolSpec, TrustedCertificates, UsageLimits, VariableError, Variables,
 };
+pub use tools::McpError;

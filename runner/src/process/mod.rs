@@ -8,4 +8,4 @@ mod supervised;
 mod unsupervised;
 
 pub(crate) use persistent::PersistentProgram;
-pub(crate) use run_program::AgentProgram;
+pub(crate) use run_program::{AgentProgram, ProcessEvent, ProgramInput, RunningProgram};

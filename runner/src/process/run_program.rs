@@ -13,11 +13,11 @@ use tokio::time::{Instant, timeout_at};
 
 use super::persistent::death;
 #[cfg(unix)]
-pub(super) use super::supervised::ProgramInput;
+pub(crate) use super::supervised::ProgramInput;
 #[cfg(unix)]
 use super::supervised::{KillGuard, start};
 #[cfg(not(unix))]
-pub(super) use super::unsupervised::ProgramInput;
+pub(crate) use super::unsupervised::ProgramInput;
 #[cfg(not(unix))]
 use super::unsupervised::{KillGuard, start};
 use crate::body_sink::{BodyDestination, BodySink, Extent, SinkLimits, is_file_shortage};
@@ -38,7 +38,7 @@ pub(crate) struct AgentProgram {
 
 /// An event of a running program.
 #[derive(Debug)]
-pub(super) enum ProcessEvent {
+pub(crate) enum ProcessEvent {
     /// A piece of standard output.
     Stdout(Vec<u8>),
     /// A piece of standard error.
@@ -54,7 +54,7 @@ const QUEUED_PIECES: usize = 4;
 const STDERR_LIMIT: usize = 64 * 1024;
 
 /// A running program. Dropping it kills the program.
-pub(super) struct RunningProgram {
+pub(crate) struct RunningProgram {
     events: mpsc::Receiver<ProcessEvent>,
     guard: KillGuard,
 }
@@ -116,13 +116,13 @@ impl AgentProgram {
 }
 
 impl RunningProgram {
-    pub(super) fn start(program: &AgentProgram) -> io::Result<(Self, ProgramInput)> {
+    pub(crate) fn start(program: &AgentProgram) -> io::Result<(Self, ProgramInput)> {
         let (sender, events) = mpsc::channel(QUEUED_PIECES);
         let (guard, input) = start(program, sender)?;
         Ok((Self { events, guard }, input))
     }
 
-    pub(super) async fn next_event(&mut self) -> ProcessEvent {
+    pub(crate) async fn next_event(&mut self) -> ProcessEvent {
         self.events.recv().await.unwrap_or_else(|| ProcessEvent::Ended(Err(io::ErrorKind::BrokenPipe.into())))
     }
 

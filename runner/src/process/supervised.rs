@@ -16,7 +16,7 @@ use super::run_program::{AgentProgram, ProcessEvent};
 const KILL: u8 = 9;
 
 /// The pipe to the standard input of a program.
-pub(super) type ProgramInput = pipe::Sender;
+pub(crate) type ProgramInput = pipe::Sender;
 
 /// Kills the program when it is dropped.
 pub(super) struct KillGuard(Signals);

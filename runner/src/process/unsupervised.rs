@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use super::run_program::{AgentProgram, ProcessEvent};
 
 /// The pipe to the standard input of a program.
-pub(super) type ProgramInput = ChildStdin;
+pub(crate) type ProgramInput = ChildStdin;
 
 /// Kills the program when it is dropped: aborting the task drops the child process.
 pub(super) struct KillGuard(JoinHandle<()>);

@@ -26,7 +26,7 @@ use crate::http::ClientError;
 use crate::policy::{Pace, RetryTokens};
 use crate::record::{AttemptRecorder, RunEnd, finished};
 use crate::settings::{AttemptLimits, Secret, Settings, known_secrets};
-use crate::tools::Toolbox;
+use crate::tools::{McpError, Toolbox};
 
 /// How many events may wait for the reporter. A slower reporter slows the run down.
 const QUEUED_EVENTS: usize = 256;
@@ -69,6 +69,10 @@ pub fn run(
     }
     let runtime = runtime()?;
 
+    // Before the folder is created: a server that does not start leaves nothing behind.
+    let mut toolbox = Toolbox::new(settings);
+    runtime.block_on(toolbox.start_servers(settings, settings.timeout))?;
+
     let start = environment.clock.read();
     let checkout = environment.checkout.as_ref();
     let inputs = RunInputs { settings, cases, checkout, redactor: &redactor, start };
@@ -89,7 +93,7 @@ pub fn run(
         save_requests: settings.save_requests,
         interrupt: environment.interrupt,
         run_id: settings.run_id.clone(),
-        toolbox: Toolbox::new(settings),
+        toolbox,
         max_turns: settings.tools.max_turns,
         events,
     };
@@ -215,6 +219,9 @@ pub enum RunError {
         /// The placeholder and its line.
         message: String,
     },
+    /// An MCP server could not be started.
+    #[error(transparent)]
+    Mcp(#[from] McpError),
     /// The HTTP client could not be created.
     #[error(transparent)]
     Client(#[from] ClientError),

@@ -63,7 +63,7 @@ pub fn try_once(settings: &Settings, case: &CaseSpec, environment: &Environment)
         destination: BodyDestination { run: &recorder.run, redactor: &recorder.redactor },
         clock: &*environment.clock,
     };
-    let attempt = runtime()?.block_on(context.attempt(1, Connection::Fresh, &request))?;
+    let attempt = runtime()?.block_on(context.attempt(1, Connection::KeptOrFresh, &request))?;
     let mut applied = Applied::default();
     let response = attempt.exchange.response.as_ref();
     let body = match response.map(|response| &response.body.bytes) {
@@ -74,7 +74,11 @@ pub fn try_once(settings: &Settings, case: &CaseSpec, environment: &Environment)
     let content_type = header.map(|header| recorder.redactor.text(header, &mut applied));
     let status = response.and_then(|response| response.status).map(|status| status.as_u16());
     let recorded = recorder.record(attempt, &case.id)?;
-    let answer = recorded.result.map(|answer| Box::new(answer.case)).map_err(|failure| TrialFailure {
+    let received = match recorded.result {
+        Ok(received) => Ok(Box::new(recorder.finish_answer(received.case, &received.applied)?)),
+        Err(failure) => Err(failure),
+    };
+    let answer = received.map_err(|failure| TrialFailure {
         class: failure.note.class,
         name: failure.note.name,
         message: failure.document.error_message.unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! The tools that the runner executes for a model: commands of `[[tools]]`, and MCP servers of `[[mcp]]`.
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use camino::Utf8PathBuf;
 use serde::{Deserialize, Deserializer};
@@ -18,7 +18,7 @@ pub struct ToolSettings {
     pub servers: Vec<McpSpec>,
     /// The maximum number of requests until the model calls no more tools.
     pub max_turns: NonZeroU32,
-    /// The program whose `guard shim` records and governs the calls of MCP servers. `None` for the current program.
+    /// The program whose `guard shim` records and governs the calls of MCP servers. `None` starts the servers without it.
     pub guard: Option<PathBuf>,
 }
 
@@ -61,6 +61,18 @@ pub struct McpSpec {
     pub command: AgentCommand,
     /// The policy of the guard. Without it, every call is allowed and recorded.
     pub policy: Option<Utf8PathBuf>,
+}
+
+impl McpSpec {
+    /// Returns the command that starts the server behind the guard.
+    pub(crate) fn guarded(&self, guard: &Path) -> Result<AgentCommand, AgentCommandError> {
+        let mut words = vec![guard.to_string_lossy().into_owned(), "guard".to_owned(), "shim".to_owned()];
+        words.push(format!("--server-name={}", self.name));
+        words.extend(self.policy.iter().map(|policy| format!("--policy={policy}")));
+        words.extend(["--", self.command.program()].map(str::to_owned));
+        words.extend(self.command.arguments().map(str::to_owned));
+        shell_words::join(words).parse()
+    }
 }
 
 /// The keys of `[[tools]]` as written.

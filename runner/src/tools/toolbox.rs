@@ -1,9 +1,13 @@
 //! Finds the result of a call: in the case, then from a command, then from an MCP server.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
 use counterproof_store::write::WriteError;
 use serde_json::{Map, Value};
 
 use super::canned::{ToolOutput, canned};
+use super::mcp::{McpError, McpServer};
 use super::program;
 use crate::agent::{RequestedCall, ToolDefinition};
 use crate::body_sink::BodyDestination;
@@ -14,6 +18,9 @@ use crate::settings::{AttemptLimits, Settings};
 /// The tools of a run. All cases share them.
 pub(crate) struct Toolbox {
     commands: Vec<(String, AgentProgram)>,
+    servers: Vec<McpServer>,
+    /// The tools of servers: the name that the model calls, the server, and its own name of the tool.
+    routes: HashMap<String, (usize, String)>,
     /// The definitions of all tools, with unique names.
     definitions: Vec<ToolDefinition>,
 }
@@ -40,8 +47,33 @@ impl Toolbox {
         };
         Self {
             commands: specs.iter().map(|spec| (spec.name.clone(), program(&spec.command))).collect(),
+            servers: Vec::new(),
+            routes: HashMap::new(),
             definitions: specs.iter().map(definition).collect(),
         }
+    }
+
+    /// Starts the MCP servers, which end with the toolbox, and adds their tools.
+    pub(crate) async fn start_servers(&mut self, settings: &Settings, limit: Duration) -> Result<(), McpError> {
+        let mut found = Vec::new();
+        for spec in &settings.tools.servers {
+            let (server, tools) = McpServer::start(spec, settings, limit).await?;
+            found.extend(tools.into_iter().map(|tool| (self.servers.len(), tool)));
+            self.servers.push(server);
+        }
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        found.iter().for_each(|(_, tool)| *counts.entry(tool.name.clone()).or_default() += 1);
+        for (server, tool) in found {
+            let is_shared = counts.get(&tool.name).is_some_and(|count| *count > 1);
+            let name =
+                if is_shared { format!("{}__{}", self.servers[server].name, tool.name) } else { tool.name.clone() };
+            // A command precedes a server.
+            if self.definitions.iter().all(|known| known.name != name) {
+                self.routes.insert(name.clone(), (server, tool.name.clone()));
+                self.definitions.push(ToolDefinition { name, ..tool });
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn definitions(&self) -> &[ToolDefinition] {
@@ -66,6 +98,12 @@ impl Toolbox {
             return Ok(result.map_err(|fault| {
                 let message = format!("the tool `{}` has no result: {}", call.tool, fault.message);
                 Fault::new(Reason::NoToolResult, message)
+            }));
+        }
+        if let Some((server, tool)) = self.routes.get(&call.tool) {
+            let server = &self.servers[*server];
+            return Ok(server.call(tool, &call.arguments, context.limits.timeout).await.map_err(|error| {
+                Fault::new(Reason::NoToolResult, format!("the tool `{}` has no result: {error}", call.tool))
             }));
         }
         Ok(Err(no_result(&call.tool, has_entries)))

@@ -240,3 +240,50 @@ fn a_turn_that_fails_is_named_in_the_failure() {
     assert_eq!((&failure["turn"], &failure["request"]), (&json!(2), &json!(2)));
     assert_valid(&run);
 }
+
+/// A server in shell that has the tool `get_order`, and prints each message that it receives to a file.
+fn shell_server(log: &std::path::Path) -> String {
+    let script = r#"while read -r line; do
+        echo "$line" >> LOG
+        id=$(echo "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+        case "$line" in
+        *'"initialize"'*) result='{"capabilities":{}}' ;;
+        *'"tools/list"'*) result='{"tools":[{"name":"get_order","description":"d","inputSchema":{"type":"object"}}]}' ;;
+        *'"tools/call"'*) result='{"content":[{"type":"text","text":"{\"total\":50}"}]}' ;;
+        *) continue ;;
+        esac
+        echo '{"jsonrpc":"2.0","id":99,"method":"ping"}'
+        echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":$result}"
+    done"#;
+    format!("sh -c {}", shell_words::quote(&script.replace("LOG", &log.display().to_string())))
+}
+
+#[test]
+fn a_tool_of_an_mcp_server_is_offered_and_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("messages");
+    let agent = model(&refunding());
+    let mut case = refund_case();
+    case["tool_results"].as_object_mut().unwrap().remove("get_order");
+    let server = |name: &str| {
+        serde_json::from_value::<counterproof_runner::McpSpec>(json!({"name": name, "command": shell_server(&log)}))
+            .unwrap()
+    };
+    let run = run_case(&agent, &case, Protocol::OpenaiChat, |settings| settings.tools.servers = vec![server("shop")]);
+    assert_eq!(run.case()["events"][1]["payload_summary"], json!({"total": 50}), "{:#}", run.case());
+    assert_eq!(agent.requests()[0].body["tools"][0]["function"]["name"], "get_order");
+    let messages = std::fs::read_to_string(&log).unwrap();
+    assert!(messages.contains("\"id\":99,\"result\":{}"), "the runner answers a ping: {messages}");
+    assert!(messages.contains("\"arguments\":{\"id\":\"A-1\"}"), "{messages}");
+    // A name that two servers share has the name of the server in front.
+    let agent = model(&refunding());
+    let run = run_case(&agent, &case, Protocol::OpenaiChat, |settings| {
+        settings.tools.servers = vec![server("shop"), server("store")];
+    });
+    let names = &agent.requests()[0].body["tools"];
+    assert_eq!(
+        (&names[0]["function"]["name"], &names[1]["function"]["name"]),
+        (&json!("shop__get_order"), &json!("store__get_order"))
+    );
+    run.failure("other", "no_tool_result");
+}

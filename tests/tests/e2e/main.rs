@@ -5,6 +5,7 @@
 mod accept;
 #[cfg(unix)]
 mod agent_command;
+mod check;
 #[cfg(unix)]
 mod ci_comments;
 #[cfg(unix)]
