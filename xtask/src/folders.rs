@@ -35,7 +35,9 @@ pub(crate) fn size(path: &Utf8Path) -> Result<u64, Failure> {
 /// Copies a file with its permissions.
 pub(crate) fn copy(from: &Utf8Path, to: &Utf8Path) -> Result<(), Failure> {
     create(to.parent().unwrap_or(root()))?;
-    fs::copy(from, to).map(drop).map_err(failed(from))
+    let permissions = from.metadata().map_err(failed(from))?.permissions();
+    write(to, read(from)?)?;
+    fs::set_permissions(to, permissions).map_err(failed(to))
 }
 
 /// Writes a file atomically, so that an interrupted run leaves no partial file.

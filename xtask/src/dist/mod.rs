@@ -9,6 +9,8 @@ mod sbom;
 mod targets;
 mod wheel;
 
+use std::fmt::Write as _;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use sha2::{Digest as _, Sha256};
 
@@ -35,7 +37,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const LICENSES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// A wheel of the profile of release must not be larger. PyPI accepts 100 MB, and an installation should take seconds.
+/// A wheel of the profile of release must not be larger. The index of Python accepts 100 MB, and an installation should take seconds.
 const MAX_WHEEL_BYTES: u64 = 20_000_000;
 
 pub(crate) fn run(options: Options) -> Result<(), Failure> {
@@ -120,8 +122,8 @@ fn write_checksums(out: &Utf8Path) -> Result<(), Failure> {
     let mut sums = String::new();
     for path in folders::files(out)? {
         let digest = Sha256::digest(folders::read(&path)?);
-        let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        sums.push_str(&format!("{digits}  {}\n", path.file_name().unwrap_or_default()));
+        let digits = digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+        let _ = writeln!(sums, "{digits}  {}", path.file_name().unwrap_or_default());
     }
     folders::write(&out.join("SHA256SUMS"), sums.as_bytes())
 }

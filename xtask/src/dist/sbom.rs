@@ -1,4 +1,4 @@
-//! The list of all crates in the programs, in the format CycloneDX 1.5, from the metadata of cargo.
+//! The list of all crates in the programs, in the format `CycloneDX` 1.5, from the metadata of cargo.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};

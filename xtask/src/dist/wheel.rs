@@ -1,8 +1,9 @@
-//! The wheels: both programs and no Python code, in the binary format of PyPA's specification (PEP 427).
+//! The wheels: both programs and no Python code, in the binary format of PEP 427.
 //!
 //! Written here and not by maturin, which builds a wheel from the source (`pyproject.toml`): it packs the programs of one crate only,
 //! and would compile everything again.
 
+use std::fmt::Write as _;
 use std::io::{Cursor, Write as _};
 
 use base64::Engine as _;
@@ -59,7 +60,7 @@ struct Wheel {
 impl Wheel {
     fn add(&mut self, path: &str, bytes: &[u8], mode: u32) -> Result<(), Failure> {
         let digest = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(bytes));
-        self.record.push_str(&format!("{path},sha256={digest},{}\n", bytes.len()));
+        let _ = writeln!(self.record, "{path},sha256={digest},{}", bytes.len());
         self.add_unrecorded(path, bytes, mode)
     }
 
@@ -82,7 +83,7 @@ fn write_one(path: &Utf8Path, build: &Build, tag: &str) -> Result<(), Failure> {
         wheel.add(&target, &folders::read(program)?, PROGRAM)?;
     }
     let info = format!("counterproof-{VERSION}.dist-info");
-    let tags: String = tag.split('.').map(|tag| format!("Tag: py3-none-{tag}\n")).collect();
+    let tags = tag.split('.').map(|tag| format!("Tag: py3-none-{tag}\n")).collect::<Vec<_>>().concat();
     let about = format!("Wheel-Version: 1.0\nGenerator: counterproof-dist\nRoot-Is-Purelib: false\n{tags}");
     wheel.add(&format!("{info}/WHEEL"), about.as_bytes(), FILE)?;
     wheel.add(&format!("{info}/METADATA"), &metadata()?, FILE)?;
