@@ -165,7 +165,7 @@ fn every_format_has_the_verdict() {
     let sandbox = sandbox();
     let bad = agent(&["refund_chair"]);
     let markdown = check(&sandbox, &bad, &["--format", "markdown"]);
-    assert!(markdown.stdout.starts_with("## ✗ Gate failed"), "{markdown}");
+    assert!(markdown.stdout.contains("\n## ✗ Gate failed: 1 case does not meet"), "{markdown}");
     let github = check(&sandbox, &bad, &["--format", "github"]);
     assert!(github.stdout.starts_with("::error title=refund_chair::must_include not met"), "{github}");
     let quiet = check(&sandbox, &bad, &["--quiet"]);
