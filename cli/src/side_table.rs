@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::str::FromStr;
 use std::num::NonZeroU32;
+use std::str::FromStr;
 use std::time::Duration;
 
 use counterproof_artifact::Side;
