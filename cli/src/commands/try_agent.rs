@@ -108,6 +108,8 @@ fn case(args: &Args) -> Result<CaseSpec, CommandError> {
         id: "try".parse().map_err(CommandError::usage)?,
         title: None,
         input: Input { user: args.input.clone(), context: args.context.clone(), extra: Extra::new() },
+        turns: Vec::new(),
+        tool_results: serde_json::Map::new(),
         expected: Expected::default(),
         metadata: Metadata::default(),
         suite: None,
