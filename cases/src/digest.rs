@@ -1,21 +1,33 @@
 //! Digests of cases: what two runs asked can be compared without the cases file. Titles, tags and suites are not included.
 
 use counterproof_artifact::{CaseId, Sha256Digest};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::CaseSpec;
 
 impl CaseSpec {
-    /// The SHA-256 of the id and the input. Cases with equal digests send the same request.
+    /// The SHA-256 of the id, the input, the turns and the results of tools. Cases with equal digests send the same request.
     pub fn input_digest(&self) -> Sha256Digest {
         // JSON values and strings always serialise.
-        let input = serde_json::to_value(&self.input).unwrap_or_default();
+        let mut input = serde_json::to_value(&self.input).unwrap_or_default();
+        // Only where a case has them: the digests of other cases are those of earlier versions.
+        if let Some(fields) = input.as_object_mut()
+            && !(self.turns.is_empty() && self.tool_results.is_empty())
+        {
+            let turns: Vec<_> = self.turns.iter().map(|turn| json!([turn.user, turn.tool_results])).collect();
+            fields.insert("\u{0}conversation".to_owned(), json!([turns, self.tool_results]));
+        }
         Sha256Digest::from_bytes(format!("{}\n{}", self.id, sorted(input)).as_bytes())
     }
 
     /// The SHA-256 of the expectations. Answers to cases with equal digests are judged alike.
     pub fn expectation_digest(&self) -> Sha256Digest {
-        value_digest(serde_json::to_value(&self.expected).unwrap_or_default())
+        let expected = serde_json::to_value(&self.expected).unwrap_or_default();
+        if self.turns.iter().all(|turn| turn.expected.is_empty()) {
+            return value_digest(expected);
+        }
+        let turns: Vec<_> = self.turns.iter().map(|turn| &turn.expected).collect();
+        value_digest(json!([expected, turns]))
     }
 }
 

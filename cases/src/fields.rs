@@ -88,6 +88,44 @@ impl<'l, 'd> Fields<'l, 'd> {
         Some(Fields { map, pointer, prefix, log: self.log })
     }
 
+    /// Reads a list of objects that is not empty. `example` completes the remedy for a value of another type.
+    pub(crate) fn objects<T>(
+        &mut self,
+        key: &str,
+        example: &str,
+        mut read: impl FnMut(Fields<'_, 'd>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let items = match self.map.shift_remove(key)? {
+            Value::Array(items) if !items.is_empty() => items,
+            other => {
+                let message = match &other {
+                    Value::Array(_) => format!("`{}{key}` is an empty list", self.prefix),
+                    other => mismatch(&format!("{}{key}", self.prefix), other, "a list of objects"),
+                };
+                self.invalid(key, message, format!("write a list, such as {example}"));
+                return None;
+            }
+        };
+        let mut found = Vec::with_capacity(items.len());
+        for (index, item) in items.into_iter().enumerate() {
+            let pointer = format!("{}/{index}", pointer::child(&self.pointer, key));
+            let prefix = format!("{}{key}[{index}].", self.prefix);
+            match item {
+                Value::Object(map) => found.extend(read(Fields { map, pointer, prefix, log: self.log })),
+                other => {
+                    let message = mismatch(prefix.trim_end_matches('.'), &other, "an object");
+                    self.log.error(&pointer, message, format!("write a list, such as {example}"));
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// Adds a warning about a field, which may already be read.
+    pub(crate) fn warn(&mut self, key: &str, message: &str, remedy: &str) {
+        self.log.warn(&pointer::child(&self.pointer, key), message, remedy);
+    }
+
     pub(crate) fn string(&mut self, key: &str) -> Option<String> {
         match self.map.shift_remove(key)? {
             Value::String(text) => Some(text),

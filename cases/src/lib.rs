@@ -34,4 +34,4 @@ pub use digest::{cases_digest, value_digest};
 pub use fields::{Expect, VARIABLES};
 pub use load::{CaseLocation, Suite, load, locate};
 pub use load::{LoadError, Marked, Problem};
-pub use spec::{CaseSpec, Expected, Input, Metadata, RetrievalRequired};
+pub use spec::{CaseSpec, Expected, Input, Metadata, RetrievalRequired, Turn};

@@ -17,7 +17,13 @@ pub struct CaseSpec {
     pub title: Option<String>,
     /// The input of the agent.
     pub input: Input,
-    /// The expectations for the answer.
+    /// The requests of a conversation, in order. Empty for a case with a single request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turn>,
+    /// The results of tool calls, by the name of the tool.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub tool_results: Map<String, Value>,
+    /// The expectations for the answer. In a conversation, they are about the whole.
     #[serde(skip_serializing_if = "Expected::is_empty")]
     pub expected: Expected,
     /// Metadata for filters and groups.
@@ -40,6 +46,22 @@ pub struct Input {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Value>,
     /// Unknown fields, which are sent to the agent too.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// One request of a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Turn {
+    /// The message of the user.
+    pub user: String,
+    /// The expectations for the calls and the answer of this turn.
+    #[serde(skip_serializing_if = "Expected::is_empty")]
+    pub expected: Expected,
+    /// The results of tool calls in this turn. They precede the results of the case.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub tool_results: Map<String, Value>,
+    /// Unknown fields.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -157,7 +179,7 @@ pub struct RetrievalRequired {
     pub extra: Extra,
 }
 
-const CASE_KEYS: [&str; 6] = ["id", "title", "input", "expected", "metadata", "suite"];
+const CASE_KEYS: [&str; 8] = ["id", "title", "input", "turns", "tool_results", "expected", "metadata", "suite"];
 
 /// The cases and problems of a document.
 #[derive(Debug, Default)]
@@ -253,18 +275,25 @@ fn written_id(map: &Map<String, Value>) -> Option<String> {
 fn case(mut fields: Fields<'_, '_>) -> Option<CaseSpec> {
     let id = id(&mut fields);
     let title = fields.string("title");
+    let has_turns = fields.has("turns");
+    let turns = fields.objects("turns", "[{user: Where is my money?}]", turn).unwrap_or_default();
+    // A case with invalid turns already has an error, and no input of its own.
+    let first = has_turns.then(|| turns.first().map(|turn| turn.user.clone()).unwrap_or_default());
     let input = if fields.has("input") {
-        fields.object("input", "{user: Where is my money?}").and_then(input)
+        fields.object("input", "{user: Where is my money?}").and_then(|fields| input(fields, first))
+    } else if let Some(user) = first {
+        Some(Input { user, context: None, extra: Extra::new() })
     } else {
         fields.missing("input", "add an `input` with a `user` message");
         None
     };
+    let tool_results = tool_results(&mut fields);
     let expected = fields.object("expected", "{must_include: [refund]}").map(expected).unwrap_or_default();
     let metadata = fields.object("metadata", "{tags: [refund]}").map(metadata).unwrap_or_default();
     let suite = fields.string("suite");
     let extra = fields.rest_misspelt(&CASE_KEYS);
     // All fields are read before the first `?`, so that a missing id hides no other problem.
-    Some(CaseSpec { id: id?, title, input: input?, expected, metadata, suite, extra })
+    Some(CaseSpec { id: id?, title, input: input?, turns, tool_results, expected, metadata, suite, extra })
 }
 
 /// Reads `id`, or `case_id`, which other tools use.
@@ -285,14 +314,40 @@ fn id(fields: &mut Fields<'_, '_>) -> Option<CaseId> {
     }
 }
 
-fn input(mut fields: Fields<'_, '_>) -> Option<Input> {
+/// Reads the input. `first` is the message of the first turn, if the case has turns.
+fn input(mut fields: Fields<'_, '_>, first: Option<String>) -> Option<Input> {
+    if first.is_none() && !fields.has("user") {
+        fields.missing("user", "add the message of the user");
+    }
+    let user = match (fields.string("user"), first) {
+        (Some(user), Some(first)) => {
+            if user != first {
+                let message = "`input.user` is not sent: the case has `turns`, and each turn is a request";
+                fields.warn("user", message, "make it the first turn, or remove it");
+            }
+            Some(first)
+        }
+        (user, first) => user.or(first),
+    };
+    let context = fields.any("context");
+    // Without a warning about unknown names: every field of the input is sent to the agent.
+    Some(Input { user: user?, context, extra: fields.rest() })
+}
+
+fn turn(mut fields: Fields<'_, '_>) -> Option<Turn> {
     if !fields.has("user") {
         fields.missing("user", "add the message of the user");
     }
     let user = fields.string("user");
-    let context = fields.any("context");
-    // Without a warning about unknown names: every field of the input is sent to the agent.
-    Some(Input { user: user?, context, extra: fields.rest() })
+    let expected = fields.object("expected", "{must_include: [refund]}").map(expected).unwrap_or_default();
+    let tool_results = tool_results(&mut fields);
+    let extra = fields.rest_unknown("field of a turn", &["user", "expected", "tool_results"]);
+    Some(Turn { user: user?, expected, tool_results, extra })
+}
+
+/// Reads the results of tool calls.
+fn tool_results(fields: &mut Fields<'_, '_>) -> Map<String, Value> {
+    fields.object("tool_results", "{get_order: {status: paid}}").map(Fields::rest).unwrap_or_default()
 }
 
 fn metadata(mut fields: Fields<'_, '_>) -> Metadata {

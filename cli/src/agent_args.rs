@@ -19,21 +19,31 @@ pub(crate) struct AgentArgs {
     /// shell, but no shell runs it. Its arguments are not recorded. In what the program prints, arguments that look like secrets are
     /// redacted.
     // Not parsed by clap, whose messages quote what was typed.
-    #[arg(long, value_name = "CMD", conflicts_with = "base_url")]
+    #[arg(help_heading = "Target", long, value_name = "CMD", conflicts_with = "base_url")]
     pub(crate) agent_cmd: Option<Secret>,
 
     /// Protocol of the agent
     ///
-    /// With the OpenAI protocols, the base URL is the part before `/chat/completions` or `/responses`.
-    #[arg(long, value_name = "native|openai-chat|openai-responses", default_value_t)]
+    /// With the OpenAI protocols, the base URL is the part before `/chat/completions` or `/responses`. `http` is described by
+    /// `[side.new.http]` in the configuration. With `text`, the agent gets the text of the user and answers with text.
+    #[arg(
+        help_heading = "Target",
+        long,
+        value_name = "native|openai-chat|openai-responses|anthropic-messages|agui|http|text",
+        default_value_t
+    )]
     pub(crate) protocol: Protocol,
 
+    /// Fail a case whose answer lacks a part of the native protocol, instead of filling it in
+    #[arg(long)]
+    pub(crate) strict_wire: bool,
+
     /// Model name in requests of the OpenAI protocols [default: `agent.model` in the configuration]
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = "Target", long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
     /// Configuration file with `[agent]`, `[risk]` and `[secrets]` [default: counterproof.toml, if it exists]
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Target", long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,
 }
 
@@ -49,6 +59,14 @@ impl AgentArgs {
             settings.target = command.into();
         }
         settings.agent = agent_options(&config.agent, &config.risk, self.model.as_ref())?;
+        settings.tools.commands.clone_from(&config.tools);
+        settings.tools.servers.clone_from(&config.mcp);
+        // This program is the guard of the servers, so that their calls are recorded and governed. A system without `/proc`
+        // does not know this program.
+        if !settings.tools.servers.is_empty() {
+            settings.tools.guard = Some(std::env::current_exe().map_err(CommandError::io)?);
+        }
+        settings.agent.strict_wire = self.strict_wire;
         Ok(())
     }
 }
@@ -76,17 +94,16 @@ pub(crate) fn agent_options(
 
 /// Returns the pipeline that sends the request to an agent program, given as its words.
 pub(crate) fn pipeline(request: &SavedRequest, words: &[String]) -> String {
-    format!("printf '%s\\n' {} | {}", quoted(&request.body.to_string()), shell_words::join(words))
+    format!("printf '%s\\n' {} | {}", quoted(&request.body_text()), shell_words::join(words))
 }
 
 /// Returns the `curl` command that sends the request to a server.
 pub(crate) fn curl_command(request: &SavedRequest) -> String {
-    let body = request.body.to_string();
-    let body = quoted(&body);
+    let body = request.body_text();
     let mut lines = vec![
         // `--url`, because a URL from a file may look like an option. Without `--globoff`, curl expands brackets and braces in it.
-        format!("curl --request POST --globoff --url {}", quoted(&request.url)),
-        "  --header 'content-type: application/json'".to_owned(),
+        format!("curl --request {} --globoff --url {}", quoted(&request.method), quoted(&request.url)),
+        format!("  --header {}", quoted(&format!("content-type: {}", request.content_type))),
     ];
     // The header is double-quoted so that the shell expands the variable. Names with other characters, such as the backtick,
     // would need escaping there and make no variable name.
@@ -96,7 +113,9 @@ pub(crate) fn curl_command(request: &SavedRequest) -> String {
         let variable = name.to_ascii_uppercase().replace('-', "_");
         lines.push(format!("  --header \"{name}: ${variable}\""));
     }
-    lines.push(format!("  --data-raw {body}"));
+    if !body.is_empty() {
+        lines.push(format!("  --data-raw {}", quoted(&body)));
+    }
     lines.join(" \\\n")
 }
 
@@ -111,6 +130,8 @@ mod tests {
             protocol: "native".to_owned(),
             url: url.to_owned(),
             headers: vec!["authorization".to_owned(), "x-`id`".to_owned()],
+            method: "POST".to_owned(),
+            content_type: "application/json".to_owned(),
             body: json!({"user": "it's $HOME"}),
             masked: false,
         }

@@ -7,9 +7,10 @@ use std::{fs, io, iter};
 
 use camino::Utf8Path;
 use counterproof_artifact::CaseId;
-use counterproof_artifact::evaluation::{Evaluation, GateRule, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateRule, Verdict};
 use counterproof_evaluator::{
-    RankedCase, Standing, evaluation_text, gate_headline, gate_qualifications, review_lines, text, worst_first,
+    RankedCase, Standing, evaluation_text, gate_headline, gate_qualifications, is_alone, review_lines, text,
+    worst_first,
 };
 use counterproof_report::{PageSelection, ReportContext};
 use counterproof_store::write;
@@ -66,6 +67,10 @@ pub(crate) fn render(evaluation: &Evaluation, detail: Detail, decide: Option<&st
     let reviewed = write_review(&mut text, evaluation);
     let others = of(Standing::Other);
     write_changes(&mut text, evaluation, others.iter().filter(|other| !reviewed.contains(&other.case.case_id)));
+    if is_alone(evaluation) {
+        write_counts_alone(&mut text, evaluation);
+        return text;
+    }
     write_table(&mut text, evaluation);
     write_counts(&mut text, evaluation);
     if detail == Detail::Full {
@@ -221,6 +226,21 @@ fn write_counts(text: &mut String, evaluation: &Evaluation) {
     let _ = writeln!(text, "\n{cases}: {}", if counted.is_empty() { "none".to_owned() } else { counted.join(" · ") });
     let _ = writeln!(text, "{}", evaluation_text::case_summary(evaluation));
     let _ = writeln!(text, "{}; {}", evaluation_text::compared(evaluation), evaluation_text::repeats(evaluation));
+}
+
+/// Writes how many cases met their expectations, in a run without a baseline.
+fn write_counts_alone(text: &mut String, evaluation: &Evaluation) {
+    let count = |is: &dyn Fn(&CaseEvaluation) -> bool| evaluation.cases.iter().filter(|case| is(case)).count();
+    let is_answered = |case: &CaseEvaluation| case.verdict == Verdict::Unchanged;
+    let counts = [
+        (count(&|case| !is_answered(case)), "without an answer"),
+        (count(&|case| is_answered(case) && case.is_judged_on_new() && case.is_unmet_on_new()), "unmet"),
+        (count(&|case| is_answered(case) && case.is_judged_on_new() && !case.is_unmet_on_new()), "met"),
+        (count(&|case| is_answered(case) && !case.is_judged_on_new()), "without expectations"),
+    ];
+    let counted: Vec<_> =
+        counts.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}")).collect();
+    let _ = writeln!(text, "\n{}: {}", text::count(evaluation.cases.len(), "case", "cases"), counted.join(" · "));
 }
 
 /// Writes the violated rules and how many others are met, or all of them; then each comparison rule without a match.

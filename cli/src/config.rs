@@ -9,6 +9,7 @@ use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
     Expectations, GateRules, Request, RuleTables, Rules, SideRuns, SignalSettings, Thresholds,
 };
+use counterproof_runner::{McpSpec, ToolSpec};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
@@ -35,6 +36,10 @@ pub(crate) struct Config {
     pub(crate) secrets: Secrets,
     /// The agents of both sides.
     pub(crate) side: SideTables,
+    /// The tools that the runner executes for a model.
+    pub(crate) tools: Vec<ToolSpec>,
+    /// The MCP servers whose tools the runner executes for a model.
+    pub(crate) mcp: Vec<McpSpec>,
     /// The defaults of options. `layers` reads and validates them.
     run: IgnoredAny,
     compare: CompareConfig,
@@ -155,7 +160,11 @@ mod tests {
 
     #[test]
     fn the_configurations_in_the_docs_are_valid() {
-        for docs in [include_str!("../../docs/configuration.md"), include_str!("../../docs/protocols.md")] {
+        for docs in [
+            include_str!("../../docs/configuration.md"),
+            include_str!("../../docs/protocols.md"),
+            include_str!("../../docs/http-agents.md"),
+        ] {
             for block in docs.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
                 let file = ConfigFile::parse("docs".into(), block.to_owned()).unwrap();
                 Config::parse(&file).unwrap_or_else(|error| panic!("{error:?}"));

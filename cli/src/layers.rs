@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use counterproof_artifact::Side;
+use counterproof_runner::Protocol;
 use counterproof_validation::nearest;
 
 use crate::command_error::CommandError;
@@ -18,7 +19,7 @@ use crate::config_file::{ConfigFile, InvalidConfig, Leaf};
 use crate::side_table::SideTables;
 
 /// The keys of `[run]`. Each is the option of `check` with dashes instead of underscores.
-pub(crate) const RUN_KEYS: [&str; 26] = [
+pub(crate) const RUN_KEYS: [&str; 27] = [
     "cases",
     "out",
     "report",
@@ -40,6 +41,7 @@ pub(crate) const RUN_KEYS: [&str; 26] = [
     "max_tokens",
     "allow_unknown_usage",
     "strict",
+    "strict_wire",
     "watch_path",
     "max_body_bytes",
     "max_answer_bytes",
@@ -267,7 +269,16 @@ impl Builder<'_> {
                 self.set_from_file(file, long, leaf, false);
             }
         }
-        let headers = tables.get(side).headers;
+        let table = tables.get(side);
+        let protocol = self.command.get_arguments().find(|it| it.get_long() == Some("protocol")).cloned();
+        if let (Some(argument), true) = (protocol, table.http.is_some()) {
+            let is_mapping = |leaf: &&Leaf| leaf.key.starts_with("side.") && leaf.key.contains(".http.");
+            let line = file.leaves.iter().find(is_mapping).map_or(1, |leaf| leaf.line);
+            let origin = Origin::File { path: file.path.to_string(), line };
+            // Without an effect if a higher source, or the table itself, has a protocol.
+            self.set(&argument, vec![Protocol::Http.as_str().into()], origin);
+        }
+        let headers = table.headers;
         let typed = self.command.get_arguments().find(|argument| argument.get_long() == Some("header")).cloned();
         if let (Some(argument), false) = (typed, headers.is_empty()) {
             let values = headers.iter().map(|(name, value)| format!("{name}:{}", value.expose()).into()).collect();

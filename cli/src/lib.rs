@@ -2,6 +2,7 @@
 //! text and an exit code. It decides nothing about a case.
 
 mod agent_args;
+mod agent_process;
 mod cases_file;
 mod command_error;
 mod commands;

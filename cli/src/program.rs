@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use anstream::ColorChoice;
 use clap::builder::Resettable;
 use clap::{ArgMatches, Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 use counterproof_artifact::{Exit, escape_invisible, harmless};
@@ -10,7 +11,7 @@ use counterproof_safe_run::report_file_size_limit;
 use crate::command_error::CommandError;
 use crate::commands::{
     accept, calibrate, check, compare, completions, config, conformance, contract, demo, demo_agent, export_run, guard,
-    history, init, ledger, man, merge, mutate, replay, report, run, schema, session, validate, workflow,
+    history, init, ledger, man, merge, mutate, replay, report, run, schema, session, try_agent, validate, workflow,
 };
 use crate::layers::{self, Layers};
 use crate::resume_command::TypedOptions;
@@ -24,25 +25,69 @@ use crate::streams::{OutputError, Streams};
 #[command(name = "counterproof", version, propagate_version = true, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+
+    /// When to use colours; overrides `NO_COLOR` and `FORCE_COLOR`
+    #[arg(long, global = true, value_enum, value_name = "WHEN", hide_short_help = true)]
+    color: Option<Colour>,
 }
+
+/// When output has colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Colour {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl Colour {
+    /// Applies the choice to all output. `NO_COLOR` beats `FORCE_COLOR`, and an option beats both.
+    fn apply(chosen: Option<Self>) {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let choice = match chosen {
+            Some(Self::Always) => ColorChoice::Always,
+            Some(Self::Never) => ColorChoice::Never,
+            Some(Self::Auto) => ColorChoice::Auto,
+            None if is_set("NO_COLOR") => ColorChoice::Never,
+            None if is_set("FORCE_COLOR") => ColorChoice::Always,
+            None => ColorChoice::Auto,
+        };
+        choice.write_global();
+    }
+}
+
+/// What the program prints without a command.
+const START: &str = "\
+Counterproof finds regressions between two versions of an AI agent.
+
+Start with these commands:
+  counterproof init     write cases.yaml and counterproof.toml
+  counterproof try      look at one answer of your agent
+  counterproof check    run the cases, compare with the baseline, and report the verdict
+  counterproof accept   make a run the baseline
+
+`counterproof demo` shows a report in a few seconds. `counterproof --help` lists all commands.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
     Init(init::Args),
+    Try(Box<try_agent::Args>),
     Check(Box<check::Args>),
+    Accept(accept::Args),
     Run(Box<run::Args>),
-    Config(config::Args),
     Merge(merge::Args),
     Compare(compare::Args),
     Report(report::Args),
     History(history::Args),
-    Accept(accept::Args),
-    Mutate(mutate::Args),
-    Calibrate(calibrate::Args),
-    Replay(replay::Args),
+    Config(config::Args),
     Validate(validate::Args),
     Schema(schema::Args),
+    Replay(replay::Args),
+    Mutate(mutate::Args),
+    Calibrate(calibrate::Args),
     ExportRun(export_run::Args),
     Contract(contract::Args),
     Guard(guard::Args),
@@ -64,27 +109,41 @@ pub(crate) fn command() -> clap::Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     // If this fails, a write beyond the limit ends the program, which is all that the limit requires.
     let _ = report_file_size_limit();
-    let mut streams = Streams::of_process();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    Colour::apply(typed_colour(&arguments));
+    let mut streams = Streams::of_process();
     let (cli, typed, layers) = match parse(&arguments) {
         Ok(parsed) => parsed,
-        Err(ParseError::Arguments(error)) => return print_parse_error(&error, &arguments, &mut streams),
-        Err(ParseError::Layers(error)) => return error.report(&mut streams),
+        Err(error) => return report_parse_error(error, &arguments, &mut streams),
     };
-    let result = match cli.command {
+    let Some(command) = cli.command else {
+        let printed = streams.print_line(START);
+        return printed.map_or_else(|error| CommandError::from(error).report(&mut streams), |()| Exit::Done);
+    };
+    let result = match command {
         Command::Init(args) => init::run(&args, &mut streams),
-        Command::Check(args) => check::run(&args, &layers, &mut streams),
+        Command::Try(args) => try_agent::run(&args, &layers, &mut streams),
+        Command::Check(args) => {
+            let reload = || match parse(&arguments) {
+                Ok((Cli { command: Some(Command::Check(args)), .. }, _, layers)) => Ok((args, layers)),
+                Err(ParseError::Layers(error)) => Err(error),
+                Ok(_) | Err(ParseError::Arguments(_)) => {
+                    Err(CommandError::usage("the options do not fit the changed configuration"))
+                }
+            };
+            check::run(args, layers, &reload, &mut streams)
+        }
         Command::Run(args) => run::run(&args, &typed_options(&typed), &layers, &mut streams),
         Command::Config(args) => config::run(&args, &layers, &mut streams),
         Command::Merge(args) => merge::run(&args, &mut streams),
-        Command::Compare(args) => compare::run(&args, &mut streams),
+        Command::Compare(args) => compare::run(&args, &layers, &mut streams),
         Command::Report(args) => report::run(&args, &mut streams),
         Command::History(args) => history::run(&args, &mut streams),
         Command::Accept(args) => accept::run(&args, &mut streams),
-        Command::Mutate(args) => mutate::run(&args, &mut streams),
-        Command::Calibrate(args) => calibrate::run(&args, &mut streams),
+        Command::Mutate(args) => mutate::run(&args, &layers, &mut streams),
+        Command::Calibrate(args) => calibrate::run(&args, &layers, &mut streams),
         Command::Replay(args) => replay::run(&args, &mut streams),
-        Command::Validate(args) => validate::run(&args, &mut streams),
+        Command::Validate(args) => validate::run(&args, &all_options(), &mut streams),
         Command::Schema(args) => schema::run(&args, &mut streams),
         Command::ExportRun(args) => export_run::run(&args, &mut streams),
         Command::Contract(args) => contract::run(&args, &mut streams),
@@ -99,6 +158,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Man(args) => man::run(&args, &mut streams),
     };
     result.unwrap_or_else(|error| error.report(&mut streams))
+}
+
+/// Returns the value of `--color`, before the command line is parsed: errors of the parser have colours too.
+fn typed_colour(arguments: &[OsString]) -> Option<Colour> {
+    let mut words = arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--");
+    let value = words.find_map(|word| word.strip_prefix("--color"))?;
+    let value = if value.is_empty() { words.next()? } else { value.strip_prefix('=')? };
+    <Colour as clap::ValueEnum>::from_str(value, true).ok()
 }
 
 /// Why a command line cannot be carried out.
@@ -119,11 +186,15 @@ fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches, Layers), ParseError
         let cli = Cli::from_arg_matches(&matches).map_err(ParseError::Arguments)?;
         return Ok((cli, matches, Layers::default()));
     };
-    let all_options = check::Args::augment_args(clap::Command::new("check"));
-    let (command, layers) = layers::apply(command, &first, &all_options).map_err(ParseError::Layers)?;
+    let (command, layers) = layers::apply(command, &first, &all_options()).map_err(ParseError::Layers)?;
     let matches = command.try_get_matches_from(arguments).map_err(ParseError::Arguments)?;
     let cli = Cli::from_arg_matches(&matches).map_err(ParseError::Arguments)?;
     Ok((cli, matches, layers))
+}
+
+/// Returns a command with all options that `[run]` names.
+fn all_options() -> clap::Command {
+    check::Args::augment_args(clap::Command::new("check"))
 }
 
 /// Makes options ignore environment variables that are empty, as if they were not set.
@@ -134,6 +205,22 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
         if value.is_some_and(|value| value.is_empty()) { argument.env(Resettable::Reset) } else { argument }
     });
     command.mut_subcommands(without_empty_variables)
+}
+
+/// Reports why a command line cannot be carried out. `check --format json` prints one document in any case.
+fn report_parse_error(error: ParseError, arguments: &[OsString], streams: &mut Streams) -> Exit {
+    let wants_json = check::wants_json(arguments);
+    let (message, exit) = match error {
+        ParseError::Arguments(error) if wants_json && error.use_stderr() => {
+            (error.render().to_string(), print_parse_error(&error, arguments, streams))
+        }
+        ParseError::Arguments(error) => return print_parse_error(&error, arguments, streams),
+        ParseError::Layers(error) => (error.message(), error.report(streams)),
+    };
+    if wants_json && let Err(error) = check::print_json_error(exit, &message, streams) {
+        return error.report(streams);
+    }
+    exit
 }
 
 /// Prints the message of clap, which has styles and quotes arguments. Returns the exit code.

@@ -21,6 +21,9 @@ pub(crate) enum ReporterKind {
     Plain,
     /// One JSON document per event on standard output
     Jsonl,
+    /// Nothing
+    #[value(skip)]
+    Silent,
 }
 
 /// Reports the events of a run in the selected form and collects its failures.
@@ -31,6 +34,7 @@ pub(crate) struct RunReporter<'out> {
 
 enum Output<'out> {
     Human(RunProgress),
+    Silent,
     Plain(Plain<HarmlessLines<io::Stderr>>),
     Jsonl(JsonLines<&'out mut dyn Write>),
 }
@@ -42,6 +46,7 @@ impl<'out> RunReporter<'out> {
             ReporterKind::Human => Output::Human(RunProgress::on_stderr()),
             ReporterKind::Plain => Output::Plain(Plain::new(HarmlessLines::new(io::stderr()))),
             ReporterKind::Jsonl => Output::Jsonl(JsonLines::new(out)),
+            ReporterKind::Silent => Output::Silent,
         };
         Self { output, failures: FailureSummary::default() }
     }
@@ -66,6 +71,7 @@ impl Reporter for RunReporter<'_> {
         }
         match &mut self.output {
             Output::Human(progress) => progress.report(event),
+            Output::Silent => {}
             Output::Plain(plain) => plain.report(event),
             Output::Jsonl(lines) => lines.report(event),
         }
@@ -87,7 +93,8 @@ pub(crate) struct FailureSummary {
 impl FailureSummary {
     fn add(&mut self, case_id: &CaseId, attempts: u32, failure: &FailureNote) {
         // A case without an attempt has no cause to show.
-        if attempts > 0 && self.first_attempted.is_none() {
+        // By id, so that two runs name the same one.
+        if attempts > 0 && self.first_attempted.as_ref().is_none_or(|first| case_id < first) {
             self.first_attempted = Some(case_id.clone());
         }
         *self.by_class.entry(failure.class.as_str()).or_default() += 1;
@@ -104,7 +111,7 @@ impl FailureSummary {
         }
     }
 
-    /// Returns the first failed case with at least one attempt.
+    /// Returns the first failed case, by id, with at least one attempt.
     pub(crate) const fn first_attempted(&self) -> Option<&CaseId> {
         self.first_attempted.as_ref()
     }
@@ -112,6 +119,11 @@ impl FailureSummary {
     /// Returns true if a case failed for this reason.
     pub(crate) fn has(&self, reason: Reason) -> bool {
         self.by_reason.contains_key(reason.name())
+    }
+
+    /// Returns how many cases failed for this reason, if any.
+    pub(crate) fn count(&self, reason: Reason) -> Option<usize> {
+        self.by_reason.get(reason.name()).copied()
     }
 
     /// Returns the reason that all `count` failures share, if there is one.
@@ -163,7 +175,7 @@ impl RunProgress {
 
     fn start(&self, cases: usize) {
         self.bar.set_length(cases as u64);
-        let template = "{bar:30} {pos}/{len}  {msg}  {elapsed}";
+        let template = "{bar:30} {pos}/{len}  {msg}  {elapsed}, {per_sec}, {eta} left";
         self.bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
         // The time goes on while no case ends.
         self.bar.enable_steady_tick(TICK);

@@ -22,7 +22,7 @@ use crate::value_parsers::{amount, at_least_one, bytes, duration};
 pub(crate) struct RequestArgs {
     /// Base URL of the agent. Credentials and the query string are sent, but never stored
     // Not parsed by clap, whose messages quote what was typed.
-    #[arg(long, value_name = "URL", default_value = "http://localhost:8787")]
+    #[arg(help_heading = "Target", long, value_name = "URL", default_value = "http://localhost:8787")]
     pub(crate) base_url: Secret,
 
     #[command(flatten)]
@@ -31,35 +31,35 @@ pub(crate) struct RequestArgs {
     /// Maximum number of cases in flight
     ///
     /// `auto` adapts to the load that the agent can handle, up to 64 cases; `auto:N` up to N cases.
-    #[arg(long, value_name = "N|auto", default_value = "4")]
+    #[arg(help_heading = "Pace", long, value_name = "N|auto", default_value = "4")]
     pub(crate) concurrency: Concurrency,
 
     /// Maximum request rate, evenly spaced, such as 5/s or 100/m
-    #[arg(long, value_name = "N/s")]
+    #[arg(help_heading = "Pace", long, value_name = "N/s")]
     pub(crate) rate: Option<Rate>,
 
     /// Timeout of one attempt, such as 30s or 2m
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration)]
+    #[arg(help_heading = "Pace", long, value_name = "TIME", default_value = "2m", value_parser = duration)]
     pub(crate) timeout: Duration,
 
     /// Timeout for connecting, including TLS; at most three quarters of --timeout
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, conflicts_with = "agent_cmd")]
+    #[arg(help_heading = "Pace", long, value_name = "TIME", default_value = "10s", value_parser = duration, conflicts_with = "agent_cmd")]
     pub(crate) connect_timeout: Duration,
 
     /// Timeout until the response headers arrive [default: --timeout]
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "agent_cmd")]
+    #[arg(help_heading = "Pace", long, value_name = "TIME", value_parser = duration, conflicts_with = "agent_cmd")]
     pub(crate) first_byte_timeout: Option<Duration>,
 
     /// Timeout between two chunks of a response body
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration, conflicts_with = "agent_cmd")]
+    #[arg(help_heading = "Pace", long, value_name = "TIME", default_value = "30s", value_parser = duration, conflicts_with = "agent_cmd")]
     pub(crate) idle_timeout: Duration,
 
     /// Maximum number of retries of a case after a failure that --retry-on names
-    #[arg(long, value_name = "N", default_value = "2")]
+    #[arg(help_heading = "Failures", long, value_name = "N", default_value = "2")]
     pub(crate) retries: u32,
 
     /// Maximum number of retries of all cases together: a number, or a percentage of the cases such as 20% (at least 10)
-    #[arg(long, value_name = "N|N%", default_value_t = RetryBudget::default())]
+    #[arg(help_heading = "Failures", long, value_name = "N|N%", default_value_t = RetryBudget::default())]
     pub(crate) retry_budget: RetryBudget,
 
     /// Failures that are retried: classes, statuses and error names
@@ -67,6 +67,7 @@ pub(crate) struct RequestArgs {
     /// Classes: `network_error`, `timeout`, `http_408`, `http_429`, `http_5xx`. Error names are those of docs/runner.md, such as
     /// `response_timeout`. The default leaves out the timeouts after which the agent may still be at work.
     #[arg(
+        help_heading = "Failures",
         long,
         value_name = "NAME,…",
         value_delimiter = ',',
@@ -75,72 +76,72 @@ pub(crate) struct RequestArgs {
     pub(crate) retry_on: Vec<RetryOn>,
 
     /// Do not retry after status 429: the case fails as `rate_limited`
-    #[arg(long)]
+    #[arg(help_heading = "Failures", long)]
     pub(crate) no_retry_429: bool,
 
     /// Stop the run after N consecutive cases that indicate an agent that is down
     ///
     /// Counted are cases without a connection, without a response before the timeout, or with status 502 to 504. The remaining cases are
     /// recorded as failures named `not_run`.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(help_heading = "Failures", long, value_name = "N", value_parser = at_least_one)]
     pub(crate) fail_fast: Option<NonZeroU32>,
 
     /// Exit with code 1 if more than N cases fail
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = "Failures", long, value_name = "N")]
     pub(crate) max_failed: Option<usize>,
 
     /// Start no further case once the answers have cost this much, in the currency that the agent reports
     ///
     /// The remaining cases are recorded as failures named `not_run`, and the exit code is 1.
-    #[arg(long, value_name = "COST", value_parser = amount)]
+    #[arg(help_heading = "Limits", long, value_name = "COST", value_parser = amount)]
     pub(crate) max_cost: Option<f64>,
 
     /// Start no further case once the answers have used this many input and output tokens
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = "Limits", long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
 
     /// With --max-cost or --max-tokens: go on after an answer that does not report its cost or its tokens
-    #[arg(long)]
+    #[arg(help_heading = "Limits", long)]
     pub(crate) allow_unknown_usage: bool,
 
     /// Send this header with every request; can be repeated
     ///
     /// A value of `env:VARIABLE` is read from the environment. Header values are never stored.
-    #[arg(long = "header", value_name = "NAME:VALUE")]
+    #[arg(help_heading = "Target", long = "header", value_name = "NAME:VALUE")]
     pub(crate) headers: Vec<Secret>,
 
     /// Redact the value of this environment variable from every file; can be repeated
     ///
     /// Header values, and the credentials and query values of the base URL, are always redacted.
-    #[arg(long = "secret", value_name = "env:VARIABLE")]
+    #[arg(help_heading = "Target", long = "secret", value_name = "env:VARIABLE")]
     pub(crate) secrets: Vec<Secret>,
 
     /// Also trust the certificates in this PEM file, such as the certificate of your own authority
-    #[arg(long, value_name = "FILE", conflicts_with = "agent_cmd")]
+    #[arg(help_heading = "Target", long, value_name = "FILE", conflicts_with = "agent_cmd")]
     pub(crate) ca_file: Option<Utf8PathBuf>,
 
     /// Connect to ADDRESS:PORT for requests to HOST; HOST is the host of the base URL
-    #[arg(long, value_name = "HOST:ADDRESS:PORT", conflicts_with = "agent_cmd")]
+    #[arg(help_heading = "Target", long, value_name = "HOST:ADDRESS:PORT", conflicts_with = "agent_cmd")]
     pub(crate) resolve: Vec<ResolveRule>,
 
     /// Maximum size of a response body; a case with a larger body fails
-    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().body, value_parser = bytes)]
+    #[arg(help_heading = "Limits", long, value_name = "BYTES", default_value_t = ByteLimits::default().body, value_parser = bytes)]
     pub(crate) max_body_bytes: usize,
 
     /// Maximum size of an answer, which is parsed in memory; a larger one is saved, and its case fails
-    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().answer, value_parser = bytes)]
+    #[arg(help_heading = "Limits", long, value_name = "BYTES", default_value_t = ByteLimits::default().answer, value_parser = bytes)]
     pub(crate) max_answer_bytes: usize,
 
     /// Maximum size of the excerpt of a failed response in an artifact; the full body is saved as an asset
-    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().snippet, value_parser = bytes)]
+    #[arg(help_heading = "Limits", long, value_name = "BYTES", default_value_t = ByteLimits::default().snippet, value_parser = bytes)]
     pub(crate) max_snippet_bytes: usize,
 
     /// Maximum size of a tool payload in an artifact; a larger one is saved as an asset
-    #[arg(long, value_name = "BYTES", default_value_t = ByteLimits::default().payload, value_parser = bytes)]
+    #[arg(help_heading = "Limits", long, value_name = "BYTES", default_value_t = ByteLimits::default().payload, value_parser = bytes)]
     pub(crate) max_payload_bytes: usize,
 
     /// Do not save requests: one file less per case, but `counterproof replay` needs them
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(crate) no_keep_requests: bool,
 }
 
@@ -197,6 +198,9 @@ impl RequestArgs {
             ..Settings::new(run_id, agent.side, base_url, paths.cases.to_owned(), paths.out.to_owned())
         };
         self.agent.apply(config, &mut settings)?;
+        agent.complete(&mut settings)?;
+        agent.apply_http(&mut settings)?;
+        agent.apply_loop(&mut settings);
         // After the options of the agent, which decide whether requests need certificates.
         environment::check_environment(&settings.target)?;
         Ok(settings)

@@ -36,7 +36,7 @@ pub(crate) struct PlanArgs {
     ///
     /// `auto` reads both numbers from the environment of Slurm, Kubernetes, AWS Batch, GitLab, Buildkite or CircleCI, `auto/N` only K.
     /// The ID of the run is ID-sKofN.
-    #[arg(long, value_name = "K/N")]
+    #[arg(help_heading = "Selection", long, value_name = "K/N")]
     shard: Option<ShardChoice>,
 
     /// Make N runs in sequence, with the IDs ID-r1 to ID-rN
@@ -44,7 +44,7 @@ pub(crate) struct PlanArgs {
     repeat: Option<NonZeroU32>,
 
     /// With --confirm: run folders of the baseline
-    #[arg(long, value_name = "BASELINE", num_args = 1.., requires = "confirm")]
+    #[arg(help_heading = "Confirmation", help_heading = "Confirmation", long, value_name = "BASELINE", num_args = 1.., requires = "confirm")]
     pub(crate) against: Vec<Utf8PathBuf>,
 
     #[command(flatten)]
@@ -231,7 +231,7 @@ fn with_suffix(id: &RunId, suffix: &str) -> Result<RunId, CommandError> {
 }
 
 /// The default of `--confirm-max`.
-pub(crate) const DEFAULT_CONFIRM_MAX: NonZeroU32 = NonZeroU32::MIN.saturating_add(7);
+pub(crate) const DEFAULT_CONFIRM_MAX: NonZeroU32 = NonZeroU32::MIN.saturating_add(11);
 
 /// Options that decide how regressions are confirmed.
 #[derive(Debug, clap::Args)]
@@ -251,20 +251,26 @@ pub(crate) struct ConfirmArgs {
     pub(crate) confirm: Option<ConfirmRuns>,
 
     /// With --confirm auto: maximum number of further runs of a case
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_CONFIRM_MAX, value_parser = at_least_one)]
+    #[arg(help_heading = "Confirmation", long, value_name = "N", default_value_t = DEFAULT_CONFIRM_MAX, value_parser = at_least_one)]
     confirm_max: NonZeroU32,
 
     /// With --confirm: base URL of the agent of the baseline, which then also runs the flipped cases again
     // Not parsed by clap, whose messages quote what was typed.
-    #[arg(long, value_name = "URL", requires = "confirm")]
+    #[arg(help_heading = "Confirmation", long, value_name = "URL", requires = "confirm")]
     confirm_baseline_url: Option<Secret>,
 
     /// With --confirm: program of the agent of the baseline, instead of a URL
-    #[arg(long, value_name = "CMD", requires = "confirm", conflicts_with = "confirm_baseline_url")]
+    #[arg(
+        help_heading = "Confirmation",
+        long,
+        value_name = "CMD",
+        requires = "confirm",
+        conflicts_with = "confirm_baseline_url"
+    )]
     confirm_baseline_cmd: Option<Secret>,
 
     /// With --confirm: configuration file with `[agent]` and `[risk]` of the baseline, if these differ
-    #[arg(long, value_name = "FILE", requires = "confirm")]
+    #[arg(help_heading = "Confirmation", long, value_name = "FILE", requires = "confirm")]
     confirm_baseline_config: Option<Utf8PathBuf>,
 }
 
@@ -344,9 +350,9 @@ mod tests {
             let plan = Line::try_parse_from(line).unwrap().options.plan(|_| None).unwrap();
             plan.confirmations.last().unwrap().to_string()
         };
-        assert_eq!(confirmations(&[]), "n-c8");
+        assert_eq!(confirmations(&[]), "n-c12");
         assert_eq!(confirmations(&["--confirm-max", "5"]), "n-c5");
-        assert_eq!(confirmations(&["auto"]), "n-c8");
+        assert_eq!(confirmations(&["auto"]), "n-c12");
         assert_eq!(confirmations(&["4"]), "n-c4");
     }
 

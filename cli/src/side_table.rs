@@ -1,10 +1,13 @@
 //! `[side.baseline]` and `[side.new]` of the configuration: how to reach, start and ask the agent of each side.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::num::NonZeroU32;
+use std::str::FromStr;
 use std::time::Duration;
 
 use counterproof_artifact::Side;
-use counterproof_runner::{Protocol, Secret};
+use counterproof_runner::{AgentCommand, HttpMapping, Protocol, Ready, Secret, UrlTemplate};
 use serde::{Deserialize, Deserializer};
 
 use crate::value_parsers::duration;
@@ -22,32 +25,43 @@ pub(crate) struct SideTables {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SideTable {
     /// The URL of a server. `{port}` is the port that was chosen for `start`.
+    #[serde(deserialize_with = "valid::<_, UrlTemplate>")]
     pub(crate) base_url: Option<Secret>,
     /// A program that answers one case.
+    #[serde(deserialize_with = "valid::<_, AgentCommand>")]
     pub(crate) command: Option<Secret>,
     /// A command that starts the server.
+    #[serde(deserialize_with = "valid::<_, AgentCommand>")]
     pub(crate) start: Option<Secret>,
     /// A URL, a time, or a text of the output of the server that shows that it is ready.
-    pub(crate) ready: Option<String>,
+    #[serde(deserialize_with = "optional_ready")]
+    pub(crate) ready: Option<Ready>,
     #[serde(deserialize_with = "optional_duration")]
     pub(crate) ready_timeout: Option<Duration>,
     /// A commit whose worktree `setup`, `start` and `command` run in.
     #[serde(rename = "ref")]
     pub(crate) commit: Option<String>,
     /// A command that runs before `start` and `command`.
+    #[serde(deserialize_with = "valid::<_, AgentCommand>")]
     pub(crate) setup: Option<Secret>,
     /// Variables for `setup`, `start` and `command`. A value `env:OTHER` is read from the environment.
     pub(crate) env: BTreeMap<String, Secret>,
     /// Headers of every request, as for `--header`.
     pub(crate) headers: BTreeMap<String, Secret>,
     pub(crate) protocol: Option<Protocol>,
+    /// The requests and answers of an endpoint of any shape. It implies the protocol `http`.
+    pub(crate) http: Option<HttpMapping>,
     pub(crate) model: Option<String>,
+    /// The maximum number of requests until the model calls no more tools.
+    pub(crate) max_turns: Option<NonZeroU32>,
+    /// Whether the answers of a model are requested as streams.
+    pub(crate) stream: Option<bool>,
     /// Whether `command` answers many cases, one line each.
     pub(crate) persistent: Option<bool>,
 }
 
 /// All keys of a side, in the order of `config show`.
-pub(crate) const KEYS: [&str; 12] = [
+pub(crate) const KEYS: [&str; 14] = [
     "base_url",
     "command",
     "persistent",
@@ -60,6 +74,8 @@ pub(crate) const KEYS: [&str; 12] = [
     "headers",
     "protocol",
     "model",
+    "max_turns",
+    "stream",
 ];
 
 /// The keys that decide which agent answers. They are inherited together: a baseline with an address of its own must not
@@ -70,9 +86,11 @@ impl SideTables {
     /// Returns the table of a side. Keys that the baseline lacks are those of new.
     pub(crate) fn get(&self, side: Side) -> SideTable {
         let (own, new) = (self.baseline.clone(), self.new.clone());
+        let protocol = |table: &SideTable| table.protocol.or(table.http.is_some().then_some(Protocol::Http));
         if side == Side::New {
-            return new;
+            return SideTable { protocol: protocol(&new), ..new };
         }
+        let protocol = protocol(&own).or_else(|| protocol(&new));
         let has_target = own.names_another_target();
         let target = if has_target { SideTable::default() } else { new.clone() };
         SideTable {
@@ -85,8 +103,11 @@ impl SideTables {
             setup: own.setup.or(target.setup),
             env: if own.env.is_empty() { new.env } else { own.env },
             headers: if own.headers.is_empty() { new.headers } else { own.headers },
-            protocol: own.protocol.or(new.protocol),
+            protocol,
+            http: own.http.or(new.http),
             model: own.model.or(new.model),
+            max_turns: own.max_turns.or(new.max_turns),
+            stream: own.stream.or(new.stream),
             persistent: own.persistent.or(target.persistent),
         }
     }
@@ -104,6 +125,7 @@ impl SideTables {
             || own.start.is_some()
             || own.model.is_some()
             || own.protocol.is_some()
+            || own.http.is_some()
             || !own.env.is_empty()
             || !own.headers.is_empty()
     }
@@ -115,6 +137,18 @@ impl SideTable {
         let is_fixed = |url: &Secret| !url.expose().contains("{port}");
         self.command.is_some() || self.base_url.as_ref().is_some_and(is_fixed)
     }
+}
+
+/// Reads a text that `T` can read, and keeps the text, which may contain a secret.
+fn valid<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer: D) -> Result<Option<Secret>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse::<T>().map_err(serde::de::Error::custom)?;
+    Ok(Some(Secret::from(text)))
+}
+
+fn optional_ready<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Ready>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
 fn optional_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {

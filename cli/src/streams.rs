@@ -37,6 +37,21 @@ impl Streams {
         self.print_document(&harmless(&format!("{message}\n")))
     }
 
+    /// Prints the summary of a comparison, with its verdict and its violated rules in colour on a terminal.
+    pub(crate) fn print_summary(&mut self, summary: &str) -> Result<(), OutputError> {
+        let mut text = String::new();
+        for line in harmless(&format!("{summary}\n")).split_inclusive('\n') {
+            match colour_of(line) {
+                // Added after the line is made harmless. The stream drops the colour if it is not a terminal.
+                Some(colour) => {
+                    let _ = writeln!(text, "\u{1b}[{colour}m{}\u{1b}[0m", line.trim_end_matches('\n'));
+                }
+                None => text.push_str(line),
+            }
+        }
+        self.print_document(&text)
+    }
+
     /// Prints a document to standard output as it is: a machine reads it, or its renderer escapes the text of others.
     pub(crate) fn print_document(&mut self, text: &str) -> Result<(), OutputError> {
         self.print_to_reader(text).map(|_| ())
@@ -68,6 +83,18 @@ impl Streams {
     pub(crate) fn warn(&mut self, message: impl Display) {
         self.log(format_args!("warning: {message}"));
     }
+}
+
+/// Returns the code of the colour of a line of a summary.
+fn colour_of(line: &str) -> Option<&'static str> {
+    const COLOURS: [(&str, &str); 5] = [
+        ("Gate passed", "1;32"),
+        ("Gate failed", "1;31"),
+        ("Gate undecided", "1;33"),
+        ("Not judged", "1;33"),
+        ("  \u{2717} ", "31"),
+    ];
+    COLOURS.iter().find(|(start, _)| line.starts_with(start)).map(|(_, colour)| *colour)
 }
 
 /// A writer of messages that makes each line [`harmless`].

@@ -76,8 +76,8 @@ pub use diff::{
 pub use cause::CauseCode;
 pub use gate::{
     GateRules, GrowthLimit, Limit, Measure, RankedCase, ReviewLine, ScopeRules, Standing, UnknownScope, UsageLimits,
-    ViolatedRules, headline as gate_headline, qualifications as gate_qualifications, review_lines, unknown_scopes,
-    worst_first,
+    ViolatedRules, headline as gate_headline, is_alone, qualifications as gate_qualifications, review_lines,
+    unknown_scopes, worst_first,
 };
 pub use judge::signals::{Domain, SignalSettings};
 pub use judge::{CallOutcome, Expectations, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes};

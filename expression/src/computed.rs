@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::Value as Json;
+
 use crate::budget::{Budget, Stop, failed};
 use crate::operations::MAX_VALUE_DEPTH;
 use crate::values::{Value, double_text};
@@ -36,6 +38,29 @@ impl Computed {
     /// Copies a value. Parts that the value has several times are copied as often, so the copy is charged.
     pub(crate) fn copy(budget: &mut Budget, value: &Value<'_>) -> Result<Self, Stop> {
         copy_at(budget, value, 0)
+    }
+
+    /// Converts the value to JSON. What JSON has no type for becomes the text of an expression; a number that is not finite becomes null.
+    pub fn into_json(self) -> Json {
+        match self {
+            Computed::Null => Json::Null,
+            Computed::Bool(value) => value.into(),
+            Computed::Int(value) => value.into(),
+            Computed::Uint(value) => value.into(),
+            Computed::Double(value) => value.into(),
+            Computed::String(text) | Computed::Timestamp(text) | Computed::Duration(text) => text.into(),
+            Computed::Type(name) => name.into(),
+            Computed::List(elements) => elements.into_iter().map(Computed::into_json).collect(),
+            Computed::Map(entries) => {
+                let name = |key: Computed| match key {
+                    Computed::String(text) => text,
+                    other => other.to_string(),
+                };
+                let fields = entries.into_iter().map(|(key, value)| (name(key), value.into_json()));
+                Json::Object(fields.collect())
+            }
+            bytes @ Computed::Bytes(_) => bytes.to_string().into(),
+        }
     }
 }
 

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use counterproof_store::write::WriteError;
 
+use crate::agent::ProtocolAdapter;
 use crate::body_sink::BodyDestination;
 use crate::environment::{Clock, Moment};
 use crate::exchange::Exchange;
 use crate::failure::Reason;
 use crate::http::{AgentClient, ClientError, Connection};
 use crate::policy::Signal;
-use crate::process::AgentProgram;
-use crate::settings::{AttemptLimits, Secret, Settings, Target};
+use crate::process::{AgentProgram, PersistentProgram};
+use crate::settings::{AttemptLimits, Lifetime, Secret, Settings, Target};
 
 /// How long to wait until files may be available again.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
@@ -38,11 +39,14 @@ pub(crate) struct AttemptContext<'run> {
 }
 
 impl AttemptContext<'_> {
-    /// Makes attempt number `number`. Errors come from the disk.
-    pub(crate) async fn attempt(&self, number: u32, request: &[u8]) -> Result<FinishedAttempt, WriteError> {
+    /// Makes attempt number `number` of the case. Errors come from the disk.
+    pub(crate) async fn attempt(
+        &self,
+        number: u32,
+        connection: Connection,
+        request: &[u8],
+    ) -> Result<FinishedAttempt, WriteError> {
         let Self { limits, clock, .. } = *self;
-        // A kept connection may have caused the failure of an earlier attempt.
-        let connection = if number == 1 { Connection::KeptOrFresh } else { Connection::Fresh };
         let mut started = clock.read();
         let mut exchange = self.exchange(connection, request).await?;
         // Other cases are in flight and return their files when they end. A run that stays without files ends with an error.
@@ -68,6 +72,7 @@ impl AttemptContext<'_> {
         match self.transport {
             Transport::Http(client) => client.exchange(request, connection, limits, destination).await,
             Transport::Program(program) => program.exchange(request, limits, destination).await,
+            Transport::Persistent(program) => program.exchange(request, limits, destination).await,
         }
     }
 
@@ -111,7 +116,10 @@ fn timed_out_after(exchange: &Exchange, limits: AttemptLimits) -> Option<Duratio
 /// The transport of requests.
 pub(crate) enum Transport {
     Http(Box<AgentClient>),
+    /// A program that is started for each attempt.
     Program(AgentProgram),
+    /// A program that answers many requests.
+    Persistent(PersistentProgram),
 }
 
 impl Transport {
@@ -120,16 +128,23 @@ impl Transport {
         match self {
             Transport::Http(client) => client.secrets(),
             // Its arguments are in the settings, where `known_secrets` finds them.
-            Transport::Program(_) => &[],
+            Transport::Program(_) | Transport::Persistent(_) => &[],
         }
     }
 
-    /// Creates the transport to the settings' target. A server receives requests at `path` below its base URL.
-    pub(crate) fn new(settings: &Settings, path: &str) -> Result<Self, ClientError> {
+    /// Creates the transport of the protocol to the settings' target.
+    pub(crate) fn new(settings: &Settings, protocol: &dyn ProtocolAdapter) -> Result<Self, ClientError> {
         Ok(match &settings.target {
-            Target::Http(base) => Transport::Http(Box::new(AgentClient::new(settings, base, path)?)),
+            Target::Http(base) => Transport::Http(Box::new(AgentClient::new(settings, base, protocol)?)),
             Target::Command(command) => {
-                Transport::Program(AgentProgram { command: command.clone(), supervisor: settings.supervisor.clone() })
+                let (command, supervisor) = (command.clone(), settings.supervisor.clone());
+                // A program that reads text gets nothing but the text.
+                let request_end: &[u8] = if settings.protocol.as_str() == "text" { b"" } else { b"\n" };
+                let program = AgentProgram { command, request_end, supervisor };
+                match program.command.lifetime() {
+                    Lifetime::Attempt => Transport::Program(program),
+                    Lifetime::Run => Transport::Persistent(PersistentProgram::new(program)),
+                }
             }
         })
     }

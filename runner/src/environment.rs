@@ -203,7 +203,8 @@ impl Interrupt {
         self.at(urgency).cancelled().await;
     }
 
-    const fn at(&self, urgency: Urgency) -> &Cancellation {
+    /// Returns the handle that is cancelled when the urgency is at least this high.
+    pub(crate) const fn at(&self, urgency: Urgency) -> &Cancellation {
         match urgency {
             Urgency::Finish => &self.finish,
             Urgency::Abandon => &self.abandon,

@@ -77,4 +77,6 @@ pub(crate) struct ProgramEnd {
     pub(crate) stderr_extent: Extent,
     /// `None` if the program never started, or was killed by the runner.
     pub(crate) ending: Option<Ending>,
+    /// Whether it ended although it should have answered further requests.
+    pub(crate) died: bool,
 }

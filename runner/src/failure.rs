@@ -66,11 +66,13 @@ pub enum Reason {
     AssetNotDelivered,
     /// JSON that does not match the protocol; the JSON Pointer is listed.
     ProtocolViolated,
+    /// An answer that lacks what a mapping reads.
+    MappingFailed,
     /// A successful status with an error object as the body.
     AgentError,
     /// The agent's program could not be started.
     AgentNotStarted,
-    /// The agent's program exited with a code other than 0.
+    /// The agent's program exited with a code other than 0, or a worker of it ended before it answered.
     AgentExit,
     /// A signal terminated the agent's program.
     AgentSignal,
@@ -82,6 +84,8 @@ pub enum Reason {
     UnknownEncoding,
     /// A body that is not valid in its declared content encoding.
     UndecodableBody,
+    /// The model called a tool that has no result.
+    NoToolResult,
     /// The request could not be built.
     RequestFailed,
     /// The case was not run because the agent looked down.
@@ -90,7 +94,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of their classes.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 42] = [
         Self::ConnectTimeout,
         Self::ResponseTimeout,
         Self::IdleTimeout,
@@ -121,6 +125,7 @@ impl Reason {
         Self::ContractViolated,
         Self::AssetNotDelivered,
         Self::ProtocolViolated,
+        Self::MappingFailed,
         Self::AgentError,
         Self::AgentNotStarted,
         Self::AgentExit,
@@ -129,6 +134,7 @@ impl Reason {
         Self::DecompressionBomb,
         Self::UnknownEncoding,
         Self::UndecodableBody,
+        Self::NoToolResult,
         Self::RequestFailed,
         Self::NotRun,
     ];
@@ -167,6 +173,7 @@ impl Reason {
             Self::ContractViolated => (SchemaMismatch, "contract_violated"),
             Self::AssetNotDelivered => (SchemaMismatch, "asset_not_delivered"),
             Self::ProtocolViolated => (SchemaMismatch, "protocol_violated"),
+            Self::MappingFailed => (SchemaMismatch, "mapping_failed"),
             Self::AgentError => (Other, "agent_error"),
             Self::AgentNotStarted => (Other, "agent_not_started"),
             Self::AgentExit => (Other, "agent_exit"),
@@ -175,6 +182,7 @@ impl Reason {
             Self::DecompressionBomb => (Other, "decompression_bomb"),
             Self::UnknownEncoding => (Other, "unknown_encoding"),
             Self::UndecodableBody => (Other, "undecodable_body"),
+            Self::NoToolResult => (Other, "no_tool_result"),
             Self::RequestFailed => (Other, "request_failed"),
             Self::NotRun => (Other, "not_run"),
         }
@@ -196,7 +204,8 @@ impl Reason {
 pub(crate) struct Fault {
     pub(crate) reason: Reason,
     /// The message is the same each time the fault occurs: it names no address and no port, and quotes nothing that the
-    /// agent sent. Only `violations` may quote the agent.
+    /// agent sent. Only `violations` may quote the agent, and the messages about a mapping, which show keys of the answer and
+    /// the agent's error. Secrets in it are masked when it is recorded.
     pub(crate) message: String,
     pub(crate) violations: Vec<Violation>,
 }

@@ -5,7 +5,9 @@
 //!   └─ agent     case → request body
 //!   └─ attempt   request → exchange, over http or process
 //!   └─ record    exchange → artifact or failure, with its assets
+//!   └─ tools     tool call of the model → result, in a conversation
 //!   └─ policy    failure → retry after a wait, or stop
+//! service        before a run: the agent's own process, and a checkout of another commit
 //! ```
 //!
 //! [`run()`] runs all cases, with bounded concurrency, and sends events to a [`Reporter`]. A case is complete when its
@@ -39,6 +41,7 @@
 mod agent;
 mod attempt;
 mod body_sink;
+mod conversation;
 mod environment;
 mod event;
 mod exchange;
@@ -50,9 +53,15 @@ mod process;
 mod record;
 mod reporter;
 mod run;
+mod service;
 mod settings;
+mod tools;
 
-pub use agent::{AgentOptions, Protocol, ProtocolError, ReservedField, RiskTable};
+pub use agent::{
+    ActionsMapping, AgentOptions, AnswerPath, BodyTemplate, CallsMapping, DocumentsMapping, ElementPath, HttpMapping,
+    HttpMethod, MappedAnswer, PathError, Protocol, ProtocolError, RequestPath, RequestPathError, ReservedField,
+    RiskTable, StreamFormat, TemplateError, UnknownMethod, UsageMapping, propose,
+};
 pub use environment::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, SteppingClock, SystemClock, Urgency};
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
 pub use failure::Reason;
@@ -67,9 +76,14 @@ pub use policy::{
 };
 pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};
-pub use run::{ResumeError, RunError, Summary, run};
+pub use run::{ResumeError, RunError, Summary, Trial, TrialFailure, run, try_once};
+pub use service::{
+    AgentDied, AgentStartError, Ready, ReadyError, RunningAgent, SetupError, StartContext, StartSpec,
+    TemporaryWorktree, UrlTemplate, WorktreeError, run_setup,
+};
 pub use settings::{
     AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Header,
-    HeaderError, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start, Target,
-    TrustedCertificates, UsageLimits,
+    HeaderError, Lifetime, McpSpec, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start,
+    Target, ToolSettings, ToolSpec, TrustedCertificates, UsageLimits, VariableError, Variables,
 };
+pub use tools::McpError;

@@ -184,6 +184,14 @@ codes! {
         "The counts of the evaluation do not match its cases."
         "compare the runs again"
 
+    // The files of a project.
+    InvalidCase "invalid-case"
+        "A cases file has a case that cannot be run or judged as it is written."
+        "correct the field; docs/cases.md describes the format"
+    InvalidConfiguration "invalid-configuration"
+        "The configuration has a wrong key or value."
+        "correct the key or the value; docs/configuration.md lists them"
+
     // The list itself.
     MoreFindings "more-findings"
         "The file has more findings than are listed."

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SidePointer;
 use crate::number::whole;
-use crate::{CaseId, RiskLevel};
+use crate::{CaseId, Count, RiskLevel};
 
 /// The first step at which the two sides differ in meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +86,9 @@ pub struct ExpectationResult {
     /// The name that the cases file gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The turn that it is about, counted from 1; absent for the whole case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Count>,
     /// True for a hard expectation: unmet on new, it fails the gate whatever the baseline does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub must: bool,

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::cases_file;
 use crate::command_error::CommandError;
 use crate::config::Config;
+use crate::layers::Layers;
 use crate::named_runs::{RunSelection, side_runs};
 use crate::streams::{self, Streams};
 
@@ -45,8 +46,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let config = Config::load(args.config.as_deref())?;
+pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let config = Config::of_file(&layers.file)?;
     let cases = if let Some(path) = &args.cases {
         cases_file::load(path, streams)?.cases
     } else {

@@ -19,6 +19,7 @@ use crate::cases_file::RecordedCases;
 use crate::command_error::CommandError;
 use crate::comparison_summary::Detail;
 use crate::config::Config;
+use crate::layers::Layers;
 use crate::named_runs::{RunSelection, open_sides, warn_about_side};
 use crate::report_output::{Pages, report_context, report_error};
 use crate::streams::Streams;
@@ -141,14 +142,14 @@ impl CompareOptions {
     }
 }
 
-pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let options = CompareOptions::new(args, Config::load(args.config.as_deref())?);
+pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let options = CompareOptions::new(args, Config::of_file(&layers.file)?);
     let compared = compare(&options, streams)?;
     let decide = deciding_command(&compared);
     let evaluation = compared.evaluation;
     append_step_summary(&options, &evaluation, streams);
     let detail = if args.verbose { Detail::Full } else { Detail::Brief };
-    streams.print_line(comparison_summary::render(&evaluation, detail, Some(&decide)))?;
+    streams.print_summary(&comparison_summary::render(&evaluation, detail, Some(&decide)))?;
     streams.print_line(format_args!("report: {}", options.out.join("index.html")))?;
     Ok(gate_exit(evaluation.gate.outcome, args.strict))
 }

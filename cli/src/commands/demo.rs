@@ -147,7 +147,7 @@ pub(crate) fn compare_runs(
         is_alone: false,
     };
     let evaluation = compare(&options, streams)?.evaluation;
-    streams.print_line(comparison_summary::render(&evaluation, Detail::Brief, None))?;
+    streams.print_summary(&comparison_summary::render(&evaluation, Detail::Brief, None))?;
     Ok(evaluation)
 }
 

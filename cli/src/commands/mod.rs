@@ -24,5 +24,6 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod session;
+pub(crate) mod try_agent;
 pub(crate) mod validate;
 pub(crate) mod workflow;

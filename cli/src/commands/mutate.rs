@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::cases_file;
 use crate::command_error::CommandError;
 use crate::config::Config;
+use crate::layers::Layers;
 use crate::named_runs::{RunSelection, side_runs};
 use crate::streams::{self, Streams};
 
@@ -53,8 +54,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let config = Config::load(args.config.as_deref())?;
+pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let config = Config::of_file(&layers.file)?;
     let cases = cases_file::load(&args.cases, streams)?.cases;
     let selection = match args.run.as_slice() {
         [] => RunSelection::Latest { runs: args.runs.clone(), baseline_option: "counterproof mutate" },

@@ -12,6 +12,7 @@ use counterproof_store::{ASSETS_FOLDER, RunReader, confined_path, read_file};
 use crate::agent_args::agent_options;
 use crate::command_error::{CommandError, connect_error};
 use crate::config::Config;
+use crate::side_agent::SideAgent;
 use crate::streams::Streams;
 use crate::value_parsers::duration;
 use crate::{agent_args, document_errors, environment, resume_command};
@@ -96,7 +97,7 @@ fn settings(args: &Args, config: &Config, recorded: &RecordedCase, out: &Utf8Pat
         certificates: environment::trusted(args.ca_file.as_deref())?,
         resolve: args.resolve.clone(),
         timeout: args.timeout,
-        saved_request: Some(recorded.request.body.to_string().into_bytes()),
+        saved_request: Some(recorded.request.body_text().into_bytes()),
         ..Settings::new(run.run_id.clone(), run.version, base, cases, out.to_owned())
     };
     // One attempt: a retried request would hide the failure that the user wants to see.
@@ -104,6 +105,8 @@ fn settings(args: &Args, config: &Config, recorded: &RecordedCase, out: &Utf8Pat
     if let Some(text) = &args.agent_cmd {
         settings.target = text.expose().parse::<AgentCommand>().map_err(CommandError::usage)?.into();
     }
+    let agent = SideAgent::of_table(run.version, config.side.get(run.version));
+    agent.apply_http(&mut settings)?;
     environment::check_environment(&settings.target)?;
     Ok(settings)
 }
@@ -163,6 +166,8 @@ fn placeholder_case(id: &CaseId) -> CaseSpec {
         id: id.clone(),
         title: None,
         input: Input { user: String::new(), context: None, extra: counterproof_artifact::Extra::new() },
+        turns: Vec::new(),
+        tool_results: serde_json::Map::new(),
         expected: Expected::default(),
         metadata: Metadata::default(),
         suite: None,

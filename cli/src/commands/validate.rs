@@ -2,23 +2,26 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
+use counterproof_cases::Problem;
 use counterproof_store::read_file;
-use counterproof_validation::{Report, validate_path};
+use counterproof_validation::{Code, Excerpt, Finding, Report, validate_path};
 use serde_json::Value;
 
 use crate::command_error::CommandError;
+use crate::config::Config;
+use crate::config_file::ConfigFile;
 use crate::findings::{self, Format};
-use crate::resume_command;
+use crate::layers;
 use crate::streams::Streams;
 
-/// Validate files against the contract: documents, run folders, or folders that contain them.
+/// Validate files: documents, run folders, folders that contain them, cases files, or the configuration.
 ///
 /// Each document is checked against its JSON Schema and against the rules that a schema cannot express: IDs match file names,
 /// links stay in their folder and lead to the recorded file, evidence resolves, and the counts of the run add up. All findings are
 /// listed, not only the first.
 ///
 /// A folder with a run.json is a run folder. In any other folder, all documents and run folders below it are validated; other JSON
-/// files are skipped and counted.
+/// files are skipped and counted. A cases file and a configuration (`.toml`) are validated if they are named.
 ///
 /// Exit code 0: all files are valid. 1: there are findings. 2: a path contains nothing to validate. 3: a path does not exist or cannot be read.
 #[derive(Debug, clap::Args)]
@@ -32,10 +35,10 @@ pub(crate) struct Args {
     format: Format,
 }
 
-pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, check: &clap::Command, streams: &mut Streams) -> Result<Exit, CommandError> {
     let (mut report, mut errors) = (Report::default(), Vec::new());
     for path in &args.paths {
-        match validate(path) {
+        match validate(path, check) {
             Ok(found) => report.merge(found),
             Err(error) => errors.push(error),
         }
@@ -52,15 +55,13 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     Ok(if report.findings.is_empty() { Exit::Done } else { Exit::Findings })
 }
 
-/// Validates one path. Rejects a path without anything to validate.
-fn validate(path: &Utf8Path) -> Result<Report, CommandError> {
+/// Validates one path. Rejects a path without anything to validate. `check` has the options that `[run]` names.
+fn validate(path: &Utf8Path, check: &clap::Command) -> Result<Report, CommandError> {
+    if path.is_file() && path.extension() == Some("toml") {
+        return validate_config(path, check);
+    }
     if looks_like_cases(path) {
-        return Err(CommandError::usage(format!("`{path}` looks like a cases file, which is not part of a run")).hint(
-            format_args!(
-                "check a cases file with `counterproof run --dry-run --side new --cases {}`",
-                resume_command::path(path)
-            ),
-        ));
+        return validate_cases(path);
     }
     let found = validate_path(path)
         .map_err(|error| CommandError::io(error).hint("check that the path exists and is readable"))?;
@@ -70,6 +71,55 @@ fn validate(path: &Utf8Path) -> Result<Report, CommandError> {
             .hint("pass a document, a run folder, or a folder that contains some"));
     }
     Ok(found)
+}
+
+fn validate_config(path: &Utf8Path, check: &clap::Command) -> Result<Report, CommandError> {
+    let text = read_file::read_text_argument(path, read_file::MAX_SMALL_BYTES)
+        .map_err(|error| CommandError::io(format!("failed to read `{path}`: {error}")))?;
+    let parsed = ConfigFile::parse(path.to_owned(), text.clone()).and_then(|file| {
+        layers::validate_run(&file, check)?;
+        Config::parse(&file)
+    });
+    let finding = parsed.err().map(|error| {
+        let position = error.position(&text);
+        let excerpt = error.span.clone().zip(position).map(|(span, at)| Excerpt::around(text.as_bytes(), span, at));
+        let code = Code::InvalidConfiguration;
+        Finding {
+            code,
+            file: path.to_owned(),
+            pointer: String::new(),
+            position,
+            excerpt,
+            message: error.message,
+            expected: "a key and a value of the configuration".to_owned(),
+            remedy: code.remedy().to_owned(),
+        }
+    });
+    Ok(Report { findings: finding.into_iter().collect(), files: 1, ..Report::default() })
+}
+
+fn validate_cases(path: &Utf8Path) -> Result<Report, CommandError> {
+    let error = match counterproof_cases::load(path) {
+        Ok(_) => return Ok(Report { files: 1, ..Report::default() }),
+        Err(error) => error,
+    };
+    if error.problems().is_empty() {
+        return Err(CommandError::io(error));
+    }
+    let finding = |problem: &Problem| {
+        let case = problem.case_id.as_ref().map(|id| format!("case `{id}`: ")).unwrap_or_default();
+        Finding {
+            code: Code::InvalidCase,
+            file: problem.file.clone(),
+            pointer: problem.pointer.clone(),
+            position: problem.position,
+            excerpt: None,
+            message: format!("{case}{}", problem.message),
+            expected: "a case that can be run and judged".to_owned(),
+            remedy: problem.remedy.clone(),
+        }
+    };
+    Ok(Report { findings: error.problems().iter().map(finding).collect(), files: 1, ..Report::default() })
 }
 
 /// Returns true for a file format that only cases use, and for a JSON list of cases, at the top level or under `cases`.
@@ -88,7 +138,7 @@ fn looks_like_cases(path: &Utf8Path) -> bool {
     let first = document.get("cases").unwrap_or(&document).get(0).unwrap_or(&Value::Null);
     document.get("schema_version").is_none()
         && (first.get("id").is_some() || first.get("case_id").is_some())
-        && first.get("input").is_some()
+        && (first.get("input").is_some() || first.get("turns").is_some())
 }
 
 #[cfg(test)]
@@ -97,7 +147,7 @@ mod tests {
     use std::io::Write;
     use std::rc::Rc;
 
-    use clap::Parser;
+    use clap::{Args as _, Parser};
     use counterproof_store::write::{self, Durability};
 
     use super::*;
@@ -133,11 +183,14 @@ mod tests {
         put("bad.json", "{\"schema_version\":");
         put("cases.json", "[{\"case_id\": \"a\", \"input\": {\"user\": \"x\"}}]");
         put("cases.yaml", "- id: a");
+        put("wrong.toml", "[run]\ntimeout = \"soon\"\n");
         let paths = names.iter().map(|name| folder.join(name).to_string());
         let line = std::iter::once("validate".to_owned()).chain(paths).chain(more.iter().map(|&word| word.to_owned()));
+        let check = crate::commands::check::Args::augment_args(clap::Command::new("check"));
         let captured = Captured::default();
         let mut streams = Streams { out: Box::new(captured.clone()), err: Box::new(captured.clone()) };
-        let exit = run(&Line::parse_from(line).args, &mut streams).unwrap_or_else(|error| error.report(&mut streams));
+        let exit =
+            run(&Line::parse_from(line).args, &check, &mut streams).unwrap_or_else(|error| error.report(&mut streams));
         let output = String::from_utf8(captured.0.take()).unwrap();
         (exit, output.replace(folder.as_str(), "DIR"))
     }
@@ -175,16 +228,21 @@ mod tests {
     }
 
     #[test]
-    fn a_cases_file_is_rejected_with_a_hint() {
-        for name in ["cases.json", "cases.yaml"] {
-            let (exit, output) = run_validate(&[name], &[]);
-            assert_eq!(exit, Exit::Usage);
-            let expected = format!(
-                "error: `DIR/{name}` looks like a cases file, which is not part of a run\n\
-              hint: check a cases file with `counterproof run --dry-run --side new --cases DIR/{name}`\n"
-            );
-            assert_eq!(output, expected);
-        }
+    fn a_cases_file_is_validated() {
+        assert_eq!(run_validate(&["cases.json"], &[]), (Exit::Done, "1 file is valid\n".to_owned()));
+        let (exit, output) = run_validate(&["cases.yaml"], &["--format", "github"]);
+        assert_eq!(exit, Exit::Findings);
+        assert!(output.contains("::error file=DIR/cases.yaml,line=1,col="), "{output}");
+        assert!(output.contains("title=invalid-case::case `a`: "), "{output}");
+    }
+
+    #[test]
+    fn a_configuration_is_validated() {
+        let (exit, output) = run_validate(&["wrong.toml"], &["--format", "github"]);
+        assert_eq!(exit, Exit::Findings);
+        let expected = "::error file=DIR/wrong.toml,line=2,col=11,title=invalid-configuration::`run.timeout`: expected a number \
+                        with a unit, such as 15s or 500ms; ";
+        assert!(output.starts_with(expected), "{output}");
     }
 
     #[test]

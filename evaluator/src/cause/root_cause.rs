@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Cause, Cluster, Judgement, SidePointer};
+use counterproof_artifact::evaluation::{CaseEvaluation, Cause, Cluster, ExpectationResult, Judgement, SidePointer};
 use counterproof_artifact::{Event, EventBody, Sha256Digest, Side, Sides};
 use serde_json::Value;
 
@@ -238,7 +238,11 @@ fn output_place(inquiry: &Inquiry<'_>) -> String {
         let (baseline, new) = (result.baseline.as_ref(), result.new.as_ref());
         new.is_some_and(Judgement::is_unmet) && !baseline.is_some_and(Judgement::is_unmet)
     });
-    let mut codes: Vec<_> = fell.map(|result| result.code.as_str()).collect();
+    let code = |result: &ExpectationResult| match result.turn {
+        Some(turn) => format!("turn {}: {}", turn.get(), result.code),
+        None => result.code.clone(),
+    };
+    let mut codes: Vec<_> = fell.map(code).collect();
     codes.dedup();
     if codes.is_empty() { "output".to_owned() } else { format!("output ({})", codes.join(", ")) }
 }

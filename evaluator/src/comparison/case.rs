@@ -277,7 +277,10 @@ impl LoadedPair {
     fn examine<'p>(&'p self, context: CaseContext<'p>) -> Examination<'p> {
         let CaseContext { request, case_id, spec, .. } = context;
         let answers = self.answers();
-        let expectations = request.expectations.judge(case_id, answers.baseline, answers.new);
+        let mut expectations = request.expectations.judge(case_id, answers.baseline, answers.new);
+        if request.is_alone {
+            expectations.iter_mut().for_each(|result| result.baseline = None);
+        }
         let inputs = Sides::from_fn(|side| {
             let runs = request.runs(side);
             let run = runs.get(*self.shown.get(side)).unwrap_or_else(|| runs.first());
@@ -373,6 +376,9 @@ fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination
         expectations: &examination.expectations,
         findings: &examination.findings,
     });
+    if context.request.is_alone {
+        return verdict::judge_alone(&pair.artifacts.new, &examination.expectations);
+    }
     // Also if several runs decide: the reasons of the shown pair explain their verdict.
     let of_pair = verdict::judge(&pair.artifacts.baseline, &pair.artifacts.new, compared);
     if context.has_changed_input {

@@ -103,7 +103,7 @@ fn evaluation(
         review.extend(row.review);
     }
     // After the items of the cases, since these look at all cases; `sort_review` puts them in order.
-    review.extend(incomplete_baseline(&cases, repeated));
+    review.extend(incomplete_baseline(&cases, repeated).filter(|_| !request.is_alone));
     let measures = usage::compare_all(&cases);
     let is_deterministic = request.is_deterministic_over(repeated);
     let agent = if is_deterministic { gate::Repeatability::Deterministic } else { gate::Repeatability::Variable };
@@ -118,6 +118,7 @@ fn evaluation(
     let limits = &request.limits.for_agent(is_deterministic);
     let mut tested = suite_rules(&suite, limits);
     tested.extend(repeated.and_then(|repeated| repeated.lost_rule(limits)));
+    tested.extend(repeated.and_then(|repeated| repeated.undecided_rule(limits)));
     tested.extend(repeated.and_then(|repeated| repeated.unseen_rule(limits)));
     tested.extend(gate::usage_rules(&cases, &measures, &limits.usage, request.thresholds.alpha.value()));
     let (is_repeated, unmet) = (repeated.is_some(), gate::unmet_test(&suite.measures, suite.level));

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::compare::ComparedRow;
 use super::request::Request;
 use crate::diff::{JsonChanges, diff_json};
+use crate::gate::NO_BASELINE;
 use crate::judge::ReasonCode;
 use crate::judge::outage;
 use crate::judge::verdict::OUTAGE_CHARS;
@@ -61,7 +62,7 @@ fn same_run(request: &Request<'_>) -> Option<Notice> {
     let run = request.new.iter().find(is_same)?.reader().run();
     if request.is_alone {
         return Some(Notice {
-            code: "no-baseline".to_owned(),
+            code: NO_BASELINE.to_owned(),
             message: "no baseline: only the expectations and the answers of the new run are checked".to_owned(),
             case_ids: Vec::new(),
         });

@@ -8,6 +8,9 @@ use super::review;
 use super::standing::{RankedCase, Standing, is_lost, worst_first};
 use crate::values::text;
 
+/// The code of the notice on a run without a baseline.
+pub(crate) const NO_BASELINE: &str = "no-baseline";
+
 /// Maximum number of violated rules in the headline.
 const REASONS_NAMED: usize = 3;
 
@@ -25,22 +28,65 @@ pub fn headline(evaluation: &Evaluation) -> String {
 
 fn outcome(evaluation: &Evaluation) -> String {
     match evaluation.gate.outcome {
+        GateOutcome::Failed if is_alone(evaluation) => format!("Gate failed: {}", violations_alone(evaluation)),
         GateOutcome::Failed => format!("Gate failed: {}", violations(evaluation)),
+        GateOutcome::Passed if is_alone(evaluation) => format!("Gate passed: {}", all_good(evaluation)),
         GateOutcome::Passed => format!("Gate passed: {}", passed(evaluation)),
         GateOutcome::NotEnoughData => {
-            let compared = violated(&evaluation.gate).find(|rule| rule.bound == Bound::AtLeast);
-            let reason = compared.map(|rule| violation(rule, evaluation));
+            let missed: Vec<_> = violated(&evaluation.gate)
+                .filter(|rule| rule.bound == Bound::AtLeast)
+                .map(|rule| violation(rule, evaluation))
+                .collect();
+            let reason = (!missed.is_empty()).then(|| text::list(&missed));
             // Too few cases may have answers in spite of the met rules: some answers are those of an outage.
             let reason = reason.unwrap_or_else(|| "outages instead of answers".to_owned());
             let open = unconfirmed(evaluation).map(|open| format!("; {open}")).unwrap_or_default();
             format!("Gate undecided: {reason}{open}")
         }
+        GateOutcome::NotJudged if is_alone(evaluation) => {
+            format!("Not judged: no expectations; {}", all_good(evaluation))
+        }
         GateOutcome::NotJudged => "Not judged: no expectations and one run per side".to_owned(),
+    }
+}
+
+/// Whether there was no baseline, so that only the expectations of new were checked.
+pub fn is_alone(evaluation: &Evaluation) -> bool {
+    evaluation.notices.iter().any(|notice| notice.code == NO_BASELINE)
+}
+
+/// What a run without a baseline achieved.
+fn all_good(evaluation: &Evaluation) -> String {
+    let judged = evaluation.cases.iter().filter(|case| case.is_judged_on_new()).count();
+    let answered = format!("all {} were answered", text::count(evaluation.cases.len(), "case", "cases"));
+    match judged {
+        0 => answered,
+        judged if judged == evaluation.cases.len() => format!("{answered} and meet their expectations"),
+        judged => format!("{answered}, and the {judged} with expectations meet them"),
     }
 }
 
 fn violated(gate: &Gate) -> impl Iterator<Item = &GateRule> {
     gate.rules.iter().filter(|rule| !rule.passed)
+}
+
+/// Why the gate failed without a baseline. A case without an answer is not counted as one that misses its expectations.
+fn violations_alone(evaluation: &Evaluation) -> String {
+    let count = |is: &dyn Fn(&CaseEvaluation) -> bool| evaluation.cases.iter().filter(|case| is(case)).count();
+    let cases = |number: usize, one: &str, many: &str| {
+        let verb = if number == 1 { one } else { many };
+        (number > 0).then(|| format!("{} {verb}", text::count(number, "case", "cases")))
+    };
+    let unanswered = count(&|case| case.verdict == Verdict::StillBroken);
+    let unmet = count(&|case| case.verdict == Verdict::Unchanged && case.is_unmet_on_new());
+    let others =
+        violated(&evaluation.gate).filter(|rule| !["still_broken", "unmet", "must"].contains(&rule.code.as_str()));
+    let parts = cases(unanswered, "has no answer", "have no answer")
+        .into_iter()
+        .chain(cases(unmet, "does not meet the expectations", "do not meet the expectations"))
+        .chain(others.map(|rule| violation(rule, evaluation)))
+        .collect::<Vec<_>>();
+    text::list(&parts)
 }
 
 /// Why the gate failed: its violated rules, the surest first.
@@ -70,9 +116,16 @@ fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
             let lost = rule.test.map_or(rule.actual, |test| test.fell);
             return text::count(usize::try_from(lost).unwrap_or(usize::MAX), "case always fails", "cases always fail");
         }
+        "lost_decided" => {
+            let lost = rule.of.unwrap_or_default();
+            let fail = if lost == 1 { "fails" } else { "fail" };
+            let cases = text::count(usize::try_from(lost).unwrap_or(usize::MAX), "case", "cases");
+            return format!("{cases} {fail} in every run of new, and the baseline is too short to exclude chance");
+        }
         "regressed" | "broken" if rule.scope.is_none() => return besides_lost(rule, evaluation),
         "regressed" => cases("regressed", "regressed"),
         "broken" => cases("has no answer", "have no answer"),
+        "still_broken" => cases("has no answer on either side", "have no answer on either side"),
         "invalid" => cases("has an invalid artifact", "have an invalid artifact"),
         "unpaired" => cases("is on one side only", "are on one side only"),
         "missing" => cases("is missing on new", "are missing on new"),
@@ -184,7 +237,7 @@ pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
             "Differences alone do not show whether new is worse: add expectations to the cases, or compare several runs per side"
                 .to_owned(),
         );
-    } else if lacks_expectations(evaluation) {
+    } else if lacks_expectations(evaluation) && !is_alone(evaluation) {
         sentences.push("No expectations were judged; the gate only compares new with baseline".to_owned());
     }
     sentences

@@ -11,8 +11,8 @@ mod usage_review;
 
 pub(crate) use evaluate::{GateInput, at_most, judge};
 pub use evaluate::{UnknownScope, unknown_scopes};
-pub(crate) use headline::lacks_expectations;
-pub use headline::{headline, qualifications};
+pub(crate) use headline::{NO_BASELINE, lacks_expectations};
+pub use headline::{headline, is_alone, qualifications};
 pub(crate) use review::{
     ReviewInput, ReviewSet, incomplete_baseline, item_of, items as review_items, sort as sort_review,
 };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use counterproof_artifact::evaluation::{ExpectationResult, Judgement};
 use counterproof_artifact::{CaseId, Content, Event, EventBody, ProposedAction, RiskLevel};
-use counterproof_cases::{CaseSpec, Expect, Expected};
+use counterproof_cases::{CaseSpec, Expect, Expected, Input};
 use counterproof_expression::{MAX_STEPS, Outcome};
 use counterproof_validation::json_schema::{self, JsonSchema, More, SchemaOutcome, Violation};
 use serde_json::Value;
@@ -17,6 +17,7 @@ use crate::diff::WithEvidence;
 use crate::load::LoadedAnswer;
 use crate::load::call_status::refusal;
 use crate::load::evidence::FollowedRef;
+use crate::load::turns::{self, TurnAnswer};
 use crate::messages::step_name;
 use crate::values::text;
 
@@ -37,6 +38,8 @@ pub struct Expectations {
 struct Expectation {
     check: Check,
     must: bool,
+    /// The turn that it is about, counted from 1. `None` for the whole case.
+    turn: Option<usize>,
 }
 
 /// An invalid `json_schema`, in a case that was not loaded from a file.
@@ -69,10 +72,16 @@ impl Expectations {
     pub fn compile(cases: &[CaseSpec]) -> Result<Self, SchemaError> {
         let mut by_case = HashMap::new();
         for case in cases {
-            let checks = compile(&case.expected).map_err(|source| SchemaError { case_id: case.id.clone(), source })?;
-            let all_must = case.expected.must == Some(true);
-            let checks = checks.into_iter().map(|check| Expectation { check, must: all_must });
-            let checks: Vec<_> = checks.chain(expressions(case)).map(Arc::new).collect();
+            let turns = case.turns.iter().enumerate();
+            let turns = turns.map(|(index, turn)| (Some(index + 1), &turn.expected, turn.user.as_str()));
+            let mut checks = Vec::new();
+            for (turn, expected, user) in turns.chain([(None, &case.expected, case.input.user.as_str())]) {
+                let compiled = compile(expected).map_err(|source| SchemaError { case_id: case.id.clone(), source })?;
+                let must = expected.must == Some(true);
+                let compiled = compiled.into_iter().map(|check| Expectation { check, must, turn });
+                let input = Input { user: user.to_owned(), ..case.input.clone() };
+                checks.extend(compiled.chain(expressions(expected, &input, turn)).map(Arc::new));
+            }
             if !checks.is_empty() {
                 by_case.insert(case.id.clone(), checks);
             }
@@ -86,16 +95,19 @@ impl Expectations {
         let mut expectations = self.clone();
         let must = expect.must;
         let check = Check::Expect { expect, input: Arc::default() };
-        expectations.by_case.entry(case_id.clone()).or_default().push(Arc::new(Expectation { check, must }));
+        expectations.by_case.entry(case_id.clone()).or_default().push(Arc::new(Expectation {
+            check,
+            must,
+            turn: None,
+        }));
         expectations
     }
 
     /// Judges an answer to a case, one judgement for each expectation.
     pub fn judge_one(&self, case_id: &CaseId, answer: WithEvidence<'_>) -> Vec<Judgement> {
         let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
-        // Built on first use: it copies the answer, and most cases have no expressions.
-        let view = OnceCell::new();
-        checks.iter().map(|expectation| expectation.check.judge(answer, &view)).collect()
+        let judged = JudgedAnswer::new(answer);
+        checks.iter().map(|expectation| judged.judge(expectation)).collect()
     }
 
     /// Describes the first hard expectation of a case that an answer with these judgements does not meet.
@@ -103,15 +115,7 @@ impl Expectations {
         let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
         let (expectation, judgement) =
             checks.iter().zip(judgements).find(|(expectation, judgement)| expectation.must && !judgement.is_met())?;
-        let Expectation { check, must } = &**expectation;
-        let result = ExpectationResult {
-            code: check.code().to_owned(),
-            expected: check.expected(),
-            name: check.name(),
-            must: *must,
-            baseline: None,
-            new: Some(judgement.clone()),
-        };
+        let result = expectation.result(None, Some(judgement.clone()));
         Some(super::reasons::expectation_message(&result))
     }
 
@@ -124,19 +128,54 @@ impl Expectations {
     ) -> Vec<ExpectationResult> {
         // A side without an answer has no judgement.
         let checks = self.by_case.get(case_id).map(Vec::as_slice).unwrap_or_default();
-        let (baseline_view, new_view) = (OnceCell::new(), OnceCell::new());
-        checks
-            .iter()
-            .map(|expectation| (&expectation.check, &expectation.must))
-            .map(|(check, must)| ExpectationResult {
-                code: check.code().to_owned(),
-                expected: check.expected(),
-                name: check.name(),
-                must: *must,
-                baseline: baseline.map(|answer| check.judge(answer, &baseline_view)),
-                new: new.map(|answer| check.judge(answer, &new_view)),
-            })
-            .collect()
+        let (baseline, new) = (baseline.map(JudgedAnswer::new), new.map(JudgedAnswer::new));
+        let judge = |expectation: &Arc<Expectation>| {
+            let judge = |answer: &JudgedAnswer<'_>| answer.judge(expectation);
+            expectation.result(baseline.as_ref().map(judge), new.as_ref().map(judge))
+        };
+        checks.iter().map(judge).collect()
+    }
+}
+
+impl Expectation {
+    fn result(&self, baseline: Option<Judgement>, new: Option<Judgement>) -> ExpectationResult {
+        ExpectationResult {
+            code: self.check.code().to_owned(),
+            expected: self.check.expected(),
+            name: self.check.name(),
+            turn: self.turn.map(Into::into),
+            must: self.must,
+            baseline,
+            new,
+        }
+    }
+}
+
+/// An answer, with the parts of it that expectations share.
+struct JudgedAnswer<'a> {
+    answer: WithEvidence<'a>,
+    /// Built on first use: it copies the answer, and most cases have no expressions.
+    view: OnceCell<View>,
+    /// The turns of the answer, for expectations of one turn.
+    turns: OnceCell<Vec<(TurnAnswer, OnceCell<View>)>>,
+}
+
+impl<'a> JudgedAnswer<'a> {
+    fn new(answer: WithEvidence<'a>) -> Self {
+        Self { answer, view: OnceCell::new(), turns: OnceCell::new() }
+    }
+
+    fn judge(&self, expectation: &Expectation) -> Judgement {
+        let Some(number) = expectation.turn else { return expectation.check.judge(self.answer, &self.view) };
+        let split = || turns::of_answer(self.answer.loaded, self.answer.evidence);
+        let turns = self.turns.get_or_init(|| split().into_iter().map(|turn| (turn, OnceCell::new())).collect());
+        match turns.iter().find(|(turn, _)| turn.number == number as u64) {
+            Some((turn, view)) => {
+                expectation.check.judge(WithEvidence { loaded: &turn.loaded, evidence: &turn.evidence }, view)
+            }
+            None if turns.is_empty() => Judgement::Undecided("the run recorded no turns".to_owned()),
+            None => Judgement::Unmet(format!("the conversation ended before turn {number}")),
+        }
     }
 }
 
@@ -163,15 +202,16 @@ fn compile(expected: &Expected) -> Result<Vec<Check>, json_schema::SchemaError> 
     Ok(checks)
 }
 
-/// The expressions of a case, with the input that they can refer to.
-fn expressions(case: &CaseSpec) -> Vec<Expectation> {
-    let Some(expressions) = &case.expected.expect else { return Vec::new() };
+/// The expressions of a case or of a turn, with the input that they can refer to.
+fn expressions(expected: &Expected, input: &Input, turn: Option<usize>) -> Vec<Expectation> {
+    let Some(expressions) = &expected.expect else { return Vec::new() };
     // Serialising our own type cannot fail, so the default is never used.
-    let input = Arc::new(serde_json::to_value(&case.input).unwrap_or_default());
-    let all_must = case.expected.must == Some(true);
+    let input = Arc::new(serde_json::to_value(input).unwrap_or_default());
+    let all_must = expected.must == Some(true);
     let expectation = |expect: &Expect| Expectation {
         check: Check::Expect { expect: expect.clone(), input: Arc::clone(&input) },
         must: all_must || expect.must,
+        turn,
     };
     // A person has to read a draft before it decides anything.
     expressions.iter().filter(|expect| !expect.draft).map(expectation).collect()

@@ -71,6 +71,19 @@ pub(super) fn must_unmet_on_both(results: &[ExpectationResult]) -> impl Iterator
     })
 }
 
+/// Reasons for the expectations that new does not meet, for a run without a baseline.
+pub(super) fn unmet(results: &[ExpectationResult]) -> Vec<Reason> {
+    let unmet = results.iter().filter(|result| result.new.as_ref().is_some_and(|new| !new.is_met()));
+    unmet
+        .map(|result| {
+            let code = if result.must { ReasonCode::MustUnmet } else { ReasonCode::ExpectationFailed };
+            let mut pointers = expectation_pointers(result);
+            pointers.retain(|pointer| pointer.side == Side::New);
+            code.reason(expectation_message(result), pointers)
+        })
+        .collect()
+}
+
 fn expectation_pointers(result: &ExpectationResult) -> Vec<SidePointer> {
     let place = match result.code.as_str() {
         "action_required" | "evidence_required_for_actions" => "/proposed_actions",
@@ -91,9 +104,13 @@ pub(crate) fn expectation_message(result: &ExpectationResult) -> String {
 
 /// The name that the user gave an expectation, or its key.
 fn subject(result: &ExpectationResult) -> String {
-    match &result.name {
+    let name = match &result.name {
         Some(name) => format!("“{}”", text::one_line(name, EXPECTATION_NAMED)),
         None => result.code.clone(),
+    };
+    match result.turn {
+        Some(turn) => format!("turn {}: {name}", turn.get()),
+        None => name,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use counterproof_artifact::evaluation::{Judgement, SideUsage, UsageCode};
-use counterproof_artifact::{AttemptOutcome, Count, EventBody, Millis, Quantity};
+use counterproof_artifact::{Attempt, AttemptOutcome, Count, EventBody, Millis, Quantity};
 use counterproof_cases::Expected;
 
 use crate::load::LoadedAnswer;
@@ -12,8 +12,13 @@ use crate::values::{key_of, object_hash, text_hash};
 
 pub(crate) fn of_answer(loaded: &LoadedAnswer) -> SideUsage {
     // Attempts that failed are the transport's time, not the agent's.
-    let succeeded = loaded.case.attempts.iter().rfind(|attempt| attempt.outcome == AttemptOutcome::Ok);
-    let duration = succeeded.and_then(|attempt| attempt.latency_ms.as_ref()).map(Millis::as_f64);
+    let mut succeeded = loaded.case.attempts.iter().rev().filter(|attempt| attempt.outcome == AttemptOutcome::Ok);
+    let latency = |attempt: &Attempt| attempt.latency_ms.as_ref().map(Millis::as_f64);
+    let last = succeeded.next();
+    // Each request of a conversation has an attempt that succeeded.
+    let is_conversation = last.is_some_and(|attempt| attempt.extra.contains_key("request"));
+    let earlier = succeeded.filter(|_| is_conversation).filter_map(latency).sum::<f64>();
+    let duration = last.and_then(latency).map(|latency| latency + earlier);
     let (mut calls, mut retrievals, mut results, mut tool_ms) = (0_u32, 0_u32, 0_u32, 0.0);
     for event in &loaded.answer.events {
         match &event.body {

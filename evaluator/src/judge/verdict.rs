@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use counterproof_artifact::evaluation::{Reason, SidePointer, Verdict};
+use counterproof_artifact::evaluation::{ExpectationResult, Reason, SidePointer, Verdict};
 use counterproof_artifact::{EventBody, EvidenceTarget, ProposedAction, RiskLevel, Side, Sides};
 
 use super::ReasonCode;
@@ -87,6 +87,19 @@ pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Answer
             decision(Verdict::StillBroken, ReasonCode::RunnerFailureOnBothSides, message, pointers)
         }
         (Answer(_), Answer(_)) => compared.map_or_else(|| Decision::new(Verdict::Unchanged, Vec::new()), of_answers),
+    }
+}
+
+/// Decides on the artifact of a run without a baseline: an answer, with the expectations that it does not meet, or none.
+pub(crate) fn judge_alone(new: &Artifact, expectations: &[ExpectationResult]) -> Decision {
+    match new {
+        Artifact::Failure(failure) => {
+            let message = messages::failure(&failure.failure);
+            let reason = ReasonCode::RunnerFailure.reason(message, at(Side::New, "/runner_failure"));
+            Decision::new(Verdict::StillBroken, vec![reason])
+        }
+        Artifact::Answer(_) => Decision::new(Verdict::Unchanged, reasons::unmet(expectations)),
+        Artifact::Absent | Artifact::Invalid(_) | Artifact::Outage(_) => judge(new, new, None),
     }
 }
 

@@ -60,6 +60,7 @@ impl<'a> CaseInput<'a> {
     pub(crate) fn case_texts(&self, mut take: impl FnMut(&Value)) {
         let Some(spec) = self.spec else { return };
         take(&Value::from(spec.input.user.as_str()));
+        spec.turns.iter().for_each(|turn| take(&Value::from(turn.user.as_str())));
         spec.input.context.iter().for_each(&mut take);
         spec.input.extra.values().for_each(take);
     }

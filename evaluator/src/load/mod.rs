@@ -6,6 +6,7 @@ pub(crate) mod evidence;
 pub(crate) mod payload;
 pub(crate) mod run;
 pub(crate) mod tool_names;
+pub(crate) mod turns;
 
 pub use call_status::has_failed;
 pub use evidence::{FollowedRef, Resolved, follow as follow_evidence};

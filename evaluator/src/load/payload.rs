@@ -85,6 +85,14 @@ impl Payloads {
         payloads
     }
 
+    /// Returns the payloads of the events at these positions, in ascending order, by their new positions.
+    pub(crate) fn at(&self, positions: &[usize]) -> Self {
+        let stored = self.stored.iter();
+        let stored = stored.filter_map(|(index, value)| Some((positions.binary_search(index).ok()?, value.clone())));
+        let first_unread = self.first_unread.and_then(|index| positions.binary_search(&index).ok());
+        Self { stored: stored.collect(), first_unread }
+    }
+
     /// Returns the first event whose payload is too large to read and is represented by a digest.
     pub const fn first_unread(&self) -> Option<usize> {
         self.first_unread

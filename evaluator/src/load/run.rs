@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::load::call_status;
 use crate::load::payload::{self, Payload, Payloads};
+use crate::load::turns::{self, TurnRecord};
 use crate::values::{text, text_hash};
 
 /// The field of an artifact with the title of the case.
@@ -111,6 +112,8 @@ pub struct CaseEnvelope {
     pub request: Option<Href>,
     /// True if the producer declares that the events contain everything that the agent received in addition to its input.
     pub transcript_is_complete: bool,
+    /// The answer of each turn, if the case is a conversation.
+    pub(crate) turns: Vec<TurnRecord>,
     /// What is known of the processes, if the case is a recorded run.
     pub recorded: Option<RecordedRun>,
 }
@@ -247,6 +250,7 @@ impl ComparedRun {
             usage: case.usage,
             request,
             transcript_is_complete: case.extra.get(COMPLETE_FIELD) == Some(&Value::Bool(true)),
+            turns: turns::read(&case.extra),
             recorded,
         };
         match case.outcome {

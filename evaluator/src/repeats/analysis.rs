@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use counterproof_artifact::evaluation::{
-    CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, RuleTest, ShownRuns,
-    Tier, Verdict,
+    Bound, CaseMeasure, CaseRepeats, CaseUsage, GateRule, MeasureCode, NoiseBasis, PlaceNoise, Rate, RuleTest,
+    ShownRuns, Tier, Verdict,
 };
 use counterproof_artifact::{CaseId, RiskLevel, Side, Sides};
 use rayon::prelude::*;
@@ -65,6 +65,8 @@ pub(crate) struct RepeatAnalysis {
     unseen: Option<RuleTest>,
     /// The test of lost cases.
     lost: Option<RuleTest>,
+    /// Whether the baseline is too short to decide the lost cases, although chance is excluded for cases that are usually solved.
+    is_lost_undecided: bool,
 }
 
 #[derive(Debug)]
@@ -126,6 +128,7 @@ impl RepeatAnalysis {
         let (thresholds, suite_level) =
             if deviating.is_some() { (thresholds, None) } else { split_level(inputs.suites, &thresholds) };
         let measures = Measures::new(&results, &confirms, &thresholds, lost_level, deviating);
+        let is_lost_undecided = measures.lost.zip(lost_level).is_some_and(|(test, level)| test.is_undecided(level));
         let lost = measures.lost.zip(lost_level).map(|(test, level)| RuleTest {
             p: test.p,
             level,
@@ -167,7 +170,7 @@ impl RepeatAnalysis {
             }
         }
         let longest_repetition = observed.iter().map(CaseObservations::longest_repetition).max().unwrap_or(0);
-        Self { cases: analysed, suite, longest_repetition, names, is_deterministic, unseen, lost }
+        Self { cases: analysed, suite, longest_repetition, names, is_deterministic, unseen, lost, is_lost_undecided }
     }
 
     /// The features of the texts of all answers of the baseline.
@@ -259,6 +262,22 @@ impl RepeatAnalysis {
         let test = self.lost?;
         let rule = gate::at_most("lost", limits.lost, test.fell, self.cases.len() as u64);
         Some(GateRule { test: Some(test), passed: test.fell == 0 || !is_at_most(test.p, test.level), ..rule })
+    }
+
+    /// The rule that the baseline is long enough to decide about the lost cases. `None` if it is met.
+    pub(crate) fn undecided_rule(&self, limits: &GateRules) -> Option<GateRule> {
+        let lost = self.lost.filter(|_| self.is_lost_undecided && limits.lost != Limit::None)?.fell;
+        Some(GateRule {
+            code: "lost_decided".to_owned(),
+            scope: None,
+            bound: Bound::AtLeast,
+            limit: Some(lost),
+            share: None,
+            actual: 0,
+            of: Some(lost),
+            test: None,
+            passed: false,
+        })
     }
 
     fn places(&self, case: &CaseAnalysis) -> Vec<PlaceNoise> {

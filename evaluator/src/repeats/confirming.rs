@@ -114,8 +114,12 @@ impl LostCases {
 pub fn smallest_confirmable(cases: usize, baseline: u32, most: u32, thresholds: &Thresholds) -> Option<usize> {
     let first = vec![Sides::new(baseline, 1); cases];
     let level = thresholds.alpha.value() * LOST_SHARE;
-    let convicts =
-        |lost: &usize| ConfirmationCount::new(&first, *lost, false, most..=most, level).decides != Decides::Nothing;
+    let convicts = |lost: &usize| {
+        !matches!(
+            ConfirmationCount::new(&first, *lost, false, most..=most, level).decides,
+            Decides::Undecided | Decides::Nothing
+        )
+    };
     (1..=cases).find(convicts)
 }
 

@@ -35,6 +35,8 @@ pub struct LostTest {
     pub expected: f64,
     /// The probability of at least so many lost cases if nothing changed is at most this.
     pub p: f64,
+    /// The same if an unchanged agent solves each case in at least half of its runs.
+    pub p_of_usual: f64,
 }
 
 impl LostTest {
@@ -45,12 +47,20 @@ impl LostTest {
             return None;
         }
         let lost = cases.iter().filter(|case| case.is_lost).count();
-        Some(Self { lost, expected: bounds.iter().sum(), p: poisson_binomial_tail(&bounds, lost) })
+        let usual: Vec<f64> = cases.iter().filter_map(|case| usual_bound(case.baseline, case.new)).collect();
+        let (p, p_of_usual) = (poisson_binomial_tail(&bounds, lost), poisson_binomial_tail(&usual, lost));
+        Some(Self { lost, expected: bounds.iter().sum(), p, p_of_usual })
     }
 
     /// Whether chance is excluded at this level.
     pub fn is_significant(&self, level: f64) -> bool {
         self.lost > 0 && is_at_most(self.p, level)
+    }
+
+    /// Whether chance is excluded for cases that an unchanged agent usually solves, and not for others: the baseline is too
+    /// short to tell which these cases are.
+    pub fn is_undecided(&self, level: f64) -> bool {
+        self.lost > 0 && !self.is_significant(level) && is_at_most(self.p_of_usual, level)
     }
 }
 
@@ -70,13 +80,15 @@ pub enum Decides {
     OneCase,
     /// The cases that flipped are convicted if all of them are lost.
     AllTogether,
+    /// One lost case leaves the gate undecided: chance is excluded if an unchanged agent usually solves the case.
+    Undecided,
     /// Chance is not excluded even if all of them are lost.
     Nothing,
 }
 
 impl ConfirmationCount {
-    /// The smallest number of runs for which one lost case is convicted at this level; if there is none, the smallest for which the
-    /// `flipped` cases together are. `first` are the runs of all cases before the confirmation.
+    /// The smallest number of runs for which one lost case is convicted at this level; if there is none, the smallest for which
+    /// the `flipped` cases together are, and one leaves the gate undecided. `first` are the runs of all cases before the confirmation.
     pub fn new(
         first: &[Sides<u32>],
         flipped: usize,
@@ -84,19 +96,26 @@ impl ConfirmationCount {
         numbers: RangeInclusive<u32>,
         level: f64,
     ) -> Self {
-        let convicts = |runs: u32, lost: usize| {
-            let case = |case: &Sides<u32>| {
-                probability_bound(case.baseline + if repeats_baseline { runs } else { 0 }, case.new + runs)
-            };
+        let excludes = |bound: fn(u32, u32) -> Option<f64>, runs: u32, lost: usize| {
+            let case =
+                |case: &Sides<u32>| bound(case.baseline + if repeats_baseline { runs } else { 0 }, case.new + runs);
             let bounds: Vec<f64> = first.iter().filter(|case| case.baseline > 0).filter_map(case).collect();
             lost > 0 && is_at_most(poisson_binomial_tail(&bounds, lost), level)
         };
-        let smallest = |lost: usize, decides: Decides| {
-            numbers.clone().find(|runs| convicts(*runs, lost)).map(|runs| Self { runs, decides })
-        };
-        smallest(1, Decides::OneCase)
-            .or_else(|| smallest(flipped, Decides::AllTogether))
-            .unwrap_or(Self { runs: *numbers.end(), decides: Decides::Nothing })
+        let smallest =
+            |bound: fn(u32, u32) -> Option<f64>, lost: usize| numbers.clone().find(|runs| excludes(bound, *runs, lost));
+        if let Some(runs) = smallest(probability_bound, 1) {
+            return Self { runs, decides: Decides::OneCase };
+        }
+        let undecided = smallest(usual_bound, 1);
+        match (smallest(probability_bound, flipped), undecided) {
+            // Some of the cases may pass again.
+            (Some(runs), undecided) => {
+                Self { runs: runs.max(undecided.unwrap_or_default()), decides: Decides::AllTogether }
+            }
+            (None, Some(runs)) => Self { runs, decides: Decides::Undecided },
+            (None, None) => Self { runs: *numbers.end(), decides: Decides::Nothing },
+        }
     }
 }
 
@@ -114,6 +133,17 @@ pub fn probability_bound(baseline: u32, new: u32) -> Option<f64> {
     let (a, b) = (f64::from(baseline), f64::from(new));
     // As logarithms, since the powers of many runs are below the smallest number.
     (baseline > 0 && new > 0).then(|| (a * (a / (a + b)).ln() + b * (b / (a + b)).ln()).exp())
+}
+
+/// The largest probability, over pass rates of at least one half, that `baseline` runs all pass and `new` runs all fail. `None`
+/// without runs on both sides.
+fn usual_bound(baseline: u32, new: u32) -> Option<f64> {
+    // The probability falls on both sides of its maximum, at `a / (a + b)`.
+    if baseline >= new { probability_bound(baseline, new) } else { halves(baseline, new) }
+}
+
+fn halves(baseline: u32, new: u32) -> Option<f64> {
+    (baseline > 0 && new > 0).then(|| 0.5_f64.powi(baseline.saturating_add(new).cast_signed()))
 }
 
 /// The largest probability, over all rates, with which all runs of each side agree and the sides differ. `None` without runs on
@@ -183,8 +213,10 @@ mod tests {
         assert_eq!(planned(50, 5, 1, false), (6, Decides::OneCase));
         assert_eq!(planned(50, 1, 1, true), (5, Decides::OneCase));
         // One baseline run convicts several cases together.
-        assert_eq!(planned(8, 1, 3, false), (4, Decides::AllTogether));
-        assert_eq!(planned(8, 1, 2, false), (8, Decides::Nothing));
+        assert_eq!(planned(8, 1, 3, false), (7, Decides::AllTogether));
+        // One is too few, but chance is excluded for what an agent usually solves.
+        assert_eq!(planned(8, 1, 2, false), (7, Decides::Undecided));
+        assert_eq!(planned(50, 1, 1, false), (8, Decides::Nothing));
         let lost: Vec<_> = cases(8, 1, 1, 9);
         assert_eq!(deciding_baseline(&lost, 1, 0.02, 100), Some(3));
         assert_eq!(deciding_baseline(&lost, 1, 0.02, 2), None);
@@ -228,6 +260,29 @@ mod tests {
                 assert!(nights <= 0.0201, "{nights} with {total} cases, {baseline} baseline runs, rate {q}");
             }
         }
+    }
+
+    #[test]
+    fn an_unchanged_agent_that_usually_solves_its_cases_is_seldom_undecided() {
+        for (total, baseline) in [(1, 1), (8, 1), (50, 1), (50, 2), (200, 1)] {
+            let first = vec![Sides::new(baseline, 1); total];
+            let count = ConfirmationCount::new(&first, 1, false, 1..=12, 0.02);
+            for rate in 10..20_u32 {
+                let q = f64::from(rate) / 20.0;
+                let lost = q.powi(baseline.cast_signed()) * (1.0 - q).powi((1 + count.runs).cast_signed());
+                let nights = poisson_binomial_tail(&vec![lost; total], 1);
+                assert!(nights <= 0.0201, "{nights} with {total} cases, {baseline} baseline runs, rate {q}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_case_that_always_fails_is_undecided_against_one_baseline_run() {
+        let test = LostTest::new(&cases(50, 1, 1, 13)).unwrap();
+        assert!(test.is_undecided(0.02) && !test.is_significant(0.02), "{test:?}");
+        assert!(!LostTest::new(&cases(50, 1, 1, 2)).unwrap().is_undecided(0.02));
+        assert!(!LostTest::new(&cases(50, 0, 1, 13)).unwrap().is_undecided(0.02));
+        assert!(!LostTest::new(&cases(50, 1, 5, 7)).unwrap().is_undecided(0.02), "it is significant");
     }
 
     #[test]

@@ -129,10 +129,16 @@ impl Pair {
     }
 
     /// Says what is expected of the case.
-    pub(crate) fn expecting(mut self, expected: &Value) -> Self {
+    pub(crate) fn expecting(self, expected: &Value) -> Self {
+        self.of_case(&json!({"title": "A refund", "input": {"user": "My money, please"}, "expected": expected}))
+    }
+
+    /// Sets the case of the cases file; its id is filled in.
+    pub(crate) fn of_case(mut self, case: &Value) -> Self {
         let path = self.path().join("cases.json");
-        let cases =
-            json!([{"id": CASE, "title": "A refund", "input": {"user": "My money, please"}, "expected": expected}]);
+        let mut case = case.clone();
+        case["id"] = json!(CASE);
+        let cases = json!([case]);
         write::write_json(&path, &cases, Durability::Cached).unwrap();
         self.cases = counterproof_cases::load(&path).unwrap().cases;
         self
@@ -176,6 +182,7 @@ impl Pair {
             thresholds: Thresholds::default(),
             is_deterministic: false,
             signals: self.signals.clone(),
+            is_alone: false,
         }
     }
 

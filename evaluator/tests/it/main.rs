@@ -25,5 +25,6 @@ mod rules;
 mod severity;
 mod signals;
 mod simulation;
+mod turns;
 mod usage;
 mod verdicts;

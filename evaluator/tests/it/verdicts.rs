@@ -314,6 +314,8 @@ fn an_invalid_schema_is_reported_before_the_comparison() {
         id: CASE.parse().unwrap(),
         title: None,
         input: Input { user: "My money".into(), context: None, extra: Map::new() },
+        turns: Vec::new(),
+        tool_results: Map::new(),
         expected: Expected { json_schema: Some(json!({"type": "nonsense"})), ..Expected::default() },
         metadata: Metadata::default(),
         suite: None,

@@ -177,7 +177,10 @@ pub(crate) fn expectations(results: &[ExpectationResult]) -> Vec<ExpectationView
         })
     };
     let expectation = |result: &ExpectationResult| ExpectationView {
-        code: result.code.clone(),
+        code: match result.turn {
+            Some(turn) => format!("turn {}: {}", turn.get(), result.code),
+            None => result.code.clone(),
+        },
         expected: display::visible(&result.expected),
         baseline: judgement(&result.baseline),
         new: judgement(&result.new),

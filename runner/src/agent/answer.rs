@@ -50,6 +50,9 @@ pub(super) struct Builder<'a> {
     actions: Vec<Value>,
     events: Vec<Value>,
     call_ids: HashSet<String>,
+    latest_call: Option<String>,
+    /// The calls whose results were added. They are the evidence of later actions.
+    results: Vec<String>,
 }
 
 impl<'a> Builder<'a> {
@@ -61,7 +64,48 @@ impl<'a> Builder<'a> {
             Some(seconds) => json!(whole_millis(Duration::from_secs_f64(seconds))),
             None => json!(context.received.as_millisecond()),
         };
-        Self { context, risk, ts, actions: Vec::new(), events: Vec::new(), call_ids: HashSet::new() }
+        Self {
+            context,
+            risk,
+            ts,
+            actions: Vec::new(),
+            events: Vec::new(),
+            call_ids: HashSet::new(),
+            latest_call: None,
+            results: Vec::new(),
+        }
+    }
+
+    /// Sets the time of the following events, in milliseconds. Values of another kind are ignored.
+    pub(super) fn at(&mut self, millis: &Value) {
+        if millis.is_u64() {
+            self.ts = millis.clone();
+        }
+    }
+
+    /// Returns the id of the latest call.
+    pub(super) fn latest_call(&self) -> Option<&str> {
+        self.latest_call.as_deref()
+    }
+
+    /// Adds the result of a call that the agent executed.
+    pub(super) fn result(&mut self, call_id: &str, content: &Value, latency_ms: u64) {
+        let parsed: Option<Value> = content.as_str().and_then(|text| serde_json::from_str(text).ok());
+        let payload = match (parsed.filter(Value::is_object), content) {
+            (Some(fields), _) => fields,
+            (None, text_or_fields @ (Value::String(_) | Value::Object(_))) => text_or_fields.clone(),
+            (None, other) => other.to_string().into(),
+        };
+        self.events.push(json!({
+            "type": "tool_result", "ts": self.ts, "call_id": call_id, "action_id": call_id, "status": "ok",
+            "latency_ms": latency_ms, "payload_summary": payload,
+        }));
+        self.results.push(call_id.to_owned());
+    }
+
+    /// Adds a text of the agent that is not its final output.
+    pub(super) fn message(&mut self, text: &str) {
+        self.events.push(json!({"type": "assistant_message", "ts": self.ts, "content": text}));
     }
 
     /// Adds a tool call, and the action that it proposes.
@@ -77,11 +121,14 @@ impl<'a> Builder<'a> {
         };
         let call_id = self.unique_id(call.call_id);
         let (args, is_object) = arguments(call.arguments);
+        self.latest_call = Some(call_id.clone());
+        let evidence: Vec<_> =
+            self.results.iter().map(|call_id| json!({"kind": "tool_result", "call_id": call_id})).collect();
         let risk_level = self.risk.level(tool);
         let mut event = json!({"type": "tool_call", "ts": self.ts, "call_id": call_id});
         let mut action = json!({
             "action_id": call_id, "action_type": tool, "tool_name": tool, "params": args,
-            "risk_level": risk_level, "risk_tags": [], "evidence_refs": [],
+            "risk_level": risk_level, "risk_tags": [], "evidence_refs": evidence,
         });
         if executed_by == ExecutedBy::Caller {
             event["action_id"] = call_id.into();
@@ -149,7 +196,7 @@ impl<'a> Builder<'a> {
 }
 
 /// Returns the arguments as an object, and whether they were one. Other values are stored under [`RAW_ARGUMENTS`].
-fn arguments(value: &Value) -> (Value, bool) {
+pub(super) fn arguments(value: &Value) -> (Value, bool) {
     match value {
         // Servers encode missing arguments as null or as an empty string.
         Value::Null => (json!({}), true),

@@ -8,7 +8,8 @@ use counterproof_validation::{Code, validate_case};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{AnswerContext, ProtocolAdapter, RequestInput, answer};
+use super::protocol::RiskTable;
+use super::{AnswerContext, ProtocolAdapter, RequestInput, answer, lenient};
 use crate::failure::{Fault, Reason, Violation};
 
 /// Fields of the artifact that the runner writes itself. Values that an agent sends in them move to [`AGENT_FIELDS`].
@@ -18,7 +19,12 @@ const RUNNER_FIELDS: [&str; 5] = ["schema_version", "status", "attempts", "runne
 const AGENT_FIELDS: &str = "agent_fields";
 
 /// The native protocol.
-pub(super) struct Native;
+#[derive(Default)]
+pub(super) struct Native {
+    pub(super) risk: RiskTable,
+    /// Whether missing parts of an answer are violations instead of being filled in.
+    pub(super) strict_wire: bool,
+}
 
 #[derive(Serialize)]
 struct RequestBody<'a> {
@@ -34,13 +40,14 @@ struct RunMeta<'a> {
 }
 
 impl ProtocolAdapter for Native {
-    fn path(&self) -> &'static str {
+    fn path(&self) -> &str {
         "run-case"
     }
 
-    fn request(&self, RequestInput { case, side, run_id }: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        let RequestInput { case, side, run_id, .. } = request_input;
         let run_meta = RunMeta { run_id };
-        serde_json::to_vec(&RequestBody { case_id: &case.id, version: side, input: &case.input, run_meta })
+        serde_json::to_vec(&RequestBody { case_id: &case.id, version: side, input: &request_input.input(), run_meta })
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
@@ -48,6 +55,10 @@ impl ProtocolAdapter for Native {
         // Before `merge`, which replaces the echoed fields by the runner's.
         expect_echo(&fields, "case_id", context.case_id.as_str(), Reason::OtherCase)?;
         expect_echo(&fields, "version", context.side.as_str(), Reason::OtherSide)?;
+        let mut fields = fields;
+        if !self.strict_wire {
+            lenient::fill_in(&mut fields, &self.risk, context);
+        }
         let case = artifact(merge(fields, context))?;
         reject_links(&case)?;
         Ok(case)
@@ -123,15 +134,20 @@ fn reject_links(case: &Case) -> Result<(), Fault> {
 /// The nesting depth that every reader of an artifact supports.
 const MAX_DEPTH: usize = 127;
 
-/// Parses a body as a JSON object.
-pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
+/// Returns a body as text that is not blank.
+pub(super) fn text(body: &[u8]) -> Result<&str, Fault> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(Fault::new(Reason::EmptyBody, "the response has no body"));
     }
     // Checked first: a JSON parser would report invalid UTF-8 as a syntax error.
-    let text = std::str::from_utf8(body).map_err(|error| {
+    std::str::from_utf8(body).map_err(|error| {
         Fault::new(Reason::InvalidUtf8, format!("the body is not UTF-8 at byte {}", error.valid_up_to()))
-    })?;
+    })
+}
+
+/// Parses a body as a JSON object.
+pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Fault> {
+    let text = text(body)?;
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(other) => {
@@ -216,8 +232,9 @@ mod tests {
 
     fn answer(body: &[u8]) -> Result<Case, Fault> {
         let case_id = "refund_001".parse().unwrap();
-        let context = AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
-        Native.answer(body, context)
+        let context =
+            AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH, content_type: None };
+        Native { strict_wire: true, ..Native::default() }.answer(body, context)
     }
 
     fn ask(response: &Value) -> Result<Value, Fault> {

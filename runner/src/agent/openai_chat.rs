@@ -2,12 +2,15 @@
 //!
 //! The formats follow the public API reference. `docs/protocols.md` lists the conversion of each field.
 
+use std::borrow::Cow;
+
 use counterproof_artifact::Case;
 use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
+use super::dialogue::{CallKind, CallResult, Dialogue, Reply, RequestedCall, ToolDefinition};
 use super::protocol::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, streamed_answer};
 use crate::failure::Fault;
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -25,16 +28,25 @@ pub(super) struct OpenaiChat {
 }
 
 impl ProtocolAdapter for OpenaiChat {
-    fn path(&self) -> &'static str {
+    fn path(&self) -> &str {
         "chat/completions"
     }
 
     fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
         let input = &request_input.case.input;
         let system = self.options.system_prompt.iter().map(|text| json!({"role": "system", "content": text}));
-        let list: Vec<_> = system.chain(protocol::user_messages(input)).collect();
-        let case_fields = Map::from_iter([("messages".to_owned(), list.into())]);
-        self.options.request(input, case_fields)
+        let messages = protocol::user_messages(input).chain(request_input.thread.iter().cloned());
+        let list: Vec<_> = system.chain(messages).collect();
+        let mut case_fields = Map::from_iter([("messages".to_owned(), list.into())]);
+        if self.options.stream && !self.options.request.contains_key("stream_options") {
+            // Without it, a stream has no usage.
+            case_fields.insert("stream_options".to_owned(), json!({"include_usage": true}));
+        }
+        self.options.request(request_input, self, case_fields)
+    }
+
+    fn document<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
+        streamed_answer::document(body, streamed_answer::chat)
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
@@ -64,6 +76,53 @@ impl ProtocolAdapter for OpenaiChat {
             extra_fields.insert("other_choices".to_owned(), others[1..].into());
         }
         builder.finish(output, extra_fields)
+    }
+
+    fn dialogue(&self) -> Option<&dyn Dialogue> {
+        Some(self)
+    }
+}
+
+impl Dialogue for OpenaiChat {
+    fn reply(&self, body: &[u8]) -> Reply {
+        let answer: Value = serde_json::from_slice(body).unwrap_or_default();
+        let message = &answer["choices"][0]["message"];
+        let mut own = Map::from_iter([("role".to_owned(), "assistant".into())]);
+        own.insert("content".to_owned(), message["content"].clone());
+        let mut listed = message["tool_calls"].as_array().cloned().unwrap_or_default();
+        for (index, call) in listed.iter_mut().enumerate() {
+            // A result names its call, so a call that the server left without an id gets one.
+            if call["id"].as_str().is_none_or(str::is_empty) {
+                call["id"] = format!("call_{}", index + 1).into();
+            }
+        }
+        let calls = listed.iter().filter_map(|call| match &call["custom"] {
+            Value::Null => {
+                let function = &call["function"];
+                RequestedCall::new(&call["id"], CallKind::Function, &function["name"], &function["arguments"])
+            }
+            custom => RequestedCall::new(&call["id"], CallKind::Custom, &custom["name"], &custom["input"]),
+        });
+        let calls: Vec<_> = calls.collect();
+        if !listed.is_empty() {
+            own.insert("tool_calls".to_owned(), listed.into());
+        }
+        Reply { messages: vec![own.into()], calls }
+    }
+
+    fn results(&self, results: &[CallResult]) -> Vec<Value> {
+        let message =
+            |result: &CallResult| json!({"role": "tool", "tool_call_id": result.call.id, "content": result.text});
+        results.iter().map(message).collect()
+    }
+
+    fn definition(&self, tool: &ToolDefinition) -> Value {
+        let mut function = json!({"name": tool.name});
+        if let Some(description) = &tool.description {
+            function["description"] = description.as_str().into();
+        }
+        function["parameters"] = tool.parameters.clone();
+        json!({"type": "function", "function": function})
     }
 }
 
@@ -122,7 +181,7 @@ mod tests {
     fn read(chat: &OpenaiChat, response: &Value) -> Result<Value, Fault> {
         let case_id = "c1".parse().unwrap();
         let received = Timestamp::from_millisecond(1_767_600_000_123).unwrap();
-        let context = AnswerContext { case_id: &case_id, side: Side::New, received };
+        let context = AnswerContext { case_id: &case_id, side: Side::New, received, content_type: None };
         let case = chat.answer(response.to_string().as_bytes(), context)?;
         Ok(serde_json::to_value(case).unwrap())
     }

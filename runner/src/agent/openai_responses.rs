@@ -2,12 +2,15 @@
 //!
 //! The formats follow the public API reference. `docs/protocols.md` lists the conversion of each item.
 
+use std::borrow::Cow;
+
 use counterproof_artifact::Case;
 use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
+use super::dialogue::{CallKind, CallResult, Dialogue, Reply, RequestedCall, ToolDefinition};
 use super::protocol::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, streamed_answer};
 use crate::failure::{Fault, Reason};
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -24,7 +27,7 @@ pub(super) struct OpenaiResponses {
 }
 
 impl ProtocolAdapter for OpenaiResponses {
-    fn path(&self) -> &'static str {
+    fn path(&self) -> &str {
         "responses"
     }
 
@@ -34,8 +37,13 @@ impl ProtocolAdapter for OpenaiResponses {
         if let Some(system) = &self.options.system_prompt {
             case_fields.insert("instructions".to_owned(), system.as_str().into());
         }
-        case_fields.insert("input".to_owned(), protocol::user_messages(input).collect::<Vec<_>>().into());
-        self.options.request(input, case_fields)
+        let messages = protocol::user_messages(input).chain(request_input.thread.iter().cloned());
+        case_fields.insert("input".to_owned(), messages.collect::<Vec<_>>().into());
+        self.options.request(request_input, self, case_fields)
+    }
+
+    fn document<'a>(&self, body: &'a [u8]) -> Cow<'a, [u8]> {
+        streamed_answer::document(body, streamed_answer::responses)
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
@@ -70,6 +78,49 @@ impl ProtocolAdapter for OpenaiResponses {
             extra_fields.insert("finish_reason".to_owned(), reason.clone());
         }
         builder.finish(output, extra_fields)
+    }
+
+    fn dialogue(&self) -> Option<&dyn Dialogue> {
+        Some(self)
+    }
+}
+
+impl Dialogue for OpenaiResponses {
+    fn reply(&self, body: &[u8]) -> Reply {
+        let mut answer: Value = serde_json::from_slice(body).unwrap_or_default();
+        let messages = match answer["output"].take() {
+            Value::Array(items) => items,
+            _ => Vec::new(),
+        };
+        let calls = messages.iter().filter_map(|item| {
+            let id = if item["call_id"].is_string() { &item["call_id"] } else { &item["id"] };
+            match item["type"].as_str()? {
+                "function_call" => RequestedCall::new(id, CallKind::Function, &item["name"], &item["arguments"]),
+                "custom_tool_call" => RequestedCall::new(id, CallKind::Custom, &item["name"], &item["input"]),
+                _ => None,
+            }
+        });
+        Reply { calls: calls.collect(), messages }
+    }
+
+    fn results(&self, results: &[CallResult]) -> Vec<Value> {
+        let item = |result: &CallResult| {
+            let kind = match result.call.kind {
+                CallKind::Function => "function_call_output",
+                CallKind::Custom => "custom_tool_call_output",
+            };
+            json!({"type": kind, "call_id": result.call.id, "output": result.text})
+        };
+        results.iter().map(item).collect()
+    }
+
+    fn definition(&self, tool: &ToolDefinition) -> Value {
+        let mut definition = json!({"type": "function", "name": tool.name});
+        if let Some(description) = &tool.description {
+            definition["description"] = description.as_str().into();
+        }
+        definition["parameters"] = tool.parameters.clone();
+        definition
     }
 }
 
@@ -139,7 +190,8 @@ mod tests {
 
     fn read(response: &Value) -> Result<Value, Fault> {
         let case_id = "c1".parse().unwrap();
-        let context = AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH };
+        let context =
+            AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH, content_type: None };
         let responses = OpenaiResponses { options: AgentOptions::default() };
         let case = responses.answer(response.to_string().as_bytes(), context)?;
         Ok(serde_json::to_value(case).unwrap())

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use counterproof_redaction::RedactError;
 use counterproof_store::write::WriteError;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
 use super::client_setup::Proxy;
@@ -13,6 +13,7 @@ use super::client_setup::SendFailure;
 use super::client_setup::{ClientSetup, ConnectionReuse};
 use super::connect_error::request_fault;
 use super::read_body::BodyReader;
+use crate::agent::ProtocolAdapter;
 use crate::body_sink::{BodyDestination, SinkLimits, is_file_shortage};
 use crate::exchange::{AgentResponse, Exchange};
 use crate::failure::{Fault, Reason};
@@ -24,6 +25,7 @@ pub(crate) struct AgentClient {
     /// Opens a connection for every request. Built when it is first needed, because most runs never need it.
     fresh: OnceLock<Client>,
     setup: ClientSetup,
+    method: Method,
     url: Url,
     headers: HeaderMap,
 }
@@ -48,12 +50,23 @@ pub enum ClientError {
 }
 
 impl AgentClient {
-    /// Creates a client for requests to `path` below the base URL.
-    pub(crate) fn new(settings: &Settings, base: &BaseUrl, path: &str) -> Result<Self, ClientError> {
-        let mut url = base.request_url(path);
+    /// Creates a client for requests of the protocol.
+    pub(crate) fn new(
+        settings: &Settings,
+        base: &BaseUrl,
+        protocol: &dyn ProtocolAdapter,
+    ) -> Result<Self, ClientError> {
+        let mut url = base.request_url(protocol.path());
         let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static(protocol.accept()));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(protocol.content_type()));
+        for (name, value) in protocol.headers() {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        // A configured header replaces the one of the protocol.
+        for header in settings.headers.iter().filter(|header| *header.name() != CONTENT_TYPE) {
+            headers.remove(header.name());
+        }
         for header in &settings.headers {
             // Parsing the header validated the value, so this does not fail.
             if let Ok(mut value) = HeaderValue::from_str(header.value().expose()) {
@@ -70,7 +83,7 @@ impl AgentClient {
             headers.insert(HOST, host);
         }
         let keeping = setup.build(ConnectionReuse::Keep).map_err(ClientError::Http)?;
-        Ok(Self { keeping, fresh: OnceLock::new(), setup, url, headers })
+        Ok(Self { keeping, fresh: OnceLock::new(), setup, method: protocol.method(), url, headers })
     }
 
     /// Returns the texts that the client sends in addition to the settings and that no output may contain.
@@ -85,7 +98,7 @@ impl AgentClient {
 
     /// Sends a request and waits for the response headers. If a kept connection breaks before them, sends the request once more on a
     /// fresh one.
-    pub(super) async fn post(&self, body: &[u8], connection: Connection) -> Result<Response, reqwest::Error> {
+    pub(super) async fn request(&self, body: &[u8], connection: Connection) -> Result<Response, reqwest::Error> {
         if connection == Connection::KeptOrFresh {
             match self.send(&self.keeping, body).await {
                 // An agent may close an idle connection just when a request is sent: not a failure of the attempt.
@@ -97,7 +110,8 @@ impl AgentClient {
     }
 
     async fn send(&self, client: &Client, body: &[u8]) -> Result<Response, SendFailure> {
-        let request = client.post(self.url.clone()).headers(self.headers.clone()).body(body.to_vec());
+        let request =
+            client.request(self.method.clone(), self.url.clone()).headers(self.headers.clone()).body(body.to_vec());
         self.setup.connections().send(request.send()).await
     }
 
@@ -124,7 +138,7 @@ impl AgentClient {
         destination: BodyDestination<'_>,
     ) -> Result<Exchange, WriteError> {
         let start = Instant::now();
-        let mut response = match timeout_at(start + limits.first_byte, self.post(request, connection)).await {
+        let mut response = match timeout_at(start + limits.first_byte, self.request(request, connection)).await {
             Err(_elapsed) => {
                 let fault = Fault::new(Reason::ResponseTimeout, "the agent did not answer in time");
                 return Ok(Exchange::failed(fault));

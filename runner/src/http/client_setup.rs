@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::error::Error;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -45,18 +45,47 @@ pub(super) struct ClientSetup {
 enum Route {
     /// Through the proxy of the system, if one applies.
     System(Option<Proxy>),
-    /// To this machine. A proxy cannot reach its `localhost`.
-    Loopback,
+    /// To this machine, by a name or by an address. A proxy cannot reach its `localhost`.
+    Loopback(Option<String>),
     /// To a configured address. A proxy would not apply the rule.
     Resolved(ResolveRule),
+}
+
+/// How long one question whether an agent is ready waits for a connection.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Builds a client that asks whether the agent at `base` is ready.
+pub(crate) fn probe_client(base: &BaseUrl) -> Result<Client, reqwest::Error> {
+    let setup = ClientSetup {
+        connect_timeout: PROBE_TIMEOUT,
+        route: Route::of_base(base),
+        certificates: Vec::new(),
+        is_plain: base.is_plain(),
+        connections: ReusedConnections::default(),
+    };
+    setup.build(ConnectionReuse::Never)
+}
+
+/// Returns the addresses of this machine.
+pub(crate) fn loopback_addresses(port: u16) -> [SocketAddr; 2] {
+    [(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()]
+}
+
+impl Route {
+    fn of_base(base: &BaseUrl) -> Self {
+        if base.is_loopback() {
+            Route::Loopback(base.loopback_name().map(str::to_owned))
+        } else {
+            Route::System(Proxy::of_system(base))
+        }
+    }
 }
 
 impl ClientSetup {
     pub(super) fn new(settings: &Settings, base: &BaseUrl) -> Self {
         let route = match settings.resolve.iter().find(|rule| rule.applies_to(base)) {
             Some(rule) => Route::Resolved(rule.clone()),
-            None if base.is_loopback() => Route::Loopback,
-            None => Route::System(Proxy::of_system(base)),
+            None => Route::of_base(base),
         };
         Self {
             // Shorter than the attempt, so that a host that drops packets is distinguished from a slow agent.
@@ -77,7 +106,7 @@ impl ClientSetup {
     pub(super) const fn proxy(&self) -> Option<&Proxy> {
         match &self.route {
             Route::System(proxy) => proxy.as_ref(),
-            Route::Loopback | Route::Resolved(_) => None,
+            Route::Loopback(_) | Route::Resolved(_) => None,
         }
     }
 
@@ -108,7 +137,10 @@ impl ClientSetup {
         let builder = self.connections.observe(builder);
         match &self.route {
             Route::System(_) => builder,
-            Route::Loopback => builder.no_proxy(),
+            // Both addresses: the system may know one of them only, and the agent may listen on the other one. The port is that of
+            // the URL.
+            Route::Loopback(Some(name)) => builder.no_proxy().resolve_to_addrs(name, &loopback_addresses(0)),
+            Route::Loopback(None) => builder.no_proxy(),
             Route::Resolved(rule) => builder.no_proxy().resolve(rule.host(), rule.address()),
         }
     }

@@ -8,3 +8,4 @@ mod read_body;
 
 pub use client::ClientError;
 pub(crate) use client::{AgentClient, Connection};
+pub(crate) use client_setup::{loopback_addresses, probe_client};

@@ -246,14 +246,14 @@ mod tests {
     use super::*;
 
     fn failed(attempt: u32, class: FailureClass, status: Option<u16>) -> FailedAttempt {
-        FailedAttempt { attempt, class, status, retry_after: None }
+        let reason = Reason::ALL.into_iter().find(|reason| reason.class() == class).unwrap();
+        FailedAttempt { attempt, class, reason, status, retry_after: None }
     }
 
     #[test]
     fn only_transient_failures_are_retried() {
         let policy = RetryPolicy::default();
         let retried = |class, status| policy.decide(&failed(1, class, status), 0.5) != Decision::StopFinal;
-        assert!(retried(FailureClass::Timeout, None));
         assert!(retried(FailureClass::NetworkError, None));
         for status in [408, 429, 500, 502, 503, 504, 599] {
             assert!(retried(FailureClass::HttpError, Some(status)), "{status}");
@@ -264,6 +264,21 @@ mod tests {
         for class in [FailureClass::InvalidJson, FailureClass::SchemaMismatch, FailureClass::Other] {
             assert!(!retried(class, Some(200)), "{class}");
         }
+    }
+
+    #[test]
+    fn a_response_timeout_is_retried_only_if_it_is_asked_for() {
+        let policy = |on: &str| RetryPolicy { on: vec![on.parse().unwrap()], ..RetryPolicy::default() };
+        let decide = |policy: &RetryPolicy, reason: Reason| {
+            policy.decide(&FailedAttempt { reason, ..failed(1, reason.class(), None) }, 0.5) != Decision::StopFinal
+        };
+        let default = RetryPolicy::default();
+        assert!(decide(&default, Reason::ConnectTimeout));
+        assert!(!decide(&default, Reason::ResponseTimeout));
+        assert!(decide(&policy("timeout"), Reason::ResponseTimeout));
+        assert!(decide(&policy("idle_timeout"), Reason::IdleTimeout));
+        assert!(!decide(&policy("idle_timeout"), Reason::ResponseTimeout));
+        assert!("soon".parse::<RetryOn>().is_err());
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! The agent as a program that is started for each attempt.
+//! The agent as a program: started for each attempt, or once per worker.
 
+mod persistent;
 mod run_program;
 #[cfg(unix)]
 mod supervised;
 #[cfg(not(unix))]
 mod unsupervised;
 
-pub(crate) use run_program::AgentProgram;
+pub(crate) use persistent::PersistentProgram;
+pub(crate) use run_program::{AgentProgram, ProcessEvent, ProgramInput, RunningProgram};

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use super::run_program::{AgentProgram, ProcessEvent};
 
 /// The signal number of SIGKILL.
 const KILL: u8 = 9;
+
+/// The pipe to the standard input of a program.
+pub(crate) type ProgramInput = pipe::Sender;
 
 /// Kills the program when it is dropped.
 pub(super) struct KillGuard(Signals);
@@ -27,18 +31,19 @@ impl Drop for KillGuard {
 pub(super) fn start(
     program: &AgentProgram,
     sender: mpsc::Sender<ProcessEvent>,
-) -> io::Result<(KillGuard, pipe::Sender)> {
+) -> io::Result<(KillGuard, ProgramInput)> {
     let (reader, writer) = io::pipe()?;
     let input = pipe::Sender::from_owned_fd(writer.into())?;
     let (signals, received) = Signals::pipe()?;
     let io = Io { input: Input::Descriptor(reader.into()), signals: signals.clone(), received };
-    let arguments = std::iter::once(program.command.program()).chain(program.command.arguments());
-    let command: Vec<OsString> = arguments.map(OsString::from).collect();
+    let command = program.command.words();
     let options = Options {
         output: OutputMode::ObserveOnly,
         // Background processes of the program must not delay its answer.
         drain: Duration::ZERO,
         supervisor: program.supervisor.clone(),
+        working_directory: program.command.folder().map(Path::to_owned),
+        environment: program.command.variables().to_options(),
         ..Options::default()
     };
     let run = move || {

@@ -11,6 +11,9 @@ use tokio::task::JoinHandle;
 
 use super::run_program::{AgentProgram, ProcessEvent};
 
+/// The pipe to the standard input of a program.
+pub(crate) type ProgramInput = ChildStdin;
+
 /// Kills the program when it is dropped: aborting the task drops the child process.
 pub(super) struct KillGuard(JoinHandle<()>);
 
@@ -21,9 +24,16 @@ impl Drop for KillGuard {
 }
 
 /// Starts the program, and sends its events to `sender`. Returns the guard that kills it, and the pipe to its standard input.
-pub(super) fn start(program: &AgentProgram, sender: mpsc::Sender<ProcessEvent>) -> io::Result<(KillGuard, ChildStdin)> {
+pub(super) fn start(
+    program: &AgentProgram,
+    sender: mpsc::Sender<ProcessEvent>,
+) -> io::Result<(KillGuard, ProgramInput)> {
     let mut command = Command::new(program.command.program());
     command.args(program.command.arguments());
+    command.envs(program.command.variables().iter());
+    if let Some(folder) = program.command.folder() {
+        command.current_dir(folder);
+    }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn()?;
     let input = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;

@@ -2,7 +2,8 @@
 //!
 //! Retries and the completion of a case are decided elsewhere (`policy/retry.rs`, `run/case_runner.rs`).
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use counterproof_artifact::{
     Attempt, AttemptOutcome, Case, CaseId, Extra, Millis, Nullable, Outcome, RunnerFailure, Side,
@@ -14,10 +15,10 @@ use counterproof_store::write::WriteError;
 use serde_json::Value;
 
 use super::failure_document::RecordedFailure;
-use crate::agent::{AnswerContext, Protocol, ProtocolAdapter};
+use crate::agent::{AnswerContext, FILLED_IN, Protocol, ProtocolAdapter};
 use crate::attempt::FinishedAttempt;
 use crate::body_sink::BodyBytes;
-use crate::environment::whole_millis;
+use crate::environment::{Moment, whole_millis};
 use crate::event::FailureNote;
 use crate::failure::{Fault, Reason, Violation};
 use crate::settings::ByteLimits;
@@ -32,14 +33,27 @@ pub(crate) struct AttemptRecorder {
     pub(crate) adapter: Arc<dyn ProtocolAdapter>,
     pub(crate) protocol: Protocol,
     pub(crate) header_names: Vec<String>,
+    /// The numbers of cases for each part that was filled in.
+    pub(crate) filled_in: Mutex<BTreeMap<String, usize>>,
 }
 
 pub(crate) struct RecordedAttempt {
     /// The attempt's entry in the artifact.
     pub(crate) entry: Attempt,
-    pub(crate) result: Result<Box<Case>, Box<RecordedFailure>>,
+    pub(crate) result: Result<Box<ReceivedAnswer>, Box<RecordedFailure>>,
     /// Whether the agent was reached: at least a connection was established.
     pub(crate) reached: bool,
+}
+
+/// An answer before its large payloads are moved to assets.
+pub(crate) struct ReceivedAnswer {
+    pub(crate) case: Case,
+    /// The redaction rules that masked something in it.
+    pub(crate) applied: Applied,
+    /// When the answer was complete.
+    pub(crate) received: Moment,
+    /// The body as the agent sent it, not redacted.
+    pub(crate) body: Vec<u8>,
 }
 
 impl AttemptRecorder {
@@ -56,7 +70,14 @@ impl AttemptRecorder {
         let body = body.unwrap_or_default();
         let mut entry = entry(&attempt);
         let result = match self.judge(&attempt, &body, case_id) {
-            Ok((case, applied)) => Ok(Box::new(self.finish_answer(case, &applied)?)),
+            Ok((case, applied)) => {
+                let body = match body {
+                    BodyBytes::Memory(bytes) => self.adapter.document(&bytes).into_owned(),
+                    BodyBytes::Disk { .. } => Vec::new(),
+                };
+                self.count_filled_in(&case);
+                Ok(Box::new(ReceivedAnswer { case, applied, received: attempt.ended, body }))
+            }
             Err(fault) => {
                 entry.outcome = AttemptOutcome::RunnerError;
                 entry.error_class = Some(fault.reason.class());
@@ -77,7 +98,9 @@ impl AttemptRecorder {
         match (&exchange.fault, &exchange.response, body) {
             (Some(fault), _, _) => Err(fault.clone()),
             (None, Some(_), BodyBytes::Memory(bytes)) => {
-                let context = AnswerContext { case_id, side: self.run.side(), received: attempt.ended.at };
+                let content_type = exchange.response.as_ref().and_then(|response| response.header("content-type"));
+                let context =
+                    AnswerContext { case_id, side: self.run.side(), received: attempt.ended.at, content_type };
                 let answer = self.read_answer(bytes, context);
                 if exchange.program.is_some() { answer.map_err(Fault::in_program_output) } else { answer }
             }
@@ -87,8 +110,13 @@ impl AttemptRecorder {
 
     /// Parses a body as an answer, with secrets masked.
     fn read_answer(&self, bytes: &[u8], context: AnswerContext<'_>) -> Result<(Case, Applied), Fault> {
-        // Masked inside the JSON value, so that the result is valid JSON no matter which characters a secret contains.
+        let document = self.adapter.document(bytes);
+        let bytes = &*document;
         let mut applied = Applied::default();
+        if !self.adapter.reads_json(context.content_type) {
+            return self.masked(self.adapter.answer(bytes, context)?);
+        }
+        // Masked inside the JSON value, so that the result is valid JSON no matter which characters a secret contains.
         let masked = serde_json::from_slice(bytes).ok().and_then(|mut value: Value| {
             self.redactor.json(&mut value, &mut applied);
             (!applied.is_empty()).then(|| value.to_string())
@@ -99,10 +127,39 @@ impl AttemptRecorder {
         // Checked on the original bytes, because a JSON parser silently drops one of two equal keys. Checked last, because
         // other faults explain more.
         reject_duplicate_keys(bytes)?;
+        if matches!(self.protocol, Protocol::Http | Protocol::Agui) {
+            let (case, joined) = self.masked(case)?;
+            applied.merge(&joined);
+            return Ok((case, applied));
+        }
         Ok((case, applied))
     }
 
-    fn finish_answer(&self, mut case: Case, applied: &Applied) -> Result<Case, WriteError> {
+    /// Masks secrets in an artifact whose texts may be joined from several parts of the answer: a secret can be in two of them.
+    fn masked(&self, case: Case) -> Result<(Case, Applied), Fault> {
+        let failed = |error: serde_json::Error| Fault::new(Reason::ContractViolated, format!("the answer: {error}"));
+        let mut applied = Applied::default();
+        let mut value = serde_json::to_value(&case).map_err(failed)?;
+        self.redactor.json(&mut value, &mut applied);
+        if applied.is_empty() {
+            return Ok((case, applied));
+        }
+        Ok((serde_json::from_value(value).map_err(failed)?, applied))
+    }
+
+    /// Returns the parts that were filled in, with the numbers of cases.
+    pub(crate) fn filled_in(&self) -> BTreeMap<String, usize> {
+        self.filled_in.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn count_filled_in(&self, case: &Case) {
+        let parts = case.extra.get(FILLED_IN).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let mut counts = self.filled_in.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.for_each(|part| *counts.entry(part.to_owned()).or_default() += 1);
+    }
+
+    /// Moves large payloads of an answer to assets, and notes the redaction rules.
+    pub(crate) fn finish_answer(&self, mut case: Case, applied: &Applied) -> Result<Case, WriteError> {
         self.run.move_large_payloads(&mut case, self.limits.payload)?;
         if let Outcome::Ok(answer) = &mut case.outcome {
             let output = &mut answer.final_output;
@@ -155,13 +212,13 @@ const fn is_past_connecting(reason: Reason) -> bool {
 
 /// Builds the complete artifact of a case from the result of its last attempt and the entries of all attempts.
 pub(crate) fn artifact(
-    result: Result<Box<Case>, RunnerFailure>,
+    result: Result<Case, RunnerFailure>,
     case_id: &CaseId,
     side: Side,
     attempts: Vec<Attempt>,
 ) -> Case {
     match result {
-        Ok(case) => Case { attempts: Some(attempts), ..*case },
+        Ok(case) => Case { attempts: Some(attempts), ..case },
         Err(failure) => Case {
             case_id: case_id.clone(),
             version: side,
@@ -194,6 +251,34 @@ pub(super) fn reject_duplicate_keys(bytes: &[u8]) -> Result<(), Fault> {
 /// The failure of a skipped case, as events report it.
 pub(crate) const SKIPPED: FailureNote =
     FailureNote { class: Reason::NotRun.class(), name: Reason::NotRun.name(), status: None };
+
+impl AttemptRecorder {
+    /// Returns the error of a request that cannot be serialised.
+    pub(crate) fn request_error(&self, case_id: &CaseId, error: serde_json::Error) -> WriteError {
+        WriteError { path: self.run.folder().join(format!("{case_id}.json")), source: error.into() }
+    }
+
+    /// Returns the failure of a conversation that cannot go on after the answer of attempt number `attempt`.
+    pub(crate) fn conversation_failure(&self, attempt: usize, fault: &Fault) -> RunnerFailure {
+        let mut applied = Applied::default();
+        let message = self.redactor.text(&fault.message, &mut applied);
+        RunnerFailure {
+            class: fault.reason.class(),
+            url: self.url.clone(),
+            attempt: attempt.into(),
+            timeout_ms: Some(self.timeout_ms.into()),
+            latency_ms: None,
+            status: None,
+            status_text: None,
+            error_name: Some(fault.reason.name().to_owned()),
+            error_message: Some(message),
+            body_snippet: None,
+            full_body_saved_to: None,
+            full_body_meta_saved_to: Nullable::Null,
+            extra: Extra::new(),
+        }
+    }
+}
 
 pub(crate) fn skipped_case(recorder: &AttemptRecorder, case_id: CaseId, message: String) -> Case {
     // The contract counts attempts from 1, so `attempt` is 1 although `attempts` is empty.

@@ -1,6 +1,6 @@
 //! The document of a failed attempt: the `runner_failure` of an artifact, with its evidence saved as assets.
 
-use counterproof_artifact::{AssetKind, CaseId, Extra, Nullable, RunnerFailure};
+use counterproof_artifact::{AssetKind, CaseId, Extra, FailureClass, Nullable, RunnerFailure};
 use counterproof_redaction::Applied;
 use counterproof_safe_run::Ending;
 use counterproof_store::write::WriteError;
@@ -75,7 +75,11 @@ impl AttemptRecorder {
         let requested_wait = response.and_then(|response| response.header("retry-after"));
         // The header can be a date, which is compared with the time at which it arrived.
         let retry_after = requested_wait.and_then(|header| retry_after(header, attempt.ended.at));
-        let failed = FailedAttempt { attempt: attempt.number, class, reason: fault.reason, status, retry_after };
+        // A worker is like an open connection: another one can answer the request.
+        let died = attempt.exchange.program.as_ref().is_some_and(|program| program.died);
+        let retried_as = if died { FailureClass::NetworkError } else { class };
+        let failed =
+            FailedAttempt { attempt: attempt.number, class: retried_as, reason: fault.reason, status, retry_after };
         let note = FailureNote { class, name: fault.reason.name(), status };
         Ok(RecordedFailure { document, failed, note })
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use counterproof_artifact::{AssetKind, CaseId, Extra, FailureMeta, Href, ManifestItem, PROGRAM};
 use counterproof_redaction::Applied;
 use counterproof_store::write::WriteError;
+use reqwest::Method;
 use reqwest::header::LOCATION;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -171,14 +172,48 @@ pub struct SavedRequest {
     /// The names of the configured headers.
     #[serde(default)]
     pub headers: Vec<String>,
-    /// The request body.
+    /// The HTTP method.
+    #[serde(default = "post", skip_serializing_if = "is_post")]
+    pub method: String,
+    /// The content type of the body.
+    #[serde(default = "json", skip_serializing_if = "is_json")]
+    pub content_type: String,
+    /// The request body. A body that is not JSON is a string; null if there is none.
     pub body: Value,
     /// Whether a secret was masked in the body. If so, the saved body differs from the one that was sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
 }
 
+/// The content type of a body that is saved as the JSON value that it is.
+const JSON: &str = "application/json";
+
+fn post() -> String {
+    Method::POST.to_string()
+}
+
+fn is_post(method: &str) -> bool {
+    method == Method::POST.as_str()
+}
+
+fn json() -> String {
+    JSON.to_owned()
+}
+
+fn is_json(content_type: &str) -> bool {
+    content_type == JSON
+}
+
 impl SavedRequest {
+    /// Returns the body as it was sent, apart from masked secrets.
+    pub fn body_text(&self) -> String {
+        match &self.body {
+            Value::Null => String::new(),
+            Value::String(text) if !is_json(&self.content_type) => text.clone(),
+            body => body.to_string(),
+        }
+    }
+
     /// Returns the file name of the agent program, or `None` for a server. The arguments are not saved.
     pub fn program(&self) -> Option<&str> {
         self.url.strip_prefix(PROGRAM)
@@ -189,7 +224,12 @@ impl AttemptRecorder {
     pub(crate) fn save_request(&self, case_id: &CaseId, body: &[u8]) -> Result<Href, WriteError> {
         let name = format!("{case_id}.request.json");
         let failed = |error: serde_json::Error| WriteError { path: name.clone().into(), source: error.into() };
-        let mut body = serde_json::from_slice(body).map_err(failed)?;
+        // A text can look like JSON, such as `5`.
+        let mut body = if self.adapter.content_type() == JSON {
+            if body.is_empty() { Value::Null } else { serde_json::from_slice(body).map_err(failed)? }
+        } else {
+            String::from_utf8_lossy(body).into()
+        };
         let mut applied = Applied::default();
         // Masked inside the JSON value, so that the result is valid JSON no matter which characters a secret contains.
         self.redactor.json(&mut body, &mut applied);
@@ -197,6 +237,8 @@ impl AttemptRecorder {
             protocol: self.protocol.to_string(),
             url: self.url.clone(),
             headers: self.header_names.clone(),
+            method: self.adapter.method().to_string(),
+            content_type: self.adapter.content_type().to_owned(),
             body,
             masked: !applied.is_empty(),
         };

@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterproof_artifact::{Case, CaseId, REQUEST_ASSET_HREF, Usage};
+use counterproof_artifact::{Attempt, Case, CaseId, REQUEST_ASSET_HREF, RunId, RunnerFailure, Usage};
+use counterproof_redaction::Applied;
 use counterproof_store::write::WriteError;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
@@ -13,9 +14,13 @@ use crate::attempt::{AttemptContext, Transport};
 use crate::body_sink::BodyDestination;
 use crate::environment::{Clock, Interrupt, Jitter, Urgency, whole_millis};
 use crate::event::{EventKind, FailureNote, RunEvent};
-use crate::policy::{Decision, Pace, RetryPolicy, RetryTokens};
-use crate::record::{AttemptRecorder, RecordedAttempt, RecordedFailure, SKIPPED, artifact, skipped_case};
+use crate::http::Connection;
+use crate::policy::{Decision, FailedAttempt, Pace, RetryPolicy, RetryTokens};
+use crate::record::{
+    AttemptRecorder, ReceivedAnswer, RecordedAttempt, RecordedFailure, SKIPPED, artifact, skipped_case,
+};
 use crate::settings::AttemptLimits;
+use crate::tools::Toolbox;
 
 /// Runs cases. All cases of a run share it.
 pub(super) struct CaseRunner {
@@ -31,6 +36,10 @@ pub(super) struct CaseRunner {
     pub(super) recorder: Arc<AttemptRecorder>,
     pub(super) save_requests: bool,
     pub(super) interrupt: Interrupt,
+    pub(super) run_id: RunId,
+    pub(super) toolbox: Toolbox,
+    /// The maximum number of requests until the model calls no more tools.
+    pub(super) max_turns: NonZeroU32,
     pub(super) events: mpsc::Sender<RunEvent>,
 }
 
@@ -47,6 +56,17 @@ pub(super) struct CaseOutcome {
     pub(super) usage: Option<Usage>,
     /// The event that the case is complete.
     pub(super) event: RunEvent,
+}
+
+/// The attempts of a case so far.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    /// Their entries in the artifact.
+    pub(super) entries: Vec<Attempt>,
+    /// Whether any attempt reached the agent.
+    pub(super) reached: bool,
+    /// Whether only the run's retry budget prevented another attempt.
+    pub(super) over_budget: bool,
 }
 
 /// Why a case is completed without a request.
@@ -81,7 +101,7 @@ enum AfterFailure {
 }
 
 /// Why a wait ended.
-enum WaitEnd {
+pub(super) enum WaitEnd {
     Elapsed,
     /// The agent looks down after this many consecutive failures.
     AgentDown(NonZeroU32),
@@ -90,59 +110,89 @@ enum WaitEnd {
 }
 
 impl CaseRunner {
-    /// Runs one case until its artifact is durable. Returns `None` if the run was asked to abandon it.
+    /// Runs a case with a single request until its artifact is durable. Returns `None` if the run was asked to abandon it.
     pub(super) async fn run(&self, case_id: CaseId, request: Vec<u8>) -> Result<Option<CaseOutcome>, WriteError> {
-        // Before the wait, so that the reporter shows a case that waits for its turn as running.
-        self.report(EventKind::CaseStarted { case_id: case_id.clone() }).await;
-        match self.wait_for_turn(Duration::ZERO).await {
+        match self.begin(&case_id).await {
             WaitEnd::Elapsed => {}
             WaitEnd::AgentDown(consecutive) => return self.skip(case_id, SkipCause::AgentDown(consecutive)).await,
             WaitEnd::Abandoned => return Ok(None),
         }
-        let (mut entries, mut any_reached, mut over_budget) = (Vec::new(), false, false);
+        let mut attempts = Attempts::default();
+        let Some(result) = self.request(&case_id, &request, &mut attempts).await? else { return Ok(None) };
+        let result = match result {
+            Ok(answer) => Ok((answer.case, answer.applied)),
+            Err(failure) => Err((failure.document, failure.note)),
+        };
+        self.complete(case_id, result, attempts, request).await.map(Some)
+    }
+
+    /// Reports that a case starts, and waits for its first request.
+    pub(super) async fn begin(&self, case_id: &CaseId) -> WaitEnd {
+        // Before the wait, so that the reporter shows a case that waits for its turn as running.
+        self.report(EventKind::CaseStarted { case_id: case_id.clone() }).await;
+        self.wait_for_turn(Duration::ZERO).await
+    }
+
+    /// Sends one request until it is answered or not retried. Returns `None` if the run was asked to abandon it.
+    pub(super) async fn request(
+        &self,
+        case_id: &CaseId,
+        request: &[u8],
+        attempts: &mut Attempts,
+    ) -> Result<Option<Result<Box<ReceivedAnswer>, Box<RecordedFailure>>>, WriteError> {
         for number in 1.. {
-            let Some(attempt) = self.attempt(number, &case_id, &request).await? else { return Ok(None) };
+            let of_case = u32::try_from(attempts.entries.len() + 1).unwrap_or(u32::MAX);
+            // A kept connection may have caused the failure of an earlier attempt.
+            let connection = if number == 1 { Connection::KeptOrFresh } else { Connection::Fresh };
+            let Some(attempt) = self.attempt(of_case, connection, case_id, request).await? else { return Ok(None) };
             let RecordedAttempt { mut entry, result, reached } = attempt;
             // Over all attempts: a later attempt that fails to connect does not undo that the agent was reached.
-            any_reached |= reached;
-            let (result, failure) = match result {
-                Ok(case) => (Ok(case), None),
-                Err(failure) => {
-                    match self.after_failure(&case_id, &failure).await {
-                        AfterFailure::Retry(waited) => {
-                            entry.extra.insert("retry_delay_ms".to_owned(), whole_millis(waited).into());
-                            entries.push(entry);
-                            continue;
-                        }
-                        AfterFailure::Stop { over_budget: is_over } => over_budget = is_over,
-                        AfterFailure::Abandon => return Ok(None),
+            attempts.reached |= reached;
+            if let Err(failure) = &result {
+                match self.after_failure(case_id, failure, number).await {
+                    AfterFailure::Retry(waited) => {
+                        entry.extra.insert("retry_delay_ms".to_owned(), whole_millis(waited).into());
+                        attempts.entries.push(entry);
+                        continue;
                     }
-                    (Err(failure.document), Some(failure.note))
+                    AfterFailure::Stop { over_budget } => attempts.over_budget = over_budget,
+                    AfterFailure::Abandon => return Ok(None),
                 }
-            };
-            entries.push(entry);
-            let usage = result.as_ref().ok().and_then(|case: &Box<Case>| case.usage.clone());
-            let (id, saved_request) = (case_id.clone(), self.save_requests.then_some(request));
-            let event = self.record(case_id, number, failure, move |recorder| {
-                let mut case = artifact(result, &id, recorder.run.side(), entries);
-                // Before the artifact, which links to it.
-                if let Some(request) = saved_request {
-                    let href = recorder.save_request(&id, &request)?;
-                    case.extra.insert(REQUEST_ASSET_HREF.to_owned(), href.as_str().into());
-                }
-                Ok(case)
-            });
-            let event = event.await?;
-            return Ok(Some(CaseOutcome {
-                attempts: number,
-                failure,
-                reached: any_reached,
-                over_budget,
-                usage,
-                event,
-            }));
+            }
+            attempts.entries.push(entry);
+            return Ok(Some(result));
         }
         Ok(None)
+    }
+
+    /// Writes the artifact of a case: of its answer with the redaction rules that masked something, or of its failure.
+    pub(super) async fn complete(
+        &self,
+        case_id: CaseId,
+        result: Result<(Case, Applied), (RunnerFailure, FailureNote)>,
+        attempts: Attempts,
+        request: Vec<u8>,
+    ) -> Result<CaseOutcome, WriteError> {
+        let Attempts { entries, reached, over_budget } = attempts;
+        let failure = result.as_ref().err().map(|(_, note)| *note);
+        let number = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        let (id, saved_request) = (case_id.clone(), self.save_requests.then_some(request));
+        let usage = result.as_ref().ok().and_then(|(case, _)| case.usage.clone());
+        let event = self.record(case_id, number, failure, move |recorder| {
+            let result = match result {
+                Ok((case, applied)) => Ok(recorder.finish_answer(case, &applied)?),
+                Err((document, _)) => Err(document),
+            };
+            let mut case = artifact(result, &id, recorder.run.side(), entries);
+            // Before the artifact, which links to it.
+            if let Some(request) = saved_request {
+                let href = recorder.save_request(&id, &request)?;
+                case.extra.insert(REQUEST_ASSET_HREF.to_owned(), href.as_str().into());
+            }
+            Ok(case)
+        });
+        let event = event.await?;
+        Ok(CaseOutcome { attempts: number, failure, reached, over_budget, usage, event })
     }
 
     /// Completes a case without a request.
@@ -154,10 +204,15 @@ impl CaseRunner {
         Ok(Some(CaseOutcome { attempts: 0, failure, reached: false, over_budget: false, usage, event }))
     }
 
+    pub(super) fn destination(&self) -> BodyDestination<'_> {
+        BodyDestination { run: &self.recorder.run, redactor: &self.recorder.redactor }
+    }
+
     /// Makes one attempt and records it. Returns `None` if the run was asked to abandon it.
     async fn attempt(
         &self,
         number: u32,
+        connection: Connection,
         case_id: &CaseId,
         request: &[u8],
     ) -> Result<Option<RecordedAttempt>, WriteError> {
@@ -165,10 +220,12 @@ impl CaseRunner {
         let context = AttemptContext {
             transport: &self.transport,
             limits: self.limits,
-            destination: BodyDestination { run: &self.recorder.run, redactor: &self.recorder.redactor },
+            destination: self.destination(),
             clock: &*self.clock,
         };
-        let Some(attempt) = self.unless_abandoned(context.attempt(number, request)).await else { return Ok(None) };
+        let Some(attempt) = self.unless_abandoned(context.attempt(number, connection, request)).await else {
+            return Ok(None);
+        };
         let attempt = attempt?;
         if let Some(limit) = self.pace.ended(attempt.signal()) {
             self.report(EventKind::ConcurrencyChanged { limit: limit.get() }).await;
@@ -178,8 +235,10 @@ impl CaseRunner {
     }
 
     /// Applies the retry policy, takes a retry token, and waits for the next attempt.
-    async fn after_failure(&self, case_id: &CaseId, failure: &RecordedFailure) -> AfterFailure {
-        let wait = match self.policy.decide(&failure.failed, self.jitter.fraction()) {
+    async fn after_failure(&self, case_id: &CaseId, failure: &RecordedFailure, number: u32) -> AfterFailure {
+        // Each request of a conversation has its own retries.
+        let failed = FailedAttempt { attempt: number, ..failure.failed };
+        let wait = match self.policy.decide(&failed, self.jitter.fraction()) {
             Decision::Retry(wait) if !self.agent_down.is_set() => wait,
             _ => return AfterFailure::Stop { over_budget: false },
         };
@@ -220,7 +279,7 @@ impl CaseRunner {
     }
 
     /// Waits this long, and then for the next turn of the rate limit.
-    async fn wait_for_turn(&self, backoff: Duration) -> WaitEnd {
+    pub(super) async fn wait_for_turn(&self, backoff: Duration) -> WaitEnd {
         if !backoff.is_zero() {
             let end = self.wait(backoff).await;
             if !matches!(end, WaitEnd::Elapsed) {
@@ -245,7 +304,7 @@ impl CaseRunner {
         }
     }
 
-    async fn unless_abandoned<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn unless_abandoned<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             // A result that is ready at the same time is dropped: an abandoned run must not start further work.
             biased;

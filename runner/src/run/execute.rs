@@ -1,10 +1,11 @@
 //! The entry point: opens the run folder, runs all cases, and closes the run with its statistics.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::Run;
+use counterproof_artifact::{CaseId, Run};
 use counterproof_cases::CaseSpec;
 use counterproof_redaction::{Applied, Redactor};
 use counterproof_store::write::WriteError;
@@ -25,6 +26,7 @@ use crate::http::ClientError;
 use crate::policy::{Pace, RetryTokens};
 use crate::record::{AttemptRecorder, RunEnd, finished};
 use crate::settings::{AttemptLimits, Secret, Settings, known_secrets};
+use crate::tools::{McpError, Toolbox};
 
 /// How many events may wait for the reporter. A slower reporter slows the run down.
 const QUEUED_EVENTS: usize = 256;
@@ -40,6 +42,8 @@ pub struct Summary {
     pub reached: bool,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
+    /// The parts that answers of the native protocol lacked and the runner filled in, with the numbers of cases.
+    pub filled_in: BTreeMap<String, usize>,
     /// The limit of the run that skipped cases, with the sum that reached it.
     pub limit: Option<String>,
     /// Whether the run failed: no case was answered, more failed than allowed, or cases were skipped.
@@ -56,11 +60,18 @@ pub fn run(
     reporter: &mut dyn Reporter,
 ) -> Result<Summary, RunError> {
     let adapter: Arc<dyn ProtocolAdapter> = settings.protocol.adapter(&settings.agent).into();
-    let transport = Transport::new(settings, adapter.path())?;
+    let transport = Transport::new(settings, &*adapter)?;
     let redactor = redactor(settings, &transport)?;
     // Before the folder is created, whose name is the run id.
     reject_secret_names(settings, cases)?;
+    if settings.saved_request.is_none() {
+        check_cases(&*adapter, cases)?;
+    }
     let runtime = runtime()?;
+
+    // Before the folder is created: a server that does not start leaves nothing behind.
+    let mut toolbox = Toolbox::new(settings);
+    runtime.block_on(toolbox.start_servers(settings, settings.timeout))?;
 
     let start = environment.clock.read();
     let checkout = environment.checkout.as_ref();
@@ -81,6 +92,9 @@ pub fn run(
         recorder: recorder.clone(),
         save_requests: settings.save_requests,
         interrupt: environment.interrupt,
+        run_id: settings.run_id.clone(),
+        toolbox,
+        max_turns: settings.tools.max_turns,
         events,
     };
     let mut scheduler = Scheduler::new(settings, case_runner, received, reporter);
@@ -104,19 +118,19 @@ fn close(scheduler: &mut Scheduler<'_>, document: Run, start: Moment, earlier: D
     let interrupted = scheduler.case_runner.interrupt.reached(Urgency::Finish) && counts.not_run() > 0;
     let end = scheduler.case_runner.clock.read();
     let duration = end.elapsed.saturating_sub(start.elapsed) + earlier;
-    let failed = scheduler.has_failed();
+    let failed = !interrupted && scheduler.has_failed();
     let document = finished(document, &RunEnd { counts: &counts, duration, interrupted, failed });
     let closed = recorder.run.write_manifest(&end.iso()).and_then(|()| recorder.run.write_run(&document));
     // The first error is the cause; later ones are its consequences.
     scheduler.error.take().map_or(closed, Err)?;
     scheduler.report(EventKind::RunFinished { counts });
     let folder = recorder.run.folder().to_owned();
-    let (reached, limit) = (scheduler.reached, scheduler.limit.clone());
-    Ok(Summary { folder, counts, reached, interrupted, limit, failed })
+    let (reached, limit, filled_in) = (scheduler.reached, scheduler.limit.clone(), recorder.filled_in());
+    Ok(Summary { folder, counts, reached, interrupted, filled_in, limit, failed })
 }
 
 /// Creates the async runtime. Recording happens on blocking threads, so one worker is enough for many requests in flight.
-fn runtime() -> Result<Runtime, RunError> {
+pub(super) fn runtime() -> Result<Runtime, RunError> {
     // With a second worker, a request that is passed to a connection at the moment when the connection closes can be lost:
     // it then waits for its whole time-out, because the channel between the two (tokio's `mpsc`) keeps a value that is sent
     // while its receiver is dropped on another thread.
@@ -128,7 +142,7 @@ fn runtime() -> Result<Runtime, RunError> {
         .map_err(RunError::Start)
 }
 
-fn recorder(
+pub(super) fn recorder(
     settings: &Settings,
     redactor: Redactor,
     adapter: Arc<dyn ProtocolAdapter>,
@@ -141,12 +155,13 @@ fn recorder(
         redactor,
         adapter,
         protocol: settings.protocol,
+        filled_in: Mutex::default(),
         header_names: settings.headers.iter().map(|header| header.name().to_string()).collect(),
         run,
     }
 }
 
-fn redactor(settings: &Settings, transport: &Transport) -> Result<Redactor, ClientError> {
+pub(super) fn redactor(settings: &Settings, transport: &Transport) -> Result<Redactor, ClientError> {
     let secrets = known_secrets(settings);
     Ok(Redactor::new(secrets.iter().chain(transport.secrets()).map(Secret::expose))?)
 }
@@ -166,6 +181,13 @@ fn reject_secret_names(settings: &Settings, cases: &[CaseSpec]) -> Result<(), Ru
         Some(index) => Err(RunError::SecretCaseId { number: index + 1 }),
         None => Ok(()),
     }
+}
+
+/// Checks that every request can be built.
+pub(super) fn check_cases(adapter: &dyn ProtocolAdapter, cases: &[CaseSpec]) -> Result<(), RunError> {
+    cases.iter().try_for_each(|case| {
+        adapter.check_case(case).map_err(|message| RunError::Request { case_id: case.id.clone(), message })
+    })
 }
 
 /// Why a run could not start or finish.
@@ -189,6 +211,17 @@ pub enum RunError {
         /// The position of the case, counted from 1.
         number: usize,
     },
+    /// The body of the configuration has a placeholder for which a case has no value.
+    #[error("case `{case_id}`: {message}")]
+    Request {
+        /// The case.
+        case_id: CaseId,
+        /// The placeholder and its line.
+        message: String,
+    },
+    /// An MCP server could not be started.
+    #[error(transparent)]
+    Mcp(#[from] McpError),
     /// The HTTP client could not be created.
     #[error(transparent)]
     Client(#[from] ClientError),

@@ -145,20 +145,25 @@ impl<'run> Scheduler<'run> {
                 return;
             }
         }
-        let request_input = RequestInput { case, side: self.settings.side, run_id: &self.settings.run_id };
+        let runner = self.case_runner.clone();
+        if self.settings.saved_request.is_none() && runner.is_conversation(case) {
+            let case = case.clone();
+            self.tasks.spawn(async move { runner.converse(case).await });
+            return;
+        }
+        let request_input = RequestInput::single(case, self.settings.side, &self.settings.run_id);
         let request = match &self.settings.saved_request {
             Some(body) => Ok(body.clone()),
-            None => self.case_runner.recorder.adapter.request(request_input),
+            None => runner.recorder.adapter.request(request_input),
         };
         match request {
             Ok(request) => {
-                let (runner, case_id) = (self.case_runner.clone(), case.id.clone());
+                let case_id = case.id.clone();
                 self.tasks.spawn(async move { runner.run(case_id, request).await });
             }
             // JSON values and strings always serialise. An error would be a bug in a protocol's request type.
             Err(error) => {
-                let path = self.case_runner.recorder.run.folder().join(format!("{}.json", case.id));
-                self.error.get_or_insert(WriteError { path, source: error.into() });
+                self.error.get_or_insert(runner.recorder.request_error(&case.id, error));
             }
         }
     }

@@ -13,6 +13,7 @@ use super::target::BaseUrl;
 use super::target::ResolveRule;
 use super::target::Target;
 use super::target::TrustedCertificates;
+use super::tools::ToolSettings;
 use crate::agent::{AgentOptions, Protocol};
 use crate::policy::{Concurrency, Rate, RetryPolicy, RunShard};
 
@@ -32,6 +33,8 @@ pub struct Settings {
     pub protocol: Protocol,
     /// Request fields in addition to the case, for protocols that support them.
     pub agent: AgentOptions,
+    /// The tools that the runner executes for a model, in protocols that leave it to the caller.
+    pub tools: ToolSettings,
     /// The file or folder of the cases. It is recorded relative to the run folder and not read.
     pub cases_path: Utf8PathBuf,
     /// The run folder becomes `<out>/<side>/<run_id>/`.
@@ -133,6 +136,7 @@ impl Settings {
             supervisor: None,
             protocol: Protocol::default(),
             agent: AgentOptions::default(),
+            tools: ToolSettings::default(),
             cases_path,
             out,
             concurrency: Concurrency::Fixed(NonZeroUsize::MIN.saturating_add(3)),

@@ -4,7 +4,7 @@ use std::env::VarError;
 use std::fmt;
 use std::str::FromStr;
 
-use counterproof_redaction::{argument_secrets, url_secrets};
+use counterproof_redaction::url_secrets;
 use reqwest::header::{HeaderName, HeaderValue};
 
 use super::run_settings::Settings;
@@ -43,7 +43,7 @@ impl FromStr for Secret {
 }
 
 /// Shorter values are masked only if the user configured them as secrets.
-const MIN_IMPLIED_BYTES: usize = 8;
+pub(super) const MIN_IMPLIED_BYTES: usize = 8;
 
 /// Returns every text of the settings that no output may contain.
 pub(crate) fn known_secrets(settings: &Settings) -> Vec<Secret> {
@@ -56,7 +56,7 @@ pub(crate) fn known_secrets(settings: &Settings) -> Vec<Secret> {
     }
     match &settings.target {
         Target::Http(base) => implied.extend(url_secrets(base.request_url("").as_str())),
-        Target::Command(command) => implied.extend(argument_secrets(command.arguments())),
+        Target::Command(command) => implied.extend(command.secrets()),
     }
     // Masking every short header value would damage unrelated text.
     implied.retain(|text| text.len() >= MIN_IMPLIED_BYTES);

@@ -1,10 +1,13 @@
-//! The agent of a run: a server with a base URL, or a program that is started for each attempt.
+//! The agent of a run: a server with a base URL, or a program.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use counterproof_artifact::PROGRAM;
+use counterproof_redaction::argument_secrets;
 use reqwest::header::HeaderValue;
 use reqwest::{Certificate, Url};
 use rustls::RootCertStore;
@@ -12,13 +15,14 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use super::secret::Secret;
+use super::variables::{Variables, at_port};
 
 /// The agent of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// An HTTP server.
     Http(BaseUrl),
-    /// A program that is started for each attempt.
+    /// A program that is started for each attempt, or once per worker.
     Command(AgentCommand),
 }
 
@@ -44,11 +48,25 @@ impl From<AgentCommand> for Target {
     }
 }
 
-/// A program with its arguments. No output shows the arguments, because they may contain secrets.
+/// A program with its arguments, folder and environment. No output shows the arguments, because they may contain secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentCommand {
     program: String,
     arguments: Vec<Secret>,
+    /// `None` is the working folder of this process.
+    folder: Option<PathBuf>,
+    variables: Variables,
+    lifetime: Lifetime,
+}
+
+/// For how many attempts a program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Lifetime {
+    /// It is started for each attempt: the whole output is the answer.
+    #[default]
+    Attempt,
+    /// It answers many requests: one line of input, one line of output.
+    Run,
 }
 
 /// An invalid command. The messages do not quote it, because it may contain secrets.
@@ -69,11 +87,67 @@ impl FromStr for AgentCommand {
     fn from_str(text: &str) -> Result<Self, AgentCommandError> {
         let mut words = shell_words::split(text).map_err(|_| AgentCommandError::Quote)?.into_iter();
         let program = words.next().filter(|program| !program.is_empty()).ok_or(AgentCommandError::Empty)?;
-        Ok(Self { program, arguments: words.map(Secret::from).collect() })
+        let arguments = words.map(Secret::from).collect();
+        Ok(Self { program, arguments, folder: None, variables: Variables::default(), lifetime: Lifetime::default() })
     }
 }
 
 impl AgentCommand {
+    /// Sets the working folder. A relative path of the program starts there too.
+    #[must_use]
+    pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
+        Self { folder: Some(folder.into()), ..self }
+    }
+
+    /// Sets environment variables in addition to those of this process.
+    #[must_use]
+    pub fn with_variables(self, variables: Variables) -> Self {
+        Self { variables, ..self }
+    }
+
+    /// Sets for how many attempts the program runs.
+    #[must_use]
+    pub fn with_lifetime(self, lifetime: Lifetime) -> Self {
+        Self { lifetime, ..self }
+    }
+
+    /// Returns for how many attempts the program runs.
+    pub fn lifetime(&self) -> Lifetime {
+        self.lifetime
+    }
+
+    /// Replaces `{port}` in the words and in the variables.
+    pub(crate) fn at_port(&self, port: u16) -> Self {
+        let arguments = self.arguments().map(|argument| Secret::from(at_port(argument, port))).collect();
+        let (program, variables) = (at_port(&self.program, port), self.variables.at_port(port));
+        Self { program, arguments, variables, ..self.clone() }
+    }
+
+    /// Makes Python programs print each line at once.
+    #[must_use]
+    pub(crate) fn unbuffered(self) -> Self {
+        Self { variables: self.variables.unbuffered(), ..self }
+    }
+
+    /// Returns the texts of the command that no output may contain.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let variables = self.variables.secrets().map(str::to_owned);
+        argument_secrets(self.arguments()).into_iter().chain(variables).collect()
+    }
+
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    pub(crate) fn variables(&self) -> &Variables {
+        &self.variables
+    }
+
+    /// Returns the program and its arguments.
+    pub(crate) fn words(&self) -> Vec<OsString> {
+        std::iter::once(self.program()).chain(self.arguments()).map(OsString::from).collect()
+    }
+
     pub(crate) fn program(&self) -> &str {
         &self.program
     }
@@ -128,19 +202,32 @@ impl FromStr for BaseUrl {
 }
 
 impl BaseUrl {
+    /// Returns the URL with credentials and query, for another component that sends requests there.
+    pub fn to_secret(&self) -> Secret {
+        Secret::from(self.full.to_string())
+    }
+
     /// Returns the URL as files and messages show it.
     pub fn recorded(&self) -> &str {
         &self.recorded
     }
 
-    /// Returns the recorded URL of a request to `path` below the base.
+    /// Returns the recorded URL of a request to `path` below the base, without a query.
     pub(crate) fn recorded_request_url(&self, path: &str) -> String {
-        format!("{}/{path}", self.recorded)
+        strip_secrets(&self.request_url(path))
     }
 
-    /// Returns the URL of a request to `path` below the base, with credentials and query.
+    /// Returns the URL of a request to `path` below the base, with credentials and query. An empty path is the base itself.
     pub(crate) fn request_url(&self, path: &str) -> Url {
         let mut url = self.full.clone();
+        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        if let Some(query) = query {
+            let queries: Vec<_> = url.query().into_iter().chain([query]).collect();
+            url.set_query(Some(&queries.join("&")));
+        }
+        if path.is_empty() {
+            return url;
+        }
         // A base URL may end with a slash.
         url.set_path(&format!("{}/{path}", self.full.path().trim_end_matches('/')));
         url
@@ -148,11 +235,20 @@ impl BaseUrl {
 
     /// Reports whether the URL names this machine.
     pub(crate) fn is_loopback(&self) -> bool {
-        let host = self.host();
         // In a URL, an IPv6 address is in brackets.
-        let name = host.trim_start_matches('[').trim_end_matches(']');
+        let address = self.host().trim_start_matches('[').trim_end_matches(']');
+        self.loopback_name().is_some() || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    }
+
+    /// Returns the host if it is a name of this machine, which has an IPv4 and an IPv6 address.
+    pub(crate) fn loopback_name(&self) -> Option<&str> {
         // All names below `localhost` are loopback names (RFC 6761, section 6.3).
-        name == "localhost" || name.ends_with(".localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        Some(self.host()).filter(|name| *name == "localhost" || name.ends_with(".localhost"))
+    }
+
+    /// Returns the whole URL, with credentials and query.
+    pub(crate) const fn full(&self) -> &Url {
+        &self.full
     }
 
     /// Reports whether requests are sent without TLS.

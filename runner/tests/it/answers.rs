@@ -92,7 +92,8 @@ fn large_snippets_of_a_retrieval_move_into_an_asset() {
 
 #[test]
 fn json_of_another_shape_is_a_schema_mismatch_with_its_violations() {
-    let run = run_once(&Agent::sending(ok(&json!({"final_output": {"content_type": "text", "content": 7}}))));
+    let agent = Agent::sending(ok(&json!({"final_output": {"content_type": "text", "content": 7}})));
+    let run = run_with(&agent.url(), &cases(["c1"]), |settings| settings.agent.strict_wire = true);
     let failure = run.failure("schema_mismatch", "contract_violated");
     let violations = failure["violations"].as_array().unwrap();
     let at = |pointer: &str| violations.iter().any(|violation| violation["pointer"] == pointer);

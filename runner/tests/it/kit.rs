@@ -106,7 +106,10 @@ async fn serve(mut stream: TcpStream, reaction: Reaction, requests: std::sync::m
             _ => return,
         }
     }
-    let body = serde_json::from_slice(&received[head_end..]).unwrap_or(Value::Null);
+    let body = match &received[head_end..] {
+        [] => Value::Null,
+        body => serde_json::from_slice(body).unwrap_or_else(|_| String::from_utf8_lossy(body).into()),
+    };
     let _ = requests.send(Request { head, body });
     match reaction {
         Reaction::Send(bytes) => {
@@ -257,9 +260,14 @@ pub(crate) fn cases<const N: usize>(ids: [&str; N]) -> Vec<CaseSpec> {
 }
 
 pub(crate) fn case(id: &str) -> CaseSpec {
+    case_of(&json!({"id": id, "input": {"user": "Where is my money?", "context": {"order": 7}}}))
+}
+
+/// Reads a case as a cases file has it.
+pub(crate) fn case_of(case: &Value) -> CaseSpec {
     let folder = tempfile::tempdir().unwrap();
     let path = Utf8Path::from_path(folder.path()).unwrap().join("cases.json");
-    let cases = json!([{"id": id, "input": {"user": "Where is my money?", "context": {"order": 7}}}]);
+    let cases = json!([case]);
     let bytes = cases.to_string();
     counterproof_store::write::write(&path, bytes.as_bytes(), counterproof_store::write::Durability::Cached).unwrap();
     counterproof_cases::load(&path).unwrap().cases.remove(0)

@@ -6,13 +6,19 @@ mod answers;
 mod bodies;
 mod endings;
 mod http;
+mod http_agents;
 mod kept_connections;
 mod kit;
 mod network;
 mod pacing;
+#[cfg(unix)]
+mod persistent;
 mod planted;
 #[cfg(unix)]
 mod programs;
 mod protocols;
 mod secrets;
+#[cfg(unix)]
+mod service;
 mod timeouts;
+mod tool_loops;

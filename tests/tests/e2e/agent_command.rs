@@ -44,7 +44,7 @@ fn wait_until(is_so: impl Fn() -> bool) -> bool {
 /// Starts a run whose agent never answers, ends it with `end`, and returns its exit code after all agent processes are gone.
 fn ended(seconds: u32, end: impl Fn(&mut Child)) -> Option<i32> {
     let sandbox = sandbox(2, &spreading(seconds));
-    let options = RUN.iter().copied().chain(["--timeout", "60s"]);
+    let options = RUN.iter().copied().chain(["--timeout", "60s", "--concurrency", "1"]);
     let mut run = sandbox.command(options).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     assert!(wait_until(|| sleeping(seconds) == 3), "the agent did not start");
     end(&mut run);
@@ -109,9 +109,9 @@ fn a_program_that_cannot_be_started_is_reported_with_the_reason() {
 fn the_standard_error_file_is_named_if_all_cases_fail_alike() {
     let sandbox = sandbox(2, "echo 'no key' >&2\nexit 3\n");
     let (code, stderr) = run_with(&sandbox, "sh agent.sh");
-    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(code, Some(1), "{stderr}");
     for line in [
-        "  c0: agent_exit 3\n  c1: agent_exit 3\n",
+        "  c0: agent_exit 3: no key\n  c1: agent_exit 3: no key\n",
         "hint: every case failed as `agent_exit`; see the standard error of c0: runs/new/r1/assets/c0.attempt1.stderr.txt\n",
     ] {
         assert!(stderr.contains(line), "{stderr}");

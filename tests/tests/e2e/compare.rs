@@ -237,7 +237,7 @@ fn a_misspelt_rule_is_an_error_with_its_line() {
     insta::assert_snapshot!(sandbox.run(args(&[])), @"
     exit code: 2
     --- stderr
-    error: counterproof.toml:2:1: unknown field `regresed`, expected one of `regressed`, `broken`, `unconfirmed`, `still_broken`, `invalid`, `unpaired`, `missing`, `added`, `not_comparable`, `changed`, `undecided`, `noisy`, `improved`, `recovered`, `unmet`, `must`, `high_risk_changed`, `fabricated`, `failed_evidence`, `repeated_call`, `signals`, `behaviour_changed`, `text_faults`, `secret_leaked`, `min_compared`, `suite_fell`, `lost`, `unseen_high_risk`, `slower`, `costlier`, `longer`, `risk`, `tag`, `suite`
+    error: counterproof.toml:2:1: unknown key `regresed`; did you mean `regressed`?
       |
     1 | [gate]
     2 | regresed = 3
@@ -248,7 +248,7 @@ fn a_misspelt_rule_is_an_error_with_its_line() {
     insta::assert_snapshot!(sandbox.run(args(&[])), @r#"
     exit code: 2
     --- stderr
-    error: counterproof.toml:2:13: expected a whole number of zero or more, a share such as "2 %" or 0.02, or "none"
+    error: counterproof.toml:2:13: `regressed`: expected a whole number of zero or more, a share such as "2 %" or 0.02, or "none"
       |
     1 | [gate]
     2 | regressed = -1
@@ -507,15 +507,13 @@ fn a_group_of_repeats_is_skipped_only_if_no_repeat_has_an_answer() {
 }
 
 #[test]
-fn the_only_baseline_is_used_without_answers_and_may_be_removed() {
+fn a_baseline_that_failed_is_never_used() {
     let (sandbox, agent) = (sandbox(), agent());
     unanswered(&sandbox, "--side baseline --run-id down");
     let confirmed = answered(&sandbox, &agent, "--side new --run-id n --confirm 2");
-    let warning = "warning: no case has an answer in the latest baseline, `runs/baseline/down`. You can remove the folder, and run the baseline again";
-    assert_eq!(notes(&confirmed), warning, "{confirmed}");
-    // New runs without answers are what a comparison must report.
-    unanswered(&sandbox, "--side new --run-id lost");
+    let failed = "no usable run of side `baseline` under `runs`: found only runs that were stopped or failed, such as `runs/baseline/down`";
+    assert_eq!(notes(&confirmed), format!("note: {failed}; no case is confirmed"), "{confirmed}");
     let compared = sandbox.run(["compare", "--cases", "cases.json"]);
-    assert!(notes(&compared).starts_with(warning), "{compared}");
-    assert_eq!(sandbox.json("report/evaluation.json")["new"]["run_id"], "lost");
+    assert_eq!(compared.code, Some(2), "{compared}");
+    assert!(compared.stderr.contains(failed), "{compared}");
 }

@@ -5,6 +5,7 @@
 mod accept;
 #[cfg(unix)]
 mod agent_command;
+mod check;
 #[cfg(unix)]
 mod ci_comments;
 #[cfg(unix)]
@@ -13,6 +14,7 @@ mod ci_files;
 mod ci_recipes;
 #[cfg(unix)]
 mod ci_steps;
+#[cfg(unix)]
 mod closed_pipe;
 mod compare;
 mod completions;
@@ -67,6 +69,7 @@ mod guard_warnings;
 mod help;
 #[cfg(unix)]
 mod hostile_names;
+mod http_agents;
 #[cfg(target_os = "linux")]
 mod inherited;
 #[cfg(unix)]
@@ -93,6 +96,8 @@ mod run_resumed_otherwise;
 mod run_secrets;
 #[cfg(unix)]
 mod sessions;
+#[cfg(unix)]
+mod started_agent;
 #[cfg(target_os = "linux")]
 mod stepping;
 #[cfg(target_os = "linux")]

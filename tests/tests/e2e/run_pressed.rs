@@ -42,7 +42,7 @@ fn lines(stdout: &str) -> Vec<Value> {
 #[test]
 fn an_agent_that_is_down_is_abandoned_and_no_case_is_missing() {
     let sandbox = sandbox();
-    let finished = run(&sandbox, &dying_after(1), &["--retries", "0", "--fail-fast", "2"]);
+    let finished = run(&sandbox, &dying_after(1), &["--retries", "0", "--fail-fast", "2", "--concurrency", "1"]);
     assert_snapshot!(finished, @"
     exit code: 3
     --- stdout
@@ -51,7 +51,7 @@ fn an_agent_that_is_down_is_abandoned_and_no_case_is_missing() {
     4 cases: 1 ok, 3 failed (2 http_error, 1 other), 0 retried
       c2: server_error 503
       c3: server_error 503
-      c4: not_run
+      c4: not_run: the case was not run: the agent looks down after 2 consecutive failures
     error: the agent at http://AGENT looks down; skipped 1 case
     hint: the artifacts in the run folder contain the details of each attempt
     hint: run the skipped cases with `--resume`
@@ -63,7 +63,8 @@ fn an_agent_that_is_down_is_abandoned_and_no_case_is_missing() {
 #[test]
 fn with_jsonl_standard_output_has_only_events() {
     let sandbox = sandbox();
-    let options = ["--retries", "1", "--retry-budget", "1", "--fail-fast", "2", "--reporter", "jsonl"];
+    let options =
+        ["--retries", "1", "--retry-budget", "1", "--fail-fast", "2", "--concurrency", "1", "--reporter", "jsonl"];
     let finished = run(&sandbox, &dying_after(1), &options);
     let lines = lines(&finished.stdout);
     // The first case is written while the next one runs, so its end event can come at any time in between.

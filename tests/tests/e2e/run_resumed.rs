@@ -196,7 +196,7 @@ fn an_interrupted_run_prints_its_resume_command_and_resumes() {
     run folder: runs/new/r
     --- stderr
     3 cases: 1 ok, 0 failed, 0 retried, 2 not run
-    interrupted; resume with: counterproof run --resume r --cases cases.json --base-url [agent] --side new --timeout 5m --header x-key:…
+    interrupted; resume with: counterproof run --resume r --cases cases.json --base-url [agent] --timeout 5m --header x-key:… --side new
     ");
 
     let url = agent.base_url();
@@ -254,7 +254,7 @@ fn changed_cases_or_settings_are_refused_by_name() {
     assert_snapshot!(sandbox.run(line(&url, ["--resume", "r"], &["--timeout", "1s", "--header", "a:b"])), @r#"
     exit code: 2
     --- stderr
-    error: the run `r` was started with other cases or settings: the case `c0` was added; `timeout_ms` changed from 15000 to 1000; `request_headers` changed from null to ["a"]
+    error: the run `r` was started with other cases or settings: the case `c0` was added; `timeout_ms` changed from 120000 to 1000; `request_headers` changed from null to ["a"]
     hint: resume with the cases and settings that the run was started with, or start a new run
     "#);
     assert_snapshot!(sandbox.run(line(&url, ["--resume", "s"], &[])), @"

@@ -69,7 +69,7 @@ fn a_run_with_an_openai_protocol_resumes_only_with_its_own_settings() {
         let url = agent.base_url();
         let with =
             |more: &[&str]| run(&sandbox, &[&["--base-url", url.as_str(), "--protocol", protocol], more].concat());
-        assert_done(&with(&["--run-id", "r", "--model", "m"]));
+        assert_eq!(with(&["--run-id", "r", "--model", "m"]).code, Some(1));
         broken.store(false, Ordering::Relaxed);
         lose(&sandbox, "runs/new/r/c2.json");
 
@@ -114,10 +114,10 @@ fn a_run_of_a_program_resumes() {
 fn a_resumed_run_runs_missing_cases_and_not_failed_ones() {
     let (agent, broken) = agent(&minimal_answer(), 503);
     let (sandbox, url) = (sandbox(4), agent.base_url());
-    let given_up = run(&sandbox, &["--base-url", &url, "--run-id", "r", "--fail-fast", "2"]);
+    let given_up = run(&sandbox, &["--base-url", &url, "--run-id", "r", "--fail-fast", "2", "--concurrency", "1"]);
     assert_eq!(given_up.code, Some(3), "{given_up}");
     broken.store(false, Ordering::Relaxed);
-    assert_done(&run(&sandbox, &["--base-url", &url, "--resume", "r"]));
+    assert_done(&run(&sandbox, &["--base-url", &url, "--resume", "r", "--concurrency", "1"]));
     let names = ["c0", "c1", "c2", "c3"]
         .map(|id| sandbox.json(&format!("runs/new/r/{id}.json"))["runner_failure"]["error_name"].clone());
     assert_eq!(names, [json!("server_error"), json!("server_error"), Value::Null, Value::Null]);
@@ -132,10 +132,24 @@ fn retried_failures_survive_kills() {
     const CASES: usize = 12;
     let (agent, broken) = agent(&minimal_answer(), 400);
     let (sandbox, url) = (sandbox(CASES), agent.base_url());
-    assert_done(&run(&sandbox, &["--base-url", &url, "--run-id", "r"]));
+    assert_eq!(run(&sandbox, &["--base-url", &url, "--run-id", "r"]).code, Some(1));
     broken.store(false, Ordering::Relaxed);
     let ok = || (0..CASES).filter(|n| is_ok(&sandbox, &format!("c{n}"))).count();
-    let line = ["run", "--cases", "cases.json", "--side", "new", "--retries", "0", "--base-url", &url, "--resume", "r"];
+    let line = [
+        "run",
+        "--cases",
+        "cases.json",
+        "--side",
+        "new",
+        "--retries",
+        "0",
+        "--base-url",
+        &url,
+        "--resume",
+        "r",
+        "--concurrency",
+        "1",
+    ];
     for until in [2, 5, 8] {
         let mut child = sandbox.command(line.iter().chain(&["--retry-errors"]));
         let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

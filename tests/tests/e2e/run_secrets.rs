@@ -28,7 +28,7 @@ fn the_output_of_a_program_is_stored_without_the_configured_secrets() {
     let command = format!("sh -c '{TELLS}' agent --key {SECRET}");
     let fixed = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "r", "--retries", "0"];
     let run = sandbox.run(fixed.iter().chain(&["--config", "staging.toml", "--agent-cmd", command.as_str()]));
-    assert_eq!(run.code, Some(0), "{run}");
+    assert_eq!(run.code, Some(1), "{run}");
     let failure = sandbox.json("runs/new/r/c1.json")["runner_failure"].clone();
     assert_eq!(
         (&failure["error_name"], &failure["redactions_applied"]),
@@ -89,7 +89,7 @@ fn arguments_of_a_program_that_look_like_secrets_are_redacted_in_its_output() {
     let command = format!("sh -c 'cat > /dev/null; echo \"$@\" | tee /dev/stderr; exit 3' agent {arguments}");
     let fixed = ["run", "--cases", "cases.json", "--side", "new", "--run-id", "r", "--retries", "0"];
     let run = sandbox.run(fixed.iter().chain(&["--agent-cmd", command.as_str()]));
-    assert_eq!(run.code, Some(0), "{run}");
+    assert_eq!(run.code, Some(1), "{run}");
     assert_clean(&sandbox);
     let failure = sandbox.json("runs/new/r/c1.json")["runner_failure"].clone();
     let snippet = failure["body_snippet"].as_str().unwrap();

@@ -5,6 +5,9 @@ mod args;
 mod command;
 mod output;
 mod selection;
+mod steps;
+mod watch;
 
 pub(crate) use args::Args;
 pub(crate) use command::run;
+pub(crate) use output::{print_json_error, wants_json};

@@ -1,5 +1,6 @@
 //! The verdict of a check in its output formats.
 
+use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -74,14 +75,19 @@ pub(super) fn print(args: &Args, checked: &Checked, streams: &mut Streams) -> Re
         }
         Format::Human | Format::Json => {
             let decide = checked.baseline.as_ref().map(|_| DECIDE);
-            streams.print_line(comparison_summary::render(evaluation, Detail::Brief, decide))?;
-            streams.print_line(format_args!("report: {report}"))?;
+            let detail = if args.verbose { Detail::Full } else { Detail::Brief };
+            if args.quiet {
+                streams.print_summary(&gate_headline(evaluation))?;
+            } else {
+                streams.print_summary(&comparison_summary::render(evaluation, detail, decide))?;
+                streams.print_line(format_args!("report: {report}"))?;
+            }
         }
     }
     if let Some(failure) = &checked.answered_too_few {
         streams.log(format_args!("the run failed: {failure}"));
     }
-    if let Some(next) = &checked.next {
+    if let (Some(next), false) = (&checked.next, args.quiet) {
         streams.log(next);
     }
     if args.open {
@@ -111,6 +117,20 @@ pub(super) fn print_json(
     };
     streams.print_document(&to_json(&document))?;
     Ok(exit)
+}
+
+/// Returns whether the arguments ask for the JSON document of a check, although they may be invalid.
+pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    let is_json = |pair: &[&str]| matches!(pair, ["--format", "json"]);
+    words.contains(&"check") && (words.contains(&"--format=json") || words.windows(2).any(is_json))
+}
+
+/// Prints the document of a check that could not start.
+pub(crate) fn print_json_error(exit: Exit, message: &str, streams: &mut Streams) -> Result<(), CommandError> {
+    let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    streams.print_document(&to_json(&error_document(exit, first)))?;
+    Ok(())
 }
 
 fn error_document(exit: Exit, message: &str) -> Value {

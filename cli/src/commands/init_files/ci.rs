@@ -1,6 +1,26 @@
 //! The file of each CI system that `init` writes. docs/ci.md describes them, and tests run their shell steps.
 
-use super::files::CiKind;
+/// A CI system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum CiKind {
+    /// GitHub Actions
+    Github,
+    /// GitLab CI
+    Gitlab,
+    /// Jenkins
+    Jenkins,
+    /// Azure Pipelines
+    Azure,
+    /// Bitbucket Pipelines
+    Bitbucket,
+    /// Buildkite
+    Buildkite,
+    /// CircleCI
+    Circleci,
+    /// No file for a CI system
+    #[default]
+    None,
+}
 
 /// Returns the path and the text of the file of a CI system.
 pub(crate) const fn ci_file(kind: CiKind) -> Option<(&'static str, &'static str)> {

@@ -2,7 +2,7 @@
 
 use counterproof_cases::CASES_SCHEMA_SOURCE;
 
-use super::ci::ci_file;
+use super::ci::{CiKind, ci_file};
 use crate::config::CONFIG_SCHEMA_SOURCE;
 
 /// The kind of an agent.
@@ -17,28 +17,6 @@ pub(crate) enum AgentKind {
     Command,
     /// A model that calls the tools of MCP servers
     Mcp,
-}
-
-/// A CI system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub(crate) enum CiKind {
-    /// GitHub Actions
-    Github,
-    /// GitLab CI
-    Gitlab,
-    /// Jenkins
-    Jenkins,
-    /// Azure Pipelines
-    Azure,
-    /// Bitbucket Pipelines
-    Bitbucket,
-    /// Buildkite
-    Buildkite,
-    /// CircleCI
-    Circleci,
-    /// No file for a CI system
-    #[default]
-    None,
 }
 
 /// A file to write.

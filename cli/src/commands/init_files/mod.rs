@@ -3,4 +3,5 @@
 mod ci;
 mod files;
 
-pub(crate) use files::{AgentKind, CiKind, IGNORED, all, next_step};
+pub(crate) use ci::CiKind;
+pub(crate) use files::{AgentKind, IGNORED, all, next_step};

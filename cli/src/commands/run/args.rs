@@ -26,7 +26,7 @@ use crate::side_agent::SideAgent;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Cases to run: a file (.json, .jsonl, .yaml) or a folder of such files [default: `cases` below `[run]` in the configuration]
-    #[arg(long, value_name = "PATH")]
+    #[arg(help_heading = "Selection", long, value_name = "PATH")]
     cases: Option<Utf8PathBuf>,
 
     #[command(flatten)]
@@ -40,22 +40,29 @@ pub(crate) struct Args {
     pub(super) plan: PlanArgs,
 
     /// Folder of all runs
-    #[arg(long, value_name = "RUNS", default_value = "runs")]
+    #[arg(help_heading = "Output", long, value_name = "RUNS", default_value = "runs")]
     pub(super) out: Utf8PathBuf,
 
     /// Run only these cases, in the order of the cases file; can be repeated
-    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    #[arg(help_heading = "Selection", long, value_name = "ID,…", value_delimiter = ',')]
     pub(super) only: Vec<CaseId>,
 
     /// Output while the run is in progress
     ///
     /// `human`: a progress bar if standard error is a terminal. `plain`: one line per event on standard error. `jsonl`: events as JSON
     /// Lines on standard output, and nothing else there.
-    #[arg(long, value_name = "human|plain|jsonl", value_enum, hide_possible_values = true, default_value = "human")]
+    #[arg(
+        help_heading = "Output",
+        long,
+        value_name = "human|plain|jsonl",
+        value_enum,
+        hide_possible_values = true,
+        default_value = "human"
+    )]
     pub(super) reporter: ReporterKind,
 
     /// Print the cases that would run, without sending or writing anything
-    #[arg(long)]
+    #[arg(help_heading = "Output", long)]
     pub(super) dry_run: bool,
 }
 

@@ -1,5 +1,7 @@
 //! Resolves the arguments, makes the planned runs in one session, and logs the next steps.
 
+use std::cell::OnceCell;
+
 use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Exit, RunId, escape_invisible};
 use counterproof_cases::{CaseSpec, Suite};
@@ -33,7 +35,7 @@ pub(crate) fn run(
     let agent = if args.dry_run {
         SideAgent::without_start(args.side, layers)
     } else {
-        SideAgent::open(args.side, layers, &interrupt, streams)?
+        SideAgent::open(args.side, layers, &args.out, &interrupt, streams)?
     };
     let mut options = RunOptions::new(args, &layers.config, &agent)?;
     // A run that was started with other ids can still be resumed.
@@ -41,7 +43,7 @@ pub(crate) fn run(
         check_new_ids(&cases, args.cases()?)?;
     }
     limit_open_files(&mut options, cases.len(), streams);
-    let mut baseline_slot = None;
+    let baseline_slot = OnceCell::new();
     let RunOptions { plan, settings: shared, confirm } = &options;
     if args.dry_run {
         return print(shared, plan, &cases, streams);
@@ -51,7 +53,7 @@ pub(crate) fn run(
         Some(confirm) => {
             let named = confirm.baseline_agent.clone();
             let baseline = named.map_or_else(
-                || BaselineAgent::configured(shared, layers, &interrupt, &mut baseline_slot),
+                || BaselineAgent::configured(shared, layers, &interrupt, &baseline_slot),
                 |settings| BaselineAgent::Known(Box::new(settings)),
             );
             Confirmation::prepare(confirm, (plan, shared), &cases, baseline, streams)?
@@ -70,14 +72,19 @@ pub(crate) fn run(
     };
     for (number, planned) in (1..).zip(&plan.runs) {
         let remaining_runs = plan.runs.len() - number + usize::from(confirmation.is_some());
-        if session.run(&planned.settings(shared), &cases, remaining_runs)? == RunEnd::Interrupted {
+        let end = session.run(&planned.settings(shared), &cases, remaining_runs);
+        // The end of the agent explains why the run was interrupted, or why it failed.
+        agent.check_alive()?;
+        if end? == RunEnd::Interrupted {
             return Ok(Exit::Interrupted);
         }
     }
-    if let Some(confirmation) = confirmation
-        && confirmation.run(&mut session)? == RunEnd::Interrupted
-    {
-        return Ok(Exit::Interrupted);
+    if let Some(confirmation) = confirmation {
+        let end = confirmation.run(&mut session);
+        [Some(&agent), baseline_slot.get()].into_iter().flatten().try_for_each(SideAgent::check_alive)?;
+        if end? == RunEnd::Interrupted {
+            return Ok(Exit::Interrupted);
+        }
     }
     let failed = session.failed;
     log_next_steps(shared, plan, streams);

@@ -2,6 +2,7 @@
 //!
 //! The runner and the evaluator do not depend on each other, so this module passes the run folders from one to the other.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fs;
 
@@ -58,15 +59,16 @@ impl<'a> BaselineAgent<'a> {
         new: &'a Settings,
         layers: &'a Layers,
         interrupt: &'a Interrupt,
-        slot: &'a mut Option<SideAgent>,
+        slot: &'a OnceCell<SideAgent>,
     ) -> Self {
         if !layers.config.side.has_baseline() {
             return Self::Unknown;
         }
         Self::Startable(Box::new(move |streams| {
-            let agent = SideAgent::open(Side::Baseline, layers, interrupt, streams)?;
+            let agent = SideAgent::open(Side::Baseline, layers, &new.out, interrupt, streams)?;
             let settings = agent.baseline_settings(new, layers)?;
-            *slot = Some(agent);
+            // Empty until now: an agent is started once.
+            let _ = slot.set(agent);
             Ok(settings)
         }))
     }
@@ -128,7 +130,10 @@ impl<'a> Confirmation<'a> {
             if !flipped.is_empty() && !self.baseline_agent.exists() && !self.baseline.is_repeated() {
                 // Against one run, only the test of lost cases can exclude chance.
                 let first = self.lost_cases(0, None)?;
-                if first.confirmation_count(flipped.len(), false, count..=count).decides == Decides::Nothing {
+                if matches!(
+                    first.confirmation_count(flipped.len(), false, count..=count).decides,
+                    Decides::Undecided | Decides::Nothing
+                ) {
                     let claim = "even a case that fails in all of them may do so by chance";
                     self.warn_undecided(claim, &first, flipped.len(), Sides::new(0, count), session.streams);
                 }
@@ -197,7 +202,10 @@ impl<'a> Confirmation<'a> {
         let lost = self.lost_cases(most, Some(&confirmed))?.lost();
         let repeats_baseline = self.baseline_agent.exists();
         if !lost.is_empty()
-            && first.confirmation_count(lost.len(), repeats_baseline, count..=count).decides == Decides::Nothing
+            && matches!(
+                first.confirmation_count(lost.len(), repeats_baseline, count..=count).decides,
+                Decides::Undecided | Decides::Nothing
+            )
         {
             let mut ids: Vec<&str> = lost.iter().map(CaseId::as_str).collect();
             ids.sort_unstable();
@@ -387,7 +395,10 @@ fn log_what_decides(plan: ConfirmationCount, flipped: usize, streams: &mut Strea
         Decides::Nothing if flipped > 0 => {
             streams.log("note: the baseline is too short to confirm these cases, even if they keep failing");
         }
-        Decides::OneCase | Decides::AllTogether | Decides::Nothing => {}
+        Decides::Undecided if flipped > 0 => streams.log(
+            "note: the baseline is too short to convict one case; the gate is undecided if a case fails in all of these runs",
+        ),
+        Decides::OneCase | Decides::AllTogether | Decides::Undecided | Decides::Nothing => {}
     }
 }
 

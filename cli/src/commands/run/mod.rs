@@ -8,3 +8,4 @@ mod outcome;
 pub(crate) use args::{Args, ConfirmOptions, required_cases};
 pub(crate) use command::{RunEnd, Session, check_new_ids, run};
 pub(crate) use confirm::{BaselineAgent, Confirmation};
+pub(crate) use outcome::run_error;

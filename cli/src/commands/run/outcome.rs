@@ -1,10 +1,10 @@
 //! Log output at the end of a run: counts, failures, hints and next steps.
 
 use camino::Utf8Path;
-use counterproof_artifact::{CaseId, Side};
+use counterproof_artifact::{CaseId, FailureClass, Side};
 use counterproof_evaluator::text;
 use counterproof_runner::{Reason, ResumeError, RunError, Settings, Summary, Target};
-use counterproof_store::{CreateError, LockError, ReopenError, RunReader};
+use counterproof_store::{CreateError, LockError, ReopenError, RunReader, read_file};
 use serde_json::Value;
 
 use crate::command_error::{CERTIFICATE_HINT, CommandError, PROXY_HINT, WAIT_OR_STOP, connect_error, recorded_failure};
@@ -33,13 +33,23 @@ pub(super) fn log_outcome(
             streams.log(format_args!("{} of {count} as {}: {counts}", plan.index, settings.side));
         }
     }
+    // Repeats and confirmations lack the same parts.
+    if !summary.filled_in.is_empty()
+        && settings.confirmation.is_none()
+        && settings.repeat.as_ref().is_none_or(|repeat| repeat.number == 1)
+    {
+        let part = |(name, cases): (&String, &usize)| format!("{name} ({})", text::count(*cases, "case", "cases"));
+        let parts: Vec<_> = summary.filled_in.iter().map(part).collect();
+        streams.log(format_args!("filled in: {}", parts.join(", ")));
+    }
     // The other reporters have logged each failure when it happened.
     if reporter == ReporterKind::Human {
         let is_program = matches!(settings.target, Target::Command(_));
-        let exit = |case_id: &CaseId| {
-            if is_program { program_exit(&summary.folder, case_id) } else { String::new() }
+        let detail = |case_id: &CaseId| {
+            let exit = if is_program { program_exit(&summary.folder, case_id) } else { String::new() };
+            format!("{exit}{}", reason_of_failure(&summary.folder, case_id))
         };
-        for failure in failures.lines(exit) {
+        for failure in failures.lines(detail) {
             streams.log(format_args!("  {failure}"));
         }
     }
@@ -155,11 +165,43 @@ pub(super) fn program_exit(folder: &Utf8Path, case_id: &CaseId) -> String {
     number.map(|number| format!(" {number}")).unwrap_or_default()
 }
 
+/// Returns the first line of the reason of a failure, after a colon: what the agent said about it, the first violation of an
+/// answer, or the message.
+fn reason_of_failure(folder: &Utf8Path, case_id: &CaseId) -> String {
+    let Some(failure) = recorded_failure(folder, case_id) else { return String::new() };
+    let is = |reason: Reason| failure.error_name.as_deref() == Some(reason.name());
+    let violation = failure.extra.get("violations").and_then(|violations| {
+        let violation = violations.get(0)?;
+        let message = violation.get("message")?.as_str()?;
+        let pointer = violation.get("pointer")?.as_str().filter(|pointer| !pointer.is_empty());
+        Some(pointer.map_or_else(|| message.to_owned(), |pointer| format!("{pointer}: {message}")))
+    });
+    let reason = if failure.class == FailureClass::HttpError {
+        // The status is named already.
+        failure.body_snippet.unwrap_or_default()
+    } else if is(Reason::AgentExit) || is(Reason::AgentSignal) {
+        let file = failure.extra.get("stderr_saved_to").and_then(Value::as_str);
+        let stderr = file.and_then(|file| read_file::read(&folder.join(file), read_file::MAX_SMALL_BYTES).ok());
+        let stderr = String::from_utf8_lossy(&stderr.unwrap_or_default()).into_owned();
+        stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+    } else {
+        violation.or(failure.error_message).unwrap_or_default()
+    };
+    let first = reason.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    if first.is_empty() { String::new() } else { format!(": {}", text::one_line(first, MAX_QUOTED_CHARS)) }
+}
+
 pub(super) fn hints(target: &Target, summary: &Summary, failures: &FailureSummary) -> Vec<String> {
     let mut hints: Vec<_> = first_stderr(summary, failures).into_iter().collect();
     hints.extend(first_violation(summary, failures));
     if matches!(target, Target::Http(_)) && failures.common_status(summary.counts.selected) == Some(404) {
         hints.push("every case failed with status 404; check that the path of `--base-url` is correct".to_owned());
+    }
+    if let Some(timed_out) = failures.count(Reason::ResponseTimeout) {
+        let cases = text::count(timed_out, "case", "cases");
+        hints.push(format!(
+            "{cases} got no answer in time; if the agent needs longer, raise `--timeout`, or `timeout` below `[run]` in counterproof.toml"
+        ));
     }
     // Usually a log line before the answer.
     if matches!(target, Target::Command(_)) && failures.has(Reason::NotJson) {
@@ -212,7 +254,7 @@ fn first_violation(summary: &Summary, failures: &FailureSummary) -> Option<Strin
 }
 
 /// Maps an error of a run. `resume_command` is the command line that continues it.
-pub(super) fn run_error(error: RunError, resume_command: &str) -> CommandError {
+pub(crate) fn run_error(error: RunError, resume_command: &str) -> CommandError {
     match error {
         RunError::Create(CreateError::Exists(_)) => CommandError::usage(error)
             .hint("choose another `--run-id`; runs are never overwritten")
@@ -221,6 +263,8 @@ pub(super) fn run_error(error: RunError, resume_command: &str) -> CommandError {
         | RunError::Resume(ResumeError::Reopen(ReopenError::Lock(LockError::Busy(_)))) => {
             CommandError::usage(error).hint(WAIT_OR_STOP)
         }
+        RunError::Request { .. } => CommandError::usage(error)
+            .hint("give the case the value, or take the placeholder out of `body` in `[side.new.http]`"),
         RunError::SecretRunId | RunError::SecretCaseId { .. } => {
             CommandError::usage(error).hint("file names cannot be redacted: choose another id or another secret")
         }

@@ -93,6 +93,7 @@ fn compared(rules: Rules, limits: GateRules, baseline: &[RunOf], new: &[RunOf], 
         thresholds: Thresholds::default(),
         is_deterministic: false,
         signals: SignalSettings::default(),
+        is_alone: false,
     };
     counterproof_evaluator::compare::<std::convert::Infallible>(&request, |_| Ok(())).unwrap()
 }

@@ -1,0 +1,267 @@
+//! The steps of a check: cases, baseline, new, confirmation, comparison, verdict.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::evaluation::GateOutcome;
+use counterproof_artifact::{CaseId, Exit, RunId, Side};
+use counterproof_evaluator::{Limit, Measure, text};
+use counterproof_runner::{Checkout, Interrupt, Settings};
+use counterproof_store::RunReader;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::args::Args;
+use super::output::Checked;
+use super::selection::{Selection, write_failed};
+use crate::cases_file;
+use crate::command_error::CommandError;
+use crate::commands::compare::{self, CompareOptions, append_step_summary, gate_exit};
+use crate::commands::run::{
+    BaselineAgent, ConfirmOptions, Confirmation, RunEnd, Session, check_new_ids, required_cases,
+};
+use crate::config::Config;
+use crate::layers::Layers;
+use crate::named_runs::RunSelection;
+use crate::reporter::ReporterKind;
+use crate::request_args::RunPaths;
+use crate::resume_command;
+use crate::run_plan::{ConfirmRuns, PlanArgs, RunPlan, generated_id};
+use crate::side_agent::SideAgent;
+use crate::streams::Streams;
+
+/// Makes one check. `changed` are the only cases to run, if given. Returns `None` if it was interrupted.
+pub(super) fn check(
+    args: &Args,
+    layers: &Layers,
+    interrupt: &Interrupt,
+    changed: Option<&HashSet<CaseId>>,
+    streams: &mut Streams,
+) -> Result<Option<Checked>, CommandError> {
+    let path = required_cases(args.cases.as_deref())?;
+    let selection = Selection::new(args, cases_file::load(path, streams)?, changed)?;
+    check_new_ids(&selection.cases, path)?;
+    if selection.cases.is_empty() {
+        return Ok(Some(Checked::nothing()));
+    }
+    let mut check = Check {
+        args,
+        layers,
+        interrupt,
+        selection: &selection,
+        paths: RunPaths { cases: path, out: &args.out },
+        checkout: Checkout::discover(Utf8Path::new(".")),
+    };
+    let mut has_baseline = RunReader::latest(&args.out, Side::Baseline).is_ok();
+    if args.baseline_start || (!has_baseline && layers.config.side.has_baseline()) {
+        if !check.run_baseline(streams)? {
+            return Ok(None);
+        }
+        has_baseline = true;
+    }
+    let Some(new) = check.run_new(has_baseline, streams)? else { return Ok(None) };
+    check.compare(new, has_baseline, streams).map(Some)
+}
+
+/// The runs of side new.
+struct NewRuns {
+    folders: Vec<Utf8PathBuf>,
+    /// Whether no case was answered, or more failed than allowed.
+    failed: bool,
+}
+
+/// What the steps of a check share.
+struct Check<'a> {
+    args: &'a Args,
+    layers: &'a Layers,
+    interrupt: &'a Interrupt,
+    selection: &'a Selection,
+    paths: RunPaths<'a>,
+    checkout: Option<Checkout>,
+}
+
+impl Check<'_> {
+    fn session<'s>(&self, streams: &'s mut Streams) -> Session<'s> {
+        Session {
+            reporter: self.reporter(),
+            checkout: self.checkout.clone(),
+            interrupt: self.interrupt.clone(),
+            resume_command: "counterproof check".to_owned(),
+            failed: false,
+            prints_folder: false,
+            streams,
+        }
+    }
+
+    fn reporter(&self) -> ReporterKind {
+        if self.args.verbose {
+            ReporterKind::Plain
+        } else if self.args.quiet {
+            ReporterKind::Silent
+        } else {
+            ReporterKind::Human
+        }
+    }
+
+    fn new_id() -> Result<RunId, CommandError> {
+        generated_id(Timestamp::now(), Uuid::now_v7()).parse().map_err(CommandError::usage)
+    }
+
+    /// Runs the side of the baseline. Returns false if it was interrupted.
+    fn run_baseline(&mut self, streams: &mut Streams) -> Result<bool, CommandError> {
+        let plan = PlanArgs::of_check(Self::new_id()?, self.args.repeat, None).plan(|_| None)?;
+        streams.log("running the baseline");
+        let agent = SideAgent::open(Side::Baseline, self.layers, &self.args.out, self.interrupt, streams)?;
+        let new = SideAgent::without_start(Side::New, self.layers).with_base_url(agent.base_url.clone());
+        let config = &self.layers.config;
+        let shared = self.args.request.settings(plan.id.clone(), &new, self.paths, config)?;
+        let shared = agent.baseline_settings(&shared, self.layers)?;
+        let runs = self.make_runs(&plan, &shared, streams);
+        // The end of the agent explains why the run was interrupted, or why it failed.
+        agent.check_alive()?;
+        let runs = runs?;
+        if let Some(runs) = &runs
+            && runs.failed
+        {
+            return Err(CommandError::findings(
+                "the run of the baseline failed, so that there is nothing to compare with",
+            )
+            .hint("the lines above have the first reasons"));
+        }
+        Ok(runs.is_some())
+    }
+
+    /// Runs the side new, and confirms what looks worse than the baseline.
+    fn run_new(&mut self, has_baseline: bool, streams: &mut Streams) -> Result<Option<NewRuns>, CommandError> {
+        let args = self.args;
+        let confirms = has_baseline && args.confirm != ConfirmRuns::Off;
+        let repeat = args.repeat.filter(|_| args.confirm == ConfirmRuns::Off);
+        let confirm = confirms.then_some((args.confirm, args.confirm_max));
+        let plan = PlanArgs::of_check(Self::new_id()?, repeat, confirm).plan(|_| None)?;
+        let agent = SideAgent::open(Side::New, self.layers, &self.args.out, self.interrupt, streams)?;
+        let config = &self.layers.config;
+        let mut shared = args.request.settings(plan.id.clone(), &agent, self.paths, config)?;
+        shared.is_selection = self.selection.is_partial;
+        let options = ConfirmOptions {
+            runs: args.confirm,
+            against: Vec::new(),
+            baseline_agent: None,
+            rules: config.rules.clone(),
+            thresholds: config.statistics.clone(),
+            is_resumed: false,
+        };
+        let slot = OnceCell::new();
+        let baseline = BaselineAgent::configured(&shared, self.layers, self.interrupt, &slot);
+        let cases = &self.selection.cases;
+        let confirmation =
+            if confirms { Confirmation::prepare(&options, (&plan, &shared), cases, baseline, streams)? } else { None };
+        let runs = self.make_runs(&plan, &shared, streams);
+        agent.check_alive()?;
+        let Some(runs) = runs? else { return Ok(None) };
+        if let Some(confirmation) = confirmation {
+            let end = confirmation.run(&mut self.session(streams));
+            [Some(&agent), slot.get()].into_iter().flatten().try_for_each(SideAgent::check_alive)?;
+            if end? == RunEnd::Interrupted {
+                return Ok(None);
+            }
+        }
+        Ok(Some(runs))
+    }
+
+    /// Makes the runs of a plan. Returns `None` if one was interrupted.
+    fn make_runs(
+        &self,
+        plan: &RunPlan,
+        shared: &Settings,
+        streams: &mut Streams,
+    ) -> Result<Option<NewRuns>, CommandError> {
+        let mut session = self.session(streams);
+        let mut folders = Vec::new();
+        for (number, planned) in (1..).zip(&plan.runs) {
+            let settings = planned.settings(shared);
+            let remaining = plan.runs.len() - number + usize::from(!plan.confirmations.is_empty());
+            if session.run(&settings, &self.selection.cases, remaining)? == RunEnd::Interrupted {
+                return Ok(None);
+            }
+            folders.push(settings.out.join(settings.side.as_str()).join(settings.run_id.as_str()));
+        }
+        Ok(Some(NewRuns { folders, failed: session.failed }))
+    }
+
+    fn compare(&self, new: NewRuns, has_baseline: bool, streams: &mut Streams) -> Result<Checked, CommandError> {
+        let args = self.args;
+        // Read again: `compare` takes the rules of the gate apart.
+        let mut config = Config::of_file(&self.layers.file)?;
+        let mut baseline = RunSelection::Latest { runs: args.out.clone(), baseline_option: "compare --baseline" };
+        if !has_baseline {
+            baseline = RunSelection::Folders(new.folders.clone());
+            let zero = Limit::Count(0);
+            config.gate = config.gate.with(Measure::Unmet, zero).with(Measure::StillBroken, zero);
+            // Each case without an answer violates a rule already.
+            config.gate = config.gate.with(Measure::Compared, Limit::None);
+        }
+        let options = CompareOptions {
+            baseline,
+            new: RunSelection::Folders(new.folders.clone()),
+            cases: Some(self.paths.cases.to_owned()),
+            config,
+            out: args.report.clone(),
+            pages: args.pages.into(),
+            report_url: args.report_url.clone(),
+            write_back: true,
+            only: self.selection.is_partial.then(|| Arc::new(self.selection.ids())),
+            is_alone: !has_baseline,
+        };
+        let evaluation = compare::compare(&options, streams)?.evaluation;
+        append_step_summary(&options, &evaluation, streams);
+        write_failed(&args.out, &evaluation)?;
+        let exit = match gate_exit(evaluation.gate.outcome, args.strict) {
+            // Without a baseline and without expectations, answers are all that is checked.
+            Exit::Findings if !has_baseline && evaluation.gate.outcome == GateOutcome::NotJudged && !args.strict => {
+                Exit::Done
+            }
+            Exit::Done if new.failed => Exit::Findings,
+            exit => exit,
+        };
+        let baseline = has_baseline.then(|| evaluation.baseline.run_id.to_string());
+        let run = new.folders.last().cloned().unwrap_or_default();
+        let report = args.report.join("index.html");
+        Ok(Checked {
+            exit,
+            baseline,
+            run: Some(run),
+            report: Some(report),
+            next: self.next_step(has_baseline, exit),
+            answered_too_few: new.failed.then(|| self.failure_text()),
+            evaluation: Some(evaluation),
+        })
+    }
+
+    fn failure_text(&self) -> String {
+        match self.args.request.max_failed {
+            Some(most) => {
+                format!("no case was answered, or more than {} failed", text::count(most, "case", "cases"))
+            }
+            None => "no case was answered".to_owned(),
+        }
+    }
+
+    /// Returns the command that a person needs next.
+    fn next_step(&self, has_baseline: bool, exit: Exit) -> Option<String> {
+        let runs = match self.args.out.as_str() {
+            "runs" => String::new(),
+            _ if matches!(self.layers.origin("out"), crate::layers::Origin::File { .. }) => String::new(),
+            _ => format!(" --runs {}", resume_command::path(&self.args.out)),
+        };
+        if has_baseline || self.selection.is_partial {
+            return None;
+        }
+        Some(if exit == Exit::Done {
+            format!("to make this run the baseline: counterproof accept{runs} --reason \"first baseline\"")
+        } else {
+            format!("once the run is good, make it the baseline: counterproof accept{runs} --reason \"first baseline\"")
+        })
+    }
+}
