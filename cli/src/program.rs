@@ -50,10 +50,9 @@ impl Colour {
         let choice = match chosen {
             Some(Self::Always) => ColorChoice::Always,
             Some(Self::Never) => ColorChoice::Never,
-            Some(Self::Auto) => ColorChoice::Auto,
             None if is_set("NO_COLOR") => ColorChoice::Never,
             None if is_set("FORCE_COLOR") => ColorChoice::Always,
-            None => ColorChoice::Auto,
+            Some(Self::Auto) | None => ColorChoice::Auto,
         };
         choice.write_global();
     }

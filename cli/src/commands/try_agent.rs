@@ -113,8 +113,6 @@ fn case(args: &Args) -> Result<CaseSpec, CommandError> {
         expected: Expected::default(),
         metadata: Metadata::default(),
         suite: None,
-        turns: Vec::new(),
-        tool_results: Default::default(),
         extra: Extra::new(),
     })
 }
