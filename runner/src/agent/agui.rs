@@ -24,7 +24,7 @@ pub(super) struct Agui {
 }
 
 impl ProtocolAdapter for Agui {
-    fn path(&self) -> &str {
+    fn path(&self) -> &'static str {
         ""
     }
 

@@ -69,7 +69,10 @@ impl CaseRunner {
         }
         let Conversation { attempts, transcript, applied, first_request, .. } = conversation;
         let envelope = CaseEnvelope { case_id: case.id.clone(), side: self.recorder.run.side() };
-        let result = failed.map_or_else(|| Ok((transcript.finish(&envelope), applied)), Err);
+        let result = match failed {
+            None => Ok((transcript.finish(&envelope), applied)),
+            Some(failure) => Err(failure),
+        };
         self.complete(case.id, result, attempts, first_request.unwrap_or_default()).await.map(Some)
     }
 
