@@ -61,8 +61,11 @@ impl AgentArgs {
         settings.agent = agent_options(&config.agent, &config.risk, self.model.as_ref())?;
         settings.tools.commands.clone_from(&config.tools);
         settings.tools.servers.clone_from(&config.mcp);
-        // This program is the guard of the servers, so that their calls are recorded and governed.
-        settings.tools.guard = Some(std::env::current_exe().map_err(CommandError::io)?);
+        // This program is the guard of the servers, so that their calls are recorded and governed. A system without `/proc`
+        // does not know this program.
+        if !settings.tools.servers.is_empty() {
+            settings.tools.guard = Some(std::env::current_exe().map_err(CommandError::io)?);
+        }
         settings.agent.strict_wire = self.strict_wire;
         Ok(())
     }

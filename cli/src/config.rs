@@ -160,7 +160,11 @@ mod tests {
 
     #[test]
     fn the_configurations_in_the_docs_are_valid() {
-        for docs in [include_str!("../../docs/configuration.md"), include_str!("../../docs/protocols.md")] {
+        for docs in [
+            include_str!("../../docs/configuration.md"),
+            include_str!("../../docs/protocols.md"),
+            include_str!("../../docs/http-agents.md"),
+        ] {
             for block in docs.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
                 let file = ConfigFile::parse("docs".into(), block.to_owned()).unwrap();
                 Config::parse(&file).unwrap_or_else(|error| panic!("{error:?}"));

@@ -8,6 +8,8 @@ use clap::{Parser, Subcommand};
 
 mod browser;
 mod check;
+mod dist;
+mod folders;
 mod import_cycles;
 mod interop;
 mod language;
@@ -48,7 +50,7 @@ enum Command {
         /// Parts of the names of tests [default: all tests]
         names: Vec<String>,
     },
-    /// Run what CI runs: `check`, `cross`, `test`, `acceptance`, one minute of `torture`, `browser` and `interop`.
+    /// Run what CI runs: `check`, `cross`, `test`, `acceptance`, `dist`, one minute of `torture`, `browser` and `interop`.
     Ci,
     /// Measure how far verdicts can be trusted: false alarms and power over simulated nights, and a corpus of real runs if there is
     /// one. Hours with the default number of nights.
@@ -78,12 +80,15 @@ enum Command {
     },
     /// Check that safe-run compiles for Windows and macOS. A target that is not installed and cannot be added is skipped.
     Cross,
+    /// Build what is published into `dist/`: archives, a wheel, packages of npm, an SBOM and checksums. What this machine cannot build
+    /// is skipped.
+    Dist(dist::Options),
     /// Regenerate `docs/cli.md` from the help of the program.
     Docs,
     /// Test against third-party software, which is installed into the cache folder of the user: both OpenAI protocols against litellm,
     /// expressions against the conformance tests of CEL and another implementation, the guard between clients and servers of
     /// the Model Context Protocol, the recording proxy between the official clients of OpenAI and Anthropic and a scripted server,
-    /// and the ledger in PostgreSQL. A part that cannot be installed is skipped.
+    /// exports and CI files with published schemas and linters, and the ledger in PostgreSQL. A part that cannot be installed is skipped.
     Interop(interop::Options),
     /// Regenerate `sample-runs/`.
     Samples {
@@ -115,6 +120,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Torture { minutes, seed, kinds } => torture(minutes, seed, kinds),
         Command::Browser { reports } => browser::run(&reports),
         Command::Cross => cross(),
+        Command::Dist(options) => dist::run(options),
         Command::Docs => docs(),
         Command::Interop(options) => interop::run(&options),
         Command::Samples { check: false } => samples::record(),
@@ -131,6 +137,8 @@ fn ci() -> Result<(), Failure> {
         cross()?;
         test(&[])?;
         acceptance(&[])?;
+        // For this machine and with the profile of the tests, which have built most of it.
+        dist::run(dist::Options { debug: true, host: true, check: true })?;
         joined(downloads)
     })?;
     thread::scope(|scope| {

@@ -60,7 +60,7 @@ const TARGETS: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
 /// Checks each target that is installed or can be added, and prints which ones it skips.
 pub(crate) fn cross() -> Result<(), Failure> {
     for target in TARGETS {
-        if is_installed(target) || add(target) {
+        if is_installed(target) || add_target(target) {
             Step::cargo(["check", "--locked", "--package", "counterproof-safe-run", "--target", target]).run()?;
         } else {
             progress(&format!(
@@ -71,14 +71,14 @@ pub(crate) fn cross() -> Result<(), Failure> {
     Ok(())
 }
 
-fn is_installed(target: &str) -> bool {
+pub(crate) fn is_installed(target: &str) -> bool {
     let mut command = Command::new("rustc");
     command.args(["--print", "target-libdir", "--target", target]).stdin(Stdio::null()).stderr(Stdio::null());
     command.output().is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
 }
 
 /// Adds the target with rustup, which needs a network.
-fn add(target: &str) -> bool {
+pub(crate) fn add_target(target: &str) -> bool {
     progress(&format!("==> rustup target add {target}"));
     let mut command = Command::new("rustup");
     command.args(["target", "add", target]).stdin(Stdio::null());

@@ -7,7 +7,7 @@ use counterproof_runner::{
     AcceptError, Acceptance, CaseLabels, Clock, LabelsError, SystemClock, draft_expectations, runs_of_baseline,
 };
 use counterproof_store::write::{self, Durability};
-use counterproof_store::{LockError, ReadError, RunReader};
+use counterproof_store::{Latest, LockError, ReadError, RunReader};
 
 use crate::command_error::{CommandError, WAIT_OR_STOP};
 use crate::named_runs;
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     ///
     /// Drafted are high-risk actions with their params, numbers in the answer, and risky tools that a case never uses. Each draft
     /// is marked `draft: true` and is not evaluated. Copy those that matter into the cases file and remove the mark.
-    #[arg(long, requires = "cases")]
+    #[arg(long)]
     expect: bool,
 
     /// With --expect: the cases of the run
@@ -83,7 +83,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
     let folder = match &args.new {
         Some(folder) => folder.clone(),
-        None => named_runs::latest(&args.runs, Side::New, streams)?.run.folder().to_owned(),
+        None => latest_whole(&args.runs, streams)?,
     };
     // Checked before the run is accepted, because a second `accept` of the run would be rejected.
     let drafts = args.drafts_file()?;
@@ -120,8 +120,30 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     if !args.append && baseline.folders.len() == 1 {
         log_what_one_run_confirms(baseline.cases, streams);
     }
-    streams.log("next: counterproof run --side new …, then counterproof compare");
+    streams.log("next: counterproof check compares the next run with this baseline");
     Ok(Exit::Done)
+}
+
+/// Returns the latest run in RUNS/new that ran all cases. Newer runs of a selection are named.
+fn latest_whole(runs: &Utf8Path, streams: &mut Streams) -> Result<Utf8PathBuf, CommandError> {
+    let Latest { run, others, .. } = named_runs::latest(runs, Side::New, streams)?;
+    let is_selection = |run: &RunReader| run.run().extra.get("selection").is_some_and(|value| *value == true);
+    if !is_selection(&run) {
+        return Ok(run.folder().to_owned());
+    }
+    let Some(whole) = others.iter().rfind(|run| !is_selection(run)) else {
+        return Err(CommandError::usage(format!(
+            "`{}` ran a selection of the cases, and no other run is there",
+            run.folder()
+        ))
+        .hint("run all cases first, or name the folder to accept the selection"));
+    };
+    streams.log(format_args!(
+        "note: accepting `{}`; the newer run `{}` ran a selection of the cases",
+        whole.folder(),
+        run.folder()
+    ));
+    Ok(whole.folder().to_owned())
 }
 
 /// Logs how few regressions a comparison with a single baseline run can confirm.
@@ -140,7 +162,13 @@ fn log_what_one_run_confirms(cases: usize, streams: &mut Streams) {
 impl Args {
     /// Returns the file for the drafts; `None` without `--expect`. Rejects an existing file.
     fn drafts_file(&self) -> Result<Option<Utf8PathBuf>, CommandError> {
-        let Some(cases) = &self.cases else { return Ok(None) };
+        if !self.expect {
+            return Ok(None);
+        }
+        let Some(cases) = &self.cases else {
+            return Err(CommandError::usage("`--expect` requires the cases of the run")
+                .hint("pass `--cases PATH`, or set `cases` below `[run]` in counterproof.toml"));
+        };
         let file = match &self.drafts {
             Some(file) => file.clone(),
             None => cases.with_file_name(format!("{}.draft.json", cases.file_stem().unwrap_or("cases"))),

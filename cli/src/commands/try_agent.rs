@@ -83,6 +83,8 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     let trial = try_once(&settings, &case, &Environment::from_system())
         .map_err(|error| run_error(error, "counterproof try"))?;
     if !trial.reached {
+        // An agent that was started and ended says more than a refused connection.
+        agent.check_alive()?;
         let message = trial.answer.as_ref().err().map(|failure| failure.message.as_str()).unwrap_or_default();
         let target = settings.target.recorded();
         return Err(CommandError::io(format!("cannot reach the agent at {target}: {message}"))
@@ -109,6 +111,8 @@ fn case(args: &Args) -> Result<CaseSpec, CommandError> {
         expected: Expected::default(),
         metadata: Metadata::default(),
         suite: None,
+        turns: Vec::new(),
+        tool_results: Default::default(),
         extra: Extra::new(),
     })
 }
@@ -218,33 +222,29 @@ fn document(trial: &Trial, look: &Look) -> Value {
 }
 
 fn print(trial: &Trial, look: &Look, settings: &Settings, streams: &mut Streams) -> Result<(), CommandError> {
-    let mut text = format!("request to {}:\n{}\n\n", settings.recorded_url(), indented(&trial.request));
     let status = trial.status.map_or_else(|| "answer".to_owned(), |status| format!("answer with status {status}"));
     let content_type = trial.content_type.as_ref().map(|kind| format!(", {kind}")).unwrap_or_default();
     let shown = match &look.answer {
         Value::String(answer) => answer.clone(),
         answer => serde_json::to_string_pretty(answer).unwrap_or_default(),
     };
-    text.push_str(&format!("{status}{content_type}:\n{}\n", indented(&shown)));
+    let mut lines = vec![format!("request to {}:", settings.recorded_url()), indented(&trial.request), String::new()];
+    lines.extend([format!("{status}{content_type}:"), indented(&shown)]);
     if !look.mapped.found.is_empty() {
-        text.push_str("\nmapped:\n");
-        for (key, value) in &look.mapped.found {
-            text.push_str(&format!("  {key}: {}\n", listed(value)));
-        }
+        lines.push("\nmapped:".to_owned());
+        lines.extend(look.mapped.found.iter().map(|(key, value)| format!("  {key}: {}", listed(value))));
     }
     if !look.mapped.missing.is_empty() {
-        text.push_str("\nmissing:\n");
-        for (key, message) in &look.mapped.missing {
-            text.push_str(&format!("  {key}: {message}\n"));
-        }
+        lines.push("\nmissing:".to_owned());
+        lines.extend(look.mapped.missing.iter().map(|(key, message)| format!("  {key}: {message}")));
     }
-    let table = if look.proposed.contains_key("protocol") { "" } else { ".http" };
     if !look.lines.is_empty() {
-        text.push_str(&format!("\nproposed for [side.{}{table}] in counterproof.toml:\n\n", settings.side));
+        let table = if look.proposed.contains_key("protocol") { "" } else { ".http" };
+        lines.push(format!("\nproposed for [side.{}{table}] in counterproof.toml:\n", settings.side));
     }
-    // The lines follow without indentation, to be pasted.
-    text.push_str(&look.lines.join("\n"));
-    streams.print_line(harmless(text.trim_end()))?;
+    // These follow without indentation, to be pasted.
+    lines.extend(look.lines.iter().cloned());
+    streams.print_line(harmless(&lines.join("\n")))?;
     match &trial.answer {
         Err(failure) if look.proposed.is_empty() => {
             streams.log(format_args!("not an answer: {}: {}", failure.name, failure.message));
@@ -261,7 +261,10 @@ fn print(trial: &Trial, look: &Look, settings: &Settings, streams: &mut Streams)
 fn listed(value: &Value) -> String {
     match value {
         Value::Array(items) if items.is_empty() => "none".to_owned(),
-        Value::Array(items) => items.iter().map(|item| format!("\n    {item}")).collect(),
+        Value::Array(items) => {
+            let lines: Vec<_> = items.iter().map(|item| format!("\n    {item}")).collect();
+            lines.concat()
+        }
         other => other.to_string(),
     }
 }

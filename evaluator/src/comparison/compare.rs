@@ -103,7 +103,7 @@ fn evaluation(
         review.extend(row.review);
     }
     // After the items of the cases, since these look at all cases; `sort_review` puts them in order.
-    review.extend(incomplete_baseline(&cases, repeated));
+    review.extend(incomplete_baseline(&cases, repeated).filter(|_| !request.is_alone));
     let measures = usage::compare_all(&cases);
     let is_deterministic = request.is_deterministic_over(repeated);
     let agent = if is_deterministic { gate::Repeatability::Deterministic } else { gate::Repeatability::Variable };

@@ -28,6 +28,7 @@ pub fn headline(evaluation: &Evaluation) -> String {
 
 fn outcome(evaluation: &Evaluation) -> String {
     match evaluation.gate.outcome {
+        GateOutcome::Failed if is_alone(evaluation) => format!("Gate failed: {}", violations_alone(evaluation)),
         GateOutcome::Failed => format!("Gate failed: {}", violations(evaluation)),
         GateOutcome::Passed if is_alone(evaluation) => format!("Gate passed: {}", all_good(evaluation)),
         GateOutcome::Passed => format!("Gate passed: {}", passed(evaluation)),
@@ -69,6 +70,25 @@ fn violated(gate: &Gate) -> impl Iterator<Item = &GateRule> {
     gate.rules.iter().filter(|rule| !rule.passed)
 }
 
+/// Why the gate failed without a baseline. A case without an answer is not counted as one that misses its expectations.
+fn violations_alone(evaluation: &Evaluation) -> String {
+    let count = |is: &dyn Fn(&CaseEvaluation) -> bool| evaluation.cases.iter().filter(|case| is(case)).count();
+    let cases = |number: usize, one: &str, many: &str| {
+        let verb = if number == 1 { one } else { many };
+        (number > 0).then(|| format!("{} {verb}", text::count(number, "case", "cases")))
+    };
+    let unanswered = count(&|case| case.verdict == Verdict::StillBroken);
+    let unmet = count(&|case| case.verdict == Verdict::Unchanged && case.is_unmet_on_new());
+    let others =
+        violated(&evaluation.gate).filter(|rule| !["still_broken", "unmet", "must"].contains(&rule.code.as_str()));
+    let parts = cases(unanswered, "has no answer", "have no answer")
+        .into_iter()
+        .chain(cases(unmet, "does not meet the expectations", "do not meet the expectations"))
+        .chain(others.map(|rule| violation(rule, evaluation)))
+        .collect::<Vec<_>>();
+    text::list(&parts)
+}
+
 /// Why the gate failed: its violated rules, the surest first.
 fn violations(evaluation: &Evaluation) -> String {
     let mut rules: Vec<_> = violated(&evaluation.gate).collect();
@@ -105,7 +125,6 @@ fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
         "regressed" | "broken" if rule.scope.is_none() => return besides_lost(rule, evaluation),
         "regressed" => cases("regressed", "regressed"),
         "broken" => cases("has no answer", "have no answer"),
-        "still_broken" if is_alone(evaluation) => cases("has no answer", "have no answer"),
         "still_broken" => cases("has no answer on either side", "have no answer on either side"),
         "invalid" => cases("has an invalid artifact", "have an invalid artifact"),
         "unpaired" => cases("is on one side only", "are on one side only"),
@@ -218,7 +237,7 @@ pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
             "Differences alone do not show whether new is worse: add expectations to the cases, or compare several runs per side"
                 .to_owned(),
         );
-    } else if lacks_expectations(evaluation) {
+    } else if lacks_expectations(evaluation) && !is_alone(evaluation) {
         sentences.push("No expectations were judged; the gate only compares new with baseline".to_owned());
     }
     sentences

@@ -11,6 +11,7 @@ use counterproof_artifact::evaluation::{
 
 use super::review::{ReviewCode, ReviewSet};
 use super::rules::{GateCase, Measure};
+use crate::judge::ReasonCode;
 
 /// The violated maximums of a gate, and the review items by which they count cases.
 #[derive(Debug)]
@@ -89,7 +90,13 @@ impl<'a> RankedCase<'a> {
     pub fn verdict(&self) -> String {
         // Without a baseline, the verdict says nothing about an expectation.
         let is_unmet = self.case.verdict == Verdict::Unchanged && self.case.is_unmet_on_new();
-        let verdict = if is_unmet { "unmet".to_owned() } else { self.case.verdict.as_str().replace('_', " ") };
+        let is_alone = self.case.verdict == Verdict::StillBroken
+            && self.case.reasons.iter().any(|reason| ReasonCode::RunnerFailure.is_code_of(reason));
+        let verdict = match (is_unmet, is_alone) {
+            (true, _) => "unmet".to_owned(),
+            (_, true) => "no answer".to_owned(),
+            _ => self.case.verdict.as_str().replace('_', " "),
+        };
         let is_open = self.case.unconfirmed || self.standing == Standing::Unconfirmed;
         if is_open { format!("{verdict} (unconfirmed)") } else { verdict }
     }

@@ -94,7 +94,7 @@ pub(crate) fn judge(baseline: &Artifact, new: &Artifact, compared: Option<Answer
 pub(crate) fn judge_alone(new: &Artifact, expectations: &[ExpectationResult]) -> Decision {
     match new {
         Artifact::Failure(failure) => {
-            let message = format!("no answer: {}", messages::failure(&failure.failure));
+            let message = messages::failure(&failure.failure);
             let reason = ReasonCode::RunnerFailure.reason(message, at(Side::New, "/runner_failure"));
             Decision::new(Verdict::StillBroken, vec![reason])
         }

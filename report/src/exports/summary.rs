@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, SeverityLevel, Verdict};
 use counterproof_evaluator::evaluation_text::{self, TableRow};
 use counterproof_evaluator::{
-    RankedCase, ReviewLine, Standing, gate_headline, gate_qualifications, review_lines, text, worst_first,
+    RankedCase, ReviewLine, Standing, gate_headline, gate_qualifications, is_alone, review_lines, text, worst_first,
 };
 
 use super::context::{ReportContext, ReportUrl};
@@ -76,7 +76,10 @@ fn render(evaluation: &Evaluation, links: &Links<'_>, most_bytes: usize) -> Opti
     add_cases(&mut page, evaluation, links, &ranked, Standing::Convicted);
     add_cases(&mut page, evaluation, links, &ranked, Standing::Unconfirmed);
     add_review(&mut page, evaluation, links);
-    add_table(&mut page, evaluation);
+    // Without a baseline, both columns are the same run.
+    if !is_alone(evaluation) {
+        add_table(&mut page, evaluation);
+    }
     page.add(&counts(evaluation));
     page.add(&about(evaluation, links));
     add_rules(&mut page, evaluation);
@@ -257,13 +260,15 @@ fn limit(rule: &GateRule) -> String {
 fn about(evaluation: &Evaluation, links: &Links<'_>) -> String {
     let [baseline, new] = [&evaluation.baseline, &evaluation.new].map(|run| code(run.run_id.as_str()));
     let report = links.url.map(|url| format!(" · [full report]({})", url.index_page())).unwrap_or_default();
+    if is_alone(evaluation) {
+        return format!(
+            "\nNew {new}{report}\n\nTo make this run the baseline: `counterproof accept --reason REASON`\n"
+        );
+    }
     let notes = [evaluation_text::case_summary(evaluation), evaluation_text::repeats(evaluation)];
     let notes: Vec<_> = notes.iter().map(|note| escaped(note, LONGEST_SENTENCE)).collect();
     let age = baseline_age(evaluation).map(|age| format!(" ({age} older than new)")).unwrap_or_default();
-    // A run that was judged alone is on both sides.
-    let is_alone = evaluation.baseline.run_id == evaluation.new.run_id;
-    let aim = if is_alone { "make this run the baseline" } else { "refresh the baseline" };
-    let refresh = format!("To {aim}: `counterproof accept --reason REASON`");
+    let refresh = "To refresh the baseline: `counterproof accept --reason REASON`";
     format!("\nBaseline {baseline}{age}, new {new}{report}\n\n{refresh}\n\nSummary: {}.\n", notes.join("; "))
 }
 

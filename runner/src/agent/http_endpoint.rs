@@ -223,7 +223,7 @@ impl Trace<'_> {
         let mut event = json!({"type": "tool_call", "ts": ts, "call_id": id});
         if is_action {
             event["action_id"] = id.into();
-            self.action(id, tool, args.clone());
+            self.action(id, tool, &args);
         }
         event["tool"] = tool.into();
         event["args"] = args;
@@ -253,13 +253,13 @@ impl Trace<'_> {
     fn actions(&mut self, mapping: &ActionsMapping, answer: &Value) -> Result<(), Fault> {
         for (number, element) in (1..).zip(elements(&mapping.path, answer)?) {
             let (tool, args) = tool_and_arguments(&mapping.name, mapping.arguments.as_ref(), &element, answer)?;
-            self.action(&format!("action_{number}"), &tool, args);
+            self.action(&format!("action_{number}"), &tool, &args);
         }
         Ok(())
     }
 
     /// Adds a proposed action. Its evidence are the results before it.
-    fn action(&mut self, id: &str, tool: &str, params: Value) {
+    fn action(&mut self, id: &str, tool: &str, params: &Value) {
         let evidence: Vec<_> = self.results.iter().map(|id| json!({"kind": "tool_result", "call_id": id})).collect();
         self.actions.push(json!({
             "action_id": id, "action_type": tool, "tool_name": tool, "params": params,

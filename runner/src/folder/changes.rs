@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Fields of `run.json` that do not affect artifacts: time, place, pace and statistics. A run may be resumed with other values.
 /// All other fields must be equal, unknown fields of later versions included.
-const IGNORED_FIELDS: [&str; 24] = [
+const IGNORED_FIELDS: [&str; 26] = [
     "run_id",
     "generated_at",
     "cases_path",
@@ -24,6 +24,8 @@ const IGNORED_FIELDS: [&str; 24] = [
     "fail_fast",
     "stats",
     "interrupted",
+    "failed",
+    "selection",
     "resumes",
     "merged_from",
     "group_id",

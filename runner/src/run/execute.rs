@@ -118,7 +118,7 @@ fn close(scheduler: &mut Scheduler<'_>, document: Run, start: Moment, earlier: D
     let interrupted = scheduler.case_runner.interrupt.reached(Urgency::Finish) && counts.not_run() > 0;
     let end = scheduler.case_runner.clock.read();
     let duration = end.elapsed.saturating_sub(start.elapsed) + earlier;
-    let failed = scheduler.has_failed();
+    let failed = !interrupted && scheduler.has_failed();
     let document = finished(document, &RunEnd { counts: &counts, duration, interrupted, failed });
     let closed = recorder.run.write_manifest(&end.iso()).and_then(|()| recorder.run.write_run(&document));
     // The first error is the cause; later ones are its consequences.

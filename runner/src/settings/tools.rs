@@ -47,8 +47,8 @@ pub struct ToolSpec {
     pub description: Option<String>,
     /// The JSON Schema of the arguments.
     pub parameters: Value,
-    /// The command.
-    pub command: AgentCommand,
+    /// The command. Without it, the results come from the cases.
+    pub command: Option<AgentCommand>,
 }
 
 /// An MCP server that talks over standard input and output.
@@ -83,7 +83,7 @@ struct RawTool {
     description: Option<String>,
     #[serde(default, deserialize_with = "schema")]
     parameters: Option<Map<String, Value>>,
-    command: String,
+    command: Option<String>,
 }
 
 /// The keys of `[[mcp]]` as written.
@@ -122,7 +122,12 @@ impl TryFrom<RawTool> for ToolSpec {
             return Err(ToolSpecError::Name("the tool"));
         }
         let parameters = raw.parameters.map_or_else(|| json!({"type": "object"}), Value::Object);
-        Ok(Self { name: raw.name, description: raw.description, parameters, command: raw.command.parse()? })
+        Ok(Self {
+            name: raw.name,
+            description: raw.description,
+            parameters,
+            command: raw.command.map(|command| command.parse()).transpose()?,
+        })
     }
 }
 

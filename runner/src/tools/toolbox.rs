@@ -46,7 +46,10 @@ impl Toolbox {
             parameters: spec.parameters.clone(),
         };
         Self {
-            commands: specs.iter().map(|spec| (spec.name.clone(), program(&spec.command))).collect(),
+            commands: specs
+                .iter()
+                .filter_map(|spec| Some((spec.name.clone(), program(spec.command.as_ref()?))))
+                .collect(),
             servers: Vec::new(),
             routes: HashMap::new(),
             definitions: specs.iter().map(definition).collect(),

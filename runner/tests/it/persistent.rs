@@ -23,6 +23,7 @@ fn ask<const N: usize>(ids: [&str; N], reaction: &str, change: impl FnOnce(&mut 
         let command: AgentCommand = shell_words::join(["sh", "-c", &script]).parse().unwrap();
         settings.target = command.with_lifetime(Lifetime::Run).into();
         settings.retry.retries = 0;
+        settings.concurrency = Concurrency::Fixed(1.try_into().unwrap());
         change(settings);
     });
     let report = validate_path(&run.summary.folder).unwrap();

@@ -51,7 +51,7 @@ fn an_accepted_run_is_what_the_next_one_is_compared_with() {
     baseline: runs/baseline/good (2 cases)
     --- stderr
     note: a baseline of one run confirms 2 or more of 2 cases that fail together, and no single case; add runs with `counterproof accept --append`, or create a baseline of five with `counterproof run --side baseline --repeat 5`
-    next: counterproof run --side new …, then counterproof compare
+    next: counterproof check compares the next run with this baseline
     ");
     assert_eq!(files_below(&sandbox.path("runs/new")), before);
     assert_valid(&sandbox, "runs");

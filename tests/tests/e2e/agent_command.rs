@@ -111,7 +111,7 @@ fn the_standard_error_file_is_named_if_all_cases_fail_alike() {
     let (code, stderr) = run_with(&sandbox, "sh agent.sh");
     assert_eq!(code, Some(1), "{stderr}");
     for line in [
-        "  c0: agent_exit 3\n  c1: agent_exit 3\n",
+        "  c0: agent_exit 3: no key\n  c1: agent_exit 3: no key\n",
         "hint: every case failed as `agent_exit`; see the standard error of c0: runs/new/r1/assets/c0.attempt1.stderr.txt\n",
     ] {
         assert!(stderr.contains(line), "{stderr}");

@@ -7,22 +7,23 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 79] = [
+const COMMANDS: [&str; 80] = [
     "init",
+    "try",
     "check",
+    "accept",
     "run",
-    "config",
-    "config show",
     "merge",
     "compare",
     "report",
     "history",
-    "accept",
-    "mutate",
-    "calibrate",
-    "replay",
+    "config",
+    "config show",
     "validate",
     "schema",
+    "replay",
+    "mutate",
+    "calibrate",
     "export-run",
     "contract",
     "contract new",

@@ -5,7 +5,15 @@
 mod accept;
 #[cfg(unix)]
 mod agent_command;
+mod check;
 #[cfg(unix)]
+mod ci_comments;
+#[cfg(unix)]
+mod ci_files;
+#[cfg(unix)]
+mod ci_recipes;
+#[cfg(unix)]
+mod ci_steps;
 #[cfg(unix)]
 mod closed_pipe;
 mod compare;
@@ -61,6 +69,7 @@ mod guard_warnings;
 mod help;
 #[cfg(unix)]
 mod hostile_names;
+mod http_agents;
 #[cfg(target_os = "linux")]
 mod inherited;
 #[cfg(unix)]

@@ -30,7 +30,7 @@ fn reply(case_id: &str) -> Reply {
         "fetch_http_500_001" => Reply::text(500, "application/json", r#"{"error": "boom"}"#),
         "fetch_invalid_json_001" => Reply::text(200, "text/html", "<html>sorry</html>"),
         "fetch_timeout_001" => Reply::json(&minimal_answer()).after(Duration::from_mins(1)),
-        "wrong_shape_001" => Reply::json(&json!({"final_output": "done"})),
+        "wrong_shape_001" => Reply::json(&json!({"answer": "done"})),
         _ => Reply::json(&answer(case_id)),
     }
 }
@@ -76,19 +76,20 @@ pub(crate) fn assert_holds_to_the_contract(folder: &Utf8Path) {
 fn every_case_ends_as_a_valid_artifact() {
     let (sandbox, agent) = (sandbox(), Agent::start(reply));
     let finished = run(&sandbox, &agent, &["--timeout", "700ms", "--retries", "1", "--concurrency", "3"]);
-    assert_snapshot!(finished, @"
+    assert_snapshot!(finished, @r#"
     exit code: 0
     --- stdout
     run folder: runs/new/r1
     --- stderr
     6 cases: 2 ok, 4 failed (1 http_error, 1 invalid_json, 1 schema_mismatch, 1 timeout), 1 retried
-      fetch_http_500_001: server_error 500
-      fetch_invalid_json_001: not_json 200
-      fetch_timeout_001: response_timeout
-      wrong_shape_001: contract_violated 200
+      fetch_http_500_001: server_error 500: {"error": "boom"}
+      fetch_invalid_json_001: not_json 200: the body is not JSON: expected value at line 1 column 1
+      fetch_timeout_001: response_timeout: the agent did not answer in time
+      wrong_shape_001: contract_violated 200: the field `final_output` is missing
+    hint: 1 case got no answer in time; if the agent needs longer, raise `--timeout`, or `timeout` below `[run]` in counterproof.toml
     next: counterproof validate runs/new/r1
           counterproof run --side baseline …, then counterproof compare
-    ");
+    "#);
     let valid = sandbox.run(["validate", "runs/new/r1"]);
     assert_eq!(valid.code, Some(0), "{valid}");
 
@@ -168,12 +169,12 @@ fn an_unreachable_agent_is_an_error_and_every_case_has_its_artifact() {
     run folder: runs/new/r1
     --- stderr
     6 cases: 0 ok, 6 failed (6 network_error), 0 retried
-      fetch_http_500_001: dns
-      fetch_invalid_json_001: dns
-      fetch_timeout_001: dns
-      fmt_001: dns
-      large_001: dns
-      wrong_shape_001: dns
+      fetch_http_500_001: dns: the host name could not be resolved
+      fetch_invalid_json_001: dns: the host name could not be resolved
+      fetch_timeout_001: dns: the host name could not be resolved
+      fmt_001: dns: the host name could not be resolved
+      large_001: dns: the host name could not be resolved
+      wrong_shape_001: dns: the host name could not be resolved
     error: cannot reach the agent at http://no-such-agent.invalid: the host name could not be resolved
     hint: check that the agent is running and that `--base-url` is its current address
     hint: the artifacts in the run folder contain the details of each attempt

@@ -29,7 +29,7 @@ fn the_first_violation_is_quoted_if_every_answer_violates_the_contract() {
         answer["events"] = json!([{"type": "tool_call", "ts": 1, "tool": "lookup"}]);
         Reply::json(&answer)
     });
-    insta::assert_snapshot!(hints(&agent), @"hint: every case failed as `contract_violated`; the first violation of c0 at /events/0: the field `call_id` is missing; see `runner_failure.violations` in runs/new/r1/c0.json");
+    insta::assert_snapshot!(hints(&agent), @"hint: every case failed as `contract_violated`; the first violation of c0 at /events/0: the field `args` is missing; see `runner_failure.violations` in runs/new/r1/c0.json");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn an_agent_that_answers_every_case_with_404_may_have_another_path() {
 fn there_is_no_hint_if_the_failures_differ() {
     let agent = Agent::start(|case_id| match case_id {
         "c0" => Reply::text(404, "text/plain", "not found"),
-        _ => Reply::json(&json!({"final_output": "done"})),
+        _ => Reply::json(&json!({"answer": "done"})),
     });
     assert_eq!(hints(&agent), "");
     let forbidden = Agent::start(|case_id| Reply::text(if case_id == "c0" { 404 } else { 403 }, "text/plain", "no"));

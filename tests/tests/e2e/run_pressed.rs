@@ -51,7 +51,7 @@ fn an_agent_that_is_down_is_abandoned_and_no_case_is_missing() {
     4 cases: 1 ok, 3 failed (2 http_error, 1 other), 0 retried
       c2: server_error 503
       c3: server_error 503
-      c4: not_run
+      c4: not_run: the case was not run: the agent looks down after 2 consecutive failures
     error: the agent at http://AGENT looks down; skipped 1 case
     hint: the artifacts in the run folder contain the details of each attempt
     hint: run the skipped cases with `--resume`

@@ -135,7 +135,21 @@ fn retried_failures_survive_kills() {
     assert_eq!(run(&sandbox, &["--base-url", &url, "--run-id", "r"]).code, Some(1));
     broken.store(false, Ordering::Relaxed);
     let ok = || (0..CASES).filter(|n| is_ok(&sandbox, &format!("c{n}"))).count();
-    let line = ["run", "--cases", "cases.json", "--side", "new", "--retries", "0", "--base-url", &url, "--resume", "r"];
+    let line = [
+        "run",
+        "--cases",
+        "cases.json",
+        "--side",
+        "new",
+        "--retries",
+        "0",
+        "--base-url",
+        &url,
+        "--resume",
+        "r",
+        "--concurrency",
+        "1",
+    ];
     for until in [2, 5, 8] {
         let mut child = sandbox.command(line.iter().chain(&["--retry-errors"]));
         let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

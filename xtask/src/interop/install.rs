@@ -2,14 +2,13 @@
 //!
 //! If a program, a package or its registry is missing, one line says so, and what needs the package is skipped.
 
-use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use tempfile::NamedTempFile;
 
+pub(super) use crate::folders::{create, write};
 use crate::step::{Failure, progress, root};
 
 /// A slower installation is skipped, so that CI ends in time.
@@ -17,7 +16,7 @@ const INSTALL_WITHIN: Duration = Duration::from_mins(8);
 const CREATE_WITHIN: Duration = Duration::from_mins(3);
 
 /// Returns the folder of a set of packages. It lies in the cache of the user, so that a new clone does not download them again.
-pub(super) fn cached(name: &str) -> Utf8PathBuf {
+pub(crate) fn cached(name: &str) -> Utf8PathBuf {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty()).map(Utf8PathBuf::from);
     let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
     cache.map_or_else(|| root().join("target"), |cache| cache.join("counterproof")).join("interop").join(name)
@@ -28,7 +27,7 @@ const MARKER: &str = "installed.txt";
 
 /// Installs packages of Python into an environment of its own, and returns the folder of its programs. Returns `None` if the
 /// machine cannot install them.
-pub(super) fn python(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8PathBuf>, Failure> {
+pub(crate) fn python(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8PathBuf>, Failure> {
     let programs = folder.join("bin");
     if is_installed(folder, packages) {
         return Ok(Some(programs));
@@ -47,7 +46,7 @@ pub(super) fn python(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8
 }
 
 /// Installs packages of npm, and returns the folder `node_modules`. Returns `None` if the machine cannot install them.
-pub(super) fn npm(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8PathBuf>, Failure> {
+pub(crate) fn npm(folder: &Utf8Path, packages: &[&str]) -> Result<Option<Utf8PathBuf>, Failure> {
     let modules = folder.join("node_modules");
     if is_installed(folder, packages) {
         return Ok(Some(modules));
@@ -83,21 +82,8 @@ fn install(folder: &Utf8Path, packages: &[&str], command: Command, installer: &s
     Ok(true)
 }
 
-pub(super) fn skip(why: &str) {
+pub(crate) fn skip(why: &str) {
     progress(&format!("==> skipped: a part of cargo xtask interop ({why})"));
-}
-
-pub(super) fn create(folder: &Utf8Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|source| Failure::File { path: folder.to_owned(), source })
-}
-
-/// Writes a file atomically, so that an interrupted run leaves no partial file.
-pub(super) fn write(path: &Utf8Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
-    let failed = |source| Failure::File { path: path.to_owned(), source };
-    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(root())).map_err(failed)?;
-    file.write_all(text.as_ref()).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
 }
 
 /// Runs a command without input. Returns false if it cannot be started, fails, or exceeds the time limit and is killed.

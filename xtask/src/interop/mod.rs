@@ -3,7 +3,8 @@
 //! A part whose software cannot be installed prints one line and is skipped. Software that is installed and does not work is a
 //! failure.
 
-mod install;
+mod formats;
+pub(crate) mod install;
 mod litellm;
 mod mcp;
 mod parts;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 
 use super::install::{self, succeeds};
-use super::{litellm, mcp, sessions};
+use super::{formats, litellm, mcp, sessions};
 use crate::programs;
 use crate::step::{Failure, Step, progress, root};
 
@@ -40,6 +40,8 @@ enum Part {
     McpConformance,
     /// The official clients of OpenAI and Anthropic, with the recording proxy between them and without it.
     Sessions,
+    /// The exports of a report and the files of `init --ci`, with published schemas and linters.
+    Formats,
     /// The ledger in a PostgreSQL database.
     Postgres,
 }
@@ -57,6 +59,7 @@ pub(crate) fn prepare() -> Result<(), Failure> {
     litellm::install()?;
     mcp::install()?;
     sessions::install()?;
+    formats::install()?;
     postgres_programs();
     Ok(())
 }
@@ -80,6 +83,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     if wanted(Part::Sessions) {
         sessions::run()?;
+    }
+    if wanted(Part::Formats) {
+        formats::run()?;
     }
     if wanted(Part::Postgres) {
         postgres()?;

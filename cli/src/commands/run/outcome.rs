@@ -1,10 +1,10 @@
 //! Log output at the end of a run: counts, failures, hints and next steps.
 
 use camino::Utf8Path;
-use counterproof_artifact::{CaseId, Side};
+use counterproof_artifact::{CaseId, FailureClass, Side};
 use counterproof_evaluator::text;
 use counterproof_runner::{Reason, ResumeError, RunError, Settings, Summary, Target};
-use counterproof_store::{CreateError, LockError, ReopenError, RunReader};
+use counterproof_store::{CreateError, LockError, ReopenError, RunReader, read_file};
 use serde_json::Value;
 
 use crate::command_error::{CERTIFICATE_HINT, CommandError, PROXY_HINT, WAIT_OR_STOP, connect_error, recorded_failure};
@@ -165,17 +165,29 @@ pub(super) fn program_exit(folder: &Utf8Path, case_id: &CaseId) -> String {
     number.map(|number| format!(" {number}")).unwrap_or_default()
 }
 
-/// Returns the first line of the reason of a failure, after a colon: the first violation of an answer, or the message.
+/// Returns the first line of the reason of a failure, after a colon: what the agent said about it, the first violation of an
+/// answer, or the message.
 fn reason_of_failure(folder: &Utf8Path, case_id: &CaseId) -> String {
     let Some(failure) = recorded_failure(folder, case_id) else { return String::new() };
+    let is = |reason: Reason| failure.error_name.as_deref() == Some(reason.name());
     let violation = failure.extra.get("violations").and_then(|violations| {
         let violation = violations.get(0)?;
         let message = violation.get("message")?.as_str()?;
         let pointer = violation.get("pointer")?.as_str().filter(|pointer| !pointer.is_empty());
         Some(pointer.map_or_else(|| message.to_owned(), |pointer| format!("{pointer}: {message}")))
     });
-    let reason = violation.or(failure.error_message).unwrap_or_default();
-    let first = reason.lines().next().unwrap_or_default();
+    let reason = if failure.class == FailureClass::HttpError {
+        // The status is named already.
+        failure.body_snippet.unwrap_or_default()
+    } else if is(Reason::AgentExit) || is(Reason::AgentSignal) {
+        let file = failure.extra.get("stderr_saved_to").and_then(Value::as_str);
+        let stderr = file.and_then(|file| read_file::read(&folder.join(file), read_file::MAX_SMALL_BYTES).ok());
+        let stderr = String::from_utf8_lossy(&stderr.unwrap_or_default()).into_owned();
+        stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+    } else {
+        violation.or(failure.error_message).unwrap_or_default()
+    };
+    let first = reason.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     if first.is_empty() { String::new() } else { format!(": {}", text::one_line(first, MAX_QUOTED_CHARS)) }
 }
 

@@ -176,20 +176,17 @@ fn actions(nodes: &[Node<'_>]) -> Option<ActionsMapping> {
 }
 
 fn documents(nodes: &[Node<'_>]) -> Option<DocumentsMapping> {
-    let named = nodes.iter().filter(|node| DOCUMENTS.contains(&key_of(&node.at)));
-    named
-        .filter_map(|node| {
-            let list = node.value.as_array().filter(|list| !list.is_empty())?;
-            if list.iter().all(Value::is_string) {
-                return Some(DocumentsMapping { path: path(node.at.clone())?, id: None });
-            }
-            let is_id = |id: &&&str| {
-                list.iter().all(|item| item.pointer(id).is_some_and(|id| id.is_string() || id.is_number()))
-            };
-            let id = DOCUMENT_IDS.iter().find(is_id)?;
-            Some(DocumentsMapping { path: path(node.at.clone())?, id: within(*id) })
-        })
-        .next()
+    let mut named = nodes.iter().filter(|node| DOCUMENTS.contains(&key_of(&node.at)));
+    named.find_map(|node| {
+        let list = node.value.as_array().filter(|list| !list.is_empty())?;
+        if list.iter().all(Value::is_string) {
+            return Some(DocumentsMapping { path: path(node.at.clone())?, id: None });
+        }
+        let is_id =
+            |id: &&&str| list.iter().all(|item| item.pointer(id).is_some_and(|id| id.is_string() || id.is_number()));
+        let id = DOCUMENT_IDS.iter().find(is_id)?;
+        Some(DocumentsMapping { path: path(node.at.clone())?, id: within(*id) })
+    })
 }
 
 fn usage(nodes: &[Node<'_>]) -> Option<UsageMapping> {

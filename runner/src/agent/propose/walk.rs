@@ -34,7 +34,9 @@ pub(super) fn nodes(answer: &Value) -> Vec<Node<'_>> {
                 let depth = depth + 1;
                 match value {
                     Value::Object(fields) => {
-                        next.extend(fields.iter().map(|(key, value)| (pointer::child(&at, key), Step { value, depth })))
+                        next.extend(
+                            fields.iter().map(|(key, value)| (pointer::child(&at, key), Step { value, depth })),
+                        );
                     }
                     Value::Array(items) => next.extend(
                         items.iter().take(MAX_ELEMENTS).map(|value| (format!("{at}/*"), Step { value, depth })),
