@@ -71,7 +71,7 @@ impl CaseRunner {
         let envelope = CaseEnvelope { case_id: case.id.clone(), side: self.recorder.run.side() };
         let result = match failed {
             None => Ok((transcript.finish(&envelope), applied)),
-            Some(failed) => Err(failed),
+            Some(failure) => Err(failure),
         };
         self.complete(case.id, result, attempts, first_request.unwrap_or_default()).await.map(Some)
     }
