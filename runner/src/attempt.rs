@@ -12,7 +12,8 @@ use crate::failure::Reason;
 use crate::http::{AgentClient, ClientError, Connection};
 use crate::policy::Signal;
 use crate::process::{AgentProgram, PersistentProgram};
-use crate::settings::{AttemptLimits, Lifetime, Secret, Settings, Target};
+use crate::secret::Secret;
+use crate::settings::{AttemptLimits, Lifetime, Settings, Target};
 
 /// How long to wait until files may be available again.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
