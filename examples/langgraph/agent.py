@@ -6,7 +6,7 @@ import re
 import sys
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, messages_to_dict
+from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
@@ -68,4 +68,4 @@ if __name__ == "__main__":
     # What was added for Counterproof.
     for line in sys.stdin:
         state = graph.invoke(json.loads(line))
-        print(json.dumps(messages_to_dict(state["messages"])))
+        print(json.dumps([message.model_dump() for message in state["messages"]]))
