@@ -124,7 +124,7 @@ fn look(trial: &Trial, settings: &Settings, user: &str) -> Look {
     let is_success = trial.status.is_none_or(|status| (200..300).contains(&status));
     let parsed = mapping.parse_answer(&trial.body, content_type);
     let is_json = parsed.is_ok();
-    let answer = parsed.unwrap_or_else(|_| String::from_utf8_lossy(&trial.body).into());
+    let (answer, is_stream) = parsed.unwrap_or_else(|_| (String::from_utf8_lossy(&trial.body).into(), false));
     let mut look = Look { answer, mapped: MappedAnswer::default(), proposed: Map::new(), lines: Vec::new() };
     if settings.protocol != Protocol::Http {
         if let Ok(case) = &trial.answer {
@@ -132,7 +132,7 @@ fn look(trial: &Trial, settings: &Settings, user: &str) -> Look {
             return look;
         }
     } else if is_success && is_json {
-        look.mapped = mapping.apply(&look.answer, look.answer.is_array());
+        look.mapped = mapping.apply(&look.answer, is_stream);
         if mapping.output.is_none() {
             look.mapped.missing.push(("output", "is not set".to_owned()));
         }
