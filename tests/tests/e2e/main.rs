@@ -101,6 +101,7 @@ mod started_agent;
 #[cfg(target_os = "linux")]
 mod stepping;
 #[cfg(target_os = "linux")]
+mod tool_loops;
 mod workflow_kit;
 mod workflows;
 mod workflows_continued;
