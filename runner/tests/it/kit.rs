@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of the kit")]
 
 use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -12,7 +13,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Side;
 use counterproof_cases::CaseSpec;
-use counterproof_runner::{Environment, EventKind, Reporter, RunEvent, Settings, Summary, run};
+use counterproof_runner::{Environment, EventKind, Reporter, RetryOn, RunEvent, Settings, Summary, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -234,6 +235,9 @@ pub(crate) fn run_in(
     settings.retry.base = Duration::from_millis(1);
     settings.retry.retry_after_cap = Duration::from_millis(20);
     settings.timeout = Duration::from_secs(10);
+    // In the order of the cases, and with retries of every transient failure, unless a test is about these.
+    settings.concurrency = NonZeroUsize::MIN.into();
+    settings.retry.on = every_transient_failure();
     settings.supervisor = Some(supervisor());
     change(&mut settings);
     let mut events = Events::default();
@@ -376,4 +380,9 @@ pub(crate) fn plain_http_for_tls() -> String {
         }
     });
     url
+}
+
+/// The failures that may not occur again.
+fn every_transient_failure() -> Vec<RetryOn> {
+    ["timeout", "network_error", "http_408", "http_429", "http_5xx"].map(|name| name.parse().unwrap()).into()
 }

@@ -89,7 +89,8 @@ fn an_agent_is_ready_when_it_prints_the_text_and_all_its_processes_end_with_it()
         })
         .unwrap();
     let port = agent.base_url().recorded().rsplit(':').next().unwrap().to_owned();
-    assert_eq!(kit.log(), format!("[redacted]\nlistening on {port}\n"));
+    // The log may be written after the line was seen.
+    wait_until("the log", || kit.log() == format!("[redacted]\nlistening on {port}\n"));
     assert_eq!(agent.died(), None);
     wait_until("no process", || sleeping("4731"));
     let start = Instant::now();

@@ -262,8 +262,9 @@ fn most_breaks_have_exactly_one_finding() {
 
 #[test]
 fn every_rule_is_broken_by_some_fixture() {
-    // Documents of the contract have no expressions, and are JSON. Those that differ pass their own rules.
-    let elsewhere = [Code::InvalidExpression, Code::YamlSyntax];
+    // Documents of the contract have no expressions, and are JSON. Those that differ pass their own rules. The files of a
+    // project are not documents of the contract.
+    let elsewhere = [Code::InvalidExpression, Code::YamlSyntax, Code::InvalidCase, Code::InvalidConfiguration];
     let broken: BTreeSet<Code> = breaks().iter().map(|it| it.code).chain(IN_PLACES).chain(elsewhere).collect();
     let missing: Vec<_> = Code::ALL.iter().filter(|code| !broken.contains(code)).collect();
     assert!(missing.is_empty(), "{missing:?}");
