@@ -164,10 +164,44 @@ mod tests {
             include_str!("../../docs/configuration.md"),
             include_str!("../../docs/protocols.md"),
             include_str!("../../docs/http-agents.md"),
+            include_str!("../../docs/agents.md"),
+            include_str!("../../docs/agent-process.md"),
+            include_str!("../../docs/tool-loops.md"),
         ] {
             for block in docs.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()) {
                 let file = ConfigFile::parse("docs".into(), block.to_owned()).unwrap();
                 Config::parse(&file).unwrap_or_else(|error| panic!("{error:?}"));
+            }
+        }
+    }
+
+    #[test]
+    fn the_docs_have_the_lines_of_the_examples() {
+        let docs = include_str!("../../docs/agents.md");
+        for (config, agent) in [
+            (include_str!("../../examples/fastapi/counterproof.toml"), ""),
+            (
+                include_str!("../../examples/langgraph/counterproof.toml"),
+                include_str!("../../examples/langgraph/agent.py"),
+            ),
+            (
+                include_str!("../../examples/pydantic-ai/counterproof.toml"),
+                include_str!("../../examples/pydantic-ai/agent.py"),
+            ),
+            (
+                include_str!("../../examples/openai-agents/counterproof.toml"),
+                include_str!("../../examples/openai-agents/agent.py"),
+            ),
+            (include_str!("../../examples/crewai/counterproof.toml"), include_str!("../../examples/crewai/agent.py")),
+        ] {
+            let (_, side) = config.split_once("\n\n").unwrap();
+            let (side, _) = side.split_once("\n\n[risk]").unwrap();
+            assert!(docs.contains(&format!("```toml\n{side}\n```")), "{side}");
+            // The lines after the comment are those that were added.
+            let added = agent.split_once("__main__").map_or("", |(_, rest)| rest);
+            for line in added.lines().skip(2) {
+                let line = line.strip_prefix("    ").unwrap();
+                assert!(docs.lines().any(|documented| documented == line), "{line}");
             }
         }
     }

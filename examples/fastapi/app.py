@@ -10,7 +10,7 @@ app = FastAPI()
 
 
 class Question(BaseModel):
-    text: str
+    message: str
     customer: str | None = None
 
 
@@ -31,15 +31,15 @@ def health() -> dict:
     return {"ok": True}
 
 
-@app.post("/ask")
-def ask(question: Question) -> dict:
-    order_id = re.search(r"A-\d+", question.text)
+@app.post("/chat")
+def chat(question: Question) -> dict:
+    order_id = re.search(r"A-\d+", question.message)
     if order_id is None:
         return {"result": {"say": "Which order is it about?", "did": []}, "tok": {"in": 20, "out": 6}}
     order = get_order(order_id[0])
     did = [{"fn": "get_order", "input": {"order_id": order_id[0]}, "out": order}]
     say = f"Your order {order_id[0]} is {order['status']}."
-    if "money back" in question.text:
+    if "money back" in question.message:
         wanted = {"order_id": order_id[0], "amount": order["total"] * FACTOR}
         did.append({"fn": "issue_refund", "input": wanted, "out": issue_refund(**wanted)})
         say = f"Your refund for order {order_id[0]} is on its way."
