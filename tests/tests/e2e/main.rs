@@ -82,6 +82,7 @@ mod mutate;
 mod open_files;
 #[cfg(target_os = "linux")]
 mod pipes;
+mod quickstart;
 mod replay;
 mod report;
 #[cfg(target_os = "linux")]
