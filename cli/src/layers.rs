@@ -32,8 +32,8 @@ pub(crate) const RUN_KEYS: [&str; 27] = [
     "retries",
     "retry_budget",
     "retry_on",
-    "repeat",
     "confirm",
+    "repeat",
     "confirm_max",
     "fail_fast",
     "max_failed",
@@ -196,13 +196,14 @@ struct Builder<'m> {
 }
 
 impl Builder<'_> {
-    /// Returns the typed value of an option, by its id.
+    /// Returns the value of an option so far, by its id.
     fn value(&self, id: &str) -> Option<OsString> {
-        if self.origins.contains_key(id) || self.matches.try_contains_id(id).is_ok() {
-            let raw = self.matches.try_get_raw(id).ok().flatten()?.next()?.to_owned();
-            return Some(raw);
+        if let Some(mut raw) = self.matches.try_get_raw(id).ok().flatten() {
+            return raw.next().map(OsStr::to_owned);
         }
-        None
+        // A lower source may have set it.
+        let argument = self.command.get_arguments().find(|argument| argument.get_id() == id)?;
+        argument.get_default_values().first().map(|value| value.to_os_string())
     }
 
     fn values(&self) -> BTreeMap<String, String> {
@@ -287,6 +288,18 @@ impl Builder<'_> {
         }
     }
 
+    /// Returns whether a value of the environment or the file applies to this call of a command. `run` confirms new only, and
+    /// repeats only what it does not confirm: a file is for the runs of both sides.
+    fn applies(&self, id: &str) -> bool {
+        let is_run = self.command.get_name() == "run";
+        let is_baseline = self.value("side").is_some_and(|side| side == "baseline");
+        match id {
+            "confirm" | "confirm_max" => !is_run || !is_baseline,
+            "repeat" => !is_run || is_baseline || !self.origins.contains_key("confirm"),
+            _ => true,
+        }
+    }
+
     fn set_from_file(&mut self, file: &ConfigFile, long: &str, leaf: &Leaf, is_path: bool) {
         let argument = self.command.get_arguments().find(|argument| argument.get_long() == Some(long)).cloned();
         let Some(argument) = argument else { return };
@@ -309,7 +322,8 @@ impl Builder<'_> {
             self.origins.get(other_id).is_some_and(|set| rank(set) > rank(&origin))
                 && (excluded.contains(other_id) || excludes(other))
         };
-        if self.origins.contains_key(id) || self.command.get_arguments().any(|other| is_higher(&other)) {
+        let is_set = self.origins.contains_key(id);
+        if is_set || !self.applies(id) || self.command.get_arguments().any(|other| is_higher(&other)) {
             return;
         }
         let is_off = matches!(argument.get_action(), ArgAction::SetTrue)

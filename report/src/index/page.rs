@@ -6,7 +6,7 @@ use askama::Template;
 use counterproof_artifact::evaluation::{CaseEvaluation, ComparedRun, Evaluation, UsageCode, Verdict};
 use counterproof_artifact::{Count, Run, Sides, Stats};
 use counterproof_evaluator::evaluation_text::{self, TableRow};
-use counterproof_evaluator::{Standing, messages::usage, text};
+use counterproof_evaluator::{Standing, is_alone, messages::usage, text};
 
 use super::gate::{
     self, BarPart, CASES_SHOWN, ComparisonRuleView, GateHeadlineView, GateRuleView, Group, GroupsView, ReviewView,
@@ -66,7 +66,11 @@ impl IndexPage {
         let unchanged = evaluation.cases.iter().filter(|case| case.verdict == Verdict::Unchanged);
         Self {
             root: "",
-            baseline_id: evaluation.baseline.run_id.to_string(),
+            baseline_id: if is_alone(evaluation) {
+                "no baseline".to_owned()
+            } else {
+                evaluation.baseline.run_id.to_string()
+            },
             new_id: evaluation.new.run_id.to_string(),
             compared: compared(evaluation, settings.as_ref()),
             facts: facts(evaluation, documents),
@@ -77,7 +81,8 @@ impl IndexPage {
             headline: gate::headline(evaluation),
             convicted: gate::cases(site, evaluation, Standing::Convicted),
             unconfirmed: gate::cases(site, evaluation, Standing::Unconfirmed),
-            table: evaluation_text::table(evaluation),
+            // Without a baseline, both columns would be the same run.
+            table: if is_alone(evaluation) { Vec::new() } else { evaluation_text::table(evaluation) },
             met_rules: evaluation_text::met_rules(&evaluation.gate),
             review: gate::review(site, evaluation),
             rules: gate::rules(evaluation),
@@ -98,6 +103,9 @@ impl IndexPage {
 }
 
 fn notes(evaluation: &Evaluation) -> Vec<String> {
+    if is_alone(evaluation) {
+        return Vec::new();
+    }
     let mut notes = vec![evaluation_text::case_summary(evaluation), evaluation_text::repeats(evaluation)];
     notes.extend(evaluation_text::suite(evaluation));
     notes
@@ -114,6 +122,7 @@ fn compared(evaluation: &Evaluation, settings: Option<&ChangesView>) -> String {
         format!("{}, {}", count(repeats.baseline.len(), "baseline"), count(repeats.new.len(), "new"))
     });
     let settings = match settings.map(|settings| settings.list.len()) {
+        _ if is_alone(evaluation) => return cases,
         None => "settings unknown without the run folders".to_owned(),
         Some(0) => "same settings".to_owned(),
         Some(1) => "1 setting differs".to_owned(),

@@ -212,6 +212,21 @@ fn an_option_beats_a_variable_and_a_variable_beats_the_file() {
 }
 
 #[test]
+fn a_file_for_both_sides_confirms_new_and_repeats_the_baseline() {
+    let agent = agent(&[]);
+    let config = format!("{CONFIG}confirm = \"auto\"\nrepeat = 2\n[side.new]\nbase_url = \"{}\"\n", agent.base_url());
+    let sandbox = sandbox().with_file("counterproof.toml", &config);
+    let baseline = sandbox.run(["run", "--side", "baseline", "--run-id", "b"]);
+    assert_eq!(baseline.code, Some(0), "{baseline}");
+    assert!(sandbox.path("runs/baseline/b-r2").is_dir(), "{baseline}");
+    let new = sandbox.run(["run", "--side", "new", "--run-id", "n"]);
+    assert!(new.code == Some(0) && sandbox.path("runs/new/n").is_dir(), "{new}");
+    assert!(new.stderr.contains("nothing to confirm"), "{new}");
+    let typed = sandbox.run(["run", "--side", "new", "--run-id", "m", "--repeat", "3"]);
+    assert!(typed.code == Some(0) && sandbox.path("runs/new/m-r3").is_dir(), "{typed}");
+}
+
+#[test]
 fn values_of_headers_and_variables_are_not_shown() {
     let side = "[side.new]\nbase_url = \"http://user:s3cret@agent/v1\"\nheaders = { A = \"s3cret\" }\nenv = { B = \"s3cret\" }\n";
     let sandbox = sandbox().with_file("counterproof.toml", &format!("{CONFIG}{side}"));
