@@ -89,13 +89,34 @@ impl Start<'_> {
         let log = self.out.join(LOGS).join(format!("{}.{extension}", self.side));
         // The output of the last start is enough, and the folder does not grow.
         let _ = std::fs::remove_file(&log);
-        let mut secrets = environment::secrets(&[], &self.layers.config.secrets)?;
-        let headers = self.table.headers.iter().map(|(name, value)| Secret::from(format!("{name}:{}", value.expose())));
-        let headers = environment::headers(&headers.collect::<Vec<_>>()).map_err(CommandError::usage)?;
-        secrets.extend(headers.iter().map(|header| header.value().clone()).filter(|value| value.expose().len() >= 8));
+        let secrets = self.secrets()?;
         Ok(StartContext { supervisor: None, log, secrets, interrupt: self.interrupt.clone() })
     }
 }
+
+impl Start<'_> {
+    /// Returns what the output of the agent must not show: an agent may print what it is sent.
+    fn secrets(self) -> Result<Vec<Secret>, CommandError> {
+        let options = |id: &str| self.layers.all(id).iter().cloned().map(Secret::from).collect::<Vec<_>>();
+        let mut secrets = environment::secrets(&options("secrets"), &self.layers.config.secrets)?;
+        let own = self.table.headers.iter().map(|(name, value)| Secret::from(format!("{name}:{}", value.expose())));
+        let named: Vec<Secret> = options("headers").into_iter().chain(own).collect();
+        let mut headers = environment::headers(&named).map_err(CommandError::usage)?;
+        if let Some(mapping) = &self.table.http {
+            headers.extend(mapping.headers(|name| env::var(name)).map_err(CommandError::usage)?);
+        }
+        for value in headers.iter().map(|header| header.value().expose()) {
+            // An agent may print the credential without its scheme.
+            let credential = value.split_once(' ').map(|(_, credential)| credential.trim());
+            let texts = [Some(value), credential].into_iter().flatten().filter(|text| text.len() >= MIN_SECRET_BYTES);
+            secrets.extend(texts.map(|text| Secret::from(text.to_owned())));
+        }
+        Ok(secrets)
+    }
+}
+
+/// Shorter header values are words of other texts, too.
+const MIN_SECRET_BYTES: usize = 8;
 
 /// Returns the variables of a side.
 pub(crate) fn variables(table: &SideTable) -> Result<Variables, CommandError> {

@@ -57,14 +57,13 @@ const SIDE_OPTIONS: [(&str, &str); 4] =
     [("base_url", "base-url"), ("command", "agent-cmd"), ("protocol", "protocol"), ("model", "model")];
 
 /// The commands that read `[run]`, and whether they read the tables of a side.
-const COMMANDS: [(&str, bool); 9] = [
+const COMMANDS: [(&str, bool); 8] = [
     ("run", true),
     ("check", true),
     ("try", true),
     ("show", true),
     ("compare", false),
     ("accept", false),
-    ("history", false),
     ("mutate", false),
     ("calibrate", false),
 ];
@@ -79,14 +78,28 @@ pub(crate) enum Origin {
 }
 
 /// The configuration, and the origins of the options of a command.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Layers {
     pub(crate) file: ConfigFile,
     pub(crate) config: Config,
+    /// The side that the options about the agent are for.
+    pub(crate) side: Side,
     /// By the id of the option. Options with their default are absent.
     origins: BTreeMap<String, Origin>,
-    /// The value of each option as text, by its id. Options without one are absent.
-    values: BTreeMap<String, String>,
+    /// The values of each option as texts, by its id. Options without one are absent.
+    values: BTreeMap<String, Vec<String>>,
+}
+
+impl Default for Layers {
+    fn default() -> Self {
+        Self {
+            file: ConfigFile::default(),
+            config: Config::default(),
+            side: Side::New,
+            origins: BTreeMap::new(),
+            values: BTreeMap::new(),
+        }
+    }
 }
 
 impl Layers {
@@ -97,7 +110,12 @@ impl Layers {
 
     /// Returns the value of an option as text; empty if it has none.
     pub(crate) fn value(&self, id: &str) -> String {
-        self.values.get(id).cloned().unwrap_or_default()
+        self.all(id).join(",")
+    }
+
+    /// Returns the values of an option as texts.
+    pub(crate) fn all(&self, id: &str) -> &[String] {
+        self.values.get(id).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns whether the option was typed or set by the environment.
@@ -133,6 +151,7 @@ pub(crate) fn apply(root: Command, typed: &ArgMatches, check: &Command) -> Resul
         if *reads_sides {
             let side = builder.value("side").and_then(|side| side.to_str()?.parse().ok()).unwrap_or(Side::New);
             builder.side_table(&file, side, &layers.config.side);
+            layers.side = side;
         }
         layers.file = file;
     }
@@ -206,7 +225,7 @@ impl Builder<'_> {
         argument.get_default_values().first().map(|value| value.to_os_string())
     }
 
-    fn values(&self) -> BTreeMap<String, String> {
+    fn values(&self) -> BTreeMap<String, Vec<String>> {
         let text = |argument: &Arg| {
             let id = argument.get_id().as_str();
             let typed = matches!(self.origins.get(id), Some(Origin::Flag { .. }));
@@ -218,8 +237,8 @@ impl Builder<'_> {
                 }
             };
             let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
-            let text = if values.is_empty() && is_switch { typed.to_string() } else { values.join(",") };
-            (!text.is_empty()).then(|| (id.to_owned(), text))
+            let values = if values.is_empty() && is_switch { vec![typed.to_string()] } else { values };
+            (!values.is_empty()).then(|| (id.to_owned(), values))
         };
         self.command.get_arguments().filter_map(text).collect()
     }
@@ -424,6 +443,9 @@ pub(crate) fn validate_run(file: &ConfigFile, check: &Command) -> Result<(), Inv
         }
         if leaf.values.len() != 1 && !takes_list(argument) {
             return Err(problem(format!("`run.{key}`: expected one value")));
+        }
+        if leaf.values.is_empty() {
+            return Err(problem(format!("`run.{key}`: the list is empty; remove the key for the default")));
         }
         for value in &leaf.values {
             check_value(argument, OsStr::new(value)).map_err(|message| problem(format!("`run.{key}`: {message}")))?;

@@ -100,15 +100,29 @@ impl SideAgent {
     /// Returns the table of a side without the agent that an option replaces.
     fn table(side: Side, layers: &Layers) -> SideTable {
         let table = layers.config.side.get(side);
-        if side == Side::New && (layers.is_overridden("base_url") || layers.is_overridden("agent_cmd")) {
-            return SideTable { command: None, start: None, setup: None, commit: None, ..table };
+        if side == layers.side && (layers.is_overridden("base_url") || layers.is_overridden("agent_cmd")) {
+            return SideTable {
+                base_url: None,
+                command: None,
+                start: None,
+                setup: None,
+                commit: None,
+                persistent: None,
+                ..table
+            };
         }
         table
     }
 
     /// Returns the settings of the baseline: those of new with what the table of the baseline sets.
     pub(crate) fn baseline_settings(&self, new: &Settings, layers: &Layers) -> Result<Settings, CommandError> {
-        let mut settings = Settings { side: Side::Baseline, ..new.clone() };
+        let mut settings = Settings { side: Side::Baseline, is_selection: false, ..new.clone() };
+        // Headers of the endpoint of new are for that endpoint alone. `apply_http` adds those of the baseline.
+        if let Some(mapping) = &layers.config.side.new.http
+            && let Ok(own) = mapping.headers(|name| std::env::var(name))
+        {
+            settings.headers.retain(|header| own.iter().all(|own| own.name() != header.name()));
+        }
         let table = &self.table;
         if let Some(url) = self.base_url.as_ref().or(table.base_url.as_ref()) {
             let url: BaseUrl = url.expose().parse().map_err(CommandError::usage)?;

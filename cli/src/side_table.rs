@@ -61,7 +61,7 @@ pub(crate) struct SideTable {
 }
 
 /// All keys of a side, in the order of `config show`.
-pub(crate) const KEYS: [&str; 14] = [
+pub(crate) const KEYS: [&str; 15] = [
     "base_url",
     "command",
     "persistent",
@@ -73,6 +73,7 @@ pub(crate) const KEYS: [&str; 14] = [
     "env",
     "headers",
     "protocol",
+    "http",
     "model",
     "max_turns",
     "stream",
@@ -91,8 +92,15 @@ impl SideTables {
             return SideTable { protocol: protocol(&new), ..new };
         }
         let protocol = protocol(&own).or_else(|| protocol(&new));
-        let has_target = own.names_another_target();
-        let target = if has_target { SideTable::default() } else { new.clone() };
+        let target = if own.names_another_target() {
+            SideTable::default()
+        } else if own.start.is_some() {
+            // The server that the baseline starts answers for it.
+            let base_url = new.base_url.clone().filter(|url| url.expose().contains("{port}"));
+            SideTable { base_url, command: None, persistent: None, ..new.clone() }
+        } else {
+            new.clone()
+        };
         SideTable {
             base_url: own.base_url.or(target.base_url),
             command: own.command.or(target.command),
@@ -114,7 +122,12 @@ impl SideTables {
 
     /// Returns whether the baseline takes this key of its table from new, if it lacks the key.
     pub(crate) fn baseline_inherits(&self, key: &str) -> bool {
-        !TARGET.contains(&key) || !self.baseline.names_another_target()
+        let is_replaced = match key {
+            "command" | "persistent" => self.baseline.start.is_some(),
+            "base_url" => self.baseline.start.is_some() && self.get(Side::Baseline).base_url.is_none(),
+            _ => false,
+        };
+        !TARGET.contains(&key) || !(is_replaced || self.baseline.names_another_target())
     }
 
     /// Returns whether the table of the baseline leads to another agent than the one of new.
@@ -170,6 +183,14 @@ mod tests {
         let started = baseline(&format!("{new}ref = \"main\""));
         assert_eq!((started.start.unwrap().expose(), started.commit.as_deref()), ("s", Some("main")));
         assert_eq!(baseline(&format!("{new}model = \"n\"")).model.as_deref(), Some("n"));
+    }
+
+    #[test]
+    fn a_baseline_with_its_own_start_is_not_asked_through_the_command_of_new() {
+        let started = baseline("[new]\ncommand = \"c\"\npersistent = true\n[baseline]\nstart = \"old\"");
+        assert!(started.command.is_none() && started.persistent.is_none() && started.start.is_some());
+        let started = baseline("[new]\nbase_url = \"http://remote\"\n[baseline]\nstart = \"old\"");
+        assert!(started.base_url.is_none());
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! `counterproof accept`: copies a new run to the baseline side.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::evaluation::GateOutcome;
 use counterproof_artifact::{Exit, RunId, Side};
-use counterproof_evaluator::{Thresholds, smallest_confirmable, text};
+use counterproof_evaluator::{Thresholds, gate_headline, smallest_confirmable, text};
 use counterproof_runner::{
     AcceptError, Acceptance, CaseLabels, Clock, LabelsError, SystemClock, draft_expectations, runs_of_baseline,
 };
 use counterproof_store::write::{self, Durability};
-use counterproof_store::{Latest, LockError, ReadError, RunReader};
+use counterproof_store::{EVALUATION_FILE, Latest, LockError, ReadError, RunReader, read_evaluation};
 
 use crate::command_error::{CommandError, WAIT_OR_STOP};
 use crate::named_runs;
@@ -85,6 +86,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         Some(folder) => folder.clone(),
         None => latest_whole(&args.runs, streams)?,
     };
+    check_gate(&folder, args.append, streams)?;
     // Checked before the run is accepted, because a second `accept` of the run would be rejected.
     let drafts = args.drafts_file()?;
     let labels = args.labels.as_deref().map(CaseLabels::read).transpose();
@@ -122,6 +124,24 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     }
     streams.log("next: counterproof check compares the next run with this baseline");
     Ok(Exit::Done)
+}
+
+/// Warns about a run whose gate failed. Refuses to add it to the baseline: the baseline would explain its own regression.
+fn check_gate(folder: &Utf8Path, append: bool, streams: &mut Streams) -> Result<(), CommandError> {
+    let path = folder.join(EVALUATION_FILE);
+    let Ok((evaluation, _)) = read_evaluation(&path) else { return Ok(()) };
+    let is_bad = matches!(evaluation.gate.outcome, GateOutcome::Failed | GateOutcome::NotEnoughData);
+    if !is_bad {
+        return Ok(());
+    }
+    let headline = gate_headline(&evaluation);
+    if append {
+        return Err(CommandError::findings(format!("`{folder}` was compared: {headline}"))
+            .hint("add runs of the version that you trust to the baseline, and not the run in question")
+            .hint("to make the change the new baseline, leave out `--append`"));
+    }
+    streams.warn(format_args!("accepting a run that was compared: {headline}"));
+    Ok(())
 }
 
 /// Returns the latest run in RUNS/new that ran all cases. Newer runs of a selection are named.

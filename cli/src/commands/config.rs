@@ -95,10 +95,29 @@ fn values(layers: &Layers) -> Vec<Shown> {
     let is_other = |key: &str| !key.starts_with("run.") && !key.starts_with("side.");
     values.extend(layers.file.leaves.iter().filter(|leaf| is_other(&leaf.key)).map(|leaf| Shown {
         key: leaf.key.clone(),
-        value: leaf.values.join(", "),
+        value: if leaf.key.ends_with("].command") {
+            shown_value("command", &leaf.values.join(", "))
+        } else {
+            leaf.values.join(", ")
+        },
         origin: Origin::File { path: layers.file.path.to_string(), line: leaf.line },
     }));
     values
+}
+
+/// Returns a value of a side without what may be a secret.
+fn shown_value(key: &str, value: &str) -> String {
+    match key {
+        "headers" | "env" => "(not shown)".to_owned(),
+        "http" => "(set)".to_owned(),
+        "base_url" => without_credentials(value),
+        // Arguments may be secrets.
+        "command" | "start" | "setup" => match value.split_once(char::is_whitespace) {
+            Some((program, _)) => format!("{program} …"),
+            None => value.to_owned(),
+        },
+        _ => value.to_owned(),
+    }
 }
 
 /// Leaves out the parts of a URL that may be a secret. A URL with `{port}` cannot be parsed, and is shown if it has none.
@@ -120,7 +139,8 @@ fn side_value(layers: &Layers, side: Side, key: &str) -> Option<Shown> {
         && ["base_url", "agent_cmd", "protocol", "model"].contains(&option)
         && layers.is_overridden(option)
     {
-        return Some(Shown { key: name, value: layers.value(option), origin: layers.origin(option).clone() });
+        let value = shown_value(key, &layers.value(option));
+        return Some(Shown { key: name, value, origin: layers.origin(option).clone() });
     }
     // Tables, such as `http`, have a leaf for each of their keys.
     let prefix = |side: Side| format!("side.{side}.{key}");
@@ -133,12 +153,6 @@ fn side_value(layers: &Layers, side: Side, key: &str) -> Option<Shown> {
         };
         within(side).or_else(|| inherits.then(|| within(Side::New)).flatten())
     })?;
-    // What a command or a header has may be a secret.
-    let value = match key {
-        "headers" | "env" => "(not shown)".to_owned(),
-        "http" => "(set)".to_owned(),
-        "base_url" => without_credentials(&leaf.values.join(", ")),
-        _ => leaf.values.join(", "),
-    };
+    let value = shown_value(key, &leaf.values.join(", "));
     Some(Shown { key: name, value, origin: Origin::File { path: layers.file.path.to_string(), line: leaf.line } })
 }

@@ -14,6 +14,7 @@ use crate::commands::run::run_error;
 use crate::layers::Layers;
 use crate::request_args::{RequestArgs, RunPaths};
 use crate::side_agent::SideAgent;
+use crate::signals::on_signal;
 use crate::streams::{Streams, to_json};
 
 /// How much of an answer is shown to a person, in bytes.
@@ -70,6 +71,8 @@ struct Look {
 
 pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::default();
+    let stop = interrupt.clone();
+    on_signal(move || stop.trigger()).map_err(CommandError::io)?;
     // The runner needs a run folder; a trial leaves nothing behind.
     let temporary = tempfile::tempdir().map_err(CommandError::io)?;
     let out = Utf8Path::from_path(temporary.path())

@@ -99,12 +99,12 @@ fn validate_config(path: &Utf8Path, check: &clap::Command) -> Result<Report, Com
 }
 
 fn validate_cases(path: &Utf8Path) -> Result<Report, CommandError> {
-    let Err(error) = counterproof_cases::load(path) else {
-        return Ok(Report { files: 1, ..Report::default() });
+    // A warning is a finding: a misspelt expectation is not checked.
+    let problems = match counterproof_cases::load(path) {
+        Ok(suite) => suite.warnings,
+        Err(error) if error.problems().is_empty() => return Err(CommandError::io(error)),
+        Err(error) => error.problems().iter().chain(error.warnings()).cloned().collect(),
     };
-    if error.problems().is_empty() {
-        return Err(CommandError::io(error));
-    }
     let finding = |problem: &Problem| {
         let case = problem.case_id.as_ref().map(|id| format!("case `{id}`: ")).unwrap_or_default();
         Finding {
@@ -118,7 +118,7 @@ fn validate_cases(path: &Utf8Path) -> Result<Report, CommandError> {
             remedy: problem.remedy.clone(),
         }
     };
-    Ok(Report { findings: error.problems().iter().map(finding).collect(), files: 1, ..Report::default() })
+    Ok(Report { findings: problems.iter().map(finding).collect(), files: 1, ..Report::default() })
 }
 
 /// Returns true for a file format that only cases use, and for a JSON list of cases, at the top level or under `cases`.

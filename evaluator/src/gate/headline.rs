@@ -58,6 +58,10 @@ pub fn is_alone(evaluation: &Evaluation) -> bool {
 /// What a run without a baseline achieved.
 fn all_good(evaluation: &Evaluation) -> String {
     let judged = evaluation.cases.iter().filter(|case| case.is_judged_on_new()).count();
+    if evaluation.cases.len() == 1 {
+        let met = if judged == 1 { " and meets its expectations" } else { "" };
+        return format!("the only case was answered{met}");
+    }
     let answered = format!("all {} were answered", text::count(evaluation.cases.len(), "case", "cases"));
     match judged {
         0 => answered,

@@ -98,7 +98,8 @@ impl Filling<'_> {
 
     /// Numbers the actions without an id.
     fn action_ids(&mut self, answer: &mut Map<String, Value>) {
-        let used = ids(answer, "proposed_actions", "action_id");
+        let mut used = ids(answer, "proposed_actions", "action_id");
+        used.extend(ids(answer, "proposed_actions", "id"));
         let mut numbers = (1..).map(|number| format!("action_{number}")).filter(move |id| !used.contains(id));
         for action in objects(answer, "proposed_actions") {
             let own = action.get("id").filter(|id| id.is_string()).cloned();

@@ -46,12 +46,20 @@ pub(super) fn chat(events: Vec<Value>) -> Value {
             add_call(&mut calls, delta);
         }
     }
+    if finish_reason.is_null() {
+        return cut_off();
+    }
     message.insert("role".to_owned(), "assistant".into());
     if !calls.is_empty() {
         message.insert("tool_calls".to_owned(), calls.into());
     }
     answer.insert("choices".to_owned(), json!([{"index": 0, "message": message, "finish_reason": finish_reason}]));
     answer.into()
+}
+
+/// The answer in place of one whose stream ended early: what there is of it may be a part of a sentence, or of a call.
+fn cut_off() -> Value {
+    json!({"error": {"message": "the stream ended before the answer was complete"}})
 }
 
 /// Adds a part of a tool call to the calls so far.
@@ -122,6 +130,9 @@ pub(super) fn anthropic(events: Vec<Value>) -> Value {
             _ => {}
         }
     }
+    if message.is_object() && message["stop_reason"].is_null() {
+        return cut_off();
+    }
     let finished = blocks.into_iter().map(|(mut block, input)| {
         if !input.is_empty() && block.is_object() {
             block["input"] = serde_json::from_str(&input).unwrap_or_else(|_| input.into());
@@ -137,8 +148,10 @@ pub(super) fn anthropic(events: Vec<Value>) -> Value {
 
 /// Appends a text to a text or to null.
 fn append(text: &mut Value, more: &Value) {
-    if let Some(more) = more.as_str() {
-        *text = format!("{}{more}", text.as_str().unwrap_or_default()).into();
+    let Some(more) = more.as_str() else { return };
+    match text {
+        Value::String(text) => text.push_str(more),
+        other => *other = more.into(),
     }
 }
 
@@ -175,6 +188,15 @@ mod tests {
         assert_eq!(message["tool_calls"][0]["function"], json!({"name": "f", "arguments": "{\"n\":1}"}));
         assert_eq!((&message["tool_calls"][1]["id"], &answer["usage"]["prompt_tokens"]), (&json!("b"), &json!(3)));
         assert_eq!(answer["choices"][0]["finish_reason"], "tool_calls");
+    }
+
+    #[test]
+    fn a_stream_that_ends_early_is_an_error() {
+        let chunk = json!({"choices": [{"delta": {"content": "The ans"}, "finish_reason": null}]});
+        let message = json!({"type": "message_start", "message": {"id": "m", "content": [], "stop_reason": null}});
+        for answer in [read(&[chunk], chat), read(&[message], anthropic)] {
+            assert_eq!(answer["error"]["message"], "the stream ended before the answer was complete");
+        }
     }
 
     #[test]

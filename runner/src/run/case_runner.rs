@@ -22,6 +22,9 @@ use crate::record::{
 use crate::settings::AttemptLimits;
 use crate::tools::Toolbox;
 
+/// The field of an attempt that another one follows: how long the runner waited.
+const RETRY_DELAY: &str = "retry_delay_ms";
+
 /// Runs cases. All cases of a run share it.
 pub(super) struct CaseRunner {
     pub(super) transport: Transport,
@@ -47,6 +50,8 @@ pub(super) struct CaseRunner {
 #[derive(Debug)]
 pub(super) struct CaseOutcome {
     pub(super) attempts: u32,
+    /// Whether a request was sent again. A conversation has several requests, each with its own attempts.
+    pub(super) retried: bool,
     /// The failure of the last attempt; `None` if the agent answered.
     pub(super) failure: Option<FailureNote>,
     pub(super) reached: bool,
@@ -151,7 +156,7 @@ impl CaseRunner {
             if let Err(failure) = &result {
                 match self.after_failure(case_id, failure, number).await {
                     AfterFailure::Retry(waited) => {
-                        entry.extra.insert("retry_delay_ms".to_owned(), whole_millis(waited).into());
+                        entry.extra.insert(RETRY_DELAY.to_owned(), whole_millis(waited).into());
                         attempts.entries.push(entry);
                         continue;
                     }
@@ -174,6 +179,7 @@ impl CaseRunner {
         request: Vec<u8>,
     ) -> Result<CaseOutcome, WriteError> {
         let Attempts { entries, reached, over_budget } = attempts;
+        let retried = entries.iter().any(|entry| entry.extra.contains_key(RETRY_DELAY));
         let failure = result.as_ref().err().map(|(_, note)| *note);
         let number = u32::try_from(entries.len()).unwrap_or(u32::MAX);
         let (id, saved_request) = (case_id.clone(), self.save_requests.then_some(request));
@@ -192,7 +198,7 @@ impl CaseRunner {
             Ok(case)
         });
         let event = event.await?;
-        Ok(CaseOutcome { attempts: number, failure, reached, over_budget, usage, event })
+        Ok(CaseOutcome { attempts: number, retried, failure, reached, over_budget, usage, event })
     }
 
     /// Completes a case without a request.
@@ -201,7 +207,7 @@ impl CaseRunner {
         let skipped = move |recorder: &AttemptRecorder| Ok(skipped_case(recorder, id, cause.message()));
         let event = self.record(case_id, 0, Some(SKIPPED), skipped).await?;
         let (failure, usage) = (Some(SKIPPED), None);
-        Ok(Some(CaseOutcome { attempts: 0, failure, reached: false, over_budget: false, usage, event }))
+        Ok(Some(CaseOutcome { attempts: 0, retried: false, failure, reached: false, over_budget: false, usage, event }))
     }
 
     pub(super) fn destination(&self) -> BodyDestination<'_> {

@@ -79,7 +79,9 @@ impl CaseRunner {
     async fn turn(&self, index: usize, conversation: &mut Conversation<'_>) -> Result<TurnEnd, WriteError> {
         let turn = conversation.case.turns.get(index);
         if let Some(turn) = turn {
-            conversation.transcript.start_turn(index + 1, &turn.user, self.clock.read().at);
+            // Masked as in the saved request.
+            let user = self.recorder.redactor.text(&turn.user, &mut Applied::default());
+            conversation.transcript.start_turn(index + 1, &user, self.clock.read().at);
             if index > 0 {
                 conversation.thread.push(user_message(&turn.user));
             }

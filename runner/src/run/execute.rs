@@ -72,7 +72,7 @@ pub fn run(
 
     // Before the folder is created: a server that does not start leaves nothing behind.
     let mut toolbox = Toolbox::new(settings);
-    runtime.block_on(toolbox.start_servers(settings, settings.timeout))?;
+    runtime.block_on(toolbox.start_servers(settings, settings.timeout)).map_err(|error| error.masked(&redactor))?;
 
     let start = environment.clock.read();
     let checkout = environment.checkout.as_ref();

@@ -230,7 +230,7 @@ impl<'run> Scheduler<'run> {
         // Only now: a reporter must never show a case as complete that a crash could still lose.
         self.forward(outcome.event);
         self.counts.attempts += outcome.attempts as usize;
-        self.counts.retried += usize::from(outcome.attempts > 1);
+        self.counts.retried += usize::from(outcome.retried);
         self.counts.over_budget += usize::from(outcome.over_budget);
         self.counts.skipped += usize::from(outcome.attempts == 0);
         let count = if outcome.failure.is_some() { &mut self.counts.failed } else { &mut self.counts.answered };

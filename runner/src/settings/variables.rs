@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::env::VarError;
 use std::ffi::OsString;
 
+use counterproof_redaction::is_secret_name;
+
 use super::known_secrets::MIN_IMPLIED_BYTES;
 use crate::secret::Secret;
 
@@ -12,7 +14,16 @@ pub(crate) const PORT: &str = "{port}";
 
 /// Environment variables by name. `Debug` masks the values, and they are masked in everything that is saved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Variables(BTreeMap<String, Secret>);
+pub struct Variables(BTreeMap<String, Variable>);
+
+/// The value of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Variable {
+    value: Secret,
+    /// Whether it was read from the environment, where secrets are. What is written in the configuration is secret only if its
+    /// name says so: other values are words of answers, too.
+    is_secret: bool,
+}
 
 /// An invalid variable. The messages never contain the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,26 +65,31 @@ impl Variables {
     /// Returns the values that no output may contain.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         // A value with the port is an address. Masking it would hide the most useful line of a server's output.
-        let values = self.0.values().map(Secret::expose);
+        let values = self.0.values().filter(|variable| variable.is_secret).map(|variable| variable.value.expose());
         values.filter(|value| value.len() >= MIN_IMPLIED_BYTES && !value.contains(PORT))
     }
 
     /// Replaces `{port}` in the values.
     pub(crate) fn at_port(&self, port: u16) -> Self {
-        let replaced = |value: &Secret| Secret::from(at_port(value.expose(), port));
-        Self(self.0.iter().map(|(name, value)| (name.clone(), replaced(value))).collect())
+        let replaced = |variable: &Variable| Variable {
+            value: Secret::from(at_port(variable.value.expose(), port)),
+            is_secret: variable.is_secret,
+        };
+        Self(self.0.iter().map(|(name, variable)| (name.clone(), replaced(variable))).collect())
     }
 
     /// Adds the variable that makes Python print each line at once. Without it, a program that prints to a pipe keeps its lines
     /// in a buffer, and the runner would wait for them.
     #[must_use]
     pub(crate) fn unbuffered(mut self) -> Self {
-        self.0.entry("PYTHONUNBUFFERED".to_owned()).or_insert_with(|| Secret::from("1".to_owned()));
+        self.0
+            .entry("PYTHONUNBUFFERED".to_owned())
+            .or_insert_with(|| Variable { value: Secret::from("1".to_owned()), is_secret: false });
         self
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.expose()))
+        self.0.iter().map(|(name, variable)| (name.as_str(), variable.value.expose()))
     }
 
     /// Returns the variables as the options of a supervised command.
@@ -91,11 +107,12 @@ fn resolve(
     name: &str,
     value: &str,
     environment: impl Fn(&str) -> Result<String, VarError>,
-) -> Result<(String, Secret), VariableError> {
+) -> Result<(String, Variable), VariableError> {
     if name.is_empty() || name.contains(['=', '\0']) {
         return Err(VariableError::Name(name.to_owned()));
     }
     let name = name.to_owned();
+    let is_secret = value.starts_with("env:") || is_secret_name(&name);
     let value = match value.strip_prefix("env:") {
         None => value.to_owned(),
         Some(variable) => environment(variable).map_err(|error| {
@@ -106,7 +123,11 @@ fn resolve(
             }
         })?,
     };
-    if value.contains('\0') { Err(VariableError::Value(name)) } else { Ok((name, Secret::from(value))) }
+    if value.contains('\0') {
+        Err(VariableError::Value(name))
+    } else {
+        Ok((name, Variable { value: Secret::from(value), is_secret }))
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use counterproof_redaction::{Applied, Redactor};
 use serde_json::{Map, Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Mutex;
@@ -22,12 +23,28 @@ const UNKNOWN_METHOD: i64 = -32601;
 /// The longest message of a server. A longer one ends the conversation with it.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
+/// How much of the standard error of a server is kept.
+const MAX_STDERR_BYTES: usize = 4096;
+
 /// A server that could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to start the MCP server `{name}`: {cause}")]
 pub struct McpError {
     name: String,
     cause: Failure,
+}
+
+impl McpError {
+    /// Masks what the server said.
+    pub(crate) fn masked(self, redactor: &Redactor) -> Self {
+        let mask = |text: String| redactor.text(&text, &mut Applied::default());
+        let cause = match self.cause {
+            Failure::Ended(said) => Failure::Ended(mask(said)),
+            Failure::Answer(said) => Failure::Answer(mask(said)),
+            other => other,
+        };
+        Self { cause, ..self }
+    }
 }
 
 /// Why a server gives no answer.
@@ -185,7 +202,12 @@ impl Session {
             }
             match self.program.next_event().await {
                 ProcessEvent::Stdout(piece) => self.received.extend(piece),
-                ProcessEvent::Stderr(piece) => self.stderr = piece,
+                ProcessEvent::Stderr(piece) => {
+                    // The end of it usually has the cause.
+                    self.stderr.extend(piece);
+                    let excess = self.stderr.len().saturating_sub(MAX_STDERR_BYTES);
+                    self.stderr.drain(..excess);
+                }
                 ProcessEvent::Ended(Err(error)) => return Err(error.into()),
                 ProcessEvent::Ended(Ok(ending)) => {
                     let said = String::from_utf8_lossy(&self.stderr).trim().to_owned();

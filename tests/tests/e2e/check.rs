@@ -227,6 +227,60 @@ fn a_file_for_both_sides_confirms_new_and_repeats_the_baseline() {
 }
 
 #[test]
+fn an_option_names_the_agent_of_the_side_that_runs() {
+    let agent = agent(&[]);
+    let config = format!("{CONFIG}[side.new]\nstart = \"false\"\n");
+    let sandbox = sandbox().with_file("counterproof.toml", &config);
+    let url = agent.base_url();
+    for side in ["baseline", "new"] {
+        let finished = sandbox.run(["run", "--side", side, "--base-url", &url, "--confirm", "off"]);
+        assert_eq!(finished.code, Some(0), "{finished}");
+    }
+    assert_eq!(agent.requests().len(), 6, "nothing else was started");
+    let by_variable = sandbox.with_variable("COUNTERPROOF_SIDE", "baseline").run(["run", "--base-url", &url]);
+    assert!(by_variable.code == Some(0) && by_variable.stdout.contains("runs/baseline/"), "{by_variable}");
+}
+
+#[test]
+fn a_baseline_that_cannot_be_read_ends_the_check() {
+    let sandbox = sandbox().with_file("runs/baseline/b/run.json", "version https://git-lfs.github.com/spec/v1\n");
+    let finished = check(&sandbox, &agent(&[]), &[]);
+    assert_eq!(finished.code, Some(3), "{finished}");
+    assert!(finished.stderr.contains("runs/baseline/b/run.json"), "{finished}");
+}
+
+#[test]
+fn a_baseline_that_a_check_runs_has_all_cases() {
+    let agent = agent(&[]);
+    let config = format!("{CONFIG}[side.baseline]\nbase_url = \"{}\"\n", agent.base_url());
+    let sandbox = sandbox().with_file("counterproof.toml", &config);
+    let finished = check(&sandbox, &agent, &["--only", "hours"]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    assert_eq!(agent.requests().len(), 4, "three of the baseline, and one of new");
+    let whole = check(&sandbox, &agent, &[]);
+    assert!(whole.code == Some(0) && whole.stdout.contains("3 cases"), "{whole}");
+}
+
+#[test]
+fn a_run_whose_gate_failed_is_not_added_to_its_baseline() {
+    let sandbox = sandbox();
+    check(&sandbox, &agent(&[]), &[]);
+    accept(&sandbox);
+    assert_eq!(check(&sandbox, &agent(&["refund_lamp"]), &[]).code, Some(1));
+    let added = sandbox.run(["accept", "--append", "--reason", "more"]);
+    assert!(added.code == Some(1) && added.stderr.contains("Gate undecided"), "{added}");
+    let replaced = sandbox.run(["accept", "--reason", "wanted"]);
+    assert!(replaced.code == Some(0) && replaced.stderr.contains("warning: accepting a run"), "{replaced}");
+}
+
+#[test]
+fn a_misspelt_expectation_is_not_valid() {
+    let sandbox = sandbox().with_file("cases.yaml", "- {id: a, input: {user: x}, expected: {must_inclde: [y]}}\n");
+    let finished = sandbox.run(["validate", "cases.yaml"]);
+    assert!(finished.code == Some(1) && finished.stdout.contains("must_inclde"), "{finished}");
+}
+
+#[test]
 fn values_of_headers_and_variables_are_not_shown() {
     let side = "[side.new]\nbase_url = \"http://user:s3cret@agent/v1\"\nheaders = { A = \"s3cret\" }\nenv = { B = \"s3cret\" }\n";
     let sandbox = sandbox().with_file("counterproof.toml", &format!("{CONFIG}{side}"));

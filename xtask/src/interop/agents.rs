@@ -10,27 +10,35 @@ use crate::folders;
 use crate::programs;
 use crate::step::{Failure, progress, root};
 
-const EXAMPLES: [&str; 4] = ["fastapi", "langgraph", "openai-agents", "pydantic-ai"];
+/// The examples by the environment that their packages are installed in. CrewAI needs other versions than OpenAI's SDK.
+const ENVIRONMENTS: [(&str, &[&str]); 2] =
+    [("agents", &["fastapi", "langgraph", "openai-agents", "pydantic-ai"]), ("crewai", &["crewai"])];
 
 /// The variable that makes the agents refund ten times too much.
 const FAULT: (&str, &str) = ("SHOP_FAULT", "refund");
 
-/// Installs the packages of all examples, and returns the folder of their programs.
-pub(super) fn install() -> Result<Option<Utf8PathBuf>, Failure> {
+pub(super) fn install() -> Result<(), Failure> {
+    ENVIRONMENTS.iter().try_for_each(|(name, examples)| environment(name, examples).map(drop))
+}
+
+/// Installs the packages of some examples, and returns the folder of their programs.
+fn environment(name: &str, examples: &[&str]) -> Result<Option<Utf8PathBuf>, Failure> {
     let mut packages = Vec::new();
-    for example in EXAMPLES {
+    for example in examples {
         let requirements = folders::read(&root().join("examples").join(example).join("requirements.txt"))?;
         packages.extend(String::from_utf8_lossy(&requirements).lines().map(str::to_owned));
     }
     let packages: Vec<_> = packages.iter().map(String::as_str).collect();
-    install::python(&install::cached("agents"), &packages)
+    install::python(&install::cached(name), &packages)
 }
 
 pub(super) fn run() -> Result<(), Failure> {
-    let Some(programs) = install()? else { return Ok(()) };
-    programs::build()?;
-    for example in EXAMPLES {
-        check_example(example, &programs)?;
+    for (name, examples) in ENVIRONMENTS {
+        let Some(programs) = environment(name, examples)? else { continue };
+        programs::build()?;
+        for example in examples {
+            check_example(example, &programs)?;
+        }
     }
     Ok(())
 }

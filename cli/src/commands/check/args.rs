@@ -98,7 +98,7 @@ pub(crate) struct Args {
     pub(super) open: bool,
 
     /// Run again whenever the cases, the configuration or a --watch-path changes, until Ctrl-C
-    #[arg(help_heading = "Output", long, conflicts_with_all = ["last_failed", "open"])]
+    #[arg(help_heading = "Output", long, conflicts_with_all = ["last_failed", "open", "quiet"])]
     pub(super) watch: bool,
 
     /// With --watch: also watch this file or folder; can be repeated

@@ -6,7 +6,7 @@ use counterproof_runner::Interrupt;
 use super::args::{Args, Format};
 use super::output;
 use super::steps::check;
-use super::watch::{self, Reload};
+use super::watch::{self, Reload, Stop};
 use crate::command_error::CommandError;
 use crate::layers::Layers;
 use crate::signals::on_signal;
@@ -21,10 +21,13 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::default();
     let stop = interrupt.clone();
-    on_signal(move || stop.trigger()).map_err(CommandError::io)?;
     if args.watch {
-        return watch::run(args, layers, reload, &interrupt, streams);
+        let stop = Stop::default();
+        let signal = stop.clone();
+        on_signal(move || signal.trigger()).map_err(CommandError::io)?;
+        return watch::run(args, layers, reload, &stop, streams);
     }
+    on_signal(move || stop.trigger()).map_err(CommandError::io)?;
     let checked = if args.quiet {
         let err = std::mem::replace(&mut streams.err, Box::new(std::io::sink()));
         let checked = check(&args, &layers, &interrupt, None, streams);

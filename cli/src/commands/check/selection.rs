@@ -30,6 +30,8 @@ struct LastCheck {
 #[derive(Debug)]
 pub(super) struct Selection {
     pub(super) cases: Vec<CaseSpec>,
+    /// All cases of the file.
+    pub(super) all: Vec<CaseSpec>,
     /// Whether cases of the file were left out.
     pub(super) is_partial: bool,
 }
@@ -52,13 +54,13 @@ impl Selection {
                 && last_failed.as_ref().is_none_or(|failed| failed.contains(&case.id))
                 && changed.is_none_or(|changed| changed.contains(&case.id))
         };
-        let cases: Vec<CaseSpec> = suite.cases.into_iter().filter(is_selected).collect();
+        let cases: Vec<CaseSpec> = suite.cases.iter().filter(|case| is_selected(case)).cloned().collect();
         let is_narrowed = !args.only.is_empty() || !args.tag.is_empty() || !args.suite.is_empty();
         if cases.is_empty() && is_narrowed && !args.last_failed && changed.is_none() {
             return Err(CommandError::usage("no case has all of the selected IDs, tags and suites")
                 .hint("`counterproof run --side new --dry-run` lists the cases"));
         }
-        Ok(Self { is_partial: cases.len() < total, cases })
+        Ok(Self { is_partial: cases.len() < total, cases, all: suite.cases })
     }
 
     pub(super) fn ids(&self) -> HashSet<CaseId> {

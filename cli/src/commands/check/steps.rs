@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::evaluation::GateOutcome;
 use counterproof_artifact::{CaseId, Exit, RunId, Side};
+use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{Limit, Measure, text};
 use counterproof_runner::{Checkout, Interrupt, Settings};
-use counterproof_store::RunReader;
+use counterproof_store::write::{self, Durability};
+use counterproof_store::{EVALUATION_FILE, ReadError, RunReader};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -20,11 +21,11 @@ use crate::cases_file;
 use crate::command_error::CommandError;
 use crate::commands::compare::{self, CompareOptions, append_step_summary, gate_exit};
 use crate::commands::run::{
-    BaselineAgent, ConfirmOptions, Confirmation, RunEnd, Session, check_new_ids, required_cases,
+    BaselineAgent, ConfirmOptions, Confirmation, RunEnd, Session, check_new_ids, limit_open_files, required_cases,
 };
 use crate::config::Config;
 use crate::layers::Layers;
-use crate::named_runs::RunSelection;
+use crate::named_runs::{RunSelection, read_error};
 use crate::reporter::ReporterKind;
 use crate::request_args::RunPaths;
 use crate::resume_command;
@@ -54,8 +55,10 @@ pub(super) fn check(
         paths: RunPaths { cases: path, out: &args.out },
         checkout: Checkout::discover(Utf8Path::new(".")),
     };
-    let mut has_baseline = RunReader::latest(&args.out, Side::Baseline).is_ok();
-    if args.baseline_start || (!has_baseline && layers.config.side.has_baseline()) {
+    let mut has_baseline = has_stored_baseline(&args.out)?;
+    // A watch runs the baseline once, and then only the cases that changed.
+    let starts_baseline = args.baseline_start && changed.is_none();
+    if starts_baseline || (!has_baseline && layers.config.side.has_baseline()) {
         if !check.run_baseline(streams)? {
             return Ok(None);
         }
@@ -63,6 +66,20 @@ pub(super) fn check(
     }
     let Some(new) = check.run_new(has_baseline, streams)? else { return Ok(None) };
     check.compare(&new, has_baseline, streams).map(Some)
+}
+
+/// Whether there is a baseline to compare with. One that cannot be read is an error: the check must not go on without it.
+fn has_stored_baseline(runs: &Utf8Path) -> Result<bool, CommandError> {
+    match RunReader::latest(runs, Side::Baseline) {
+        Ok(latest) => match latest.skipped.into_iter().next() {
+            Some(unreadable) if latest.others.is_empty() && latest.run.run().accepted.is_none() => {
+                Err(read_error(unreadable, Side::Baseline))
+            }
+            _ => Ok(true),
+        },
+        Err(ReadError::NoRun { .. } | ReadError::OnlyFailed { .. }) => Ok(false),
+        Err(error) => Err(read_error(error, Side::Baseline)),
+    }
 }
 
 /// The runs of side new.
@@ -88,9 +105,10 @@ impl Check<'_> {
             reporter: self.reporter(),
             checkout: self.checkout.clone(),
             interrupt: self.interrupt.clone(),
-            resume_command: "counterproof check".to_owned(),
+            resume_command: None,
             failed: false,
             prints_folder: false,
+            goes_on_at_limit: true,
             streams,
         }
     }
@@ -118,7 +136,8 @@ impl Check<'_> {
         let config = &self.layers.config;
         let shared = self.args.request.settings(plan.id.clone(), &new, self.paths, config)?;
         let shared = agent.baseline_settings(&shared, self.layers)?;
-        let runs = self.make_runs(&plan, &shared, streams);
+        // All cases, also for a selection: the next check compares with this run.
+        let runs = self.make_runs(&plan, &shared, &self.selection.all, streams);
         // The end of the agent explains why the run was interrupted, or why it failed.
         agent.check_alive()?;
         let runs = runs?;
@@ -137,13 +156,15 @@ impl Check<'_> {
     fn run_new(&mut self, has_baseline: bool, streams: &mut Streams) -> Result<Option<NewRuns>, CommandError> {
         let args = self.args;
         let confirms = has_baseline && args.confirm != ConfirmRuns::Off;
-        let repeat = args.repeat.filter(|_| args.confirm == ConfirmRuns::Off);
+        // Without a baseline, every expectation has to be met, and one run shows it.
+        let repeat = args.repeat.filter(|_| has_baseline && args.confirm == ConfirmRuns::Off);
         let confirm = confirms.then_some((args.confirm, args.confirm_max));
         let plan = PlanArgs::of_check(Self::new_id()?, repeat, confirm).plan(|_| None)?;
         let agent = SideAgent::open(Side::New, self.layers, &self.args.out, self.interrupt, streams)?;
         let config = &self.layers.config;
         let mut shared = args.request.settings(plan.id.clone(), &agent, self.paths, config)?;
         shared.is_selection = self.selection.is_partial;
+        limit_open_files([&mut shared], self.selection.cases.len(), streams);
         let options = ConfirmOptions {
             runs: args.confirm,
             against: Vec::new(),
@@ -157,7 +178,7 @@ impl Check<'_> {
         let cases = &self.selection.cases;
         let confirmation =
             if confirms { Confirmation::prepare(&options, (&plan, &shared), cases, baseline, streams)? } else { None };
-        let runs = self.make_runs(&plan, &shared, streams);
+        let runs = self.make_runs(&plan, &shared, cases, streams);
         agent.check_alive()?;
         let Some(runs) = runs? else { return Ok(None) };
         if let Some(confirmation) = confirmation {
@@ -175,6 +196,7 @@ impl Check<'_> {
         &self,
         plan: &RunPlan,
         shared: &Settings,
+        cases: &[CaseSpec],
         streams: &mut Streams,
     ) -> Result<Option<NewRuns>, CommandError> {
         let mut session = self.session(streams);
@@ -182,7 +204,7 @@ impl Check<'_> {
         for (number, planned) in (1..).zip(&plan.runs) {
             let settings = planned.settings(shared);
             let remaining = plan.runs.len() - number + usize::from(!plan.confirmations.is_empty());
-            if session.run(&settings, &self.selection.cases, remaining)? == RunEnd::Interrupted {
+            if session.run(&settings, cases, remaining)? == RunEnd::Interrupted {
                 return Ok(None);
             }
             folders.push(settings.out.join(settings.side.as_str()).join(settings.run_id.as_str()));
@@ -210,18 +232,19 @@ impl Check<'_> {
             out: args.report.clone(),
             pages: args.pages.into(),
             report_url: args.report_url.clone(),
-            write_back: true,
+            // The baseline is part of the repository, and a check does not change it.
+            write_back: false,
             only: self.selection.is_partial.then(|| Arc::new(self.selection.ids())),
             is_alone: !has_baseline,
         };
         let evaluation = compare::compare(&options, streams)?.evaluation;
         append_step_summary(&options, &evaluation, streams);
         write_failed(&args.out, &evaluation)?;
+        for folder in &new.folders {
+            write::write_json(&folder.join(EVALUATION_FILE), &evaluation, Durability::Synced)
+                .map_err(CommandError::io)?;
+        }
         let exit = match gate_exit(evaluation.gate.outcome, args.strict) {
-            // Without a baseline and without expectations, answers are all that is checked.
-            Exit::Findings if !has_baseline && evaluation.gate.outcome == GateOutcome::NotJudged && !args.strict => {
-                Exit::Done
-            }
             Exit::Done if new.failed => Exit::Findings,
             exit => exit,
         };

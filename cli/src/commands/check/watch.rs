@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -20,6 +21,36 @@ use crate::streams::Streams;
 
 /// Reads the command line again, with a changed configuration.
 pub(crate) type Reload<'a> = &'a dyn Fn() -> Result<(Box<Args>, Layers), CommandError>;
+
+/// The interrupt of a watch, and that of the check in progress. An agent that ends interrupts its check, and not the watch.
+#[derive(Clone, Default)]
+pub(super) struct Stop {
+    watch: Interrupt,
+    check: Arc<Mutex<Interrupt>>,
+}
+
+impl Stop {
+    /// Interrupts the watch and the check.
+    pub(super) fn trigger(&self) {
+        self.watch.trigger();
+        self.check.lock().unwrap_or_else(PoisonError::into_inner).trigger();
+    }
+
+    fn is_reached(&self) -> bool {
+        self.watch.reached(Urgency::Finish)
+    }
+
+    /// Returns the interrupt of a new check.
+    fn of_check(&self) -> Interrupt {
+        let interrupt = Interrupt::default();
+        *self.check.lock().unwrap_or_else(PoisonError::into_inner) = interrupt.clone();
+        // A signal before the exchange reached the check before.
+        if self.is_reached() {
+            interrupt.trigger();
+        }
+        interrupt
+    }
+}
 
 /// How long no file may change before the cases run again: editors write a file in several steps.
 const QUIET: Duration = Duration::from_millis(300);
@@ -50,7 +81,7 @@ pub(super) fn run(
     args: Box<Args>,
     layers: Layers,
     reload: Reload<'_>,
-    interrupt: &Interrupt,
+    stop: &Stop,
     streams: &mut Streams,
 ) -> Result<Exit, CommandError> {
     let watch = Watch::start(&args, &layers)?;
@@ -63,15 +94,15 @@ pub(super) fn run(
         if let Some(cases) = &cases {
             let changed = (!changes.all).then(|| changed(&known, cases));
             if changed.as_ref().is_none_or(|changed| !changed.is_empty()) {
-                exit = check_again(&args, &layers, interrupt, changed.as_ref(), streams).unwrap_or(exit);
+                exit = check_again(&args, &layers, &stop.of_check(), changed.as_ref(), streams).unwrap_or(exit);
             }
             known = cases.iter().map(|case| (case.id.clone(), case.clone())).collect();
         }
-        if interrupt.reached(Urgency::Finish) {
+        if stop.is_reached() {
             return Ok(exit);
         }
         streams.log("watching for changes; press Ctrl-C to stop");
-        let Some(next) = watch.wait(interrupt) else { return Ok(exit) };
+        let Some(next) = watch.wait(stop) else { return Ok(exit) };
         changes = next;
         if changes.all {
             match reload() {
@@ -155,7 +186,7 @@ impl Watch {
     }
 
     /// Waits for a change, and until no file changes for a while. Returns `None` if the command was interrupted.
-    fn wait(&self, interrupt: &Interrupt) -> Option<Changes> {
+    fn wait(&self, stop: &Stop) -> Option<Changes> {
         let mut changes = Changes::default();
         loop {
             let span = if changes.cases || changes.all { QUIET } else { POLL };
@@ -167,7 +198,7 @@ impl Watch {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
-            if interrupt.reached(Urgency::Finish) {
+            if stop.is_reached() {
                 return None;
             }
         }

@@ -27,7 +27,8 @@ pub(crate) struct InitFile {
 }
 
 /// The lines of `.gitignore`. The baseline is part of the repository, other runs are not.
-pub(crate) const IGNORED: [&str; 4] = ["/runs/*", "!/runs/baseline/", "/report/", "/.counterproof/sessions/"];
+pub(crate) const IGNORED: [&str; 6] =
+    ["/runs/*", "!/runs/baseline/", "/report/", "/history/", "/nights/", "/.counterproof/sessions/"];
 
 /// Returns the files of a project, in the order in which they are printed.
 pub(crate) fn all(agent: AgentKind, ci: CiKind) -> Vec<InitFile> {

@@ -38,11 +38,13 @@ pub(crate) fn run(
         SideAgent::open(args.side, layers, &args.out, &interrupt, streams)?
     };
     let mut options = RunOptions::new(args, &layers.config, &agent)?;
+    options.settings.is_selection = !args.only.is_empty();
     // A run that was started with other ids can still be resumed.
     if args.plan.resume.is_none() {
         check_new_ids(&cases, args.cases()?)?;
     }
-    limit_open_files(&mut options, cases.len(), streams);
+    let baseline = options.confirm.as_mut().and_then(|confirm| confirm.baseline_agent.as_mut());
+    limit_open_files(std::iter::once(&mut options.settings).chain(baseline), cases.len(), streams);
     let baseline_slot = OnceCell::new();
     let RunOptions { plan, settings: shared, confirm } = &options;
     if args.dry_run {
@@ -65,8 +67,9 @@ pub(crate) fn run(
         // Once, so that all runs of a group name the same commit.
         checkout: Checkout::discover(Utf8Path::new(".")),
         interrupt: interrupt.clone(),
-        resume_command: typed.resume_command(plan.id.as_str()),
+        resume_command: Some(typed.resume_command(plan.id.as_str())),
         failed: false,
+        goes_on_at_limit: false,
         prints_folder: args.reporter != ReporterKind::Jsonl,
         streams,
     };
@@ -101,13 +104,15 @@ pub(crate) fn check_new_ids(cases: &[CaseSpec], cases_path: &Utf8Path) -> Result
 }
 
 /// Raises the limit of open files. If it stays too low, runs fewer cases at once; the others wait.
-fn limit_open_files(options: &mut RunOptions, cases: usize, streams: &mut Streams) {
-    let in_flight = options.settings.concurrency.max().get().min(cases);
-    if let Some(low) = open_files::raise_limit(&options.settings.target, in_flight) {
-        let baseline = options.confirm.as_mut().and_then(|confirm| confirm.baseline_agent.as_mut());
-        for settings in std::iter::once(&mut options.settings).chain(baseline) {
-            settings.concurrency = settings.concurrency.at_most(low.cases);
-        }
+pub(crate) fn limit_open_files<'s>(
+    settings: impl IntoIterator<Item = &'s mut Settings>,
+    cases: usize,
+    streams: &mut Streams,
+) {
+    for settings in settings {
+        let in_flight = settings.concurrency.max().get().min(cases);
+        let Some(low) = open_files::raise_limit(&settings.target, in_flight) else { continue };
+        settings.concurrency = settings.concurrency.at_most(low.cases);
         let allowed = text::count(low.cases.get(), "case", "cases");
         streams.warn(format_args!(
             "the limit of {} open files allows {allowed} in flight instead of {in_flight}\n  hint: raise it with `ulimit -n {}`",
@@ -139,10 +144,12 @@ pub(crate) struct Session<'a> {
     pub(crate) reporter: ReporterKind,
     pub(crate) checkout: Option<Checkout>,
     pub(crate) interrupt: Interrupt,
-    /// The command line that resumes the runs.
-    pub(crate) resume_command: String,
+    /// The command line that resumes the runs; `None` if only a new run goes on.
+    pub(crate) resume_command: Option<String>,
     /// Whether the folder of a run is a result of the command.
     pub(crate) prints_folder: bool,
+    /// Whether a reached limit on cost is a failed run, and not an error: `check` compares what there is.
+    pub(crate) goes_on_at_limit: bool,
     /// Whether a run failed that is not a confirmation.
     pub(crate) failed: bool,
     pub(crate) streams: &'a mut Streams,
@@ -167,7 +174,12 @@ impl Session<'_> {
     ) -> Result<RunEnd, CommandError> {
         let (summary, failures) = self.execute(settings, cases)?;
         if !summary.interrupted {
-            check_reached(settings, &summary, &failures)?;
+            match &summary.limit {
+                Some(limit) if self.goes_on_at_limit => {
+                    self.streams.warn(format_args!("{limit}; the other cases did not run"))
+                }
+                _ => check_reached(settings, &summary, &failures)?,
+            }
             self.failed |= summary.failed && settings.confirmation.is_none();
         }
         Ok(self.end(&summary, remaining_runs))
@@ -185,7 +197,8 @@ impl Session<'_> {
         let summary = counterproof_runner::run(settings, cases, environment, &mut reporter);
         let failures = reporter.finish();
         // An error of the run explains more than an error of the output, so it comes first.
-        let summary = summary.map_err(|error| run_error(error, &self.resume_command))?;
+        let summary = summary
+            .map_err(|error| run_error(error, self.resume_command.as_deref().unwrap_or("counterproof check")))?;
         let failures = failures?;
         log_outcome((self.reporter, self.prints_folder), settings, &summary, &failures, self.streams)?;
         Ok((summary, failures))
@@ -195,7 +208,10 @@ impl Session<'_> {
     pub(crate) fn end(&mut self, summary: &Summary, remaining_runs: usize) -> RunEnd {
         // An interrupt during the last run came too late to change anything.
         if summary.interrupted || (self.interrupt.reached(Urgency::Finish) && remaining_runs > 0) {
-            self.streams.log(format_args!("interrupted; resume with: {}", self.resume_command));
+            self.streams.log(match &self.resume_command {
+                Some(command) => format!("interrupted; resume with: {command}"),
+                None => "interrupted".to_owned(),
+            });
             return RunEnd::Interrupted;
         }
         RunEnd::Completed

@@ -285,7 +285,7 @@ impl<'a> Confirmation<'a> {
         };
         streams.warn(format_args!(
             "{claim}: the baseline has {}\nhint: {runs} decides: `counterproof run --cases {cases} --side baseline --repeat \
-             {repeat}` with its agent, or `counterproof accept --append` after further runs{}",
+             {repeat}` with its agent{}",
             text::count(self.baseline.iter().count(), "run", "runs"),
             if self.baseline_agent.exists() {
                 ""

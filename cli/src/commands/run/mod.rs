@@ -6,6 +6,6 @@ mod confirm;
 mod outcome;
 
 pub(crate) use args::{Args, ConfirmOptions, required_cases};
-pub(crate) use command::{RunEnd, Session, check_new_ids, run};
+pub(crate) use command::{RunEnd, Session, check_new_ids, limit_open_files, run};
 pub(crate) use confirm::{BaselineAgent, Confirmation};
 pub(crate) use outcome::run_error;
