@@ -222,7 +222,7 @@ impl Builder<'_> {
         }
         // A lower source may have set it.
         let argument = self.command.get_arguments().find(|argument| argument.get_id() == id)?;
-        argument.get_default_values().first().map(|value| value.to_os_string())
+        argument.get_default_values().first().map(clap::builder::OsStr::to_os_string)
     }
 
     fn values(&self) -> BTreeMap<String, Vec<String>> {

@@ -10,7 +10,7 @@ use crate::folders;
 use crate::programs;
 use crate::step::{Failure, progress, root};
 
-/// The examples by the environment that their packages are installed in. CrewAI needs other versions than OpenAI's SDK.
+/// The examples by the environment that their packages are installed in. `crewai` needs other versions than OpenAI's SDK.
 const ENVIRONMENTS: [(&str, &[&str]); 2] =
     [("agents", &["fastapi", "langgraph", "openai-agents", "pydantic-ai"]), ("crewai", &["crewai"])];
 

@@ -176,7 +176,7 @@ impl Session<'_> {
         if !summary.interrupted {
             match &summary.limit {
                 Some(limit) if self.goes_on_at_limit => {
-                    self.streams.warn(format_args!("{limit}; the other cases did not run"))
+                    self.streams.warn(format_args!("{limit}; the other cases did not run"));
                 }
                 _ => check_reached(settings, &summary, &failures)?,
             }
