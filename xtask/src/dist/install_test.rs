@@ -86,7 +86,8 @@ fn try_programs(folder: &Utf8Path, programs: Option<&Utf8Path>, what: &str) -> R
     step("counterproof", &["init", "--agent", "http", "--ci", "github"]).run()?;
     // The built-in agent knows the cases of the demo, and speaks the native protocol.
     let agent = DemoAgent::start(command(&programs.join("counterproof"), programs, folder))?;
-    let config = format!("[run]\ncases = \"counterproof-demo/cases.json\"\n\n[side.new]\nbase_url = \"{}\"\n", agent.url);
+    let config =
+        format!("[run]\ncases = \"counterproof-demo/cases.json\"\n\n[side.new]\nbase_url = \"{}\"\n", agent.url);
     folders::write(&folder.join("demo.toml"), config)?;
     let check = ["check", "--config", "demo.toml"];
     let code = step("counterproof", &check).code()?;
