@@ -88,7 +88,8 @@ enum Command {
     /// Test against third-party software, which is installed into the cache folder of the user: both OpenAI protocols against litellm,
     /// expressions against the conformance tests of CEL and another implementation, the guard between clients and servers of
     /// the Model Context Protocol, the recording proxy between the official clients of OpenAI and Anthropic and a scripted server,
-    /// exports and CI files with published schemas and linters, and the ledger in PostgreSQL. A part that cannot be installed is skipped.
+    /// exports and CI files with published schemas and linters, the agents of `examples/` with the packages of their frameworks, and
+    /// the ledger in PostgreSQL. A part that cannot be installed is skipped.
     Interop(interop::Options),
     /// Regenerate `sample-runs/`.
     Samples {

@@ -301,10 +301,10 @@ pub struct MappedAnswer {
 }
 
 impl HttpMapping {
-    /// Parses a body as the answer that the paths of the mapping start at.
-    pub fn parse_answer(&self, body: &[u8], content_type: Option<&str>) -> Result<Value, String> {
+    /// Parses a body as the answer that the paths of the mapping start at, and returns whether it came as a stream.
+    pub fn parse_answer(&self, body: &[u8], content_type: Option<&str>) -> Result<(Value, bool), String> {
         let endpoint = HttpEndpoint { mapping: Arc::new(self.clone()), risk: RiskTable::default() };
-        endpoint.parse(body, content_type).map(|(answer, _)| answer).map_err(|fault| fault.message)
+        endpoint.parse(body, content_type).map_err(|fault| fault.message)
     }
 
     /// Applies each key to an answer.

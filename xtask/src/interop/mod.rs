@@ -3,6 +3,7 @@
 //! A part whose software cannot be installed prints one line and is skipped. Software that is installed and does not work is a
 //! failure.
 
+mod agents;
 mod formats;
 pub(crate) mod install;
 mod litellm;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 
 use super::install::{self, succeeds};
-use super::{formats, litellm, mcp, sessions};
+use super::{agents, formats, litellm, mcp, sessions};
 use crate::programs;
 use crate::step::{Failure, Step, progress, root};
 
@@ -42,6 +42,8 @@ enum Part {
     Sessions,
     /// The exports of a report and the files of `init --ci`, with published schemas and linters.
     Formats,
+    /// The agents of `examples/` with their real packages.
+    Agents,
     /// The ledger in a PostgreSQL database.
     Postgres,
 }
@@ -60,6 +62,7 @@ pub(crate) fn prepare() -> Result<(), Failure> {
     mcp::install()?;
     sessions::install()?;
     formats::install()?;
+    agents::install()?;
     postgres_programs();
     Ok(())
 }
@@ -86,6 +89,9 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     if wanted(Part::Formats) {
         formats::run()?;
+    }
+    if wanted(Part::Agents) {
+        agents::run()?;
     }
     if wanted(Part::Postgres) {
         postgres()?;

@@ -183,9 +183,16 @@ fn framework(node: &Node<'_>, answer: &Value) -> Option<CallsMapping> {
         return agents_sdk(&list);
     }
     if has("type", "function_call") {
-        let outputs = format!("{list}.filter(o, o.type == \"function_call_output\" && o.call_id == item.call_id)");
+        // Messages of the user have no type.
+        let all_typed = items.iter().all(|item| item.get("type").is_some());
+        let of_type = |name: &str, kind: &str| {
+            let has_type = if all_typed { String::new() } else { format!("has({name}.type) && ") };
+            format!("{has_type}{name}.type == \"{kind}\"")
+        };
+        let output = of_type("o", "function_call_output");
+        let outputs = format!("{list}.filter(o, {output} && o.call_id == item.call_id)");
         return Some(CallsMapping {
-            path: path(format!("{list}.filter(i, i.type == \"function_call\")"))?,
+            path: path(format!("{list}.filter(i, {})", of_type("i", "function_call")))?,
             name: within("/name")?,
             arguments: within("/arguments"),
             result: has("type", "function_call_output").then(|| within(format!("{outputs}[0].output"))).flatten(),
@@ -263,10 +270,14 @@ pub(super) fn conversation_output(answer: &Value, nodes: &[Node<'_>], user: &str
             && node.value.as_str().is_some_and(|text| text != user)
             && !node.at.contains('*')
     };
-    if answer.is_array() || nodes.iter().any(is_text) {
+    if nodes.iter().any(is_text) {
         return None;
     }
     let node = nodes.iter().find(|node| !node.at.contains('*') && is_conversation(node.value))?;
+    // A stream has messages of the agent only.
+    if node.at.is_empty() && answer.get(0).is_some_and(by_agent) {
+        return None;
+    }
     let list = cel("answer", &node.at);
     let last = format!("{list}[size({list}) - 1]");
     let message = node.value.as_array()?.last()?;
@@ -281,11 +292,21 @@ fn is_conversation(value: &Value) -> bool {
     let Some(messages) = value.as_array() else { return false };
     let is_message = |message: &Value| {
         let has_author = ["role", "type", "kind"].iter().any(|field| message[*field].is_string());
-        has_author && (message.get("content").is_some() || message["parts"].is_array())
+        has_author && (has_content(message) || matches!(message["type"].as_str(), Some(kind) if CALLS.contains(&kind)))
     };
-    let by_agent = |message: &Value| {
-        let author = [&message["role"], &message["type"], &message["kind"]].into_iter().find_map(Value::as_str);
-        matches!(author, Some("assistant" | "ai" | "AIMessage" | "model" | "response" | "agent" | "bot"))
-    };
-    messages.iter().all(is_message) && messages.last().is_some_and(by_agent)
+    messages.iter().all(is_message) && messages.last().is_some_and(|last| has_content(last) && by_agent(last))
+}
+
+/// Elements between the messages of OpenAI's conversations.
+const CALLS: [&str; 3] = ["function_call", "function_call_output", "reasoning"];
+
+fn has_content(message: &Value) -> bool {
+    message.get("content").is_some() || message["parts"].is_array()
+}
+
+/// Reports whether a message is one of the agent.
+fn by_agent(message: &Value) -> bool {
+    let authors = [&message["role"], &message["type"], &message["kind"]];
+    let author = authors.into_iter().find_map(Value::as_str);
+    matches!(author, Some("assistant" | "ai" | "AIMessage" | "model" | "response" | "agent" | "bot"))
 }

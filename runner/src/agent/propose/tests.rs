@@ -165,13 +165,25 @@ fn agents_sdk_items() {
 }
 
 #[test]
+fn agents_sdk_input_list() {
+    let proposed = proposed(&json!([
+        {"role": "user", "content": USER},
+        {"type": "function_call", "call_id": "t1", "name": "get_order", "arguments": "{\"id\": 7}"},
+        {"type": "function_call_output", "call_id": "t1", "output": "shipped"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "On its way."}]}]));
+    assert_eq!(proposed.output(), "On its way.");
+    assert_eq!(proposed.calls(), ["get_order {\"id\":7} \"ok\" \"shipped\""]);
+}
+
+#[test]
 fn pydantic_ai_messages() {
     let messages = json!([
         {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": USER}]},
         {"kind": "response", "parts": [{"part_kind": "tool-call", "tool_name": "get_order", "args": "{\"id\": 7}", "tool_call_id": "t1"}]},
         {"kind": "request", "parts": [{"part_kind": "tool-return", "tool_name": "get_order", "content": {"s": 1}, "tool_call_id": "t1"}]},
         {"kind": "response", "parts": [{"part_kind": "text", "content": "On its way."}]}]);
-    for answer in [json!({"output": "On its way.", "messages": messages}), json!({"all_messages": messages})] {
+    for answer in [json!({"output": "On its way.", "messages": messages}), json!({"all_messages": messages}), messages]
+    {
         let proposed = proposed(&answer);
         assert_eq!(proposed.output(), "On its way.");
         assert_eq!(proposed.calls(), ["get_order {\"id\":7} \"ok\" {\"s\":1}"]);
