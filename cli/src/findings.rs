@@ -330,7 +330,7 @@ mod tests {
         let location = &run["results"][0]["locations"][0];
         assert_eq!(location["physicalLocation"]["artifactLocation"]["uri"], "runs/new/r%201/a%2Cb%3Ac.json");
         assert_eq!(location["physicalLocation"]["region"], json!({"startLine": 7, "startColumn": 14}));
-        assert_eq!(run["results"][1]["locations"][0]["physicalLocation"].get("region"), None);
+        assert_eq!(run["results"][1]["locations"][0]["physicalLocation"]["region"], json!({"startLine": 1}));
     }
 
     #[test]

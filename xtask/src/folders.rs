@@ -51,6 +51,16 @@ pub(crate) fn write(path: &Utf8Path, text: impl AsRef<[u8]>) -> Result<(), Failu
     Ok(())
 }
 
+/// Lets the system run a file as a program.
+pub(crate) fn make_executable(path: &Utf8Path) -> Result<(), Failure> {
+    let mut permissions = path.metadata().map_err(failed(path))?.permissions();
+    #[cfg(unix)]
+    permissions.set_mode(permissions.mode() | 0o111);
+    #[cfg(not(unix))]
+    permissions.set_readonly(false);
+    fs::set_permissions(path, permissions).map_err(failed(path))
+}
+
 /// The files of a folder, sorted by name.
 pub(crate) fn files(folder: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
     let entries = folder.read_dir_utf8().map_err(failed(folder))?;

@@ -42,12 +42,9 @@ pub fn log(rules: &[Value], about: Map<String, Value>, results: Vec<Value>) -> V
 
 /// Returns a location in a file (3.28, 3.29). `uri` is percent-encoded.
 pub fn location(uri: &str, region: Option<Value>) -> Value {
-    let mut physical = json!({"artifactLocation": {"uri": uri}});
-    // SARIF has no null values: a property without a value is left out.
-    if let Some(region) = region {
-        physical["region"] = region;
-    }
-    json!({"physicalLocation": physical})
+    // Viewers that open a location need a line, so a whole file is its first one.
+    let region = region.unwrap_or_else(|| json!({"startLine": 1}));
+    json!({"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}})
 }
 
 /// Returns any text as a message (3.11).

@@ -87,15 +87,14 @@ fn result(result: &Value, rules: &[&str]) {
     for location in list(&result["locations"]) {
         // 3.28, 3.29: a physical location has an address of some kind.
         let location = object(location, &[], &["physicalLocation", "logicalLocations"]);
-        let physical = object(&location["physicalLocation"], &["artifactLocation"], &["region"]);
+        let physical = object(&location["physicalLocation"], &["artifactLocation", "region"], &[]);
         // 3.4.3: a reference of RFC 3986; 3.4.4: without a base it leads down from where the consumer stands.
         let uri = text(&object(&physical["artifactLocation"], &["uri"], &[])["uri"]);
         assert_uri(uri);
         assert!(!uri.starts_with('/') && !uri.split('/').any(|part| part == "..") && !is_absolute(uri), "{uri}");
-        if let Some(region) = physical.get("region") {
-            // 3.30.5
-            assert!(object(region, &["startLine"], &[])["startLine"].as_u64().is_some_and(|line| line >= 1));
-        }
+        // 3.30.5
+        let region = object(&physical["region"], &["startLine"], &[]);
+        assert!(region["startLine"].as_u64().is_some_and(|line| line >= 1));
         for logical in list(&location["logicalLocations"]) {
             // 3.33
             let logical = object(logical, &[], &["name", "fullyQualifiedName", "kind"]);

@@ -8,6 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::Options;
 use crate::folders;
 use crate::interop::install;
+use crate::programs;
 use crate::step::{Failure, Step, progress, root};
 use crate::test_runs::{add_target, is_installed};
 
@@ -116,10 +117,14 @@ impl Builder {
         if !self.options.debug && is_gnu {
             progress("==> skipped: programs for older versions of glibc (zig could not be installed)");
         }
-        // In the same folder as the tests, which have built most of it already.
-        Step::cargo(["build", "--locked", "--workspace", "--exclude", "xtask"])
-            .with(&["--bins", "--profile", self.profile()].map(str::to_owned))
-            .run()?;
+        if self.options.debug {
+            // The build of the tests, which CI has made already.
+            programs::build()?;
+        } else {
+            Step::cargo(["build", "--locked", "--release", "--bins"])
+                .with(&["--package", "counterproof", "--package", "counterproof-safe-run"].map(str::to_owned))
+                .run()?;
+        }
         self.programs(&self.host, "", Linking::ThisMachine)
     }
 

@@ -92,6 +92,8 @@ fn sarif(modules: &Utf8Path, folder: &Utf8Path) -> Result<(), Failure> {
         install::skip("the SARIF multitool is installed for Linux on x86-64 only");
         return Ok(());
     }
+    // The package is installed without its scripts, and its program is not marked as one.
+    folders::make_executable(&multitool)?;
     folders::write(&folder.join("wrong.json"), b"{\"schema_version\": \"run.v1\"}")?;
     let mut command = Command::new(programs::counterproof().as_str());
     command.args(["validate", "--format", "sarif", folder.join("wrong.json").as_str()]).stdin(Stdio::null());
