@@ -91,4 +91,19 @@ mod tests {
         assert_ne!(of(r#"[{"id": "a", "input": {"user": "x"}, "expected": {"must_include": ["q"]}}]"#), plain);
         assert_ne!(of(r#"[{"id": "a", "input": {"user": "x"}}]"#), plain);
     }
+
+    #[test]
+    fn turns_and_results_of_tools_count_where_a_case_has_them() {
+        let plain = case(r#"[{"id": "a", "input": {"user": "x"}}]"#);
+        let turn = case(r#"[{"id": "a", "turns": [{"user": "x"}]}]"#);
+        let other = case(r#"[{"id": "a", "turns": [{"user": "x", "tool_results": {"t": 1}}]}]"#);
+        let judged = case(r#"[{"id": "a", "turns": [{"user": "x", "expected": {"max_steps": 1}}]}]"#);
+        let results = case(r#"[{"id": "a", "input": {"user": "x"}, "tool_results": {"t": 1}}]"#);
+        let digests: std::collections::HashSet<_> =
+            [&plain, &turn, &other, &results].map(|case| case.input_digest().to_string()).into();
+        assert_eq!(digests.len(), 4);
+        assert_eq!(turn.input_digest(), judged.input_digest());
+        assert_eq!(turn.expectation_digest(), plain.expectation_digest());
+        assert_ne!(judged.expectation_digest(), plain.expectation_digest());
+    }
 }

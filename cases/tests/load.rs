@@ -366,3 +366,28 @@ proptest! {
         let _ = folder.load(name);
     }
 }
+
+#[test]
+fn turns_stand_next_to_the_input_or_instead_of_it() {
+    let cases = "- id: a\n  turns: [{user: One, expected: {max_steps: 1}}, {user: Two, tool_results: {t: {error: gone}}}]\n\
+                 - id: b\n  input: {context: {n: 1}}\n  turns: [{user: One}]\n";
+    let suite = Folder::with(&[("cases.yaml", cases)]).load("cases.yaml").unwrap();
+    assert_eq!(suite.warnings, []);
+    let users: Vec<_> = suite.cases.iter().map(|case| case.input.user.as_str()).collect();
+    assert_eq!(users, ["One", "One"]);
+    assert_eq!(suite.cases[0].turns[1].tool_results["t"]["error"], "gone");
+    let both = "- id: a\n  input: {user: Zero}\n  turns: [{user: One}]\n";
+    let suite = Folder::with(&[("cases.yaml", both)]).load("cases.yaml").unwrap();
+    assert!(suite.warnings[0].message.contains("`input.user` is not sent"));
+    let messages = [
+        refusal("cases.yaml", "- id: a\n  turns: []\n"),
+        refusal("cases.yaml", "- id: a\n  turns: [{usr: One}]\n"),
+        refusal("cases.yaml", "- id: a\n  turns: One\n"),
+        refusal("cases.yaml", "- id: a\n  input: {user: x}\n  tool_results: [1]\n"),
+    ];
+    let expected =
+        ["`turns` is an empty list", "`turns[0].user` is missing", "`turns` is a string", "`tool_results` is a list"];
+    for (message, part) in messages.iter().zip(expected) {
+        assert!(message.contains(part), "{message}");
+    }
+}

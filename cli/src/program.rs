@@ -50,10 +50,9 @@ impl Colour {
         let choice = match chosen {
             Some(Self::Always) => ColorChoice::Always,
             Some(Self::Never) => ColorChoice::Never,
-            Some(Self::Auto) => ColorChoice::Auto,
             None if is_set("NO_COLOR") => ColorChoice::Never,
             None if is_set("FORCE_COLOR") => ColorChoice::Always,
-            None => ColorChoice::Auto,
+            Some(Self::Auto) | None => ColorChoice::Auto,
         };
         choice.write_global();
     }
@@ -102,7 +101,7 @@ enum Command {
 }
 
 /// The command line, for what is generated from it.
-pub(crate) fn command() -> clap::Command {
+fn command() -> clap::Command {
     Cli::command()
 }
 
@@ -154,8 +153,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Conformance(args) => conformance::run(&args, &mut streams),
         Command::Demo(args) => demo::run(&args, &mut streams),
         Command::DemoAgent(args) => demo_agent::run(&args, &mut streams),
-        Command::Completions(args) => completions::run(&args, &mut streams),
-        Command::Man(args) => man::run(&args, &mut streams),
+        Command::Completions(args) => completions::run(&args, &self::command(), &mut streams),
+        Command::Man(args) => man::run(&args, &self::command(), &mut streams),
     };
     result.unwrap_or_else(|error| error.report(&mut streams))
 }

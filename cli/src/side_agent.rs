@@ -85,7 +85,7 @@ impl SideAgent {
             return Ok(());
         }
         let is_persistent = self.table.persistent == Some(true);
-        if is_persistent && settings.protocol.as_str() == "text" {
+        if is_persistent && settings.protocol == Protocol::Text {
             return Err(CommandError::usage(
                 "`persistent = true` needs a protocol with one line per answer, and `text` has none",
             )

@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,12 @@ fn record(folder: &Utf8Path, variant: Variant, side: Side, start: &str) -> Resul
         folder.join("runs"),
     );
     settings.resolve = vec![ResolveRule::new(HOST, agent.address())];
+    settings.concurrency = NonZeroUsize::MIN.into();
+    // The samples show a case that is tried again after a time-out.
+    settings.retry.on = ["timeout", "network_error", "http_408", "http_429", "http_5xx"]
+        .iter()
+        .map(|name| name.parse())
+        .collect::<Result<_, _>>()?;
     // Long enough that only the case that never answers times out, even on a busy machine.
     settings.timeout = Duration::from_secs(3);
     settings.retry.retries = 1;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use counterproof_store::write::WriteError;
 
-use crate::agent::ProtocolAdapter;
+use crate::agent::{Protocol, ProtocolAdapter};
 use crate::body_sink::BodyDestination;
 use crate::environment::{Clock, Moment};
 use crate::exchange::Exchange;
@@ -12,7 +12,8 @@ use crate::failure::Reason;
 use crate::http::{AgentClient, ClientError, Connection};
 use crate::policy::Signal;
 use crate::process::{AgentProgram, PersistentProgram};
-use crate::settings::{AttemptLimits, Lifetime, Secret, Settings, Target};
+use crate::secret::Secret;
+use crate::settings::{AttemptLimits, Lifetime, Settings, Target};
 
 /// How long to wait until files may be available again.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(50);
@@ -139,7 +140,7 @@ impl Transport {
             Target::Command(command) => {
                 let (command, supervisor) = (command.clone(), settings.supervisor.clone());
                 // A program that reads text gets nothing but the text.
-                let request_end: &[u8] = if settings.protocol.as_str() == "text" { b"" } else { b"\n" };
+                let request_end: &[u8] = if settings.protocol == Protocol::Text { b"" } else { b"\n" };
                 let program = AgentProgram { command, request_end, supervisor };
                 match program.command.lifetime() {
                     Lifetime::Attempt => Transport::Program(program),

@@ -235,7 +235,9 @@ impl Transcript {
                 _ => continue,
             };
             rename(call_id, &calls);
-            action_id.iter_mut().for_each(|id| rename(id, &actions));
+            if let Some(id) = action_id {
+                rename(id, &actions);
+            }
         }
         let before = self.answer.events.len();
         for action in &mut answer.proposed_actions {

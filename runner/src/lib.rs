@@ -53,6 +53,7 @@ mod process;
 mod record;
 mod reporter;
 mod run;
+mod secret;
 mod service;
 mod settings;
 mod tools;
@@ -72,18 +73,19 @@ pub use folder::{
 pub use http::ClientError;
 pub use policy::{
     Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryOn, RetryOnError,
-    RetryPolicy, RunShard, Shard, ShardDetectionError, ShardError, detect_shard,
+    RetryPolicy, RunShard, Shard, ShardDetectionError, ShardError, UsageLimits, detect_shard,
 };
 pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};
 pub use run::{ResumeError, RunError, Summary, Trial, TrialFailure, run, try_once};
+pub use secret::{Header, HeaderError, Secret};
 pub use service::{
     AgentDied, AgentStartError, Ready, ReadyError, RunningAgent, SetupError, StartContext, StartSpec,
     TemporaryWorktree, UrlTemplate, WorktreeError, run_setup,
 };
 pub use settings::{
-    AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Header,
-    HeaderError, Lifetime, McpSpec, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Secret, Settings, Start,
-    Target, ToolSettings, ToolSpec, TrustedCertificates, UsageLimits, VariableError, Variables,
+    AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Lifetime,
+    McpSpec, PhaseTimeouts, Repeat, ResolveRule, ResolveRuleError, Settings, Start, Target, ToolSettings, ToolSpec,
+    TrustedCertificates, VariableError, Variables,
 };
 pub use tools::McpError;

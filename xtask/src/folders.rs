@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
-use camino::{Utf8Path, Utf8PathBuf};
-use tempfile::NamedTempFile;
-
 use crate::step::{Failure, root};
+use camino::{Utf8Path, Utf8PathBuf};
 
 fn failed(path: &Utf8Path) -> impl FnOnce(io::Error) -> Failure + '_ {
     |source| Failure::File { path: path.to_owned(), source }
@@ -42,7 +42,10 @@ pub(crate) fn copy(from: &Utf8Path, to: &Utf8Path) -> Result<(), Failure> {
 
 /// Writes a file atomically, so that an interrupted run leaves no partial file.
 pub(crate) fn write(path: &Utf8Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
-    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(root())).map_err(failed(path))?;
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(fs::Permissions::from_mode(0o644));
+    let mut file = builder.tempfile_in(path.parent().unwrap_or(root())).map_err(failed(path))?;
     file.write_all(text.as_ref()).map_err(failed(path))?;
     file.persist(path).map_err(|error| failed(path)(error.error))?;
     Ok(())

@@ -4,7 +4,6 @@ use clap_complete::Shell;
 use counterproof_artifact::Exit;
 
 use crate::command_error::CommandError;
-use crate::program;
 use crate::streams::Streams;
 
 /// Print the completion script of a shell.
@@ -37,9 +36,9 @@ impl From<ShellName> for Shell {
     }
 }
 
-pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, program: &clap::Command, streams: &mut Streams) -> Result<Exit, CommandError> {
     let mut script = Vec::new();
-    clap_complete::generate(Shell::from(args.shell), &mut program::command(), "counterproof", &mut script);
+    clap_complete::generate(Shell::from(args.shell), &mut program.clone(), "counterproof", &mut script);
     streams.print_document(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }

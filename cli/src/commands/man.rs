@@ -6,7 +6,6 @@ use counterproof_artifact::Exit;
 use counterproof_store::write::{self, Durability};
 
 use crate::command_error::CommandError;
-use crate::program;
 use crate::streams::Streams;
 
 /// Write the manual pages, one for each command, into a folder.
@@ -20,8 +19,8 @@ pub(crate) struct Args {
     folder: Utf8PathBuf,
 }
 
-pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let mut command = program::command().disable_help_subcommand(true);
+pub(crate) fn run(args: &Args, program: &clap::Command, streams: &mut Streams) -> Result<Exit, CommandError> {
+    let mut command = program.clone().disable_help_subcommand(true);
     // Fills in the full names and the options that all commands share.
     command.build();
     write::create_folder(&args.folder).map_err(CommandError::io)?;

@@ -80,8 +80,10 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     let mut settings = args.request.settings(run_id, &agent, paths, &layers.config)?;
     settings.save_requests = false;
     let case = case(args)?;
-    let trial = try_once(&settings, &case, &Environment::from_system())
-        .map_err(|error| run_error(error, "counterproof try"))?;
+    let trial = try_once(&settings, &case, &Environment::from_system());
+    // The end of the agent explains why it did not answer.
+    agent.check_alive()?;
+    let trial = trial.map_err(|error| run_error(error, "counterproof try"))?;
     if !trial.reached {
         // An agent that was started and ended says more than a refused connection.
         agent.check_alive()?;
@@ -106,11 +108,11 @@ fn case(args: &Args) -> Result<CaseSpec, CommandError> {
         id: "try".parse().map_err(CommandError::usage)?,
         title: None,
         input: Input { user: args.input.clone(), context: args.context.clone(), extra: Extra::new() },
+        turns: Vec::new(),
+        tool_results: serde_json::Map::new(),
         expected: Expected::default(),
         metadata: Metadata::default(),
         suite: None,
-        turns: Vec::new(),
-        tool_results: Default::default(),
         extra: Extra::new(),
     })
 }

@@ -99,9 +99,8 @@ fn validate_config(path: &Utf8Path, check: &clap::Command) -> Result<Report, Com
 }
 
 fn validate_cases(path: &Utf8Path) -> Result<Report, CommandError> {
-    let error = match counterproof_cases::load(path) {
-        Ok(_) => return Ok(Report { files: 1, ..Report::default() }),
-        Err(error) => error,
+    let Err(error) = counterproof_cases::load(path) else {
+        return Ok(Report { files: 1, ..Report::default() });
     };
     if error.problems().is_empty() {
         return Err(CommandError::io(error));

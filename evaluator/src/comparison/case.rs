@@ -279,7 +279,9 @@ impl LoadedPair {
         let answers = self.answers();
         let mut expectations = request.expectations.judge(case_id, answers.baseline, answers.new);
         if request.is_alone {
-            expectations.iter_mut().for_each(|result| result.baseline = None);
+            for result in &mut expectations {
+                result.baseline = None;
+            }
         }
         let inputs = Sides::from_fn(|side| {
             let runs = request.runs(side);

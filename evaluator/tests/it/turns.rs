@@ -82,7 +82,7 @@ fn an_expectation_that_new_no_longer_meets_names_its_turn() {
     let row = Pair::with_answers(&conversation(50, "Refunded."), &conversation(500, "Refunded.")).of_case(&case).row();
     assert_eq!(row.verdict, Verdict::Regressed);
     let messages: Vec<_> = row.reasons.iter().map(|reason| reason.message.as_str()).collect();
-    assert!(messages.iter().any(|message| message.starts_with("turn 2: expect not met")), "{messages:#?}");
+    assert!(messages.iter().any(|message| message.starts_with("turn 2: expect no longer met")), "{messages:#?}");
 }
 
 #[test]

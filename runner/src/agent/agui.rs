@@ -24,7 +24,7 @@ pub(super) struct Agui {
 }
 
 impl ProtocolAdapter for Agui {
-    fn path(&self) -> &str {
+    fn path(&self) -> &'static str {
         ""
     }
 
@@ -238,7 +238,7 @@ mod tests {
         let context =
             AnswerContext { case_id: &case_id, side: Side::New, received: Timestamp::UNIX_EPOCH, content_type: None };
         let agui = Agui { options: AgentOptions::default() };
-        let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let body = events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat();
         let case = agui.answer(&agui.document(body.as_bytes()), context)?;
         Ok(serde_json::to_value(case).unwrap())
     }

@@ -28,7 +28,7 @@ pub(super) struct AnthropicMessages {
 }
 
 impl ProtocolAdapter for AnthropicMessages {
-    fn path(&self) -> &str {
+    fn path(&self) -> &'static str {
         "v1/messages"
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::mapping_path::{AnswerPath, ElementPath};
 use super::stream::StreamFormat;
 use super::template::BodyTemplate;
-use crate::settings::{Header, HeaderError, Secret};
+use crate::secret::{Header, HeaderError, Secret};
 
 /// The requests to an endpoint, and the parts of its answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

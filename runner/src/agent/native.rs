@@ -40,7 +40,7 @@ struct RunMeta<'a> {
 }
 
 impl ProtocolAdapter for Native {
-    fn path(&self) -> &str {
+    fn path(&self) -> &'static str {
         "run-case"
     }
 

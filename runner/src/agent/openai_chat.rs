@@ -28,7 +28,7 @@ pub(super) struct OpenaiChat {
 }
 
 impl ProtocolAdapter for OpenaiChat {
-    fn path(&self) -> &str {
+    fn path(&self) -> &'static str {
         "chat/completions"
     }
 

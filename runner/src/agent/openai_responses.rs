@@ -27,7 +27,7 @@ pub(super) struct OpenaiResponses {
 }
 
 impl ProtocolAdapter for OpenaiResponses {
-    fn path(&self) -> &str {
+    fn path(&self) -> &'static str {
         "responses"
     }
 

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn read(events: &[Value], add_up: fn(Vec<Value>) -> Value) -> Value {
-        let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        let body = events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat();
         serde_json::from_slice(&document((body + "data: [DONE]\n\n").as_bytes(), add_up)).unwrap()
     }
 

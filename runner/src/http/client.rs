@@ -17,7 +17,8 @@ use crate::agent::ProtocolAdapter;
 use crate::body_sink::{BodyDestination, SinkLimits, is_file_shortage};
 use crate::exchange::{AgentResponse, Exchange};
 use crate::failure::{Fault, Reason};
-use crate::settings::{AttemptLimits, BaseUrl, ResolveRule, Secret, Settings};
+use crate::secret::Secret;
+use crate::settings::{AttemptLimits, BaseUrl, ResolveRule, Settings};
 
 pub(crate) struct AgentClient {
     /// Keeps connections for further requests.

@@ -17,7 +17,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Response};
 use tower::util::MapFutureLayer;
 
-use crate::settings::{BaseUrl, ResolveRule, Secret, Settings};
+use crate::secret::Secret;
+use crate::settings::{BaseUrl, ResolveRule, Settings};
 
 /// How long an unused connection is kept.
 const KEPT_FOR: Duration = Duration::from_secs(90);

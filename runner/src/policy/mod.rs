@@ -20,3 +20,4 @@ pub use retry::{RetryBudget, RetryBudgetError, RetryOn, RetryOnError};
 pub use shard::{InvalidValue, ShardDetectionError, detect_shard};
 pub use shard::{RunShard, Shard, ShardError};
 pub(crate) use spending::Spending;
+pub use spending::UsageLimits;

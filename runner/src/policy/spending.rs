@@ -2,7 +2,16 @@
 
 use counterproof_artifact::Usage;
 
-use crate::settings::UsageLimits;
+/// The limits of what the answers of a run may use together. The runner checks them before each case.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct UsageLimits {
+    /// The highest cost, in the currency that the agent reports.
+    pub cost: Option<f64>,
+    /// The largest number of input and output tokens.
+    pub tokens: Option<u64>,
+    /// Whether the run goes on after an answer that does not report what a limit is about.
+    pub allow_unknown: bool,
+}
 
 /// What the complete cases used.
 #[derive(Debug)]

@@ -69,7 +69,10 @@ impl CaseRunner {
         }
         let Conversation { attempts, transcript, applied, first_request, .. } = conversation;
         let envelope = CaseEnvelope { case_id: case.id.clone(), side: self.recorder.run.side() };
-        let result = failed.map_or_else(|| Ok((transcript.finish(&envelope), applied)), Err);
+        let result = match failed {
+            None => Ok((transcript.finish(&envelope), applied)),
+            Some(failure) => Err(failure),
+        };
         self.complete(case.id, result, attempts, first_request.unwrap_or_default()).await.map(Some)
     }
 
@@ -228,7 +231,8 @@ impl<'a> Conversation<'a> {
     fn end_turn(&mut self, user: Option<&str>, attempts_before: usize) {
         let Some(user) = user else { return };
         let answered = self.attempts.entries[attempts_before..].iter().filter(|entry| entry.error_class.is_none());
-        let latency: f64 = answered.filter_map(|entry| entry.latency_ms.as_ref()).map(|latency| latency.as_f64()).sum();
+        let latency: f64 =
+            answered.filter_map(|entry| entry.latency_ms.as_ref()).map(counterproof_artifact::Millis::as_f64).sum();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of whole milliseconds")]
         self.transcript.end_turn(latency as u64);
         self.history.push(ChatMessage { role: "user", content: user.to_owned() });

@@ -25,7 +25,8 @@ use crate::folder::{Changes, SalvageError};
 use crate::http::ClientError;
 use crate::policy::{Pace, RetryTokens};
 use crate::record::{AttemptRecorder, RunEnd, finished};
-use crate::settings::{AttemptLimits, Secret, Settings, known_secrets};
+use crate::secret::Secret;
+use crate::settings::{AttemptLimits, Settings, known_secrets};
 use crate::tools::{McpError, Toolbox};
 
 /// How many events may wait for the reporter. A slower reporter slows the run down.

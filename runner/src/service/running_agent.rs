@@ -16,7 +16,8 @@ use super::output::Output;
 use super::readiness::{Probe, Question, accepts};
 use super::start_spec::{Awaited, PlacedSpec, StartSpec, free_port};
 use crate::environment::{Interrupt, Urgency};
-use crate::settings::{AgentCommand, BaseUrl, BaseUrlError, Secret};
+use crate::secret::Secret;
+use crate::settings::{AgentCommand, BaseUrl, BaseUrlError};
 
 /// How long the agent may take to end after TERM, before it is killed.
 const GRACE: Duration = Duration::from_secs(1);
@@ -93,7 +94,7 @@ pub enum AgentStartError {
         log: Utf8PathBuf,
     },
     /// Another program listens at the address of the agent, and would answer in its place.
-    #[error("another program listens at {0}, where the agent is to be started")]
+    #[error("another program listens at {0}, where the agent would start")]
     AddressInUse(String),
     /// No port is free.
     #[error("no free port for the agent")]

@@ -1,16 +1,14 @@
 //! The options of a run, in types that are already validated.
 
+mod known_secrets;
 mod run_settings;
-mod secret;
 mod target;
 mod tools;
 mod variables;
 
+pub(crate) use known_secrets::known_secrets;
 pub(crate) use run_settings::AttemptLimits;
-pub use run_settings::{ByteLimits, ConfirmationPlan, PhaseTimeouts, Repeat, Settings, Start, UsageLimits};
-pub use secret::Secret;
-pub(crate) use secret::known_secrets;
-pub use secret::{Header, HeaderError};
+pub use run_settings::{ByteLimits, ConfirmationPlan, PhaseTimeouts, Repeat, Settings, Start};
 pub(crate) use target::strip_secrets;
 pub use target::{AgentCommand, AgentCommandError, Lifetime, Target};
 pub use target::{BaseUrl, BaseUrlError};

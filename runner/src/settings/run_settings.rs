@@ -7,15 +7,15 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use counterproof_artifact::{Limits, RunId, Side};
 
-use super::secret::Header;
-use super::secret::Secret;
 use super::target::BaseUrl;
 use super::target::ResolveRule;
 use super::target::Target;
 use super::target::TrustedCertificates;
 use super::tools::ToolSettings;
 use crate::agent::{AgentOptions, Protocol};
-use crate::policy::{Concurrency, Rate, RetryPolicy, RunShard};
+use crate::policy::{Concurrency, Rate, RetryPolicy, RunShard, UsageLimits};
+use crate::secret::Header;
+use crate::secret::Secret;
 
 /// The options of a run. [`Settings::new`] fills in the defaults; change the fields as needed.
 #[derive(Debug, Clone)]
@@ -192,17 +192,6 @@ impl Default for PhaseTimeouts {
     fn default() -> Self {
         Self { connect: Duration::from_secs(10), first_byte: None, idle: Duration::from_secs(30) }
     }
-}
-
-/// The limits of what the answers of a run may use together. The runner checks them before each case.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct UsageLimits {
-    /// The highest cost, in the currency that the agent reports.
-    pub cost: Option<f64>,
-    /// The largest number of input and output tokens.
-    pub tokens: Option<u64>,
-    /// Whether the run goes on after an answer that does not report what a limit is about.
-    pub allow_unknown: bool,
 }
 
 /// Size limits of responses, in bytes.

@@ -14,8 +14,8 @@ use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::secret::Secret;
 use super::variables::{Variables, at_port};
+use crate::secret::Secret;
 
 /// The agent of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::env::VarError;
 use std::ffi::OsString;
 
-use super::secret::{MIN_IMPLIED_BYTES, Secret};
+use super::known_secrets::MIN_IMPLIED_BYTES;
+use crate::secret::Secret;
 
 /// The placeholder of the port on which an agent listens.
 pub(crate) const PORT: &str = "{port}";

@@ -65,7 +65,9 @@ impl Toolbox {
             self.servers.push(server);
         }
         let mut counts: HashMap<String, usize> = HashMap::new();
-        found.iter().for_each(|(_, tool)| *counts.entry(tool.name.clone()).or_default() += 1);
+        for (_, tool) in &found {
+            *counts.entry(tool.name.clone()).or_default() += 1;
+        }
         for (server, tool) in found {
             let is_shared = counts.get(&tool.name).is_some_and(|count| *count > 1);
             let name =

@@ -244,8 +244,8 @@ fn a_turn_that_fails_is_named_in_the_failure() {
 /// A server in shell that has the tool `get_order`, and prints each message that it receives to a file.
 fn shell_server(log: &std::path::Path) -> String {
     let script = r#"while read -r line; do
-        echo "$line" >> LOG
-        id=$(echo "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+        printf '%s\n' "$line" >> LOG
+        id=$(printf '%s' "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\).*/\1/p')
         case "$line" in
         *'"initialize"'*) result='{"capabilities":{}}' ;;
         *'"tools/list"'*) result='{"tools":[{"name":"get_order","description":"d","inputSchema":{"type":"object"}}]}' ;;
@@ -253,7 +253,7 @@ fn shell_server(log: &std::path::Path) -> String {
         *) continue ;;
         esac
         echo '{"jsonrpc":"2.0","id":99,"method":"ping"}'
-        echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":$result}"
+        printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
     done"#;
     format!("sh -c {}", shell_words::quote(&script.replace("LOG", &log.display().to_string())))
 }

@@ -288,7 +288,7 @@ fn a_changed_case_runs_alone_until_the_watch_is_interrupted() {
     let wait_for = |requests: usize| {
         let start = Instant::now();
         while agent.requests().len() < requests {
-            assert!(start.elapsed() < Duration::from_secs(60), "{} requests", agent.requests().len());
+            assert!(start.elapsed() < Duration::from_mins(1), "{} requests", agent.requests().len());
             std::thread::sleep(Duration::from_millis(20));
         }
     };
@@ -297,7 +297,7 @@ fn a_changed_case_runs_alone_until_the_watch_is_interrupted() {
     let start = Instant::now();
     let mut number = 0;
     while agent.requests().len() < 4 {
-        assert!(start.elapsed() < Duration::from_secs(60), "the change was not noticed");
+        assert!(start.elapsed() < Duration::from_mins(1), "the change was not noticed");
         number += 1;
         let changed = CASES.replace("user: hours", &format!("user: hours {number}"));
         write(&sandbox.path("cases.yaml"), changed.as_bytes(), Durability::Cached).unwrap();

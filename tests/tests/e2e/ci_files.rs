@@ -350,3 +350,40 @@ systems! {
     the_file_for_buildkite_runs "buildkite"
     the_file_for_circleci_runs "circleci"
 }
+
+/// The action of this repository, whose first step downloads an archive.
+const ACTION: &str = include_str!("../../../action.yml");
+
+#[test]
+fn the_action_installs_only_an_archive_with_the_given_digest() {
+    let project = Project::new(&SYSTEMS[0]);
+    let steps = ci_steps::action(ACTION);
+    let pack = "mkdir -p a download temp && touch a/counterproof && \
+                tar -czf download/counterproof-1.2.3-$(uname -m)-unknown-linux-musl.tar.gz a && sha256sum download/*";
+    let (code, output) = project.shell(project.sandbox.root(), BASH, pack, &[]);
+    assert_eq!(code, Some(0), "{output}");
+    let digest = output.lines().find_map(|line| line.split_once("  download/")).unwrap().0;
+    let path = |name: &str| project.sandbox.path(name).to_string();
+    for (digest, expected) in [(digest.to_owned(), Some(0)), ("0".repeat(64), Some(1))] {
+        let variables = [
+            ("VERSION", "1.2.3".to_owned()),
+            ("SHA256", digest),
+            ("DOWNLOAD_URL", format!("file://{}", path("download"))),
+            ("RUNNER_TEMP", path("temp")),
+            ("GITHUB_PATH", path("path.txt")),
+        ];
+        let (code, output) = project.shell(project.sandbox.root(), BASH, &steps[0].script, &variables);
+        assert_eq!(code, expected, "{output}");
+    }
+    // Once, for the archive with the right digest.
+    assert_eq!(read_to_string(path("path.txt")).unwrap(), format!("{}\n", path("temp/counterproof-bin")));
+
+    project.is_broken.store(true, Ordering::SeqCst);
+    let variables = [("ARGUMENTS", "--only\nrefund".to_owned()), ("GITHUB_OUTPUT", path("output.txt"))];
+    let (code, output) = project.shell(&project.sandbox.path("origin"), BASH, &steps[1].script, &variables);
+    assert_eq!(code, Some(1), "{output}");
+    assert_eq!(read_to_string(path("output.txt")).unwrap(), "exit-code=1\n");
+    // The comment is the one of the workflow, which the tests above run.
+    let of_workflow = project.steps.iter().find(|step| step.name == steps[2].name).unwrap();
+    assert_eq!(steps[2].script, of_workflow.script);
+}

@@ -62,8 +62,16 @@ fn conditional(name: &Value, script: &Value, condition: &str) -> Step {
 }
 
 pub(crate) fn github(file: &str) -> Vec<Step> {
-    let file = yaml(file);
-    let steps = list(&file["jobs"]["check"]["steps"]).iter().filter(|step| step.get("run").is_some());
+    github_steps(&yaml(file)["jobs"]["check"]["steps"])
+}
+
+/// The steps of a composite action.
+pub(crate) fn action(file: &str) -> Vec<Step> {
+    github_steps(&yaml(file)["runs"]["steps"])
+}
+
+fn github_steps(steps: &Value) -> Vec<Step> {
+    let steps = list(steps).iter().filter(|step| step.get("run").is_some());
     let steps = steps.map(|step| {
         // An expression within a script would be text of others that a shell runs.
         assert!(!text(&step["run"]).contains("${{"), "{step}");

@@ -168,6 +168,22 @@ done"#;
 }
 
 #[test]
+fn a_program_that_prints_text_gets_the_text_alone() {
+    let sandbox = sandbox("echo \"[$(cat)]\"; echo last", "command = \"sh agent.sh\"\nprotocol = \"text\"");
+    let cases = json!([{"id": "c1", "input": {"user": "one\ntwo"}}]).to_string();
+    let sandbox = sandbox.with_file("cases.json", &cases);
+    let finished = sandbox.run(["run", "--side", "new", "--run-id", "r1"]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    assert_eq!(sandbox.json("runs/new/r1/c1.json")["final_output"]["content"], "[one\ntwo]\nlast");
+
+    let config =
+        "[run]\ncases = \"cases.json\"\n[side.new]\ncommand = \"cat\"\nprotocol = \"text\"\npersistent = true\n";
+    let finished = sandbox.with_file("counterproof.toml", config).run(["check"]);
+    assert_eq!(finished.code, Some(2), "{finished}");
+    assert!(finished.stderr.contains("`persistent = true` needs a protocol"), "{finished}");
+}
+
+#[test]
 fn wrong_keys_of_a_side_are_reported_with_their_place() {
     for (side, part) in [
         ("ready = \"\"", "counterproof.toml:4:"),

@@ -15,8 +15,11 @@ use crate::step::{Failure, progress};
 pub(super) struct Archive(tar::Builder<GzEncoder<Vec<u8>>>);
 
 impl Archive {
-    pub(super) fn new() -> Self {
-        Self(tar::Builder::new(GzEncoder::new(Vec::new(), Compression::best())))
+    /// Starts an archive. The programs of the profile of development are large, and this program is slow to compress them if it has
+    /// that profile itself.
+    pub(super) fn new(compressed: bool) -> Self {
+        let level = if compressed { Compression::best() } else { Compression::none() };
+        Self(tar::Builder::new(GzEncoder::new(Vec::new(), level)))
     }
 
     pub(super) fn add(&mut self, path: &str, bytes: &[u8], mode: u32) -> Result<(), Failure> {
@@ -44,7 +47,7 @@ pub(super) const FILE: u32 = 0o644;
 pub(super) fn write(out: &Utf8Path, build: &Build, files: &[ArchiveFile]) -> Result<(), Failure> {
     // The metadata for `cargo binstall` in cli/Cargo.toml has this name.
     let name = format!("counterproof-{VERSION}-{}", build.target);
-    let mut archive = Archive::new();
+    let mut archive = Archive::new(build.compressed);
     for (program, path) in build.programs() {
         archive.add(&format!("{name}/{program}"), &folders::read(path)?, PROGRAM)?;
     }

@@ -84,9 +84,12 @@ fn try_programs(folder: &Utf8Path, programs: Option<&Utf8Path>, what: &str) -> R
         return Err(Failure::Interop(format!("the demo took {:.1} s", elapsed.as_secs_f64())));
     }
     step("counterproof", &["init", "--agent", "http", "--ci", "github"]).run()?;
-    // The built-in agent knows the cases of the demo.
+    // The built-in agent knows the cases of the demo, and speaks the native protocol.
     let agent = DemoAgent::start(command(&programs.join("counterproof"), programs, folder))?;
-    let check = ["check", "--cases", "counterproof-demo/cases.json", "--base-url", &agent.url];
+    let config =
+        format!("[run]\ncases = \"counterproof-demo/cases.json\"\n\n[side.new]\nbase_url = \"{}\"\n", agent.url);
+    folders::write(&folder.join("demo.toml"), config)?;
+    let check = ["check", "--config", "demo.toml"];
     let code = step("counterproof", &check).code()?;
     // One case of the demo meets no expectation on its baseline.
     if code != Some(0) && code != Some(1) || !folder.join("report/index.html").is_file() {

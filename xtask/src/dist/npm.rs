@@ -44,7 +44,7 @@ pub(super) fn write(out: &Utf8Path, builds: &[Build]) -> Result<Vec<Utf8PathBuf>
     manifest["bin"] = json!({"counterproof": "bin/counterproof.js", "safe-run": "bin/safe-run.js"});
     manifest["engines"] = json!({"node": ">=18"});
     manifest["optionalDependencies"] = Value::Object(dependencies);
-    let mut archive = begin(&manifest)?;
+    let mut archive = begin(&manifest, true)?;
     archive.add("package/README.md", &folders::read(&root().join("packaging/npm/README.md"))?, FILE)?;
     for program in ["counterproof", "safe-run"] {
         // The launcher starts the program of its own name.
@@ -62,7 +62,7 @@ fn write_platform(path: &Utf8Path, build: &Build, (name, cpu): (&str, &str)) -> 
         // A static program needs no C library.
         manifest["libc"] = json!(["glibc"]);
     }
-    let mut archive = begin(&manifest)?;
+    let mut archive = begin(&manifest, build.compressed)?;
     for (program, path) in build.programs() {
         archive.add(&format!("package/bin/{program}"), &folders::read(path)?, PROGRAM)?;
     }
@@ -78,8 +78,8 @@ fn manifest(name: &str) -> Value {
     })
 }
 
-fn begin(manifest: &Value) -> Result<Archive, Failure> {
-    let mut archive = Archive::new();
+fn begin(manifest: &Value, compressed: bool) -> Result<Archive, Failure> {
+    let mut archive = Archive::new(compressed);
     archive.add("package/package.json", format!("{manifest:#}\n").as_bytes(), FILE)?;
     for license in LICENSES {
         archive.add(&format!("package/{license}"), &folders::read(&root().join(license))?, FILE)?;

@@ -34,6 +34,8 @@ pub(super) enum Linking {
 /// The programs of a target.
 #[derive(Debug)]
 pub(super) struct Build {
+    /// Whether the packages of the programs are compressed.
+    pub(super) compressed: bool,
     pub(super) target: String,
     pub(super) linking: Linking,
     pub(super) counterproof: Utf8PathBuf,
@@ -141,7 +143,7 @@ impl Builder {
             }
         }
         let [counterproof, safe_run] = ["counterproof", "safe-run"].map(|name| stripped.join(name));
-        Ok(Build { target: target.to_owned(), linking, counterproof, safe_run })
+        Ok(Build { compressed: !self.options.debug, target: target.to_owned(), linking, counterproof, safe_run })
     }
 }
 

@@ -54,6 +54,7 @@ fn platform_tag(build: &Build) -> Option<String> {
 /// A wheel in memory: a zip file whose last entry has the digests of all others.
 struct Wheel {
     zip: ZipWriter<Cursor<Vec<u8>>>,
+    compression: CompressionMethod,
     record: String,
 }
 
@@ -67,7 +68,7 @@ impl Wheel {
     fn add_unrecorded(&mut self, path: &str, bytes: &[u8], mode: u32) -> Result<(), Failure> {
         // The same time in every build, so that equal files make an equal wheel.
         let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Deflated)
+            .compression_method(self.compression)
             .last_modified_time(DateTime::default())
             .unix_permissions(mode);
         let failed = |source: std::io::Error| Failure::File { path: path.into(), source };
@@ -77,7 +78,8 @@ impl Wheel {
 }
 
 fn write_one(path: &Utf8Path, build: &Build, tag: &str) -> Result<(), Failure> {
-    let mut wheel = Wheel { zip: ZipWriter::new(Cursor::new(Vec::new())), record: String::new() };
+    let compression = if build.compressed { CompressionMethod::Deflated } else { CompressionMethod::Stored };
+    let mut wheel = Wheel { zip: ZipWriter::new(Cursor::new(Vec::new())), compression, record: String::new() };
     for (name, program) in build.programs() {
         let target = format!("counterproof-{VERSION}.data/scripts/{name}");
         wheel.add(&target, &folders::read(program)?, PROGRAM)?;

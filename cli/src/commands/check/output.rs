@@ -142,10 +142,9 @@ fn document(checked: &Checked) -> Value {
         (None, _) => "nothing_to_run",
         (Some(evaluation), exit) => match evaluation.gate.outcome {
             GateOutcome::Passed if exit == Exit::Done => "passed",
-            GateOutcome::Passed | GateOutcome::Failed => "failed",
             GateOutcome::NotEnoughData => "undecided",
             GateOutcome::NotJudged if exit == Exit::Done => "not_judged",
-            GateOutcome::NotJudged => "failed",
+            GateOutcome::Passed | GateOutcome::Failed | GateOutcome::NotJudged => "failed",
         },
     };
     let cases = checked.evaluation.iter().flat_map(|evaluation| &evaluation.cases).map(|case| {

@@ -62,7 +62,7 @@ pub(super) fn check(
         has_baseline = true;
     }
     let Some(new) = check.run_new(has_baseline, streams)? else { return Ok(None) };
-    check.compare(new, has_baseline, streams).map(Some)
+    check.compare(&new, has_baseline, streams).map(Some)
 }
 
 /// The runs of side new.
@@ -190,7 +190,7 @@ impl Check<'_> {
         Ok(Some(NewRuns { folders, failed: session.failed }))
     }
 
-    fn compare(&self, new: NewRuns, has_baseline: bool, streams: &mut Streams) -> Result<Checked, CommandError> {
+    fn compare(&self, new: &NewRuns, has_baseline: bool, streams: &mut Streams) -> Result<Checked, CommandError> {
         let args = self.args;
         // Read again: `compare` takes the rules of the gate apart.
         let mut config = Config::of_file(&self.layers.file)?;

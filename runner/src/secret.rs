@@ -4,11 +4,7 @@ use std::env::VarError;
 use std::fmt;
 use std::str::FromStr;
 
-use counterproof_redaction::url_secrets;
 use reqwest::header::{HeaderName, HeaderValue};
-
-use super::run_settings::Settings;
-use super::target::Target;
 
 /// Text that no output shows: `Debug` is masked, and neither `Display` nor serialisation exists.
 #[derive(Clone, PartialEq, Eq, serde::Deserialize)]
@@ -40,27 +36,6 @@ impl FromStr for Secret {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(Self(text.to_owned()))
     }
-}
-
-/// Shorter values are masked only if the user configured them as secrets.
-pub(super) const MIN_IMPLIED_BYTES: usize = 8;
-
-/// Returns every text of the settings that no output may contain.
-pub(crate) fn known_secrets(settings: &Settings) -> Vec<Secret> {
-    let mut implied: Vec<String> = Vec::new();
-    for header in &settings.headers {
-        let value = header.value().expose();
-        // An agent that checks `Bearer TOKEN` may echo the token without the scheme.
-        implied.extend(value.split_once(' ').map(|(_scheme, credential)| credential.trim().to_owned()));
-        implied.push(value.to_owned());
-    }
-    match &settings.target {
-        Target::Http(base) => implied.extend(url_secrets(base.request_url("").as_str())),
-        Target::Command(command) => implied.extend(command.secrets()),
-    }
-    // Masking every short header value would damage unrelated text.
-    implied.retain(|text| text.len() >= MIN_IMPLIED_BYTES);
-    settings.secrets.iter().cloned().chain(implied.into_iter().map(Secret::from)).collect()
 }
 
 /// A request header. No file and no message contains its value.
