@@ -32,6 +32,11 @@ impl Place {
         Self { folder: folder.to_owned(), _worktree: None }
     }
 
+    /// The folder; empty for the working folder of this process.
+    pub(crate) fn folder(&self) -> &Utf8Path {
+        &self.folder
+    }
+
     /// Returns a command that runs here.
     pub(crate) fn of(&self, command: AgentCommand) -> AgentCommand {
         if self.folder.as_str().is_empty() { command } else { command.in_folder(&self.folder) }

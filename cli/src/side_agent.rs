@@ -5,7 +5,8 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use counterproof_artifact::Side;
 use counterproof_runner::{
-    AgentCommand, AgentOptions, BaseUrl, Interrupt, Lifetime, Protocol, RunningAgent, Secret, Settings, Target,
+    AgentCommand, AgentOptions, BaseUrl, Checkout, Interrupt, Lifetime, Protocol, RunningAgent, Secret, Settings,
+    Target,
 };
 
 use crate::agent_args::agent_options;
@@ -75,6 +76,12 @@ impl SideAgent {
             Some(died) => Err(CommandError::io(died)),
             None => Ok(()),
         }
+    }
+
+    /// Returns the commit that the agent runs at, if its folder is a checkout.
+    pub(crate) fn checkout(&self) -> Option<Checkout> {
+        let folder = self.place.folder();
+        Checkout::discover(if folder.as_str().is_empty() { Utf8Path::new(".") } else { folder })
     }
 
     /// Adds what the configuration says about a program that is the target of requests.

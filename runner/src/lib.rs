@@ -81,7 +81,7 @@ pub use run::{ResumeError, RunError, Summary, Trial, TrialFailure, run, try_once
 pub use secret::{Header, HeaderError, Secret};
 pub use service::{
     AgentDied, AgentStartError, Ready, ReadyError, RunningAgent, SetupError, StartContext, StartSpec,
-    TemporaryWorktree, UrlTemplate, WorktreeError, run_setup,
+    TemporaryWorktree, UrlTemplate, WorktreeError, commit_of, run_setup,
 };
 pub use settings::{
     AgentCommand, AgentCommandError, BaseUrl, BaseUrlError, ByteLimits, CertificateError, ConfirmationPlan, Lifetime,

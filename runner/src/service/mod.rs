@@ -11,4 +11,4 @@ mod worktree;
 pub use running_agent::{AgentDied, AgentStartError, RunningAgent, StartContext};
 pub use setup::{SetupError, run_setup};
 pub use start_spec::{Ready, ReadyError, StartSpec, UrlTemplate};
-pub use worktree::{TemporaryWorktree, WorktreeError};
+pub use worktree::{TemporaryWorktree, WorktreeError, commit_of};

@@ -67,9 +67,7 @@ impl TemporaryWorktree {
         let no_repository = |message| WorktreeError::NoRepository { folder: folder.to_owned(), message };
         let repository = Utf8PathBuf::from(git(folder, &["rev-parse", "--show-toplevel"])?.map_err(no_repository)?);
         let prefix = git(folder, &["rev-parse", "--show-prefix"])?.map_err(no_repository)?;
-        let revision = format!("{reference}^{{commit}}");
-        let commit = git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &revision])?;
-        let commit = commit.map_err(|_| WorktreeError::UnknownCommit(reference.to_owned()))?;
+        let commit = commit_of(folder, reference)?;
         remove_leftovers(&repository)?;
 
         let outer = tempfile::Builder::new().prefix(PREFIX).tempdir().map_err(WorktreeError::Folder)?;
@@ -98,6 +96,13 @@ impl TemporaryWorktree {
     pub fn commit(&self) -> &str {
         &self.commit
     }
+}
+
+/// Returns the full id of the commit that a reference names, in the repository of a folder.
+pub fn commit_of(folder: &Utf8Path, reference: &str) -> Result<String, WorktreeError> {
+    let revision = format!("{reference}^{{commit}}");
+    let commit = git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &revision])?;
+    commit.map_err(|_| WorktreeError::UnknownCommit(reference.to_owned()))
 }
 
 impl Drop for TemporaryWorktree {

@@ -136,6 +136,13 @@ fn the_baseline_is_built_and_run_at_its_commit() {
     assert_eq!(std::fs::read(sandbox.path("runs/agent-logs/baseline.setup.log")).unwrap(), b"building\n");
     assert_eq!(state(), before);
     assert!(!sandbox.path("built").exists());
+    // The stored baseline is used until the reference moves.
+    let again = sandbox.run(["check"]);
+    assert!(!again.stderr.contains("running the baseline"), "{again}");
+    git(&sandbox, &["commit", "--quiet", "--allow-empty", "--message", "two"]);
+    git(&sandbox, &["tag", "--force", "first"]);
+    let moved = sandbox.run(["check"]);
+    assert!(moved.stderr.contains("and `first` is now ") && moved.stderr.contains("running the baseline"), "{moved}");
 }
 
 #[test]

@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{CaseId, Exit, RunId, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{Limit, Measure, text};
-use counterproof_runner::{Checkout, Interrupt, Settings};
+use counterproof_runner::{Checkout, Interrupt, Settings, commit_of};
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{EVALUATION_FILE, ReadError, RunReader};
 use jiff::Timestamp;
@@ -57,7 +58,7 @@ pub(super) fn check(
     };
     let mut has_baseline = has_stored_baseline(&args.out)?;
     // A watch runs the baseline once, and then only the cases that changed.
-    let starts_baseline = args.baseline_start && changed.is_none();
+    let starts_baseline = changed.is_none() && (args.baseline_start || (has_baseline && check.is_stale(streams)?));
     if starts_baseline || (!has_baseline && layers.config.side.has_baseline()) {
         if !check.run_baseline(streams)? {
             return Ok(None);
@@ -123,6 +124,27 @@ impl Check<'_> {
         }
     }
 
+    /// Whether the stored baseline is of another commit than the one that `ref` names now. An accepted run was chosen by a person.
+    fn is_stale(&self, streams: &mut Streams) -> Result<bool, CommandError> {
+        let Some(reference) = &self.layers.config.side.baseline.commit else { return Ok(false) };
+        let Ok(latest) = RunReader::latest(&self.args.out, Side::Baseline) else { return Ok(false) };
+        let run = latest.run.run();
+        let (None, Some(stored)) = (&run.accepted, &run.repo_commit) else { return Ok(false) };
+        let folder = &self.layers.config.folder;
+        let folder = if folder.as_str().is_empty() { Utf8Path::new(".") } else { folder };
+        let now = commit_of(folder, reference).map_err(CommandError::usage)?;
+        if *stored == now {
+            return Ok(false);
+        }
+        let short = |commit: &str| commit.chars().take(12).collect::<String>();
+        streams.log(format_args!(
+            "the stored baseline is of commit {}, and `{reference}` is now {}",
+            short(stored),
+            short(&now)
+        ));
+        Ok(true)
+    }
+
     fn new_id() -> Result<RunId, CommandError> {
         generated_id(Timestamp::now(), Uuid::now_v7()).parse().map_err(CommandError::usage)
     }
@@ -137,7 +159,9 @@ impl Check<'_> {
         let shared = self.args.request.settings(plan.id.clone(), &new, self.paths, config)?;
         let shared = agent.baseline_settings(&shared, self.layers)?;
         // All cases, also for a selection: the next check compares with this run.
+        let checkout = std::mem::replace(&mut self.checkout, agent.checkout());
         let runs = self.make_runs(&plan, &shared, &self.selection.all, streams);
+        self.checkout = checkout;
         // The end of the agent explains why the run was interrupted, or why it failed.
         agent.check_alive()?;
         let runs = runs?;
@@ -256,7 +280,7 @@ impl Check<'_> {
             baseline,
             run: Some(run),
             report: Some(report),
-            next: self.next_step(has_baseline, exit),
+            next: self.next_step(&evaluation, has_baseline, exit),
             answered_too_few: new.failed.then(|| self.failure_text()),
             evaluation: Some(evaluation),
         })
@@ -272,12 +296,19 @@ impl Check<'_> {
     }
 
     /// Returns the command that a person needs next.
-    fn next_step(&self, has_baseline: bool, exit: Exit) -> Option<String> {
+    fn next_step(&self, evaluation: &Evaluation, has_baseline: bool, exit: Exit) -> Option<String> {
         let runs = match self.args.out.as_str() {
             "runs" => String::new(),
             _ if matches!(self.layers.origin("out"), crate::layers::Origin::File { .. }) => String::new(),
             _ => format!(" --runs {}", resume_command::path(&self.args.out)),
         };
+        if has_baseline && evaluation.gate.rules.iter().any(|rule| rule.code == "unpaired" && !rule.passed) {
+            return Some(
+                "cases were added or removed since the baseline: once their answers are good, accept this run, or set \
+                 `unpaired = \"none\"` below `[gate]`"
+                    .to_owned(),
+            );
+        }
         if has_baseline || self.selection.is_partial {
             return None;
         }
