@@ -49,6 +49,12 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         streams.print_line(format_args!("created    {path}"))?;
     }
     add_ignored_lines(streams)?;
+    if ci != CiKind::None {
+        streams.log(
+            "note: the package `counterproof` is not published yet; let the install step of the CI file install a wheel of \
+             your own, docs/install.md describes how to build one",
+        );
+    }
     streams.print_line(init_files::next_step(agent))?;
     Ok(Exit::Done)
 }
