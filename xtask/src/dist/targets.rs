@@ -74,7 +74,7 @@ impl Builder {
     }
 
     const fn profile(&self) -> &'static str {
-        if self.options.debug { "dev" } else { "release" }
+        if self.options.debug { "dev" } else { "dist" }
     }
 
     pub(super) fn build_all(&self) -> Result<Vec<Build>, Failure> {
@@ -121,7 +121,7 @@ impl Builder {
             // The build of the tests, which CI has made already.
             programs::build()?;
         } else {
-            Step::cargo(["build", "--locked", "--release", "--bins"])
+            Step::cargo(["build", "--locked", "--profile", "dist", "--bins"])
                 .with(&["--package", "counterproof", "--package", "counterproof-safe-run"].map(str::to_owned))
                 .run()?;
         }
@@ -139,7 +139,7 @@ impl Builder {
 
     /// Copies the programs of a target out of the folder of cargo, stripped.
     fn programs(&self, target: &str, folder: &str, linking: Linking) -> Result<Build, Failure> {
-        let built = target_folder().join(folder).join(if self.options.debug { "debug" } else { "release" });
+        let built = target_folder().join(folder).join(if self.options.debug { "debug" } else { "dist" });
         let stripped = target_folder().join("dist").join(target);
         for name in ["counterproof", "safe-run"] {
             folders::copy(&built.join(name), &stripped.join(name))?;
