@@ -4,6 +4,7 @@
 mod case_details;
 mod gate;
 mod repeats;
+mod story;
 mod usage;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub use repeats::{
     SuiteMeasure, Tier,
 };
 
+pub use story::{ChangedArgument, Effect, Harm, Story};
 pub use usage::{CaseUsage, SideUsage, UsageCode, UsageMeasure, UsageMethod, UsageRatio};
 
 use crate::number::whole;
@@ -274,6 +276,9 @@ pub struct CaseEvaluation {
     /// The suite in the cases file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<String>,
+    /// What was asked, said and done.
+    #[serde(default)]
+    pub story: Story,
     /// The results of the expectations in the cases file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<ExpectationResult>,

@@ -19,6 +19,7 @@ use crate::judge::outage::{self, AnswerFeatures, Candidate, OutageDecision, Shor
 use crate::judge::outcomes::HighRisk;
 use crate::judge::reasons::{AnswerPair, expectation_message};
 use crate::judge::signals::{self, BaselineContacts, RunNumber, SignalInput, SignalSet};
+use crate::judge::story::{self, StoryInput};
 use crate::judge::verdict::{self, Decision};
 use crate::judge::{ReasonCode, severity};
 use crate::load::case_input::CaseInput;
@@ -496,6 +497,11 @@ fn evaluation(
         tags: spec.map(|spec| spec.metadata.tags.clone()).unwrap_or_default(),
         suite: spec.and_then(|spec| spec.suite.clone()),
         findings: findings.to_record(),
+        story: story::of_case(&StoryInput {
+            spec,
+            artifacts: pair.artifacts.as_ref(),
+            compared: answers.as_ref().map(|answers| (answers.sides, &answers.differences)),
+        }),
         expectations: expectations.clone(),
         usage: usage(context, pair),
         repeats: repeats.map(|CaseRepeats { all, case }| all.to_record(case, differences)),

@@ -28,18 +28,11 @@ pub fn headline(evaluation: &Evaluation) -> String {
 
 fn outcome(evaluation: &Evaluation) -> String {
     match evaluation.gate.outcome {
-        GateOutcome::Failed if is_alone(evaluation) => format!("Gate failed: {}", violations_alone(evaluation)),
-        GateOutcome::Failed => format!("Gate failed: {}", violations(evaluation)),
+        GateOutcome::Failed => format!("Gate failed: {}", reasons(evaluation)),
         GateOutcome::Passed if is_alone(evaluation) => format!("Gate passed: {}", all_good(evaluation)),
         GateOutcome::Passed => format!("Gate passed: {}", passed(evaluation)),
         GateOutcome::NotEnoughData => {
-            let missed: Vec<_> = violated(&evaluation.gate)
-                .filter(|rule| rule.bound == Bound::AtLeast)
-                .map(|rule| violation(rule, evaluation))
-                .collect();
-            let reason = (!missed.is_empty()).then(|| text::list(&missed));
-            // Too few cases may have answers in spite of the met rules: some answers are those of an outage.
-            let reason = reason.unwrap_or_else(|| "outages instead of answers".to_owned());
+            let reason = undecided_by(&evaluation.gate, evaluation);
             let open = unconfirmed(evaluation).map(|open| format!("; {open}")).unwrap_or_default();
             format!("Gate undecided: {reason}{open}")
         }
@@ -55,8 +48,31 @@ pub fn is_alone(evaluation: &Evaluation) -> bool {
     evaluation.notices.iter().any(|notice| notice.code == NO_BASELINE)
 }
 
+/// Why a gate failed.
+pub(super) fn reasons(evaluation: &Evaluation) -> String {
+    if is_alone(evaluation) { violations_alone(evaluation) } else { violations(evaluation) }
+}
+
+/// Why a gate is undecided.
+pub(super) fn undecided_by(gate: &Gate, evaluation: &Evaluation) -> String {
+    let missed = violated(gate).filter(|rule| rule.bound == Bound::AtLeast);
+    let missed: Vec<_> = missed.map(|rule| violation(rule, evaluation)).collect();
+    // Too few cases may have answers in spite of the met rules: some answers are those of an outage.
+    if missed.is_empty() { "outages instead of answers".to_owned() } else { text::list(&missed) }
+}
+
+/// What a violated rule found, also where another rule names the same cases.
+pub(super) fn found(rule: &GateRule, evaluation: &Evaluation) -> String {
+    let sentence = violation(rule, evaluation);
+    if !sentence.is_empty() {
+        return sentence;
+    }
+    let cases = text::count(usize::try_from(rule.actual).unwrap_or(usize::MAX), "case", "cases");
+    format!("{cases} {}", if rule.code == "broken" { "without an answer" } else { "regressed" })
+}
+
 /// What a run without a baseline achieved.
-fn all_good(evaluation: &Evaluation) -> String {
+pub(super) fn all_good(evaluation: &Evaluation) -> String {
     let judged = evaluation.cases.iter().filter(|case| case.is_judged_on_new()).count();
     if evaluation.cases.len() == 1 {
         let met = if judged == 1 { " and meets its expectations" } else { "" };

@@ -2,6 +2,7 @@
 //! cases that it could have counted.
 
 mod config;
+mod decision;
 mod evaluate;
 mod headline;
 mod review;
@@ -9,6 +10,7 @@ mod rules;
 mod standing;
 mod usage_review;
 
+pub use decision::{Decision, DecisionKind, ViolatedRule, decide};
 pub(crate) use evaluate::{GateInput, at_most, judge};
 pub use evaluate::{UnknownScope, unknown_scopes};
 pub(crate) use headline::{NO_BASELINE, lacks_expectations};

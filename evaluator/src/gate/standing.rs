@@ -32,9 +32,18 @@ impl<'a> ViolatedRules<'a> {
         if self.rules.is_empty() {
             return None;
         }
-        let review = self.review.get(&case.case_id).copied().unwrap_or_default();
-        let judged = GateCase { tags: &case.tags, suite: case.suite.as_deref(), ..GateCase::new(case, None, review) };
+        let judged = self.judged(case);
         self.rules.iter().copied().find(|rule| counts(rule, case, &judged))
+    }
+
+    /// Whether a violated maximum counts a case.
+    pub(crate) fn is_counted(&self, rule: &GateRule, case: &CaseEvaluation) -> bool {
+        rule.bound == Bound::AtMost && counts(rule, case, &self.judged(case))
+    }
+
+    fn judged<'c>(&self, case: &'c CaseEvaluation) -> GateCase<'c> {
+        let review = self.review.get(&case.case_id).copied().unwrap_or_default();
+        GateCase { tags: &case.tags, suite: case.suite.as_deref(), ..GateCase::new(case, None, review) }
     }
 }
 

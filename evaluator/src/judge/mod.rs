@@ -15,6 +15,7 @@ pub(crate) mod reasons;
 pub(crate) mod severity;
 pub(crate) mod signals;
 pub(crate) mod stated_numbers;
+pub(crate) mod story;
 pub(crate) mod usage;
 pub(crate) mod verdict;
 pub(crate) mod writes;

@@ -42,6 +42,11 @@ pub(crate) fn is_sending(tool: &str) -> bool {
     has(&words, &SENDING) && !has(&words, &READING)
 }
 
+/// True for a tool that only reads, by the words of its name.
+pub(crate) fn is_reading(tool: &str) -> bool {
+    has(&words(tool), &READING)
+}
+
 /// True for a tool with which an agent hands its case over to a person: `transfer_to_human_agents`, `escalateToSupport`.
 pub(crate) fn is_hand_over(tool: &str) -> bool {
     let words = words(tool);
