@@ -5,11 +5,8 @@ use std::io;
 
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::evaluation::Verdict;
 use counterproof_store::write::{self, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, StagedFolder, WriteError};
 use counterproof_store::{EVALUATION_FILE, ReadError};
-
-use super::view::verdict;
 
 /// The content of the marker file, which identifies a report.
 const MARKER: &str = "A report of Counterproof. The next report that is written here replaces it. Open index.html.\n";
@@ -112,14 +109,14 @@ pub(crate) fn case_page(stem: &str) -> String {
     format!("{CASES_FOLDER}/{stem}.html")
 }
 
-/// The path of a page of the list of a verdict. Pages count from 1.
-pub(crate) fn verdict_list(verdict: Verdict, page: usize) -> String {
-    format!("{LISTS_FOLDER}/{}-{page}.html", verdict::show(verdict).class)
+/// The path of a page of a list. Pages count from 1.
+pub(crate) fn list(slug: &str, page: usize) -> String {
+    format!("{LISTS_FOLDER}/{}", list_file(slug, page))
 }
 
-/// The path of a page of the list of a root cause, given its index among all root causes. Pages count from 1.
-pub(crate) fn root_cause_list(index: usize, page: usize) -> String {
-    format!("{LISTS_FOLDER}/cause-{}-{page}.html", index + 1)
+/// The name of the file of a page of a list, by which other lists link to it.
+pub(crate) fn list_file(slug: &str, page: usize) -> String {
+    format!("{slug}-{page}.html")
 }
 
 /// Why a folder of pages could not be written: a report, a history, or a page of contracts.

@@ -15,6 +15,8 @@ pub(crate) struct Site<'a> {
     pub(crate) pages: PageNames,
     pub(crate) selection: PageSelection,
     pub(crate) failures: CopyFailures,
+    /// The history that the index links to, relative to the report; `None` without one.
+    pub(crate) history: Option<String>,
     /// The runs of both sides; `None` where the report is made from the evaluation alone.
     runs: Option<Sides<SideFiles<'a>>>,
 }
@@ -36,14 +38,20 @@ impl<'a> Site<'a> {
     pub(crate) fn with_runs(ids: Vec<CaseId>, baseline: &'a SideRuns, new: &'a SideRuns) -> Self {
         let runs = Sides { baseline: SideFiles::new(Side::Baseline, baseline), new: SideFiles::new(Side::New, new) };
         let selection = PageSelection::All;
-        Self { pages: PageNames::new(ids), selection, failures: CopyFailures::default(), runs: Some(runs) }
+        Self {
+            pages: PageNames::new(ids),
+            selection,
+            failures: CopyFailures::default(),
+            history: None,
+            runs: Some(runs),
+        }
     }
 
     /// The site of a report without run folders. No case has a page.
     pub(crate) fn without_runs(ids: Vec<CaseId>) -> Self {
         // Pages of cases need the artifacts, which only the run folders have.
         let selection = PageSelection::None;
-        Self { pages: PageNames::new(ids), selection, failures: CopyFailures::default(), runs: None }
+        Self { pages: PageNames::new(ids), selection, failures: CopyFailures::default(), history: None, runs: None }
     }
 
     /// The files of each run of a side; empty without run folders.

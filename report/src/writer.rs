@@ -6,7 +6,7 @@ use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_evaluator::{CaseComparison, Request, SideRuns, pair};
+use counterproof_evaluator::{CaseComparison, Request, SideRuns, decide, pair};
 use counterproof_store::EVALUATION_FILE;
 use counterproof_store::write::{self, Durability, INDEX_FILE, StagedFolder};
 
@@ -15,7 +15,7 @@ use super::exports::{self, ReportContext};
 use super::files::copy_files;
 use super::folder;
 use super::folder::ReportError;
-use super::index::{self, IndexPage};
+use super::index::{self, CaseLists, IndexPage};
 use super::page_queue::{PageQueue, ReadyPage};
 use super::site::encode_path;
 use super::site::{PageSelection, Site};
@@ -162,15 +162,16 @@ impl<'a> ReportWriter<'a> {
         put(folder::JUNIT_FILE, &exports::junit::render(&suites))?;
         put(folder::CTRF_FILE, &exports::ctrf::render(&suites, &exports::ctrf::Tested::of_new(evaluation)))?;
         put(folder::SARIF_FILE, &exports::sarif::render(evaluation, &context.case_locations))?;
-        let groups = index::groups(evaluation);
-        for (path, page) in index::list_pages(&self.site, evaluation, &groups) {
+        let (groups, decision) = (index::groups(evaluation), decide(evaluation));
+        let lists = CaseLists::new(evaluation, &decision, &groups);
+        for (path, page) in lists.pages(&self.site, evaluation) {
             self.write_page(&path, &page)?;
         }
-        for (path, script) in index::search_scripts(&self.site, evaluation) {
+        for (path, script) in index::search_scripts(&self.site, evaluation, &lists) {
             put(&path, &script)?;
         }
         // Last, because it links to all others.
-        self.write_page(INDEX_FILE, &IndexPage::new(&self.site, evaluation, &groups))?;
+        self.write_page(INDEX_FILE, &IndexPage::new(&self.site, evaluation, &decision, &groups, &lists))?;
         self.replacement.publish()?;
         Ok(self.out.join(INDEX_FILE))
     }

@@ -1,4 +1,4 @@
-// Index page: search and filters. The query is stored in the fragment of the address, which survives a reload, the back
+// Index page: chips, search and filters. The query is stored in the fragment of the address, which survives a reload, the back
 // button, and sharing the link. The case data are scripts of the report folder and are loaded on first use.
 "use strict";
 
@@ -11,12 +11,11 @@
   const table = document.getElementById("found-table");
   const all = document.getElementById("found-all");
   const more = document.getElementById("found-more");
+  const chips = [...document.querySelectorAll(".chips a[data-find]")];
   const PAGE_SIZE = 200;
   const SIGNS = {
-    regressed: "✗", broken: "✗", "still-broken": "✗", invalid: "!", missing: "−", added: "+", "not-comparable": "≠",
-    changed: "~", undecided: "?", noisy: "·", improved: "✓", recovered: "✓", unchanged: "=",
+    worse: "✗", failed: "✗", unmet: "✗", "not-compared": "!", different: "~", noise: "·", better: "✓", met: "✓", same: "=",
   };
-  const RISKS = ["high", "medium", "low", ""];
 
   // The case data by shard number. Each shard is a list of cases, worst first.
   const shards = [];
@@ -26,11 +25,11 @@
   counterproof.addCases = function (index, shard) {
     const names = (indexes) => indexes.map((index) => shard.strings[index]);
     shards[index] = shard.cases.map((fields) => {
-      const [id, page, title, verdict, risk, severity, reason, suite, codes, tools, tags, usage, unconfirmed] = fields;
+      const [id, page, asked, result, label, effects, note, seen, duration, risk, suite, lists, codes, tools, tags] = fields;
       const href = page === 0 ? "" : `cases/${encodeURIComponent(page === 1 ? id : page)}.html`;
       return {
-        id, title, verdict, risk, severity, reason, suite, href, usage, unconfirmed,
-        codes: names(codes), tools: names(tools), tags: names(tags),
+        id, asked, result, label, effects, note, seen, duration, risk, suite, href,
+        lists: lists.map((index) => shard.lists[index]), codes: names(codes), tools: names(tools), tags: names(tags),
       };
     });
   };
@@ -78,19 +77,18 @@
     const is = (name, value) => !wanted(name) || wanted(name) === value;
     const has = (name, values) => !wanted(name) || values.includes(wanted(name));
     return (entry) => {
-      if (!is("verdict", entry.verdict) || !is("risk", entry.risk) || !is("suite", entry.suite)) return false;
+      if (!has("show", entry.lists) || !is("risk", entry.risk) || !is("suite", entry.suite)) return false;
       if (!has("tool", entry.tools) || !has("tag", entry.tags) || !has("reason", entry.codes)) return false;
       if (words.length === 0) return true;
-      const { id, title, reason, suite, tools, tags } = entry;
-      entry.text ??= [id, title, reason, suite, ...tools, ...tags].join("\n").toLowerCase();
+      const { id, asked, note, effects, suite, tools, tags } = entry;
+      entry.text ??= [id, asked, note, suite, ...effects, ...tools, ...tags].join("\n").toLowerCase();
       return words.every((word) => entry.text.includes(word));
     };
   }
 
   // The data are sorted worst first, and sorting is stable.
-  const LEVELS = ["high", "medium", "low", ""];
+  const RISKS = ["high", "medium", "low", ""];
   const ORDERS = new Map([
-    ["severity", (a, b) => LEVELS.indexOf(a.severity) - LEVELS.indexOf(b.severity)],
     ["risk", (a, b) => RISKS.indexOf(a.risk) - RISKS.indexOf(b.risk)],
     ["id", (a, b) => (a.id < b.id ? -1 : 1)],
   ]);
@@ -102,30 +100,30 @@
     return made;
   }
 
-  // The names of the columns about time, size and cost, in the order of the cells.
-  const usageNames = [...table.querySelectorAll("thead .figure")].map((heading) => heading.textContent.toLowerCase());
-
-  // A cell is a value, which may be empty, or a list of a value and its change.
-  function usageCell(cell, index) {
-    const [value, change] = [].concat(cell);
-    const made = element("td", "figure");
-    if (value) made.append(element("span", "label", usageNames[index]), " ", element("bdi", "", value));
-    if (change) made.append(" ", element("span", "change", `(${change})`));
+  // A square for each run of new, a gap, and a square for each run of the baseline.
+  function squares(ofNew, ofBaseline) {
+    const square = (state) => element("i", state === "x" ? "x" : "");
+    const made = element("span", "squares", ...[...ofNew].map(square), element("b"), ...[...ofBaseline].map(square));
+    made.setAttribute("aria-hidden", "true");
     return made;
   }
 
   function row(entry) {
-    const sign = element("span", "sign", SIGNS[entry.verdict] ?? "");
+    const sign = element("span", "", SIGNS[entry.result] ?? "");
     sign.setAttribute("aria-hidden", "true");
-    const word = entry.verdict.replaceAll("-", " ") + (entry.unconfirmed ? " (unconfirmed)" : "");
-    const verdict = element("span", `verdict ${entry.verdict}`, sign, ` ${word}`);
     const link = element(entry.href ? "a" : "span", "case", entry.id);
     if (entry.href) link.href = entry.href;
-    const head = element("th", "", link);
+    const head = element("th", "", link, " ", element("bdi", entry.asked ? "asked" : "asked soft", entry.asked || "request not recorded"));
     head.scope = "row";
-    if (entry.title) head.append(" ", element("bdi", "title", entry.title));
-    return element("tr", "", element("td", "", verdict), head, element("td", "risk", entry.risk),
-      element("td", "severity", entry.severity), ...entry.usage.map(usageCell), element("td", "why", element("bdi", "", entry.reason)));
+    const effects = element("td", "", ...entry.effects.map((effect) => element("bdi", "effect", effect)));
+    if (entry.note) effects.append(element("bdi", "note soft", entry.note));
+    const [text, ofNew, ofBaseline] = entry.seen;
+    const seen = element("td", "", text);
+    seen.dataset.label = "Seen in";
+    if (ofNew) seen.append(squares(ofNew, ofBaseline));
+    const duration = element("td", "num", entry.duration);
+    duration.dataset.label = "Duration";
+    return element("tr", "", element("td", "", element("span", `chip ${entry.result}`, sign, ` ${entry.label}`)), head, effects, seen, duration);
   }
 
   let shown = [];
@@ -135,6 +133,14 @@
     rows.append(...shown.slice(from, from + PAGE_SIZE).map(row));
     more.hidden = rows.childElementCount >= shown.length;
     if (from > 0) rows.children[from]?.querySelector("a")?.focus();
+  }
+
+  function markChips(query) {
+    const list = query.get("show");
+    for (const chip of chips) {
+      const is = chip.dataset.find === (list ? `show=${list}` : "");
+      if (is) chip.setAttribute("aria-current", "true"); else chip.removeAttribute("aria-current");
+    }
   }
 
   async function show() {
@@ -148,7 +154,9 @@
         field.add(new Option(value, value));
       }
       field.value = value;
+      if (value && field.closest("#find-more")) document.getElementById("find-more").open = true;
     }
+    markChips(query);
     const empty = isEmpty(query);
     overview.hidden = !empty;
     found.hidden = empty;
@@ -185,7 +193,11 @@
   }
 
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(() => go(history.pushState)));
+  form.addEventListener("reset", () => setTimeout(() => {
+    // A hidden field keeps its value on a reset.
+    document.getElementById("find-show").value = "";
+    go(history.pushState);
+  }));
   form.addEventListener("input", (event) => {
     if (event.target.name === "text") go(history.replaceState);
   });

@@ -58,8 +58,8 @@ counterproof.step = function (selector, by) {
   seen[Math.min(Math.max(place + by, 0), seen.length - 1)].focus();
 };
 
-if (document.querySelector(".groups, .cases")) {
-  const rows = ".groups > li > details > summary, .groups .case[href], .cases .case[href]";
+if (document.querySelector(".case-rows")) {
+  const rows = ".case-rows .case[href]";
   const keys = { j: () => counterproof.step(rows, 1), k: () => counterproof.step(rows, -1) };
   counterproof.bind("next or previous row; Enter opens it", keys);
 }

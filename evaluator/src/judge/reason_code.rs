@@ -135,7 +135,8 @@ impl ReasonCode {
         self.as_str().starts_with("signal-")
     }
 
-    pub(crate) fn is_code_of(self, reason: &Reason) -> bool {
+    /// Whether a reason has the code.
+    pub fn is_code_of(self, reason: &Reason) -> bool {
         reason.code == self.as_str()
     }
 

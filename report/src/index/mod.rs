@@ -1,9 +1,14 @@
 //! The index page, one file per section, and the lists of cases.
 
-mod gate;
-mod lists;
+mod case_lists;
+mod first_screen;
+mod groups;
 mod page;
+mod rows;
+mod runs;
+mod search;
 
-pub(crate) use gate::groups;
-pub(crate) use lists::{list_pages, search_scripts};
+pub(crate) use case_lists::CaseLists;
+pub(crate) use groups::groups;
 pub(crate) use page::IndexPage;
+pub(crate) use search::scripts as search_scripts;

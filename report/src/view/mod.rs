@@ -3,3 +3,4 @@
 pub(crate) mod changes;
 pub(crate) mod display;
 pub(crate) mod verdict;
+pub(crate) mod word;

@@ -1,0 +1,351 @@
+//! The first screen: the decision, what questions the comparison itself, the worst case, and the numbers of all cases.
+
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, MeasureCode, SidePointer, Tier};
+use counterproof_artifact::{CaseId, Side};
+use counterproof_evaluator::evaluation_text::{self, TableRow};
+use counterproof_evaluator::{Decision, DecisionKind, is_alone, messages, text, worst_first};
+
+use super::case_lists::{ALL, CaseLists, first_upper, rule_slug, unconfirmed};
+use super::rows::failures;
+use crate::site::Site;
+use crate::view::display;
+use crate::view::word::Word;
+
+/// A rule with more cases links to their list.
+const LINKED: usize = 5;
+
+/// Maximum number of links to evidence.
+const EVIDENCE: usize = 4;
+
+#[derive(Debug, Clone)]
+pub(crate) struct VerdictCard {
+    /// The CSS class: `stop`, `open` or `go`.
+    pub(crate) class: &'static str,
+    pub(crate) headline: String,
+    pub(crate) why: String,
+    pub(crate) rules: Vec<RuleLine>,
+    /// What to do next, and the commands for it; empty where the decision is final.
+    pub(crate) next: &'static str,
+    pub(crate) commands: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct RuleLine {
+    pub(crate) sentence: String,
+    pub(crate) cases: Vec<CaseLink>,
+    /// The list of all cases, if not all are linked: its text and path.
+    pub(crate) list: Option<ListLink>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct CaseLink {
+    pub(crate) case_id: String,
+    pub(crate) href: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ListLink {
+    pub(crate) text: String,
+    pub(crate) path: String,
+    pub(crate) slug: String,
+}
+
+pub(crate) fn verdict_card(
+    site: &Site<'_>,
+    evaluation: &Evaluation,
+    decision: &Decision,
+    lists: &CaseLists<'_>,
+) -> VerdictCard {
+    let rules = decision.violated.iter().enumerate().map(|(index, rule)| {
+        let is_long = rule.case_ids.len() > LINKED;
+        let list = lists.get(&rule_slug(index)).filter(|_| is_long);
+        RuleLine {
+            sentence: first_upper(&display::visible(&rule.sentence)),
+            cases: rule
+                .case_ids
+                .iter()
+                .take(if is_long { 3 } else { LINKED })
+                .map(|id| case_link(site, evaluation, id))
+                .collect(),
+            list: list.map(|list| ListLink {
+                text: format!("all {}", display::number(list.cases.len() as u64)),
+                path: list.path(),
+                slug: list.slug.clone(),
+            }),
+        }
+    });
+    let (next, commands) = next(evaluation, decision);
+    VerdictCard {
+        class: match decision.kind {
+            DecisionKind::Stop => "stop",
+            DecisionKind::Open => "open",
+            DecisionKind::Go => "go",
+        },
+        headline: display::visible(&decision.headline),
+        why: display::visible(&decision.why),
+        rules: rules.collect(),
+        next,
+        commands,
+    }
+}
+
+/// What gets a decision, where there is none.
+fn next(evaluation: &Evaluation, decision: &Decision) -> (&'static str, Vec<String>) {
+    let commands = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+    if is_alone(evaluation) {
+        return ("Make this run the baseline:", commands(&["counterproof accept --reason \"first baseline\""]));
+    }
+    match (decision.kind, &evaluation.repeats) {
+        (DecisionKind::Open, None) => (
+            "Run each side several times:",
+            commands(&["counterproof run --side baseline --repeat 5", "counterproof check --repeat 3"]),
+        ),
+        (DecisionKind::Open, Some(_)) => (
+            "Run the baseline more often:",
+            commands(&["counterproof run --side baseline --repeat 10", "counterproof check"]),
+        ),
+        (DecisionKind::Stop | DecisionKind::Go, _) => ("", Vec::new()),
+    }
+}
+
+fn case_link(site: &Site<'_>, evaluation: &Evaluation, id: &CaseId) -> CaseLink {
+    let case = evaluation.cases.iter().find(|case| case.case_id == *id);
+    CaseLink { case_id: id.to_string(), href: case.and_then(|case| site.case_href(case)) }
+}
+
+/// A notice on the comparison itself, with the list of its cases.
+#[derive(Debug, Clone)]
+pub(crate) struct NoticeView {
+    pub(crate) message: String,
+    pub(crate) list: Option<ListLink>,
+}
+
+pub(crate) fn notices(evaluation: &Evaluation, lists: &CaseLists<'_>) -> Vec<NoticeView> {
+    let view = |notice: &counterproof_artifact::evaluation::Notice| {
+        let list = lists.iter().find(|list| list.slug == format!("notice-{}", notice.code));
+        NoticeView {
+            message: first_upper(&display::visible(&notice.message)),
+            list: list.map(|list| ListLink {
+                text: text::count(list.cases.len(), "case", "cases"),
+                path: list.path(),
+                slug: list.slug.clone(),
+            }),
+        }
+    };
+    let unused = evaluation.rules.iter().filter(|used| used.matched == 0).map(|used| NoticeView {
+        message: format!("Comparison rule without matches: {}", display::visible(&used.rule)),
+        list: None,
+    });
+    evaluation.notices.iter().map(view).chain(unused).collect()
+}
+
+/// The most harmful case.
+#[derive(Debug, Clone)]
+pub(crate) struct WorstView {
+    pub(crate) heading: String,
+    pub(crate) case: CaseLink,
+    pub(crate) asked: String,
+    pub(crate) baseline: SideStory,
+    pub(crate) new: SideStory,
+    pub(crate) is_alone: bool,
+    pub(crate) chance: String,
+    /// The evidence: its text and its link.
+    pub(crate) evidence: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct SideStory {
+    /// The answer; empty without one.
+    pub(crate) said: String,
+    /// What the side did, or why it has no answer.
+    pub(crate) did: String,
+}
+
+pub(crate) fn worst(site: &Site<'_>, evaluation: &Evaluation, decision: &Decision) -> Option<WorstView> {
+    let id = decision.worst.as_ref()?;
+    let ranked = worst_first(evaluation).into_iter().find(|ranked| ranked.case.case_id == *id)?;
+    let case = ranked.case;
+    let href = site.case_href(case);
+    let what = messages::effects(&case.story).unwrap_or_else(|| evaluation_text::case_line(evaluation, &ranked));
+    Some(WorstView {
+        heading: format!(
+            "{}: {}",
+            if decision.kind == DecisionKind::Go { "Largest difference" } else { "Worst" },
+            display::visible(what.trim_end_matches('.'))
+        ),
+        case: case_link(site, evaluation, id),
+        asked: display::visible(case.story.asked.as_deref().unwrap_or_default()),
+        baseline: side_story(case, Side::Baseline),
+        new: side_story(case, Side::New),
+        is_alone: is_alone(evaluation),
+        chance: chance(evaluation, case),
+        evidence: href.map(|href| evidence(case, &href)).unwrap_or_default(),
+    })
+}
+
+/// What a side answered and did.
+pub(crate) fn side_story(case: &CaseEvaluation, side: Side) -> SideStory {
+    let story = &case.story;
+    let usage = case.usage.as_ref();
+    let (said, writes, usage) = match side {
+        Side::Baseline => {
+            (&story.baseline_said, story.baseline_writes, usage.and_then(|usage| usage.baseline.as_ref()))
+        }
+        Side::New => (&story.new_said, story.new_writes, usage.and_then(|usage| usage.new.as_ref())),
+    };
+    let steps = usage.map(|usage| {
+        messages::usage::amount(counterproof_artifact::evaluation::UsageCode::Steps, usage.steps.value(), None)
+    });
+    let did = match (&steps, said) {
+        (Some(steps), _) => {
+            let calls = if steps == "1" { "1 call".to_owned() } else { format!("{steps} calls") };
+            let wrote = match writes {
+                0 => "changed nothing".to_owned(),
+                1 => "1 write".to_owned(),
+                writes => format!("{writes} writes"),
+            };
+            format!("{calls}, {wrote}")
+        }
+        (None, Some(_)) => String::new(),
+        (None, None) => "no answer".to_owned(),
+    };
+    SideStory { said: display::visible(said.as_deref().unwrap_or_default()), did }
+}
+
+/// Whether the difference may be chance, in words.
+pub(crate) fn chance(evaluation: &Evaluation, case: &CaseEvaluation) -> String {
+    if evaluation.deterministic {
+        return "Not chance: the agent does the same in every run.".to_owned();
+    }
+    if is_alone(evaluation) {
+        return "Unknown: there is no baseline.".to_owned();
+    }
+    let Some(solved) = case.measure(MeasureCode::Solved) else {
+        return match evaluation.repeats {
+            None => "Unknown: seen in 1 of 1 run; baseline also ran once.".to_owned(),
+            Some(_) => "Unknown: the runs have nothing to count.".to_owned(),
+        };
+    };
+    let ((old_failed, old_runs), (failed, runs)) = failures(solved);
+    let counts = format!(
+        "fails in {failed} of {}, baseline in {old_failed} of {old_runs}",
+        text::count(usize::try_from(runs).unwrap_or(usize::MAX), "run", "runs")
+    );
+    let word = match (solved.tier, case.unconfirmed) {
+        (Tier::Regression, _) => "Not chance",
+        (_, false) if Word::of_verdict(case.verdict) == Word::Worse => "Not chance",
+        _ => "May be chance",
+    };
+    format!("{word}: {counts}.")
+}
+
+/// Links to the steps that show the difference.
+fn evidence(case: &CaseEvaluation, href: &str) -> Vec<(String, String)> {
+    let reasons = case.reasons.iter().flat_map(|reason| &reason.pointers);
+    let divergence = case.first_divergence.iter().flat_map(|divergence| &divergence.pointers);
+    let mut links: Vec<(String, String)> = Vec::new();
+    for (text, anchor) in reasons.chain(divergence).filter_map(place) {
+        let link = (text, format!("{href}#{anchor}"));
+        if !links.contains(&link) {
+            links.push(link);
+        }
+    }
+    links.truncate(EVIDENCE);
+    links
+}
+
+/// The name of a place and its anchor on the case page.
+fn place(pointer: &SidePointer) -> Option<(String, String)> {
+    let side = pointer.side;
+    let mut segments = pointer.pointer.split('/').skip(1);
+    let (list, index) = (segments.next()?, segments.next().and_then(|index| index.parse::<usize>().ok()));
+    match (list, index) {
+        ("events", Some(index)) => Some((format!("{side} step {}", index + 1), format!("{side}-event-{index}"))),
+        ("proposed_actions", Some(index)) => {
+            Some((format!("{side} action {}", index + 1), format!("{side}-action-{index}")))
+        }
+        ("final_output", _) => Some((format!("{side} answer"), "output".to_owned())),
+        _ => None,
+    }
+}
+
+const BAR_WIDTH: u64 = 1000;
+
+/// The minimum width of a part, so that a single case is visible.
+const BAR_LEAST: u64 = 8;
+
+#[derive(Debug, Clone)]
+pub(crate) struct BarPart {
+    pub(crate) word: Word,
+    pub(crate) count: String,
+    /// How many of the cases are unconfirmed; empty if none is.
+    pub(crate) unconfirmed: String,
+    pub(crate) x: u64,
+    pub(crate) width: u64,
+    pub(crate) list: String,
+}
+
+/// The bar of words, worst first, with the list of each.
+pub(crate) fn bar(lists: &CaseLists<'_>) -> Vec<BarPart> {
+    let parts: Vec<_> = Word::ALL.into_iter().filter_map(|word| Some((word, lists.get(word.class())?))).collect();
+    let total: usize = parts.iter().map(|(_, list)| list.cases.len()).sum();
+    let width = |count: usize| (count as u64 * BAR_WIDTH / total.max(1) as u64).max(BAR_LEAST);
+    let sum: u64 = parts.iter().map(|(_, list)| width(list.cases.len())).sum();
+    let mut x = 0;
+    let mut bar = Vec::new();
+    for (word, list) in parts {
+        let end = x + width(list.cases.len());
+        // Scaled to the sum, because of rounding and minimum widths, so that the parts always fill the bar.
+        let (from, to) = (x * BAR_WIDTH / sum, end * BAR_WIDTH / sum);
+        bar.push(BarPart {
+            word,
+            count: display::number(list.cases.len() as u64),
+            unconfirmed: unconfirmed(&list.cases),
+            x: from,
+            width: to - from,
+            list: list.path(),
+        });
+        x = end;
+    }
+    bar
+}
+
+/// A chip above the rows: a list that filters.
+#[derive(Debug, Clone)]
+pub(crate) struct Chip {
+    pub(crate) text: String,
+    pub(crate) count: String,
+    pub(crate) path: String,
+    pub(crate) slug: String,
+    pub(crate) is_all: bool,
+}
+
+pub(crate) fn chips(lists: &CaseLists<'_>) -> Vec<Chip> {
+    let chips = lists.iter().filter(|list| list.has_chip).map(|list| Chip {
+        text: list.title.clone(),
+        count: display::number(list.cases.len() as u64),
+        path: list.path(),
+        slug: list.slug.clone(),
+        is_all: list.slug == ALL,
+    });
+    chips.collect()
+}
+
+/// The rates and quantities of both sides. What no run reports is `–`.
+pub(crate) fn numbers(evaluation: &Evaluation) -> Vec<TableRow> {
+    let known = evaluation_text::table(evaluation);
+    let unknown = |name: &str| TableRow {
+        name: name.to_owned(),
+        baseline: "–".to_owned(),
+        new: "–".to_owned(),
+        change: "not recorded".to_owned(),
+    };
+    let mut rows = Vec::new();
+    for name in ["solved", "duration", "steps", "tool time", "tokens", "cost"] {
+        match known.iter().find(|row| row.name.starts_with(name)) {
+            Some(row) => rows.push(row.clone()),
+            None => rows.push(unknown(name)),
+        }
+    }
+    rows
+}
