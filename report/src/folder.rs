@@ -104,6 +104,9 @@ pub(crate) const COMMON_FILES: [(&str, &str); 2] = [
     ("icon.svg", include_str!("../../templates/static/icon.svg")),
 ];
 
+/// The page of suites.
+pub(crate) const SUITES_PAGE: &str = "lists/suites.html";
+
 /// The path of a case page, given its name without the extension.
 pub(crate) fn case_page(stem: &str) -> String {
     format!("{CASES_FOLDER}/{stem}.html")

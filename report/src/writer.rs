@@ -15,10 +15,13 @@ use super::exports::{self, ReportContext};
 use super::files::copy_files;
 use super::folder;
 use super::folder::ReportError;
-use super::index::{self, CaseLists, IndexPage};
+use super::index::{self, CaseLists, IndexPage, SuitesPage};
 use super::page_queue::{PageQueue, ReadyPage};
 use super::site::encode_path;
 use super::site::{PageSelection, Site};
+
+/// The page of the history in a folder next to a report.
+const HISTORY: &str = "history/index.html";
 
 /// A report under construction. Threads can share it. Until it is finished, the report that is in its folder stays unchanged.
 #[derive(Debug)]
@@ -54,8 +57,15 @@ impl<'a> ReportWriter<'a> {
     /// Starts the report of an earlier comparison without its runs. Such a report has no case pages.
     pub fn without_runs(out: &Utf8Path, evaluation: &Evaluation) -> Result<Self, ReportError> {
         let replacement = folder::begin(out)?;
-        let site = Site::without_runs(case_ids(evaluation));
+        let mut site = Site::without_runs(case_ids(evaluation));
+        site.history = Self::history_of(out);
         Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned(), replacement })
+    }
+
+    /// The history next to a report, where there is one.
+    fn history_of(out: &Utf8Path) -> Option<String> {
+        let is_there = out.parent().is_some_and(|folder| folder.join(HISTORY).is_file());
+        is_there.then(|| format!("../{HISTORY}"))
     }
 
     fn start(out: &Utf8Path, ids: Vec<CaseId>, baseline: &'a SideRuns, new: &'a SideRuns) -> Result<Self, ReportError> {
@@ -68,6 +78,7 @@ impl<'a> ReportWriter<'a> {
         }
         let replacement = folder::begin(out)?;
         let mut site = Site::with_runs(ids, baseline, new);
+        site.history = Self::history_of(out);
         // Every page links to the run documents. Copying them before the threads start avoids concurrent copies.
         site.failures = copy_files(replacement.path(), site.run_files().into_iter().filter_map(|(_, file)| file.copy))?;
         Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned(), replacement })
@@ -166,6 +177,9 @@ impl<'a> ReportWriter<'a> {
         let lists = CaseLists::new(evaluation, &decision, &groups);
         for (path, page) in lists.pages(&self.site, evaluation) {
             self.write_page(&path, &page)?;
+        }
+        if let Some(suites) = SuitesPage::new(evaluation, &lists) {
+            self.write_page(folder::SUITES_PAGE, &suites)?;
         }
         for (path, script) in index::search_scripts(&self.site, evaluation, &lists) {
             put(&path, &script)?;

@@ -25,10 +25,10 @@
   counterproof.addCases = function (index, shard) {
     const names = (indexes) => indexes.map((index) => shard.strings[index]);
     shards[index] = shard.cases.map((fields) => {
-      const [id, page, asked, result, label, effects, note, seen, duration, risk, suite, lists, codes, tools, tags] = fields;
+      const [id, page, asked, result, label, effects, note, seen, duration, risk, suite, lists, codes, tools, tags, unconfirmed] = fields;
       const href = page === 0 ? "" : `cases/${encodeURIComponent(page === 1 ? id : page)}.html`;
       return {
-        id, asked, result, label, effects, note, seen, duration, risk, suite, href,
+        id, asked, result, label, effects, note, seen, duration, risk, suite, href, unconfirmed,
         lists: lists.map((index) => shard.lists[index]), codes: names(codes), tools: names(tools), tags: names(tags),
       };
     });
@@ -123,7 +123,9 @@
     if (ofNew) seen.append(squares(ofNew, ofBaseline));
     const duration = element("td", "num", entry.duration);
     duration.dataset.label = "Duration";
-    return element("tr", "", element("td", "", element("span", `chip ${entry.result}`, sign, ` ${entry.label}`)), head, effects, seen, duration);
+    const result = element("td", "", element("span", `chip ${entry.result}`, sign, ` ${entry.label}`));
+    if (entry.unconfirmed) result.append(" ", element("span", "small soft", "unconfirmed"));
+    return element("tr", "", result, head, effects, seen, duration);
   }
 
   let shown = [];

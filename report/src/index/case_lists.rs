@@ -1,7 +1,7 @@
 //! The lists of cases that chips, counts, notices and violated rules lead to, each split into pages, so that every case is reached
 //! without scripts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use askama::Template;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, UsageCode};
@@ -50,7 +50,7 @@ impl<'a> CaseLists<'a> {
             has_chip: true,
         };
         let among = |ids: &[CaseId]| {
-            let ids: std::collections::HashSet<_> = ids.iter().collect();
+            let ids: HashSet<_> = ids.iter().collect();
             sorted.iter().copied().filter(|case| ids.contains(&case.case_id)).collect::<Vec<_>>()
         };
         let filtered =
@@ -73,6 +73,12 @@ impl<'a> CaseLists<'a> {
             let title = first_upper(&display::visible(&rule.sentence));
             lists.push(CaseList { has_chip: false, ..chip(rule_slug(index), title, among(&rule.case_ids)) });
         }
+        let suites: BTreeSet<&str> = evaluation.cases.iter().filter_map(|case| case.suite.as_deref()).collect();
+        for (index, suite) in suites.into_iter().enumerate() {
+            let cases = filtered(&|case| case.suite.as_deref() == Some(suite));
+            let slug = format!("{SUITE}{}", index + 1);
+            lists.push(CaseList { has_chip: false, ..chip(slug, display::visible(suite), cases) });
+        }
         for (index, group) in groups.iter().enumerate().filter(|(_, group)| group.has_list()) {
             lists.push(CaseList {
                 has_chip: false,
@@ -92,9 +98,17 @@ impl<'a> CaseLists<'a> {
         self.lists.iter().find(|list| list.slug == slug)
     }
 
+    /// The list of a suite.
+    pub(crate) fn suite(&self, name: &str) -> Option<&CaseList<'a>> {
+        self.lists.iter().find(|list| list.slug.starts_with(SUITE) && list.title == name)
+    }
+
     /// The lists with a chip or of a rule that a case is in, by their indexes. Those of groups are only pages.
     pub(crate) fn by_case(&self) -> (Vec<&str>, HashMap<&CaseId, Vec<usize>>) {
-        let filters = self.lists.iter().filter(|list| list.slug != ALL && !list.slug.starts_with(GROUP));
+        let filters = self
+            .lists
+            .iter()
+            .filter(|list| list.slug != ALL && !list.slug.starts_with(GROUP) && !list.slug.starts_with(SUITE));
         let mut slugs = Vec::new();
         let mut of_case: HashMap<&CaseId, Vec<usize>> = HashMap::new();
         for (index, list) in filters.enumerate() {
@@ -117,6 +131,7 @@ impl<'a> CaseLists<'a> {
 }
 
 const GROUP: &str = "pattern-";
+const SUITE: &str = "suite-";
 
 pub(crate) fn group_slug(index: usize) -> String {
     format!("{GROUP}{}", index + 1)
@@ -219,7 +234,7 @@ impl ListPage {
 
 /// How many of the cases with a word are unconfirmed, after their number.
 pub(crate) fn unconfirmed(cases: &[&CaseEvaluation]) -> String {
-    let verdicts: std::collections::BTreeSet<_> = cases.iter().map(|case| case.verdict).collect();
+    let verdicts: BTreeSet<_> = cases.iter().map(|case| case.verdict).collect();
     let notes = verdicts.into_iter().map(|verdict| evaluation_text::unconfirmed(cases.iter().copied(), verdict));
     notes.collect::<Vec<_>>().concat()
 }

@@ -132,8 +132,6 @@ pub(crate) struct GroupView {
     pub(crate) more: String,
     /// The path of the list of all cases.
     pub(crate) list: String,
-    /// Whether the cases are folded, because nothing about them has to be read.
-    pub(crate) is_quiet: bool,
 }
 
 /// The groups of the index page, and a note on those that are only in lists; empty where all are shown.
@@ -148,7 +146,6 @@ pub(crate) fn views(site: &Site<'_>, evaluation: &Evaluation, groups: &[Group<'_
             String::new()
         },
         list: folder::list(&group_slug(index), 1),
-        is_quiet: quiet(group.cases[0], group.is_alone).is_some(),
     };
     let shown = groups.iter().enumerate().take(GROUPS_SHOWN).map(view).collect();
     let hidden = groups.len().saturating_sub(GROUPS_SHOWN);

@@ -7,8 +7,10 @@ mod page;
 mod rows;
 mod runs;
 mod search;
+mod suites;
 
 pub(crate) use case_lists::CaseLists;
 pub(crate) use groups::groups;
 pub(crate) use page::IndexPage;
 pub(crate) use search::scripts as search_scripts;
+pub(crate) use suites::SuitesPage;

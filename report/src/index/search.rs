@@ -108,7 +108,7 @@ pub(crate) fn scripts<'a>(
 
 /// The data of a case: id, name of the page (0 without a page, 1 if it equals the id), request, class and text of its label, effects,
 /// note, in how many runs it is seen (text, squares of new and baseline), duration, risk, suite, the indexes of its lists, and the
-/// reason codes, tools and tags as indexes into the string table.
+/// reason codes, tools and tags as indexes into the string table, and 1 if it is unconfirmed.
 fn case_data(
     site: &Site<'_>,
     evaluation: &Evaluation,
@@ -141,6 +141,7 @@ fn case_data(
         strings.indexes(reason_codes(case)),
         strings.indexes(case.tools.iter().map(String::as_str)),
         strings.indexes(case.tags.iter().map(String::as_str)),
+        u8::from(row.label.is_unconfirmed),
     ])
 }
 

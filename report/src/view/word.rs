@@ -118,11 +118,7 @@ impl Label {
     }
 
     pub(crate) const fn text(self) -> &'static str {
-        match (self.word, self.is_unconfirmed) {
-            (Word::Worse, true) => "worse, unconfirmed",
-            (Word::Failed, true) => "failed to answer, unconfirmed",
-            (word, _) => word.as_str(),
-        }
+        self.word.as_str()
     }
 }
 
