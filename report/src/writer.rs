@@ -15,7 +15,7 @@ use super::exports::{self, ReportContext};
 use super::files::copy_files;
 use super::folder;
 use super::folder::ReportError;
-use super::index::{self, CaseLists, IndexPage, SuitesPage};
+use super::index::{self, CaseLists, IndexPage, Rows, SuitesPage};
 use super::page_queue::{PageQueue, ReadyPage};
 use super::site::encode_path;
 use super::site::{PageSelection, Site};
@@ -174,18 +174,19 @@ impl<'a> ReportWriter<'a> {
         put(folder::CTRF_FILE, &exports::ctrf::render(&suites, &exports::ctrf::Tested::of_new(evaluation)))?;
         put(folder::SARIF_FILE, &exports::sarif::render(evaluation, &context.case_locations))?;
         let (groups, decision) = (index::groups(evaluation), decide(evaluation));
-        let lists = CaseLists::new(evaluation, &decision, &groups);
-        for (path, page) in lists.pages(&self.site, evaluation) {
+        let rows = Rows::new(&self.site, evaluation);
+        let lists = CaseLists::new(evaluation, &decision, &groups, &rows);
+        for (path, page) in lists.pages(&rows) {
             self.write_page(&path, &page)?;
         }
         if let Some(suites) = SuitesPage::new(evaluation, &lists) {
             self.write_page(folder::SUITES_PAGE, &suites)?;
         }
-        for (path, script) in index::search_scripts(&self.site, evaluation, &lists) {
+        for (path, script) in index::search_scripts(&self.site, evaluation, &lists, &rows) {
             put(&path, &script)?;
         }
         // Last, because it links to all others.
-        self.write_page(INDEX_FILE, &IndexPage::new(&self.site, evaluation, &decision, &groups, &lists))?;
+        self.write_page(INDEX_FILE, &IndexPage::new(&self.site, evaluation, &decision, &groups, &lists, &rows))?;
         self.replacement.publish()?;
         Ok(self.out.join(INDEX_FILE))
     }

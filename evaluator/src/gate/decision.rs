@@ -123,9 +123,8 @@ fn first_upper(sentence: &str) -> String {
     characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
-/// How many runs there were and what they can be judged by, then what the other cases did.
+/// How many runs there were, then what the other cases did.
 fn why(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> String {
-    let is_judged = evaluation.cases.iter().any(CaseEvaluation::is_judged_on_new);
     let runs = match &evaluation.repeats {
         _ if is_alone(evaluation) => "There is nothing to compare with".to_owned(),
         Some(repeats) => format!(
@@ -138,22 +137,25 @@ fn why(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> String {
         }
         None => "Each side was run once".to_owned(),
     };
-    let judged = if is_judged { "" } else { ", and no case states what a right answer is" };
     let others: Vec<_> = ranked.iter().filter(|ranked| ranked.standing == Standing::Other).collect();
     let count = |is: &dyn Fn(Verdict) -> bool| others.iter().filter(|other| is(other.case.verdict)).count();
     let same = count(&|verdict| matches!(verdict, Verdict::Unchanged | Verdict::Noisy));
     let better = count(&|verdict| matches!(verdict, Verdict::Improved | Verdict::Recovered));
     let different = others.len() - same - better;
-    let parts = [(different, "differ"), (better, "are better"), (same, "are the same")];
-    let parts: Vec<_> =
-        parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    let parts = [
+        (different, ["differs", "differ"]),
+        (better, ["is better", "are better"]),
+        (same, ["is the same", "are the same"]),
+    ];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<_> = parts.map(|(count, words)| format!("{count} {}", words[usize::from(*count != 1)])).collect();
     let rest = match (parts.is_empty(), others.len() == ranked.len()) {
         _ if is_alone(evaluation) => String::new(),
         (true, _) => String::new(),
         (false, true) => format!(" Of the cases, {}.", text::list(&parts)),
         (false, false) => format!(" Of the other cases, {}.", text::list(&parts)),
     };
-    format!("{runs}{judged}.{rest}")
+    format!("{runs}.{rest}")
 }
 
 fn violated(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> Vec<ViolatedRule> {
@@ -213,10 +215,7 @@ mod tests {
         let found = decide(&evaluation("passed", &json!([open, other]), &json!([])));
         assert_eq!(found.kind, DecisionKind::Open);
         assert_eq!(found.headline, "No decision: 1 of 2 cases looks worse, none confirmed");
-        assert_eq!(
-            found.why,
-            "Each side was run once, and no case states what a right answer is. Of the other cases, 1 differ."
-        );
+        assert_eq!(found.why, "Each side was run once. Of the other cases, 1 differs.");
     }
 
     #[test]

@@ -9,9 +9,8 @@ use counterproof_artifact::{CaseId, RiskLevel};
 use counterproof_evaluator::{Decision, evaluation_text, is_alone, messages, text, worst_first};
 
 use super::groups::Group;
-use super::rows::CaseRow;
+use super::rows::{CaseRow, Rows};
 use crate::folder;
-use crate::site::Site;
 use crate::view::display;
 use crate::view::word::Word;
 
@@ -40,7 +39,7 @@ pub(crate) struct CaseLists<'a> {
 }
 
 impl<'a> CaseLists<'a> {
-    pub(crate) fn new(evaluation: &'a Evaluation, decision: &Decision, groups: &[Group<'a>]) -> Self {
+    pub(crate) fn new(evaluation: &'a Evaluation, decision: &Decision, groups: &[Group<'a>], rows: &Rows<'_>) -> Self {
         let sorted: Vec<_> = worst_first(evaluation).iter().map(|ranked| ranked.case).collect();
         let chip = |slug: String, title: String, cases: Vec<&'a CaseEvaluation>| CaseList {
             slug,
@@ -63,6 +62,7 @@ impl<'a> CaseLists<'a> {
         let mut lists = vec![chip(ALL.to_owned(), "All".to_owned(), sorted.clone())];
         lists.extend(Word::ALL.into_iter().filter(|word| *word != Word::Same).map(of_word));
         lists.push(chip("high-risk".to_owned(), "High risk".to_owned(), filtered(&is_high_risk)));
+        lists.push(chip("review".to_owned(), "To review".to_owned(), filtered(&|case| rows.has_review(case))));
         for notice in &evaluation.notices {
             let title = first_upper(&notice.code.replace('-', " "));
             lists.push(chip(format!("notice-{}", slug_of(&notice.code)), title, among(&notice.case_ids)));
@@ -121,12 +121,8 @@ impl<'a> CaseLists<'a> {
     }
 
     /// The pages of all lists with their paths. Each page is built when it is requested.
-    pub(crate) fn pages<'s>(
-        &'s self,
-        site: &'s Site<'_>,
-        evaluation: &'s Evaluation,
-    ) -> impl Iterator<Item = (String, ListPage)> + 's {
-        self.lists.iter().flat_map(move |list| list.pages(site, evaluation))
+    pub(crate) fn pages<'s>(&'s self, rows: &'s Rows<'_>) -> impl Iterator<Item = (String, ListPage)> + 's {
+        self.lists.iter().flat_map(move |list| list.pages(rows))
     }
 }
 
@@ -179,15 +175,15 @@ impl CaseList<'_> {
         format!("{}: {}{open}", self.title, text::count(self.cases.len(), "case", "cases"))
     }
 
-    fn pages(&self, site: &Site<'_>, evaluation: &Evaluation) -> Vec<(String, ListPage)> {
+    fn pages(&self, rows: &Rows<'_>) -> Vec<(String, ListPage)> {
         // Pages, because browsers are slow with tables of many thousand rows.
         let count = self.cases.len().div_ceil(CASES_PER_PAGE);
-        let page = |number| (folder::list(&self.slug, number), self.page(site, evaluation, number, count));
+        let page = |number| (folder::list(&self.slug, number), self.page(rows, number, count));
         (1..=count).map(page).collect()
     }
 
     /// A page of the list. Pages count from 1.
-    fn page(&self, site: &Site<'_>, evaluation: &Evaluation, number: usize, count: usize) -> ListPage {
+    fn page(&self, rows: &Rows<'_>, number: usize, count: usize) -> ListPage {
         let cases = self.cases.iter().skip((number - 1) * CASES_PER_PAGE).take(CASES_PER_PAGE);
         let href = |page: usize| folder::list_file(&self.slug, page);
         let link = |page: usize| PageLink { number: page.to_string(), href: href(page), is_this: page == number };
@@ -195,7 +191,7 @@ impl CaseList<'_> {
             root: "../",
             title: self.heading(),
             subtitle: self.subtitle.clone(),
-            rows: cases.map(|case| CaseRow::new(site, evaluation, case)).collect(),
+            rows: cases.map(|case| rows.row(case)).collect(),
             pages: if count > 1 { (1..=count).map(link).collect() } else { Vec::new() },
             previous: (number > 1).then(|| href(number - 1)),
             next: (number < count).then(|| href(number + 1)),

@@ -3,7 +3,9 @@
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, MeasureCode, SidePointer, Tier};
 use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::evaluation_text::{self, TableRow};
-use counterproof_evaluator::{Decision, DecisionKind, is_alone, messages, text, worst_first};
+use counterproof_evaluator::{
+    Decision, DecisionKind, gate_qualifications, is_alone, messages, review_lines, text, worst_first,
+};
 
 use super::case_lists::{ALL, CaseLists, first_upper, rule_slug, unconfirmed};
 use super::rows::failures;
@@ -13,6 +15,9 @@ use crate::view::word::Word;
 
 /// A rule with more cases links to their list.
 const LINKED: usize = 5;
+
+/// Maximum number of remarks about all cases together.
+const REMARKS: usize = 3;
 
 /// Maximum number of links to evidence.
 const EVIDENCE: usize = 4;
@@ -24,6 +29,8 @@ pub(crate) struct VerdictCard {
     pub(crate) headline: String,
     pub(crate) why: String,
     pub(crate) rules: Vec<RuleLine>,
+    /// What limits the decision, and what a person should know of all cases together.
+    pub(crate) remarks: Vec<String>,
     /// What to do next, and the commands for it; empty where the decision is final.
     pub(crate) next: &'static str,
     pub(crate) commands: Vec<String>,
@@ -84,9 +91,16 @@ pub(crate) fn verdict_card(
         headline: display::visible(&decision.headline),
         why: display::visible(&decision.why),
         rules: rules.collect(),
+        remarks: remarks(evaluation),
         next,
         commands,
     }
+}
+
+fn remarks(evaluation: &Evaluation) -> Vec<String> {
+    let lines = review_lines(evaluation, usize::MAX).into_iter().filter(|line| line.case_id.is_none());
+    let of_all = lines.take(REMARKS).map(|line| format!("{}: {}", first_upper(&line.kind), line.message));
+    gate_qualifications(evaluation).into_iter().chain(of_all).map(|remark| display::visible(&remark)).collect()
 }
 
 /// What gets a decision, where there is none.

@@ -7,9 +7,8 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_evaluator::{is_alone, text, worst_first};
 
 use super::case_lists::{first_upper, group_slug};
-use super::rows::CaseRow;
+use super::rows::{CaseRow, Rows};
 use crate::folder;
-use crate::site::Site;
 use crate::view::display;
 use crate::view::word::Word;
 
@@ -135,11 +134,11 @@ pub(crate) struct GroupView {
 }
 
 /// The groups of the index page, and a note on those that are only in lists; empty where all are shown.
-pub(crate) fn views(site: &Site<'_>, evaluation: &Evaluation, groups: &[Group<'_>]) -> (Vec<GroupView>, String) {
+pub(crate) fn views(rows: &Rows<'_>, groups: &[Group<'_>]) -> (Vec<GroupView>, String) {
     let view = |(index, group): (usize, &Group<'_>)| GroupView {
         title: group.title(),
         count: group.count(),
-        rows: group.cases.iter().take(CASES_SHOWN).map(|case| CaseRow::new(site, evaluation, case)).collect(),
+        rows: group.cases.iter().take(CASES_SHOWN).map(|case| rows.row(case)).collect(),
         more: if group.has_list() {
             format!("all {} cases", display::number(group.cases.len() as u64))
         } else {

@@ -8,6 +8,7 @@ use counterproof_evaluator::{Decision, gate_headline, is_alone, text};
 use super::case_lists::CaseLists;
 use super::first_screen::{self, BarPart, Chip, NoticeView, VerdictCard, WorstView};
 use super::groups::{self, Group, GroupView};
+use super::rows::Rows;
 use super::runs::{self, FactView};
 use super::search::{self, Filter};
 use crate::files::FileLink;
@@ -79,12 +80,13 @@ impl IndexPage {
         decision: &Decision,
         groups: &[Group<'_>],
         lists: &CaseLists<'_>,
+        rows: &Rows<'_>,
     ) -> Self {
         let documents = site.documents();
         let bar = first_screen::bar(lists);
         let counts: Vec<_> =
             bar.iter().map(|part| format!("{} {}{}", part.count, part.word.as_str(), part.unconfirmed)).collect();
-        let (group_views, more_groups) = groups::views(site, evaluation, groups);
+        let (group_views, more_groups) = groups::views(rows, groups);
         let line = |run: &counterproof_artifact::evaluation::ComparedRun, document| RunLine {
             id: run.run_id.to_string(),
             caption: runs::caption(run, document),

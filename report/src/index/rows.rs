@@ -1,7 +1,10 @@
 //! A case as a row: its result, the request, the effects, in how many runs it is seen, and how long both sides took.
 
-use counterproof_artifact::evaluation::{CaseEvaluation, CaseMeasure, Evaluation, MeasureCode, UsageCode};
-use counterproof_evaluator::{ReasonCode, is_alone, messages};
+use std::collections::HashMap;
+
+use counterproof_artifact::CaseId;
+use counterproof_artifact::evaluation::{CaseEvaluation, CaseMeasure, Evaluation, MeasureCode, SideUsage, UsageCode};
+use counterproof_evaluator::{ReasonCode, ReviewLine, is_alone, messages, review_lines};
 
 use crate::site::Site;
 use crate::view::display;
@@ -40,9 +43,28 @@ pub(crate) struct Seen {
     pub(crate) baseline: Vec<bool>,
 }
 
-impl CaseRow {
-    pub(crate) fn new(site: &Site<'_>, evaluation: &Evaluation, case: &CaseEvaluation) -> Self {
-        let label = Label::of_case(case, is_alone(evaluation));
+/// What the rows of a comparison share.
+#[derive(Debug)]
+pub(crate) struct Rows<'a> {
+    site: &'a Site<'a>,
+    is_alone: bool,
+    /// What a person should look at, by case.
+    review: HashMap<CaseId, ReviewLine>,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(site: &'a Site<'a>, evaluation: &Evaluation) -> Self {
+        let lines = review_lines(evaluation, usize::MAX).into_iter();
+        let review = lines.filter_map(|line| Some((line.case_id.clone()?, line))).collect();
+        Self { site, is_alone: is_alone(evaluation), review }
+    }
+
+    pub(crate) fn has_review(&self, case: &CaseEvaluation) -> bool {
+        self.review.contains_key(&case.case_id)
+    }
+
+    pub(crate) fn row(&self, case: &CaseEvaluation) -> CaseRow {
+        let label = Label::of_case(case, self.is_alone);
         let effects = &case.story.effects;
         let mut shown: Vec<_> =
             effects.iter().take(EFFECTS_SHOWN).map(|effect| display::visible(&messages::effect(effect))).collect();
@@ -50,36 +72,36 @@ impl CaseRow {
             shown.push(format!("and {} more", effects.len() - EFFECTS_SHOWN));
         }
         let asked = case.story.asked.as_deref().or(case.title.as_deref()).unwrap_or_default();
-        Self {
-            href: site.case_href(case),
+        CaseRow {
+            href: self.site.case_href(case),
             case_id: case.case_id.to_string(),
             asked: display::visible(asked),
             label,
-            note: note(case, label.word),
+            note: self.note(case, label.word),
             effects: shown,
             seen: Seen::of_case(case, label.word),
             duration: duration(case),
         }
     }
-}
 
-/// What a row says besides the writes: why the case is worse, or what differs where no write does.
-fn note(case: &CaseEvaluation, word: Word) -> String {
-    let Some(first) = case.reasons.first() else {
-        return if word == Word::Same { "no difference".to_owned() } else { String::new() };
-    };
-    let is_of = |code: ReasonCode| code.is_code_of(first);
-    if ReasonCode::OutputChanged.is_code_of(first) {
-        let words = first.message.strip_prefix("output: ").unwrap_or(&first.message);
-        return format!("answer only: {}", display::visible(words));
-    }
-    let is_expectation = is_of(ReasonCode::ExpectationFailed) || is_of(ReasonCode::MustUnmet);
-    let decides = matches!(word, Word::Worse | Word::Failed | Word::NotCompared | Word::Unmet);
-    // The effects say what an action did; a missed expectation is more than that.
-    if case.story.effects.is_empty() || (decides && is_expectation) {
-        display::visible(&first.message)
-    } else {
-        String::new()
+    /// What a row says besides the writes: why the case is worse, what a person should look at, or what differs where no write does.
+    fn note(&self, case: &CaseEvaluation, word: Word) -> String {
+        let Some(first) = case.reasons.first() else {
+            return if word == Word::Same { "no difference".to_owned() } else { String::new() };
+        };
+        let is_expectation =
+            [ReasonCode::ExpectationFailed, ReasonCode::MustUnmet].iter().any(|code| code.is_code_of(first));
+        let decides = matches!(word, Word::Worse | Word::Failed | Word::NotCompared | Word::Unmet);
+        if let Some(line) = self.review.get(&case.case_id).filter(|_| !(decides && is_expectation)) {
+            return display::visible(&format!("{}: {}", line.kind, line.message));
+        }
+        if ReasonCode::OutputChanged.is_code_of(first) {
+            let words = first.message.strip_prefix("output: ").unwrap_or(&first.message);
+            return format!("answer only: {}", display::visible(words));
+        }
+        // The effects say what an action did; a missed expectation is more than that.
+        let is_more = case.story.effects.is_empty() || (decides && is_expectation);
+        if is_more { display::visible(&first.message) } else { String::new() }
     }
 }
 
@@ -116,7 +138,7 @@ pub(crate) const fn failures(measure: &CaseMeasure) -> ((u64, u64), (u64, u64)) 
 }
 
 fn duration(case: &CaseEvaluation) -> String {
-    let side = |side: &Option<counterproof_artifact::evaluation::SideUsage>| {
+    let side = |side: &Option<SideUsage>| {
         side.as_ref()
             .and_then(|side| side.get(UsageCode::Duration))
             .map(|value| messages::usage::amount(UsageCode::Duration, value, None))

@@ -7,7 +7,7 @@ use counterproof_evaluator::worst_first;
 use serde_json::{Value, json};
 
 use super::case_lists::CaseLists;
-use super::rows::CaseRow;
+use super::rows::Rows;
 use crate::folder::SEARCH_FOLDER;
 use crate::site::Site;
 use crate::view::display;
@@ -87,6 +87,7 @@ pub(crate) fn scripts<'a>(
     site: &'a Site<'_>,
     evaluation: &'a Evaluation,
     lists: &'a CaseLists<'a>,
+    rows: &'a Rows<'a>,
 ) -> impl Iterator<Item = (String, String)> + use<'a> {
     let sorted: Vec<_> = worst_first(evaluation).iter().map(|ranked| ranked.case).collect();
     let (slugs, of_case) = lists.by_case();
@@ -97,7 +98,7 @@ pub(crate) fn scripts<'a>(
         let mut strings = StringTable::default();
         let data = |case: &&CaseEvaluation| {
             let lists = of_case.get(&case.case_id).map(Vec::as_slice).unwrap_or_default();
-            case_data(site, evaluation, case, lists, &mut strings)
+            case_data(site, rows, case, lists, &mut strings)
         };
         let cases: Vec<Value> = cases.iter().map(data).collect();
         // A script that calls a function, because a page that is opened from disk may not fetch files.
@@ -111,7 +112,7 @@ pub(crate) fn scripts<'a>(
 /// reason codes, tools and tags as indexes into the string table, and 1 if it is unconfirmed.
 fn case_data(
     site: &Site<'_>,
-    evaluation: &Evaluation,
+    rows: &Rows<'_>,
     case: &CaseEvaluation,
     lists: &[usize],
     strings: &mut StringTable,
@@ -123,7 +124,7 @@ fn case_data(
         true if stem == case.case_id.as_str() => json!(1),
         true => json!(stem),
     };
-    let row = CaseRow::new(site, evaluation, case);
+    let row = rows.row(case);
     let squares = |squares: &[bool]| squares.iter().map(|failed| if *failed { 'x' } else { '.' }).collect::<String>();
     json!([
         case.case_id,

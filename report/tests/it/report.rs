@@ -69,21 +69,18 @@ fn the_first_page_shows_the_gate_and_lists_the_worst_first() {
     );
     let report = pair.report();
     let index = &pages(&report)[Utf8Path::new("index.html")];
-    assert!(index.contains("Gate failed: "), "{index}");
-    let moved = &index[index.find("Changes by root cause").unwrap()..];
-    let order: Vec<_> = ["invalid", "missing", "broken", "regressed", "changed", "unchanged"]
+    assert!(index.contains("<h1 id=\"decision\">Do not ship: "), "{index}");
+    let rows = &index[index.find("id=\"rows\"").unwrap()..];
+    let order: Vec<_> = ["not compared", "failed to answer", "worse", "different", "same"]
         .iter()
-        .map(|verdict| {
-            moved.find(&format!("verdict {verdict}\"")).or_else(|| moved.find(&format!("1 {verdict}"))).unwrap()
-        })
+        .map(|word| rows.find(&format!("</span> {word}</span>")).unwrap_or_else(|| panic!("{word}: {rows}")))
         .collect();
     assert!(order.is_sorted(), "{order:?}");
-    assert!(index.contains("1 setting differs"));
     assert!(index.contains("model-baseline") && index.contains("model-new"));
 }
 
 #[test]
-fn one_change_in_many_cases_is_one_row_with_a_list() {
+fn one_change_in_many_cases_is_one_group_with_a_list() {
     let found = step("c1", "get_order", &json!({"id": 1}), &json!({"total": 50}));
     let refunded = |amount: u64| {
         let refund = action("a1", "refund", &json!({"order": 1, "amount": amount}), &["c1"]);
@@ -98,9 +95,10 @@ fn one_change_in_many_cases_is_one_row_with_a_list() {
     let pages = pages(&report);
     let index = &pages[Utf8Path::new("index.html")];
     assert_eq!(index.matches("class=\"group\"").count(), 1, "{index}");
-    assert!(index.contains("30 cases") && index.contains("href=\"lists/cause-1-1.html\""), "{index}");
+    assert!(index.contains("30 cases") && index.contains("href=\"lists/pattern-1-1.html\""), "{index}");
     assert!(index.matches("href=\"cases/").count() < ids.len());
-    for list in ["lists/cause-1-1.html", "lists/changed-1.html"] {
+    assert!(index.contains("refund amount 50 → 500"), "{index}");
+    for list in ["lists/pattern-1-1.html", "lists/different-1.html", "lists/high-risk-1.html"] {
         let page = &pages[Utf8Path::new(list)];
         assert!(ids.iter().all(|id| page.contains(&format!("href=\"../cases/{id}.html\""))), "{list}: {page}");
     }
@@ -121,18 +119,19 @@ fn lists_and_case_pages_show_time_size_and_cost_where_the_runs_have_them() {
     let pair = Pair::with_answers(&answer(2, 5000, 0.01), &answer(40, 6000, 0.0143));
     let report = pair.report();
     let pages = pages(&report);
-    let list = &pages[Utf8Path::new("lists/changed-1.html")];
-    for expected in [
-        "<th scope=\"col\" class=\"figure\">Duration</th>",
-        "<bdi>6 s</bdi></td>",
-        "<bdi>40</bdi> <span class=\"change\">(×20)</span>",
-        "<bdi>1200</bdi></td>",
-        "<bdi>0.0143 USD</bdi></td>",
+    let index = &pages[Utf8Path::new("index.html")];
+    for (name, baseline, new, change) in [
+        ("duration", "5 s", "6 s", "+20 %"),
+        ("steps", "2", "40", "×20"),
+        ("tokens", "1200", "1200", "unchanged"),
+        ("cost", "0.01 USD", "0.0143 USD", "+43 %"),
     ] {
-        assert!(list.contains(expected), "{expected}: {list}");
+        let row =
+            format!("<th scope=\"row\">{name}</th><td>{baseline}</td><td>{new}</td><td class=\"soft\">{change}</td>");
+        assert!(index.contains(&row), "{row}: {index}");
     }
     let data = std::fs::read_to_string(report.join("static/search/0.js")).unwrap();
-    assert!(data.contains(r#"["6 s",["40","×20"],"1200","0.0143 USD"]"#), "{data}");
+    assert!(data.contains(r#""5 s → 6 s""#), "{data}");
     let case = &pages[Utf8Path::new("cases/refund_001.html")];
     let cell = |text: &str| format!("<td class=\"figure\"><bdi>{text}</bdi></td>");
     for row in [["0.01 USD", "0.0143 USD"], ["24 ms", "480 ms"], ["5 s", "6 s"]] {
@@ -143,14 +142,13 @@ fn lists_and_case_pages_show_time_size_and_cost_where_the_runs_have_them() {
 }
 
 #[test]
-fn quantities_that_no_run_reports_have_no_column() {
+fn quantities_that_no_run_reports_are_not_recorded() {
     let pair = every_kind();
     let report = pair.report();
-    let pages = pages(&report);
-    let list = &pages[Utf8Path::new("lists/changed-1.html")];
-    assert!(list.contains(">Steps</th>"), "{list}");
-    for absent in [">Duration</th>", ">Tokens</th>", ">Cost</th>"] {
-        assert!(!list.contains(absent), "{list}");
+    let index = &pages(&report)[Utf8Path::new("index.html")];
+    for name in ["duration", "tokens", "cost"] {
+        let row = format!("<th scope=\"row\">{name}</th><td>–</td><td>–</td><td class=\"soft\">not recorded</td>");
+        assert!(index.contains(&row), "{row}: {index}");
     }
 }
 
@@ -159,13 +157,11 @@ fn the_search_data_has_all_searchable_fields() {
     let pair = every_kind().titled("Where is my money?");
     let report = pair.report();
     let data = std::fs::read_to_string(report.join("static/search/0.js")).unwrap();
-    for expected in
-        ["\"refund\"", "\"get_order\"", "Where is my money?", "output-changed", "\"still-broken\"", "\"broken\""]
-    {
-        assert_eq!(data.contains(expected), expected != "\"still-broken\"", "{expected}: {data}");
+    for expected in ["\"refund\"", "\"get_order\"", "Where is my money?", "output-changed", "\"unmet\"", "\"failed\""] {
+        assert_eq!(data.contains(expected), expected != "\"unmet\"", "{expected}: {data}");
     }
     let index = &pages(&report)[Utf8Path::new("index.html")];
-    for choice in ["<option value=\"refund\">refund (2)</option>", "<option value=\"broken\">broken (1)</option>"] {
+    for choice in ["<option value=\"refund\">refund (2)</option>", "data-find=\"show=failed\""] {
         assert!(index.contains(choice), "{choice}: {index}");
     }
 }

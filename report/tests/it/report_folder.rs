@@ -115,7 +115,7 @@ fn unselected_pages_are_neither_written_nor_linked() {
         assert_whole(&out);
         assert_eq!(case_pages(&out), expected, "{selection:?}");
         let index = std::fs::read_to_string(out.join("index.html")).unwrap();
-        let cases = &index[index.find("Changes by root cause").unwrap()..];
+        let cases = &index[index.find("id=\"rows\"").unwrap()..];
         assert_eq!(cases.matches("href=\"cases/").count(), expected, "{selection:?}");
         assert!(index.contains("absent"), "a case without a page is still listed");
     }
