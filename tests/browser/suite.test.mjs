@@ -21,6 +21,12 @@ after(() => browser?.close());
 
 const inside = (root, options, body) => insideOf(browser, root, options, body);
 
+// The word with the most cases on the first screen, and its number.
+const largestCount = (page) => page.locator(".counts a").evaluateAll((links) => {
+  const counted = links.map((link) => [link.dataset.find.replace("show=", ""), Number(link.querySelector(".figure").textContent.replace(/\D/g, ""))]);
+  return counted.sort((one, other) => other[1] - one[1])[0];
+});
+
 for (const root of REPORTS) {
   describe(root, { concurrency: 2 }, () => {
     const evaluation = evaluationOf(root);
@@ -48,7 +54,7 @@ for (const root of REPORTS) {
       test(`axe finds nothing on any kind of page, ${colorScheme}`, async () => {
         // The page's own policy would keep axe out.
         await inside(root, { colorScheme, bypassCSP: true }, async (page) => {
-          const states = [...kinds, "index.html#sort=severity"];
+          const states = [...kinds, "index.html#sort=risk"];
           for (const name of states) {
             const [file, hash] = name.split("#");
             await page.goto("about:blank");
@@ -63,6 +69,34 @@ for (const root of REPORTS) {
         });
       });
     }
+
+    test("the first screen has the decision, the worst case and the numbers", async () => {
+      await inside(root, { viewport: { width: 1280, height: 800 } }, async (page) => {
+        await page.goto(addressOf(root, "index.html"));
+        const bottoms = await page.evaluate(() => [".verdict-card", ".two", ".chips"].map((part) => document.querySelector(part)?.getBoundingClientRect()).map((box) => [box.top, box.bottom]));
+        assert.ok(bottoms[0][0] < bottoms[1][0] && bottoms[1][0] < bottoms[2][0], "in this order");
+        assert.ok(bottoms[1][1] < 620, `the numbers end at ${bottoms[1][1]}`);
+      });
+    });
+
+    test("every count of the first screen is that of the evaluation", async () => {
+      const WORDS = {
+        regressed: "worse", broken: "failed", still_broken: "failed", invalid: "not-compared", missing: "not-compared", added: "not-compared",
+        not_comparable: "not-compared", changed: "different", undecided: "different", noisy: "noise", improved: "better", recovered: "better", unchanged: "same",
+      };
+      if (evaluation.notices?.some((notice) => notice.code === "no-baseline")) return;
+      const expected = {};
+      for (const { verdict } of evaluation.cases) expected[WORDS[verdict]] = (expected[WORDS[verdict]] ?? 0) + 1;
+      await inside(root, {}, async (page) => {
+        await page.goto(addressOf(root, "index.html"));
+        const counted = await page.locator(".counts a").evaluateAll((links) => Object.fromEntries(links.map((link) => [link.dataset.find.replace("show=", ""), Number(link.querySelector(".figure").textContent.replace(/\D/g, ""))])));
+        assert.deepEqual(counted, expected);
+        for (const [word, number] of Object.entries(expected)) {
+          const chip = page.locator(`.chips a[data-find="show=${word}"] .figure`);
+          assert.equal(Number((await chip.textContent()).replace(/\D/g, "")), number, word);
+        }
+      });
+    });
 
     for (const width of [320, 360, 800, 1280]) {
       test(`nothing scrolls sideways at ${width} pixels`, async () => {
@@ -143,20 +177,17 @@ for (const root of REPORTS) {
       await inside(root, {}, async (page) => {
         const found = () => page.locator("#found-rows tr").count();
         const count = (text) => page.waitForFunction((wanted) => document.getElementById("found-count").textContent.startsWith(wanted), text);
-        const verdicts = Object.entries(evaluation.counts).filter(([, number]) => number > 0).sort((a, b) => b[1] - a[1]);
-        const [verdict, number] = verdicts[0];
-        const value = verdict.replaceAll("_", "-");
-        await page.goto(addressOf(root, "index.html"));
+        const [word, number] = await page.goto(addressOf(root, "index.html")).then(() => largestCount(page));
         assert.ok(await page.locator("#overview").isVisible() && !(await page.locator("#found").isVisible()));
-        await page.locator("#find-verdict").selectOption(value);
+        await page.locator(`.chips a[data-find="show=${word}"]`).click();
         await count(`${number} of ${evaluation.cases.length} `);
         assert.equal(await found(), Math.min(number, 200));
         assert.ok(!(await page.locator("#overview").isVisible()));
         await page.reload();
         await count(`${number} of`);
-        assert.equal(await page.locator("#find-verdict").inputValue(), value);
+        assert.equal(await page.locator(".chips a[aria-current]").getAttribute("data-find"), `show=${word}`);
 
-        const first = evaluation.cases.find((entry) => entry.verdict === verdict).case_id;
+        const first = await page.locator("#found-rows .case").first().textContent();
         await page.locator("#find-text").fill(first);
         await page.waitForFunction((id) => [...document.querySelectorAll("#found-rows .case")].some((link) => link.textContent === id), first);
         const address = page.url();
@@ -178,15 +209,15 @@ for (const root of REPORTS) {
 
     test("where nothing fits, what was asked for is told and can be taken back", async () => {
       await inside(root, {}, async (page) => {
-        await page.goto(`${addressOf(root, "index.html")}#verdict=regresed&text=%22%3E&sort=__proto__`);
-        const told = `0 of ${evaluation.cases.length} cases: none matches text “">” and verdict “regresed”`;
+        await page.goto(`${addressOf(root, "index.html")}#show=worze&text=%22%3E&sort=__proto__`);
+        const told = `0 of ${evaluation.cases.length} cases: none matches text “">” and show “worze”`;
         await page.waitForFunction((wanted) => document.getElementById("found-count").textContent === wanted, told);
-        assert.equal(await page.locator("#find-verdict").inputValue(), "regresed", "the field shows what it was given");
         assert.ok(!(await page.locator("#found-table").isVisible()));
         await page.locator("#found-all").click();
         await page.waitForFunction(() => !document.getElementById("overview").hidden);
         assert.equal(new URL(page.url()).hash, "");
         assert.equal(await page.evaluate(() => document.activeElement.id), "find-text");
+        await page.locator("#find-more > summary").click();
         await page.locator("#find-sort").selectOption("id");
         await page.waitForFunction(() => document.querySelectorAll("#found-rows tr").length > 0);
         assert.ok(await page.locator("#found-table").isVisible() && !(await page.locator("#found-all").isVisible()));
@@ -238,7 +269,7 @@ for (const root of REPORTS) {
         await inside(server.address, { offline: false }, async (page) => {
           for (const name of kinds) {
             await page.goto(server.address + name.split("/").map(encodeURIComponent).join("/"));
-            assert.equal(await page.evaluate(() => getComputedStyle(document.body).maxWidth), "1240px", `${name} has its style`);
+            assert.equal(await page.evaluate(() => getComputedStyle(document.body).maxWidth), "1264px", `${name} has its style`);
             assert.ok(await page.locator("#keys-open").isVisible(), `${name} has its scripts`);
           }
           await page.goto(`${server.address}index.html#sort=id`);
@@ -257,7 +288,7 @@ for (const root of REPORTS) {
           for (const name of kinds) {
             await page.goto(server.address + name.split("/").map(encodeURIComponent).join("/"));
             assert.ok(await page.locator("h1").isVisible(), name);
-            assert.equal(await page.evaluate(() => getComputedStyle(document.body).maxWidth), "1240px", name);
+            assert.equal(await page.evaluate(() => getComputedStyle(document.body).maxWidth), "1264px", name);
           }
         });
       } finally {
@@ -311,11 +342,11 @@ for (const root of REPORTS) {
           await page.goto(addressOf(root, name));
           await unfold(page);
           assert.equal(await page.evaluate(() => window.injected), 0, name);
-          const foreign = "main script, main iframe, main object, main embed, main style, main link, main img, main form:not(#find), main svg:not(.bar), base, meta[http-equiv=refresh]";
+          const foreign = "main script, main iframe, main object, main embed, main style, main link, main img, main form:not(#find), main svg:not(.bar, .fall), base, meta[http-equiv=refresh]";
           assert.equal(await page.locator(foreign).count(), 0, `${name} holds an element that is not the report's`);
           assert.equal(await page.evaluate(() => [...document.querySelectorAll("*")].some((element) => [...element.attributes].some(({ name }) => name.startsWith("on") || name === "style"))), false, name);
         }
-        for (const hash of ["#text=script&sort=id", "#text=%3Cimg%20src%3Dx%20onerror%3Dinjected%3D1%3E", "#verdict=%22%3E%3Cscript%3Einjected%3D1%3C/script%3E", "#%E0%A4%A"]) {
+        for (const hash of ["#text=script&sort=id", "#text=%3Cimg%20src%3Dx%20onerror%3Dinjected%3D1%3E", "#show=%22%3E%3Cscript%3Einjected%3D1%3C/script%3E", "#%E0%A4%A"]) {
           await page.goto("about:blank");
           await page.goto(addressOf(root, "index.html") + hash);
           await page.waitForFunction(() => "ready" in document.documentElement.dataset);
@@ -333,7 +364,7 @@ for (const root of REPORTS) {
           await page.emulateMedia({ media: "print" });
           await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
           assert.equal(await page.locator("details:not([open])").count(), 0, name);
-          assert.equal(await page.locator("#find:visible, nav:visible").count(), 0, name);
+          assert.equal(await page.locator("#find:visible, .chips:visible").count(), 0, name);
           await page.emulateMedia({ media: "screen" });
         }
       });

@@ -84,7 +84,7 @@ fn headline(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> (DecisionKind
     let looks = |count: usize| if count == 1 { "looks" } else { "look" };
     let none_confirmed = || format!("No decision: {open} of {all} {} worse, none confirmed", looks(open));
     match evaluation.gate.outcome {
-        GateOutcome::Failed => (DecisionKind::Stop, format!("Do not ship: {}", headline::reasons(evaluation))),
+        GateOutcome::Failed => (DecisionKind::Stop, format!("Do not ship: {}", first_reason(evaluation))),
         GateOutcome::NotEnoughData => {
             (DecisionKind::Open, format!("No decision: {}", headline::undecided_by(&evaluation.gate, evaluation)))
         }
@@ -92,12 +92,30 @@ fn headline(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> (DecisionKind
         GateOutcome::NotJudged | GateOutcome::Passed if open > 0 && evaluation.repeats.is_none() => {
             (DecisionKind::Open, none_confirmed())
         }
-        GateOutcome::NotJudged => (
-            DecisionKind::Open,
-            format!("No decision: no case states what is right, and each side has one run of {all}"),
-        ),
+        GateOutcome::NotJudged => (DecisionKind::Open, format!("No decision: none of {all} states what is right")),
         GateOutcome::Passed => passed(evaluation, convicted, open, &all),
     }
+}
+
+/// What the surest violated rule found. The others are listed with their cases.
+fn first_reason(evaluation: &Evaluation) -> String {
+    if is_alone(evaluation) {
+        return headline::reasons(evaluation);
+    }
+    let rules = surest_first(evaluation);
+    let first = rules.first().map(|rule| headline::found(rule, evaluation)).unwrap_or_default();
+    match rules.len() {
+        0 | 1 => first,
+        2 => format!("{first}, and 1 more rule is violated"),
+        more => format!("{first}, and {} more rules are violated", more - 1),
+    }
+}
+
+/// The violated rules. A maximum fails the gate; a missed minimum only says how much the rest is worth.
+fn surest_first(evaluation: &Evaluation) -> Vec<&GateRule> {
+    let mut rules: Vec<&GateRule> = evaluation.gate.rules.iter().filter(|rule| !rule.passed).collect();
+    rules.sort_by_key(|rule| (rule.code != "lost", rule.bound == Bound::AtLeast));
+    rules
 }
 
 fn passed(evaluation: &Evaluation, convicted: usize, open: usize, all: &str) -> (DecisionKind, String) {
@@ -160,14 +178,12 @@ fn why(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> String {
 
 fn violated(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> Vec<ViolatedRule> {
     let rules = ViolatedRules::new(&evaluation.gate);
-    let mut all: Vec<&GateRule> = evaluation.gate.rules.iter().filter(|rule| !rule.passed).collect();
-    // As in the headline.
-    all.sort_by_key(|rule| (rule.code != "lost", rule.bound == Bound::AtLeast));
     let counted = |rule: &GateRule| {
         let cases = ranked.iter().map(|ranked| ranked.case).filter(|case| rules.is_counted(rule, case));
         cases.map(|case| case.case_id.clone()).collect()
     };
-    all.into_iter()
+    surest_first(evaluation)
+        .into_iter()
         .map(|rule| ViolatedRule { sentence: headline::found(rule, evaluation), case_ids: counted(rule) })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! What was asked, said and done, in a few values: the request, both answers, and the writes that differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use counterproof_artifact::evaluation::{ChangedArgument, Effect, Story};
 use counterproof_artifact::{Content, RiskLevel, Sides};
@@ -44,10 +44,11 @@ pub(crate) fn of_case(input: &StoryInput<'_>) -> Story {
     }
     let Some((sides, differences)) = input.compared else { return story };
     let outcomes = sides.map(|side| Outcomes::new(side.loaded));
-    let writes = Sides::from_fn(|side| {
-        let all = writes::of_side(side, sides.get(side).loaded, outcomes.get(side), differences);
-        all.into_iter().filter(is_write).collect::<Vec<_>>()
-    });
+    let all = Sides::from_fn(|side| writes::of_side(side, sides.get(side).loaded, outcomes.get(side), differences));
+    // By tool, because one side may state a lower risk for the same act.
+    let writing: HashSet<&str> =
+        all.baseline.iter().chain(&all.new).filter(|write| is_write(write)).map(|write| write.tool).collect();
+    let writes = all.map(|writes| writes.into_iter().filter(|write| writing.contains(write.tool)).collect::<Vec<_>>());
     let took_effect = writes.as_ref().map(|writes| writes.iter().filter(|write| !write.failed).count() as u64);
     (story.baseline_writes, story.new_writes) = (took_effect.baseline, took_effect.new);
     if differs {

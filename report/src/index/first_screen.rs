@@ -357,9 +357,14 @@ pub(crate) fn numbers(evaluation: &Evaluation) -> Vec<TableRow> {
     let mut rows = Vec::new();
     for name in ["solved", "duration", "steps", "tool time", "tokens", "cost"] {
         match known.iter().find(|row| row.name.starts_with(name)) {
-            Some(row) => rows.push(row.clone()),
+            Some(row) => rows.push(TableRow { baseline: short(&row.baseline), new: short(&row.new), ..row.clone() }),
             None => rows.push(unknown(name)),
         }
     }
     rows
+}
+
+/// A rate without its share: `49/50` instead of `49 of 50 (98 %)`.
+fn short(value: &str) -> String {
+    value.split(" (").next().unwrap_or_default().replace(" of ", "/")
 }
