@@ -75,7 +75,7 @@ pub use diff::{
 // Judging, the gate, and statistics over repeated runs.
 pub use cause::CauseCode;
 pub use gate::{
-    GateRules, GrowthLimit, Limit, Measure, RankedCase, ReviewLine, ScopeRules, Standing, UnknownScope, UsageLimits,
+    AddedCase, GateRules, GrowthLimit, Limit, Measure, RankedCase, ReviewLine, ScopeRules, Standing, UnknownScope, UsageLimits,
     ViolatedRules, headline as gate_headline, is_alone, qualifications as gate_qualifications, review_lines,
     unknown_scopes, worst_first,
 };

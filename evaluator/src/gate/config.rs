@@ -82,6 +82,7 @@ const KEYS: &[&str] = &[
     "unpaired",
     "missing",
     "added",
+    "added_failed",
     "not_comparable",
     "changed",
     "undecided",

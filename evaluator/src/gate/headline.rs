@@ -134,6 +134,10 @@ fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
         "unpaired" => cases("is on one side only", "are on one side only"),
         "missing" => cases("is missing on new", "are missing on new"),
         "added" => cases("is on new only", "are on new only"),
+        "added_failed" => {
+            let fail = if number == 1 { "fails" } else { "fail" };
+            format!("{} {fail}", text::count(number, "new case", "new cases"))
+        }
         "not_comparable" => cases("has another input", "have another input"),
         "unmet" if rule.test.is_some() => "new meets the expectations of fewer cases".to_owned(),
         "unmet" => cases("does not meet the expectations", "do not meet the expectations"),

@@ -18,6 +18,6 @@ pub(crate) use review::{
 };
 pub use review::{ReviewLine, review_lines};
 pub(crate) use rules::{GateCase, USAGE_CODES, fails_by_default, unmet_test, usage_rules};
-pub use rules::{GateRules, GrowthLimit, Limit, Measure, ScopeRules, UsageLimits};
+pub use rules::{AddedCase, GateRules, GrowthLimit, Limit, Measure, ScopeRules, UsageLimits};
 pub use standing::{RankedCase, Standing, ViolatedRules, worst_first};
 pub(crate) use usage_review::{Repeatability, items as usage_review};

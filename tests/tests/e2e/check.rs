@@ -148,6 +148,38 @@ fn a_selection_is_compared_with_the_same_cases_of_the_baseline() {
 }
 
 #[test]
+fn a_case_that_was_added_after_the_baseline_is_judged_by_its_expectations() {
+    let sandbox = sandbox();
+    check(&sandbox, &agent(&[]), &[]);
+    accept(&sandbox);
+    let added = "- {id: refund_table, input: {user: table}, expected: {must_include: [refunded]}}\n";
+    write(&sandbox.path("cases.yaml"), format!("{CASES}{added}").as_bytes(), Durability::Cached).unwrap();
+    for options in [&[][..], &["--only", "refund_table"], &["--only", "refund*"]] {
+        let good = check(&sandbox, &agent(&[]), options);
+        assert_eq!(good.code, Some(0), "{good}");
+        assert!(good.stdout.starts_with("Gate passed: no case got worse\n"), "{good}");
+        assert!(good.stdout.contains("; 1 new case: judged by its expectations\n"), "{good}");
+    }
+    let bad = check(&sandbox, &agent(&["refund_table"]), &[]);
+    assert_eq!(bad.code, Some(1), "{bad}");
+    let lines: Vec<_> = bad.stdout.lines().take(2).collect();
+    assert_eq!(
+        lines,
+        ["Gate failed: 1 new case fails", "  refund_table  new case, unmet: must_include not met: “refunded” missing"]
+    );
+    let file = |name: &str| std::fs::read_to_string(sandbox.path("report").join(name)).unwrap();
+    assert!(file("junit.xml").contains("<failure message=\"new case, unmet: must_include"), "{}", file("junit.xml"));
+    assert!(file("summary.md").contains("1 new case: judged by its expectations"), "{}", file("summary.md"));
+    let again = agent(&["refund_table"]);
+    assert_eq!((check(&sandbox, &again, &["--last-failed"]).code, again.requests().len()), (Some(1), 1));
+    // A case that the file lost is not compared, and that is no agreement.
+    write(&sandbox.path("cases.yaml"), added.as_bytes(), Durability::Cached).unwrap();
+    let lost = check(&sandbox, &agent(&[]), &[]);
+    assert!(lost.code == Some(1) && lost.stdout.starts_with("Gate failed: 3 cases are on one side only"), "{lost}");
+    assert!(lost.stderr.contains("cases of the baseline are missing from this run"), "{lost}");
+}
+
+#[test]
 fn the_cases_that_failed_run_again() {
     let sandbox = sandbox();
     let none = check(&sandbox, &agent(&[]), &["--last-failed"]);

@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_cases::{CaseSpec, Suite, glob};
+use counterproof_evaluator::AddedCase;
 use counterproof_store::read_file;
 use counterproof_store::write::{self, Durability};
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,7 @@ pub(super) fn write_failed(runs: &Utf8Path, evaluation: &Evaluation) -> Result<(
 /// Whether a case did not meet an expectation, was worse, or got no answer.
 fn has_failed(case: &CaseEvaluation) -> bool {
     case.is_unmet_on_new()
+        || AddedCase::find(case) == Some(AddedCase::Unanswered)
         || matches!(
             case.verdict,
             Verdict::Invalid | Verdict::Missing | Verdict::Broken | Verdict::StillBroken | Verdict::Regressed

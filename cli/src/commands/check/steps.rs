@@ -303,11 +303,10 @@ impl Check<'_> {
             _ => format!(" --runs {}", resume_command::path(&self.args.out)),
         };
         if has_baseline && evaluation.gate.rules.iter().any(|rule| rule.code == "unpaired" && !rule.passed) {
-            return Some(
-                "cases were added or removed since the baseline: once their answers are good, accept this run, or set \
-                 `unpaired = \"none\"` below `[gate]`"
-                    .to_owned(),
-            );
+            return Some(format!(
+                "cases of the baseline are missing from this run. If they were removed on purpose, make it the baseline: \
+                 counterproof accept{runs} --reason \"cases removed\""
+            ));
         }
         if has_baseline || self.selection.is_partial {
             return None;
