@@ -16,6 +16,7 @@ use counterproof_validation::nearest;
 use crate::command_error::CommandError;
 use crate::config::Config;
 use crate::config_file::{ConfigFile, InvalidConfig, Leaf};
+use crate::resume_command::TypedOptions;
 use crate::side_table::SideTables;
 
 /// The keys of `[run]`. Each is the option of `check` with dashes instead of underscores.
@@ -84,6 +85,8 @@ pub(crate) struct Layers {
     pub(crate) config: Config,
     /// The side that the options about the agent are for.
     pub(crate) side: Side,
+    /// The options that were typed, for a command to print.
+    pub(crate) typed: TypedOptions,
     /// By the id of the option. Options with their default are absent.
     origins: BTreeMap<String, Origin>,
     /// The values of each option as texts, by its id. Options without one are absent.
@@ -96,6 +99,7 @@ impl Default for Layers {
             file: ConfigFile::default(),
             config: Config::default(),
             side: Side::New,
+            typed: TypedOptions::default(),
             origins: BTreeMap::new(),
             values: BTreeMap::new(),
         }

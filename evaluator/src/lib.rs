@@ -75,9 +75,9 @@ pub use diff::{
 // Judging, the gate, and statistics over repeated runs.
 pub use cause::CauseCode;
 pub use gate::{
-    AddedCase, GateRules, GrowthLimit, Limit, Measure, RankedCase, ReviewLine, ScopeRules, Standing, UnknownScope, UsageLimits,
-    ViolatedRules, headline as gate_headline, is_alone, qualifications as gate_qualifications, review_lines,
-    unknown_scopes, worst_first,
+    AddedCase, GateRules, GrowthLimit, Limit, Measure, RankedCase, ReviewLine, ScopeRules, Standing, UnknownScope,
+    UsageLimits, ViolatedRules, headline as gate_headline, is_alone, is_unconfirmed,
+    qualifications as gate_qualifications, review_lines, unknown_scopes, worst_first,
 };
 pub use judge::signals::{Domain, SignalSettings};
 pub use judge::{CallOutcome, Expectations, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes};

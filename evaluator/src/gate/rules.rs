@@ -357,11 +357,7 @@ impl Measure {
             }
             // A secret of an answer of new matters whatever the baseline did.
             Measure::SecretLeaked => !matches!(case.verdict, Verdict::Invalid | Verdict::Missing),
-            Measure::Invalid
-            | Measure::Unpaired
-            | Measure::Missing
-            | Measure::Added
-            | Measure::NotComparable => true,
+            Measure::Invalid | Measure::Unpaired | Measure::Missing | Measure::Added | Measure::NotComparable => true,
             Measure::AddedFailed => case.added.is_some(),
             // There is nothing to compare an added case with.
             Measure::Compared => case.added.is_none(),

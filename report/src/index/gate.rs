@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
 use counterproof_evaluator::{
-    RankedCase, ReviewLine, Standing, evaluation_text, gate_headline, gate_qualifications, review_lines, text,
-    worst_first,
+    RankedCase, ReviewLine, Standing, evaluation_text, gate_headline, gate_qualifications, is_unconfirmed,
+    review_lines, text, worst_first,
 };
 
 use super::lists::{self, CaseRow, CaseTable};
@@ -65,6 +65,7 @@ pub(crate) struct BarPart {
 
 pub(crate) fn headline(evaluation: &Evaluation) -> GateHeadlineView {
     let (class, sign) = match evaluation.gate.outcome {
+        GateOutcome::Passed if is_unconfirmed(evaluation) => ("undecided", "?"),
         GateOutcome::Passed => ("passed", "✓"),
         GateOutcome::Failed => ("failed", "✗"),
         GateOutcome::NotEnoughData | GateOutcome::NotJudged => ("undecided", "?"),

@@ -102,6 +102,21 @@ fn a_change_for_the_worse_is_confirmed_and_fails_or_is_undecided() {
 }
 
 #[test]
+fn without_confirmation_the_headline_is_not_an_all_clear_and_names_the_command_that_decides() {
+    let sandbox = sandbox();
+    check(&sandbox, &agent(&[]), &[]);
+    accept(&sandbox);
+    let bad = agent(&["refund_lamp"]);
+    let decide = format!("to decide: counterproof check --confirm auto --base-url {}\n", bad.base_url());
+    for options in [&["--confirm", "off"][..], &["--confirm", "off", "--quiet"]] {
+        let open = check(&sandbox, &bad, options);
+        assert_eq!(open.code, Some(0), "{open}");
+        assert!(open.stdout.starts_with("Not confirmed: 1 case looks worse, and one run does"), "{open}");
+        assert!(open.stdout.contains(&decide), "{open}");
+    }
+}
+
+#[test]
 fn the_configured_baseline_runs_if_none_is_stored_and_confirms() {
     let (old, new) = (agent(&[]), agent(&["refund_lamp"]));
     let config = format!(

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{Exit, harmless};
-use counterproof_evaluator::{Standing, evaluation_text, gate_headline, text, worst_first};
+use counterproof_evaluator::{Standing, evaluation_text, gate_headline, is_unconfirmed, text, worst_first};
 use counterproof_report::{PageSelection, SUMMARY_UP_TO_BYTES};
 use serde_json::{Value, json};
 
@@ -31,6 +31,8 @@ pub(super) struct Checked {
     /// The folder of the new run; `None` if no case was selected.
     pub(super) run: Option<Utf8PathBuf>,
     pub(super) report: Option<Utf8PathBuf>,
+    /// How to decide the cases that look worse; `None` without a baseline.
+    pub(super) decide: Option<String>,
     /// What a person does next.
     pub(super) next: Option<String>,
     /// Why the run failed, although the gate may have passed.
@@ -46,6 +48,7 @@ impl Checked {
             baseline: None,
             run: None,
             report: None,
+            decide: None,
             next: None,
             answered_too_few: None,
             evaluation: None,
@@ -66,6 +69,7 @@ pub(super) fn print(args: &Args, checked: &Checked, streams: &mut Streams) -> Re
         Format::Github => {
             streams.print_document(&annotations(evaluation))?;
             streams.print_line(gate_headline(evaluation))?;
+            print_decide(checked, evaluation, streams)?;
         }
         Format::Markdown => {
             let context = report_context(evaluation, args.cases.as_deref(), args.report_url.as_ref());
@@ -74,12 +78,12 @@ pub(super) fn print(args: &Args, checked: &Checked, streams: &mut Streams) -> Re
             streams.print_document(&summary.unwrap_or_default())?;
         }
         Format::Human | Format::Json => {
-            let decide = checked.baseline.as_ref().map(|_| DECIDE);
             let detail = if args.verbose { Detail::Full } else { Detail::Brief };
             if args.quiet {
                 streams.print_summary(&gate_headline(evaluation))?;
+                print_decide(checked, evaluation, streams)?;
             } else {
-                streams.print_summary(&comparison_summary::render(evaluation, detail, decide))?;
+                streams.print_summary(&comparison_summary::render(evaluation, detail, checked.decide.as_deref()))?;
                 streams.print_line(format_args!("report: {report}"))?;
             }
         }
@@ -96,9 +100,13 @@ pub(super) fn print(args: &Args, checked: &Checked, streams: &mut Streams) -> Re
     Ok(())
 }
 
-/// How to decide the cases that a confirmation could not.
-const DECIDE: &str = "to decide: record a longer baseline with the version that you trust, \
-                      `counterproof run --side baseline --repeat 5`, then check again";
+/// Prints how to decide, after a headline that stands alone.
+fn print_decide(checked: &Checked, evaluation: &Evaluation, streams: &mut Streams) -> Result<(), CommandError> {
+    if let Some(decide) = checked.decide.as_ref().filter(|_| is_unconfirmed(evaluation)) {
+        streams.print_line(decide)?;
+    }
+    Ok(())
+}
 
 /// Prints the one JSON document of a check, also if it failed.
 pub(super) fn print_json(

@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{CaseId, Exit, RunId, Side};
 use counterproof_cases::CaseSpec;
-use counterproof_evaluator::{Limit, Measure, text};
+use counterproof_evaluator::{Limit, Measure, is_unconfirmed, text};
 use counterproof_runner::{Checkout, Interrupt, Settings, commit_of};
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{EVALUATION_FILE, ReadError, RunReader};
@@ -25,7 +25,7 @@ use crate::commands::run::{
     BaselineAgent, ConfirmOptions, Confirmation, RunEnd, Session, check_new_ids, limit_open_files, required_cases,
 };
 use crate::config::Config;
-use crate::layers::Layers;
+use crate::layers::{Layers, Origin};
 use crate::named_runs::{RunSelection, read_error};
 use crate::reporter::ReporterKind;
 use crate::request_args::RunPaths;
@@ -33,6 +33,12 @@ use crate::resume_command;
 use crate::run_plan::{ConfirmRuns, PlanArgs, RunPlan, generated_id};
 use crate::side_agent::SideAgent;
 use crate::streams::Streams;
+
+/// A check compares with the latest baseline; another command compares with others.
+const BASELINE_OPTION: &str = "counterproof compare --baseline";
+
+/// Options of a check that its repetition with confirmation leaves out.
+const NOT_REPEATED: [&str; 7] = ["confirm", "quiet", "open", "format", "watch", "watch-path", "last-failed"];
 
 /// Makes one check. `changed` are the only cases to run, if given. Returns `None` if it was interrupted.
 pub(super) fn check(
@@ -192,6 +198,7 @@ impl Check<'_> {
         let options = ConfirmOptions {
             runs: args.confirm,
             against: Vec::new(),
+            baseline_option: BASELINE_OPTION,
             baseline_agent: None,
             rules: config.rules.clone(),
             thresholds: config.statistics.clone(),
@@ -240,7 +247,7 @@ impl Check<'_> {
         let args = self.args;
         // Read again: `compare` takes the rules of the gate apart.
         let mut config = Config::of_file(&self.layers.file)?;
-        let mut baseline = RunSelection::Latest { runs: args.out.clone(), baseline_option: "compare --baseline" };
+        let mut baseline = RunSelection::Latest { runs: args.out.clone(), baseline_option: BASELINE_OPTION };
         if !has_baseline {
             baseline = RunSelection::Folders(new.folders.clone());
             let zero = Limit::Count(0);
@@ -280,6 +287,7 @@ impl Check<'_> {
             baseline,
             run: Some(run),
             report: Some(report),
+            decide: has_baseline.then(|| self.deciding_command(&evaluation)),
             next: self.next_step(&evaluation, has_baseline, exit),
             answered_too_few: new.failed.then(|| self.failure_text()),
             evaluation: Some(evaluation),
@@ -295,11 +303,27 @@ impl Check<'_> {
         }
     }
 
+    /// Returns the command that decides the cases that look worse.
+    fn deciding_command(&self, evaluation: &Evaluation) -> String {
+        if self.args.confirm == ConfirmRuns::Off && is_unconfirmed(evaluation) {
+            return format!("to decide: {}", self.layers.typed.command_with("--confirm auto", &NOT_REPEATED));
+        }
+        let typed = |id: &str, value: &Utf8Path| match self.layers.origin(id) {
+            Origin::Flag { option } => format!(" --{option} {}", resume_command::path(value)),
+            _ => String::new(),
+        };
+        let (cases, out) = (typed("cases", self.paths.cases), typed("out", &self.args.out));
+        format!(
+            "to decide: record a longer baseline with the version that you trust, \
+             `counterproof run{cases} --side baseline --repeat 5{out}`, then check again"
+        )
+    }
+
     /// Returns the command that a person needs next.
     fn next_step(&self, evaluation: &Evaluation, has_baseline: bool, exit: Exit) -> Option<String> {
         let runs = match self.args.out.as_str() {
             "runs" => String::new(),
-            _ if matches!(self.layers.origin("out"), crate::layers::Origin::File { .. }) => String::new(),
+            _ if matches!(self.layers.origin("out"), Origin::File { .. }) => String::new(),
             _ => format!(" --runs {}", resume_command::path(&self.args.out)),
         };
         if has_baseline && evaluation.gate.rules.iter().any(|rule| rule.code == "unpaired" && !rule.passed) {

@@ -14,19 +14,13 @@ use super::outcome::{check_reached, log_next_steps, log_outcome, run_error};
 use crate::command_error::CommandError;
 use crate::layers::Layers;
 use crate::reporter::{FailureSummary, ReporterKind, RunReporter};
-use crate::resume_command::TypedOptions;
 use crate::run_plan::RunPlan;
 use crate::side_agent::SideAgent;
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::{cases_file, open_files};
 
-pub(crate) fn run(
-    args: &Args,
-    typed: &TypedOptions,
-    layers: &Layers,
-    streams: &mut Streams,
-) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
     // Before the agent is started, so that invalid cases cost no start.
     let cases = select_cases(args, cases_file::load(args.cases()?, streams)?)?;
     let interrupt = Interrupt::default();
@@ -67,7 +61,7 @@ pub(crate) fn run(
         // Once, so that all runs of a group name the same commit.
         checkout: Checkout::discover(Utf8Path::new(".")),
         interrupt: interrupt.clone(),
-        resume_command: Some(typed.resume_command(plan.id.as_str())),
+        resume_command: Some(layers.typed.resume_command(plan.id.as_str())),
         failed: false,
         goes_on_at_limit: false,
         prints_folder: args.reporter != ReporterKind::Jsonl,
@@ -178,7 +172,7 @@ impl Session<'_> {
                 Some(limit) if self.goes_on_at_limit => {
                     self.streams.warn(format_args!("{limit}; the other cases did not run"));
                 }
-                _ => check_reached(settings, &summary, &failures)?,
+                _ => check_reached(settings, &summary, &failures, self.resume_command.as_deref())?,
             }
             self.failed |= summary.failed && settings.confirmation.is_none();
         }
