@@ -174,6 +174,7 @@ fn document(checked: &Checked) -> Value {
         "baseline": checked.baseline,
         "run": checked.run,
         "report": checked.report,
+        "decide": checked.decide.as_ref().filter(|_| checked.evaluation.as_ref().is_some_and(is_unconfirmed)),
         "cases": cases.collect::<Vec<_>>(),
     })
 }
