@@ -187,22 +187,21 @@ impl Args {
     /// Returns the command that continues a run with the cases and the agent that it records, unless the configuration names the
     /// agent.
     fn run_command(&self, folder: &Utf8Path, layers: &Layers, more: &str) -> String {
-        let mut command = "counterproof run --side new".to_owned();
+        let mut words = vec!["counterproof run --side new".to_owned()];
         if let Ok(run) = RunReader::open(folder) {
-            let cases =
-                RecordedCases::find(&run).path().map(|path| format!(" --cases {}", resume_command::path(&path)));
-            command.push_str(&cases.unwrap_or_default());
+            words.extend(
+                RecordedCases::find(&run).path().map(|path| format!("--cases {}", resume_command::path(&path))),
+            );
             let side = layers.config.side.get(Side::New);
             let is_configured = side.base_url.is_some() || side.command.is_some() || side.start.is_some();
-            let url = &run.run().base_url;
-            if !is_configured && url.starts_with("http") {
-                command.push_str(&format!(" --base-url {}", resume_command::quoted(url)));
-            }
+            let url = Some(&run.run().base_url).filter(|url| !is_configured && url.starts_with("http"));
+            words.extend(url.map(|url| format!("--base-url {}", resume_command::quoted(url))));
         }
         if self.runs != "runs" {
-            command.push_str(&format!(" --out {}", resume_command::path(&self.runs)));
+            words.push(format!("--out {}", resume_command::path(&self.runs)));
         }
-        format!("{command} {more}")
+        words.push(more.to_owned());
+        words.join(" ")
     }
 
     /// Returns the file for the drafts; `None` without `--expect`. Rejects an existing file.

@@ -159,7 +159,7 @@ fn confirmation_runs_are_neither_the_latest_run_nor_a_baseline() {
     let refused = sandbox.run(["accept", "runs/new/n-c1", "--reason", "no"]);
     assert_eq!(refused.code, Some(1), "{refused}");
     let said = "`runs/new/n-c1` is a confirmation run of `n`, and only a complete run can be the baseline\n\
-                hint: accept the run that it confirms: counterproof accept runs/new/n …`";
+                hint: accept the run that it confirms: counterproof accept runs/new/n --reason no";
     assert!(refused.stderr.contains(said), "{refused}");
     let accepted = done(sandbox.run(["accept", "--reason", "as intended", "--run-id", "next"]));
     assert!(accepted.stdout.contains("baseline: runs/baseline/next (3 cases)"), "{accepted}");
