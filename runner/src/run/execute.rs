@@ -77,7 +77,8 @@ pub fn run(
     let start = environment.clock.read();
     let checkout = environment.checkout.as_ref();
     let inputs = RunInputs { settings, cases, checkout, redactor: &redactor, start };
-    let StartedRun { folder, document, cases, counts, reruns, earlier } = StartedRun::open(&inputs)?;
+    let StartedRun { folder, document, cases, counts, reruns, used, earlier } = StartedRun::open(&inputs)?;
+    used.iter().for_each(|usage| environment.spending.add(usage.as_ref()));
 
     let recorder = Arc::new(recorder(settings, redactor, adapter, folder));
     let (events, received) = mpsc::channel(QUEUED_EVENTS);
@@ -98,7 +99,7 @@ pub fn run(
         max_turns: settings.tools.max_turns,
         events,
     };
-    let mut scheduler = Scheduler::new(settings, case_runner, received, reporter);
+    let mut scheduler = Scheduler::new(settings, case_runner, environment.spending, received, reporter);
     scheduler.resume_from(counts, reruns);
     // An agent that answered earlier, or that no case needs, does not count as unreachable.
     scheduler.reached = counts.answered > 0 || cases.is_empty();
