@@ -127,7 +127,7 @@ impl RunningProgram {
     }
 
     /// Returns the next event if it has happened already.
-    pub(super) fn waiting_event(&mut self) -> Option<ProcessEvent> {
+    pub(crate) fn waiting_event(&mut self) -> Option<ProcessEvent> {
         self.events.try_recv().ok()
     }
 

@@ -72,7 +72,15 @@ pub fn run(
 
     // Before the folder is created: a server that does not start leaves nothing behind.
     let mut toolbox = Toolbox::new(settings);
-    runtime.block_on(toolbox.start_servers(settings, settings.timeout)).map_err(|error| error.masked(&redactor))?;
+    runtime.block_on(async {
+        tokio::select! {
+            biased;
+            started = toolbox.start_servers(settings, settings.timeout) => {
+                started.map_err(|error| RunError::Mcp(error.masked(&redactor)))
+            }
+            () = environment.interrupt.wait_for(Urgency::Finish) => Err(RunError::Interrupted),
+        }
+    })?;
 
     let start = environment.clock.read();
     let checkout = environment.checkout.as_ref();
@@ -224,6 +232,9 @@ pub enum RunError {
     /// An MCP server could not be started.
     #[error(transparent)]
     Mcp(#[from] McpError),
+    /// The run was interrupted while the MCP servers were starting. There is no run folder.
+    #[error("interrupted before the first request")]
+    Interrupted,
     /// The HTTP client could not be created.
     #[error(transparent)]
     Client(#[from] ClientError),
