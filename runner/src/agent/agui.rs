@@ -6,8 +6,8 @@ use counterproof_artifact::Case;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
-use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
-use super::protocol::AgentOptions;
+use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, ToolResult, unreadable};
+use super::protocol::{AgentOptions, Protocol};
 use super::{AnswerContext, ProtocolAdapter, RequestInput, native, streamed_answer};
 use crate::failure::{Fault, Reason};
 
@@ -87,6 +87,16 @@ fn context(context: Option<&Value>) -> Vec<Value> {
     }
 }
 
+/// Returns the content of a result as a text or an object, which a text may contain.
+fn payload(content: &Value) -> Value {
+    let parsed: Option<Value> = content.as_str().and_then(|text| serde_json::from_str(text).ok());
+    match (parsed.filter(Value::is_object), content) {
+        (Some(fields), _) => fields,
+        (None, text_or_fields @ (Value::String(_) | Value::Object(_))) => text_or_fields.clone(),
+        (None, other) => other.to_string().into(),
+    }
+}
+
 /// A call whose arguments are not complete yet.
 #[derive(Default)]
 struct OpenCall {
@@ -138,8 +148,9 @@ impl<'a> Run<'a> {
                     self.calls.iter().find(|call| call.id == id)
                 {
                     let times = started.as_u64().zip(event["timestamp"].as_u64());
-                    let latency = times.map_or(0, |(from, to)| to.saturating_sub(from));
-                    self.builder.result(call_id, &event["content"], latency);
+                    let latency_ms = times.map_or(0, |(from, to)| to.saturating_sub(from));
+                    let payload = Some(payload(&event["content"]));
+                    self.builder.result(call_id, ToolResult { latency_ms, payload, ..ToolResult::default() });
                 }
             }
             kind if RECORDED.contains(&kind) => {
@@ -225,10 +236,7 @@ impl<'a> Run<'a> {
             Value::String(result) if text.is_empty() => answer::output(&result, OutputFormat::Text),
             _ => answer::output(&text, OutputFormat::Text),
         };
-        if output["content"] != "" {
-            self.builder.final_output(&output);
-        }
-        self.builder.finish(output, Map::from_iter([("protocol".to_owned(), "agui".into())]))
+        self.builder.finish(Protocol::Agui, output, Map::new())
     }
 }
 
