@@ -78,7 +78,7 @@ impl CaseRunner {
             Some((mut document, note)) => {
                 // The artifact of a failed case has no events.
                 if let (Some(steps), Some(message)) = (transcript.steps(), &mut document.error_message) {
-                    message.push_str(&format!(" ({steps})"));
+                    *message = format!("{message} ({steps})");
                 }
                 Err((document, note))
             }

@@ -86,7 +86,9 @@ pub fn run(
     let checkout = environment.checkout.as_ref();
     let inputs = RunInputs { settings, cases, checkout, redactor: &redactor, start };
     let StartedRun { folder, document, cases, counts, reruns, used, earlier } = StartedRun::open(&inputs)?;
-    used.iter().for_each(|usage| environment.spending.add(usage.as_ref()));
+    for usage in &used {
+        environment.spending.add(usage.as_ref());
+    }
 
     let recorder = Arc::new(recorder(settings, redactor, adapter, folder));
     let (events, received) = mpsc::channel(QUEUED_EVENTS);
