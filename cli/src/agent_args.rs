@@ -58,7 +58,7 @@ impl AgentArgs {
                 .map_err(|error| CommandError::usage(error).hint("example: `--agent-cmd 'python agent.py --fast'`"))?;
             settings.target = command.into();
         }
-        settings.agent = agent_options(&config.agent, &config.risk, self.model.as_ref())?;
+        settings.agent = agent_options(&settings.agent, &config.agent, &config.risk, self.model.as_ref())?;
         settings.tools.commands.clone_from(&config.tools);
         settings.tools.servers.clone_from(&config.mcp);
         // This program is the guard of the servers, so that their calls are recorded and governed. A system without `/proc`
@@ -71,8 +71,10 @@ impl AgentArgs {
     }
 }
 
-/// Builds the agent's options from the configuration. `model` overrides `agent.model`.
+/// Builds the agent's options from the configuration. `model` overrides `agent.model`. The options of the side, such as `stream`,
+/// are those of `base`.
 pub(crate) fn agent_options(
+    base: &AgentOptions,
     agent: &AgentConfig,
     risk: &BTreeMap<String, RiskLevel>,
     model: Option<&String>,
@@ -82,7 +84,7 @@ pub(crate) fn agent_options(
         system_prompt: agent.system_prompt.clone(),
         tools: agent.tools.clone(),
         risk: risk.iter().map(|(tool, level)| (tool.clone(), *level)).collect(),
-        ..AgentOptions::default()
+        ..base.clone()
     };
     options.set_request(agent.request.clone()).map_err(|error| {
         CommandError::usage(error).hint(
@@ -124,6 +126,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn another_configuration_keeps_the_options_of_the_side() {
+        let base = AgentOptions { stream: true, strict_wire: true, ..AgentOptions::default() };
+        let options =
+            agent_options(&base, &AgentConfig::default(), &BTreeMap::new(), Some(&"old-model".to_owned())).unwrap();
+        assert_eq!(options.model.as_deref(), Some("old-model"));
+        assert!(options.stream && options.strict_wire);
+    }
 
     fn request(url: &str) -> SavedRequest {
         SavedRequest {

@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use counterproof_artifact::Side;
-use counterproof_runner::Protocol;
+use counterproof_runner::{Header, Protocol};
 use counterproof_validation::nearest;
 
 use crate::command_error::CommandError;
@@ -305,7 +305,7 @@ impl Builder<'_> {
         let headers = table.headers;
         let typed = self.command.get_arguments().find(|argument| argument.get_long() == Some("header")).cloned();
         if let (Some(argument), false) = (typed, headers.is_empty()) {
-            let values = headers.iter().map(|(name, value)| format!("{name}:{}", value.expose()).into()).collect();
+            let values = headers.iter().map(|(name, value)| Header::text(name, value).expose().into()).collect();
             let line = file.leaves.iter().find(|leaf| leaf.key.contains(".headers.")).map_or(1, |leaf| leaf.line);
             self.set(&argument, values, Origin::File { path: file.path.to_string(), line });
         }

@@ -303,7 +303,7 @@ impl ConfirmArgs {
             let config = Config::load(Some(path))?;
             // The model of the baseline first: the versions may differ in nothing else.
             let model = config.agent.model.as_ref().or(model);
-            settings.agent = agent_options(&config.agent, &config.risk, model)?;
+            settings.agent = agent_options(&new.agent, &config.agent, &config.risk, model)?;
         }
         Ok(Some(settings))
     }

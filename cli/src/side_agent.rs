@@ -5,8 +5,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use counterproof_artifact::Side;
 use counterproof_runner::{
-    AgentCommand, AgentOptions, BaseUrl, Checkout, Interrupt, Lifetime, Protocol, RunningAgent, Secret, Settings,
-    Target,
+    AgentCommand, BaseUrl, Checkout, Header, Interrupt, Lifetime, Protocol, RunningAgent, Secret, Settings, Target,
 };
 
 use crate::agent_args::agent_options;
@@ -143,12 +142,11 @@ impl SideAgent {
             settings.protocol = protocol;
         }
         if let Some(model) = &table.model {
-            let strict_wire = settings.agent.strict_wire;
-            let agent = agent_options(&layers.config.agent, &layers.config.risk, Some(model))?;
-            settings.agent = AgentOptions { strict_wire, ..agent };
+            let config = &layers.config;
+            settings.agent = agent_options(&settings.agent, &config.agent, &config.risk, Some(model))?;
         }
         if !table.headers.is_empty() {
-            let headers = table.headers.iter().map(|(name, value)| Secret::from(format!("{name}:{}", value.expose())));
+            let headers = table.headers.iter().map(|(name, value)| Header::text(name, value));
             settings.headers = environment::headers(&headers.collect::<Vec<_>>()).map_err(CommandError::usage)?;
         }
         self.complete(&mut settings)?;

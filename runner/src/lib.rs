@@ -73,7 +73,7 @@ pub use folder::{
 pub use http::ClientError;
 pub use policy::{
     Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryOn, RetryOnError,
-    RetryPolicy, RunShard, Shard, ShardDetectionError, ShardError, UsageLimits, detect_shard,
+    RetryPolicy, RunShard, Shard, ShardDetectionError, ShardError, Spending, UsageLimits, detect_shard,
 };
 pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};

@@ -72,12 +72,23 @@ pub fn run(
 
     // Before the folder is created: a server that does not start leaves nothing behind.
     let mut toolbox = Toolbox::new(settings);
-    runtime.block_on(toolbox.start_servers(settings, settings.timeout)).map_err(|error| error.masked(&redactor))?;
+    runtime.block_on(async {
+        tokio::select! {
+            biased;
+            started = toolbox.start_servers(settings, settings.timeout) => {
+                started.map_err(|error| RunError::Mcp(error.masked(&redactor)))
+            }
+            () = environment.interrupt.wait_for(Urgency::Finish) => Err(RunError::Interrupted),
+        }
+    })?;
 
     let start = environment.clock.read();
     let checkout = environment.checkout.as_ref();
     let inputs = RunInputs { settings, cases, checkout, redactor: &redactor, start };
-    let StartedRun { folder, document, cases, counts, reruns, earlier } = StartedRun::open(&inputs)?;
+    let StartedRun { folder, document, cases, counts, reruns, used, earlier } = StartedRun::open(&inputs)?;
+    for usage in &used {
+        environment.spending.add(usage.as_ref());
+    }
 
     let recorder = Arc::new(recorder(settings, redactor, adapter, folder));
     let (events, received) = mpsc::channel(QUEUED_EVENTS);
@@ -98,7 +109,7 @@ pub fn run(
         max_turns: settings.tools.max_turns,
         events,
     };
-    let mut scheduler = Scheduler::new(settings, case_runner, received, reporter);
+    let mut scheduler = Scheduler::new(settings, case_runner, environment.spending, received, reporter);
     scheduler.resume_from(counts, reruns);
     // An agent that answered earlier, or that no case needs, does not count as unreachable.
     scheduler.reached = counts.answered > 0 || cases.is_empty();
@@ -223,6 +234,9 @@ pub enum RunError {
     /// An MCP server could not be started.
     #[error(transparent)]
     Mcp(#[from] McpError),
+    /// The run was interrupted while the MCP servers were starting. There is no run folder.
+    #[error("interrupted before the first request")]
+    Interrupted,
     /// The HTTP client could not be created.
     #[error(transparent)]
     Client(#[from] ClientError),

@@ -135,6 +135,31 @@ fn the_configured_baseline_runs_if_none_is_stored_and_confirms() {
 }
 
 #[test]
+fn a_limit_on_tokens_holds_for_all_runs_of_a_check() {
+    let agent = |content: &'static str| {
+        Agent::start(move |_| {
+            let mut answer = minimal_answer();
+            answer["final_output"]["content"] = content.into();
+            answer["usage"] = json!({"input_tokens": 9, "output_tokens": 1});
+            Reply::json(&answer)
+        })
+    };
+    for (limit, asked, message) in [
+        ("60", (3, 3), "the answers used 60 tokens, and the limit is 60; the confirmation ends here"),
+        ("30", (3, 0), "the answers used 30 tokens, and the limit is 30; the other cases did not run"),
+    ] {
+        let (old, new) = (agent("refunded"), agent("sorry"));
+        let (old_url, new_url) = (old.base_url(), new.base_url());
+        let sides = format!("[side.baseline]\nbase_url = \"{old_url}\"\n[side.new]\nbase_url = \"{new_url}\"\n");
+        let sandbox = sandbox().with_file("counterproof.toml", &format!("{CONFIG}{sides}"));
+        let finished = sandbox.run(["check", "--concurrency", "1", "--max-tokens", limit]);
+        assert_eq!(finished.code, Some(1), "{finished}");
+        assert!(finished.stderr.contains(message), "{finished}");
+        assert_eq!((old.requests().len(), new.requests().len()), asked, "{finished}");
+    }
+}
+
+#[test]
 fn a_selection_is_compared_with_the_same_cases_of_the_baseline() {
     let sandbox = sandbox();
     check(&sandbox, &agent(&[]), &[]);

@@ -9,7 +9,7 @@ use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{CaseId, Exit, RunId, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{Limit, Measure, is_unconfirmed, text};
-use counterproof_runner::{Checkout, Interrupt, Settings, commit_of};
+use counterproof_runner::{Checkout, Interrupt, Settings, Spending, commit_of};
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{EVALUATION_FILE, ReadError, RunReader};
 use jiff::Timestamp;
@@ -61,6 +61,7 @@ pub(super) fn check(
         selection: &selection,
         paths: RunPaths { cases: path, out: &args.out },
         checkout: Checkout::discover(Utf8Path::new(".")),
+        spending: Spending::default(),
     };
     let mut has_baseline = has_stored_baseline(&args.out)?;
     // A watch runs the baseline once, and then only the cases that changed.
@@ -104,6 +105,8 @@ struct Check<'a> {
     selection: &'a Selection,
     paths: RunPaths<'a>,
     checkout: Option<Checkout>,
+    /// What the answers of all runs used.
+    spending: Spending,
 }
 
 impl Check<'_> {
@@ -112,6 +115,7 @@ impl Check<'_> {
             reporter: self.reporter(),
             checkout: self.checkout.clone(),
             interrupt: self.interrupt.clone(),
+            spending: self.spending.clone(),
             resume_command: None,
             failed: false,
             prints_folder: false,

@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Exit, RunId, escape_invisible};
 use counterproof_cases::{CaseSpec, Suite};
 use counterproof_evaluator::text;
-use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Summary, Urgency};
+use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Spending, Summary, Urgency};
 
 use super::args::{Args, RunOptions};
 use super::confirm::{BaselineAgent, Confirmation};
@@ -61,6 +61,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
         // Once, so that all runs of a group name the same commit.
         checkout: Checkout::discover(Utf8Path::new(".")),
         interrupt: interrupt.clone(),
+        spending: Spending::default(),
         resume_command: Some(layers.typed.resume_command(plan.id.as_str())),
         failed: false,
         goes_on_at_limit: false,
@@ -138,6 +139,8 @@ pub(crate) struct Session<'a> {
     pub(crate) reporter: ReporterKind,
     pub(crate) checkout: Option<Checkout>,
     pub(crate) interrupt: Interrupt,
+    /// What the answers of all runs used.
+    pub(crate) spending: Spending,
     /// The command line that resumes the runs; `None` if only a new run goes on.
     pub(crate) resume_command: Option<String>,
     /// Whether the folder of a run is a result of the command.
@@ -185,8 +188,8 @@ impl Session<'_> {
         settings: &Settings,
         cases: &[CaseSpec],
     ) -> Result<(Summary, FailureSummary), CommandError> {
-        let (checkout, interrupt) = (self.checkout.clone(), self.interrupt.clone());
-        let environment = Environment { checkout, interrupt, ..Environment::from_system() };
+        let (checkout, interrupt, spending) = (self.checkout.clone(), self.interrupt.clone(), self.spending.clone());
+        let environment = Environment { checkout, interrupt, spending, ..Environment::from_system() };
         let mut reporter = RunReporter::new(self.reporter, &mut self.streams.out);
         let summary = counterproof_runner::run(settings, cases, environment, &mut reporter);
         let failures = reporter.finish();
@@ -196,6 +199,18 @@ impl Session<'_> {
         let failures = failures?;
         log_outcome((self.reporter, self.prints_folder), settings, &summary, &failures, self.streams)?;
         Ok((summary, failures))
+    }
+
+    /// Reports whether the limits on usage allow a further confirmation run.
+    pub(crate) fn allows_confirmation(&mut self, settings: &Settings) -> Result<bool, CommandError> {
+        match self.spending.exceeded(&settings.usage_limits) {
+            None => Ok(true),
+            Some(limit) if self.goes_on_at_limit => {
+                self.streams.warn(format_args!("{limit}; the confirmation ends here"));
+                Ok(false)
+            }
+            Some(limit) => Err(CommandError::findings(format!("{limit}; the confirmation ends here"))),
+        }
     }
 
     /// Returns how a run ended. An interrupt also ends the session if `remaining_runs` would follow.

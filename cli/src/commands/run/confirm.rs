@@ -144,6 +144,9 @@ impl<'a> Confirmation<'a> {
         }
         for index in 1..=count {
             let round = Round { index, count, ends_early: false };
+            if !session.allows_confirmation(self.shared)? {
+                break;
+            }
             if self.run_baseline(session, round, &cases)? == RunEnd::Interrupted
                 || self.run_new(session, round, &cases)? == RunEnd::Interrupted
             {
@@ -180,7 +183,7 @@ impl<'a> Confirmation<'a> {
         // After the planned runs, a case whose answer is missing in one of them runs once more.
         for index in 1..=most {
             let cases = self.recorded_cases(index).unwrap_or_else(|| self.select(|id| open.contains(id)));
-            if cases.is_empty() {
+            if cases.is_empty() || !session.allows_confirmation(self.shared)? {
                 break;
             }
             let round = Round { index, count, ends_early: true };

@@ -1,7 +1,7 @@
 //! Log output at the end of a run: counts, failures, hints and next steps.
 
 use camino::Utf8Path;
-use counterproof_artifact::{CaseId, FailureClass, Side};
+use counterproof_artifact::{CaseId, Exit, FailureClass, Side};
 use counterproof_evaluator::text;
 use counterproof_runner::{Reason, ResumeError, RunError, Settings, Summary, Target};
 use counterproof_store::{CreateError, LockError, ReopenError, RunReader, read_file};
@@ -282,6 +282,7 @@ pub(crate) fn run_error(error: RunError, resume_command: &str) -> CommandError {
         RunError::Write(_) => {
             CommandError::io(error).hint(format!("completed cases are saved; resume with: {resume_command}"))
         }
+        RunError::Interrupted => CommandError::new(Exit::Interrupted, error),
         _ => CommandError::io(error),
     }
 }
