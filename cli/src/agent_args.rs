@@ -38,11 +38,11 @@ pub(crate) struct AgentArgs {
     #[arg(long)]
     pub(crate) strict_wire: bool,
 
-    /// Model name in requests of the OpenAI protocols [default: `agent.model` in the configuration]
+    /// Model name in requests of the OpenAI and Anthropic protocols [default: `agent.model` in the configuration]
     #[arg(help_heading = "Target", long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
-    /// Configuration file with `[agent]`, `[risk]` and `[secrets]` [default: counterproof.toml, if it exists]
+    /// Configuration file [default: counterproof.toml, if it exists]
     #[arg(help_heading = "Target", long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,
 }

@@ -77,6 +77,11 @@ impl SideAgent {
         }
     }
 
+    /// Returns the last lines that the started agent printed; none without one.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        self.running.as_ref().map(RunningAgent::last_lines).unwrap_or_default()
+    }
+
     /// Returns the commit that the agent runs at, if its folder is a checkout.
     pub(crate) fn checkout(&self) -> Option<Checkout> {
         let folder = self.place.folder();

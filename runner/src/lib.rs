@@ -77,7 +77,7 @@ pub use policy::{
 };
 pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};
-pub use run::{ResumeError, RunError, Summary, Trial, TrialFailure, run, try_once};
+pub use run::{ResumeError, RunError, Summary, Trial, TrialExchange, run, try_once};
 pub use secret::{Header, HeaderError, Secret};
 pub use service::{
     AgentDied, AgentStartError, Ready, ReadyError, RunningAgent, SetupError, StartContext, StartSpec,

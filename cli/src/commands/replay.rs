@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST:ADDRESS:PORT", conflicts_with = "agent_cmd")]
     resolve: Vec<ResolveRule>,
 
-    /// Configuration file with `[agent]`, `[risk]`, `[secrets]` and the comparison rules [default: counterproof.toml, if it exists]
+    /// Configuration file [default: counterproof.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<Utf8PathBuf>,
 

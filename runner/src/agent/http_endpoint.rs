@@ -239,12 +239,17 @@ impl HttpMapping {
             Ok(value) => drop(mapped.found.insert(key.to_owned(), value)),
             Err(fault) => mapped.missing.push((key, fault.message)),
         };
+        // A run reads an absent list as an empty one. Here it may be a mistake in the path.
+        let list = |path: &AnswerPath, part: Result<Value, Fault>| match path.absence(answer) {
+            Some(absence) => Err(Fault::new(Reason::MappingFailed, format!("{absence}; a run reads an empty list"))),
+            None => part,
+        };
         let endpoint = HttpEndpoint { mapping: Arc::new(self.clone()), risk: RiskTable::default() };
         if self.output.is_some() {
             add("output", endpoint.output(answer).map(|output| output["content"].clone()));
         }
         if let Some(calls) = &self.calls {
-            add("calls", call_parts(calls, answer));
+            add("calls", list(&calls.path, call_parts(calls, answer)));
         }
         if let Some(actions) = &self.actions {
             let part = |element: &Element<'_>| {
@@ -252,10 +257,10 @@ impl HttpMapping {
                 Ok(json!({"name": name, "arguments": args}))
             };
             let parts = elements(&actions.path, answer).and_then(|found| found.iter().map(part).collect());
-            add("actions", parts);
+            add("actions", list(&actions.path, parts));
         }
         if let Some(documents) = &self.documents {
-            add("documents", document_ids(documents, answer).map(Value::from));
+            add("documents", list(&documents.path, document_ids(documents, answer).map(Value::from)));
         }
         if let Some(usage) = &self.usage {
             let found = read_usage(usage, answer, is_stream);

@@ -135,6 +135,11 @@ impl AnswerPath {
         Ok(elements)
     }
 
+    /// Returns what the answer has in place of a list that counts as an empty one because it is absent.
+    pub(super) fn absence(&self, answer: &Value) -> Option<Missing> {
+        self.find(answer).err().filter(|missing| missing.is_empty_list)
+    }
+
     fn flatten<'v>(&self, at: &str, value: Cow<'v, Value>, elements: &mut Vec<Element<'v>>) -> Result<(), Missing> {
         let push = |elements: &mut Vec<Element<'v>>, value: Cow<'v, Value>| {
             // The elements of an expression have no place in the answer.

@@ -96,3 +96,29 @@ fn an_unmet_expectation_of_a_turn_is_named() {
     let page = std::fs::read_to_string(sandbox.path("report/cases/talk.html")).unwrap();
     assert!(page.contains("And my refund?") && page.contains("turn 2"), "the page has the turns");
 }
+
+#[test]
+fn try_runs_the_tools_and_shows_each_call_with_its_result() {
+    let model = ModelServer::start(|_, request| shop(request, 50));
+    let config = |command: &str| {
+        let tool = |name: &str| format!("[[tools]]\nname = \"{name}\"\n{command}");
+        format!("[side.new]\nprotocol = \"openai-chat\"\nmodel = \"m\"\n{}{}", tool("get_order"), tool("issue_refund"))
+    };
+    let url = model.origin();
+    let args = ["try", "--input", "It is broken.", "--base-url", &url, "--format", "json"];
+    let sandbox = Sandbox::new().with_file("counterproof.toml", &config("command = \"echo fifty\"\n"));
+    let tried = sandbox.run(args);
+    assert_eq!(tried.code, Some(0), "{tried}");
+    let document: Value = serde_json::from_str(&tried.stdout).unwrap();
+    assert_eq!(document["requests"], 3, "{tried}");
+    let call = json!({"name": "issue_refund", "arguments": {"order_id": "A-1001", "amount": 50}, "result": "fifty"});
+    assert_eq!(document["mapped"]["calls"][1], call, "{tried}");
+    assert_eq!(document["mapped"]["output"], "Your refund is on its way.", "{tried}");
+    assert_eq!(document["answer"]["choices"][0]["message"]["content"], "Your refund is on its way.", "the last answer");
+
+    let sandbox = Sandbox::new().with_file("counterproof.toml", &config(""));
+    let without = sandbox.run(args);
+    assert_eq!(without.code, Some(1), "{without}");
+    let document: Value = serde_json::from_str(&without.stdout).unwrap();
+    assert_eq!((&document["failure"]["error_name"], &document["proposed"]), (&json!("no_tool_result"), &json!({})));
+}
