@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::RiskLevel;
-use counterproof_runner::{AgentCommand, AgentOptions, Protocol, SavedRequest, Secret, Settings};
+use counterproof_guard::agent_run::{LEDGER, POLICY};
+use counterproof_runner::{AgentCommand, AgentOptions, Protocol, SavedRequest, Secret, Settings, Variables};
 
 use crate::command_error::CommandError;
 use crate::config::{AgentConfig, Config};
@@ -65,10 +66,25 @@ impl AgentArgs {
         // does not know this program.
         if !settings.tools.servers.is_empty() {
             settings.tools.guard = Some(std::env::current_exe().map_err(CommandError::io)?);
+            let variables = absolute_variables()?;
+            for server in &mut settings.tools.servers {
+                server.command = server.command.clone().with_variables(variables.clone());
+            }
         }
         settings.agent.strict_wire = self.strict_wire;
         Ok(())
     }
+}
+
+/// Returns the variables of the guard that are paths. It runs in the folder of the configuration, and they start in this one.
+fn absolute_variables() -> Result<Variables, CommandError> {
+    let absolute = |name: &'static str| {
+        let value = std::env::var(name).ok().filter(|value| !value.is_empty() && !value.contains("://"))?;
+        Some((name, std::path::absolute(value).ok()?.to_str()?.to_owned()))
+    };
+    let paths: Vec<_> = [LEDGER, POLICY].into_iter().filter_map(absolute).collect();
+    let entries = paths.iter().map(|(name, path)| (*name, path.as_str()));
+    Variables::resolve(entries, |name| std::env::var(name)).map_err(CommandError::usage)
 }
 
 /// Builds the agent's options from the configuration. `model` overrides `agent.model`. The options of the side, such as `stream`,

@@ -91,7 +91,7 @@ impl FromStr for ConfirmRuns {
         match text {
             "auto" => Ok(Self::Auto),
             "off" => Ok(Self::Off),
-            number => at_least_one(number).map(Self::Fixed),
+            number => at_least_one(number).map(Self::Fixed).map_err(|problem| format!("{problem}, `auto` or `off`")),
         }
     }
 }
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn zero_repeats_are_rejected() {
         let error = ids(&["--repeat", "0"]).unwrap_err();
-        assert!(error.contains("invalid value '0' for '--repeat <N>': must be at least 1"), "{error}");
+        assert!(error.contains("invalid value '0' for '--repeat <N>': expected a number of at least 1"), "{error}");
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub enum PathError {
     Escape(String),
     /// The expression does not compile.
     #[error(
-        "`{text}` is neither a JSON Pointer, which starts with `/`, nor a CEL expression over {variables}: {message}"
+        "`{text}` is neither a JSON Pointer, which starts with `/`, nor a CEL expression over {variables}: {message}; expected one such as `/output`"
     )]
     Expression {
         /// The text.

@@ -46,7 +46,9 @@ pub enum Protocol {
 
 /// An unknown protocol name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown protocol `{0}`: use native, openai-chat, openai-responses, anthropic-messages, agui, http or text")]
+#[error(
+    "unknown protocol `{0}`: expected native, openai-chat, openai-responses, anthropic-messages, agui, http or text"
+)]
 pub struct ProtocolError(String);
 
 impl Protocol {

@@ -105,7 +105,10 @@ fn try_ends_with_1_without_a_text_and_with_3_without_an_agent() {
     let wrong = Sandbox::new().with_file("counterproof.toml", "[side.new.http]\noutput = \"reply\"\n");
     let tried = wrong.run(["try", "--input", "x"]);
     assert_eq!(tried.code, Some(2), "{tried}");
-    assert!(tried.stderr.contains("counterproof.toml:2:10: `output`: `reply` is neither a JSON Pointer"), "{tried}");
+    assert!(
+        tried.stderr.contains("counterproof.toml:2:10: `side.new.http.output`: `reply` is neither a JSON Pointer"),
+        "{tried}"
+    );
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use counterproof_tests::{ModelAnswer, ModelRequest, ModelServer, Sandbox};
 use serde_json::{Value, json};
 
+use crate::guard_kit::SERVER;
+
 /// Answers as a model that looks an order up, refunds it, and then reports.
 fn shop(request: &ModelRequest, amount: u32) -> ModelAnswer {
     let body = request.json();
@@ -63,6 +65,29 @@ fn a_refund_of_ten_times_the_total_in_the_second_step_fails_the_gate() {
     assert!(found.stdout.starts_with("Gate failed: ") && found.stdout.contains("500"), "{found}");
     let valid = sandbox.run(["validate", "runs"]);
     assert_eq!(valid.code, Some(0), "{valid}");
+}
+
+#[test]
+fn tools_and_servers_run_in_the_folder_of_the_configuration() {
+    let cases = CASES.replace("    get_order: {order_id: A-1001, total: 50}\n", "");
+    let config = "[run]\ncases = \"cases.yaml\"\n[side.new]\nprotocol = \"openai-chat\"\nmodel = \"m\"\n\
+                  [[tools]]\nname = \"get_order\"\ncommand = \"sh order.sh\"\n[[tools]]\nname = \"issue_refund\"\n\
+                  [[mcp]]\nname = \"shop\"\ncommand = \"sh server.sh\"\npolicy = \"policy.yaml\"\n";
+    let sandbox = Sandbox::new()
+        .with_file("agent/cases.yaml", &cases)
+        .with_file("agent/counterproof.toml", config)
+        .with_file("agent/order.sh", "cat > /dev/null\necho '{\"order_id\": \"A-1001\", \"found_in\": \"agent\"}'\n")
+        .with_file("agent/server.sh", &format!("exec {SERVER} --log seen.log\n"))
+        .with_file("agent/policy.yaml", "policy_id: p\nversion: 1.0.0\nmode: observe\nrules: []\n")
+        .with_variable("COUNTERPROOF_LEDGER", "ledger.db");
+    let model = ModelServer::start(|_, request| shop(request, 50));
+    let finished = sandbox.run(["check", "--config", "agent/counterproof.toml", "--base-url", &model.origin()]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    let requests = model.requests();
+    assert!(requests[0].json()["tools"].as_array().unwrap().len() > 2, "the tools of the server are offered");
+    assert!(requests[1].json().to_string().contains("found_in"), "the command answered");
+    assert!(sandbox.path("agent/seen.log").is_file(), "{finished}");
+    assert!(sandbox.path("ledger.db").is_file() && !sandbox.path("agent/ledger.db").exists(), "{finished}");
 }
 
 #[test]

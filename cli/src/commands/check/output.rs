@@ -6,11 +6,14 @@ use std::process::{Command, Stdio};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{Exit, harmless};
-use counterproof_evaluator::{Standing, evaluation_text, gate_headline, is_unconfirmed, text, worst_first};
+use counterproof_evaluator::{
+    RankedCase, Standing, evaluation_text, gate_headline, is_unconfirmed, text, worst_first,
+};
 use counterproof_report::{PageSelection, SUMMARY_UP_TO_BYTES};
 use serde_json::{Value, json};
 
 use super::args::{Args, Format};
+use super::selection::has_no_answer;
 use crate::command_error::CommandError;
 use crate::comparison_summary::{self, Detail};
 use crate::findings::workflow_command;
@@ -37,12 +40,14 @@ pub(super) struct Checked {
     pub(super) next: Option<String>,
     /// Why the run failed, although the gate may have passed.
     pub(super) answered_too_few: Option<String>,
+    /// Why there is no evaluation.
+    pub(super) nothing: &'static str,
     pub(super) evaluation: Option<Evaluation>,
 }
 
 impl Checked {
-    /// The result if no case failed in the last check.
-    pub(super) const fn nothing() -> Self {
+    /// The result if no case is left to run, for a reason.
+    pub(super) const fn nothing(reason: &'static str) -> Self {
         Self {
             exit: Exit::Done,
             baseline: None,
@@ -51,17 +56,16 @@ impl Checked {
             decide: None,
             next: None,
             answered_too_few: None,
+            nothing: reason,
             evaluation: None,
         }
     }
 }
 
-const NOTHING: &str = "no case failed in the last check";
-
 /// Prints a check for a person or a code host, and opens its report if that was asked for.
 pub(super) fn print(args: &Args, checked: &Checked, streams: &mut Streams) -> Result<(), CommandError> {
     let Some(evaluation) = &checked.evaluation else {
-        streams.print_line(NOTHING)?;
+        streams.print_line(checked.nothing)?;
         return Ok(());
     };
     let report = checked.report.as_deref().unwrap_or(Utf8Path::new(""));
@@ -131,7 +135,13 @@ pub(super) fn print_json(
 pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let is_json = |pair: &[&str]| matches!(pair, ["--format", "json"]);
-    words.contains(&"check") && (words.contains(&"--format=json") || words.windows(2).any(is_json))
+    let is_typed = words.iter().any(|word| *word == "--format" || word.starts_with("--format="));
+    let is_chosen = if is_typed {
+        words.contains(&"--format=json") || words.windows(2).any(is_json)
+    } else {
+        std::env::var_os("COUNTERPROOF_FORMAT").is_some_and(|format| format == "json")
+    };
+    words.contains(&"check") && is_chosen
 }
 
 /// Prints the document of a check that could not start.
@@ -170,7 +180,7 @@ fn document(checked: &Checked) -> Value {
         "schema_version": "check.v1",
         "outcome": outcome,
         "exit_code": checked.exit.code(),
-        "message": checked.evaluation.as_ref().map_or_else(|| NOTHING.to_owned(), gate_headline),
+        "message": checked.evaluation.as_ref().map_or_else(|| checked.nothing.to_owned(), gate_headline),
         "baseline": checked.baseline,
         "run": checked.run,
         "report": checked.report,
@@ -179,17 +189,25 @@ fn document(checked: &Checked) -> Value {
     })
 }
 
-/// The convicted cases as annotations of GitHub Actions, worst first.
+/// An undecided gate, the convicted cases and those without an answer as annotations of GitHub Actions, worst first.
 fn annotations(evaluation: &Evaluation) -> String {
+    let is_undecided = evaluation.gate.outcome == GateOutcome::NotEnoughData;
+    let undecided = is_undecided.then(|| workflow_command("warning", "counterproof", &gate_headline(evaluation)));
+    let annotation = |ranked: &RankedCase<'_>| {
+        let level = match ranked.standing {
+            Standing::Convicted => "error",
+            _ if has_no_answer(ranked.case) => "warning",
+            _ => return None,
+        };
+        let reason = evaluation_text::case_line(evaluation, ranked);
+        let reason = if reason.is_empty() { "no answer" } else { &reason };
+        Some(workflow_command(level, ranked.case.case_id.as_str(), &text::one_line(reason, MAX_REASON_CHARS)))
+    };
     let ranked = worst_first(evaluation);
-    let convicted = ranked.iter().filter(|ranked| ranked.standing == Standing::Convicted);
-    convicted
-        .take(MAX_ANNOTATIONS)
-        .map(|ranked| {
-            let reason = evaluation_text::case_line(evaluation, ranked);
-            workflow_command("error", ranked.case.case_id.as_str(), &text::one_line(&reason, MAX_REASON_CHARS))
-        })
-        .collect()
+    // Errors first: GitHub drops those after the tenth.
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        ranked.iter().filter_map(annotation).partition(|line| line.starts_with("::error"));
+    undecided.into_iter().chain(errors.into_iter().chain(warnings).take(MAX_ANNOTATIONS)).collect()
 }
 
 /// Opens a file with the program of the system. A failure is a warning: the path is printed in any case.

@@ -27,6 +27,7 @@ use crate::commands::run::{
 use crate::config::Config;
 use crate::layers::{Layers, Origin};
 use crate::named_runs::{RunSelection, read_error};
+use crate::report_output::report_error;
 use crate::reporter::ReporterKind;
 use crate::request_args::RunPaths;
 use crate::resume_command;
@@ -49,11 +50,20 @@ pub(super) fn check(
     streams: &mut Streams,
 ) -> Result<Option<Checked>, CommandError> {
     let path = required_cases(args.cases.as_deref())?;
-    let selection = Selection::new(args, cases_file::load(path, streams)?, changed)?;
-    check_new_ids(&selection.cases, path)?;
-    if selection.cases.is_empty() {
-        return Ok(Some(Checked::nothing()));
+    let selection = cases_file::load(path, streams).and_then(|suite| Selection::new(args, suite, changed));
+    if let Ok(selection) = &selection {
+        if !selection.gone.is_empty() {
+            let gone: Vec<&str> = selection.gone.iter().map(CaseId::as_str).collect();
+            streams.log(format_args!("cases of the last check that `{path}` does not have: {}", gone.join(", ")));
+        }
+        if selection.cases.is_empty() {
+            return Ok(Some(Checked::nothing(selection.nothing())));
+        }
     }
+    // Before anything else can fail: the report of an earlier check must not pass for the one of this.
+    counterproof_report::clear(&args.report).map_err(report_error)?;
+    let selection = selection?;
+    check_new_ids(&selection.cases, path)?;
     let mut check = Check {
         args,
         layers,
@@ -294,6 +304,7 @@ impl Check<'_> {
             decide: has_baseline.then(|| self.deciding_command(&evaluation)),
             next: self.next_step(&evaluation, has_baseline, exit),
             answered_too_few: new.failed.then(|| self.failure_text()),
+            nothing: "",
             evaluation: Some(evaluation),
         })
     }
