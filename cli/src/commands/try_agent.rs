@@ -133,7 +133,7 @@ fn case(args: &Args) -> Result<CaseSpec, CommandError> {
 fn failure(case: &Case) -> Option<&RunnerFailure> {
     match &case.outcome {
         Outcome::RunnerError(failure) => Some(failure),
-        _ => None,
+        Outcome::Ok(_) => None,
     }
 }
 

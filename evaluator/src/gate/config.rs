@@ -336,8 +336,8 @@ mod tests {
             ("regressed = 1.0", "ambiguous: write `1` for one case, or `\"100 %\"` for all cases"),
             ("regressed = \"2\"", LIMIT),
             ("regressed = \"200 %\"", LIMIT),
-            ("regressed = \"baseline\"", BASELINE_ONLY_FOR_UNMET),
-            ("[tag.money]\nunmet = \"baseline\"", BASELINE_ONLY_FOR_UNMET),
+            ("regressed = \"baseline\"", "only `unmet` over all cases"),
+            ("[tag.money]\nunmet = \"baseline\"", "only `unmet` over all cases"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

@@ -6,9 +6,7 @@ use std::process::{Command, Stdio};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{Exit, harmless};
-use counterproof_evaluator::{
-    RankedCase, Standing, evaluation_text, gate_headline, is_unconfirmed, text, worst_first,
-};
+use counterproof_evaluator::{RankedCase, Standing, evaluation_text, gate_headline, is_unconfirmed, text, worst_first};
 use counterproof_report::{PageSelection, SUMMARY_UP_TO_BYTES};
 use serde_json::{Value, json};
 

@@ -105,6 +105,8 @@ struct NewRuns {
     folders: Vec<Utf8PathBuf>,
     /// Whether no case was answered, or more failed than allowed.
     failed: bool,
+    /// Whether a limit on usage ended the confirmation.
+    is_limited: bool,
 }
 
 /// What the steps of a check share.
@@ -225,9 +227,12 @@ impl Check<'_> {
             if confirms { Confirmation::prepare(&options, (&plan, &shared), cases, baseline, streams)? } else { None };
         let runs = self.make_runs(&plan, &shared, cases, streams);
         agent.check_alive()?;
-        let Some(runs) = runs? else { return Ok(None) };
+        let Some(mut runs) = runs? else { return Ok(None) };
         if let Some(confirmation) = confirmation {
-            let end = confirmation.run(&mut self.session(streams));
+            let mut session = self.session(streams);
+            let end = confirmation.run(&mut session);
+            // Nothing decides what looks worse, so it is not an all-clear.
+            runs.is_limited = session.failed;
             [Some(&agent), slot.get()].into_iter().flatten().try_for_each(SideAgent::check_alive)?;
             if end? == RunEnd::Interrupted {
                 return Ok(None);
@@ -254,7 +259,7 @@ impl Check<'_> {
             }
             folders.push(settings.out.join(settings.side.as_str()).join(settings.run_id.as_str()));
         }
-        Ok(Some(NewRuns { folders, failed: session.failed }))
+        Ok(Some(NewRuns { folders, failed: session.failed, is_limited: false }))
     }
 
     fn compare(&self, new: &NewRuns, has_baseline: bool, streams: &mut Streams) -> Result<Checked, CommandError> {
@@ -290,7 +295,7 @@ impl Check<'_> {
                 .map_err(CommandError::io)?;
         }
         let exit = match gate_exit(evaluation.gate.outcome, args.strict) {
-            Exit::Done if new.failed => Exit::Findings,
+            Exit::Done if new.failed || new.is_limited => Exit::Findings,
             exit => exit,
         };
         let baseline = has_baseline.then(|| evaluation.baseline.run_id.to_string());

@@ -147,7 +147,7 @@ pub(crate) struct Session<'a> {
     pub(crate) prints_folder: bool,
     /// Whether a reached limit on cost is a failed run, and not an error: `check` compares what there is.
     pub(crate) goes_on_at_limit: bool,
-    /// Whether a run failed that is not a confirmation.
+    /// Whether a run failed that is not a confirmation, or a limit ended the confirmation.
     pub(crate) failed: bool,
     pub(crate) streams: &'a mut Streams,
 }
@@ -207,6 +207,7 @@ impl Session<'_> {
             None => Ok(true),
             Some(limit) if self.goes_on_at_limit => {
                 self.streams.warn(format_args!("{limit}; the confirmation ends here"));
+                self.failed = true;
                 Ok(false)
             }
             Some(limit) => Err(CommandError::findings(format!("{limit}; the confirmation ends here"))),
