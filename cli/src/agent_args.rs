@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::RiskLevel;
-use counterproof_runner::{AgentCommand, AgentOptions, Protocol, SavedRequest, Secret, Settings};
+use counterproof_guard::agent_run::{LEDGER, POLICY};
+use counterproof_runner::{AgentCommand, AgentOptions, Protocol, SavedRequest, Secret, Settings, Variables};
 
 use crate::command_error::CommandError;
 use crate::config::{AgentConfig, Config};
@@ -38,11 +39,11 @@ pub(crate) struct AgentArgs {
     #[arg(long)]
     pub(crate) strict_wire: bool,
 
-    /// Model name in requests of the OpenAI protocols [default: `agent.model` in the configuration]
+    /// Model name in requests of the OpenAI and Anthropic protocols [default: `agent.model` in the configuration]
     #[arg(help_heading = "Target", long, value_name = "NAME")]
     pub(crate) model: Option<String>,
 
-    /// Configuration file with `[agent]`, `[risk]` and `[secrets]` [default: counterproof.toml, if it exists]
+    /// Configuration file [default: counterproof.toml, if it exists]
     #[arg(help_heading = "Target", long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,
 }
@@ -58,21 +59,38 @@ impl AgentArgs {
                 .map_err(|error| CommandError::usage(error).hint("example: `--agent-cmd 'python agent.py --fast'`"))?;
             settings.target = command.into();
         }
-        settings.agent = agent_options(&config.agent, &config.risk, self.model.as_ref())?;
+        settings.agent = agent_options(&settings.agent, &config.agent, &config.risk, self.model.as_ref())?;
         settings.tools.commands.clone_from(&config.tools);
         settings.tools.servers.clone_from(&config.mcp);
         // This program is the guard of the servers, so that their calls are recorded and governed. A system without `/proc`
         // does not know this program.
         if !settings.tools.servers.is_empty() {
             settings.tools.guard = Some(std::env::current_exe().map_err(CommandError::io)?);
+            let variables = absolute_variables()?;
+            for server in &mut settings.tools.servers {
+                server.command = server.command.clone().with_variables(variables.clone());
+            }
         }
         settings.agent.strict_wire = self.strict_wire;
         Ok(())
     }
 }
 
-/// Builds the agent's options from the configuration. `model` overrides `agent.model`.
+/// Returns the variables of the guard that are paths. It runs in the folder of the configuration, and they start in this one.
+fn absolute_variables() -> Result<Variables, CommandError> {
+    let absolute = |name: &'static str| {
+        let value = std::env::var(name).ok().filter(|value| !value.is_empty() && !value.contains("://"))?;
+        Some((name, std::path::absolute(value).ok()?.to_str()?.to_owned()))
+    };
+    let paths: Vec<_> = [LEDGER, POLICY].into_iter().filter_map(absolute).collect();
+    let entries = paths.iter().map(|(name, path)| (*name, path.as_str()));
+    Variables::resolve(entries, |name| std::env::var(name)).map_err(CommandError::usage)
+}
+
+/// Builds the agent's options from the configuration. `model` overrides `agent.model`. The options of the side, such as `stream`,
+/// are those of `base`.
 pub(crate) fn agent_options(
+    base: &AgentOptions,
     agent: &AgentConfig,
     risk: &BTreeMap<String, RiskLevel>,
     model: Option<&String>,
@@ -82,7 +100,7 @@ pub(crate) fn agent_options(
         system_prompt: agent.system_prompt.clone(),
         tools: agent.tools.clone(),
         risk: risk.iter().map(|(tool, level)| (tool.clone(), *level)).collect(),
-        ..AgentOptions::default()
+        ..base.clone()
     };
     options.set_request(agent.request.clone()).map_err(|error| {
         CommandError::usage(error).hint(
@@ -124,6 +142,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn another_configuration_keeps_the_options_of_the_side() {
+        let base = AgentOptions { stream: true, strict_wire: true, ..AgentOptions::default() };
+        let options =
+            agent_options(&base, &AgentConfig::default(), &BTreeMap::new(), Some(&"old-model".to_owned())).unwrap();
+        assert_eq!(options.model.as_deref(), Some("old-model"));
+        assert!(options.stream && options.strict_wire);
+    }
 
     fn request(url: &str) -> SavedRequest {
         SavedRequest {

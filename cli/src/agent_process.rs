@@ -5,7 +5,7 @@ use std::env;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Exit, Side};
 use counterproof_runner::{
-    AgentCommand, AgentStartError, Interrupt, RunningAgent, Secret, SetupError, StartContext, StartSpec,
+    AgentCommand, AgentStartError, Header, Interrupt, RunningAgent, Secret, SetupError, StartContext, StartSpec,
     TemporaryWorktree, Variables, WorktreeError, run_setup,
 };
 
@@ -104,7 +104,7 @@ impl Start<'_> {
     fn secrets(self) -> Result<Vec<Secret>, CommandError> {
         let options = |id: &str| self.layers.all(id).iter().cloned().map(Secret::from).collect::<Vec<_>>();
         let mut secrets = environment::secrets(&options("secrets"), &self.layers.config.secrets)?;
-        let own = self.table.headers.iter().map(|(name, value)| Secret::from(format!("{name}:{}", value.expose())));
+        let own = self.table.headers.iter().map(|(name, value)| Header::text(name, value));
         let named: Vec<Secret> = options("headers").into_iter().chain(own).collect();
         let mut headers = environment::headers(&named).map_err(CommandError::usage)?;
         if let Some(mapping) = &self.table.http {

@@ -85,6 +85,14 @@ impl RecordedCases {
         Self::Changed(path)
     }
 
+    /// The path of the cases; `None` if nothing is there.
+    pub(crate) fn path(self) -> Option<Utf8PathBuf> {
+        match self {
+            Self::Unchanged(path, _) | Self::Changed(path) | Self::Unknown(path) => Some(path),
+            Self::Missing => None,
+        }
+    }
+
     /// The file and its cases, if it asks and expects what it did when the run started.
     pub(crate) fn unchanged(self) -> Option<(Utf8PathBuf, Vec<CaseSpec>)> {
         match self {

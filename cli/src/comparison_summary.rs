@@ -9,7 +9,7 @@ use camino::Utf8Path;
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateRule, Verdict};
 use counterproof_evaluator::{
-    RankedCase, Standing, evaluation_text, gate_headline, gate_qualifications, is_alone, review_lines, text,
+    AddedCase, RankedCase, Standing, evaluation_text, gate_headline, gate_qualifications, is_alone, review_lines, text,
     worst_first,
 };
 use counterproof_report::{PageSelection, ReportContext};
@@ -186,8 +186,11 @@ fn write_review<'a>(text: &mut String, evaluation: &'a Evaluation) -> HashSet<&'
 
 /// Writes the most severe cases that differ and that no other list has.
 fn write_changes<'a>(text: &mut String, evaluation: &Evaluation, others: impl Iterator<Item = &'a RankedCase<'a>>) {
-    let is_quiet = |verdict| matches!(verdict, Verdict::Unchanged | Verdict::Noisy);
-    let changes: Vec<_> = others.filter(|other| !is_quiet(other.case.verdict)).collect();
+    // An added case is not a change of another one. The counts name it.
+    let is_quiet = |case: &CaseEvaluation| {
+        matches!(case.verdict, Verdict::Unchanged | Verdict::Noisy) || AddedCase::find(case).is_some()
+    };
+    let changes: Vec<_> = others.filter(|other| !is_quiet(other.case)).collect();
     if changes.is_empty() {
         return;
     }

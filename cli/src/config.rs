@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{RiskLevel, Sides};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
-    Expectations, GateRules, Request, RuleTables, Rules, SideRuns, SignalSettings, Thresholds,
+    Expectations, GateRules, Request, RuleError, RuleProblem, RuleTables, Rules, SideRuns, SignalSettings, Thresholds,
 };
 use counterproof_runner::{McpSpec, ToolSpec};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::command_error::CommandError;
-use crate::config_file::{ConfigFile, InvalidConfig};
+use crate::config_file::{ConfigFile, InvalidConfig, Leaf};
 use crate::side_table::SideTables;
 
 /// The JSON Schema `config.v1`.
@@ -111,15 +111,30 @@ impl Config {
 
     pub(crate) fn parse(file: &ConfigFile) -> Result<Self, InvalidConfig> {
         let text = file.text.as_str();
-        let mut config: Self = toml::from_str(text).map_err(|error| InvalidConfig::from_toml(&error, text))?;
-        // The rules know the line of an error, but not its bytes.
-        config.rules = std::mem::take(&mut config.compare.rule).compile(text).map_err(|error| InvalidConfig {
-            span: Some(line_span(text, error.line)),
-            message: error.problem.to_string(),
-        })?;
+        let mut config: Self = toml::from_str(text).map_err(|error| InvalidConfig::from_toml(&error, file))?;
+        config.rules =
+            std::mem::take(&mut config.compare.rule).compile(text).map_err(|error| invalid_rule(&error, file))?;
         config.folder = file.folder().to_owned();
+        for command in config.tools.iter_mut().filter_map(|tool| tool.command.as_mut()) {
+            *command = command.clone().in_folder(&config.folder);
+        }
+        for server in &mut config.mcp {
+            server.command = server.command.clone().in_folder(&config.folder);
+        }
         Ok(config)
     }
+}
+
+/// The rules know the line of an error, but not its bytes. The key that a message names first is the wrong one, if it is set.
+fn invalid_rule(error: &RuleError, file: &ConfigFile) -> InvalidConfig {
+    let message = error.problem.to_string();
+    let in_rule = |leaf: &&Leaf| leaf.line >= error.line && leaf.key.starts_with("compare.rule[");
+    let rule = file.leaves.iter().find(in_rule).and_then(|leaf| leaf.key.split_once("].")).map(|(rule, _)| rule);
+    let wrong = rule.zip(message.split('`').nth(1)).and_then(|(rule, key)| file.leaf(&format!("{rule}].{key}")));
+    // Without an effect, a rule may be empty, and the keys are those of the next.
+    let wrong = wrong.filter(|_| !matches!(error.problem, RuleProblem::NoEffect));
+    let span = wrong.map_or_else(|| line_span(&file.text, error.line), |leaf| leaf.span.clone());
+    InvalidConfig { span: Some(span), message }
 }
 
 /// Returns the byte range of a line, counted from 1.
@@ -129,17 +144,18 @@ fn line_span(text: &str, line: usize) -> Range<usize> {
     start..start + length
 }
 
+/// Returns the keys that a table lists when it gets an unknown one.
+#[cfg(test)]
+pub(crate) fn known_keys(text: &str) -> Vec<String> {
+    let error = toml::from_str::<Config>(text).unwrap_err();
+    let mut keys: Vec<_> = error.message().split('`').skip(3).step_by(2).map(str::to_owned).collect();
+    keys.sort();
+    keys
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Returns the keys that a table lists when it gets an unknown one.
-    fn known_keys(text: &str) -> Vec<String> {
-        let error = toml::from_str::<Config>(text).unwrap_err();
-        let mut keys: Vec<_> = error.message().split('`').skip(3).step_by(2).map(str::to_owned).collect();
-        keys.sort();
-        keys
-    }
 
     #[test]
     fn the_schema_has_the_keys_of_the_tables() {

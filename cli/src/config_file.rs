@@ -33,6 +33,8 @@ pub(crate) struct Leaf {
     /// The value as an option would have it; a list has several.
     pub(crate) values: Vec<String>,
     pub(crate) is_switch: bool,
+    /// Whether all values are texts.
+    pub(crate) is_text: bool,
     pub(crate) span: Range<usize>,
     pub(crate) line: usize,
 }
@@ -82,6 +84,8 @@ fn collect(text: &str, table: &DeTable<'_>, prefix: &str, leaves: &mut Vec<Leaf>
 }
 
 fn collect_value(text: &str, value: &Spanned<DeValue<'_>>, key: String, leaves: &mut Vec<Leaf>) {
+    let is_text = |value: &DeValue<'_>| matches!(value, DeValue::String(_));
+    let (mut all_texts, is_switch) = (is_text(value.get_ref()), matches!(value.get_ref(), DeValue::Boolean(_)));
     let values = match value.get_ref() {
         DeValue::Table(table) => return collect(text, table, &key, leaves),
         DeValue::Array(items) if items.iter().any(|item| scalar(item.get_ref()).is_none()) => {
@@ -90,12 +94,15 @@ fn collect_value(text: &str, value: &Spanned<DeValue<'_>>, key: String, leaves: 
             }
             return;
         }
-        DeValue::Array(items) => items.iter().filter_map(|item| scalar(item.get_ref())).collect(),
+        DeValue::Array(items) => {
+            all_texts = items.iter().all(|item| is_text(item.get_ref()));
+            items.iter().filter_map(|item| scalar(item.get_ref())).collect()
+        }
         other => scalar(other).into_iter().collect(),
     };
     let span = value.span();
     let line = position(text, span.start).line;
-    leaves.push(Leaf { key, values, is_switch: matches!(value.get_ref(), DeValue::Boolean(_)), span, line });
+    leaves.push(Leaf { key, values, is_switch, is_text: all_texts, span, line });
 }
 
 fn scalar(value: &DeValue<'_>) -> Option<String> {
@@ -126,18 +133,18 @@ pub(crate) struct InvalidConfig {
 
 impl InvalidConfig {
     /// Creates an error of the TOML library, with the key that it is about and the nearest known one.
-    pub(crate) fn from_toml(error: &toml::de::Error, text: &str) -> Self {
-        let mut message = error.message().to_owned();
+    pub(crate) fn from_toml(error: &toml::de::Error, file: &ConfigFile) -> Self {
+        let mut message = in_words(error.message());
         if let Some(span) = error.span() {
-            let written = text.get(span.clone()).unwrap_or_default();
+            let written = file.text.get(span.clone()).unwrap_or_default();
             // The library lists the known keys in backticks, after the unknown one.
             let known: Vec<&str> = message.split('`').skip(3).step_by(2).collect();
             if message.starts_with("unknown field")
                 && let Some(near) = nearest(written, &known)
             {
                 message = format!("unknown key `{written}`; did you mean `{near}`?");
-            } else if let Some(key) = key_before(text, span.start) {
-                message = format!("`{key}`: {message}");
+            } else if let Some(leaf) = file.leaves.iter().find(|leaf| leaf.span.contains(&span.start)) {
+                message = format!("`{}`: {message}", leaf.key);
             }
         }
         Self { message, span: error.span() }
@@ -162,11 +169,26 @@ impl InvalidConfig {
     }
 }
 
-/// Returns the key whose value starts at `offset`, if both are on one line.
-fn key_before(text: &str, offset: usize) -> Option<&str> {
-    let line = text.get(..offset)?.rsplit('\n').next()?;
-    let key = line.rsplit_once('=')?.0.rsplit(['{', ',']).next()?.trim();
-    (!key.is_empty()).then_some(key)
+/// Replaces the names that the TOML library has for types, and adds the remedy of a missing key.
+fn in_words(message: &str) -> String {
+    if let Some(key) = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+        return format!("the key `{key}` is missing; expected a line `{key} = …`");
+    }
+    if message.ends_with("is not a share from 0 to 1") {
+        return format!("{message}; expected one such as 0.02 or \"2 %\"");
+    }
+    let message = message.replace("wanted string or table", "expected a text");
+    let Some((before, expected)) = message.split_once(", expected ") else { return message };
+    let expected = match expected {
+        "a sequence" => "a list, such as [\"a\", \"b\"]",
+        "a map" => "a table",
+        "a nonzero u32" => "a whole number of at least 1",
+        "a UTF-8 path string" => "a path in quotes",
+        "a boolean" => "`true` or `false`",
+        name if name.starts_with("struct ") => "a table",
+        other => other,
+    };
+    format!("{before}, expected {expected}")
 }
 
 #[cfg(test)]
@@ -179,11 +201,5 @@ mod tests {
         let file = ConfigFile::parse("c.toml".into(), text.to_owned()).unwrap();
         let found: Vec<_> = file.leaves.iter().map(|leaf| (leaf.key.as_str(), leaf.line)).collect();
         assert_eq!(found, [("run.timeout", 2), ("run.strict", 3), ("side.new.headers.A", 5), ("tools[0].name", 7)]);
-    }
-
-    #[test]
-    fn an_error_names_the_key_of_a_value() {
-        assert_eq!(key_before("a = 1\nside = { x = 3", 19), Some("x"));
-        assert_eq!(key_before("[run]\n", 2), None);
     }
 }

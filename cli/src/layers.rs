@@ -6,16 +6,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::num::ParseIntError;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use counterproof_artifact::Side;
-use counterproof_runner::Protocol;
+use counterproof_runner::{Header, Protocol};
 use counterproof_validation::nearest;
 
 use crate::command_error::CommandError;
 use crate::config::Config;
 use crate::config_file::{ConfigFile, InvalidConfig, Leaf};
+use crate::resume_command::TypedOptions;
 use crate::side_table::SideTables;
 
 /// The keys of `[run]`. Each is the option of `check` with dashes instead of underscores.
@@ -84,6 +86,8 @@ pub(crate) struct Layers {
     pub(crate) config: Config,
     /// The side that the options about the agent are for.
     pub(crate) side: Side,
+    /// The options that were typed, for a command to print.
+    pub(crate) typed: TypedOptions,
     /// By the id of the option. Options with their default are absent.
     origins: BTreeMap<String, Origin>,
     /// The values of each option as texts, by its id. Options without one are absent.
@@ -96,6 +100,7 @@ impl Default for Layers {
             file: ConfigFile::default(),
             config: Config::default(),
             side: Side::New,
+            typed: TypedOptions::default(),
             origins: BTreeMap::new(),
             values: BTreeMap::new(),
         }
@@ -301,7 +306,7 @@ impl Builder<'_> {
         let headers = table.headers;
         let typed = self.command.get_arguments().find(|argument| argument.get_long() == Some("header")).cloned();
         if let (Some(argument), false) = (typed, headers.is_empty()) {
-            let values = headers.iter().map(|(name, value)| format!("{name}:{}", value.expose()).into()).collect();
+            let values = headers.iter().map(|(name, value)| Header::text(name, value).expose().into()).collect();
             let line = file.leaves.iter().find(|leaf| leaf.key.contains(".headers.")).map_or(1, |leaf| leaf.line);
             self.set(&argument, values, Origin::File { path: file.path.to_string(), line });
         }
@@ -418,7 +423,13 @@ fn check_value(argument: &Arg, value: &OsStr) -> Result<(), String> {
                     format!("expected {}", names.join(", "))
                 }
             },
-            ToString::to_string,
+            // The parsers of numbers do not name what they expect.
+            |problem| match problem.to_string() {
+                text if problem.is::<ParseIntError>() || text.contains(" is not in ") => {
+                    format!("{text}; expected a whole number of zero or more")
+                }
+                text => text,
+            },
         )),
     }
 }
@@ -429,8 +440,15 @@ pub(crate) fn validate_run(file: &ConfigFile, check: &Command) -> Result<(), Inv
         let key = leaf.key.trim_start_matches("run").trim_start_matches('.');
         let problem = |message: String| InvalidConfig { message, span: Some(leaf.span.clone()) };
         if !RUN_KEYS.contains(&key) {
-            let near = nearest(key, &RUN_KEYS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(problem(format!("unknown key `run.{key}`{near}")));
+            let remedy = nearest(key, &RUN_KEYS).map_or_else(
+                || format!("expected one of {}", RUN_KEYS.join(", ")),
+                |near| format!("did you mean `{near}`?"),
+            );
+            return Err(problem(if leaf.key == "run" {
+                "`run`: expected a table".to_owned()
+            } else {
+                format!("unknown key `run.{key}`; {remedy}")
+            }));
         }
         let long = key.replace('_', "-");
         let Some(argument) = check.get_arguments().find(|argument| argument.get_long() == Some(&long)) else {
@@ -441,11 +459,16 @@ pub(crate) fn validate_run(file: &ConfigFile, check: &Command) -> Result<(), Inv
             let expected = if is_switch { "`true` or `false`" } else { "a text or a number" };
             return Err(problem(format!("`run.{key}`: expected {expected}")));
         }
+        if PATHS.contains(&key) && !leaf.is_text {
+            return Err(problem(format!("`run.{key}`: expected a path in quotes")));
+        }
         if leaf.values.len() != 1 && !takes_list(argument) {
             return Err(problem(format!("`run.{key}`: expected one value")));
         }
         if leaf.values.is_empty() {
-            return Err(problem(format!("`run.{key}`: the list is empty; remove the key for the default")));
+            return Err(problem(format!(
+                "`run.{key}`: the list is empty; expected a value, or no key for the default"
+            )));
         }
         for value in &leaf.values {
             check_value(argument, OsStr::new(value)).map_err(|message| problem(format!("`run.{key}`: {message}")))?;

@@ -8,6 +8,8 @@ mod command_error;
 mod commands;
 mod comparison_summary;
 mod config;
+#[cfg(test)]
+mod config_errors;
 mod config_file;
 mod document_errors;
 mod environment;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use anstream::ColorChoice;
 use clap::builder::Resettable;
-use clap::{ArgMatches, Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 use counterproof_artifact::{Exit, escape_invisible, harmless};
 use counterproof_safe_run::report_file_size_limit;
 
@@ -111,7 +111,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     Colour::apply(typed_colour(&arguments));
     let mut streams = Streams::of_process();
-    let (cli, typed, layers) = match parse(&arguments) {
+    let (cli, layers) = match parse(&arguments) {
         Ok(parsed) => parsed,
         Err(error) => return report_parse_error(error, &arguments, &mut streams),
     };
@@ -124,7 +124,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Try(args) => try_agent::run(&args, &layers, &mut streams),
         Command::Check(args) => {
             let reload = || match parse(&arguments) {
-                Ok((Cli { command: Some(Command::Check(args)), .. }, _, layers)) => Ok((args, layers)),
+                Ok((Cli { command: Some(Command::Check(args)), .. }, layers)) => Ok((args, layers)),
                 Err(ParseError::Layers(error)) => Err(error),
                 Ok(_) | Err(ParseError::Arguments(_)) => {
                     Err(CommandError::usage("the options do not fit the changed configuration"))
@@ -132,13 +132,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             };
             check::run(args, layers, &reload, &mut streams)
         }
-        Command::Run(args) => run::run(&args, &typed_options(&typed), &layers, &mut streams),
+        Command::Run(args) => run::run(&args, &layers, &mut streams),
         Command::Config(args) => config::run(&args, &layers, &mut streams),
         Command::Merge(args) => merge::run(&args, &mut streams),
         Command::Compare(args) => compare::run(&args, &layers, &mut streams),
         Command::Report(args) => report::run(&args, &mut streams),
         Command::History(args) => history::run(&args, &mut streams),
-        Command::Accept(args) => accept::run(&args, &mut streams),
+        Command::Accept(args) => accept::run(&args, &layers, &mut streams),
         Command::Mutate(args) => mutate::run(&args, &layers, &mut streams),
         Command::Calibrate(args) => calibrate::run(&args, &layers, &mut streams),
         Command::Replay(args) => replay::run(&args, &mut streams),
@@ -175,20 +175,20 @@ enum ParseError {
     Layers(CommandError),
 }
 
-/// Parses the command line, with the values of the environment and of the configuration as defaults. The matches are kept:
-/// only they know which options were typed, for the command that resumes a run.
-fn parse(arguments: &[OsString]) -> Result<(Cli, ArgMatches, Layers), ParseError> {
+/// Parses the command line, with the values of the environment and of the configuration as defaults.
+fn parse(arguments: &[OsString]) -> Result<(Cli, Layers), ParseError> {
     let command = without_empty_variables(Cli::command());
     // A lower source may have an option that is required.
     let Ok(first) = layers::relaxed(command.clone()).try_get_matches_from(arguments) else {
         let matches = command.try_get_matches_from(arguments).map_err(ParseError::Arguments)?;
         let cli = Cli::from_arg_matches(&matches).map_err(ParseError::Arguments)?;
-        return Ok((cli, matches, Layers::default()));
+        return Ok((cli, Layers::default()));
     };
-    let (command, layers) = layers::apply(command, &first, &all_options()).map_err(ParseError::Layers)?;
+    let (command, mut layers) = layers::apply(command, &first, &all_options()).map_err(ParseError::Layers)?;
     let matches = command.try_get_matches_from(arguments).map_err(ParseError::Arguments)?;
     let cli = Cli::from_arg_matches(&matches).map_err(ParseError::Arguments)?;
-    Ok((cli, matches, layers))
+    layers.typed = typed_options(&matches);
+    Ok((cli, layers))
 }
 
 /// Returns a command with all options that `[run]` names.

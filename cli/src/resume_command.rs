@@ -11,7 +11,7 @@ use counterproof_runner::{BaseUrl, Secret};
 const REPLACED: [&str; 2] = ["run-id", "resume"];
 
 /// The options of a subcommand that were typed, each with its values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TypedOptions {
     program: String,
     /// Names without dashes, with their quoted values.
@@ -45,8 +45,13 @@ impl TypedOptions {
 
     /// Returns the command line that resumes the run `id` with the same options.
     pub(crate) fn resume_command(&self, id: &str) -> String {
-        let mut words = vec![self.program.clone(), format!("--resume {}", quoted(id))];
-        for (name, values) in self.options.iter().filter(|(name, _)| !REPLACED.contains(&name.as_str())) {
+        self.command_with(&format!("--resume {}", quoted(id)), &REPLACED)
+    }
+
+    /// Returns the command line with the same options except those in `replaced`, and with `first` before them.
+    pub(crate) fn command_with(&self, first: &str, replaced: &[&str]) -> String {
+        let mut words = vec![self.program.clone(), first.to_owned()];
+        for (name, values) in self.options.iter().filter(|(name, _)| !replaced.contains(&name.as_str())) {
             if values.is_empty() {
                 words.push(format!("--{name}"));
             }

@@ -91,7 +91,7 @@ impl FromStr for ConfirmRuns {
         match text {
             "auto" => Ok(Self::Auto),
             "off" => Ok(Self::Off),
-            number => at_least_one(number).map(Self::Fixed),
+            number => at_least_one(number).map(Self::Fixed).map_err(|problem| format!("{problem}, `auto` or `off`")),
         }
     }
 }
@@ -303,7 +303,7 @@ impl ConfirmArgs {
             let config = Config::load(Some(path))?;
             // The model of the baseline first: the versions may differ in nothing else.
             let model = config.agent.model.as_ref().or(model);
-            settings.agent = agent_options(&config.agent, &config.risk, model)?;
+            settings.agent = agent_options(&new.agent, &config.agent, &config.risk, model)?;
         }
         Ok(Some(settings))
     }
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn zero_repeats_are_rejected() {
         let error = ids(&["--repeat", "0"]).unwrap_err();
-        assert!(error.contains("invalid value '0' for '--repeat <N>': must be at least 1"), "{error}");
+        assert!(error.contains("invalid value '0' for '--repeat <N>': expected a number of at least 1"), "{error}");
     }
 
     #[test]

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use camino::Utf8Path;
 use counterproof_artifact::Side;
 use counterproof_runner::{
-    AgentCommand, AgentOptions, BaseUrl, Checkout, Interrupt, Lifetime, Protocol, RunningAgent, Secret, Settings,
-    Target,
+    AgentCommand, BaseUrl, Checkout, Header, Interrupt, Lifetime, Protocol, RunningAgent, Secret, Settings, Target,
 };
 
 use crate::agent_args::agent_options;
@@ -78,6 +77,11 @@ impl SideAgent {
         }
     }
 
+    /// Returns the last lines that the started agent printed; none without one.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        self.running.as_ref().map(RunningAgent::last_lines).unwrap_or_default()
+    }
+
     /// Returns the commit that the agent runs at, if its folder is a checkout.
     pub(crate) fn checkout(&self) -> Option<Checkout> {
         let folder = self.place.folder();
@@ -143,12 +147,11 @@ impl SideAgent {
             settings.protocol = protocol;
         }
         if let Some(model) = &table.model {
-            let strict_wire = settings.agent.strict_wire;
-            let agent = agent_options(&layers.config.agent, &layers.config.risk, Some(model))?;
-            settings.agent = AgentOptions { strict_wire, ..agent };
+            let config = &layers.config;
+            settings.agent = agent_options(&settings.agent, &config.agent, &config.risk, Some(model))?;
         }
         if !table.headers.is_empty() {
-            let headers = table.headers.iter().map(|(name, value)| Secret::from(format!("{name}:{}", value.expose())));
+            let headers = table.headers.iter().map(|(name, value)| Header::text(name, value));
             settings.headers = environment::headers(&headers.collect::<Vec<_>>()).map_err(CommandError::usage)?;
         }
         self.complete(&mut settings)?;

@@ -87,11 +87,12 @@ impl Streams {
 
 /// Returns the code of the colour of a line of a summary.
 fn colour_of(line: &str) -> Option<&'static str> {
-    const COLOURS: [(&str, &str); 5] = [
+    const COLOURS: [(&str, &str); 6] = [
         ("Gate passed", "1;32"),
         ("Gate failed", "1;31"),
         ("Gate undecided", "1;33"),
         ("Not judged", "1;33"),
+        ("Not confirmed: ", "1;33"),
         ("  \u{2717} ", "31"),
     ];
     COLOURS.iter().find(|(start, _)| line.starts_with(start)).map(|(_, colour)| *colour)

@@ -27,14 +27,14 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     match Duration::try_from(span) {
         // Settings are recorded in milliseconds, and a limit of zero would fail every attempt.
         Ok(span) if span >= Duration::from_millis(1) => Ok(span),
-        _ => Err("must be at least 1ms".to_owned()),
+        _ => Err("expected at least 1ms".to_owned()),
     }
 }
 
 /// Parses a whole number from 1 on.
 pub(crate) fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
     let number: u32 = text.parse().map_err(|_| format!("expected a whole number from 1 to {}", u32::MAX))?;
-    NonZeroU32::new(number).ok_or_else(|| "must be at least 1".to_owned())
+    NonZeroU32::new(number).ok_or_else(|| "expected a number of at least 1".to_owned())
 }
 
 /// Parses an amount of money: a number of zero or more.
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn zero_and_invalid_numbers_are_rejected_with_the_range() {
         assert_eq!(at_least_one("3"), Ok(NonZeroU32::MIN.saturating_add(2)));
-        assert_eq!(at_least_one("0"), Err("must be at least 1".to_owned()));
+        assert_eq!(at_least_one("0"), Err("expected a number of at least 1".to_owned()));
         for text in ["", "-1", "1.5", "many", "4294967296"] {
             assert!(at_least_one(text).unwrap_err().starts_with("expected a whole number from 1"), "{text:?}");
         }

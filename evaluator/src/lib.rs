@@ -75,8 +75,9 @@ pub use diff::{
 // Judging, the gate, and statistics over repeated runs.
 pub use cause::CauseCode;
 pub use gate::{
-    Decision, DecisionKind, GateRules, GrowthLimit, Limit, Measure, RankedCase, ReviewLine, ScopeRules, Standing,
-    UnknownScope, UsageLimits, ViolatedRule, ViolatedRules, decide, headline as gate_headline, is_alone,
+    AddedCase, Decision, DecisionKind, GateRules, GrowthLimit, Limit, Measure, RankedCase, ReviewLine, ScopeRules,
+    Standing, UnknownScope, UsageLimits, ViolatedRule, ViolatedRules, decide, headline as gate_headline, is_alone,
+    is_unconfirmed,
     qualifications as gate_qualifications, review_lines, unknown_scopes, worst_first,
 };
 pub use judge::signals::{Domain, SignalSettings};

@@ -65,6 +65,15 @@ pub(crate) fn begin(out: &Utf8Path) -> Result<StagedFolder, ReportError> {
     Ok(replacement)
 }
 
+/// Removes the content of the report in `out`, if it has one. Files of the user stay.
+pub fn clear(out: &Utf8Path) -> Result<(), ReportError> {
+    if !out.join(INDEX_FILE).exists() {
+        return Ok(());
+    }
+    // A version without a page.
+    Ok(REPORT.begin(out)?.publish()?)
+}
+
 /// Renders a page into the folder that is under construction.
 pub(crate) fn write_page(folder: &Utf8Path, path: &str, page: &impl Template) -> Result<(), ReportError> {
     // Growing a text to the size of a page copies it several times.

@@ -31,7 +31,7 @@ mod writer;
 
 pub use exports::{CaseLocation, ReportContext, ReportUrl, ReportUrlError, SUMMARY_UP_TO_BYTES, summary};
 pub use exports::{ctrf, junit, sarif, test_results};
-pub use folder::ReportError;
+pub use folder::{ReportError, clear};
 pub use site::PageSelection;
 pub use site::encode_path;
 pub use writer::ReportWriter;

@@ -8,6 +8,8 @@ use counterproof_redaction::{Applied, RedactingStream, Redactor};
 use counterproof_store::write::WriteError;
 use counterproof_store::{RunWriter, UnnamedAsset};
 
+use crate::settings::ByteLimits;
+
 /// The maximum ratio of decoded to encoded bytes. A higher one is a decompression bomb.
 const MAX_RATIO: u64 = 100;
 
@@ -33,6 +35,13 @@ pub(crate) struct SinkLimits {
     pub(crate) memory: usize,
     /// The number of leading bytes that stay in memory in addition to the file.
     pub(crate) snippet: usize,
+}
+
+impl SinkLimits {
+    /// Returns the limits of an answer, which is parsed in memory.
+    pub(crate) fn of_answer(bytes: ByteLimits) -> Self {
+        Self { total: bytes.body, memory: bytes.answer, snippet: bytes.snippet }
+    }
 }
 
 /// The stored bytes of a body.

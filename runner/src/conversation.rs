@@ -18,6 +18,9 @@ pub(crate) const TURN: &str = "turn";
 /// The field of the artifact with the answer of each turn.
 const TURNS: &str = "turns";
 
+/// The message of a failure names at most this many calls.
+const MAX_CALLS_LISTED: usize = 20;
+
 /// The conversation of a case so far.
 #[derive(Debug)]
 pub(crate) struct Transcript {
@@ -168,6 +171,23 @@ impl Transcript {
             self.counted = self.usages.len();
             self.turns.push(turn);
         }
+    }
+
+    /// Returns the answered turns and the calls so far, for the message of a failure. `None` without any.
+    pub(crate) fn steps(&self) -> Option<String> {
+        let calls: Vec<_> =
+            self.answer.events.iter().filter_map(Event::tool_call).map(|call| call.tool.as_str()).collect();
+        let mut steps = Vec::new();
+        if !self.turns.is_empty() {
+            steps.push(format!("answered turns: {}", self.turns.len()));
+        }
+        if !calls.is_empty() {
+            let more = calls.len().saturating_sub(MAX_CALLS_LISTED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let listed = calls[..calls.len().min(MAX_CALLS_LISTED)].join(", ");
+            steps.push(format!("calls: {listed}{more}"));
+        }
+        (!steps.is_empty()).then(|| steps.join("; "))
     }
 
     /// Returns the text of the latest answer.

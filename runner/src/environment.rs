@@ -11,7 +11,9 @@ use camino::Utf8Path;
 use counterproof_safe_run::Cancellation;
 use jiff::{SignedDuration, Timestamp};
 
-/// The clock, randomness, checkout and stop handle of a run.
+use crate::policy::Spending;
+
+/// The clock, randomness, checkout, stop handle and spending of a run.
 pub struct Environment {
     /// The source of time.
     pub clock: Arc<dyn Clock>,
@@ -21,6 +23,8 @@ pub struct Environment {
     pub checkout: Option<Checkout>,
     /// The handle that stops the run.
     pub interrupt: Interrupt,
+    /// What the answers used so far. Runs that share it share the limits on it.
+    pub spending: Spending,
 }
 
 impl Environment {
@@ -31,6 +35,7 @@ impl Environment {
             jitter: Jitter::from_system(),
             checkout: None,
             interrupt: Interrupt::default(),
+            spending: Spending::default(),
         }
     }
 }

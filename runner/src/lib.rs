@@ -73,11 +73,11 @@ pub use folder::{
 pub use http::ClientError;
 pub use policy::{
     Concurrency, ConcurrencyError, InvalidValue, Rate, RateError, RetryBudget, RetryBudgetError, RetryOn, RetryOnError,
-    RetryPolicy, RunShard, Shard, ShardDetectionError, ShardError, UsageLimits, detect_shard,
+    RetryPolicy, RunShard, Shard, ShardDetectionError, ShardError, Spending, UsageLimits, detect_shard,
 };
 pub use record::SavedRequest;
 pub use reporter::{JsonLines, Plain, Silent};
-pub use run::{ResumeError, RunError, Summary, Trial, TrialFailure, run, try_once};
+pub use run::{ResumeError, RunError, Summary, Trial, TrialExchange, run, try_once};
 pub use secret::{Header, HeaderError, Secret};
 pub use service::{
     AgentDied, AgentStartError, Ready, ReadyError, RunningAgent, SetupError, StartContext, StartSpec,

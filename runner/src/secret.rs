@@ -107,6 +107,11 @@ impl Header {
         }
     }
 
+    /// Returns the text of a header as [`Header::parse`] reads it.
+    pub fn text(name: &str, value: &Secret) -> Secret {
+        Secret::from(format!("{name}:{}", value.expose()))
+    }
+
     /// Returns the name in lower case.
     pub fn name(&self) -> &HeaderName {
         &self.name

@@ -10,7 +10,9 @@ use counterproof_runner::{
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{EVALUATION_FILE, Latest, LockError, ReadError, RunReader, read_evaluation};
 
+use crate::cases_file::RecordedCases;
 use crate::command_error::{CommandError, WAIT_OR_STOP};
+use crate::layers::Layers;
 use crate::named_runs;
 use crate::resume_command;
 use crate::run_plan::DEFAULT_CONFIRM_MAX;
@@ -81,12 +83,14 @@ pub(crate) struct Args {
     drafts: Option<Utf8PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
     let folder = match &args.new {
         Some(folder) => folder.clone(),
         None => latest_whole(&args.runs, streams)?,
     };
     check_gate(&folder, args.append, streams)?;
+    let run_command = |more: &str| args.run_command(&folder, layers, more);
+    let failed = |error: AcceptError| accept_error(error, &args.reason, &run_command);
     // Checked before the run is accepted, because a second `accept` of the run would be rejected.
     let drafts = args.drafts_file()?;
     let labels = args.labels.as_deref().map(CaseLabels::read).transpose();
@@ -98,7 +102,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         run_id: args.run_id.clone(),
         append: args.append,
         allow_failures: args.allow_failures,
-        labels: labels.map_err(|error| accept_error(error.into()))?,
+        labels: labels.map_err(|error| failed(error.into()))?,
     };
     // `--append` adds to the latest baseline with answers, so those that it skips are named.
     if args.append
@@ -106,7 +110,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
     {
         named_runs::log_unanswered(&latest, streams);
     }
-    let baseline = counterproof_runner::accept(&folder, &args.runs, &acceptance).map_err(accept_error)?;
+    let baseline = counterproof_runner::accept(&folder, &args.runs, &acceptance).map_err(failed)?;
     for folder in &baseline.folders {
         streams.print_line(format_args!("baseline: {folder} ({})", text::count(baseline.cases, "case", "cases")))?;
     }
@@ -180,6 +184,26 @@ fn log_what_one_run_confirms(cases: usize, streams: &mut Streams) {
 }
 
 impl Args {
+    /// Returns the command that continues a run with the cases and the agent that it records, unless the configuration names the
+    /// agent.
+    fn run_command(&self, folder: &Utf8Path, layers: &Layers, more: &str) -> String {
+        let mut words = vec!["counterproof run --side new".to_owned()];
+        if let Ok(run) = RunReader::open(folder) {
+            words.extend(
+                RecordedCases::find(&run).path().map(|path| format!("--cases {}", resume_command::path(&path))),
+            );
+            let side = layers.config.side.get(Side::New);
+            let is_configured = side.base_url.is_some() || side.command.is_some() || side.start.is_some();
+            let url = Some(&run.run().base_url).filter(|url| !is_configured && url.starts_with("http"));
+            words.extend(url.map(|url| format!("--base-url {}", resume_command::quoted(url))));
+        }
+        if self.runs != "runs" {
+            words.push(format!("--out {}", resume_command::path(&self.runs)));
+        }
+        words.push(more.to_owned());
+        words.join(" ")
+    }
+
     /// Returns the file for the drafts; `None` without `--expect`. Rejects an existing file.
     fn drafts_file(&self) -> Result<Option<Utf8PathBuf>, CommandError> {
         if !self.expect {
@@ -228,8 +252,11 @@ fn write_drafts(file: &Utf8Path, runs: &Utf8Path, streams: &mut Streams) -> Resu
 }
 
 /// Maps a rejected run to an error. A defect of the run is a finding; a wrong name is a usage error.
-fn accept_error(error: AcceptError) -> CommandError {
-    let run_id = |folder: &Utf8Path| resume_command::quoted(folder.file_name().unwrap_or("ID")).into_owned();
+fn accept_error(error: AcceptError, reason: &str, run_command: &dyn Fn(&str) -> String) -> CommandError {
+    let resume = |folder: &Utf8Path, more: &str| {
+        let id = resume_command::quoted(folder.file_name().unwrap_or_default());
+        run_command(&format!("--resume {id}{more}"))
+    };
     let (usage, findings) = (Exit::Usage, Exit::Findings);
     let (exit, hint) = match &error {
         AcceptError::Name { .. } | AcceptError::Exists(_) => {
@@ -249,25 +276,24 @@ fn accept_error(error: AcceptError) -> CommandError {
         AcceptError::IsConfirmation { folder, of } => {
             let of = folder.parent().unwrap_or(Utf8Path::new(".")).join(of.as_str());
             let of = resume_command::path(&of);
-            (findings, Some(format!("accept the run that it confirms: `counterproof accept {of} …`")))
+            let reason = resume_command::quoted(reason);
+            (findings, Some(format!("accept the run that it confirms: counterproof accept {of} --reason {reason}")))
         }
         AcceptError::Incomplete { folder, .. } => {
-            let id = run_id(folder);
-            (findings, Some(format!("run the missing cases with `counterproof run --resume {id} …`")))
+            (findings, Some(format!("run the missing cases: {}", resume(folder, ""))))
         }
         AcceptError::Invalid { folder, .. } => {
             let folder = resume_command::path(folder);
             (findings, Some(format!("list all violations with `counterproof validate {folder}`")))
         }
         AcceptError::Failures { folder, .. } => {
-            let id = run_id(folder);
-            let retry = format!("retry the failed cases with `counterproof run --resume {id} --retry-errors …`");
-            (findings, Some(format!("{retry}, or pass `--allow-failures`")))
+            let retry = resume(folder, " --retry-errors");
+            (findings, Some(format!("retry the failed cases: {retry}, or pass `--allow-failures`")))
         }
-        AcceptError::Repeats { group, of, .. } => (
-            findings,
-            Some(format!("make the missing repeats with `counterproof run --resume {group} --repeat {of} …`")),
-        ),
+        AcceptError::Repeats { group, of, .. } => {
+            let repeat = run_command(&format!("--resume {} --repeat {of}", resume_command::quoted(group.as_str())));
+            (findings, Some(format!("make the missing repeats: {repeat}")))
+        }
         // A run that does not exist is a wrong argument; one that exists but cannot be read is a failed read.
         AcceptError::Read(read @ ReadError::Io { path, .. }) => {
             let hint = named_runs::missing_run_hint(path);

@@ -6,7 +6,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Case, CaseId, Exit, Href, REQUEST_ASSET_HREF, escape_invisible};
 use counterproof_cases::{CaseSpec, Expected, Input, Metadata};
 use counterproof_evaluator::{Artifact, ComparedRun, Differences, Rules, WithEvidence, follow_evidence, messages};
-use counterproof_runner::{AgentCommand, BaseUrl, Environment, ResolveRule, SavedRequest, Secret, Settings, Silent};
+use counterproof_runner::{
+    AgentCommand, AgentOptions, BaseUrl, Environment, ResolveRule, SavedRequest, Secret, Settings, Silent,
+};
 use counterproof_store::{ASSETS_FOLDER, RunReader, confined_path, read_file};
 
 use crate::agent_args::agent_options;
@@ -59,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST:ADDRESS:PORT", conflicts_with = "agent_cmd")]
     resolve: Vec<ResolveRule>,
 
-    /// Configuration file with `[agent]`, `[risk]`, `[secrets]` and the comparison rules [default: counterproof.toml, if it exists]
+    /// Configuration file [default: counterproof.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<Utf8PathBuf>,
 
@@ -90,7 +92,7 @@ fn settings(args: &Args, config: &Config, recorded: &RecordedCase, out: &Utf8Pat
     let cases = recorded.folder.join(&run.cases_path);
     let mut settings = Settings {
         protocol: recorded.request.protocol.parse().map_err(CommandError::usage)?,
-        agent: agent_options(&config.agent, &config.risk, None)?,
+        agent: agent_options(&AgentOptions::default(), &config.agent, &config.risk, None)?,
         headers: environment::headers(&args.headers).map_err(CommandError::usage)?,
         // The recorded answer is redacted; without the same redaction, the secret would show as a difference.
         secrets: environment::secrets(&args.secrets, &config.secrets)?,

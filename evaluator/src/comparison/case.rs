@@ -382,6 +382,9 @@ fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination
     if context.request.is_alone {
         return verdict::judge_alone(&pair.artifacts.new, &examination.expectations);
     }
+    if is_new_case(context, pair) {
+        return verdict::judge_new_case(&pair.artifacts.new, &examination.expectations);
+    }
     // Also if several runs decide: the reasons of the shown pair explain their verdict.
     let of_pair = verdict::judge(&pair.artifacts.baseline, &pair.artifacts.new, compared);
     if context.has_changed_input {
@@ -406,6 +409,13 @@ fn decide(context: CaseContext<'_>, pair: &LoadedPair, examination: &Examination
         Some(missing) => with_missing_artifacts(of_runs, missing),
         None => of_runs,
     }
+}
+
+/// Whether the case was added after the baseline, and every run of new has a valid artifact of it.
+fn is_new_case(context: CaseContext<'_>, pair: &LoadedPair) -> bool {
+    let is_complete = !matches!(pair.artifacts.new, Artifact::Absent | Artifact::Invalid(_))
+        && context.repeats.is_none_or(|repeats| repeats.case.missing_artifacts().is_none());
+    is_complete && context.request.baseline.precede(context.case_id)
 }
 
 /// The decision with the hard expectations that new does not meet as its first reasons, whichever state the baseline is in.

@@ -5,7 +5,7 @@ use counterproof_artifact::evaluation::{
     UsageCode, UsageMeasure, Verdict,
 };
 
-use crate::gate::{self, RankedCase, UnknownScope};
+use crate::gate::{self, AddedCase, RankedCase, UnknownScope};
 use crate::judge::ReasonCode;
 use crate::messages::{self, measure, probability, usage};
 use crate::repeats;
@@ -131,7 +131,7 @@ pub fn case_summary(evaluation: &Evaluation) -> String {
     let moved = differing(evaluation);
     let expectations = match (judged, unmet.len()) {
         // The gate's qualifications already have it.
-        (0, _) if gate::lacks_expectations(evaluation) => return moved,
+        (0, _) if gate::lacks_expectations(evaluation) => return format!("{moved}{}", added(evaluation)),
         (0, _) => "no expectations were judged".to_owned(),
         (judged, 0) => format!("new meets the expectations of {}", all(judged)),
         (judged, failed) => {
@@ -140,7 +140,16 @@ pub fn case_summary(evaluation: &Evaluation) -> String {
             format!("new does not meet the expectations of {failed} of {judged} judged cases{old}")
         }
     };
-    format!("{moved}; {expectations}")
+    format!("{moved}; {expectations}{}", added(evaluation))
+}
+
+/// How many cases were added after the baseline: `; 2 new cases: judged by their expectations`. Empty if none was.
+fn added(evaluation: &Evaluation) -> String {
+    match evaluation.cases.iter().filter(|case| AddedCase::find(case).is_some()).count() {
+        0 => String::new(),
+        1 => "; 1 new case: judged by its expectations".to_owned(),
+        number => format!("; {number} new cases: judged by their expectations"),
+    }
 }
 
 /// How many cases differ, and how many are undecided.
@@ -149,7 +158,8 @@ fn differing(evaluation: &Evaluation) -> String {
         use Verdict::{Noisy, NotComparable, StillBroken, Unchanged, Undecided};
         matches!(verdict, Unchanged | Undecided | Noisy | StillBroken | NotComparable)
     };
-    let moved = evaluation.cases.iter().filter(|case| !stays(case.verdict)).count();
+    let is_added = |case: &CaseEvaluation| AddedCase::find(case).is_some();
+    let moved = evaluation.cases.iter().filter(|case| !stays(case.verdict) && !is_added(case)).count();
     let undecided = evaluation.cases.iter().filter(|case| case.verdict == Verdict::Undecided).count();
     let verb = if moved == 1 || evaluation.cases.len() == 1 { "differs" } else { "differ" };
     let moved = format!("{moved} of {} {verb}", text::count(evaluation.cases.len(), "case", "cases"));

@@ -82,6 +82,7 @@ const KEYS: &[&str] = &[
     "unpaired",
     "missing",
     "added",
+    "added_failed",
     "not_comparable",
     "changed",
     "undecided",
@@ -157,11 +158,11 @@ impl<'de> Deserialize<'de> for GateRules {
                             limits.overall.insert(Measure::Unmet, map.next_value()?);
                         }
                         Key::Measure(measure) => {
-                            limits.overall.insert(measure, absolute(&mut map)?);
+                            limits.overall.insert(measure, map.next_value::<Absolute>()?.0);
                         }
-                        Key::SuiteFell => limits.suite_fell = absolute(&mut map)?,
-                        Key::Lost => limits.lost = tested(&mut map)?,
-                        Key::UnseenHighRisk => limits.unseen_high_risk = tested(&mut map)?,
+                        Key::SuiteFell => limits.suite_fell = map.next_value::<Absolute>()?.0,
+                        Key::Lost => limits.lost = map.next_value::<Tested>()?.0,
+                        Key::UnseenHighRisk => limits.unseen_high_risk = map.next_value::<Tested>()?.0,
                         Key::Slower => limits.usage.slower = map.next_value()?,
                         Key::Costlier => limits.usage.costlier = map.next_value()?,
                         Key::Longer => limits.usage.longer = map.next_value()?,
@@ -172,10 +173,6 @@ impl<'de> Deserialize<'de> for GateRules {
                         Key::Suite => limits.scopes.extend(map.next_value::<Scopes<String>>()?.with(GateScope::Suite)),
                     }
                 }
-                // The limit is a test over all cases; the cases of a scope are too few for it.
-                if limits.scopes.iter().any(|scope| scope.limits.values().any(|limit| *limit == Limit::Baseline)) {
-                    return Err(A::Error::custom(BASELINE_ONLY_FOR_UNMET));
-                }
                 Ok(limits)
             }
         }
@@ -184,20 +181,30 @@ impl<'de> Deserialize<'de> for GateRules {
     }
 }
 
-const BASELINE_ONLY_FOR_UNMET: &str = "only `unmet` over all cases can have the limit \"baseline\"";
+/// A limit that is not a test. In a scope, none is: its cases are too few for one.
+struct Absolute(Limit);
 
-fn absolute<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Limit, A::Error> {
-    match map.next_value()? {
-        Limit::Baseline => Err(A::Error::custom(BASELINE_ONLY_FOR_UNMET)),
-        limit => Ok(limit),
+// Errors of a value, and not of its table, have the position of the value.
+impl<'de> Deserialize<'de> for Absolute {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Limit::deserialize(deserializer)? {
+            Limit::Baseline => Err(D::Error::custom(format!(
+                "only `unmet` over all cases can have the limit \"baseline\"; expected {LIMIT}"
+            ))),
+            limit => Ok(Self(limit)),
+        }
     }
 }
 
 /// A limit of a rule that a test decides.
-fn tested<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Limit, A::Error> {
-    match map.next_value()? {
-        limit @ (Limit::None | Limit::Count(0)) => Ok(limit),
-        _ => Err(A::Error::custom("a test decides this rule: write 0, or \"none\" to switch it off")),
+struct Tested(Limit);
+
+impl<'de> Deserialize<'de> for Tested {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Limit::deserialize(deserializer)? {
+            limit @ (Limit::None | Limit::Count(0)) => Ok(Self(limit)),
+            _ => Err(D::Error::custom("a test decides this rule; expected 0, or \"none\" to switch it off")),
+        }
     }
 }
 
@@ -223,8 +230,8 @@ impl<'de, K: Deserialize<'de>> Deserialize<'de> for Scopes<K> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scopes<K>, A::Error> {
                 let mut scopes = Vec::new();
-                while let Some(scope) = map.next_entry()? {
-                    scopes.push(scope);
+                while let Some((name, limits)) = map.next_entry::<_, BTreeMap<Measure, Absolute>>()? {
+                    scopes.push((name, limits.into_iter().map(|(measure, limit)| (measure, limit.0)).collect()));
                 }
                 Ok(Scopes(scopes))
             }
@@ -329,8 +336,8 @@ mod tests {
             ("regressed = 1.0", "ambiguous: write `1` for one case, or `\"100 %\"` for all cases"),
             ("regressed = \"2\"", LIMIT),
             ("regressed = \"200 %\"", LIMIT),
-            ("regressed = \"baseline\"", BASELINE_ONLY_FOR_UNMET),
-            ("[tag.money]\nunmet = \"baseline\"", BASELINE_ONLY_FOR_UNMET),
+            ("regressed = \"baseline\"", "only `unmet` over all cases"),
+            ("[tag.money]\nunmet = \"baseline\"", "only `unmet` over all cases"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

@@ -89,7 +89,7 @@ fn headline(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> (DecisionKind
             (DecisionKind::Open, format!("No decision: {}", headline::undecided_by(&evaluation.gate, evaluation)))
         }
         _ if is_alone(evaluation) => (DecisionKind::Go, first_upper(&headline::all_good(evaluation))),
-        GateOutcome::NotJudged | GateOutcome::Passed if open > 0 && evaluation.repeats.is_none() => {
+        GateOutcome::NotJudged | GateOutcome::Passed if headline::is_unconfirmed(evaluation) => {
             (DecisionKind::Open, none_confirmed())
         }
         GateOutcome::NotJudged => (DecisionKind::Open, format!("No decision: none of {all} states what is right")),

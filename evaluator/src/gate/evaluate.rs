@@ -28,6 +28,7 @@ pub(crate) fn judge(input: GateInput<'_>) -> Gate {
     let mut rules = rules(input.cases, input.limits);
     // One run per side leaves no case undecided, so the rule appears only if it has a limit.
     rules.retain(|rule| input.is_repeated || rule.is_limited() || rule.code != Measure::Undecided.as_str());
+    rules.retain(|rule| rule.code != Measure::AddedFailed.as_str() || rule.of != Some(0));
     // The rules that need a minimum come last among the rules over all cases.
     let overall = rules.iter().take_while(|rule| rule.scope.is_none() && rule.bound == Bound::AtMost).count();
     rules.splice(overall..overall, input.tested);
@@ -57,12 +58,14 @@ impl GateInput<'_> {
             return Basis::Outage;
         }
         // A difference of one pair of runs may be better, worse or chance, so that alone no verdict on the version is possible.
-        let is_judged = self.cases.iter().any(|case| case.met.is_some());
+        // A case that was added is compared with nothing, and shows nothing about the others.
+        let compared = || self.cases.iter().filter(|case| case.added.is_none());
+        let is_judged = compared().any(|case| case.met.is_some());
         let limits_changes = self.limits.overall().get(&Measure::Changed).is_some_and(|limit| *limit != Limit::None);
         let is_equal = |case: &GateCase<'_>| {
             matches!(case.verdict, Verdict::Unchanged | Verdict::StillBroken | Verdict::NotComparable)
         };
-        let is_equal = self.cases.iter().all(is_equal);
+        let is_equal = compared().all(is_equal);
         if is_judged || self.is_repeated || limits_changes || is_equal { Basis::Sufficient } else { Basis::Missing }
     }
 }
@@ -80,14 +83,25 @@ pub(crate) fn rules(cases: &[GateCase<'_>], limits: &GateRules) -> Vec<GateRule>
     let paired: Vec<_> =
         cases.iter().filter(|case| !allows_unpaired || !Measure::Unpaired.counts(case)).copied().collect();
     let overall = limits.overall().iter().map(|(measure, limit)| {
-        rule(if *measure == Measure::Compared { &paired } else { cases }, None, *measure, *limit)
+        let counted = if *measure == Measure::Compared { &paired } else { cases };
+        rule(counted, None, *measure, reachable(*measure, *limit, cases))
     });
     let mut rules: Vec<_> = overall.collect();
     for ScopeRules { scope, limits } in limits.scopes() {
         let within: Vec<_> = cases.iter().filter(|case| case.is_in(scope)).copied().collect();
-        rules.extend(limits.iter().map(|(measure, limit)| rule(&within, Some(scope), *measure, *limit)));
+        let rule = |(measure, limit): (&Measure, &Limit)| {
+            rule(&within, Some(scope), *measure, reachable(*measure, *limit, &within))
+        };
+        rules.extend(limits.iter().map(rule));
     }
     rules
+}
+
+/// The limit, or none for a share of the cases to compare if all cases were added: their expectations decide.
+fn reachable(measure: Measure, limit: Limit, cases: &[GateCase<'_>]) -> Limit {
+    let are_added = !cases.is_empty() && cases.iter().all(|case| case.added.is_some());
+    let is_share = measure == Measure::Compared && matches!(limit, Limit::Share(_));
+    if are_added && is_share { Limit::None } else { limit }
 }
 
 fn rule(cases: &[GateCase<'_>], scope: Option<&GateScope>, measure: Measure, limit: Limit) -> GateRule {
@@ -183,6 +197,7 @@ mod tests {
 
     use super::*;
     use crate::gate::review::{ReviewCode, ReviewSet};
+    use crate::gate::rules::AddedCase;
 
     fn case(verdict: Verdict) -> GateCase<'static> {
         GateCase {
@@ -190,6 +205,7 @@ mod tests {
             unconfirmed: false,
             risk: None,
             met: None,
+            added: None,
             review: ReviewSet::default(),
             tags: &[],
             suite: None,
@@ -276,6 +292,37 @@ mod tests {
         // A few cases compared with all of the baseline, which the user allows.
         let few = [(Verdict::Unchanged, 1), (Verdict::Missing, 9)];
         assert_eq!(outcome(&few, &GateRules::default().with(Measure::Unpaired, Limit::None)), GateOutcome::Passed);
+    }
+
+    #[test]
+    fn an_added_case_is_judged_by_its_expectations_alone() {
+        let added = |found| GateCase { added: Some(found), ..case(Verdict::Added) };
+        let with = |found: &[AddedCase], text: &str| {
+            let mut cases = cases(&[(Verdict::Unchanged, 2)]);
+            cases.extend(found.iter().copied().map(added));
+            judged(&cases, &limits(text))
+        };
+        // More cases were added than compared, and the share of compared cases is not about them.
+        assert_eq!(with(&[AddedCase::Good; 9], "").outcome, GateOutcome::Passed);
+        for failed in [AddedCase::Unmet, AddedCase::Unanswered] {
+            let gate = with(&[AddedCase::Good, failed], "");
+            let violated: Vec<_> = gate.rules.iter().filter(|rule| !rule.passed).collect();
+            assert_eq!(violated.len(), 1, "{violated:?}");
+            assert_eq!((&*violated[0].code, violated[0].actual, violated[0].of), ("added_failed", 1, Some(2)));
+            assert_eq!(with(&[failed], "added_failed = \"none\"").outcome, GateOutcome::Passed);
+            // Cases of one side that are allowed may still fail.
+            assert_eq!(with(&[failed], "unpaired = \"none\"").outcome, GateOutcome::Failed);
+        }
+        assert_eq!(with(&[AddedCase::Good], "added = 0").outcome, GateOutcome::Failed);
+        assert!(with(&[], "").rules.iter().all(|rule| rule.code != "added_failed"));
+    }
+
+    #[test]
+    fn added_cases_alone_are_enough_unless_the_others_are_lost() {
+        let good = GateCase { added: Some(AddedCase::Good), ..case(Verdict::Added) };
+        assert_eq!(judged(&[good], &GateRules::default()).outcome, GateOutcome::Passed);
+        let lost = [good, case(Verdict::Missing)];
+        assert_eq!(judged(&lost, &limits("unpaired = \"none\"")).outcome, GateOutcome::NotEnoughData);
     }
 
     #[test]

@@ -30,7 +30,10 @@ fn outcome(evaluation: &Evaluation) -> String {
     match evaluation.gate.outcome {
         GateOutcome::Failed => format!("Gate failed: {}", reasons(evaluation)),
         GateOutcome::Passed if is_alone(evaluation) => format!("Gate passed: {}", all_good(evaluation)),
-        GateOutcome::Passed => format!("Gate passed: {}", passed(evaluation)),
+        GateOutcome::Passed => match unconfirmed_in_one_run(evaluation) {
+            Some(open) => format!("Not confirmed: {open}; no rule of the gate is violated"),
+            None => format!("Gate passed: {}", passed(evaluation)),
+        },
         GateOutcome::NotEnoughData => {
             let reason = undecided_by(&evaluation.gate, evaluation);
             let open = unconfirmed(evaluation).map(|open| format!("; {open}")).unwrap_or_default();
@@ -150,6 +153,10 @@ fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
         "unpaired" => cases("is on one side only", "are on one side only"),
         "missing" => cases("is missing on new", "are missing on new"),
         "added" => cases("is on new only", "are on new only"),
+        "added_failed" => {
+            let fail = if number == 1 { "fails" } else { "fail" };
+            format!("{} {fail}", text::count(number, "new case", "new cases"))
+        }
         "not_comparable" => cases("has another input", "have another input"),
         "unmet" if rule.test.is_some() => "new meets the expectations of fewer cases".to_owned(),
         "unmet" => cases("does not meet the expectations", "do not meet the expectations"),
@@ -249,6 +256,20 @@ fn unconfirmed(evaluation: &Evaluation) -> Option<String> {
     }
 }
 
+/// Whether cases look worse in the only run of new, which no test can decide. A gate that passes then is not an all-clear.
+pub fn is_unconfirmed(evaluation: &Evaluation) -> bool {
+    unconfirmed_in_one_run(evaluation).is_some()
+}
+
+/// How many cases look worse in the only run of new. `None` if there are several runs, or no such case.
+fn unconfirmed_in_one_run(evaluation: &Evaluation) -> Option<String> {
+    let is_one_run = evaluation.repeats.as_ref().is_none_or(|repeats| repeats.new.len() == 1);
+    let number = if is_one_run { with_standing(evaluation, Standing::Unconfirmed) } else { 0 };
+    let looks = if number == 1 { "looks" } else { "look" };
+    (number > 0)
+        .then(|| format!("{} {looks} worse, and one run does not exclude chance", text::count(number, "case", "cases")))
+}
+
 /// What limits the meaning of the headline, one sentence each without a full stop.
 pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
     let mut sentences = Vec::new();
@@ -272,6 +293,7 @@ pub(crate) fn lacks_expectations(evaluation: &Evaluation) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use counterproof_artifact::evaluation::Repeats;
     use serde_json::{Value, json};
 
     use super::*;
@@ -320,14 +342,25 @@ mod tests {
 
     #[test]
     fn a_passed_gate_says_what_looks_worse() {
+        // A comparison of several runs per side.
+        let several = |outcome: &str, cases: &Value, rules: &Value| {
+            let mut found = evaluation(outcome, cases, rules);
+            let runs = vec![found.new.clone(); 5];
+            found.repeats = Some(Repeats { baseline: runs.clone(), new: runs, suite: Vec::new() });
+            headline(&found)
+        };
         let rules = json!([rule("regressed", 0, true)]);
         let same = case("a", "unchanged", [5, 5]);
         assert_eq!(says("passed", &json!([same]), &rules), "Gate passed: no case got worse");
         let open = json!([same, case("b", "undecided", [5, 0])]);
-        assert_eq!(says("passed", &open, &rules), "Gate passed: 1 case looks worse, unconfirmed");
+        assert_eq!(several("passed", &open, &rules), "Gate passed: 1 case looks worse, unconfirmed");
+        assert_eq!(
+            says("passed", &open, &rules),
+            "Not confirmed: 1 case looks worse, and one run does not exclude chance; no rule of the gate is violated"
+        );
         let allowed = json!([case("a", "regressed", [5, 0]), case("b", "undecided", [5, 0])]);
         assert_eq!(
-            says("passed", &allowed, &rules),
+            several("passed", &allowed, &rules),
             "Gate passed: 1 case got worse, within the limits; 1 case looks worse, unconfirmed"
         );
     }

@@ -14,12 +14,12 @@ pub use decision::{Decision, DecisionKind, ViolatedRule, decide};
 pub(crate) use evaluate::{GateInput, at_most, judge};
 pub use evaluate::{UnknownScope, unknown_scopes};
 pub(crate) use headline::{NO_BASELINE, lacks_expectations};
-pub use headline::{headline, is_alone, qualifications};
+pub use headline::{headline, is_alone, is_unconfirmed, qualifications};
 pub(crate) use review::{
     ReviewInput, ReviewSet, incomplete_baseline, item_of, items as review_items, sort as sort_review,
 };
 pub use review::{ReviewLine, review_lines};
+pub use rules::{AddedCase, GateRules, GrowthLimit, Limit, Measure, ScopeRules, UsageLimits};
 pub(crate) use rules::{GateCase, USAGE_CODES, fails_by_default, unmet_test, usage_rules};
-pub use rules::{GateRules, GrowthLimit, Limit, Measure, ScopeRules, UsageLimits};
 pub use standing::{RankedCase, Standing, ViolatedRules, worst_first};
 pub(crate) use usage_review::{Repeatability, items as usage_review};

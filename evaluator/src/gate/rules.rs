@@ -10,7 +10,7 @@ use counterproof_artifact::{RiskLevel, Share};
 use counterproof_cases::CaseSpec;
 
 use super::review::{ReviewCode, ReviewSet};
-use crate::judge::code_enum;
+use crate::judge::{ReasonCode, code_enum};
 use crate::messages::usage as messages;
 use crate::statistics::usage;
 
@@ -22,9 +22,10 @@ code_enum! {
         Unconfirmed "unconfirmed" "Cases that got worse or broke in one run per side, which may be chance."
         StillBroken "still_broken" "Cases that neither side could run."
         Invalid "invalid" "Cases with an artifact that breaks the contract."
-        Unpaired "unpaired" "Cases that only one side has."
+        Unpaired "unpaired" "Cases that only one side has, without those that were added after the baseline."
         Missing "missing" "Cases that only the baseline has."
         Added "added" "Cases that only new has."
+        AddedFailed "added_failed" "Cases that were added after the baseline, and that new does not answer or whose expectations it does not meet."
         NotComparable "not_comparable" "Cases that the sides were asked with different inputs."
         Changed "changed" "Cases that differ, and nothing says for better or worse."
         Undecided "undecided" "Cases that differ, with too few runs to tell whether by more than chance."
@@ -97,6 +98,7 @@ impl Default for GateRules {
             (Measure::StillBroken, Limit::None),
             (Measure::Invalid, zero),
             (Measure::Unpaired, zero),
+            (Measure::AddedFailed, zero),
             (Measure::Changed, Limit::None),
             (Measure::Undecided, Limit::None),
             (Measure::Unmet, Limit::Baseline),
@@ -196,6 +198,8 @@ pub(crate) struct GateCase<'a> {
     pub risk: Option<RiskLevel>,
     /// Whether new meets all that is expected of it; `None` if nothing could be judged.
     pub met: Option<bool>,
+    /// Whether new passes a case that was added after the baseline; `None` for any other case.
+    pub added: Option<AddedCase>,
     pub review: ReviewSet,
     pub tags: &'a [String],
     pub suite: Option<&'a str>,
@@ -212,6 +216,7 @@ impl<'a> GateCase<'a> {
             unconfirmed: case.unconfirmed,
             risk: case.risk_level,
             met: judged.then(|| !is_unanswered && !case.is_unmet_on_new()),
+            added: AddedCase::find(case),
             review,
             tags: spec.map(|spec| spec.metadata.tags.as_slice()).unwrap_or_default(),
             suite: spec.and_then(|spec| spec.suite.as_deref()),
@@ -224,6 +229,35 @@ impl<'a> GateCase<'a> {
             GateScope::Tag(tag) => self.tags.contains(tag),
             GateScope::Suite(suite) => self.suite == Some(suite),
         }
+    }
+}
+
+/// The result of a case that was added after the baseline, which its expectations alone decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddedCase {
+    /// It was answered and meets its expectations, if it has any.
+    Good,
+    /// It was answered and does not meet an expectation.
+    Unmet,
+    /// It was not answered. With several runs: in more than half of them.
+    Unanswered,
+}
+
+impl AddedCase {
+    /// The result of a case; `None` if the case was not added.
+    pub fn find(case: &CaseEvaluation) -> Option<Self> {
+        let has = |code: ReasonCode| case.reasons.iter().any(|reason| code.is_code_of(reason));
+        has(ReasonCode::NewCase).then(|| {
+            let is_unanswered = match case.measure(MeasureCode::Answered).filter(|measure| measure.new.runs > 0) {
+                Some(measure) => measure.new.is_in_less_than_half(),
+                None => has(ReasonCode::RunnerFailure) || has(ReasonCode::AnswerOutage),
+            };
+            match is_unanswered {
+                true => AddedCase::Unanswered,
+                false if case.is_unmet_on_new() => AddedCase::Unmet,
+                false => AddedCase::Good,
+            }
+        })
     }
 }
 
@@ -271,9 +305,10 @@ impl Measure {
             Measure::Unconfirmed => case.unconfirmed,
             Measure::StillBroken => case.verdict == Verdict::StillBroken,
             Measure::Invalid => case.verdict == Verdict::Invalid,
-            Measure::Unpaired => matches!(case.verdict, Verdict::Missing | Verdict::Added),
+            Measure::Unpaired => matches!(case.verdict, Verdict::Missing | Verdict::Added) && case.added.is_none(),
             Measure::Missing => case.verdict == Verdict::Missing,
             Measure::Added => case.verdict == Verdict::Added,
+            Measure::AddedFailed => case.added.is_some_and(|added| added != AddedCase::Good),
             Measure::NotComparable => case.verdict == Verdict::NotComparable,
             Measure::Changed => case.verdict == Verdict::Changed,
             Measure::Undecided => case.verdict == Verdict::Undecided,
@@ -322,12 +357,10 @@ impl Measure {
             }
             // A secret of an answer of new matters whatever the baseline did.
             Measure::SecretLeaked => !matches!(case.verdict, Verdict::Invalid | Verdict::Missing),
-            Measure::Invalid
-            | Measure::Unpaired
-            | Measure::Missing
-            | Measure::Added
-            | Measure::NotComparable
-            | Measure::Compared => true,
+            Measure::Invalid | Measure::Unpaired | Measure::Missing | Measure::Added | Measure::NotComparable => true,
+            Measure::AddedFailed => case.added.is_some(),
+            // There is nothing to compare an added case with.
+            Measure::Compared => case.added.is_none(),
             Measure::Unmet | Measure::Must => case.met.is_some(),
         }
     }

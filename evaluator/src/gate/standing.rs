@@ -10,7 +10,7 @@ use counterproof_artifact::evaluation::{
 };
 
 use super::review::{ReviewCode, ReviewSet};
-use super::rules::{GateCase, Measure};
+use super::rules::{AddedCase, GateCase, Measure};
 use crate::judge::ReasonCode;
 
 /// The violated maximums of a gate, and the review items by which they count cases.
@@ -97,14 +97,17 @@ impl<'a> RankedCase<'a> {
 
     /// The verdict for people: `regressed`, `broken (unconfirmed)`. What may be chance is never named without the word.
     pub fn verdict(&self) -> String {
-        // Without a baseline, the verdict says nothing about an expectation.
         let is_unmet = self.case.verdict == Verdict::Unchanged && self.case.is_unmet_on_new();
         let is_alone = self.case.verdict == Verdict::StillBroken
             && self.case.reasons.iter().any(|reason| ReasonCode::RunnerFailure.is_code_of(reason));
-        let verdict = match (is_unmet, is_alone) {
-            (true, _) => "unmet".to_owned(),
-            (_, true) => "no answer".to_owned(),
-            _ => self.case.verdict.as_str().replace('_', " "),
+        // Without a baseline of the case, the verdict says nothing about an expectation.
+        let verdict = match AddedCase::find(self.case) {
+            Some(AddedCase::Good) => "new case".to_owned(),
+            Some(AddedCase::Unmet) => "new case, unmet".to_owned(),
+            Some(AddedCase::Unanswered) => "new case, no answer".to_owned(),
+            None if is_unmet => "unmet".to_owned(),
+            None if is_alone => "no answer".to_owned(),
+            None => self.case.verdict.as_str().replace('_', " "),
         };
         let is_open = self.case.unconfirmed || self.standing == Standing::Unconfirmed;
         if is_open { format!("{verdict} (unconfirmed)") } else { verdict }

@@ -53,6 +53,7 @@ code_enum! {
         ArtifactAbsent "artifact-absent" "A run selected the case but has no artifact of it."
         OnlyInBaseline "only-in-baseline" "Only baseline has an artifact of the case."
         OnlyInNew "only-in-new" "Only new has an artifact of the case."
+        NewCase "new-case" "The case was added after the baseline, and its expectations alone decide."
         InputChanged "input-changed" "The sides were asked with different inputs."
         RunnerFailure "runner-failure" "New has a runner error and baseline has an answer."
         AnswerOutage "answer-outage" "The answer of new is the message of an outage, not an answer of the agent."

@@ -103,6 +103,19 @@ pub(crate) fn judge_alone(new: &Artifact, expectations: &[ExpectationResult]) ->
     }
 }
 
+/// Decides on a case that was added after the baseline. The reasons that fail it come first.
+pub(crate) fn judge_new_case(new: &Artifact, expectations: &[ExpectationResult]) -> Decision {
+    let mut reasons = match new {
+        Artifact::Outage(answer) => {
+            vec![ReasonCode::AnswerOutage.reason(outage_message(answer), at(Side::New, OUTPUT))]
+        }
+        _ => judge_alone(new, expectations).reasons,
+    };
+    let message = "the case is new: the baseline does not have it, so its expectations decide";
+    reasons.push(ReasonCode::NewCase.reason(message.to_owned(), Vec::new()));
+    Decision::new(Verdict::Added, reasons)
+}
+
 const OUTPUT: &str = "/final_output/content";
 
 /// States that an answer is the message of an outage.

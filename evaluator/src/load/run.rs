@@ -404,6 +404,23 @@ impl SideRuns {
         failed as f64 / labels.len().max(1) as f64
     }
 
+    /// Whether a case was added to the cases file after these runs: they recorded the cases that they ran, one of them ran all,
+    /// and none has the case.
+    pub(crate) fn precede(&self, case_id: &CaseId) -> bool {
+        let is_whole = |run: &ComparedRun| {
+            let run = run.reader().run();
+            let is_selection = run.extra.get("selection").is_some_and(|value| *value == true);
+            run.shard.is_none() && run.confirmation.is_none() && !is_selection
+        };
+        let lacks = |run: &ComparedRun| {
+            let digests = run.reader().run().case_digests.as_ref();
+            digests.is_some_and(|digests| !digests.contains_key(case_id))
+                && !run.selects(case_id)
+                && matches!(run.load(case_id), Artifact::Absent)
+        };
+        self.runs.iter().any(is_whole) && self.runs.iter().all(lacks)
+    }
+
     /// True if the side has more than one run.
     pub const fn is_repeated(&self) -> bool {
         self.runs.len() > 1

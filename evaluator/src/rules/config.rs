@@ -91,10 +91,7 @@ struct RuleTable {
 
 /// A number, or both kinds by name.
 #[derive(Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "`tolerance` must be a number, or `{ absolute = 0.01, relative = 0.05 }` with one or both fields"
-)]
+#[serde(untagged, expecting = "expected a number, or `{ absolute = 0.01, relative = 0.05 }` with one or both fields")]
 enum ToleranceValue {
     Absolute(f64),
     Both(Both),

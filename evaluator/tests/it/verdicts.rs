@@ -219,6 +219,37 @@ fn a_case_on_one_side_only_fails_the_gate() {
     Pair::empty().with(Side::New, CASE, &answer()).is(Verdict::Added, &["only-in-new"]);
 }
 
+/// A baseline of the runner without the case, which new has.
+fn added(new: &Value) -> Pair {
+    let digest = "0".repeat(64);
+    Pair::empty()
+        .with(Side::Baseline, "old", &answer())
+        .with(Side::New, "old", &answer())
+        .with_field(Side::Baseline, "case_digests", json!({"old": digest}))
+        .with(Side::New, CASE, new)
+}
+
+#[test]
+fn a_case_that_was_added_after_the_baseline_fails_the_gate_only_if_it_fails() {
+    let found = |pair: Pair| {
+        let evaluation = pair.evaluation();
+        let row = evaluation.cases.iter().find(|row| row.case_id.as_str() == CASE).unwrap();
+        assert_eq!(row.verdict, Verdict::Added);
+        let codes: Vec<_> = row.reasons.iter().map(|reason| reason.code.clone()).collect();
+        (evaluation.gate.outcome, codes.join(" "))
+    };
+    let says = |text: &str| json!({"must_include": [text]});
+    let text = answer()["final_output"]["content"].as_str().unwrap().to_owned();
+    assert_eq!(found(added(&answer()).expecting(&says(&text))), (GateOutcome::Passed, "new-case".to_owned()));
+    let unmet = found(added(&answer()).expecting(&says("nowhere")));
+    assert_eq!(unmet, (GateOutcome::Failed, "expectation-failed new-case".to_owned()));
+    let unanswered = found(added(&failure()).expecting(&says(&text)));
+    assert_eq!(unanswered, (GateOutcome::Failed, "runner-failure new-case".to_owned()));
+    // A baseline of a selection does not show that the case is new.
+    let selection = added(&answer()).with_field(Side::Baseline, "selection", json!(true));
+    assert_eq!(found(selection), (GateOutcome::Failed, "only-in-new".to_owned()));
+}
+
 #[test]
 fn an_artifact_that_breaks_the_contract_makes_the_case_invalid_for_any_other_side() {
     for bytes in [&b""[..], b"{", b"\xff\xfe", b"null", b"[1]", b"{\"schema_version\": \"case.v1\"}"] {

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, SeverityLevel, Verdict};
 use counterproof_evaluator::evaluation_text::{self, TableRow};
 use counterproof_evaluator::{
-    RankedCase, ReviewLine, Standing, gate_headline, gate_qualifications, is_alone, review_lines, text, worst_first,
+    RankedCase, ReviewLine, Standing, gate_headline, gate_qualifications, is_alone, is_unconfirmed, review_lines, text,
+    worst_first,
 };
 
 use super::context::{ReportContext, ReportUrl};
@@ -244,6 +245,7 @@ impl Page {
 
 fn headline(evaluation: &Evaluation) -> String {
     let sign = match evaluation.gate.outcome {
+        GateOutcome::Passed if is_unconfirmed(evaluation) => "?",
         GateOutcome::Passed => "✓",
         GateOutcome::Failed => "✗",
         GateOutcome::NotEnoughData | GateOutcome::NotJudged => "?",

@@ -2,7 +2,7 @@
 //! test for each gate rule, the other one for each case: a case that a violated rule counts is a failed test.
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, GateRule, UsageCode, Verdict};
-use counterproof_evaluator::{RankedCase, Standing, evaluation_text, messages, text, worst_first};
+use counterproof_evaluator::{AddedCase, RankedCase, Standing, evaluation_text, messages, text, worst_first};
 
 use crate::view::{display, verdict};
 
@@ -122,10 +122,12 @@ fn outcome(evaluation: &Evaluation, ranked: &RankedCase<'_>) -> Outcome {
         let code = code.clone();
         return match case.verdict {
             Verdict::Broken | Verdict::StillBroken => Outcome::Error { code, message },
+            Verdict::Added if AddedCase::find(case) == Some(AddedCase::Unanswered) => Outcome::Error { code, message },
             _ => Outcome::Failed { code, message },
         };
     }
     match case.verdict {
+        Verdict::Added if AddedCase::find(case) == Some(AddedCase::Good) => Outcome::Passed,
         Verdict::Missing | Verdict::Added => Outcome::Skipped { message: format!("{word}: nothing to compare with") },
         Verdict::NotComparable => Outcome::Skipped { message },
         // CI servers show skipped tests separately, and none fails a build for them.

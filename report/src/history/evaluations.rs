@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
-use counterproof_evaluator::{evaluation_text, text};
+use counterproof_evaluator::{AddedCase, evaluation_text, text};
 
 const LONGEST_REASON: usize = 160;
 
@@ -91,7 +91,7 @@ impl CaseStatus {
                 CaseStatus::Failing
             }
             // Even if baseline fails it as well: otherwise a bad run would hide its failures by becoming the baseline.
-            _ if case.is_unmet_on_new() => CaseStatus::Failing,
+            _ if case.is_unmet_on_new() || AddedCase::find(case) == Some(AddedCase::Unanswered) => CaseStatus::Failing,
             // `changed` included: no rule states that it is worse.
             _ => CaseStatus::Passing,
         }

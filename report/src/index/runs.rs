@@ -107,8 +107,21 @@ fn statuses(stats: &Stats) -> Option<BTreeMap<String, Count>> {
 }
 
 pub(crate) fn different_settings(documents: Sides<&Run>) -> ChangesView {
+    let comparable = |run: &Run| Run { base_url: without_local_port(&run.base_url), ..run.clone() };
+    let documents = documents.map(comparable);
+    let documents = Sides::new(&documents.baseline, &documents.new);
     let changes = counterproof_evaluator::different_settings(documents, |field| !NOT_SETTINGS.contains(&field));
     changes::changes_view(&changes, &Budget::for_page())
+}
+
+/// Returns a base URL without its port if the host is this machine. The port of an agent that was started is any free one.
+fn without_local_port(url: &str) -> String {
+    for host in ["http://127.0.0.1", "http://localhost", "http://[::1]"] {
+        if let Some(rest) = url.strip_prefix(host).and_then(|rest| rest.strip_prefix(':')) {
+            return format!("{host}{}", rest.trim_start_matches(|digit: char| digit.is_ascii_digit()));
+        }
+    }
+    url.to_owned()
 }
 
 #[cfg(test)]
@@ -123,6 +136,16 @@ mod tests {
             "selected_case_ids": [], "runner_version": "v", "group_id": id, "repeat": repeat, "repeats": repeats,
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn the_port_of_this_machine_is_not_a_setting() {
+        let at = |url: &str| Run { base_url: url.to_owned(), ..run("a", 1, 1) };
+        let changes =
+            |baseline: &str, new: &str| different_settings(Sides { baseline: &at(baseline), new: &at(new) }).list.len();
+        assert_eq!(changes("http://127.0.0.1:4001/v1", "http://127.0.0.1:4002/v1"), 0);
+        assert_eq!(changes("http://127.0.0.1:4001/v1", "http://127.0.0.1:4002/v2"), 1);
+        assert_eq!(changes("http://agent:4001", "http://agent:4002"), 1);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! evaluation are below it.
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
+use counterproof_evaluator::AddedCase;
 
 /// What became of a case, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +35,12 @@ impl Word {
 
     /// The word for a case. `is_alone` is true where there is no baseline.
     pub(crate) fn of_case(case: &CaseEvaluation, is_alone: bool) -> Self {
+        match AddedCase::find(case) {
+            Some(AddedCase::Good) => return Word::Met,
+            Some(AddedCase::Unmet) => return Word::Unmet,
+            Some(AddedCase::Unanswered) => return Word::Failed,
+            None => {}
+        }
         match case.verdict {
             Verdict::Broken | Verdict::StillBroken => Word::Failed,
             Verdict::Unchanged if is_alone && case.is_unmet_on_new() => Word::Unmet,

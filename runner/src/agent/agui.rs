@@ -2,14 +2,12 @@
 //!
 //! The agent executes its tools itself. `docs/protocols.md` lists the conversion of each event.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-
 use counterproof_artifact::Case;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
-use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
-use super::protocol::AgentOptions;
+use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, ToolResult, unreadable};
+use super::protocol::{AgentOptions, Protocol};
 use super::{AnswerContext, ProtocolAdapter, RequestInput, native, streamed_answer};
 use crate::failure::{Fault, Reason};
 
@@ -89,12 +87,24 @@ fn context(context: Option<&Value>) -> Vec<Value> {
     }
 }
 
+/// Returns the content of a result as a text or an object, which a text may contain.
+fn payload(content: &Value) -> Value {
+    let parsed: Option<Value> = content.as_str().and_then(|text| serde_json::from_str(text).ok());
+    match (parsed.filter(Value::is_object), content) {
+        (Some(fields), _) => fields,
+        (None, text_or_fields @ (Value::String(_) | Value::Object(_))) => text_or_fields.clone(),
+        (None, other) => other.to_string().into(),
+    }
+}
+
 /// A call whose arguments are not complete yet.
 #[derive(Default)]
 struct OpenCall {
     tool: Value,
     arguments: String,
     started: Value,
+    /// Its id in the stream.
+    id: String,
     /// Its id in the artifact, once it is complete.
     call_id: Option<String>,
 }
@@ -102,7 +112,8 @@ struct OpenCall {
 /// The events of an answer so far.
 struct Run<'a> {
     builder: Builder<'a>,
-    calls: HashMap<String, OpenCall>,
+    /// In the order of arrival.
+    calls: Vec<OpenCall>,
     /// The call of the latest start: later parts of a call may leave its id out.
     latest: String,
     /// The id of the latest text, and the text.
@@ -113,7 +124,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(context: AnswerContext<'a>, options: &'a AgentOptions) -> Self {
         let builder = Builder::new(context, &options.risk, None);
-        Self { builder, calls: HashMap::new(), latest: String::new(), message: None, finished: None }
+        Self { builder, calls: Vec::new(), latest: String::new(), message: None, finished: None }
     }
 
     fn add(&mut self, index: usize, event: &Value) -> Result<(), Fault> {
@@ -133,11 +144,13 @@ impl<'a> Run<'a> {
             "TOOL_CALL_RESULT" => {
                 let id = self.id_of(event);
                 self.complete_call(&id, index)?;
-                if let Some(call_id) = self.calls.get(&id).and_then(|call| call.call_id.clone()) {
-                    let started = self.calls.get(&id).and_then(|call| call.started.as_u64());
-                    let latency =
-                        started.zip(event["timestamp"].as_u64()).map_or(0, |(from, to)| to.saturating_sub(from));
-                    self.builder.result(&call_id, &event["content"], latency);
+                if let Some(OpenCall { started, call_id: Some(call_id), .. }) =
+                    self.calls.iter().find(|call| call.id == id)
+                {
+                    let times = started.as_u64().zip(event["timestamp"].as_u64());
+                    let latency_ms = times.map_or(0, |(from, to)| to.saturating_sub(from));
+                    let payload = Some(payload(&event["content"]));
+                    self.builder.result(call_id, ToolResult { latency_ms, payload, ..ToolResult::default() });
                 }
             }
             kind if RECORDED.contains(&kind) => {
@@ -177,7 +190,11 @@ impl<'a> Run<'a> {
 
     fn add_call_part(&mut self, event: &Value) {
         let id = self.id_of(event);
-        let call = self.calls.entry(id.clone()).or_default();
+        let index = self.calls.iter().position(|call| call.id == id).unwrap_or_else(|| {
+            self.calls.push(OpenCall { id: id.clone(), ..OpenCall::default() });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[index];
         if event["toolCallName"].is_string() {
             call.tool = event["toolCallName"].clone();
             call.started = event["timestamp"].clone();
@@ -189,7 +206,8 @@ impl<'a> Run<'a> {
     /// Adds a call whose arguments are complete, once.
     fn complete_call(&mut self, id: &str, index: usize) -> Result<(), Fault> {
         self.end_message();
-        let Some(call) = self.calls.get_mut(id).filter(|call| call.call_id.is_none()) else { return Ok(()) };
+        let open = |call: &&mut OpenCall| call.id == id && call.call_id.is_none();
+        let Some(call) = self.calls.iter_mut().find(open) else { return Ok(()) };
         let pointer = format!("/events/{index}");
         let arguments = Value::from(std::mem::take(&mut call.arguments));
         let called = ToolCall { pointer: &pointer, call_id: Some(id), tool: &call.tool, arguments: &arguments };
@@ -200,9 +218,8 @@ impl<'a> Run<'a> {
 
     /// Adds calls that were sent as chunks, which have no event of their end.
     fn complete_calls(&mut self, index: usize) -> Result<(), Fault> {
-        let open = self.calls.iter().filter(|(_, call)| call.call_id.is_none());
-        let mut open: Vec<_> = open.map(|(id, _)| id.clone()).collect();
-        open.sort();
+        let open = self.calls.iter().filter(|call| call.call_id.is_none());
+        let open: Vec<_> = open.map(|call| call.id.clone()).collect();
         let message = self.message.take();
         open.iter().try_for_each(|id| self.complete_call(id, index))?;
         self.message = message;
@@ -219,10 +236,7 @@ impl<'a> Run<'a> {
             Value::String(result) if text.is_empty() => answer::output(&result, OutputFormat::Text),
             _ => answer::output(&text, OutputFormat::Text),
         };
-        if output["content"] != "" {
-            self.builder.final_output(&output);
-        }
-        self.builder.finish(output, Map::from_iter([("protocol".to_owned(), "agui".into())]))
+        self.builder.finish(Protocol::Agui, output, Map::new())
     }
 }
 
@@ -275,6 +289,16 @@ mod tests {
         let refs = |action: usize| &case["proposed_actions"][action]["evidence_refs"];
         assert_eq!((refs(0), refs(1)), (&json!([]), &json!([{"kind": "tool_result", "call_id": "a"}])));
         assert_eq!(case["final_output"]["content"], "Done.");
+    }
+
+    #[test]
+    fn calls_in_chunks_keep_the_order_of_arrival() {
+        let chunk = |id: &str, name: &str| json!({"type": "TOOL_CALL_CHUNK", "toolCallId": id, "toolCallName": name, "delta": "{}"});
+        let finished = json!({"type": "RUN_FINISHED"});
+        let case = read(&[chunk("z", "get_order"), chunk("a", "refund"), chunk("m", "notify"), finished]).unwrap();
+        let tools: Vec<_> =
+            case["proposed_actions"].as_array().unwrap().iter().map(|action| &action["tool_name"]).collect();
+        assert_eq!(tools, ["get_order", "refund", "notify"]);
     }
 
     #[test]

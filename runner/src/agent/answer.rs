@@ -1,6 +1,5 @@
-//! Builds an artifact from an OpenAI answer: its tool calls, its text and its time.
-//!
-//! The artifact has no tool results, evidence or latencies, because the answer contains none.
+//! Builds an artifact from the parts of an answer: its tool calls, their results, its texts and its time. All protocols but the
+//! native one use it.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::AnswerContext;
 use super::native::{self, bounded, kind_of};
-use super::protocol::RiskTable;
+use super::protocol::{Protocol, RiskTable};
 use crate::environment::whole_millis;
 use crate::failure::{Fault, Reason, Violation};
 
@@ -41,6 +40,15 @@ pub(super) enum ExecutedBy {
     Caller,
     /// The server, which has already executed it.
     Server,
+}
+
+/// The result of a tool call.
+#[derive(Debug, Default)]
+pub(super) struct ToolResult {
+    pub(super) is_error: bool,
+    pub(super) latency_ms: u64,
+    /// A text or an object.
+    pub(super) payload: Option<Value>,
 }
 
 pub(super) struct Builder<'a> {
@@ -88,19 +96,42 @@ impl<'a> Builder<'a> {
         self.latest_call.as_deref()
     }
 
-    /// Adds the result of a call that the agent executed.
-    pub(super) fn result(&mut self, call_id: &str, content: &Value, latency_ms: u64) {
-        let parsed: Option<Value> = content.as_str().and_then(|text| serde_json::from_str(text).ok());
-        let payload = match (parsed.filter(Value::is_object), content) {
-            (Some(fields), _) => fields,
-            (None, text_or_fields @ (Value::String(_) | Value::Object(_))) => text_or_fields.clone(),
-            (None, other) => other.to_string().into(),
-        };
-        self.events.push(json!({
-            "type": "tool_result", "ts": self.ts, "call_id": call_id, "action_id": call_id, "status": "ok",
-            "latency_ms": latency_ms, "payload_summary": payload,
-        }));
+    /// Adds the result of a call that the agent executed: a text or an object.
+    pub(super) fn result(&mut self, call_id: &str, result: ToolResult) {
+        let mut event = json!({"type": "tool_result", "ts": self.ts, "call_id": call_id});
+        if self.actions.iter().any(|action| action["action_id"] == call_id) {
+            event["action_id"] = call_id.into();
+        }
+        event["status"] = if result.is_error { "error" } else { "ok" }.into();
+        event["latency_ms"] = result.latency_ms.into();
+        if let Some(payload) = result.payload {
+            event["payload_summary"] = payload;
+        }
+        self.events.push(event);
         self.results.push(call_id.to_owned());
+    }
+
+    /// Adds the documents that the agent retrieved.
+    pub(super) fn documents(&mut self, ids: &[Value]) {
+        if !ids.is_empty() {
+            self.events.push(json!({"type": "retrieval", "ts": self.ts, "query": "", "doc_ids": ids}));
+        }
+    }
+
+    /// Adds a proposed action.
+    pub(super) fn action(&mut self, id: &str, tool: &str, params: &Value) {
+        let action = self.action_document(id, tool, params);
+        self.actions.push(action);
+    }
+
+    /// Returns a proposed action. Its evidence are the results so far.
+    fn action_document(&self, id: &str, tool: &str, params: &Value) -> Value {
+        let evidence: Vec<_> =
+            self.results.iter().map(|call_id| json!({"kind": "tool_result", "call_id": call_id})).collect();
+        json!({
+            "action_id": id, "action_type": tool, "tool_name": tool, "params": params,
+            "risk_level": self.risk.level(tool), "risk_tags": [], "evidence_refs": evidence,
+        })
     }
 
     /// Adds a text of the agent that is not its final output.
@@ -122,20 +153,14 @@ impl<'a> Builder<'a> {
         let call_id = self.unique_id(call.call_id);
         let (args, is_object) = arguments(call.arguments);
         self.latest_call = Some(call_id.clone());
-        let evidence: Vec<_> =
-            self.results.iter().map(|call_id| json!({"kind": "tool_result", "call_id": call_id})).collect();
-        let risk_level = self.risk.level(tool);
         let mut event = json!({"type": "tool_call", "ts": self.ts, "call_id": call_id});
-        let mut action = json!({
-            "action_id": call_id, "action_type": tool, "tool_name": tool, "params": args,
-            "risk_level": risk_level, "risk_tags": [], "evidence_refs": evidence,
-        });
+        let mut action = self.action_document(&call_id, tool, &args);
         if executed_by == ExecutedBy::Caller {
             event["action_id"] = call_id.into();
         }
         event["tool"] = tool.as_str().into();
         event["args"] = args;
-        event["risk_level"] = json!(risk_level);
+        event["risk_level"] = action["risk_level"].clone();
         if !is_object {
             action["arguments_are_an_object"] = false.into();
             event["arguments_are_an_object"] = false.into();
@@ -162,21 +187,24 @@ impl<'a> Builder<'a> {
         self.events.push(json!({"type": kind, "ts": self.ts, "item": item}));
     }
 
-    /// Adds the event of the final output.
-    pub(super) fn final_output(&mut self, output: &Value) {
-        let mut event = json!({"type": "final_output", "ts": self.ts});
-        for field in ["content_type", "content"] {
-            event[field] = output[field].clone();
-        }
-        self.events.push(event);
-    }
-
     /// Returns the artifact. The additional fields follow the fields of the contract.
-    pub(super) fn finish(self, output: Value, extra_fields: Map<String, Value>) -> Result<Case, Fault> {
+    pub(super) fn finish(
+        mut self,
+        protocol: Protocol,
+        output: Value,
+        extra_fields: Map<String, Value>,
+    ) -> Result<Case, Fault> {
+        // An answer that only calls tools has no final output.
+        if output["content"] != "" {
+            let (kind, content) = (&output["content_type"], &output["content"]);
+            let event = json!({"type": "final_output", "ts": self.ts, "content_type": kind, "content": content});
+            self.events.push(event);
+        }
         let mut document = native::envelope(self.context);
         document.insert("proposed_actions".to_owned(), self.actions.into());
         document.insert("events".to_owned(), self.events.into());
         document.insert("final_output".to_owned(), output);
+        document.insert("protocol".to_owned(), protocol.as_str().into());
         document.extend(extra_fields);
         native::artifact(document)
     }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::dialogue::{CallKind, CallResult, Dialogue, Reply, RequestedCall, ToolDefinition};
-use super::protocol::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, streamed_answer};
+use super::protocol::{AgentOptions, Protocol};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, streamed_answer};
 use crate::failure::{Fault, Reason};
 
 /// The version of the API that this file follows.
@@ -37,7 +37,6 @@ impl ProtocolAdapter for AnthropicMessages {
     }
 
     fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        let input = &request_input.case.input;
         let mut case_fields = Map::new();
         if !self.options.request.contains_key("max_tokens") {
             case_fields.insert("max_tokens".to_owned(), MAX_TOKENS.into());
@@ -45,8 +44,7 @@ impl ProtocolAdapter for AnthropicMessages {
         if let Some(system) = &self.options.system_prompt {
             case_fields.insert("system".to_owned(), system.as_str().into());
         }
-        let messages = protocol::user_messages(input).chain(request_input.thread.iter().cloned());
-        case_fields.insert("messages".to_owned(), messages.collect::<Vec<_>>().into());
+        case_fields.insert("messages".to_owned(), request_input.chat_messages().collect());
         self.options.request(request_input, self, case_fields)
     }
 
@@ -88,16 +86,11 @@ impl ProtocolAdapter for AnthropicMessages {
         if fields.get("stop_reason").is_some_and(|reason| reason == "refusal") {
             output["refusal"] = true.into();
         }
-        // An answer that only calls tools has no final output.
-        if !text.is_empty() {
-            builder.final_output(&output);
-        }
-        let mut extra_fields = Map::from_iter([("protocol".to_owned(), "anthropic-messages".into())]);
-        extra_fields.extend(answer::copy_fields(&fields, &COPIED_FIELDS));
+        let mut extra_fields = answer::copy_fields(&fields, &COPIED_FIELDS);
         if let Some(usage) = fields.get("usage").filter(|usage| usage.is_object()) {
             extra_fields.insert("usage".to_owned(), contract_usage(usage));
         }
-        builder.finish(output, extra_fields)
+        builder.finish(Protocol::AnthropicMessages, output, extra_fields)
     }
 
     fn dialogue(&self) -> Option<&dyn Dialogue> {

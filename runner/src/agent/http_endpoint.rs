@@ -8,11 +8,11 @@ use counterproof_cases::CaseSpec;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use super::answer::{self, arguments};
-use super::http_mapping::{ActionsMapping, CallsMapping, DocumentsMapping, HttpMapping, UsageMapping};
+use super::answer::{self, Builder, ExecutedBy, ToolCall, ToolResult, arguments};
+use super::http_mapping::{CallsMapping, DocumentsMapping, HttpMapping, UsageMapping};
 use super::mapping_path::{AnswerPath, Element, ElementPath, Missing};
 use super::native::bounded;
-use super::protocol::RiskTable;
+use super::protocol::{Protocol, RiskTable};
 use super::stream::StreamFormat;
 use super::{AnswerContext, ProtocolAdapter, RequestInput, native};
 use crate::failure::{Fault, Reason, Violation};
@@ -34,7 +34,7 @@ pub(super) struct TextAgent {
 
 impl ProtocolAdapter for HttpEndpoint {
     fn path(&self) -> &str {
-        path(&self.mapping)
+        self.mapping.url_path()
     }
 
     fn method(&self) -> Method {
@@ -46,14 +46,12 @@ impl ProtocolAdapter for HttpEndpoint {
     }
 
     fn check_case(&self, case: &CaseSpec) -> Result<(), String> {
-        self.mapping.body.as_ref().map_or(Ok(()), |body| body.check(case))
+        self.mapping.check_case(case)
     }
 
     fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        match &self.mapping.body {
-            Some(body) => serde_json::to_vec(
-                &body.render(request_input).map_err(<serde_json::Error as serde::ser::Error>::custom)?,
-            ),
+        match self.mapping.render(request_input) {
+            Some(body) => body,
             // Proxies and servers refuse a body with these methods.
             None if matches!(self.method(), Method::GET | Method::DELETE) => Ok(Vec::new()),
             None => serde_json::to_vec(&json!({"message": request_input.user()})),
@@ -63,20 +61,25 @@ impl ProtocolAdapter for HttpEndpoint {
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
         let (answer, is_stream) = self.parse(body, context.content_type)?;
         self.reject_errors(&answer)?;
-        let mut trace =
-            Trace { context, risk: &self.risk, events: Vec::new(), actions: Vec::new(), results: Vec::new() };
+        let mut builder = Builder::new(context, &self.risk, None);
         if let Some(documents) = &self.mapping.documents {
-            trace.documents(documents, &answer)?;
+            builder.documents(&document_ids(documents, &answer)?);
         }
         if let Some(calls) = &self.mapping.calls {
-            trace.calls(calls, &answer, self.mapping.actions.is_none())?;
+            // Without a mapping of actions, each call is one.
+            let executed_by = if self.mapping.actions.is_none() { ExecutedBy::Caller } else { ExecutedBy::Server };
+            add_calls(&mut builder, calls, executed_by, &answer)?;
         }
         if let Some(actions) = &self.mapping.actions {
-            trace.actions(actions, &answer)?;
+            for (number, element) in (1..).zip(elements(&actions.path, &answer)?) {
+                let (tool, args) = tool_and_arguments(&actions.name, actions.arguments.as_ref(), &element, &answer)?;
+                builder.action(&format!("action_{number}"), &tool, &args);
+            }
         }
         let output = self.output(&answer)?;
         let usage = self.mapping.usage.as_ref().map(|usage| read_usage(usage, &answer, is_stream));
-        trace.finish(output, "http", usage.unwrap_or_default())
+        let usage = usage.filter(|usage| !usage.is_empty()).map(|usage| ("usage".to_owned(), usage.into()));
+        builder.finish(Protocol::Http, output, usage.into_iter().collect())
     }
 
     fn reads_json(&self, content_type: Option<&str>) -> bool {
@@ -138,7 +141,7 @@ impl HttpEndpoint {
 
 impl ProtocolAdapter for TextAgent {
     fn path(&self) -> &str {
-        path(&self.mapping)
+        self.mapping.url_path()
     }
 
     fn method(&self) -> Method {
@@ -154,16 +157,11 @@ impl ProtocolAdapter for TextAgent {
     }
 
     fn check_case(&self, case: &CaseSpec) -> Result<(), String> {
-        self.mapping.body.as_ref().map_or(Ok(()), |body| body.check(case))
+        self.mapping.check_case(case)
     }
 
     fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        match &self.mapping.body {
-            Some(body) => serde_json::to_vec(
-                &body.render(request_input).map_err(<serde_json::Error as serde::ser::Error>::custom)?,
-            ),
-            None => Ok(request_input.user().as_bytes().to_vec()),
-        }
+        self.mapping.render(request_input).unwrap_or_else(|| Ok(request_input.user().as_bytes().to_vec()))
     }
 
     fn answer(&self, body: &[u8], context: AnswerContext<'_>) -> Result<Case, Fault> {
@@ -171,8 +169,8 @@ impl ProtocolAdapter for TextAgent {
         let text = text.strip_suffix('\n').unwrap_or(text);
         let text = text.strip_suffix('\r').unwrap_or(text);
         let risk = RiskTable::default();
-        let trace = Trace { context, risk: &risk, events: Vec::new(), actions: Vec::new(), results: Vec::new() };
-        trace.finish(json!({"content_type": "text", "content": text}), "text", Map::new())
+        let output = json!({"content_type": "text", "content": text});
+        Builder::new(context, &risk, None).finish(Protocol::Text, output, Map::new())
     }
 
     fn reads_json(&self, _content_type: Option<&str>) -> bool {
@@ -180,115 +178,42 @@ impl ProtocolAdapter for TextAgent {
     }
 }
 
-fn path(mapping: &HttpMapping) -> &str {
-    mapping.path.as_ref().map_or("", |path| path.as_str())
+impl HttpMapping {
+    fn url_path(&self) -> &str {
+        self.path.as_ref().map_or("", |path| path.as_str())
+    }
+
+    fn check_case(&self, case: &CaseSpec) -> Result<(), String> {
+        self.body.as_ref().map_or(Ok(()), |body| body.check(case))
+    }
+
+    /// Returns the body of a request; `None` without a template.
+    fn render(&self, request_input: RequestInput<'_>) -> Option<Result<Vec<u8>, serde_json::Error>> {
+        let body = self.body.as_ref()?.render(request_input);
+        Some(body.map_err(serde::ser::Error::custom).and_then(|body| serde_json::to_vec(&body)))
+    }
 }
 
-/// The events and actions of an answer.
-struct Trace<'a> {
-    context: AnswerContext<'a>,
-    risk: &'a RiskTable,
-    events: Vec<Value>,
-    actions: Vec<Value>,
-    /// The ids of the calls that have a result.
-    results: Vec<String>,
-}
-
-impl Trace<'_> {
-    fn documents(&mut self, mapping: &DocumentsMapping, answer: &Value) -> Result<(), Fault> {
-        let ids = document_ids(mapping, answer)?;
-        if !ids.is_empty() {
-            let ts = self.ts();
-            self.events.push(json!({"type": "retrieval", "ts": ts, "query": "", "doc_ids": ids}));
+/// Adds the calls of an answer, and their results.
+fn add_calls(builder: &mut Builder<'_>, mapping: &CallsMapping, by: ExecutedBy, answer: &Value) -> Result<(), Fault> {
+    for element in elements(&mapping.path, answer)? {
+        let ReadCall { tool, args, id, result, error } = ReadCall::read(mapping, &element, answer)?;
+        let tool = tool.into();
+        let call = ToolCall { pointer: &element.label, call_id: id.as_deref(), tool: &tool, arguments: &args };
+        builder.call(call, by, Map::new())?;
+        let Some(call_id) = builder.latest_call().map(str::to_owned) else { continue };
+        if result.is_some() || error.is_some() {
+            let is_error = error.is_some();
+            // `true` says that there is an error, and not which one.
+            let payload = match error.filter(|error| *error != Value::Bool(true)).or(result) {
+                None | Some(Value::Null) => None,
+                Some(fields @ Value::Object(_)) => Some(fields),
+                Some(other) => Some(text_of(&other).into()),
+            };
+            builder.result(&call_id, ToolResult { is_error, payload, ..ToolResult::default() });
         }
-        Ok(())
     }
-
-    fn calls(&mut self, mapping: &CallsMapping, answer: &Value, are_actions: bool) -> Result<(), Fault> {
-        let mut ids: Vec<String> = Vec::new();
-        for element in elements(&mapping.path, answer)? {
-            let ReadCall { tool, args, id, result, error } = ReadCall::read(mapping, &element, answer)?;
-            let id = unique(id, &ids);
-            ids.push(id.clone());
-            self.call(&id, &tool, args, are_actions);
-            if result.is_some() || error.is_some() {
-                self.result(&id, result.as_ref(), error.as_ref(), are_actions);
-            }
-        }
-        Ok(())
-    }
-
-    fn call(&mut self, id: &str, tool: &str, args: Value, is_action: bool) {
-        let (ts, level) = (self.ts(), self.risk.level(tool));
-        let mut event = json!({"type": "tool_call", "ts": ts, "call_id": id});
-        if is_action {
-            event["action_id"] = id.into();
-            self.action(id, tool, &args);
-        }
-        event["tool"] = tool.into();
-        event["args"] = args;
-        event["risk_level"] = json!(level);
-        self.events.push(event);
-    }
-
-    fn result(&mut self, id: &str, result: Option<&Value>, error: Option<&Value>, is_action: bool) {
-        let status = if error.is_some() { "error" } else { "ok" };
-        let mut event = json!({"type": "tool_result", "ts": self.ts(), "call_id": id});
-        if is_action {
-            event["action_id"] = id.into();
-        }
-        event["status"] = status.into();
-        event["latency_ms"] = 0.into();
-        // `true` says that there is an error, and not which one.
-        let payload = error.filter(|error| **error != Value::Bool(true)).or(result);
-        match payload {
-            None | Some(Value::Null) => {}
-            Some(Value::Object(fields)) => event["payload_summary"] = fields.clone().into(),
-            Some(other) => event["payload_summary"] = text_of(other).into(),
-        }
-        self.events.push(event);
-        self.results.push(id.to_owned());
-    }
-
-    fn actions(&mut self, mapping: &ActionsMapping, answer: &Value) -> Result<(), Fault> {
-        for (number, element) in (1..).zip(elements(&mapping.path, answer)?) {
-            let (tool, args) = tool_and_arguments(&mapping.name, mapping.arguments.as_ref(), &element, answer)?;
-            self.action(&format!("action_{number}"), &tool, &args);
-        }
-        Ok(())
-    }
-
-    /// Adds a proposed action. Its evidence are the results before it.
-    fn action(&mut self, id: &str, tool: &str, params: &Value) {
-        let evidence: Vec<_> = self.results.iter().map(|id| json!({"kind": "tool_result", "call_id": id})).collect();
-        self.actions.push(json!({
-            "action_id": id, "action_type": tool, "tool_name": tool, "params": params,
-            "risk_level": self.risk.level(tool), "risk_tags": [], "evidence_refs": evidence,
-        }));
-    }
-
-    fn finish(mut self, output: Value, protocol: &str, usage: Map<String, Value>) -> Result<Case, Fault> {
-        if output["content"] != "" {
-            let mut event = json!({"type": "final_output", "ts": self.ts()});
-            for field in ["content_type", "content"] {
-                event[field] = output[field].clone();
-            }
-            self.events.push(event);
-        }
-        let mut document = native::envelope(self.context);
-        document.insert("proposed_actions".to_owned(), self.actions.into());
-        document.insert("events".to_owned(), self.events.into());
-        document.insert("final_output".to_owned(), output);
-        document.insert("protocol".to_owned(), protocol.into());
-        if !usage.is_empty() {
-            document.insert("usage".to_owned(), usage.into());
-        }
-        native::artifact(document)
-    }
-
-    fn ts(&self) -> Value {
-        self.context.received.as_millisecond().into()
-    }
+    Ok(())
 }
 
 /// What the keys of a mapping find in an answer, each by itself.
@@ -314,12 +239,17 @@ impl HttpMapping {
             Ok(value) => drop(mapped.found.insert(key.to_owned(), value)),
             Err(fault) => mapped.missing.push((key, fault.message)),
         };
+        // A run reads an absent list as an empty one. Here it may be a mistake in the path.
+        let list = |path: &AnswerPath, part: Result<Value, Fault>| match path.absence(answer) {
+            Some(absence) => Err(Fault::new(Reason::MappingFailed, format!("{absence}; a run reads an empty list"))),
+            None => part,
+        };
         let endpoint = HttpEndpoint { mapping: Arc::new(self.clone()), risk: RiskTable::default() };
         if self.output.is_some() {
             add("output", endpoint.output(answer).map(|output| output["content"].clone()));
         }
         if let Some(calls) = &self.calls {
-            add("calls", call_parts(calls, answer));
+            add("calls", list(&calls.path, call_parts(calls, answer)));
         }
         if let Some(actions) = &self.actions {
             let part = |element: &Element<'_>| {
@@ -327,10 +257,10 @@ impl HttpMapping {
                 Ok(json!({"name": name, "arguments": args}))
             };
             let parts = elements(&actions.path, answer).and_then(|found| found.iter().map(part).collect());
-            add("actions", parts);
+            add("actions", list(&actions.path, parts));
         }
         if let Some(documents) = &self.documents {
-            add("documents", document_ids(documents, answer).map(Value::from));
+            add("documents", list(&documents.path, document_ids(documents, answer).map(Value::from)));
         }
         if let Some(usage) = &self.usage {
             let found = read_usage(usage, answer, is_stream);
@@ -421,13 +351,6 @@ fn tool_and_arguments(
         None => Value::Null,
     };
     Ok((tool.to_owned(), arguments(&args).0))
-}
-
-/// Returns the id, or a number if it is missing or was used before.
-fn unique(id: Option<String>, used: &[String]) -> String {
-    let numbers = (used.len() + 1..).map(|number| format!("call_{number}"));
-    let mut candidates = id.filter(|id| !id.is_empty()).into_iter().chain(numbers);
-    candidates.find(|candidate| !used.contains(candidate)).unwrap_or_default()
 }
 
 /// Returns the counts that the paths find. Usage is information, so an absent count does not fail the case.

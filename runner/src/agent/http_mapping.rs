@@ -122,10 +122,7 @@ impl HttpMapping {
         &self,
         environment: impl Fn(&str) -> Result<String, VarError> + Copy,
     ) -> Result<Vec<Header>, HeaderError> {
-        let header = |(name, value): (&String, &Secret)| {
-            Header::parse(&Secret::from(format!("{name}:{}", value.expose())), environment)
-        };
-        self.headers.iter().map(header).collect()
+        self.headers.iter().map(|(name, value)| Header::parse(&Header::text(name, value), environment)).collect()
     }
 
     /// Returns the keys that read the answer and are set. The text protocol reads no part of an answer.

@@ -46,7 +46,7 @@ pub enum PathError {
     Escape(String),
     /// The expression does not compile.
     #[error(
-        "`{text}` is neither a JSON Pointer, which starts with `/`, nor a CEL expression over {variables}: {message}"
+        "`{text}` is neither a JSON Pointer, which starts with `/`, nor a CEL expression over {variables}: {message}; expected one such as `/output`"
     )]
     Expression {
         /// The text.
@@ -133,6 +133,11 @@ impl AnswerPath {
             self.flatten(&pointer, value, &mut elements)?;
         }
         Ok(elements)
+    }
+
+    /// Returns what the answer has in place of a list that counts as an empty one because it is absent.
+    pub(super) fn absence(&self, answer: &Value) -> Option<Missing> {
+        self.find(answer).err().filter(|missing| missing.is_empty_list)
     }
 
     fn flatten<'v>(&self, at: &str, value: Cow<'v, Value>, elements: &mut Vec<Element<'v>>) -> Result<(), Missing> {

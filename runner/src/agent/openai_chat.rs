@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::dialogue::{CallKind, CallResult, Dialogue, Reply, RequestedCall, ToolDefinition};
-use super::protocol::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, streamed_answer};
+use super::protocol::{AgentOptions, Protocol};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, streamed_answer};
 use crate::failure::Fault;
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -33,10 +33,8 @@ impl ProtocolAdapter for OpenaiChat {
     }
 
     fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        let input = &request_input.case.input;
         let system = self.options.system_prompt.iter().map(|text| json!({"role": "system", "content": text}));
-        let messages = protocol::user_messages(input).chain(request_input.thread.iter().cloned());
-        let list: Vec<_> = system.chain(messages).collect();
+        let list: Vec<_> = system.chain(request_input.chat_messages()).collect();
         let mut case_fields = Map::from_iter([("messages".to_owned(), list.into())]);
         if self.options.stream && !self.options.request.contains_key("stream_options") {
             // Without it, a stream has no usage.
@@ -63,19 +61,13 @@ impl ProtocolAdapter for OpenaiChat {
         let mut builder = Builder::new(context, &self.options.risk, fields.get("created"));
         calls(message, &mut builder)?;
         let output = self.output(message)?;
-        // An answer that only calls tools has no final output.
-        if output["content"] != "" {
-            builder.final_output(&output);
-        }
-        let mut extra_fields = Map::new();
-        extra_fields.insert("protocol".to_owned(), "openai-chat".into());
-        extra_fields.extend(answer::copy_fields(&fields, &COPIED_FIELDS));
+        let mut extra_fields = answer::copy_fields(&fields, &COPIED_FIELDS);
         extra_fields.extend(answer::from_openai(&fields));
         extra_fields.extend(answer::copy_fields(choice, &[("finish_reason", "finish_reason")]));
         if let Some(others) = fields["choices"].as_array().filter(|choices| choices.len() > 1) {
             extra_fields.insert("other_choices".to_owned(), others[1..].into());
         }
-        builder.finish(output, extra_fields)
+        builder.finish(Protocol::OpenaiChat, output, extra_fields)
     }
 
     fn dialogue(&self) -> Option<&dyn Dialogue> {

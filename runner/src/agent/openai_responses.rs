@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{self, Builder, ExecutedBy, OutputFormat, ToolCall, unreadable};
 use super::dialogue::{CallKind, CallResult, Dialogue, Reply, RequestedCall, ToolDefinition};
-use super::protocol::AgentOptions;
-use super::{AnswerContext, ProtocolAdapter, RequestInput, native, protocol, streamed_answer};
+use super::protocol::{AgentOptions, Protocol};
+use super::{AnswerContext, ProtocolAdapter, RequestInput, native, streamed_answer};
 use crate::failure::{Fault, Reason};
 
 /// Fields of the answer to copy into the artifact, with their names there.
@@ -32,13 +32,11 @@ impl ProtocolAdapter for OpenaiResponses {
     }
 
     fn request(&self, request_input: RequestInput<'_>) -> Result<Vec<u8>, serde_json::Error> {
-        let input = &request_input.case.input;
         let mut case_fields = Map::new();
         if let Some(system) = &self.options.system_prompt {
             case_fields.insert("instructions".to_owned(), system.as_str().into());
         }
-        let messages = protocol::user_messages(input).chain(request_input.thread.iter().cloned());
-        case_fields.insert("input".to_owned(), messages.collect::<Vec<_>>().into());
+        case_fields.insert("input".to_owned(), request_input.chat_messages().collect());
         self.options.request(request_input, self, case_fields)
     }
 
@@ -65,19 +63,14 @@ impl ProtocolAdapter for OpenaiResponses {
             add_item(index, item, &mut received, &mut builder)?;
         }
         let output = self.output(&received);
-        if output["content"] != "" {
-            builder.final_output(&output);
-        }
-        let mut extra_fields = Map::new();
-        extra_fields.insert("protocol".to_owned(), "openai-responses".into());
-        extra_fields.extend(answer::copy_fields(&fields, &COPIED_FIELDS));
+        let mut extra_fields = answer::copy_fields(&fields, &COPIED_FIELDS);
         extra_fields.extend(answer::from_openai(&fields));
         if let Some(reason) =
             fields.get("incomplete_details").map(|details| &details["reason"]).filter(|r| r.is_string())
         {
             extra_fields.insert("finish_reason".to_owned(), reason.clone());
         }
-        builder.finish(output, extra_fields)
+        builder.finish(Protocol::OpenaiResponses, output, extra_fields)
     }
 
     fn dialogue(&self) -> Option<&dyn Dialogue> {

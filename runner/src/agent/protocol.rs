@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::agui::Agui;
 use super::anthropic_messages::AnthropicMessages;
-use super::dialogue::{self, Dialogue, ToolDefinition};
+use super::dialogue::{self, Dialogue, ToolDefinition, user_message};
 use super::http_endpoint::{HttpEndpoint, TextAgent};
 use super::http_mapping::HttpMapping;
 use super::native::Native;
@@ -46,7 +46,9 @@ pub enum Protocol {
 
 /// An unknown protocol name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown protocol `{0}`: use native, openai-chat, openai-responses, anthropic-messages, agui, http or text")]
+#[error(
+    "unknown protocol `{0}`: expected native, openai-chat, openai-responses, anthropic-messages, agui, http or text"
+)]
 pub struct ProtocolError(String);
 
 impl Protocol {
@@ -149,6 +151,18 @@ impl<'a> RequestInput<'a> {
     /// Returns the input of the request of a case with a single one.
     pub(crate) const fn single(case: &'a CaseSpec, side: Side, run_id: &'a RunId) -> Self {
         Self { case, side, run_id, turn: None, thread: &[], tools: &[] }
+    }
+
+    /// Returns the messages of the request, as the chat protocols have them: the context of the case if there is one, its text, and
+    /// the thread.
+    pub(super) fn chat_messages(&self) -> impl Iterator<Item = Value> {
+        let input = &self.case.input;
+        let context = input.context.as_ref().filter(|context| !context.is_null()).map(|context| match context {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        let user = context.into_iter().chain([input.user.clone()]).map(|text| user_message(&text));
+        user.chain(self.thread.iter().cloned())
     }
 
     /// Returns the message of the user in this request.
@@ -358,15 +372,6 @@ impl RiskTable {
         // Of equally long patterns, the last one in the alphabet counts, whatever the order of the configuration.
         matching.max_by_key(|(pattern, _)| pattern.len()).map_or(RiskLevel::Unknown, |(_, level)| *level)
     }
-}
-
-/// Returns the user messages: the context if there is one, then the user's text.
-pub(super) fn user_messages(input: &Input) -> impl Iterator<Item = Value> {
-    let context = input.context.as_ref().filter(|context| !context.is_null()).map(|context| match context {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    });
-    context.into_iter().chain([input.user.clone()]).map(|text| json!({"role": "user", "content": text}))
 }
 
 #[cfg(test)]

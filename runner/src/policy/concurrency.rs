@@ -75,7 +75,7 @@ impl From<NonZeroUsize> for Concurrency {
 
 /// An invalid concurrency.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid concurrency: use a number from 1, `auto`, or `auto:N` for at most N")]
+#[error("invalid concurrency: expected a number from 1, `auto`, or `auto:N` for at most N")]
 pub struct ConcurrencyError;
 
 impl FromStr for Concurrency {

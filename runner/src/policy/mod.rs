@@ -19,5 +19,4 @@ pub(crate) use retry::{Decision, FailedAttempt, retry_after};
 pub use retry::{RetryBudget, RetryBudgetError, RetryOn, RetryOnError};
 pub use shard::{InvalidValue, ShardDetectionError, detect_shard};
 pub use shard::{RunShard, Shard, ShardError};
-pub(crate) use spending::Spending;
-pub use spending::UsageLimits;
+pub use spending::{Spending, UsageLimits};

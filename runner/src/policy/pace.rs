@@ -85,7 +85,7 @@ impl Rate {
 
 /// An invalid rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid rate: use a number of requests per second or minute, such as 5/s, 0.5/s or 100/m")]
+#[error("invalid rate: expected a number of requests per second or minute, such as 5/s, 0.5/s or 100/m")]
 pub struct RateError;
 
 impl FromStr for Rate {

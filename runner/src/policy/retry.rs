@@ -36,7 +36,7 @@ pub struct RetryOn(&'static str);
 /// An unknown kind of failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown failure `{0}`: use a class (`timeout`, `network_error`), `http_408`, `http_429`, `http_5xx`, or an error name such as `response_timeout`"
+    "unknown failure `{0}`: expected a class (`timeout`, `network_error`), `http_408`, `http_429`, `http_5xx`, or an error name such as `response_timeout`"
 )]
 pub struct RetryOnError(String);
 
@@ -198,7 +198,7 @@ impl RetryBudget {
 
 /// An invalid retry budget.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("invalid retry budget: use a number of retries such as 50, or a percentage of the cases such as 20%")]
+#[error("invalid retry budget: expected a number of retries such as 50, or a percentage of the cases such as 20%")]
 pub struct RetryBudgetError;
 
 impl FromStr for RetryBudget {

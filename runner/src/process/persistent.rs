@@ -49,8 +49,7 @@ impl PersistentProgram {
         destination: BodyDestination<'_>,
     ) -> Result<Exchange, WriteError> {
         let deadline = Instant::now() + limits.timeout;
-        let bytes = limits.bytes;
-        let limits = SinkLimits { total: bytes.body, memory: bytes.answer, snippet: bytes.snippet };
+        let limits = SinkLimits::of_answer(limits.bytes);
         let mut output = ProgramOutput::new(destination, limits);
         let mut worker = match self.worker(&mut output) {
             Ok(worker) => worker,

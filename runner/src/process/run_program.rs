@@ -96,8 +96,7 @@ impl AgentProgram {
         };
         // The exit code decides whether the output is an answer, and it is known last. So all output may use the memory of
         // an answer.
-        let bytes = limits.bytes;
-        let limits = SinkLimits { total: bytes.body, memory: bytes.answer, snippet: bytes.snippet };
+        let limits = SinkLimits::of_answer(limits.bytes);
         let mut output = ProgramOutput::new(destination, limits);
         // The time limit includes writing the request: a program that never reads would block the case otherwise.
         let talk = match timeout_at(
@@ -127,7 +126,7 @@ impl RunningProgram {
     }
 
     /// Returns the next event if it has happened already.
-    pub(super) fn waiting_event(&mut self) -> Option<ProcessEvent> {
+    pub(crate) fn waiting_event(&mut self) -> Option<ProcessEvent> {
         self.events.try_recv().ok()
     }
 

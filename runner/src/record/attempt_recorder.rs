@@ -62,7 +62,7 @@ impl AttemptRecorder {
         let mut attempt = attempt;
         let reached = match &attempt.exchange.fault {
             // A response proves a connection, whatever the fault.
-            Some(fault) => attempt.exchange.response.is_some() || is_past_connecting(fault.reason),
+            Some(fault) => attempt.exchange.response.is_some() || !BEFORE_CONNECTED.contains(&fault.reason),
             None => true,
         };
         // Taken out, because the bytes are moved to disk while the rest of the attempt is still borrowed.
@@ -194,20 +194,24 @@ pub(super) fn latency_ms(attempt: &FinishedAttempt) -> Millis {
     whole_millis(attempt.latency()).into()
 }
 
-/// Reports whether a failure occurs only after a connection was established.
-const fn is_past_connecting(reason: Reason) -> bool {
-    !matches!(
-        reason,
-        Reason::ConnectTimeout
-            | Reason::Dns
-            | Reason::ConnectionRefused
-            | Reason::Unreachable
-            | Reason::ProxyFailed
-            | Reason::Tls
-            | Reason::ConnectionFailed
-            | Reason::RequestFailed
-            | Reason::AgentNotStarted
-    )
+/// The failures without an established connection.
+const BEFORE_CONNECTED: [Reason; 9] = [
+    Reason::ConnectTimeout,
+    Reason::Dns,
+    Reason::ConnectionRefused,
+    Reason::Unreachable,
+    Reason::ProxyFailed,
+    Reason::Tls,
+    Reason::ConnectionFailed,
+    Reason::RequestFailed,
+    Reason::AgentNotStarted,
+];
+
+/// Reports whether a recorded attempt reached the agent.
+pub(crate) fn reached_agent(entry: &Attempt) -> bool {
+    let name = entry.extra.get("error_name").and_then(Value::as_str);
+    entry.extra.contains_key("status")
+        || name.is_none_or(|name| BEFORE_CONNECTED.iter().all(|reason| reason.name() != name))
 }
 
 /// Builds the complete artifact of a case from the result of its last attempt and the entries of all attempts.

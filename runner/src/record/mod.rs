@@ -5,7 +5,7 @@ mod failure_document;
 mod run_document;
 mod saved_body;
 
-pub(crate) use attempt_recorder::{AttemptRecorder, ReceivedAnswer, RecordedAttempt, artifact};
+pub(crate) use attempt_recorder::{AttemptRecorder, ReceivedAnswer, RecordedAttempt, artifact, reached_agent};
 pub(crate) use attempt_recorder::{SKIPPED, skipped_case};
 pub(crate) use failure_document::RecordedFailure;
 pub(crate) use run_document::Selection;

@@ -1,7 +1,7 @@
 //! Runs one case from its first attempt to its artifact. The scheduler decides which case is next.
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use counterproof_artifact::{Attempt, Case, CaseId, REQUEST_ASSET_HREF, RunId, RunnerFailure, Usage};
@@ -10,6 +10,7 @@ use counterproof_store::write::WriteError;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
+use super::trial::TrialExchange;
 use crate::attempt::{AttemptContext, Transport};
 use crate::body_sink::BodyDestination;
 use crate::environment::{Clock, Interrupt, Jitter, Urgency, whole_millis};
@@ -44,6 +45,8 @@ pub(super) struct CaseRunner {
     /// The maximum number of requests until the model calls no more tools.
     pub(super) max_turns: NonZeroU32,
     pub(super) events: mpsc::Sender<RunEvent>,
+    /// All exchanges, if they are shown and not only recorded.
+    pub(super) observed: Option<Mutex<Vec<TrialExchange>>>,
 }
 
 /// A case whose artifact is durable.
@@ -235,6 +238,10 @@ impl CaseRunner {
         let attempt = attempt?;
         if let Some(limit) = self.pace.ended(attempt.signal()) {
             self.report(EventKind::ConcurrencyChanged { limit: limit.get() }).await;
+        }
+        if let Some(observed) = &self.observed {
+            let exchange = TrialExchange::new(request, &attempt.exchange, &self.recorder.redactor);
+            observed.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
         }
         let (recorder, id) = (self.recorder.clone(), case_id.clone());
         on_blocking_thread(move || recorder.record(attempt, &id)).await.map(Some)

@@ -54,6 +54,10 @@ impl CaseRunner {
             WaitEnd::AgentDown(consecutive) => return self.skip(case.id, SkipCause::AgentDown(consecutive)).await,
             WaitEnd::Abandoned => return Ok(None),
         }
+        // Not within a case: the server would have lost what the case did before.
+        if self.unless_abandoned(self.toolbox.restart_servers()).await.is_none() {
+            return Ok(None);
+        }
         let mut conversation = Conversation::new(&case);
         let mut failed = None;
         for index in 0..case.turns.len().max(1) {
@@ -71,7 +75,13 @@ impl CaseRunner {
         let envelope = CaseEnvelope { case_id: case.id.clone(), side: self.recorder.run.side() };
         let result = match failed {
             None => Ok((transcript.finish(&envelope), applied)),
-            Some(failure) => Err(failure),
+            Some((mut document, note)) => {
+                // The artifact of a failed case has no events.
+                if let (Some(steps), Some(message)) = (transcript.steps(), &mut document.error_message) {
+                    *message = format!("{message} ({steps})");
+                }
+                Err((document, note))
+            }
         };
         self.complete(case.id, result, attempts, first_request.unwrap_or_default()).await.map(Some)
     }

@@ -19,8 +19,8 @@ use super::scheduler::Scheduler;
 use super::started_run::{RunInputs, StartedRun};
 use crate::agent::ProtocolAdapter;
 use crate::attempt::Transport;
-use crate::environment::{Environment, Moment, Urgency, whole_millis};
-use crate::event::{Counts, EventKind, Reporter};
+use crate::environment::{Environment, Interrupt, Moment, Urgency, whole_millis};
+use crate::event::{Counts, EventKind, Reporter, RunEvent};
 use crate::folder::{Changes, SalvageError};
 use crate::http::ClientError;
 use crate::policy::{Pace, RetryTokens};
@@ -60,45 +60,19 @@ pub fn run(
     environment: Environment,
     reporter: &mut dyn Reporter,
 ) -> Result<Summary, RunError> {
-    let adapter: Arc<dyn ProtocolAdapter> = settings.protocol.adapter(&settings.agent).into();
-    let transport = Transport::new(settings, &*adapter)?;
-    let redactor = redactor(settings, &transport)?;
-    // Before the folder is created, whose name is the run id.
-    reject_secret_names(settings, cases)?;
-    if settings.saved_request.is_none() {
-        check_cases(&*adapter, cases)?;
-    }
-    let runtime = runtime()?;
-
-    // Before the folder is created: a server that does not start leaves nothing behind.
-    let mut toolbox = Toolbox::new(settings);
-    runtime.block_on(toolbox.start_servers(settings, settings.timeout)).map_err(|error| error.masked(&redactor))?;
-
+    let (runtime, prepared) = prepare(settings, cases, &environment.interrupt)?;
     let start = environment.clock.read();
     let checkout = environment.checkout.as_ref();
-    let inputs = RunInputs { settings, cases, checkout, redactor: &redactor, start };
-    let StartedRun { folder, document, cases, counts, reruns, earlier } = StartedRun::open(&inputs)?;
+    let inputs = RunInputs { settings, cases, checkout, redactor: &prepared.redactor, start };
+    let StartedRun { folder, document, cases, counts, reruns, used, earlier } = StartedRun::open(&inputs)?;
+    let spending = environment.spending.clone();
+    for usage in &used {
+        spending.add(usage.as_ref());
+    }
 
-    let recorder = Arc::new(recorder(settings, redactor, adapter, folder));
-    let (events, received) = mpsc::channel(QUEUED_EVENTS);
-    let case_runner = CaseRunner {
-        transport,
-        limits: AttemptLimits::from_settings(settings),
-        policy: settings.retry.clone(),
-        tokens: RetryTokens::new(settings.retry.budget.for_cases(cases.len())),
-        pace: Pace::new(settings.concurrency, settings.rate),
-        agent_down: AgentDown::default(),
-        clock: environment.clock,
-        jitter: environment.jitter,
-        recorder: recorder.clone(),
-        save_requests: settings.save_requests,
-        interrupt: environment.interrupt,
-        run_id: settings.run_id.clone(),
-        toolbox,
-        max_turns: settings.tools.max_turns,
-        events,
-    };
-    let mut scheduler = Scheduler::new(settings, case_runner, received, reporter);
+    let (case_runner, received) = prepared.case_runner(settings, environment, folder, cases.len());
+    let recorder = case_runner.recorder.clone();
+    let mut scheduler = Scheduler::new(settings, case_runner, spending, received, reporter);
     scheduler.resume_from(counts, reruns);
     // An agent that answered earlier, or that no case needs, does not count as unreachable.
     scheduler.reached = counts.answered > 0 || cases.is_empty();
@@ -110,6 +84,75 @@ pub fn run(
     });
     runtime.block_on(scheduler.run_all(&cases));
     close(&mut scheduler, document, start, earlier)
+}
+
+/// What a run needs before its folder is created.
+pub(super) struct Prepared {
+    adapter: Arc<dyn ProtocolAdapter>,
+    transport: Transport,
+    redactor: Redactor,
+    toolbox: Toolbox,
+}
+
+/// Checks the cases, and starts the MCP servers. A server that does not start leaves no run folder behind.
+pub(super) fn prepare(
+    settings: &Settings,
+    cases: &[CaseSpec],
+    interrupt: &Interrupt,
+) -> Result<(Runtime, Prepared), RunError> {
+    let adapter: Arc<dyn ProtocolAdapter> = settings.protocol.adapter(&settings.agent).into();
+    let transport = Transport::new(settings, &*adapter)?;
+    let redactor = redactor(settings, &transport)?;
+    // Before the folder is created, whose name is the run id.
+    reject_secret_names(settings, cases)?;
+    if settings.saved_request.is_none() {
+        check_cases(&*adapter, cases)?;
+    }
+    let runtime = runtime()?;
+    let mut toolbox = Toolbox::new(settings);
+    runtime.block_on(async {
+        tokio::select! {
+            biased;
+            started = toolbox.start_servers(settings, settings.timeout) => {
+                started.map_err(|error| RunError::Mcp(error.masked(&redactor)))
+            }
+            () = interrupt.wait_for(Urgency::Finish) => Err(RunError::Interrupted),
+        }
+    })?;
+    Ok((runtime, Prepared { adapter, transport, redactor, toolbox }))
+}
+
+impl Prepared {
+    /// Returns what runs this many cases, and the receiver of its events.
+    pub(super) fn case_runner(
+        self,
+        settings: &Settings,
+        environment: Environment,
+        folder: RunWriter,
+        cases: usize,
+    ) -> (CaseRunner, mpsc::Receiver<RunEvent>) {
+        let Self { adapter, transport, redactor, toolbox } = self;
+        let (events, received) = mpsc::channel(QUEUED_EVENTS);
+        let case_runner = CaseRunner {
+            transport,
+            limits: AttemptLimits::from_settings(settings),
+            policy: settings.retry.clone(),
+            tokens: RetryTokens::new(settings.retry.budget.for_cases(cases)),
+            pace: Pace::new(settings.concurrency, settings.rate),
+            agent_down: AgentDown::default(),
+            clock: environment.clock,
+            jitter: environment.jitter,
+            recorder: Arc::new(recorder(settings, redactor, adapter, folder)),
+            save_requests: settings.save_requests,
+            interrupt: environment.interrupt,
+            run_id: settings.run_id.clone(),
+            toolbox,
+            max_turns: settings.tools.max_turns,
+            events,
+            observed: None,
+        };
+        (case_runner, received)
+    }
 }
 
 /// Writes the manifest and the statistics.
@@ -131,7 +174,7 @@ fn close(scheduler: &mut Scheduler<'_>, document: Run, start: Moment, earlier: D
 }
 
 /// Creates the async runtime. Recording happens on blocking threads, so one worker is enough for many requests in flight.
-pub(super) fn runtime() -> Result<Runtime, RunError> {
+fn runtime() -> Result<Runtime, RunError> {
     // With a second worker, a request that is passed to a connection at the moment when the connection closes can be lost:
     // it then waits for its whole time-out, because the channel between the two (tokio's `mpsc`) keeps a value that is sent
     // while its receiver is dropped on another thread.
@@ -143,7 +186,7 @@ pub(super) fn runtime() -> Result<Runtime, RunError> {
         .map_err(RunError::Start)
 }
 
-pub(super) fn recorder(
+fn recorder(
     settings: &Settings,
     redactor: Redactor,
     adapter: Arc<dyn ProtocolAdapter>,
@@ -162,7 +205,7 @@ pub(super) fn recorder(
     }
 }
 
-pub(super) fn redactor(settings: &Settings, transport: &Transport) -> Result<Redactor, ClientError> {
+fn redactor(settings: &Settings, transport: &Transport) -> Result<Redactor, ClientError> {
     let secrets = known_secrets(settings);
     Ok(Redactor::new(secrets.iter().chain(transport.secrets()).map(Secret::expose))?)
 }
@@ -185,7 +228,7 @@ fn reject_secret_names(settings: &Settings, cases: &[CaseSpec]) -> Result<(), Ru
 }
 
 /// Checks that every request can be built.
-pub(super) fn check_cases(adapter: &dyn ProtocolAdapter, cases: &[CaseSpec]) -> Result<(), RunError> {
+fn check_cases(adapter: &dyn ProtocolAdapter, cases: &[CaseSpec]) -> Result<(), RunError> {
     cases.iter().try_for_each(|case| {
         adapter.check_case(case).map_err(|message| RunError::Request { case_id: case.id.clone(), message })
     })
@@ -223,6 +266,9 @@ pub enum RunError {
     /// An MCP server could not be started.
     #[error(transparent)]
     Mcp(#[from] McpError),
+    /// The run was interrupted while the MCP servers were starting. There is no run folder.
+    #[error("interrupted before the first request")]
+    Interrupted,
     /// The HTTP client could not be created.
     #[error(transparent)]
     Client(#[from] ClientError),

@@ -9,4 +9,4 @@ mod trial;
 
 pub use execute::{ResumeError, RunError};
 pub use execute::{Summary, run};
-pub use trial::{Trial, TrialFailure, try_once};
+pub use trial::{Trial, TrialExchange, try_once};

@@ -47,6 +47,7 @@ impl<'run> Scheduler<'run> {
     pub(super) fn new(
         settings: &'run Settings,
         case_runner: CaseRunner,
+        spending: Spending,
         events: mpsc::Receiver<RunEvent>,
         reporter: &'run mut dyn Reporter,
     ) -> Self {
@@ -56,7 +57,7 @@ impl<'run> Scheduler<'run> {
             events,
             tasks: JoinSet::new(),
             circuit: CircuitBreaker::new(settings.fail_fast),
-            spending: Spending::new(settings.usage_limits),
+            spending,
             limit: None,
             counts: Counts::default(),
             reruns: HashMap::new(),
@@ -82,6 +83,7 @@ impl<'run> Scheduler<'run> {
             stopping |= self.error.is_some();
             while !stopping && self.tasks.len() < self.concurrency() {
                 let Some(case) = waiting.next() else { break };
+                self.check_limits();
                 self.start(case);
             }
             if self.tasks.is_empty() {
@@ -181,7 +183,6 @@ impl<'run> Scheduler<'run> {
                     self.spending.add(outcome.usage.as_ref());
                 }
                 self.count(outcome);
-                self.check_limits();
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => {
@@ -209,11 +210,13 @@ impl<'run> Scheduler<'run> {
         (answered == 0 && selected > 0) || skipped > 0 || self.settings.max_failed.is_some_and(|most| failed > most)
     }
 
-    /// Skips the remaining cases once a limit of the run is reached.
+    /// Skips the remaining cases once a limit on usage is reached.
     fn check_limits(&mut self) {
-        if let (None, Some(cause)) = (&self.limit, self.spending.exceeded()) {
+        if let (None, Some(cause)) = (&self.limit, self.spending.exceeded(&self.settings.usage_limits)) {
             self.report(EventKind::LimitReached { cause: cause.clone() });
             self.limit = Some(cause);
+            // An earlier run reached it, if this run sent no request.
+            self.reached = true;
         }
     }
 

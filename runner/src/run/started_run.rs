@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use counterproof_artifact::{CaseId, Run};
+use counterproof_artifact::{CaseId, Run, Usage};
 use counterproof_cases::CaseSpec;
 use counterproof_redaction::Redactor;
 use counterproof_store::{RunReader, RunWriter};
@@ -13,7 +13,7 @@ use super::execute::{ResumeError, RunError};
 use crate::environment::{Checkout, Moment};
 use crate::event::Counts;
 use crate::folder::{changes, counts_of, salvage_assets, was_skipped};
-use crate::record::{NewRun, Selection, resumed};
+use crate::record::{NewRun, Selection, reached_agent, resumed};
 use crate::settings::{Settings, Start};
 
 /// A run folder with the cases that are left to run.
@@ -26,6 +26,8 @@ pub(super) struct StartedRun<'a> {
     pub(super) counts: Counts,
     /// The cases to run that have an artifact. It is deleted just before the case runs, and its counts are subtracted.
     pub(super) reruns: HashMap<CaseId, Counts>,
+    /// What the cases that the earlier processes ran used. `None` for a case that does not report it.
+    pub(super) used: Vec<Option<Usage>>,
     /// How long the earlier processes of the run took.
     pub(super) earlier: Duration,
 }
@@ -79,7 +81,7 @@ impl<'a> StartedRun<'a> {
     fn new(folder: RunWriter, document: Run, selection: Selection<'a>) -> Self {
         let counts = Counts { selected: selection.cases.len(), ..Counts::default() };
         let cases = selection.cases;
-        Self { folder, document, cases, counts, reruns: HashMap::new(), earlier: Duration::ZERO }
+        Self { folder, document, cases, counts, reruns: HashMap::new(), used: Vec::new(), earlier: Duration::ZERO }
     }
 
     /// Determines the cases that are left. `fresh` is the document that a new run would start with.
@@ -107,7 +109,7 @@ impl<'a> StartedRun<'a> {
 
         let mut counts = Counts { selected: selected.len(), ..Counts::default() };
         let (mut complete, mut reruns) = (BTreeSet::new(), HashMap::new());
-        let mut left = Vec::new();
+        let (mut left, mut used) = (Vec::new(), Vec::new());
         for case in selection.cases {
             let artifact = match reader.read_case(&case.id) {
                 Ok(artifact) => artifact,
@@ -120,6 +122,9 @@ impl<'a> StartedRun<'a> {
             complete.insert(case.id.clone());
             let case_counts = counts_of(&artifact);
             counts.add(&case_counts);
+            if artifact.attempts.iter().flatten().any(reached_agent) {
+                used.push(artifact.usage.clone());
+            }
             let is_rerun = scope == ResumeScope::MissingAndFailed && case_counts.failed > 0;
             // A skipped case was never sent, so every resume runs it.
             if was_skipped(&artifact) || is_rerun {
@@ -135,7 +140,7 @@ impl<'a> StartedRun<'a> {
         if !left.is_empty() {
             add_resume_entry(&mut document, &fresh, left.len());
         }
-        Ok(Self { folder, document, cases: left, counts, reruns, earlier })
+        Ok(Self { folder, document, cases: left, counts, reruns, used, earlier })
     }
 }
 

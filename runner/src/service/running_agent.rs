@@ -152,6 +152,11 @@ impl RunningAgent {
         &self.base_url
     }
 
+    /// Returns the last lines of its output, masked.
+    pub fn last_lines(&self) -> Vec<String> {
+        self.process.output.last_lines()
+    }
+
     /// Returns how the agent ended, if it ended since it was ready.
     pub fn died(&self) -> Option<AgentDied> {
         self.process.died("during the run")?.ok()

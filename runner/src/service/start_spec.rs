@@ -40,7 +40,7 @@ pub enum Ready {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadyError {
     /// The text is empty.
-    #[error("`ready` is empty; use a URL, a time such as `2s`, or a text that the agent prints")]
+    #[error("`ready` is empty; expected a URL, a time such as `2s`, or a text that the agent prints")]
     Empty,
     /// The text starts like a URL and is not one.
     #[error("`ready` is not a URL: {0}")]

@@ -73,10 +73,10 @@ pub enum Lifetime {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AgentCommandError {
     /// The text is empty.
-    #[error("the agent's command is empty")]
+    #[error("the command is empty; expected a program and its arguments")]
     Empty,
     /// A quote is not closed.
-    #[error("the agent's command has an unclosed quote")]
+    #[error("the command has an unclosed quote; expected its closing quote")]
     Quote,
 }
 
@@ -180,10 +180,10 @@ pub struct BaseUrl {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BaseUrlError {
     /// The text is not a URL.
-    #[error("invalid base URL: {0}")]
+    #[error("invalid base URL: {0}; expected one such as http://localhost:8000")]
     Syntax(<Url as FromStr>::Err),
     /// The scheme is not http or https.
-    #[error("unsupported scheme `{0}` in the base URL; use http or https")]
+    #[error("unsupported scheme `{0}` in the base URL; expected http or https")]
     Scheme(String),
 }
 

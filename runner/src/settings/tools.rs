@@ -71,7 +71,13 @@ impl McpSpec {
         words.extend(self.policy.iter().map(|policy| format!("--policy={policy}")));
         words.extend(["--", self.command.program()].map(str::to_owned));
         words.extend(self.command.arguments().map(str::to_owned));
-        shell_words::join(words).parse()
+        let command: AgentCommand = shell_words::join(words).parse()?;
+        let command = command.with_variables(self.command.variables().clone());
+        // The guard runs in the folder of the server, so that the path of the policy starts there too.
+        Ok(match self.command.folder() {
+            Some(folder) => command.in_folder(folder),
+            None => command,
+        })
     }
 }
 

@@ -20,6 +20,12 @@ const VERSION: &str = "2025-06-18";
 /// The JSON-RPC code of an unknown method.
 const UNKNOWN_METHOD: i64 = -32601;
 
+/// The JSON-RPC code with which the guard answers the open requests of a server that ended.
+const SERVER_ENDED: i64 = -32000;
+
+/// How long after such an answer the end of the process is awaited. Other servers use the same code for other errors.
+const END_WAIT: Duration = Duration::from_secs(2);
+
 /// The longest message of a server. A longer one ends the conversation with it.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
@@ -64,10 +70,14 @@ pub(super) enum Failure {
     Answer(String),
 }
 
-/// A running server. Dropping it kills the server.
+/// A server. Dropping it kills the server.
 pub(super) struct McpServer {
     pub(super) name: String,
-    session: Mutex<Session>,
+    program: AgentProgram,
+    /// The time limit of a start.
+    limit: Duration,
+    /// The running server, or why it ended.
+    session: Mutex<Result<Session, String>>,
 }
 
 struct Session {
@@ -93,13 +103,21 @@ impl McpServer {
             None => spec.command.clone(),
         };
         let program = AgentProgram { command, request_end: b"", supervisor: settings.supervisor.clone() };
-        let (program, input) = RunningProgram::start(&program).map_err(|error| failed(error.into()))?;
-        let mut session = Session { program, input, received: Vec::new(), stderr: Vec::new(), next_id: 0 };
-        let tools = match timeout(limit, session.open()).await {
-            Ok(tools) => tools.map_err(failed)?,
-            Err(_elapsed) => return Err(failed(Failure::TimedOut(limit))),
-        };
-        Ok((Self { name: spec.name.clone(), session: Mutex::new(session) }, tools))
+        let (session, tools) = Session::start(&program, limit).await.map_err(failed)?;
+        Ok((Self { name: spec.name.clone(), program, limit, session: Mutex::new(Ok(session)) }, tools))
+    }
+
+    /// Starts the server again if it has ended. A start that fails is reported by the next call.
+    pub(super) async fn restart_if_ended(&self) {
+        // A server that answers a call of another case is running.
+        let Ok(mut session) = self.session.try_lock() else { return };
+        if session.as_mut().is_ok_and(|session| !session.has_ended()) {
+            return;
+        }
+        let restarted = Session::start(&self.program, self.limit).await;
+        *session = restarted
+            .map(|(session, _tools)| session)
+            .map_err(|cause| format!("it ended, and failed to start again: {cause}"));
     }
 
     /// Calls a tool. The error is a server that gives no result.
@@ -109,14 +127,23 @@ impl McpServer {
         arguments: &Map<String, Value>,
         limit: Duration,
     ) -> Result<ToolOutput, String> {
-        let failed = |cause: Failure| format!("the MCP server `{}` gave none: {cause}", self.name);
-        let mut session = self.session.lock().await;
+        let failed = |cause: &str| format!("the MCP server `{}` gave none: {cause}", self.name);
+        let mut state = self.session.lock().await;
+        let session = match &mut *state {
+            Ok(session) => session,
+            Err(cause) => return Err(failed(cause)),
+        };
         let params = json!({"name": tool, "arguments": arguments});
         let answer = session.request("tools/call", &params);
         match timeout(limit, answer).await {
             Ok(Ok(result)) => Ok(output(&result)),
             Ok(Err(Failure::Answer(message))) => Ok(ToolOutput::error(message.into())),
-            Ok(Err(failure)) => Err(failed(failure)),
+            Ok(Err(failure)) => {
+                // Killed, also if it has not ended: its next message could belong to any call.
+                let cause = failure.to_string();
+                *state = Err(cause.clone());
+                Err(failed(&cause))
+            }
             Err(_elapsed) => Ok(ToolOutput::error("the tool did not answer in time".into())),
         }
     }
@@ -136,6 +163,26 @@ fn output(result: &Value) -> ToolOutput {
 }
 
 impl Session {
+    /// Starts a server, and lists its tools.
+    async fn start(program: &AgentProgram, limit: Duration) -> Result<(Self, Vec<ToolDefinition>), Failure> {
+        let (program, input) = RunningProgram::start(program)?;
+        let mut session = Self { program, input, received: Vec::new(), stderr: Vec::new(), next_id: 0 };
+        match timeout(limit, session.open()).await {
+            Ok(tools) => Ok((session, tools?)),
+            Err(_elapsed) => Err(Failure::TimedOut(limit)),
+        }
+    }
+
+    /// Reports whether the server ended after its latest answer. Reads the output that has arrived.
+    fn has_ended(&mut self) -> bool {
+        while let Some(event) = self.program.waiting_event() {
+            if self.read(event).is_err() {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Introduces the runner, and lists the tools.
     async fn open(&mut self) -> Result<Vec<ToolDefinition>, Failure> {
         let client = json!({"name": "counterproof", "version": env!("CARGO_PKG_VERSION")});
@@ -165,7 +212,14 @@ impl Session {
                 // An answer with another id belongs to a call that ran into its time limit.
                 return match message["error"].take() {
                     Value::Null => Ok(message["result"].take()),
-                    error => Err(Failure::Answer(error["message"].as_str().unwrap_or("no message").to_owned())),
+                    error => {
+                        if error["code"] == SERVER_ENDED
+                            && let Ok(ended) = timeout(END_WAIT, self.end()).await
+                        {
+                            return Err(ended);
+                        }
+                        Err(Failure::Answer(error["message"].as_str().unwrap_or("no message").to_owned()))
+                    }
                 };
             }
         }
@@ -200,24 +254,38 @@ impl Session {
                     return Ok(message);
                 }
             }
-            match self.program.next_event().await {
-                ProcessEvent::Stdout(piece) => self.received.extend(piece),
-                ProcessEvent::Stderr(piece) => {
-                    // The end of it usually has the cause.
-                    self.stderr.extend(piece);
-                    let excess = self.stderr.len().saturating_sub(MAX_STDERR_BYTES);
-                    self.stderr.drain(..excess);
-                }
-                ProcessEvent::Ended(Err(error)) => return Err(error.into()),
-                ProcessEvent::Ended(Ok(ending)) => {
-                    let said = String::from_utf8_lossy(&self.stderr).trim().to_owned();
-                    return Err(Failure::Ended(if said.is_empty() { ending.to_string() } else { said }));
-                }
-            }
-            if self.received.len() > MAX_LINE_BYTES {
-                return Err(Failure::TooLong);
+            let event = self.program.next_event().await;
+            self.read(event)?;
+        }
+    }
+
+    /// Waits until the server gives no further answers.
+    async fn end(&mut self) -> Failure {
+        loop {
+            let event = self.program.next_event().await;
+            if let Err(ended) = self.read(event) {
+                return ended;
             }
         }
+    }
+
+    /// Adds output. The error is a server that gives no further answers.
+    fn read(&mut self, event: ProcessEvent) -> Result<(), Failure> {
+        match event {
+            ProcessEvent::Stdout(piece) => self.received.extend(piece),
+            ProcessEvent::Stderr(piece) => {
+                // The end of it usually has the cause.
+                self.stderr.extend(piece);
+                let excess = self.stderr.len().saturating_sub(MAX_STDERR_BYTES);
+                self.stderr.drain(..excess);
+            }
+            ProcessEvent::Ended(Err(error)) => return Err(error.into()),
+            ProcessEvent::Ended(Ok(ending)) => {
+                let said = String::from_utf8_lossy(&self.stderr).trim().to_owned();
+                return Err(Failure::Ended(if said.is_empty() { ending.to_string() } else { said }));
+            }
+        }
+        if self.received.len() > MAX_LINE_BYTES { Err(Failure::TooLong) } else { Ok(()) }
     }
 }
 

@@ -81,6 +81,13 @@ impl Toolbox {
         Ok(())
     }
 
+    /// Starts the MCP servers again that ended in an earlier case.
+    pub(crate) async fn restart_servers(&self) {
+        for server in &self.servers {
+            server.restart_if_ended().await;
+        }
+    }
+
     pub(crate) fn definitions(&self) -> &[ToolDefinition] {
         &self.definitions
     }

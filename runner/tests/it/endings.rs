@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use counterproof_runner::{
-    Environment, EventKind, Jitter, ResolveRule, RunError, Settings, Silent, SteppingClock, run,
+    Environment, EventKind, Jitter, ResolveRule, RunError, Settings, Silent, Spending, Start, SteppingClock, run,
 };
 use serde_json::json;
 
@@ -45,6 +45,33 @@ fn events_cover_a_case_from_start_to_end() {
         })
         .collect();
     assert_eq!(kinds, ["run started", "case started", "attempt failed", "case finished", "run finished"]);
+}
+
+#[test]
+fn a_limit_on_tokens_counts_the_stored_answers_of_a_resumed_run_and_earlier_runs() {
+    let mut used = answer();
+    used["usage"] = json!({"input_tokens": 5, "output_tokens": 1});
+    let agent = Agent::sending(ok(&used));
+    let folder = tempfile::tempdir().unwrap();
+    let out = camino::Utf8Path::from_path(folder.path()).unwrap();
+    let run = |run_id: &str, start: Start, tokens: u64, spending: &Spending| {
+        let environment = Environment { spending: spending.clone(), ..Environment::from_system() };
+        let finished = run_in(&agent.url(), &cases(["c1", "c2", "c3"]), environment, |settings| {
+            settings.run_id = run_id.parse().unwrap();
+            settings.out = out.to_owned();
+            settings.start = start;
+            settings.usage_limits.tokens = Some(tokens);
+        });
+        (agent.requests().len(), finished.summary.limit)
+    };
+    let reached = |sum: u64| Some(format!("the answers used {sum} tokens, and the limit is 12"));
+    let resume = Start::Resume { retry_errors: false, or_create: false };
+    assert_eq!(run("r1", Start::New, 12, &Spending::default()), (2, reached(12)));
+    assert_eq!(run("r1", resume, 12, &Spending::default()), (0, reached(12)));
+    let spending = Spending::default();
+    // The last case reaches the limit, and nothing is left to skip.
+    assert_eq!(run("r1", resume, 18, &spending), (1, None));
+    assert_eq!(run("r2", Start::New, 12, &spending), (0, reached(18)));
 }
 
 fn deterministic(agent: &Agent) -> Finished {

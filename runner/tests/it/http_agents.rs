@@ -92,6 +92,22 @@ fn a_stream_whose_characters_arrive_in_pieces_is_joined() {
 }
 
 #[test]
+fn a_stream_that_is_cut_is_a_failure_and_never_a_shorter_answer() {
+    let event = "data: {\"delta\": \"Refund\"}\n\n";
+    let head = |framing: &str| format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n{framing}\r\n\r\n");
+    let length = head(&format!("content-length: {}", 2 * event.len())) + event;
+    let chunked = head("transfer-encoding: chunked") + &format!("{:x}\r\n{event}\r\n", event.len());
+    for response in [length, chunked] {
+        let run = ask(&Agent::sending(response), Protocol::Http, json!({"output": "/*/delta"}));
+        run.failure("network_error", "body_incomplete");
+    }
+    // Without a length, the end of the connection is the end of the answer. A part of an event is noticed.
+    let closed = head("connection: close") + event + "data: {\"delta\": \"ed";
+    let run = ask(&Agent::sending(closed), Protocol::Http, json!({"output": "/*/delta"}));
+    run.failure("invalid_json", "not_json");
+}
+
+#[test]
 fn a_secret_that_is_split_over_a_stream_is_masked() {
     let body = "data: {\"delta\": \"the key is hunter2-\"}\n\ndata: {\"delta\": \"hunter2\"}\n\n";
     let agent = Agent::sending(response("200 OK", "content-type: text/event-stream\r\n", body.as_bytes()));

@@ -1,6 +1,6 @@
 //! Conversations over a real socket: tool calls that the runner executes, and turns of the user.
 
-use counterproof_runner::{AgentOptions, Protocol, Settings, ToolSpec};
+use counterproof_runner::{AgentOptions, Environment, Protocol, RunError, Settings, Silent, ToolSpec, run};
 use counterproof_validation::validate_path;
 use serde_json::{Value, json};
 
@@ -238,6 +238,8 @@ fn a_turn_that_fails_is_named_in_the_failure() {
     let run = run_case(&agent, &case, Protocol::Native, |_| {});
     let failure = run.failure("http_error", "server_error");
     assert_eq!((&failure["turn"], &failure["request"]), (&json!(2), &json!(2)));
+    let message = failure["error_message"].as_str().unwrap();
+    assert!(message.ends_with(" (answered turns: 1)"), "{message}");
     assert_valid(&run);
 }
 
@@ -286,4 +288,55 @@ fn a_tool_of_an_mcp_server_is_offered_and_called() {
         (&json!("shop__get_order"), &json!("store__get_order"))
     );
     run.failure("other", "no_tool_result");
+}
+
+#[test]
+fn a_server_that_ends_fails_one_case_and_is_started_again_for_the_next() {
+    // The guard answers the open call before it ends with its server.
+    for last_answer in ["", r#"{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"the server ended"}}\n"#] {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("was-here");
+        let crash = format!(
+            "case \"$line\" in *'\"tools/call\"'*) if [ ! -e MARK ]; then : > MARK; \
+             printf '{last_answer}' \"$id\"; echo 'out of stock' >&2; exit 3; fi ;; esac\n case \"$line\" in"
+        );
+        let server = shell_server(&folder.path().join("messages"));
+        let script = shell_words::split(&server).unwrap().remove(2);
+        let script = script.replacen("case \"$line\" in", &crash.replace("MARK", &mark.display().to_string()), 1);
+        let command = format!("sh -c {}", shell_words::quote(&script));
+        let spec = serde_json::from_value(json!({"name": "shop", "command": command})).unwrap();
+        let mut answers = vec![refunding()[0].clone()];
+        answers.extend(refunding());
+        let agent = model(&answers);
+        let mut case = refund_case();
+        case["tool_results"].as_object_mut().unwrap().remove("get_order");
+        let mut next = case.clone();
+        next["id"] = "c2".into();
+        let run = run_with(&agent.url(), &[case_of(&case), case_of(&next)], |settings| {
+            settings.protocol = Protocol::OpenaiChat;
+            settings.tools.servers = vec![spec];
+        });
+        let failure = run.failure("other", "no_tool_result");
+        let message = failure["error_message"].as_str().unwrap();
+        assert!(message.contains("the MCP server `shop` gave none: it ended: out of stock"), "{message}");
+        assert!(message.ends_with(" (calls: get_order)"), "{message}");
+        assert_eq!(run.json("c2.json")["events"][1]["payload_summary"], json!({"total": 50}));
+        assert_valid(&run);
+    }
+}
+
+#[test]
+fn the_start_of_a_server_can_be_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = camino::Utf8Path::from_path(folder.path()).unwrap();
+    let agent = model(&refunding());
+    let (id, url) = ("r1".parse().unwrap(), agent.url().parse().unwrap());
+    let mut settings = Settings::new(id, counterproof_artifact::Side::New, url, "cases.json".into(), out.to_owned());
+    settings.supervisor = Some(crate::kit::supervisor());
+    settings.tools.servers = vec![serde_json::from_value(json!({"name": "shop", "command": "sleep 600"})).unwrap()];
+    let environment = Environment::from_system();
+    environment.interrupt.trigger();
+    let ended = run(&settings, &[case_of(&refund_case())], environment, &mut Silent);
+    assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");
+    assert!(!out.join("new").exists());
 }

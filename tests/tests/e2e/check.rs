@@ -102,6 +102,21 @@ fn a_change_for_the_worse_is_confirmed_and_fails_or_is_undecided() {
 }
 
 #[test]
+fn without_confirmation_the_headline_is_not_an_all_clear_and_names_the_command_that_decides() {
+    let sandbox = sandbox();
+    check(&sandbox, &agent(&[]), &[]);
+    accept(&sandbox);
+    let bad = agent(&["refund_lamp"]);
+    let decide = format!("to decide: counterproof check --confirm auto --base-url {}\n", bad.base_url());
+    for options in [&["--confirm", "off"][..], &["--confirm", "off", "--quiet"]] {
+        let open = check(&sandbox, &bad, options);
+        assert_eq!(open.code, Some(0), "{open}");
+        assert!(open.stdout.starts_with("Not confirmed: 1 case looks worse, and one run does"), "{open}");
+        assert!(open.stdout.contains(&decide), "{open}");
+    }
+}
+
+#[test]
 fn the_configured_baseline_runs_if_none_is_stored_and_confirms() {
     let (old, new) = (agent(&[]), agent(&["refund_lamp"]));
     let config = format!(
@@ -117,6 +132,31 @@ fn the_configured_baseline_runs_if_none_is_stored_and_confirms() {
     let lamp = found["cases"].as_array().unwrap().iter().find(|case| case["case_id"] == "refund_lamp").unwrap();
     assert_eq!((&lamp["verdict"], &lamp["met"]), (&json!("regressed"), &json!(false)));
     assert!(found["baseline"].is_string() && found["run"].as_str().unwrap().starts_with("runs/new/"), "{found:#}");
+}
+
+#[test]
+fn a_limit_on_tokens_holds_for_all_runs_of_a_check() {
+    let agent = |content: &'static str| {
+        Agent::start(move |_| {
+            let mut answer = minimal_answer();
+            answer["final_output"]["content"] = content.into();
+            answer["usage"] = json!({"input_tokens": 9, "output_tokens": 1});
+            Reply::json(&answer)
+        })
+    };
+    for (limit, asked, message) in [
+        ("60", (3, 3), "the answers used 60 tokens, and the limit is 60; the confirmation ends here"),
+        ("30", (3, 0), "the answers used 30 tokens, and the limit is 30; the other cases did not run"),
+    ] {
+        let (old, new) = (agent("refunded"), agent("sorry"));
+        let (old_url, new_url) = (old.base_url(), new.base_url());
+        let sides = format!("[side.baseline]\nbase_url = \"{old_url}\"\n[side.new]\nbase_url = \"{new_url}\"\n");
+        let sandbox = sandbox().with_file("counterproof.toml", &format!("{CONFIG}{sides}"));
+        let finished = sandbox.run(["check", "--concurrency", "1", "--max-tokens", limit]);
+        assert_eq!(finished.code, Some(1), "{finished}");
+        assert!(finished.stderr.contains(message), "{finished}");
+        assert_eq!((old.requests().len(), new.requests().len()), asked, "{finished}");
+    }
 }
 
 #[test]
@@ -148,6 +188,38 @@ fn a_selection_is_compared_with_the_same_cases_of_the_baseline() {
 }
 
 #[test]
+fn a_case_that_was_added_after_the_baseline_is_judged_by_its_expectations() {
+    let sandbox = sandbox();
+    check(&sandbox, &agent(&[]), &[]);
+    accept(&sandbox);
+    let added = "- {id: refund_table, input: {user: table}, expected: {must_include: [refunded]}}\n";
+    write(&sandbox.path("cases.yaml"), format!("{CASES}{added}").as_bytes(), Durability::Cached).unwrap();
+    for options in [&[][..], &["--only", "refund_table"], &["--only", "refund*"]] {
+        let good = check(&sandbox, &agent(&[]), options);
+        assert_eq!(good.code, Some(0), "{good}");
+        assert!(good.stdout.starts_with("Gate passed: no case got worse\n"), "{good}");
+        assert!(good.stdout.contains("; 1 new case: judged by its expectations\n"), "{good}");
+    }
+    let bad = check(&sandbox, &agent(&["refund_table"]), &[]);
+    assert_eq!(bad.code, Some(1), "{bad}");
+    let lines: Vec<_> = bad.stdout.lines().take(2).collect();
+    assert_eq!(
+        lines,
+        ["Gate failed: 1 new case fails", "  refund_table  new case, unmet: must_include not met: “refunded” missing"]
+    );
+    let file = |name: &str| std::fs::read_to_string(sandbox.path("report").join(name)).unwrap();
+    assert!(file("junit.xml").contains("<failure message=\"new case, unmet: must_include"), "{}", file("junit.xml"));
+    assert!(file("summary.md").contains("1 new case: judged by its expectations"), "{}", file("summary.md"));
+    let again = agent(&["refund_table"]);
+    assert_eq!((check(&sandbox, &again, &["--last-failed"]).code, again.requests().len()), (Some(1), 1));
+    // A case that the file lost is not compared, and that is no agreement.
+    write(&sandbox.path("cases.yaml"), added.as_bytes(), Durability::Cached).unwrap();
+    let lost = check(&sandbox, &agent(&[]), &[]);
+    assert!(lost.code == Some(1) && lost.stdout.starts_with("Gate failed: 3 cases are on one side only"), "{lost}");
+    assert!(lost.stderr.contains("cases of the baseline are missing from this run"), "{lost}");
+}
+
+#[test]
 fn the_cases_that_failed_run_again() {
     let sandbox = sandbox();
     let none = check(&sandbox, &agent(&[]), &["--last-failed"]);
@@ -158,6 +230,16 @@ fn the_cases_that_failed_run_again() {
     assert_eq!(again.requests().len(), 1);
     let nothing = check(&sandbox, &agent(&[]), &["--last-failed"]);
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(0), "no case failed in the last check\n"), "{nothing}");
+    check(&sandbox, &agent(&["refund_chair", "refund_lamp"]), &[]);
+    let sandbox = sandbox.with_file("cases.yaml", &CASES.replace("id: refund_chair", "id: refund_stool"));
+    let lamp = agent(&["refund_lamp"]);
+    let rest = check(&sandbox, &lamp, &["--last-failed"]);
+    assert_eq!((rest.code, lamp.requests().len()), (Some(1), 1), "{rest}");
+    assert!(rest.stderr.contains("cases of the last check that `cases.yaml` does not have: refund_chair"), "{rest}");
+    let sandbox = sandbox.with_file("cases.yaml", "- {id: hours, input: {user: hours}}\n");
+    let none = check(&sandbox, &agent(&[]), &["--last-failed"]);
+    let said = "no case that failed in the last check is left\n";
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), said), "{none}");
 }
 
 #[test]
@@ -168,6 +250,9 @@ fn every_format_has_the_verdict() {
     assert!(markdown.stdout.contains("\n## ✗ Gate failed: 1 case does not meet"), "{markdown}");
     let github = check(&sandbox, &bad, &["--format", "github"]);
     assert!(github.stdout.starts_with("::error title=refund_chair::must_include not met"), "{github}");
+    let silent = Agent::start(|_| Reply::text(400, "text/plain", "which hours?"));
+    let unanswered = check(&sandbox, &silent, &["--format", "github", "--only", "hours"]);
+    assert!(unanswered.stdout.contains("::error title=hours::"), "{unanswered}");
     let quiet = check(&sandbox, &bad, &["--quiet"]);
     assert_eq!(quiet.stdout, "Gate failed: 1 case does not meet the expectations\n", "{quiet}");
     assert_eq!(quiet.stderr, "", "{quiet}");
@@ -178,11 +263,43 @@ fn every_format_has_the_verdict() {
 }
 
 #[test]
+fn an_undecided_gate_is_a_warning_of_github() {
+    let sandbox = sandbox();
+    check(&sandbox, &agent(&[]), &[]);
+    accept(&sandbox);
+    let undecided = check(&sandbox, &agent(&["refund_lamp"]), &["--format", "github"]);
+    assert!(undecided.code == Some(1), "{undecided}");
+    assert!(undecided.stdout.starts_with("::warning title=counterproof::Gate undecided: 1 case"), "{undecided}");
+}
+
+#[test]
+fn a_check_that_fails_leaves_no_report_of_an_earlier_one() {
+    let sandbox = sandbox();
+    assert_eq!(check(&sandbox, &agent(&[]), &[]).code, Some(0));
+    let report = sandbox.path("report");
+    assert!(report.join("index.html").is_file());
+    write(&report.join("notes.txt"), b"mine", Durability::Cached).unwrap();
+    let unreachable = sandbox.run(["check", "--base-url", "http://127.0.0.1:1"]);
+    assert_eq!(unreachable.code, Some(3), "{unreachable}");
+    for file in ["index.html", "summary.md", "junit.xml", "ctrf.json", "evaluation.json", "cases"] {
+        assert!(!report.join(file).exists(), "{file}");
+    }
+    assert!(report.join("notes.txt").is_file());
+    assert_eq!(check(&sandbox, &agent(&[]), &[]).code, Some(0));
+    assert!(report.join("index.html").is_file());
+    // Cases that cannot be read end a check too.
+    let sandbox = sandbox.with_file("cases.yaml", "- id: a\n");
+    assert_eq!(check(&sandbox, &agent(&[]), &[]).code, Some(2));
+    assert!(!report.join("index.html").exists() && report.join("notes.txt").is_file());
+}
+
+#[test]
 fn an_error_is_a_json_document_too() {
     let sandbox = sandbox();
     for (arguments, code) in [
         (&["check", "--format", "json", "--base-url", "http://127.0.0.1:1"][..], 3),
         (&["check", "--format", "json", "--timeout", "soon"], 2),
+        (&["check", "--format", "json", "--watch"], 2),
         (&["check", "--format", "json", "--config", "missing.toml"], 3),
     ] {
         let finished = sandbox.run(arguments);
@@ -191,6 +308,11 @@ fn an_error_is_a_json_document_too() {
         assert_eq!((&found["outcome"], &found["exit_code"]), (&json!("error"), &json!(code)), "{found:#}");
         assert!(!found["message"].as_str().unwrap().is_empty(), "{found:#}");
     }
+    let sandbox = sandbox.with_variable("COUNTERPROOF_FORMAT", "json");
+    let by_variable = sandbox.run(["check", "--timeout", "soon"]);
+    assert_eq!(document(&by_variable)["exit_code"], 2, "{by_variable}");
+    let typed = sandbox.run(["check", "--timeout", "soon", "--format", "human"]);
+    assert_eq!((typed.code, typed.stdout.as_str()), (Some(2), ""), "{typed}");
 }
 
 #[test]
@@ -297,7 +419,10 @@ fn the_first_wrong_key_or_value_ends_every_command_before_anything_is_written() 
         ("[run]\nstrict = \"yes\"\n", "counterproof.toml:2:10: `run.strict`: expected `true` or `false`"),
         ("[side.new]\nbase_ulr = \"x\"\n", "counterproof.toml:2:1: unknown key `base_ulr`; did you mean `base_url`?"),
         ("[side.new]\nprotocol = \"grpc\"\n", "counterproof.toml:2:12: "),
-        ("[side.new]\nstart = 3\n", "counterproof.toml:2:9: `start`: invalid type: integer `3`, expected a string"),
+        (
+            "[side.new]\nstart = 3\n",
+            "counterproof.toml:2:9: `side.new.start`: invalid type: integer `3`, expected a string",
+        ),
         ("[side.nwe]\n", "counterproof.toml:1:"),
         ("[gate]\nlost = true\n", "counterproof.toml:2:8: "),
         ("[run\n", "counterproof.toml:1:"),
@@ -345,7 +470,7 @@ fn the_program_alone_names_the_commands_to_start_with() {
 #[cfg(unix)]
 #[test]
 fn a_changed_case_runs_alone_until_the_watch_is_interrupted() {
-    let sandbox = sandbox();
+    let sandbox = sandbox().with_file("more/cases.yaml", "- {id: other, input: {user: x}}\n");
     let agent = agent(&[]);
     let url = agent.base_url();
     let mut child = sandbox
@@ -354,14 +479,14 @@ fn a_changed_case_runs_alone_until_the_watch_is_interrupted() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let wait_for = |requests: usize| {
+    let wait_until = |is_done: &dyn Fn() -> bool| {
         let start = Instant::now();
-        while agent.requests().len() < requests {
+        while !is_done() {
             assert!(start.elapsed() < Duration::from_mins(1), "{} requests", agent.requests().len());
             std::thread::sleep(Duration::from_millis(20));
         }
     };
-    wait_for(3);
+    wait_until(&|| agent.requests().len() == 3);
     // Written until it is noticed: the watch starts at an unknown time.
     let start = Instant::now();
     let mut number = 0;
@@ -373,6 +498,13 @@ fn a_changed_case_runs_alone_until_the_watch_is_interrupted() {
         std::thread::sleep(Duration::from_millis(700));
     }
     assert!(agent.requests()[3..].iter().all(|request| request["case_id"] == "hours"));
+    // A changed configuration runs all cases, and the file that it names is watched from then on.
+    let put = |path: &str, text: &str| write(&sandbox.path(path), text.as_bytes(), Durability::Cached).unwrap();
+    let has_asked = |id: &str| agent.requests().iter().any(|request| request["case_id"] == id);
+    put("counterproof.toml", "[run]\ncases = \"more/cases.yaml\"\n");
+    wait_until(&|| has_asked("other"));
+    put("more/cases.yaml", "- {id: other, input: {user: x}}\n- {id: added, input: {user: x}}\n");
+    wait_until(&|| has_asked("added"));
     let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(0), "the code of the last verdict");

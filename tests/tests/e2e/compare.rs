@@ -248,7 +248,7 @@ fn a_misspelt_rule_is_an_error_with_its_line() {
     insta::assert_snapshot!(sandbox.run(args(&[])), @r#"
     exit code: 2
     --- stderr
-    error: counterproof.toml:2:13: `regressed`: expected a whole number of zero or more, a share such as "2 %" or 0.02, or "none"
+    error: counterproof.toml:2:13: `gate.regressed`: expected a whole number of zero or more, a share such as "2 %" or 0.02, or "none"
       |
     1 | [gate]
     2 | regressed = -1

@@ -80,6 +80,20 @@ fn a_wrong_path_is_reported_by_run_and_by_try() {
 }
 
 #[test]
+fn try_reports_a_list_of_calls_that_is_not_there_and_proposes_the_one_that_is() {
+    let agent = agent();
+    let sandbox = sandbox(&agent, "output = \"/result/say\"\ncalls = { path = \"/result/calls\", name = \"/fn\" }");
+    let tried = sandbox.run(["try", "--input", "x", "--format", "json"]);
+    let document: Value = serde_json::from_str(&tried.stdout).unwrap();
+    let missing = json!([{"key": "calls",
+        "message": "/result/calls: the answer has /result with say, did; a run reads an empty list"}]);
+    assert_eq!((&document["missing"], &document["proposed"]["calls"]["path"]), (&missing, &json!("/result/did")));
+    assert_eq!(tried.code, Some(0), "{tried}");
+    // An answer without calls may lack the list.
+    assert_eq!(sandbox.run(RUN).code, Some(0));
+}
+
+#[test]
 fn try_ends_with_1_without_a_text_and_with_3_without_an_agent() {
     let silent = Agent::start(|_| Reply::json(&json!({"ok": true})));
     let tried = sandbox(&silent, "").run(["try", "--input", "x"]);
@@ -91,7 +105,10 @@ fn try_ends_with_1_without_a_text_and_with_3_without_an_agent() {
     let wrong = Sandbox::new().with_file("counterproof.toml", "[side.new.http]\noutput = \"reply\"\n");
     let tried = wrong.run(["try", "--input", "x"]);
     assert_eq!(tried.code, Some(2), "{tried}");
-    assert!(tried.stderr.contains("counterproof.toml:2:10: `output`: `reply` is neither a JSON Pointer"), "{tried}");
+    assert!(
+        tried.stderr.contains("counterproof.toml:2:10: `side.new.http.output`: `reply` is neither a JSON Pointer"),
+        "{tried}"
+    );
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn confirmation_runs_are_neither_the_latest_run_nor_a_baseline() {
     let refused = sandbox.run(["accept", "runs/new/n-c1", "--reason", "no"]);
     assert_eq!(refused.code, Some(1), "{refused}");
     let said = "`runs/new/n-c1` is a confirmation run of `n`, and only a complete run can be the baseline\n\
-                hint: accept the run that it confirms: `counterproof accept runs/new/n …`";
+                hint: accept the run that it confirms: counterproof accept runs/new/n --reason no";
     assert!(refused.stderr.contains(said), "{refused}");
     let accepted = done(sandbox.run(["accept", "--reason", "as intended", "--run-id", "next"]));
     assert!(accepted.stdout.contains("baseline: runs/baseline/next (3 cases)"), "{accepted}");
@@ -230,7 +230,10 @@ fn compare_states_how_to_confirm_what_one_run_shows() {
     assert_eq!(compared.code, Some(0), "{compared}");
     assert_eq!(evaluated(&sandbox, "fell")["unconfirmed"], json!(true), "{compared}");
     let first: Vec<_> = compared.stdout.lines().take(4).collect();
-    assert_eq!(first[0], "Gate passed: 1 case looks worse, unconfirmed");
+    assert_eq!(
+        first[0],
+        "Not confirmed: 1 case looks worse, and one run does not exclude chance; no rule of the gate is violated"
+    );
     assert!(first[2].starts_with("  fell  regressed (unconfirmed): must_include no longer met"), "{compared}");
     let (new_url, old_url) = (new.base_url(), old.base_url());
     let next = format!("to decide: counterproof run --cases cases.json --side new --base-url {new_url} --resume n");

@@ -54,7 +54,7 @@ fn an_agent_that_is_down_is_abandoned_and_no_case_is_missing() {
       c4: not_run: the case was not run: the agent looks down after 2 consecutive failures
     error: the agent at http://AGENT looks down; skipped 1 case
     hint: the artifacts in the run folder contain the details of each attempt
-    hint: run the skipped cases with `--resume`
+    hint: run the skipped cases: counterproof run --resume r1 --cases cases.json --base-url http://AGENT --concurrency 1 --retries 0 --fail-fast 2 --side new
     ");
     assert_holds_to_the_contract(&sandbox.path("runs/new/r1"));
     assert_eq!(sandbox.json("runs/new/r1/c4.json")["runner_failure"]["error_name"], "not_run");

@@ -3,6 +3,8 @@
 use counterproof_tests::{ModelAnswer, ModelRequest, ModelServer, Sandbox};
 use serde_json::{Value, json};
 
+use crate::guard_kit::SERVER;
+
 /// Answers as a model that looks an order up, refunds it, and then reports.
 fn shop(request: &ModelRequest, amount: u32) -> ModelAnswer {
     let body = request.json();
@@ -66,6 +68,29 @@ fn a_refund_of_ten_times_the_total_in_the_second_step_fails_the_gate() {
 }
 
 #[test]
+fn tools_and_servers_run_in_the_folder_of_the_configuration() {
+    let cases = CASES.replace("    get_order: {order_id: A-1001, total: 50}\n", "");
+    let config = "[run]\ncases = \"cases.yaml\"\n[side.new]\nprotocol = \"openai-chat\"\nmodel = \"m\"\n\
+                  [[tools]]\nname = \"get_order\"\ncommand = \"sh order.sh\"\n[[tools]]\nname = \"issue_refund\"\n\
+                  [[mcp]]\nname = \"shop\"\ncommand = \"sh server.sh\"\npolicy = \"policy.yaml\"\n";
+    let sandbox = Sandbox::new()
+        .with_file("agent/cases.yaml", &cases)
+        .with_file("agent/counterproof.toml", config)
+        .with_file("agent/order.sh", "cat > /dev/null\necho '{\"order_id\": \"A-1001\", \"found_in\": \"agent\"}'\n")
+        .with_file("agent/server.sh", &format!("exec {SERVER} --log seen.log\n"))
+        .with_file("agent/policy.yaml", "policy_id: p\nversion: 1.0.0\nmode: observe\nrules: []\n")
+        .with_variable("COUNTERPROOF_LEDGER", "ledger.db");
+    let model = ModelServer::start(|_, request| shop(request, 50));
+    let finished = sandbox.run(["check", "--config", "agent/counterproof.toml", "--base-url", &model.origin()]);
+    assert_eq!(finished.code, Some(0), "{finished}");
+    let requests = model.requests();
+    assert!(requests[0].json()["tools"].as_array().unwrap().len() > 2, "the tools of the server are offered");
+    assert!(requests[1].json().to_string().contains("found_in"), "the command answered");
+    assert!(sandbox.path("agent/seen.log").is_file(), "{finished}");
+    assert!(sandbox.path("ledger.db").is_file() && !sandbox.path("agent/ledger.db").exists(), "{finished}");
+}
+
+#[test]
 fn an_unmet_expectation_of_a_turn_is_named() {
     let cases = "\
 - id: talk
@@ -95,4 +120,30 @@ fn an_unmet_expectation_of_a_turn_is_named() {
     assert!(bad.stdout.contains("talk  unmet: turn 2: must_include not met: “refund” missing"), "{bad}");
     let page = std::fs::read_to_string(sandbox.path("report/cases/talk.html")).unwrap();
     assert!(page.contains("And my refund?") && page.contains("turn 2"), "the page has the turns");
+}
+
+#[test]
+fn try_runs_the_tools_and_shows_each_call_with_its_result() {
+    let model = ModelServer::start(|_, request| shop(request, 50));
+    let config = |command: &str| {
+        let tool = |name: &str| format!("[[tools]]\nname = \"{name}\"\n{command}");
+        format!("[side.new]\nprotocol = \"openai-chat\"\nmodel = \"m\"\n{}{}", tool("get_order"), tool("issue_refund"))
+    };
+    let url = model.origin();
+    let args = ["try", "--input", "It is broken.", "--base-url", &url, "--format", "json"];
+    let sandbox = Sandbox::new().with_file("counterproof.toml", &config("command = \"echo fifty\"\n"));
+    let tried = sandbox.run(args);
+    assert_eq!(tried.code, Some(0), "{tried}");
+    let document: Value = serde_json::from_str(&tried.stdout).unwrap();
+    assert_eq!(document["requests"], 3, "{tried}");
+    let call = json!({"name": "issue_refund", "arguments": {"order_id": "A-1001", "amount": 50}, "result": "fifty"});
+    assert_eq!(document["mapped"]["calls"][1], call, "{tried}");
+    assert_eq!(document["mapped"]["output"], "Your refund is on its way.", "{tried}");
+    assert_eq!(document["answer"]["choices"][0]["message"]["content"], "Your refund is on its way.", "the last answer");
+
+    let sandbox = Sandbox::new().with_file("counterproof.toml", &config(""));
+    let without = sandbox.run(args);
+    assert_eq!(without.code, Some(1), "{without}");
+    let document: Value = serde_json::from_str(&without.stdout).unwrap();
+    assert_eq!((&document["failure"]["error_name"], &document["proposed"]), (&json!("no_tool_result"), &json!({})));
 }

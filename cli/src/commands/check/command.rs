@@ -19,6 +19,11 @@ pub(crate) fn run(
     reload: Reload<'_>,
     streams: &mut Streams,
 ) -> Result<Exit, CommandError> {
+    if args.watch && args.format == Format::Json {
+        let error =
+            CommandError::usage("`--watch` prints a verdict for every change, and `--format json` is one document");
+        return output::print_json(Err(error.hint("remove `--watch` or `--format json`")), streams);
+    }
     let interrupt = Interrupt::default();
     let stop = interrupt.clone();
     if args.watch {

@@ -6,11 +6,12 @@ use std::process::{Command, Stdio};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{Exit, harmless};
-use counterproof_evaluator::{Standing, evaluation_text, gate_headline, text, worst_first};
+use counterproof_evaluator::{RankedCase, Standing, evaluation_text, gate_headline, is_unconfirmed, text, worst_first};
 use counterproof_report::{PageSelection, SUMMARY_UP_TO_BYTES};
 use serde_json::{Value, json};
 
 use super::args::{Args, Format};
+use super::selection::has_no_answer;
 use crate::command_error::CommandError;
 use crate::comparison_summary::{self, Detail};
 use crate::findings::workflow_command;
@@ -31,34 +32,38 @@ pub(super) struct Checked {
     /// The folder of the new run; `None` if no case was selected.
     pub(super) run: Option<Utf8PathBuf>,
     pub(super) report: Option<Utf8PathBuf>,
+    /// How to decide the cases that look worse; `None` without a baseline.
+    pub(super) decide: Option<String>,
     /// What a person does next.
     pub(super) next: Option<String>,
     /// Why the run failed, although the gate may have passed.
     pub(super) answered_too_few: Option<String>,
+    /// Why there is no evaluation.
+    pub(super) nothing: &'static str,
     pub(super) evaluation: Option<Evaluation>,
 }
 
 impl Checked {
-    /// The result if no case failed in the last check.
-    pub(super) const fn nothing() -> Self {
+    /// The result if no case is left to run, for a reason.
+    pub(super) const fn nothing(reason: &'static str) -> Self {
         Self {
             exit: Exit::Done,
             baseline: None,
             run: None,
             report: None,
+            decide: None,
             next: None,
             answered_too_few: None,
+            nothing: reason,
             evaluation: None,
         }
     }
 }
 
-const NOTHING: &str = "no case failed in the last check";
-
 /// Prints a check for a person or a code host, and opens its report if that was asked for.
 pub(super) fn print(args: &Args, checked: &Checked, streams: &mut Streams) -> Result<(), CommandError> {
     let Some(evaluation) = &checked.evaluation else {
-        streams.print_line(NOTHING)?;
+        streams.print_line(checked.nothing)?;
         return Ok(());
     };
     let report = checked.report.as_deref().unwrap_or(Utf8Path::new(""));
@@ -66,6 +71,7 @@ pub(super) fn print(args: &Args, checked: &Checked, streams: &mut Streams) -> Re
         Format::Github => {
             streams.print_document(&annotations(evaluation))?;
             streams.print_line(gate_headline(evaluation))?;
+            print_decide(checked, evaluation, streams)?;
         }
         Format::Markdown => {
             let context = report_context(evaluation, args.cases.as_deref(), args.report_url.as_ref());
@@ -74,12 +80,12 @@ pub(super) fn print(args: &Args, checked: &Checked, streams: &mut Streams) -> Re
             streams.print_document(&summary.unwrap_or_default())?;
         }
         Format::Human | Format::Json => {
-            let decide = checked.baseline.as_ref().map(|_| DECIDE);
             let detail = if args.verbose { Detail::Full } else { Detail::Brief };
             if args.quiet {
                 streams.print_summary(&gate_headline(evaluation))?;
+                print_decide(checked, evaluation, streams)?;
             } else {
-                streams.print_summary(&comparison_summary::render(evaluation, detail, decide))?;
+                streams.print_summary(&comparison_summary::render(evaluation, detail, checked.decide.as_deref()))?;
                 streams.print_line(format_args!("report: {report}"))?;
             }
         }
@@ -96,9 +102,13 @@ pub(super) fn print(args: &Args, checked: &Checked, streams: &mut Streams) -> Re
     Ok(())
 }
 
-/// How to decide the cases that a confirmation could not.
-const DECIDE: &str = "to decide: record a longer baseline with the version that you trust, \
-                      `counterproof run --side baseline --repeat 5`, then check again";
+/// Prints how to decide, after a headline that stands alone.
+fn print_decide(checked: &Checked, evaluation: &Evaluation, streams: &mut Streams) -> Result<(), CommandError> {
+    if let Some(decide) = checked.decide.as_ref().filter(|_| is_unconfirmed(evaluation)) {
+        streams.print_line(decide)?;
+    }
+    Ok(())
+}
 
 /// Prints the one JSON document of a check, also if it failed.
 pub(super) fn print_json(
@@ -123,7 +133,13 @@ pub(super) fn print_json(
 pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let is_json = |pair: &[&str]| matches!(pair, ["--format", "json"]);
-    words.contains(&"check") && (words.contains(&"--format=json") || words.windows(2).any(is_json))
+    let is_typed = words.iter().any(|word| *word == "--format" || word.starts_with("--format="));
+    let is_chosen = if is_typed {
+        words.contains(&"--format=json") || words.windows(2).any(is_json)
+    } else {
+        std::env::var_os("COUNTERPROOF_FORMAT").is_some_and(|format| format == "json")
+    };
+    words.contains(&"check") && is_chosen
 }
 
 /// Prints the document of a check that could not start.
@@ -162,25 +178,34 @@ fn document(checked: &Checked) -> Value {
         "schema_version": "check.v1",
         "outcome": outcome,
         "exit_code": checked.exit.code(),
-        "message": checked.evaluation.as_ref().map_or_else(|| NOTHING.to_owned(), gate_headline),
+        "message": checked.evaluation.as_ref().map_or_else(|| checked.nothing.to_owned(), gate_headline),
         "baseline": checked.baseline,
         "run": checked.run,
         "report": checked.report,
+        "decide": checked.decide.as_ref().filter(|_| checked.evaluation.as_ref().is_some_and(is_unconfirmed)),
         "cases": cases.collect::<Vec<_>>(),
     })
 }
 
-/// The convicted cases as annotations of GitHub Actions, worst first.
+/// An undecided gate, the convicted cases and those without an answer as annotations of GitHub Actions, worst first.
 fn annotations(evaluation: &Evaluation) -> String {
+    let is_undecided = evaluation.gate.outcome == GateOutcome::NotEnoughData;
+    let undecided = is_undecided.then(|| workflow_command("warning", "counterproof", &gate_headline(evaluation)));
+    let annotation = |ranked: &RankedCase<'_>| {
+        let level = match ranked.standing {
+            Standing::Convicted => "error",
+            _ if has_no_answer(ranked.case) => "warning",
+            _ => return None,
+        };
+        let reason = evaluation_text::case_line(evaluation, ranked);
+        let reason = if reason.is_empty() { "no answer" } else { &reason };
+        Some(workflow_command(level, ranked.case.case_id.as_str(), &text::one_line(reason, MAX_REASON_CHARS)))
+    };
     let ranked = worst_first(evaluation);
-    let convicted = ranked.iter().filter(|ranked| ranked.standing == Standing::Convicted);
-    convicted
-        .take(MAX_ANNOTATIONS)
-        .map(|ranked| {
-            let reason = evaluation_text::case_line(evaluation, ranked);
-            workflow_command("error", ranked.case.case_id.as_str(), &text::one_line(&reason, MAX_REASON_CHARS))
-        })
-        .collect()
+    // Errors first: GitHub drops those after the tenth.
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        ranked.iter().filter_map(annotation).partition(|line| line.starts_with("::error"));
+    undecided.into_iter().chain(errors.into_iter().chain(warnings).take(MAX_ANNOTATIONS)).collect()
 }
 
 /// Opens a file with the program of the system. A failure is a warning: the path is printed in any case.

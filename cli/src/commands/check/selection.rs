@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_cases::{CaseSpec, Suite, glob};
+use counterproof_evaluator::AddedCase;
 use counterproof_store::read_file;
 use counterproof_store::write::{self, Durability};
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,8 @@ pub(super) struct Selection {
     pub(super) all: Vec<CaseSpec>,
     /// Whether cases of the file were left out.
     pub(super) is_partial: bool,
+    /// The cases of `--last-failed` that the file does not have.
+    pub(super) gone: Vec<CaseId>,
 }
 
 impl Selection {
@@ -60,7 +63,18 @@ impl Selection {
             return Err(CommandError::usage("no case has all of the selected IDs, tags and suites")
                 .hint("`counterproof run --side new --dry-run` lists the cases"));
         }
-        Ok(Self { is_partial: cases.len() < total, cases, all: suite.cases })
+        let exists = |id: &CaseId| suite.cases.iter().any(|case| case.id == *id);
+        let gone = last_failed.into_iter().flatten().filter(|id| !exists(id)).collect();
+        Ok(Self { is_partial: cases.len() < total, cases, all: suite.cases, gone })
+    }
+
+    /// Why there is no case to run.
+    pub(super) fn nothing(&self) -> &'static str {
+        if self.gone.is_empty() {
+            "no case failed in the last check"
+        } else {
+            "no case that failed in the last check is left"
+        }
     }
 
     pub(super) fn ids(&self) -> HashSet<CaseId> {
@@ -94,7 +108,7 @@ fn state_path(runs: &Utf8Path) -> Utf8PathBuf {
     runs.join(LAST_CHECK)
 }
 
-fn read_failed(runs: &Utf8Path) -> Result<HashSet<CaseId>, CommandError> {
+fn read_failed(runs: &Utf8Path) -> Result<Vec<CaseId>, CommandError> {
     let path = state_path(runs);
     let text = match read_file::read_text(&path, read_file::MAX_SMALL_BYTES) {
         Ok(text) => text,
@@ -107,7 +121,7 @@ fn read_failed(runs: &Utf8Path) -> Result<HashSet<CaseId>, CommandError> {
     let last: LastCheck = serde_json::from_str(&text).map_err(|error| {
         CommandError::io(format!("`{path}` is not the state of a check: {error}")).hint("remove the file")
     })?;
-    Ok(last.failed.into_iter().collect())
+    Ok(last.failed)
 }
 
 /// Writes the cases that did not pass, for `--last-failed`.
@@ -119,9 +133,11 @@ pub(super) fn write_failed(runs: &Utf8Path, evaluation: &Evaluation) -> Result<(
 
 /// Whether a case did not meet an expectation, was worse, or got no answer.
 fn has_failed(case: &CaseEvaluation) -> bool {
-    case.is_unmet_on_new()
-        || matches!(
-            case.verdict,
-            Verdict::Invalid | Verdict::Missing | Verdict::Broken | Verdict::StillBroken | Verdict::Regressed
-        )
+    case.is_unmet_on_new() || case.verdict == Verdict::Regressed || has_no_answer(case)
+}
+
+/// Whether new gave no answer that can be judged.
+pub(super) fn has_no_answer(case: &CaseEvaluation) -> bool {
+    AddedCase::find(case) == Some(AddedCase::Unanswered)
+        || matches!(case.verdict, Verdict::Invalid | Verdict::Missing | Verdict::Broken | Verdict::StillBroken)
 }

@@ -8,8 +8,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{CaseId, Exit, RunId, Side};
 use counterproof_cases::CaseSpec;
-use counterproof_evaluator::{Limit, Measure, text};
-use counterproof_runner::{Checkout, Interrupt, Settings, commit_of};
+use counterproof_evaluator::{Limit, Measure, is_unconfirmed, text};
+use counterproof_runner::{Checkout, Interrupt, Settings, Spending, commit_of};
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{EVALUATION_FILE, ReadError, RunReader};
 use jiff::Timestamp;
@@ -25,14 +25,21 @@ use crate::commands::run::{
     BaselineAgent, ConfirmOptions, Confirmation, RunEnd, Session, check_new_ids, limit_open_files, required_cases,
 };
 use crate::config::Config;
-use crate::layers::Layers;
+use crate::layers::{Layers, Origin};
 use crate::named_runs::{RunSelection, read_error};
+use crate::report_output::report_error;
 use crate::reporter::ReporterKind;
 use crate::request_args::RunPaths;
 use crate::resume_command;
 use crate::run_plan::{ConfirmRuns, PlanArgs, RunPlan, generated_id};
 use crate::side_agent::SideAgent;
 use crate::streams::Streams;
+
+/// A check compares with the latest baseline; another command compares with others.
+const BASELINE_OPTION: &str = "counterproof compare --baseline";
+
+/// Options of a check that its repetition with confirmation leaves out.
+const NOT_REPEATED: [&str; 7] = ["confirm", "quiet", "open", "format", "watch", "watch-path", "last-failed"];
 
 /// Makes one check. `changed` are the only cases to run, if given. Returns `None` if it was interrupted.
 pub(super) fn check(
@@ -43,11 +50,20 @@ pub(super) fn check(
     streams: &mut Streams,
 ) -> Result<Option<Checked>, CommandError> {
     let path = required_cases(args.cases.as_deref())?;
-    let selection = Selection::new(args, cases_file::load(path, streams)?, changed)?;
-    check_new_ids(&selection.cases, path)?;
-    if selection.cases.is_empty() {
-        return Ok(Some(Checked::nothing()));
+    let selection = cases_file::load(path, streams).and_then(|suite| Selection::new(args, suite, changed));
+    if let Ok(selection) = &selection {
+        if !selection.gone.is_empty() {
+            let gone: Vec<&str> = selection.gone.iter().map(CaseId::as_str).collect();
+            streams.log(format_args!("cases of the last check that `{path}` does not have: {}", gone.join(", ")));
+        }
+        if selection.cases.is_empty() {
+            return Ok(Some(Checked::nothing(selection.nothing())));
+        }
     }
+    // Before anything else can fail: the report of an earlier check must not pass for the one of this.
+    counterproof_report::clear(&args.report).map_err(report_error)?;
+    let selection = selection?;
+    check_new_ids(&selection.cases, path)?;
     let mut check = Check {
         args,
         layers,
@@ -55,6 +71,7 @@ pub(super) fn check(
         selection: &selection,
         paths: RunPaths { cases: path, out: &args.out },
         checkout: Checkout::discover(Utf8Path::new(".")),
+        spending: Spending::default(),
     };
     let mut has_baseline = has_stored_baseline(&args.out)?;
     // A watch runs the baseline once, and then only the cases that changed.
@@ -88,6 +105,8 @@ struct NewRuns {
     folders: Vec<Utf8PathBuf>,
     /// Whether no case was answered, or more failed than allowed.
     failed: bool,
+    /// Whether a limit on usage ended the confirmation.
+    is_limited: bool,
 }
 
 /// What the steps of a check share.
@@ -98,6 +117,8 @@ struct Check<'a> {
     selection: &'a Selection,
     paths: RunPaths<'a>,
     checkout: Option<Checkout>,
+    /// What the answers of all runs used.
+    spending: Spending,
 }
 
 impl Check<'_> {
@@ -106,6 +127,7 @@ impl Check<'_> {
             reporter: self.reporter(),
             checkout: self.checkout.clone(),
             interrupt: self.interrupt.clone(),
+            spending: self.spending.clone(),
             resume_command: None,
             failed: false,
             prints_folder: false,
@@ -192,6 +214,7 @@ impl Check<'_> {
         let options = ConfirmOptions {
             runs: args.confirm,
             against: Vec::new(),
+            baseline_option: BASELINE_OPTION,
             baseline_agent: None,
             rules: config.rules.clone(),
             thresholds: config.statistics.clone(),
@@ -204,9 +227,12 @@ impl Check<'_> {
             if confirms { Confirmation::prepare(&options, (&plan, &shared), cases, baseline, streams)? } else { None };
         let runs = self.make_runs(&plan, &shared, cases, streams);
         agent.check_alive()?;
-        let Some(runs) = runs? else { return Ok(None) };
+        let Some(mut runs) = runs? else { return Ok(None) };
         if let Some(confirmation) = confirmation {
-            let end = confirmation.run(&mut self.session(streams));
+            let mut session = self.session(streams);
+            let end = confirmation.run(&mut session);
+            // Nothing decides what looks worse, so it is not an all-clear.
+            runs.is_limited = session.failed;
             [Some(&agent), slot.get()].into_iter().flatten().try_for_each(SideAgent::check_alive)?;
             if end? == RunEnd::Interrupted {
                 return Ok(None);
@@ -233,14 +259,14 @@ impl Check<'_> {
             }
             folders.push(settings.out.join(settings.side.as_str()).join(settings.run_id.as_str()));
         }
-        Ok(Some(NewRuns { folders, failed: session.failed }))
+        Ok(Some(NewRuns { folders, failed: session.failed, is_limited: false }))
     }
 
     fn compare(&self, new: &NewRuns, has_baseline: bool, streams: &mut Streams) -> Result<Checked, CommandError> {
         let args = self.args;
         // Read again: `compare` takes the rules of the gate apart.
         let mut config = Config::of_file(&self.layers.file)?;
-        let mut baseline = RunSelection::Latest { runs: args.out.clone(), baseline_option: "compare --baseline" };
+        let mut baseline = RunSelection::Latest { runs: args.out.clone(), baseline_option: BASELINE_OPTION };
         if !has_baseline {
             baseline = RunSelection::Folders(new.folders.clone());
             let zero = Limit::Count(0);
@@ -269,7 +295,7 @@ impl Check<'_> {
                 .map_err(CommandError::io)?;
         }
         let exit = match gate_exit(evaluation.gate.outcome, args.strict) {
-            Exit::Done if new.failed => Exit::Findings,
+            Exit::Done if new.failed || new.is_limited => Exit::Findings,
             exit => exit,
         };
         let baseline = has_baseline.then(|| evaluation.baseline.run_id.to_string());
@@ -280,8 +306,10 @@ impl Check<'_> {
             baseline,
             run: Some(run),
             report: Some(report),
+            decide: has_baseline.then(|| self.deciding_command(&evaluation)),
             next: self.next_step(&evaluation, has_baseline, exit),
             answered_too_few: new.failed.then(|| self.failure_text()),
+            nothing: "",
             evaluation: Some(evaluation),
         })
     }
@@ -295,19 +323,34 @@ impl Check<'_> {
         }
     }
 
+    /// Returns the command that decides the cases that look worse.
+    fn deciding_command(&self, evaluation: &Evaluation) -> String {
+        if self.args.confirm == ConfirmRuns::Off && is_unconfirmed(evaluation) {
+            return format!("to decide: {}", self.layers.typed.command_with("--confirm auto", &NOT_REPEATED));
+        }
+        let typed = |id: &str, value: &Utf8Path| match self.layers.origin(id) {
+            Origin::Flag { option } => format!(" --{option} {}", resume_command::path(value)),
+            _ => String::new(),
+        };
+        let (cases, out) = (typed("cases", self.paths.cases), typed("out", &self.args.out));
+        format!(
+            "to decide: record a longer baseline with the version that you trust, \
+             `counterproof run{cases} --side baseline --repeat 5{out}`, then check again"
+        )
+    }
+
     /// Returns the command that a person needs next.
     fn next_step(&self, evaluation: &Evaluation, has_baseline: bool, exit: Exit) -> Option<String> {
         let runs = match self.args.out.as_str() {
             "runs" => String::new(),
-            _ if matches!(self.layers.origin("out"), crate::layers::Origin::File { .. }) => String::new(),
+            _ if matches!(self.layers.origin("out"), Origin::File { .. }) => String::new(),
             _ => format!(" --runs {}", resume_command::path(&self.args.out)),
         };
         if has_baseline && evaluation.gate.rules.iter().any(|rule| rule.code == "unpaired" && !rule.passed) {
-            return Some(
-                "cases were added or removed since the baseline: once their answers are good, accept this run, or set \
-                 `unpaired = \"none\"` below `[gate]`"
-                    .to_owned(),
-            );
+            return Some(format!(
+                "cases of the baseline are missing from this run. If they were removed on purpose, make it the baseline: \
+                 counterproof accept{runs} --reason \"cases removed\""
+            ));
         }
         if has_baseline || self.selection.is_partial {
             return None;

@@ -84,7 +84,7 @@ pub(super) fn run(
     stop: &Stop,
     streams: &mut Streams,
 ) -> Result<Exit, CommandError> {
-    let watch = Watch::start(&args, &layers)?;
+    let mut watch = Watch::start(&args, &layers)?;
     let (mut args, mut layers) = (args, layers);
     let mut known = HashMap::new();
     let mut exit = Exit::Done;
@@ -105,8 +105,10 @@ pub(super) fn run(
         let Some(next) = watch.wait(stop) else { return Ok(exit) };
         changes = next;
         if changes.all {
-            match reload() {
-                Ok((new_args, new_layers)) => (args, layers) = (new_args, new_layers),
+            // The new configuration may name other paths.
+            let reloaded = reload().and_then(|(args, layers)| Ok((Watch::start(&args, &layers)?, args, layers)));
+            match reloaded {
+                Ok(reloaded) => (watch, args, layers) = reloaded,
                 // The old configuration stays in force until the new one is valid.
                 Err(error) => {
                     error.report(streams);

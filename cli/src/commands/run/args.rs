@@ -83,6 +83,8 @@ pub(crate) struct ConfirmOptions {
     pub(crate) runs: ConfirmRuns,
     /// Run folders of the baseline; empty for the latest.
     pub(crate) against: Vec<Utf8PathBuf>,
+    /// How a person selects other runs of the baseline, such as `--against`.
+    pub(crate) baseline_option: &'static str,
     /// The settings of the agent of the baseline; `None` if no option names it.
     pub(crate) baseline_agent: Option<Settings>,
     pub(crate) rules: Rules,
@@ -116,6 +118,7 @@ impl RunOptions {
             Some(runs) if !args.dry_run && runs != ConfirmRuns::Off => Some(ConfirmOptions {
                 runs,
                 against: args.plan.against.clone(),
+                baseline_option: "--against",
                 baseline_agent: args.plan.confirm.baseline_settings(&settings, args.request.agent.model.as_ref())?,
                 rules: config.rules.clone(),
                 thresholds: config.statistics.clone(),

@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Exit, RunId, escape_invisible};
 use counterproof_cases::{CaseSpec, Suite};
 use counterproof_evaluator::text;
-use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Summary, Urgency};
+use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Spending, Summary, Urgency};
 
 use super::args::{Args, RunOptions};
 use super::confirm::{BaselineAgent, Confirmation};
@@ -14,19 +14,13 @@ use super::outcome::{check_reached, log_next_steps, log_outcome, run_error};
 use crate::command_error::CommandError;
 use crate::layers::Layers;
 use crate::reporter::{FailureSummary, ReporterKind, RunReporter};
-use crate::resume_command::TypedOptions;
 use crate::run_plan::RunPlan;
 use crate::side_agent::SideAgent;
 use crate::signals::on_signal;
 use crate::streams::Streams;
 use crate::{cases_file, open_files};
 
-pub(crate) fn run(
-    args: &Args,
-    typed: &TypedOptions,
-    layers: &Layers,
-    streams: &mut Streams,
-) -> Result<Exit, CommandError> {
+pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result<Exit, CommandError> {
     // Before the agent is started, so that invalid cases cost no start.
     let cases = select_cases(args, cases_file::load(args.cases()?, streams)?)?;
     let interrupt = Interrupt::default();
@@ -67,7 +61,8 @@ pub(crate) fn run(
         // Once, so that all runs of a group name the same commit.
         checkout: Checkout::discover(Utf8Path::new(".")),
         interrupt: interrupt.clone(),
-        resume_command: Some(typed.resume_command(plan.id.as_str())),
+        spending: Spending::default(),
+        resume_command: Some(layers.typed.resume_command(plan.id.as_str())),
         failed: false,
         goes_on_at_limit: false,
         prints_folder: args.reporter != ReporterKind::Jsonl,
@@ -144,13 +139,15 @@ pub(crate) struct Session<'a> {
     pub(crate) reporter: ReporterKind,
     pub(crate) checkout: Option<Checkout>,
     pub(crate) interrupt: Interrupt,
+    /// What the answers of all runs used.
+    pub(crate) spending: Spending,
     /// The command line that resumes the runs; `None` if only a new run goes on.
     pub(crate) resume_command: Option<String>,
     /// Whether the folder of a run is a result of the command.
     pub(crate) prints_folder: bool,
     /// Whether a reached limit on cost is a failed run, and not an error: `check` compares what there is.
     pub(crate) goes_on_at_limit: bool,
-    /// Whether a run failed that is not a confirmation.
+    /// Whether a run failed that is not a confirmation, or a limit ended the confirmation.
     pub(crate) failed: bool,
     pub(crate) streams: &'a mut Streams,
 }
@@ -178,7 +175,7 @@ impl Session<'_> {
                 Some(limit) if self.goes_on_at_limit => {
                     self.streams.warn(format_args!("{limit}; the other cases did not run"));
                 }
-                _ => check_reached(settings, &summary, &failures)?,
+                _ => check_reached(settings, &summary, &failures, self.resume_command.as_deref())?,
             }
             self.failed |= summary.failed && settings.confirmation.is_none();
         }
@@ -191,8 +188,8 @@ impl Session<'_> {
         settings: &Settings,
         cases: &[CaseSpec],
     ) -> Result<(Summary, FailureSummary), CommandError> {
-        let (checkout, interrupt) = (self.checkout.clone(), self.interrupt.clone());
-        let environment = Environment { checkout, interrupt, ..Environment::from_system() };
+        let (checkout, interrupt, spending) = (self.checkout.clone(), self.interrupt.clone(), self.spending.clone());
+        let environment = Environment { checkout, interrupt, spending, ..Environment::from_system() };
         let mut reporter = RunReporter::new(self.reporter, &mut self.streams.out);
         let summary = counterproof_runner::run(settings, cases, environment, &mut reporter);
         let failures = reporter.finish();
@@ -202,6 +199,19 @@ impl Session<'_> {
         let failures = failures?;
         log_outcome((self.reporter, self.prints_folder), settings, &summary, &failures, self.streams)?;
         Ok((summary, failures))
+    }
+
+    /// Reports whether the limits on usage allow a further confirmation run.
+    pub(crate) fn allows_confirmation(&mut self, settings: &Settings) -> Result<bool, CommandError> {
+        match self.spending.exceeded(&settings.usage_limits) {
+            None => Ok(true),
+            Some(limit) if self.goes_on_at_limit => {
+                self.streams.warn(format_args!("{limit}; the confirmation ends here"));
+                self.failed = true;
+                Ok(false)
+            }
+            Some(limit) => Err(CommandError::findings(format!("{limit}; the confirmation ends here"))),
+        }
     }
 
     /// Returns how a run ended. An interrupt also ends the session if `remaining_runs` would follow.

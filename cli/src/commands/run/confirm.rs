@@ -6,7 +6,6 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fs;
 
-use camino::Utf8PathBuf;
 use counterproof_artifact::{CaseId, RunId, Side, Sides};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
@@ -108,7 +107,7 @@ impl<'a> Confirmation<'a> {
             streams.log("note: the agent is declared deterministic: one run decides, and no case is confirmed");
             return Ok(None);
         }
-        let Some(baseline) = open_baseline(&confirm.against, shared, streams)? else { return Ok(None) };
+        let Some(baseline) = open_baseline(confirm, shared, streams)? else { return Ok(None) };
         Ok(Some(Self { confirm, plan, shared, cases, expectations, baseline, baseline_agent }))
     }
 
@@ -145,6 +144,9 @@ impl<'a> Confirmation<'a> {
         }
         for index in 1..=count {
             let round = Round { index, count, ends_early: false };
+            if !session.allows_confirmation(self.shared)? {
+                break;
+            }
             if self.run_baseline(session, round, &cases)? == RunEnd::Interrupted
                 || self.run_new(session, round, &cases)? == RunEnd::Interrupted
             {
@@ -181,7 +183,7 @@ impl<'a> Confirmation<'a> {
         // After the planned runs, a case whose answer is missing in one of them runs once more.
         for index in 1..=most {
             let cases = self.recorded_cases(index).unwrap_or_else(|| self.select(|id| open.contains(id)));
-            if cases.is_empty() {
+            if cases.is_empty() || !session.allows_confirmation(self.shared)? {
                 break;
             }
             let round = Round { index, count, ends_early: true };
@@ -404,11 +406,11 @@ fn log_what_decides(plan: ConfirmationCount, flipped: usize, streams: &mut Strea
 
 /// Opens the baseline that `compare` would use. Returns `None` without a baseline, which is not an error.
 fn open_baseline(
-    against: &[Utf8PathBuf],
+    confirm: &ConfirmOptions,
     shared: &Settings,
     streams: &mut Streams,
 ) -> Result<Option<SideRuns>, CommandError> {
-    let selection = if against.is_empty() {
+    let selection = if confirm.against.is_empty() {
         let missing = RunReader::latest(&shared.out, Side::Baseline).err();
         // The first run of a project has no baseline, and must not fail because of it.
         if let Some(error @ (ReadError::NoRun { .. } | ReadError::OnlyShards { .. } | ReadError::OnlyFailed { .. })) =
@@ -417,9 +419,9 @@ fn open_baseline(
             streams.log(format_args!("note: {error}; no case is confirmed"));
             return Ok(None);
         }
-        RunSelection::Latest { runs: shared.out.clone(), baseline_option: "--against" }
+        RunSelection::Latest { runs: shared.out.clone(), baseline_option: confirm.baseline_option }
     } else {
-        RunSelection::Folders(against.to_vec())
+        RunSelection::Folders(confirm.against.clone())
     };
     let runs = selection.open(Side::Baseline, streams)?;
     side_runs(runs.into_iter().map(ComparedRun::new).collect(), Side::Baseline).map(Some)

@@ -1,7 +1,7 @@
 //! Log output at the end of a run: counts, failures, hints and next steps.
 
 use camino::Utf8Path;
-use counterproof_artifact::{CaseId, FailureClass, Side};
+use counterproof_artifact::{CaseId, Exit, FailureClass, Side};
 use counterproof_evaluator::text;
 use counterproof_runner::{Reason, ResumeError, RunError, Settings, Summary, Target};
 use counterproof_store::{CreateError, LockError, ReopenError, RunReader, read_file};
@@ -109,6 +109,7 @@ pub(super) fn check_reached(
     settings: &Settings,
     summary: &Summary,
     failures: &FailureSummary,
+    resume_command: Option<&str>,
 ) -> Result<(), CommandError> {
     const SEE_ARTIFACTS: &str = "the artifacts in the run folder contain the details of each attempt";
 
@@ -123,7 +124,11 @@ pub(super) fn check_reached(
     if counts.skipped > 0 {
         let skipped = text::count(counts.skipped, "case", "cases");
         let message = format!("the agent at {} looks down; skipped {skipped}", settings.target.recorded());
-        return Err(CommandError::io(message).hint(SEE_ARTIFACTS).hint("run the skipped cases with `--resume`"));
+        let error = CommandError::io(message).hint(SEE_ARTIFACTS);
+        return Err(match resume_command {
+            Some(command) => error.hint(format!("run the skipped cases: {command}")),
+            None => error,
+        });
     }
     Ok(())
 }
@@ -277,6 +282,7 @@ pub(crate) fn run_error(error: RunError, resume_command: &str) -> CommandError {
         RunError::Write(_) => {
             CommandError::io(error).hint(format!("completed cases are saved; resume with: {resume_command}"))
         }
+        RunError::Interrupted => CommandError::new(Exit::Interrupted, error),
         _ => CommandError::io(error),
     }
 }

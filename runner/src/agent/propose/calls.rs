@@ -26,7 +26,7 @@ const NAMES: [&str; 14] = [
 ];
 
 /// Names of the arguments.
-const ARGUMENTS: [&str; 17] = [
+const ARGUMENTS: [&str; 18] = [
     "/arguments",
     "/args",
     "/parameters",
@@ -44,6 +44,7 @@ const ARGUMENTS: [&str; 17] = [
     "/tool_arguments",
     "/action_input",
     "/function/parameters",
+    "/in",
 ];
 
 /// Names of the result.
