@@ -77,8 +77,7 @@ pub use cause::CauseCode;
 pub use gate::{
     AddedCase, Decision, DecisionKind, GateRules, GrowthLimit, Limit, Measure, RankedCase, ReviewLine, ScopeRules,
     Standing, UnknownScope, UsageLimits, ViolatedRule, ViolatedRules, decide, headline as gate_headline, is_alone,
-    is_unconfirmed,
-    qualifications as gate_qualifications, review_lines, unknown_scopes, worst_first,
+    is_unconfirmed, qualifications as gate_qualifications, review_lines, unknown_scopes, worst_first,
 };
 pub use judge::signals::{Domain, SignalSettings};
 pub use judge::{CallOutcome, Expectations, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes};

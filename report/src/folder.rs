@@ -107,11 +107,12 @@ pub(crate) const JUNIT_FILE: &str = "junit.xml";
 pub(crate) const CTRF_FILE: &str = "ctrf.json";
 pub(crate) const SARIF_FILE: &str = "results.sarif";
 
+/// The style sheet of every page.
+pub(crate) const STYLE: &str = include_str!("../../templates/static/style.css");
+
 /// Static files of every page, the history page included: name and content.
-pub(crate) const COMMON_FILES: [(&str, &str); 2] = [
-    ("style.css", include_str!("../../templates/static/style.css")),
-    ("icon.svg", include_str!("../../templates/static/icon.svg")),
-];
+pub(crate) const COMMON_FILES: [(&str, &str); 2] =
+    [("style.css", STYLE), ("icon.svg", include_str!("../../templates/static/icon.svg"))];
 
 /// The page of suites.
 pub(crate) const SUITES_PAGE: &str = "lists/suites.html";

@@ -15,6 +15,7 @@
 //! evaluation.json  summary.md  junit.xml  ctrf.json  results.sarif
 //! ```
 
+mod archive;
 mod case;
 #[cfg(unix)]
 pub mod contracts;
@@ -25,6 +26,7 @@ pub mod history;
 mod index;
 mod page_queue;
 pub mod session;
+mod single_file;
 mod site;
 mod view;
 mod writer;
@@ -34,4 +36,4 @@ pub use exports::{ctrf, junit, sarif, test_results};
 pub use folder::{ReportError, clear};
 pub use site::PageSelection;
 pub use site::encode_path;
-pub use writer::ReportWriter;
+pub use writer::{Copies, ReportWriter};

@@ -6,10 +6,11 @@ use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_evaluator::{CaseComparison, Request, SideRuns, decide, pair};
+use counterproof_evaluator::{CaseComparison, Request, SideRuns, decide, pair, worst_first};
 use counterproof_store::EVALUATION_FILE;
 use counterproof_store::write::{self, Durability, INDEX_FILE, StagedFolder};
 
+use super::archive;
 use super::case::CasePage;
 use super::exports::{self, ReportContext};
 use super::files::copy_files;
@@ -17,6 +18,7 @@ use super::folder;
 use super::folder::ReportError;
 use super::index::{self, CaseLists, IndexPage, Rows, SuitesPage};
 use super::page_queue::{PageQueue, ReadyPage};
+use super::single_file::{self, SingleFile};
 use super::site::encode_path;
 use super::site::{PageSelection, Site};
 
@@ -34,6 +36,16 @@ pub struct ReportWriter<'a> {
     /// The folder as the caller named it.
     out: Utf8PathBuf,
     replacement: StagedFolder,
+    copies: Copies,
+}
+
+/// Copies of a report in one file each, next to its folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Copies {
+    /// `OUT.html`: the index and the worst cases.
+    pub html: bool,
+    /// `OUT.zip`: the whole folder.
+    pub zip: bool,
 }
 
 impl<'a> ReportWriter<'a> {
@@ -59,7 +71,14 @@ impl<'a> ReportWriter<'a> {
         let replacement = folder::begin(out)?;
         let mut site = Site::without_runs(case_ids(evaluation));
         site.history = Self::history_of(out);
-        Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned(), replacement })
+        Ok(Self {
+            site,
+            verdicts: Vec::new(),
+            queue: None,
+            out: out.to_owned(),
+            replacement,
+            copies: Copies::default(),
+        })
     }
 
     /// The history next to a report, where there is one.
@@ -81,7 +100,14 @@ impl<'a> ReportWriter<'a> {
         site.history = Self::history_of(out);
         // Every page links to the run documents. Copying them before the threads start avoids concurrent copies.
         site.failures = copy_files(replacement.path(), site.run_files().into_iter().filter_map(|(_, file)| file.copy))?;
-        Ok(Self { site, verdicts: Vec::new(), queue: None, out: out.to_owned(), replacement })
+        Ok(Self {
+            site,
+            verdicts: Vec::new(),
+            queue: None,
+            out: out.to_owned(),
+            replacement,
+            copies: Copies::default(),
+        })
     }
 
     /// Limits the case pages to a selection.
@@ -96,6 +122,13 @@ impl<'a> ReportWriter<'a> {
         // With all pages or none, the neighbours follow from the order of the cases.
         self.queue = (selection == PageSelection::Changed).then(|| Mutex::new(queue));
         self.site.selection = selection;
+        self
+    }
+
+    /// Adds copies in one file each, which are written with the index.
+    #[must_use]
+    pub const fn with_copies(mut self, copies: Copies) -> Self {
+        self.copies = copies;
         self
     }
 
@@ -187,8 +220,42 @@ impl<'a> ReportWriter<'a> {
         }
         // Last, because it links to all others.
         self.write_page(INDEX_FILE, &IndexPage::new(&self.site, evaluation, &decision, &groups, &lists, &rows))?;
+        let html = if self.copies.html { Some(self.single_file(evaluation)?) } else { None };
         self.replacement.publish()?;
+        if let Some(html) = html {
+            write::write(&copy_path(&self.out, "html"), html.as_bytes(), Durability::Synced)?;
+        }
+        if self.copies.zip {
+            archive::write(&self.out, &copy_path(&self.out, "zip"))?;
+        }
         Ok(self.out.join(INDEX_FILE))
+    }
+
+    /// The index and the pages of the worst cases in one text.
+    fn single_file(&self, evaluation: &Evaluation) -> Result<String, ReportError> {
+        let ranked = worst_first(evaluation);
+        let paged = ranked.iter().filter(|ranked| self.site.selection.includes(ranked.case.verdict));
+        let cases = paged.take(single_file::MOST_PAGES).map(|ranked| self.site.case_page(&ranked.case.case_id));
+        let paths: Vec<_> = std::iter::once(INDEX_FILE.to_owned()).chain(cases).collect();
+        let read = |path: &str| {
+            let path = self.path(path);
+            std::fs::read_to_string(&path).map_err(|source| ReportError::Folder { path, source })
+        };
+        let mut pages = Vec::new();
+        let mut bytes = 0;
+        for path in paths {
+            let html = read(&path)?;
+            bytes += html.len();
+            if bytes > single_file::MOST_BYTES {
+                break;
+            }
+            pages.push((path, html));
+        }
+        let mut file = SingleFile::new(folder::STYLE, pages.iter().map(|(path, _)| path.clone()));
+        for (path, html) in &pages {
+            file.add(path, html);
+        }
+        Ok(file.finish())
     }
 
     fn write_page(&self, path: &str, page: &impl Template) -> Result<(), ReportError> {
@@ -209,4 +276,9 @@ fn is_inside(folder: &Utf8Path, out: &Utf8Path) -> bool {
         (Ok(folder), Ok(out)) => folder.starts_with(out),
         _ => false,
     }
+}
+
+/// The path of a copy next to the folder: `report.html`.
+fn copy_path(out: &Utf8Path, extension: &str) -> Utf8PathBuf {
+    Utf8PathBuf::from(format!("{}.{extension}", out.as_str().trim_end_matches('/')))
 }

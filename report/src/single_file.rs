@@ -1,0 +1,151 @@
+//! A report in one file that needs nothing else: the index and the pages of the worst cases, each reached by its address without a
+//! script. Pages are taken as they were written; only their ids and links are rewritten.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+
+/// The maximum number of pages of cases, and of bytes of all pages as they were written. Prefixes of ids make them a fifth longer at
+/// most, so that the file has at most 20 MB.
+pub(crate) const MOST_PAGES: usize = 200;
+pub(crate) const MOST_BYTES: usize = 16_000_000;
+
+/// What shows one page at a time: that of the address, or else the first.
+const ONE_PAGE: &str = "
+.page { display: none; }
+.page.first, .page:target, .page:has(:target) { display: block; }
+body:has(.page:not(.first):target) .page.first, body:has(.page:not(.first) :target) .page.first { display: none; }
+.page .chips, .page #find, .page .neighbours { display: none; }
+@media print { .page { display: block !important; } }
+";
+
+/// A file under construction.
+#[derive(Debug)]
+pub(crate) struct SingleFile {
+    title: String,
+    style: String,
+    body: String,
+    /// The pages by their path in the report, with the prefix of their ids.
+    pages: Vec<(String, String)>,
+}
+
+impl SingleFile {
+    /// Starts a file with the paths of the pages that it will hold: first the index. Links to other files are dropped.
+    pub(crate) fn new(style: &str, paths: impl IntoIterator<Item = String>) -> Self {
+        let pages = paths.into_iter().enumerate().map(|(index, path)| (path, format!("p{index}")));
+        Self { title: String::new(), style: format!("{style}{ONE_PAGE}"), body: String::new(), pages: pages.collect() }
+    }
+
+    /// Adds a page.
+    pub(crate) fn add(&mut self, path: &str, html: &str) {
+        let Some((_, prefix)) = self.pages.iter().find(|(known, _)| known == path) else { return };
+        let is_first = self.body.is_empty();
+        if is_first {
+            self.title = between(html, "<title>", "</title>").unwrap_or_default().to_owned();
+        }
+        let content = between(html, "<body>", "</body>").unwrap_or_default();
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let rewritten = self.rewrite(content, prefix, folder);
+        let class = if is_first { "page first" } else { "page" };
+        let _ = write!(self.body, "<div class=\"{class}\" id=\"{prefix}\">\n{rewritten}</div>\n");
+    }
+
+    /// Returns the whole file.
+    pub(crate) fn finish(self) -> String {
+        let hash = STANDARD.encode(Sha256::digest(self.style.as_bytes()));
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" \
+             content=\"default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'\">\n<meta name=\"viewport\" \
+             content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<meta \
+             name=\"referrer\" content=\"no-referrer\">\n<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
+            self.title, self.style, self.body
+        )
+    }
+
+    /// Rewrites the tags of a page: its ids get the prefix of the page, and links lead to pages of this file. Texts have no angle
+    /// brackets, because every page escapes them.
+    fn rewrite(&self, html: &str, prefix: &str, folder: &str) -> String {
+        let mut written = String::with_capacity(html.len() + html.len() / 8);
+        let mut rest = html;
+        while let Some(start) = rest.find('<') {
+            written.push_str(&rest[..start]);
+            let end = rest[start..].find('>').map_or(rest.len(), |end| start + end + 1);
+            self.tag(&rest[start..end], prefix, folder, &mut written);
+            rest = &rest[end..];
+        }
+        written.push_str(rest);
+        written
+    }
+
+    fn tag(&self, tag: &str, prefix: &str, folder: &str, written: &mut String) {
+        let mut rest = tag;
+        // Attributes are written with double quotes, which are escaped within values.
+        while let Some((before, after)) = rest.split_once("=\"") {
+            let Some((value, behind)) = after.split_once('"') else { break };
+            let (head, name) = before.rsplit_once(' ').unwrap_or(("", before));
+            match name {
+                "href" => {
+                    if let Some(link) = self.link(value, prefix, folder) {
+                        let _ = write!(written, "{head} href=\"{link}\"");
+                    } else {
+                        written.push_str(head);
+                    }
+                }
+                "id" | "for" | "aria-labelledby" | "form" => {
+                    let _ = write!(written, "{before}=\"{prefix}-{value}\"");
+                }
+                "data-find" | "data-shards" => written.push_str(head),
+                _ => {
+                    let _ = write!(written, "{before}=\"{value}\"");
+                }
+            }
+            rest = behind;
+        }
+        written.push_str(rest);
+    }
+
+    /// The link to the same target within this file; `None` for a file that only the folder has.
+    fn link(&self, href: &str, prefix: &str, folder: &str) -> Option<String> {
+        if let Some(id) = href.strip_prefix('#') {
+            return Some(format!("#{prefix}-{id}"));
+        }
+        let (path, id) = href.split_once('#').unwrap_or((href, ""));
+        let target = match path.strip_prefix("../") {
+            Some(path) => path.to_owned(),
+            None if folder.is_empty() => path.to_owned(),
+            None => format!("{folder}/{path}"),
+        };
+        let (_, page) = self.pages.iter().find(|(known, _)| crate::site::encode_path(known) == target)?;
+        Some(if id.is_empty() { format!("#{page}") } else { format!("#{page}-{id}") })
+    }
+}
+
+fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    text.split_once(start)?.1.rsplit_once(end).map(|(inner, _)| inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_within_the_file_and_ids_are_apart() {
+        let mut file = SingleFile::new("", ["index.html".to_owned(), "cases/a b.html".to_owned()]);
+        let index = "<title>T</title><body><a class=\"case\" href=\"cases/a%20b.html#x\">a</a> \
+                     <a href=\"summary.md\">m</a> <h1 id=\"x\">1 &#60; 2</h1></body>";
+        let case = "<body><a href=\"../index.html\">up</a><p id=\"x\"><a href=\"#x\">here</a></p></body>";
+        file.add("index.html", index);
+        file.add("cases/a b.html", case);
+        let whole = file.finish();
+        for expected in [
+            "<title>T</title>",
+            "<a class=\"case\" href=\"#p1-x\">a</a> <a>m</a> <h1 id=\"p0-x\">1 &#60; 2</h1>",
+            "<div class=\"page\" id=\"p1\">\n<a href=\"#p0\">up</a><p id=\"p1-x\"><a href=\"#p1-x\">here</a></p></div>",
+        ] {
+            assert!(whole.contains(expected), "{expected}: {whole}");
+        }
+        assert!(!whole.contains("unsafe-inline") && !whole.contains("<script"));
+    }
+}
