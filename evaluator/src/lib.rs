@@ -72,6 +72,9 @@ pub use diff::{
     output_pointers, row_pointers,
 };
 
+// What the values that an agent passed are from.
+pub use grounding::{TracedArgument, ValueSource};
+
 // Judging, the gate, and statistics over repeated runs.
 pub use cause::CauseCode;
 pub use gate::{
@@ -80,7 +83,10 @@ pub use gate::{
     qualifications as gate_qualifications, review_lines, unknown_scopes, worst_first,
 };
 pub use judge::signals::{Domain, SignalSettings};
-pub use judge::{CallOutcome, Expectations, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes};
+pub use judge::{
+    CallOutcome, Expectations, MadeCall, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes, made_calls,
+    spoken,
+};
 pub use repeats::{LostCases, smallest_confirmable};
 pub use statistics::{ConfirmationCount, Decides, Thresholds};
 

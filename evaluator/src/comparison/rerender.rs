@@ -9,10 +9,12 @@ use counterproof_artifact::{RunId, Side, Sides};
 use counterproof_cases::CaseSpec;
 use rayon::prelude::*;
 
-use super::case::{CaseComparison, LoadedPair};
+use super::case::{CaseComparison, LoadedPair, have_different_records};
 use super::request::Request;
-use crate::diff::Differences;
+use crate::diff::{Differences, WithEvidence};
+use crate::grounding::{self, Origins, arguments};
 use crate::judge::ReasonCode;
+use crate::load::case_input::CaseInput;
 use crate::load::{ComparedRun, SideRuns};
 use crate::repeats::RunResult;
 use crate::values::meaning::HashedSet;
@@ -107,6 +109,19 @@ fn show_case<'a>(
     }
     let answers = pair.answers().both();
     let differences = answers.map(|sides| Differences::between(sides.baseline, sides.new, &request.rules));
+    let compared = answers.zip(differences.as_ref());
+    let inputs = pair.inputs(request, &row.case_id, spec);
+    let has_different_records =
+        compared.and_then(|(sides, differences)| have_different_records(sides, differences, inputs.as_ref()));
+    let traced = compared.filter(|(_, differences)| !differences.is_empty());
+    let traced = traced.filter(|(sides, _)| !grounding::is_unchanged_transcript(*sides));
+    let arguments = traced.map(|(sides, _)| {
+        let of_side = |(side, input): (WithEvidence<'_>, &CaseInput<'_>)| {
+            arguments::of_side(side.loaded, &Origins::trace(side.loaded, input))
+        };
+        sides.zip(inputs.as_ref()).map(of_side)
+    });
+    let arguments = arguments.unwrap_or_default();
     let LoadedPair { artifacts, evidence, .. } = pair;
     CaseComparison {
         index,
@@ -118,9 +133,10 @@ fn show_case<'a>(
         new_evidence: evidence.new,
         differences,
         row: row.clone(),
+        arguments,
         review: Vec::new(),
         results: Sides { baseline: RunResult::Unknown, new: RunResult::Unknown },
-        has_different_records: None,
+        has_different_records,
         undecided: false,
         unsourced: HashedSet::default(),
         outage_candidate: None,

@@ -7,12 +7,13 @@ use counterproof_artifact::{Content, RiskLevel, Sides};
 use counterproof_cases::CaseSpec;
 use serde_json::Value;
 
+use super::calls::is_write;
 use super::outcomes::Outcomes;
 use super::writes::{self, Write, WriteRow};
 use crate::diff::json::JsonChange;
 use crate::diff::{Differences, WithEvidence};
 use crate::load::evidence::resolved_count;
-use crate::load::{Artifact, LoadedAnswer, tool_names};
+use crate::load::{Artifact, LoadedAnswer};
 use crate::messages::{field_path, target};
 use crate::values::text;
 
@@ -46,7 +47,7 @@ pub(crate) fn of_case(input: &StoryInput<'_>) -> Story {
     let outcomes = sides.map(|side| Outcomes::new(side.loaded));
     let writes = Sides::from_fn(|side| {
         let all = writes::of_side(side, sides.get(side).loaded, outcomes.get(side), differences);
-        all.into_iter().filter(is_write).collect::<Vec<_>>()
+        all.into_iter().filter(|write| is_write(write.risk, write.tool)).collect::<Vec<_>>()
     });
     let took_effect = writes.as_ref().map(|writes| writes.iter().filter(|write| !write.failed).count() as u64);
     (story.baseline_writes, story.new_writes) = (took_effect.baseline, took_effect.new);
@@ -67,15 +68,6 @@ fn said(loaded: &LoadedAnswer) -> String {
     match &loaded.answer.final_output.content {
         Content::Text(text) => text::one_line(text, SAID_CHARS),
         Content::Json(object) => text::one_line(&Value::Object(object.clone()).to_string(), SAID_CHARS),
-    }
-}
-
-/// Whether a write changes something. Where its risk is not stated, the words of its tool decide.
-fn is_write(write: &Write<'_>) -> bool {
-    match write.risk {
-        RiskLevel::High | RiskLevel::Medium => true,
-        RiskLevel::Low => false,
-        RiskLevel::Unknown => !tool_names::is_reading(write.tool),
     }
 }
 
