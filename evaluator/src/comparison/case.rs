@@ -37,6 +37,10 @@ pub struct CaseComparison<'a> {
     pub spec: Option<&'a CaseSpec>,
     /// The pair of runs that the artifacts and everything below come from.
     pub shown: Sides<usize>,
+    /// Whether there is no baseline.
+    pub is_alone: bool,
+    /// Whether the agent is declared or shown to do the same in every run.
+    pub is_deterministic: bool,
     /// The baseline's artifact.
     pub baseline: Artifact,
     /// New's artifact.
@@ -127,6 +131,8 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
         index,
         spec,
         shown,
+        is_alone: context.request.is_alone,
+        is_deterministic: context.is_deterministic,
         baseline: artifacts.baseline,
         new: artifacts.new,
         baseline_evidence: evidence.baseline,

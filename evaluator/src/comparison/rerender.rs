@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
+use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_artifact::{RunId, Side, Sides};
 use counterproof_cases::CaseSpec;
 use rayon::prelude::*;
@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::case::{CaseComparison, LoadedPair, have_different_records};
 use super::request::Request;
 use crate::diff::{Differences, WithEvidence};
+use crate::gate::is_alone;
 use crate::grounding::{self, Origins, arguments};
 use crate::judge::ReasonCode;
 use crate::load::case_input::CaseInput;
@@ -85,15 +86,16 @@ pub fn show<E: Send>(
         .par_iter()
         .enumerate()
         .filter(|(_, row)| wanted(row.verdict))
-        .try_for_each(|(index, row)| sink(&show_case(request, index, row, specs.get(&row.case_id).copied())))
+        .try_for_each(|(index, row)| sink(&show_case(request, evaluation, index, specs.get(&row.case_id).copied())))
 }
 
 fn show_case<'a>(
     request: &Request<'_>,
+    evaluation: &Evaluation,
     index: usize,
-    row: &CaseEvaluation,
     spec: Option<&'a CaseSpec>,
 ) -> CaseComparison<'a> {
+    let row = &evaluation.cases[index];
     // The evaluation is a file and may name a run that does not exist. The last run is then shown instead.
     let index_of =
         |index: u64, runs: &SideRuns| usize::try_from(index).unwrap_or(usize::MAX).min(runs.iter().len() - 1);
@@ -127,6 +129,8 @@ fn show_case<'a>(
         index,
         spec,
         shown,
+        is_alone: is_alone(evaluation),
+        is_deterministic: evaluation.deterministic,
         baseline: artifacts.baseline,
         new: artifacts.new,
         baseline_evidence: evidence.baseline,

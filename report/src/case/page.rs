@@ -5,20 +5,22 @@ use counterproof_artifact::Side;
 use counterproof_evaluator::CaseComparison;
 
 use super::actions::{self, ActionsView};
+use super::answer_card::{self, AnswerCard};
+use super::arguments::{self, ArgumentsView};
 use super::cells::{self, ValueView};
+use super::chat::{self, ChatView, ItemBody};
 use super::context::{self, CaseContext};
 use super::failures::{self, AttemptView, FailureView, InvalidArtifactView};
+use super::issue_text::{self, IssueInput};
 use super::output::{self, OutputView};
 use super::reasons::{self, ExpectationView, FindingView, ReasonView, RootCauseView, SeverityView};
 use super::repeats::{self, RepeatsView, UsageView};
 use super::steps::{self, StepsView};
+use super::waterfall::{self, WaterfallView};
+use super::why::{self, WhyView};
 use crate::files::{CopyFailures, FileCopy, FileLink, copy_name};
 use crate::site::Site;
 use crate::view::display;
-use crate::view::verdict::{self, VerdictView};
-
-/// Reasons that are visible at once; the others are folded.
-const REASONS_OPEN: usize = 6;
 
 #[derive(Debug, Template)]
 #[template(path = "case/page.html")]
@@ -26,14 +28,17 @@ pub(crate) struct CasePage {
     root: &'static str,
     case_id: String,
     title: Option<String>,
-    verdict: VerdictView,
-    risk: Option<&'static str>,
+    /// The list of the cases of the same word.
+    list: String,
+    card: AnswerCard,
+    chat: ChatView,
+    arguments: ArgumentsView,
+    waterfall: Option<WaterfallView>,
     facts: Vec<(&'static str, String)>,
     input: Vec<ValueView>,
     previous: Option<String>,
     next: Option<String>,
-    reasons: Vec<ReasonView>,
-    more_reasons: Vec<ReasonView>,
+    why: WhyView,
     cause: Option<RootCauseView>,
     findings: Vec<FindingView>,
     severity: Option<SeverityView>,
@@ -57,6 +62,8 @@ pub(crate) struct CasePage {
     artifacts: Vec<ArtifactView>,
     /// The replay command, to be run in the report folder; empty where the request was not recorded.
     replay: String,
+    /// The case as Markdown.
+    issue: String,
 }
 
 #[derive(Debug, Clone)]
@@ -85,11 +92,10 @@ impl CasePage {
         let output = output::view(context);
         let steps = steps::view(context);
         let actions = actions::view(context);
+        let (card, chat) = (answer_card::view(context), chat::view(context));
         // A runner error has a separate section, which includes the divergence.
         let divergence = row.first_divergence.as_ref().filter(|_| failures.is_empty());
         let mut reasons = reasons::reasons(context);
-        // Limited to the length, beyond which `split_off` panics.
-        let more_reasons = reasons.split_off(reasons.len().min(REASONS_OPEN));
         let divergence = divergence.map(|divergence| reasons::divergence(context, divergence));
         let divergence = reasons::mark_first(&mut reasons, divergence);
         let lasting = row.lasting_divergence.as_ref().map(|lasting| reasons::divergence(context, lasting));
@@ -101,20 +107,29 @@ impl CasePage {
         if row.repeats.is_none() {
             divergences.reverse();
         }
+        let cause = reasons::root_cause(context).map(|cause| cause.without_repetition(&reasons));
+        let why = why::view(reasons, card.label.word);
+        let replay = replay_command(context);
+        let asked = row.story.asked.as_deref().unwrap_or_default();
+        let (case_id, page) = (row.case_id.to_string(), context.site.case_page(&row.case_id));
+        let issue = IssueInput { case_id: &case_id, asked, runs: runs(context), page, replay: &replay };
+        let issue = display::visible(&issue_text::markdown(&issue, &card, &why));
         Self {
             // Relative, because a report opens in any folder and behind any address.
             root: "../",
-            case_id: row.case_id.to_string(),
+            case_id,
             title: row.title.as_deref().map(display::visible),
-            verdict: verdict::of_case(row),
-            risk: verdict::risk(row.risk_level),
+            list: format!("../lists/{}-1.html", card.label.class()),
+            arguments: arguments::view(context, &chat.writing_tools),
+            waterfall: waterfall::view(context),
+            card,
+            chat,
             facts: facts(context),
             input: input(context),
             previous: None,
             next: None,
-            cause: reasons::root_cause(context).map(|cause| cause.without_repetition(&reasons)),
-            reasons,
-            more_reasons,
+            cause,
+            why,
             findings: reasons::findings(context),
             severity: reasons::severity(row.severity.as_ref()),
             divergences,
@@ -131,7 +146,8 @@ impl CasePage {
             steps,
             exact: context.case.differences.as_ref().is_none_or(|differences| differences.exact),
             attempts: failures::attempts(context),
-            replay: replay_command(context),
+            replay,
+            issue,
             artifacts,
         }
     }
@@ -149,6 +165,17 @@ fn artifact(context: &CaseContext<'_>, side: Side) -> ArtifactView {
         artifact: context.artifact_file(side),
         run: context.run_file(side),
     }
+}
+
+/// Both runs by their models, or else their ids.
+fn runs(context: &CaseContext<'_>) -> String {
+    let Some(documents) = context.site.documents() else { return String::new() };
+    let name = |side: Side| {
+        let run = documents.get(side);
+        let model = run.extra.get("model").and_then(|model| model.as_str());
+        model.map_or_else(|| run.run_id.to_string(), str::to_owned)
+    };
+    format!("{} → {}", name(Side::Baseline), name(Side::New))
 }
 
 fn absences(context: &CaseContext<'_>) -> Vec<String> {

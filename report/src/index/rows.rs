@@ -1,9 +1,10 @@
 //! A case as a row: its result, the request, the effects, in how many runs it is seen, and how long both sides took.
 
-use counterproof_artifact::evaluation::{CaseEvaluation, CaseMeasure, Evaluation, MeasureCode, UsageCode};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, MeasureCode, UsageCode};
 use counterproof_evaluator::{ReasonCode, is_alone, messages};
 
 use crate::site::Site;
+use crate::view::chance::failures;
 use crate::view::display;
 use crate::view::word::{Label, Word};
 
@@ -107,12 +108,6 @@ impl Seen {
             baseline: squares(baseline),
         }
     }
-}
-
-/// The failed runs and all runs of each side.
-pub(crate) const fn failures(measure: &CaseMeasure) -> ((u64, u64), (u64, u64)) {
-    let (old, new) = (&measure.baseline, &measure.new);
-    ((old.runs - old.passed, old.runs), (new.runs - new.passed, new.runs))
 }
 
 fn duration(case: &CaseEvaluation) -> String {
