@@ -1,7 +1,7 @@
 //! An answer as one text with the words that differ marked, and its excerpt. The whole difference is among the raw steps.
 
 use counterproof_artifact::{Content, FinalOutput, Side};
-use counterproof_evaluator::{ChangeKind, JsonChanges, LineOrigin, OutputChange, TextChanges};
+use counterproof_evaluator::{ChangeKind, JsonChanges, LineOrigin, OutputChange, TextChanges, TextLine};
 use serde_json::Value;
 
 use super::cells::HighlightedPart;
@@ -9,6 +9,12 @@ use crate::view::display;
 
 /// Characters of an answer in the conversation.
 const SHOWN_CHARS: usize = 900;
+
+/// Line breaks of an answer in the conversation.
+const SHOWN_BREAKS: usize = 11;
+
+/// Answers with fewer marked characters keep all marks.
+const MARKED_CHARS: usize = 80;
 
 /// Longer stretches without a mark are shortened in a long answer.
 const LONG_STRETCH: usize = 260;
@@ -56,18 +62,37 @@ impl AnswerText {
         parts
     }
 
+    /// The same without marks where nearly all words are marked, which says no more than that the answer is another one.
+    fn with_few_marks(mut self) -> Self {
+        let count = |marked: bool| -> usize {
+            self.parts.iter().filter(|part| part.marked == marked).map(|part| part.text.chars().count()).sum()
+        };
+        let (marked, plain) = (count(true), count(false));
+        if marked > 2 * plain && marked > MARKED_CHARS {
+            self.parts.iter_mut().for_each(|part| part.marked = false);
+        }
+        self
+    }
+
     /// The same, of bounded length.
     fn shortened(self) -> Self {
         let length = |parts: &[HighlightedPart]| parts.iter().map(|part| part.text.chars().count()).sum::<usize>();
-        if length(&self.parts) <= SHOWN_CHARS {
+        let breaks = self.parts.iter().flat_map(|part| part.text.chars()).filter(|c| *c == '\n').count();
+        if length(&self.parts) <= SHOWN_CHARS && breaks <= SHOWN_BREAKS {
             return self;
         }
-        let mut left = SHOWN_CHARS;
+        let (mut left, mut breaks_left) = (SHOWN_CHARS, SHOWN_BREAKS);
         let mut parts = Vec::new();
         for part in self.parts {
             let text = if part.marked { part.text } else { middle_left_out(&part.text) };
-            let text: String = text.chars().take(left).collect();
-            left -= text.chars().count();
+            let mut is_in_bounds = |c: &char| {
+                let is_break = *c == '\n';
+                let fits = left > 0 && (!is_break || breaks_left > 0);
+                left = if fits { left - 1 } else { 0 };
+                breaks_left -= usize::from(fits && is_break);
+                fits
+            };
+            let text: String = text.chars().take_while(|c| is_in_bounds(c)).collect();
             if !text.is_empty() {
                 parts.push(HighlightedPart { text, marked: part.marked });
             }
@@ -99,6 +124,7 @@ pub(crate) fn of_output(side: Side, output: &FinalOutput, change: Option<&Output
             of_object(side, object, changes)
         }
     };
+    let whole = whole.with_few_marks();
     let is_cut = matches!(&output.content, Content::Text(text) if text.chars().count() > FAR_CHARS);
     let mut short = whole.shortened();
     short.is_cut |= is_cut;
@@ -118,7 +144,10 @@ fn of_text(side: Side, changes: &TextChanges) -> AnswerText {
         Side::New => LineOrigin::New,
     };
     let mut text = AnswerText::default();
+    let is_blank = |line: &TextLine| line.parts.iter().all(|part| part.text.trim().is_empty());
+    // Empty lines take place and say nothing.
     let lines = changes.lines.iter().filter(|line| line.origin == LineOrigin::Both || line.origin == own);
+    let lines = lines.filter(|line| !is_blank(line));
     for (index, line) in lines.enumerate() {
         // A line without marked words differs as a whole.
         let is_whole = line.origin == own && line.parts.iter().all(|part| !part.differs);
@@ -133,7 +162,8 @@ fn of_text(side: Side, changes: &TextChanges) -> AnswerText {
 }
 
 fn push(parts: &mut Vec<HighlightedPart>, text: &str, marked: bool) {
-    let text = display::visible(text);
+    // A marked space would be a line without a word.
+    let (text, marked) = (display::visible(text), marked && !text.trim().is_empty());
     match parts.last_mut() {
         Some(last) if last.marked == marked => last.text.push_str(&text),
         _ if text.is_empty() => {}

@@ -72,11 +72,14 @@ impl Group<'_> {
         old != new
     }
 
+    fn is_id(&self) -> bool {
+        self.name == "id" || self.name.ends_with("_id") || self.name.ends_with("Id")
+    }
+
     /// Whether it is an id of which both sides passed different values only.
     fn is_other_record(&self) -> bool {
         let [old, new] = Side::BOTH.map(|side| self.values(side));
-        let is_id = self.name == "id" || self.name.ends_with("_id") || self.name.ends_with("Id");
-        is_id && !old.is_empty() && !new.is_empty() && old.iter().all(|value| !new.contains(value))
+        self.is_id() && !old.is_empty() && !new.is_empty() && old.iter().all(|value| !new.contains(value))
     }
 }
 
@@ -122,10 +125,16 @@ fn rows(
         let differing: Vec<_> = groups.iter().filter(|group| group.tool == tool && group.differs()).collect();
         let record = differing.iter().find(|group| group.is_other_record());
         let is_write = writes.iter().any(|write| write == tool);
-        match record {
-            Some(record) if differing.len() > WITH_RECORD + 1 => {
+        let is_one_sided = Side::BOTH.iter().any(|side| !called(*side, tool));
+        let main = differing.iter().find(|group| group.is_id()).or_else(|| differing.first());
+        match (record, main) {
+            (Some(record), _) if differing.len() > WITH_RECORD + 1 => {
                 let note = format!("another record: {} more arguments differ with it", differing.len() - 1);
                 rows.push(row(record, note, is_write, &called, event_name));
+            }
+            (_, Some(main)) if is_one_sided && differing.len() > WITH_RECORD => {
+                let note = format!("and {} more arguments", differing.len() - 1);
+                rows.push(row(main, note, is_write, &called, event_name));
             }
             _ => rows.extend(differing.iter().map(|group| row(group, String::new(), is_write, &called, event_name))),
         }
@@ -248,6 +257,8 @@ mod tests {
             let field = |name: &str| argument("save", name, &format!("{name} {id}"), ValueSource::NotTraced);
             ["order_id", "name", "street", "city"].map(field).to_vec()
         };
+        let only_new = shown(Vec::new(), record("2"), &[]);
+        assert_eq!((only_new.len(), only_new[0].note.as_str()), (1, "and 3 more arguments"));
         let rows = shown(record("1"), record("2"), &[]);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].argument.as_str(), rows[0].note.as_str()), ("order_id", "another record: 3 more arguments differ with it"));

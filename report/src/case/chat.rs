@@ -22,7 +22,7 @@ const ITEMS_SHOWN: usize = 40;
 const MESSAGE_BYTES: usize = 1_200;
 
 /// Characters of the arguments of a call, and of one value.
-const ARGUMENTS_CHARS: usize = 90;
+const ARGUMENTS_CHARS: usize = 70;
 const VALUE_CHARS: usize = 40;
 
 /// Maximum number of links to evidence of a call.
@@ -439,12 +439,12 @@ fn summary(calls: &[CallView]) -> String {
 /// Maximum number of names in the summary of several reads.
 const NAMES_SHOWN: usize = 6;
 
-/// The arguments of a call in one line, ids first: `FDZ0T5, amount 500`.
+/// The arguments of a call in one line, ids first, then what differs: `FDZ0T5, amount 500`.
 fn arguments_line(arguments: &Map<String, Value>, changed: &[&str]) -> Vec<HighlightedPart> {
     let is_id = |name: &str| name == "id" || name.ends_with("_id") || name.ends_with("Id");
     let mut sorted: Vec<_> = arguments.iter().filter(|(_, value)| !value.is_null()).collect();
     // Stable: the other arguments stay in their order.
-    sorted.sort_by_key(|(name, _)| !is_id(name));
+    sorted.sort_by_key(|(name, _)| (!is_id(name), !changed.contains(&name.as_str())));
     let mut parts: Vec<HighlightedPart> = Vec::new();
     let mut length = 0;
     for (index, (name, value)) in sorted.iter().enumerate() {

@@ -150,6 +150,18 @@ pub(crate) fn usage_table(context: &CaseContext<'_>) -> Option<UsageView> {
 
 /// The row of a quantity, also where no side reports it: that it is unknown is a fact as well.
 fn usage_row(code: UsageCode, sides: &CaseUsage) -> UsageRow {
+    // Tools that are simulated may state times that cannot be.
+    let fits = |side: &SideUsage| match (side.get(UsageCode::ToolTime), side.get(UsageCode::Duration)) {
+        (Some(tools), Some(whole)) => tools <= whole,
+        _ => true,
+    };
+    let is_impossible =
+        code == UsageCode::ToolTime && [&sides.baseline, &sides.new].into_iter().flatten().any(|side| !fits(side));
+    if is_impossible {
+        let unknown = || "–".to_owned();
+        let change = "longer than the whole".to_owned();
+        return UsageRow { name: usage::quantity(code), baseline: unknown(), new: unknown(), change };
+    }
     let text = |side: &Option<SideUsage>| {
         let side = side.as_ref()?;
         Some(usage::amount(code, side.get(code)?, side.currency_of(code)))
