@@ -92,8 +92,8 @@ pub use statistics::{ConfirmationCount, Decides, Thresholds};
 
 // The comparison.
 pub use comparison::{
-    CaseComparison, CompareError, FlippedCase, Request, compare, different_settings, evaluation_text, flipped_cases,
-    rerender,
+    CaseComparison, CompareError, FlippedCase, OtherRun, Request, compare, different_settings, evaluation_text,
+    flipped_cases, other_runs, rerender,
 };
 
 // Studies that compare many times: what the gate finds, and how often it fails for nothing.

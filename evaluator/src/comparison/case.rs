@@ -270,6 +270,10 @@ impl LoadedPair {
                 call_status::add_changed_form(baseline, new);
             }
         }
+        Self::new(shown, artifacts)
+    }
+
+    pub(super) fn new(shown: Sides<usize>, artifacts: Sides<Artifact>) -> Self {
         let evidence = artifacts.as_ref().map(|artifact| artifact.answer().map(evidence::follow).unwrap_or_default());
         Self { shown, artifacts, evidence }
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use camino::Utf8PathBuf;
-use counterproof_artifact::evaluation::{Evaluation, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::{RunId, Side, Sides};
 use counterproof_cases::CaseSpec;
 use rayon::prelude::*;
@@ -109,6 +109,20 @@ fn show_case<'a>(
     if row.reasons.iter().any(|reason| ReasonCode::AnswerOutage.is_code_of(reason)) {
         pair.count_as_outage();
     }
+    let mut comparison = of_pair(request, pair, spec, row.clone());
+    comparison.index = index;
+    comparison.is_alone = is_alone(evaluation);
+    comparison.is_deterministic = evaluation.deterministic;
+    comparison
+}
+
+/// A pair as a page shows it: aligned, with what its arguments are from. Nothing is judged.
+pub(super) fn of_pair<'a>(
+    request: &Request<'_>,
+    pair: LoadedPair,
+    spec: Option<&'a CaseSpec>,
+    row: CaseEvaluation,
+) -> CaseComparison<'a> {
     let answers = pair.answers().both();
     let differences = answers.map(|sides| Differences::between(sides.baseline, sides.new, &request.rules));
     let compared = answers.zip(differences.as_ref());
@@ -124,19 +138,19 @@ fn show_case<'a>(
         sides.zip(inputs.as_ref()).map(of_side)
     });
     let arguments = arguments.unwrap_or_default();
-    let LoadedPair { artifacts, evidence, .. } = pair;
+    let LoadedPair { shown, artifacts, evidence } = pair;
     CaseComparison {
-        index,
+        index: 0,
         spec,
         shown,
-        is_alone: is_alone(evaluation),
-        is_deterministic: evaluation.deterministic,
+        is_alone: request.is_alone,
+        is_deterministic: request.is_deterministic,
         baseline: artifacts.baseline,
         new: artifacts.new,
         baseline_evidence: evidence.baseline,
         new_evidence: evidence.new,
         differences,
-        row: row.clone(),
+        row,
         arguments,
         review: Vec::new(),
         results: Sides { baseline: RunResult::Unknown, new: RunResult::Unknown },

@@ -19,8 +19,8 @@ pub use arguments::{TracedArgument, ValueSource};
 pub(crate) use crate::diff::differences::Holder;
 pub(crate) use nearest::{Gap, Nearest};
 pub(crate) use origins::{
-    Leaf, Origins, carried_out, distance_of_numbers, distance_of_values, is_same_transcript, leaf_pointer, name_of, named_by_user,
-    numbers_only_in, origins_of_values,
+    Leaf, Origins, carried_out, distance_of_numbers, distance_of_values, is_same_transcript, leaf_pointer, name_of,
+    named_by_user, numbers_only_in, origins_of_values,
 };
 pub(crate) use provenance::Provenance;
 pub(crate) use provenance::Transcript;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use counterproof_artifact::{
-    Answer, Attempt, Case, CaseId, Confirmation, Content, Event, EventBody, EvidenceTarget, Extra, FinalOutput, Href, Manifest,
-    Outcome, REQUEST_ASSET_HREF, Run, RunId, RunnerFailure, ToolCall, Usage,
+    Answer, Attempt, Case, CaseId, Confirmation, Content, Event, EventBody, EvidenceTarget, Extra, FinalOutput, Href,
+    Manifest, Outcome, REQUEST_ASSET_HREF, Run, RunId, RunnerFailure, ToolCall, Usage,
 };
 use counterproof_store::{MANIFEST_FILE, ReadError, RunReader};
 use counterproof_validation::{CheckedCase, Code, Finding, RunFolder};

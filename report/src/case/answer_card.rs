@@ -45,7 +45,8 @@ pub(crate) struct Fact {
     pub(crate) is_bad: bool,
 }
 
-pub(crate) fn view(context: &CaseContext<'_>) -> AnswerCard {
+/// `is_other_run` is true on the page of a run that the page of the case does not show.
+pub(crate) fn view(context: &CaseContext<'_>, is_other_run: bool) -> AnswerCard {
     let (case, row) = (context.case, &context.case.row);
     let known = Circumstances::of_comparison(case);
     let label = Label::of_case(row, known.is_alone);
@@ -62,16 +63,20 @@ pub(crate) fn view(context: &CaseContext<'_>) -> AnswerCard {
         other => reasons::absence(side, other),
     });
     AnswerCard {
-        headline: display::visible(&headline(row, label.word, &failed)),
+        headline: display::visible(&if is_other_run {
+            run_headline(row, &failed)
+        } else {
+            headline(row, label.word, &failed)
+        }),
         label,
         risk: risk.join(", "),
-        chance: if matches!(label.word, Word::Same | Word::Met | Word::Noise) {
+        chance: if is_other_run || matches!(label.word, Word::Same | Word::Met | Word::Noise) {
             String::new()
         } else {
             chance::sentence(row, known)
         },
         excerpts: excerpts(context, &failed),
-        strip: strip(context, label.word),
+        strip: strip(context, Some(label.word).filter(|_| !is_other_run)),
         has_other_records: case.has_other_records(),
     }
 }
@@ -100,10 +105,22 @@ fn headline(row: &CaseEvaluation, word: Word, failed: &Sides<Option<String>>) ->
         Some(words) => format!("Only the answer differs: {words}."),
         None => {
             let mut characters = first.message.chars();
-            let upper: String = characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default();
+            let upper: String =
+                characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default();
             format!("{}.", upper.trim_end_matches('.'))
         }
     }
+}
+
+/// What a run did that the page of the case does not show. It is not judged.
+fn run_headline(row: &CaseEvaluation, failed: &Sides<Option<String>>) -> String {
+    if let Some((side, why)) = failed.iter().find_map(|(side, why)| Some((side, why.as_deref()?))) {
+        return format!("This run of {side} has no answer: {why}.");
+    }
+    messages::effects(&row.story).unwrap_or_else(|| match &row.first_divergence {
+        Some(first) => format!("In this run, first: {}.", first.message.trim_end_matches('.')),
+        None => "In this run, both sides did the same.".to_owned(),
+    })
 }
 
 fn excerpts(context: &CaseContext<'_>, failed: &Sides<Option<String>>) -> Vec<Excerpt> {
@@ -117,7 +134,13 @@ fn excerpts(context: &CaseContext<'_>, failed: &Sides<Option<String>>) -> Vec<Ex
                 (vec![HighlightedPart { text: format!("no answer: {why}"), marked: false }], false)
             }
         };
-        let side = if is_same { "both said" } else if side == Side::Baseline { "baseline" } else { "new" };
+        let side = if is_same {
+            "both said"
+        } else if side == Side::Baseline {
+            "baseline"
+        } else {
+            "new"
+        };
         Some(Excerpt { side, parts, is_answer })
     };
     // An answer that both sides gave is shown once, and without a baseline only new is known.
@@ -125,11 +148,12 @@ fn excerpts(context: &CaseContext<'_>, failed: &Sides<Option<String>>) -> Vec<Ex
     sides.iter().filter_map(|side| of_side(*side)).collect()
 }
 
-fn strip(context: &CaseContext<'_>, word: Word) -> Vec<Fact> {
+/// `word` is `None` where the page shows one of several runs.
+fn strip(context: &CaseContext<'_>, word: Option<Word>) -> Vec<Fact> {
     let row = &context.case.row;
     let mut facts: Vec<Fact> = Vec::new();
     let mut add = |name, value: String, change: String, is_bad| facts.push(Fact { name, value, change, is_bad });
-    if let Some(seen) = seen_in(row, word) {
+    if let Some(seen) = word.and_then(|word| seen_in(row, word)) {
         add("seen in", seen, String::new(), false);
     }
     let usage = row.usage.clone().unwrap_or_default();

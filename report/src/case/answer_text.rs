@@ -41,7 +41,8 @@ impl AnswerText {
     /// The words around the first difference, or else the first words.
     pub(crate) fn excerpt(&self) -> Vec<HighlightedPart> {
         let first = self.parts.iter().position(|part| part.marked).unwrap_or(0);
-        let before: usize = self.parts[..first.min(self.parts.len())].iter().map(|part| part.text.chars().count()).sum();
+        let before: usize =
+            self.parts[..first.min(self.parts.len())].iter().map(|part| part.text.chars().count()).sum();
         let mut skip = if before > EXCERPT_CHARS / 2 { before - LEAD_CHARS } else { 0 };
         let mut left = EXCERPT_CHARS;
         let mut parts = Vec::new();
@@ -173,7 +174,8 @@ fn push(parts: &mut Vec<HighlightedPart>, text: &str, marked: bool) {
 
 /// The values of an object with their names: `status: cancelled, refund.amount: 50`.
 fn of_object(side: Side, object: &serde_json::Map<String, Value>, changes: Option<&JsonChanges>) -> AnswerText {
-    let places = changes.into_iter().flat_map(|changes| changes.iter()).filter(|change| change.kind() != ChangeKind::Reordered);
+    let places =
+        changes.into_iter().flat_map(|changes| changes.iter()).filter(|change| change.kind() != ChangeKind::Reordered);
     let changed: Vec<&str> = places
         .filter_map(|change| {
             let place = match side {
@@ -195,7 +197,9 @@ fn of_object(side: Side, object: &serde_json::Map<String, Value>, changes: Optio
             push(&mut text.parts, &format!("{}: ", leaf.name), false);
         }
         previous.clone_from(&leaf.name);
-        let is_at = |changed: &&str| leaf.pointer.strip_prefix(*changed).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let is_at = |changed: &&str| {
+            leaf.pointer.strip_prefix(*changed).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
         push(&mut text.parts, &leaf.value, changed.iter().any(is_at));
     }
     text
@@ -263,7 +267,8 @@ mod tests {
 
     #[test]
     fn an_object_is_its_values() {
-        let (old, new) = (json!({"state": "open", "ids": [1, 2]}), json!({"state": "done", "ids": [1, 2], "a": {"b": 3}}));
+        let (old, new) =
+            (json!({"state": "open", "ids": [1, 2]}), json!({"state": "done", "ids": [1, 2], "a": {"b": 3}}));
         let changes = diff_json(&old, &new).below("/final_output/content", "/final_output/content");
         let output = FinalOutput {
             content_type: ContentType::Json,

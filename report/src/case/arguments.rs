@@ -72,6 +72,13 @@ impl Group<'_> {
         old != new
     }
 
+    /// Whether the agent wrote the words itself: long texts without an origin.
+    fn is_prose(&self) -> bool {
+        let all = || self.sides.iter().flat_map(|(_, arguments)| arguments);
+        all().all(|argument| argument.source == ValueSource::NotTraced)
+            && all().any(|argument| argument.value.ends_with('…'))
+    }
+
     fn is_id(&self) -> bool {
         self.name == "id" || self.name.ends_with("_id") || self.name.ends_with("Id")
     }
@@ -102,7 +109,8 @@ fn rows(
     event_name: &impl Fn(Side, usize) -> Option<String>,
 ) -> Vec<ArgumentRow> {
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for (side, argument) in Side::BOTH.into_iter().flat_map(|side| arguments.get(side).iter().map(move |it| (side, it))) {
+    for (side, argument) in Side::BOTH.into_iter().flat_map(|side| arguments.get(side).iter().map(move |it| (side, it)))
+    {
         let name = name(&argument.pointer);
         let position = groups.iter().position(|group| group.tool == argument.tool && group.name == name);
         let position = position.unwrap_or_else(|| {
@@ -111,7 +119,8 @@ fn rows(
         });
         groups[position].sides.get_mut(side).push(argument);
     }
-    let called = |side: Side, tool: &str| groups.iter().any(|group| group.tool == tool && !group.sides.get(side).is_empty());
+    let called =
+        |side: Side, tool: &str| groups.iter().any(|group| group.tool == tool && !group.sides.get(side).is_empty());
     let mut rows = Vec::new();
     let mut tools: Vec<&str> = Vec::new();
     for group in &groups {
@@ -122,7 +131,8 @@ fn rows(
     // Stable: within each kind, in the order of the calls.
     tools.sort_by_key(|tool| !writes.iter().any(|write| write == tool));
     for tool in tools {
-        let differing: Vec<_> = groups.iter().filter(|group| group.tool == tool && group.differs()).collect();
+        let differing: Vec<_> =
+            groups.iter().filter(|group| group.tool == tool && group.differs() && !group.is_prose()).collect();
         let record = differing.iter().find(|group| group.is_other_record());
         let is_write = writes.iter().any(|write| write == tool);
         let is_one_sided = Side::BOTH.iter().any(|side| !called(*side, tool));
@@ -232,7 +242,10 @@ mod tests {
     #[test]
     fn values_are_shown_with_what_they_are_from() {
         let (old, new) = (
-            vec![argument("read", "id", "A", ValueSource::Request), argument("read", "page", "1", ValueSource::NotTraced)],
+            vec![
+                argument("read", "id", "A", ValueSource::Request),
+                argument("read", "page", "1", ValueSource::NotTraced),
+            ],
             vec![
                 argument("read", "id", "A", ValueSource::Request),
                 argument("read", "id", "B", ValueSource::Event(3)),
@@ -261,6 +274,9 @@ mod tests {
         assert_eq!((only_new.len(), only_new[0].note.as_str()), (1, "and 3 more arguments"));
         let rows = shown(record("1"), record("2"), &[]);
         assert_eq!(rows.len(), 1);
-        assert_eq!((rows[0].argument.as_str(), rows[0].note.as_str()), ("order_id", "another record: 3 more arguments differ with it"));
+        assert_eq!(
+            (rows[0].argument.as_str(), rows[0].note.as_str()),
+            ("order_id", "another record: 3 more arguments differ with it")
+        );
     }
 }

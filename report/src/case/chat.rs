@@ -22,7 +22,7 @@ const ITEMS_SHOWN: usize = 40;
 const MESSAGE_BYTES: usize = 1_200;
 
 /// Characters of the arguments of a call, and of one value.
-const ARGUMENTS_CHARS: usize = 70;
+const ARGUMENTS_CHARS: usize = 56;
 const VALUE_CHARS: usize = 40;
 
 /// Maximum number of links to evidence of a call.
@@ -65,7 +65,10 @@ pub(crate) enum ItemBody {
     Agent(DisplayText),
     Reads(ReadsView),
     Call(Box<CallView>),
-    Answer { who: String, text: AnswerText },
+    Answer {
+        who: String,
+        text: AnswerText,
+    },
     /// A side without an answer, or something that is not known.
     Note(String),
 }
@@ -114,7 +117,8 @@ pub(crate) fn view(context: &CaseContext<'_>) -> ChatView {
             None => answer.events[call.call?].tool_call()?.tool.clone(),
         })
     };
-    let writing = |side: Side| made.get(side).iter().filter(|call| call.is_write).filter_map(move |call| tool_of(side, call));
+    let writing =
+        |side: Side| made.get(side).iter().filter(|call| call.is_write).filter_map(move |call| tool_of(side, call));
     ChatView { turns, writing_tools: Side::BOTH.into_iter().flat_map(writing).collect() }
 }
 
@@ -212,7 +216,9 @@ impl<'a> SideContext<'a> {
 
     fn absence(&self) -> String {
         match self.context.artifact(self.side) {
-            Artifact::Failure(failed) => format!("No answer: {}", display::visible(&messages::failure(&failed.failure))),
+            Artifact::Failure(failed) => {
+                format!("No answer: {}", display::visible(&messages::failure(&failed.failure)))
+            }
             other => reasons::absence(self.side, other).map(|note| format!("No answer: {note}")).unwrap_or_default(),
         }
     }
@@ -354,12 +360,14 @@ impl<'a> SideContext<'a> {
             Some(turn) => (loaded.case.answers_of_turns().find(|(of, _)| *of == turn)?.1, None),
         };
         let usage = self.context.case.row.usage.as_ref().filter(|_| self.context.case.row.repeats.is_none());
-        let usage = usage.and_then(|usage| if self.side == Side::Baseline { usage.baseline.as_ref() } else { usage.new.as_ref() });
+        let usage = usage
+            .and_then(|usage| if self.side == Side::Baseline { usage.baseline.as_ref() } else { usage.new.as_ref() });
         let took = usage.and_then(|usage| usage.duration_ms).filter(|_| turn.is_none());
         Some(ChatItem {
             mark: if change.is_some() { self.mark(Place::Answer) } else { "" },
             body: ItemBody::Answer {
-                who: took.map_or_else(|| "agent".to_owned(), |ms| format!("agent, after {}", display::duration(ms.value()))),
+                who: took
+                    .map_or_else(|| "agent".to_owned(), |ms| format!("agent, after {}", display::duration(ms.value()))),
                 text: answer_text::of_output(self.side, output, change),
             },
         })
@@ -389,9 +397,13 @@ fn marks(context: &CaseContext<'_>, side: Side, made: &[MadeCall]) -> HashMap<Pl
         let pointers = divergence.iter().flat_map(|divergence| &divergence.pointers).filter(|at| at.side == side);
         pointers.filter_map(|at| place(&at.pointer, made)).collect()
     };
-    let mut marks: HashMap<_, _> = places(&row.first_divergence).into_iter().map(|at| (at, "first difference")).collect();
+    let mut marks: HashMap<_, _> =
+        places(&row.first_divergence).into_iter().map(|at| (at, "first difference")).collect();
     for at in places(&row.lasting_divergence) {
-        marks.entry(at).and_modify(|mark| *mark = "first difference, apart from here on").or_insert("apart from here on");
+        marks
+            .entry(at)
+            .and_modify(|mark| *mark = "first difference, apart from here on")
+            .or_insert("apart from here on");
     }
     marks
 }
@@ -423,7 +435,8 @@ fn summary(calls: &[CallView]) -> String {
             None => names.push((&call.tool, 1)),
         }
     }
-    let times = |(name, count): &(&str, usize)| if *count == 1 { (*name).to_owned() } else { format!("{name} ×{count}") };
+    let times =
+        |(name, count): &(&str, usize)| if *count == 1 { (*name).to_owned() } else { format!("{name} ×{count}") };
     let mut listed: Vec<_> = names.iter().take(NAMES_SHOWN).map(times).collect();
     if names.len() > NAMES_SHOWN {
         listed.push(format!("{} more", names.len() - NAMES_SHOWN));

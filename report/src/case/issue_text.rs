@@ -31,7 +31,11 @@ pub(crate) fn markdown(input: &IssueInput<'_>, card: &AnswerCard, why: &WhyView)
     }
     for excerpt in &card.excerpts {
         let words: String = excerpt.parts.iter().map(|part| part.text.as_str()).collect();
-        lines.push(format!("- {}: “{}”", first_upper(excerpt.side), escaped(&text::one_line(&words, TEXT_CHARS), TEXT_CHARS)));
+        lines.push(format!(
+            "- {}: “{}”",
+            first_upper(excerpt.side),
+            escaped(&text::one_line(&words, TEXT_CHARS), TEXT_CHARS)
+        ));
     }
     for fact in &card.strip {
         lines.push(format!("- {}: {}", first_upper(fact.name), escaped(&fact.value, TEXT_CHARS)));

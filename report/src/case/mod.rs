@@ -13,8 +13,10 @@ mod output;
 mod page;
 mod reasons;
 mod repeats;
+mod run_picker;
 mod steps;
 mod waterfall;
 mod why;
 
 pub(crate) use page::CasePage;
+pub(crate) use run_picker::{PickerInput, RunPicker, view as run_picker};

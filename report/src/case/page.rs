@@ -15,6 +15,7 @@ use super::issue_text::{self, IssueInput};
 use super::output::{self, OutputView};
 use super::reasons::{self, ExpectationView, FindingView, ReasonView, RootCauseView, SeverityView};
 use super::repeats::{self, RepeatsView, UsageView};
+use super::run_picker::RunPicker;
 use super::steps::{self, StepsView};
 use super::waterfall::{self, WaterfallView};
 use super::why::{self, WhyView};
@@ -31,6 +32,7 @@ pub(crate) struct CasePage {
     /// The list of the cases of the same word.
     list: String,
     card: AnswerCard,
+    picker: RunPicker,
     chat: ChatView,
     arguments: ArgumentsView,
     waterfall: Option<WaterfallView>,
@@ -77,13 +79,18 @@ struct ArtifactView {
 impl CasePage {
     /// The page of a case without links to its neighbours, and the run files that it links to. Files in `failures` are shown as
     /// missing.
-    pub(crate) fn new(site: &Site<'_>, case: &CaseComparison<'_>, failures: &CopyFailures) -> (Self, Vec<FileCopy>) {
+    pub(crate) fn new(
+        site: &Site<'_>,
+        case: &CaseComparison<'_>,
+        failures: &CopyFailures,
+        picker: RunPicker,
+    ) -> (Self, Vec<FileCopy>) {
         let context = CaseContext::new(site, case, failures);
-        let page = Self::from_context(&context);
+        let page = Self::from_context(&context, picker);
         (page, context.into_copies())
     }
 
-    fn from_context(context: &CaseContext<'_>) -> Self {
+    fn from_context(context: &CaseContext<'_>, picker: RunPicker) -> Self {
         let row = &context.case.row;
         // Targets are built before the sections that link to them, because a link only names an id that exists.
         let artifacts = Side::BOTH.into_iter().map(|side| artifact(context, side)).collect();
@@ -92,7 +99,8 @@ impl CasePage {
         let output = output::view(context);
         let steps = steps::view(context);
         let actions = actions::view(context);
-        let (card, chat) = (answer_card::view(context), chat::view(context));
+        let card = answer_card::view(context, !picker.note.is_empty());
+        let chat = chat::view(context);
         // A runner error has a separate section, which includes the divergence.
         let divergence = row.first_divergence.as_ref().filter(|_| failures.is_empty());
         let mut reasons = reasons::reasons(context);
@@ -123,6 +131,7 @@ impl CasePage {
             arguments: arguments::view(context, &chat.writing_tools),
             waterfall: waterfall::view(context),
             card,
+            picker,
             chat,
             facts: facts(context),
             input: input(context),
@@ -242,14 +251,14 @@ mod tests {
         let site = Site::with_runs(ids, &request.baseline, &request.new);
         let pages = Mutex::new(Vec::new());
         let page = |case: &CaseComparison<'_>| -> Result<(), Infallible> {
-            let (page, copies) = CasePage::new(&site, case, &CopyFailures::default());
+            let (page, copies) = CasePage::new(&site, case, &CopyFailures::default(), RunPicker::default());
             let artifact = site.files(Side::New)[0].artifact_path(site.pages.stem(&case.row.case_id));
             let Some(copy) = copies.into_iter().find(|copy| copy.target == artifact) else { return Ok(()) };
             // A folder cannot be copied.
             let directory = tempfile::tempdir().unwrap();
             let out = Utf8Path::from_path(directory.path()).unwrap();
             let failures = copy_files(out, [FileCopy { source: out.to_owned(), ..copy }]).unwrap();
-            let (page_without, copies) = CasePage::new(&site, case, &failures);
+            let (page_without, copies) = CasePage::new(&site, case, &failures, RunPicker::default());
             assert!(copies.iter().all(|copy| copy.target != artifact));
             let link = format!("../{}\"", crate::encode_path(&artifact));
             pages.lock().unwrap().push((page.render().unwrap(), page_without.render().unwrap(), link));

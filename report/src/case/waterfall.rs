@@ -96,7 +96,8 @@ fn times(name: &'static str, loaded: &LoadedAnswer, made: &[MadeCall]) -> Option
         return None;
     }
     let attempts = &loaded.case.attempts;
-    let took = attempts.last().and_then(|attempt| attempt.latency_ms.as_ref()).map(counterproof_artifact::Millis::as_f64);
+    let took =
+        attempts.last().and_then(|attempt| attempt.latency_ms.as_ref()).map(counterproof_artifact::Millis::as_f64);
     let tools: f64 = events
         .iter()
         .map(|event| match &event.body {
@@ -226,7 +227,9 @@ mod tests {
 
     #[test]
     fn the_axis_has_a_few_round_numbers() {
-        for (longest, most, expected) in [(24_300.0, 6.0, 5_000.0), (900.0, 6.0, 200.0), (3.0, 6.0, 1.0), (61_000.0, 3.0, 50_000.0)] {
+        for (longest, most, expected) in
+            [(24_300.0, 6.0, 5_000.0), (900.0, 6.0, 200.0), (3.0, 6.0, 1.0), (61_000.0, 3.0, 50_000.0)]
+        {
             assert_eq!(step(longest, most).to_bits(), f64::to_bits(expected), "{longest}");
         }
     }
