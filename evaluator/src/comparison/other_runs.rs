@@ -31,7 +31,7 @@ pub fn other_runs<'a>(request: &Request<'_>, case: &CaseComparison<'a>) -> Vec<O
     let of_side = |side: Side| {
         let shown = *case.shown.get(side);
         let count = request.runs(side).iter().len().min(RUNS_SEEN);
-        (0..count).filter(move |index| *index != shown).filter_map(move |index| Some((side, index)))
+        (0..count).filter(move |index| *index != shown).map(move |index| (side, index))
     };
     let others = Side::BOTH.into_iter().flat_map(of_side);
     others.filter_map(|(side, index)| of_run(request, case, side, index)).collect()

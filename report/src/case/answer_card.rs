@@ -101,15 +101,16 @@ fn headline(row: &CaseEvaluation, word: Word, failed: &Sides<Option<String>>) ->
             _ => "The sides differ.".to_owned(),
         };
     };
-    match first.message.strip_prefix("output: ").filter(|_| ReasonCode::OutputChanged.is_code_of(first)) {
-        Some(words) => format!("Only the answer differs: {words}."),
-        None => {
-            let mut characters = first.message.chars();
-            let upper: String =
-                characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default();
-            format!("{}.", upper.trim_end_matches('.'))
-        }
+    if let Some(words) = first.message.strip_prefix("output: ").filter(|_| ReasonCode::OutputChanged.is_code_of(first))
+    {
+        return format!("Only the answer differs: {words}.");
     }
+    format!("{}.", first_upper(first.message.trim_end_matches('.')))
+}
+
+pub(super) fn first_upper(sentence: &str) -> String {
+    let mut characters = sentence.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
 /// What a run did that the page of the case does not show. It is not judged.
@@ -127,12 +128,11 @@ fn excerpts(context: &CaseContext<'_>, failed: &Sides<Option<String>>) -> Vec<Ex
     let change = context.case.differences.as_ref().map(|differences| &differences.output);
     let is_same = matches!(change, Some(counterproof_evaluator::OutputChange::Same));
     let of_side = |side: Side| {
-        let (parts, is_answer) = match context.answer(side) {
-            Some(loaded) => (answer_text::of_output(side, &loaded.answer.final_output, change).excerpt(), true),
-            None => {
-                let why = failed.get(side).as_deref().map(display::visible)?;
-                (vec![HighlightedPart { text: format!("no answer: {why}"), marked: false }], false)
-            }
+        let (parts, is_answer) = if let Some(loaded) = context.answer(side) {
+            (answer_text::of_output(side, &loaded.answer.final_output, change).excerpt(), true)
+        } else {
+            let why = failed.get(side).as_deref().map(display::visible)?;
+            (vec![HighlightedPart { text: format!("no answer: {why}"), marked: false }], false)
         };
         let side = if is_same {
             "both said"

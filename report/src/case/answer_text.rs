@@ -43,7 +43,7 @@ impl AnswerText {
         let first = self.parts.iter().position(|part| part.marked).unwrap_or(0);
         let before: usize =
             self.parts[..first.min(self.parts.len())].iter().map(|part| part.text.chars().count()).sum();
-        let mut skip = if before > EXCERPT_CHARS / 2 { before - LEAD_CHARS } else { 0 };
+        let mut skip = if before > EXCERPT_CHARS / 2 { self.word_from(before - LEAD_CHARS) } else { 0 };
         let mut left = EXCERPT_CHARS;
         let mut parts = Vec::new();
         if skip > 0 {
@@ -61,6 +61,13 @@ impl AnswerText {
             parts.push(HighlightedPart { text: " …".to_owned(), marked: false });
         }
         parts
+    }
+
+    /// The start of the next word after so many characters.
+    fn word_from(&self, skip: usize) -> usize {
+        let characters = self.parts.iter().flat_map(|part| part.text.chars()).skip(skip).take(LEAD_CHARS / 2);
+        let rest = characters.into_iter().position(char::is_whitespace);
+        skip + rest.map_or(0, |rest| rest + 1)
     }
 
     /// The same without marks where nearly all words are marked, which says no more than that the answer is another one.

@@ -88,8 +88,8 @@ pub(crate) struct CallView {
     pub(crate) arguments: Vec<HighlightedPart>,
     pub(crate) is_write: bool,
     pub(crate) failed: bool,
-    /// Whether it was proposed without a call.
-    pub(crate) is_proposed: bool,
+    /// `proposed only` for an action that no call carried out; otherwise empty.
+    pub(crate) note: &'static str,
     pub(crate) refusal: String,
     pub(crate) evidence: Vec<AnchorLink>,
     pub(crate) lacks_evidence: bool,
@@ -190,7 +190,7 @@ impl<'a> SideContext<'a> {
 
     fn about(&self) -> String {
         let documents = self.context.site.documents();
-        let model = documents.and_then(|runs| Some(runs.get(self.side).extra.get("model")?.as_str()?));
+        let model = documents.and_then(|runs| runs.get(self.side).extra.get("model")?.as_str());
         let did = self.context.answer(self.side).map(|_| match counts(self.made) {
             (calls, 0) => format!("{}, changed nothing", text::count(calls, "call", "calls")),
             (calls, writes) => {
@@ -256,7 +256,7 @@ impl<'a> SideContext<'a> {
             let view = CallView {
                 number: format!("action {}", index + 1),
                 href: self.context.anchors.href(&context::action(self.side, index)),
-                is_proposed: true,
+                note: "proposed only",
                 ..self.call(made, &action.tool_name, &action.params)
             };
             items.push(ChatItem { mark: self.mark(Place::Action(index)), body: ItemBody::Call(Box::new(view)) });
@@ -466,15 +466,16 @@ fn arguments_line(arguments: &Map<String, Value>, changed: &[&str]) -> Vec<Highl
             other => text::one_line(&other.to_string(), VALUE_CHARS),
         };
         let named = if is_id(name) || sorted.len() == 1 { value } else { format!("{name} {value}") };
-        length += named.chars().count();
-        if length > ARGUMENTS_CHARS && index > 0 {
+        let is_changed = changed.contains(&name.as_str());
+        if length + named.chars().count() > ARGUMENTS_CHARS && index > 0 && !(is_changed && length < ARGUMENTS_CHARS) {
             parts.push(part(" …".to_owned(), false));
             break;
         }
+        length += named.chars().count();
         if index > 0 {
             parts.push(part(", ".to_owned(), false));
         }
-        parts.push(part(display::visible(&named), changed.contains(&name.as_str())));
+        parts.push(part(display::visible(&named), is_changed));
     }
     parts
 }

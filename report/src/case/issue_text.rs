@@ -2,7 +2,7 @@
 
 use counterproof_evaluator::text;
 
-use super::answer_card::AnswerCard;
+use super::answer_card::{AnswerCard, first_upper};
 use super::why::WhyView;
 use crate::exports::escaped_markdown as escaped;
 
@@ -51,11 +51,6 @@ pub(crate) fn markdown(input: &IssueInput<'_>, card: &AnswerCard, why: &WhyView)
         lines.push(format!("Replay: {}", escaped(input.replay, TEXT_CHARS)));
     }
     lines.join("\n")
-}
-
-fn first_upper(words: &str) -> String {
-    let mut characters = words.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -66,8 +66,22 @@ pub(crate) struct MarkView {
 #[derive(Debug, Clone, PartialEq)]
 struct SideTimes {
     name: &'static str,
-    calls: Vec<(f64, bool, String)>,
+    calls: Vec<TimedCall>,
     answered: f64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct TimedCall {
+    at: f64,
+    is_write: bool,
+    tool: String,
+}
+
+/// Calls of one kind that are near each other, from the place of the first.
+struct NearCalls<'a> {
+    x: f64,
+    is_write: bool,
+    calls: Vec<&'a TimedCall>,
 }
 
 /// The drawing; `None` without times that make sense, and where both sides did the same.
@@ -113,7 +127,8 @@ fn times(name: &'static str, loaded: &LoadedAnswer, made: &[MadeCall]) -> Option
     let start = last - took;
     let call = |made: &MadeCall| {
         let event = &events[made.call?];
-        Some((event.ts.as_f64() - start, made.is_write, display::visible(&event.tool_call()?.tool)))
+        let tool = display::visible(&event.tool_call()?.tool);
+        Some(TimedCall { at: event.ts.as_f64() - start, is_write: made.is_write, tool })
     };
     Some(SideTimes { name, calls: made.iter().filter_map(call).take(CALLS_DRAWN).collect(), answered: took })
 }
@@ -121,7 +136,7 @@ fn times(name: &'static str, loaded: &LoadedAnswer, made: &[MadeCall]) -> Option
 fn label(sides: &[SideTimes]) -> String {
     let mut label = String::new();
     for side in sides {
-        let writes = side.calls.iter().filter(|(_, is_write, _)| *is_write).count();
+        let writes = side.calls.iter().filter(|call| call.is_write).count();
         let _ = write!(
             label,
             "{}: {} reads, {writes} writes, answer after {}. ",
@@ -170,21 +185,22 @@ fn draw(class: &'static str, width: u32, left: u32, longest: f64, sides: &[SideT
 
 /// The marks of a side. Calls of one kind that are near each other are one mark.
 fn marks(side: &SideTimes, x: &impl Fn(f64) -> f64) -> Vec<MarkView> {
-    let mut groups: Vec<(f64, bool, Vec<&(f64, bool, String)>)> = Vec::new();
+    let mut groups: Vec<NearCalls<'_>> = Vec::new();
     for call in &side.calls {
-        let at = x(call.0);
-        match groups.iter_mut().rev().find(|(_, is_write, _)| *is_write == call.1) {
-            Some((from, _, calls)) if at - *from < NEAR => calls.push(call),
-            _ => groups.push((at, call.1, vec![call])),
+        let at = x(call.at);
+        match groups.iter_mut().rev().find(|group| group.is_write == call.is_write) {
+            Some(group) if at - group.x < NEAR => group.calls.push(call),
+            _ => groups.push(NearCalls { x: at, is_write: call.is_write, calls: vec![call] }),
         }
     }
-    let mark = |(at, is_write, calls): (f64, bool, Vec<&(f64, bool, String)>)| {
-        let named = if calls.len() == 1 { calls[0].2.clone() } else { format!("{} calls", calls.len()) };
+    let mark = |group: NearCalls<'_>| {
+        let (first, count) = (group.calls[0], group.calls.len());
+        let named = if count == 1 { first.tool.clone() } else { format!("{count} calls") };
         MarkView {
-            x: whole(at),
-            is_write,
-            title: format!("{named} after {}", display::duration(calls[0].0)),
-            count: if calls.len() == 1 { String::new() } else { format!("×{}", calls.len()) },
+            x: whole(group.x),
+            is_write: group.is_write,
+            title: format!("{named} after {}", display::duration(first.at)),
+            count: if count == 1 { String::new() } else { format!("×{count}") },
         }
     };
     groups.into_iter().map(mark).collect()
@@ -208,7 +224,7 @@ mod tests {
 
     #[test]
     fn everything_is_within_the_drawing_and_near_calls_are_one_mark() {
-        let call = |at: f64, is_write| (at, is_write, "refund".to_owned());
+        let call = |at: f64, is_write| TimedCall { at, is_write, tool: "refund".to_owned() };
         let side = SideTimes {
             name: "new",
             calls: vec![call(0.0, false), call(10.0, false), call(6_400.0, true), call(9_000.0, true)],
