@@ -4,7 +4,7 @@
 use counterproof_artifact::evaluation::{CaseEvaluation, CaseUsage, MeasureCode, SideUsage, UsageCode, Verdict};
 use counterproof_artifact::{RiskLevel, Side, Sides};
 use counterproof_evaluator::messages::{self, usage};
-use counterproof_evaluator::{Artifact, ReasonCode, TracedArgument, made_calls};
+use counterproof_evaluator::{Artifact, ReasonCode, TracedArgument};
 
 use super::answer_text;
 use super::cells::HighlightedPart;
@@ -159,7 +159,7 @@ fn strip(context: &CaseContext<'_>, word: Option<Word>) -> Vec<Fact> {
     let usage = row.usage.clone().unwrap_or_default();
     let (duration, change) = duration(&usage, context.case.is_alone);
     add("duration", duration, change, false);
-    let made = Sides::from_fn(|side| context.answer(side).map(|loaded| counts(&made_calls(loaded))));
+    let made = Sides::from_fn(|side| context.answer(side).map(|_| counts(context.made.get(side))));
     let pair = |counts: Sides<Option<usize>>| {
         let text = |count: Option<usize>| count.map_or_else(|| "–".to_owned(), |count| count.to_string());
         let Sides { baseline, new } = counts.map(text);

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::{Event, EventBody, Side, Sides};
+use counterproof_artifact::{Event, EventBody, Side};
 use counterproof_evaluator::{
-    Artifact, FollowedRef, LoadedAnswer, MadeCall, Resolved, Row, has_failed, made_calls, messages, spoken, text,
+    Artifact, FollowedRef, LoadedAnswer, MadeCall, Resolved, Row, has_failed, messages, spoken, text,
 };
 use serde_json::{Map, Value};
 
@@ -99,7 +99,7 @@ pub(crate) struct CallView {
 pub(crate) fn view(context: &CaseContext<'_>) -> ChatView {
     let is_shared = context.case.differences.as_ref().is_some_and(counterproof_evaluator::Differences::is_empty);
     let sides = if is_shared || context.case.is_alone { &Side::BOTH[1..] } else { &Side::BOTH[..] };
-    let made = Sides::from_fn(|side| context.answer(side).map(made_calls).unwrap_or_default());
+    let made = &context.made;
     let chats: Vec<_> = sides.iter().map(|side| SideContext::new(context, *side, made.get(*side), is_shared)).collect();
     let turns = match turns(context) {
         0 => vec![TurnView { heading: String::new(), sides: chats.iter().map(|side| side.chat(None)).collect() }],

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use counterproof_artifact::{EventBody, Side};
-use counterproof_evaluator::{LoadedAnswer, MadeCall, made_calls};
+use counterproof_evaluator::{LoadedAnswer, MadeCall};
 
 use super::context::CaseContext;
 use crate::view::display;
@@ -92,7 +92,7 @@ pub(crate) fn view(context: &CaseContext<'_>) -> Option<WaterfallView> {
     let mut sides = Vec::new();
     for side in Side::BOTH {
         let Some(loaded) = context.answer(side) else { continue };
-        sides.push(times(side.as_str(), loaded, &made_calls(loaded))?);
+        sides.push(times(side.as_str(), loaded, context.made.get(side))?);
     }
     let longest = sides.iter().map(|side| side.answered).fold(0.0, f64::max);
     if sides.iter().all(|side| side.calls.is_empty()) || longest <= 0.0 {
