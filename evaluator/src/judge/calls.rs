@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use counterproof_artifact::{Event, EventBody, RiskLevel};
+use counterproof_artifact::{Event, EventBody, RiskLevel, ToolCall};
 
 use super::outcomes::Outcomes;
 use crate::grounding::carried_out;
@@ -19,7 +19,7 @@ pub struct MadeCall {
     pub result: Option<usize>,
     /// The action that it carried out.
     pub action: Option<usize>,
-    /// True if it changes something: an action above low risk, or a high-risk call without an action.
+    /// True if it changes something: its risk is above low, or not stated and its tool is one that writes.
     pub is_write: bool,
     /// True if it failed.
     pub failed: bool,
@@ -49,7 +49,7 @@ pub fn made_calls(loaded: &LoadedAnswer) -> Vec<MadeCall> {
             action,
             is_write: match action {
                 Some(action) => is_write(answer.proposed_actions[action].risk_level, &call.tool),
-                None => call.risk_level == Some(RiskLevel::High),
+                None => is_writing_call(call),
             },
             failed: result.is_some_and(|result| has_failed(loaded, result)),
             refusal: refused().or_else(|| observed.get(&index).map(|call| format!("would be refused: {call}"))),
@@ -77,6 +77,15 @@ pub(crate) fn is_write(risk: RiskLevel, tool: &str) -> bool {
         RiskLevel::High | RiskLevel::Medium => true,
         RiskLevel::Low => false,
         RiskLevel::Unknown => !tool_names::is_reading(tool),
+    }
+}
+
+/// Whether a call without an action changes something. Most producers state no risk of calls, so the verb of the tool decides.
+pub(crate) fn is_writing_call(call: &ToolCall) -> bool {
+    match call.risk_level {
+        Some(RiskLevel::High | RiskLevel::Medium) => true,
+        Some(RiskLevel::Low) => false,
+        Some(RiskLevel::Unknown) | None => tool_names::is_writing(&call.tool),
     }
 }
 

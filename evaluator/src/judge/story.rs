@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use counterproof_artifact::evaluation::{ChangedArgument, Effect, Story};
-use counterproof_artifact::{Content, RiskLevel, Sides};
+use counterproof_artifact::{Content, RiskLevel, Side, Sides};
 use counterproof_cases::CaseSpec;
 use serde_json::Value;
 
-use super::calls::is_write;
+use super::calls::{is_write, is_writing_call};
 use super::outcomes::Outcomes;
 use super::writes::{self, Write, WriteRow};
 use crate::diff::json::JsonChange;
 use crate::diff::{Differences, WithEvidence};
+use crate::grounding::carried_out;
 use crate::load::evidence::resolved_count;
 use crate::load::{Artifact, LoadedAnswer};
 use crate::messages::{field_path, target};
@@ -47,7 +48,8 @@ pub(crate) fn of_case(input: &StoryInput<'_>) -> Story {
     let outcomes = sides.map(|side| Outcomes::new(side.loaded));
     let writes = Sides::from_fn(|side| {
         let all = writes::of_side(side, sides.get(side).loaded, outcomes.get(side), differences);
-        all.into_iter().filter(|write| is_write(write.risk, write.tool)).collect::<Vec<_>>()
+        let stated = all.into_iter().filter(|write| is_write(write.risk, write.tool));
+        stated.chain(other_calls(side, sides.get(side).loaded, outcomes.get(side), differences)).collect::<Vec<_>>()
     });
     let took_effect = writes.as_ref().map(|writes| writes.iter().filter(|write| !write.failed).count() as u64);
     (story.baseline_writes, story.new_writes) = (took_effect.baseline, took_effect.new);
@@ -69,6 +71,33 @@ fn said(loaded: &LoadedAnswer) -> String {
         Content::Text(text) => text::one_line(text, SAID_CHARS),
         Content::Json(object) => text::one_line(&Value::Object(object.clone()).to_string(), SAID_CHARS),
     }
+}
+
+/// The writing calls of a side that no action records and that do not state high risk.
+fn other_calls<'a>(
+    side: Side,
+    loaded: &'a LoadedAnswer,
+    outcomes: &Outcomes<'_>,
+    differences: &Differences,
+) -> Vec<Write<'a>> {
+    let recorded = carried_out(loaded);
+    let rows = differences.events.iter().enumerate();
+    let calls = rows.filter_map(|(row, pair)| {
+        let position = (*pair.row.indexes().get(side))?;
+        let call = loaded.answer.events[position].tool_call()?;
+        // Calls of high risk are among the writes already.
+        let is_other = call.risk_level != Some(RiskLevel::High) && !recorded.contains_key(&position);
+        (is_other && is_writing_call(call)).then(|| Write {
+            tool: &call.tool,
+            arguments: &call.args,
+            risk: call.risk_level.unwrap_or(RiskLevel::Unknown),
+            failed: outcomes.call_failed(call),
+            events: Some((position, position)),
+            row: WriteRow::Call(row),
+            is_noise: pair.noise,
+        })
+    });
+    calls.collect()
 }
 
 #[derive(Default)]

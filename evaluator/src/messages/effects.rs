@@ -2,7 +2,7 @@
 
 use counterproof_artifact::evaluation::{Effect, Story};
 
-use crate::load::tool_names::words;
+use crate::load::tool_names::{VERBS, words};
 use crate::values::text;
 
 /// The writes of one tool on both sides: `cancel_reservation 0 → 3, 1 without evidence`, `issue_refund amount 50 → 500`.
@@ -114,72 +114,6 @@ fn often(count: u64) -> String {
         count => format!("{count} times"),
     }
 }
-
-/// The verbs that names of writing tools start with, and their past.
-const VERBS: [(&str, &str); 62] = [
-    ("accept", "accepted"),
-    ("activate", "activated"),
-    ("add", "added"),
-    ("approve", "approved"),
-    ("archive", "archived"),
-    ("assign", "assigned"),
-    ("block", "blocked"),
-    ("book", "booked"),
-    ("cancel", "cancelled"),
-    ("change", "changed"),
-    ("charge", "charged"),
-    ("close", "closed"),
-    ("confirm", "confirmed"),
-    ("create", "created"),
-    ("deactivate", "deactivated"),
-    ("delete", "deleted"),
-    ("deploy", "deployed"),
-    ("disable", "disabled"),
-    ("drop", "dropped"),
-    ("edit", "edited"),
-    ("email", "emailed"),
-    ("enable", "enabled"),
-    ("escalate", "escalated"),
-    ("exchange", "exchanged"),
-    ("execute", "executed"),
-    ("grant", "granted"),
-    ("issue", "issued"),
-    ("lock", "locked"),
-    ("merge", "merged"),
-    ("modify", "modified"),
-    ("move", "moved"),
-    ("notify", "notified"),
-    ("open", "opened"),
-    ("order", "ordered"),
-    ("pay", "paid"),
-    ("place", "placed"),
-    ("post", "posted"),
-    ("publish", "published"),
-    ("push", "pushed"),
-    ("refuel", "refuelled"),
-    ("refund", "refunded"),
-    ("reject", "rejected"),
-    ("remove", "removed"),
-    ("reset", "reset"),
-    ("restart", "restarted"),
-    ("resume", "resumed"),
-    ("return", "returned"),
-    ("revoke", "revoked"),
-    ("run", "ran"),
-    ("schedule", "scheduled"),
-    ("send", "sent"),
-    ("set", "set"),
-    ("ship", "shipped"),
-    ("submit", "submitted"),
-    ("suspend", "suspended"),
-    ("terminate", "terminated"),
-    ("transfer", "transferred"),
-    ("unblock", "unblocked"),
-    ("unlock", "unlocked"),
-    ("update", "updated"),
-    ("upload", "uploaded"),
-    ("write", "wrote"),
-];
 
 fn past(verb: &str) -> Option<String> {
     VERBS.iter().find(|(present, _)| *present == verb).map(|(_, past)| (*past).to_owned())

@@ -159,7 +159,7 @@ fn strip(context: &CaseContext<'_>, word: Option<Word>) -> Vec<Fact> {
     let usage = row.usage.clone().unwrap_or_default();
     let (duration, change) = duration(&usage, context.case.is_alone);
     add("duration", duration, change, false);
-    let made = Sides::from_fn(|side| context.answer(side).map(|_| counts(context.made.get(side))));
+    let made = Sides::from_fn(|side| counts(context, side));
     let pair = |counts: Sides<Option<usize>>| {
         let text = |count: Option<usize>| count.map_or_else(|| "–".to_owned(), |count| count.to_string());
         let Sides { baseline, new } = counts.map(text);

@@ -135,10 +135,17 @@ fn turns(context: &CaseContext<'_>) -> u64 {
 /// Maximum number of turns.
 const MOST_TURNS: u64 = 50;
 
-/// How many calls and writes that took effect a side made.
-pub(crate) fn counts(made: &[MadeCall]) -> (usize, usize) {
-    let writes = made.iter().filter(|call| call.is_write && !call.failed && call.refusal.is_none());
-    (made.iter().filter(|call| call.call.is_some()).count(), writes.count())
+/// How many calls a side made, and how many writes took effect, as the evaluation counts them.
+pub(crate) fn counts(context: &CaseContext<'_>, side: Side) -> Option<(usize, usize)> {
+    context.answer(side)?;
+    let (made, story) = (context.made.get(side), &context.case.row.story);
+    let writes = match (&context.case.differences, side) {
+        // Without a comparison, the evaluation counts none.
+        (None, _) => made.iter().filter(|call| call.is_write && !call.failed).count(),
+        (Some(_), Side::Baseline) => usize::try_from(story.baseline_writes).unwrap_or(usize::MAX),
+        (Some(_), Side::New) => usize::try_from(story.new_writes).unwrap_or(usize::MAX),
+    };
+    Some((made.iter().filter(|call| call.call.is_some()).count(), writes))
 }
 
 struct SideContext<'a> {
@@ -191,7 +198,7 @@ impl<'a> SideContext<'a> {
     fn about(&self) -> String {
         let documents = self.context.site.documents();
         let model = documents.and_then(|runs| runs.get(self.side).extra.get("model")?.as_str());
-        let did = self.context.answer(self.side).map(|_| match counts(self.made) {
+        let did = counts(self.context, self.side).map(|counts| match counts {
             (calls, 0) => format!("{}, changed nothing", text::count(calls, "call", "calls")),
             (calls, writes) => {
                 format!("{}, {}", text::count(calls, "call", "calls"), text::count(writes, "write", "writes"))
