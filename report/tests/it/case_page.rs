@@ -89,7 +89,8 @@ fn reads_are_folded_and_each_write_is_a_card_with_its_evidence() {
 #[test]
 fn a_refused_call_names_its_rule_and_a_failed_one_is_marked() {
     let refused = |decision: Value| {
-        let [call, mut result] = step("c", "send_money", &json!({"amount": 500}), &json!({}));
+        let [mut call, mut result] = step("c", "send_money", &json!({"amount": 500}), &json!({}));
+        call["action_id"] = json!("a");
         result["status"] = json!("error");
         result["payload_summary"] = decision;
         answer_of(
