@@ -102,12 +102,17 @@ pub(crate) const VERBS: [(&str, &str); 62] = [
     ("write", "wrote"),
 ];
 
+/// The name of a tool without the server before it: `refund_order` of `shop.refund_order`.
+pub(crate) fn without_server(tool: &str) -> &str {
+    tool.rsplit(['.', '/', ':']).next().unwrap_or(tool)
+}
+
 /// Last words of names that start with such a verb and only read: `order_status`, `return_policy`.
 const READ_NOUNS: [&str; 8] = ["status", "history", "policy", "details", "info", "list", "summary", "report"];
 
 /// True for a tool that changes something, by the verb that its name starts with; a prefix such as `shop.` is left out.
 pub(crate) fn is_writing(tool: &str) -> bool {
-    let words = words(tool.rsplit(['.', '/', ':']).next().unwrap_or(tool));
+    let words = words(without_server(tool));
     let is_verb = |word: &String| VERBS.iter().any(|(verb, _)| verb == word);
     let is_read = |word: &String| READ_NOUNS.contains(&word.as_str());
     words.first().is_some_and(is_verb) && !has(&words, &READING) && !words.last().is_some_and(is_read)
