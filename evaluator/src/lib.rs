@@ -72,6 +72,9 @@ pub use diff::{
     output_pointers, row_pointers,
 };
 
+// What the values that an agent passed are from.
+pub use grounding::{TracedArgument, ValueSource};
+
 // Judging, the gate, and statistics over repeated runs.
 pub use cause::CauseCode;
 pub use gate::{
@@ -80,14 +83,17 @@ pub use gate::{
     is_unconfirmed, qualifications as gate_qualifications, review_lines, unknown_scopes, worst_first,
 };
 pub use judge::signals::{Domain, SignalSettings};
-pub use judge::{CallOutcome, Expectations, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes};
+pub use judge::{
+    CallOutcome, Expectations, MadeCall, ReasonCode, SchemaError, SeverityPart, any_failed, call_outcomes, made_calls,
+    spoken,
+};
 pub use repeats::{LostCases, smallest_confirmable};
 pub use statistics::{ConfirmationCount, Decides, Thresholds};
 
 // The comparison.
 pub use comparison::{
-    CaseComparison, CompareError, FlippedCase, Request, compare, different_settings, evaluation_text, flipped_cases,
-    rerender,
+    CaseComparison, CompareError, FlippedCase, OtherRun, Request, compare, different_settings, evaluation_text,
+    flipped_cases, other_runs, rerender,
 };
 
 // Studies that compare many times: what the gate finds, and how often it fails for nothing.

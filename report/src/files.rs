@@ -225,6 +225,8 @@ fn is_harmless(path: &str) -> bool {
 pub(crate) struct PageNames {
     ids: Vec<CaseId>,
     renamed: HashMap<CaseId, String>,
+    /// The names in small letters.
+    taken: HashSet<String>,
 }
 
 impl PageNames {
@@ -239,12 +241,22 @@ impl PageNames {
                 renamed.insert(id.clone(), stem);
             }
         }
-        Self { ids, renamed }
+        Self { ids, renamed, taken }
     }
 
     /// The name of the page of a case, without the extension.
     pub(crate) fn stem<'a>(&'a self, id: &'a CaseId) -> &'a str {
         self.renamed.get(id).map_or(id.as_str(), String::as_str)
+    }
+
+    /// The name of the page of another run of a case, without the extension.
+    pub(crate) fn run_stem(&self, id: &CaseId, side: Side, run: usize) -> String {
+        let mut stem = format!("{}.run-{side}-{}", self.stem(id), run + 1);
+        // The name of another case may look like that.
+        while self.taken.contains(&stem.to_ascii_lowercase()) {
+            stem.push('~');
+        }
+        stem
     }
 
     pub(crate) const fn count(&self) -> usize {
@@ -326,5 +338,13 @@ mod tests {
         let ids: Vec<CaseId> = ["a", "A", "b", "A~2"].map(|id| id.parse().unwrap()).to_vec();
         let pages = PageNames::new(ids.clone());
         assert_eq!(ids.iter().map(|id| pages.stem(id)).collect::<Vec<_>>(), ["a", "A~3", "b", "A~2"]);
+    }
+
+    #[test]
+    fn the_page_of_a_run_has_no_name_of_a_case() {
+        let ids: Vec<CaseId> = ["a", "a.run-new-2"].map(|id| id.parse().unwrap()).to_vec();
+        let pages = PageNames::new(ids.clone());
+        assert_eq!(pages.run_stem(&ids[0], Side::Baseline, 1), "a.run-baseline-2");
+        assert_eq!(pages.run_stem(&ids[0], Side::New, 1), "a.run-new-2~");
     }
 }

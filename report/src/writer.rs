@@ -6,12 +6,12 @@ use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_evaluator::{CaseComparison, Request, SideRuns, decide, pair, worst_first};
+use counterproof_evaluator::{CaseComparison, Request, decide, other_runs, pair, worst_first};
 use counterproof_store::EVALUATION_FILE;
 use counterproof_store::write::{self, Durability, INDEX_FILE, StagedFolder};
 
 use super::archive;
-use super::case::CasePage;
+use super::case::{self, CasePage, PickerInput, RunPicker};
 use super::exports::{self, ReportContext};
 use super::files::copy_files;
 use super::folder;
@@ -33,6 +33,8 @@ pub struct ReportWriter<'a> {
     verdicts: Vec<Verdict>,
     /// Pages that wait for their neighbours; `None` where every case has a page, so that the neighbours are known.
     queue: Option<Mutex<PageQueue<Box<CasePage>>>>,
+    /// What was compared; `None` where the report is made from the evaluation alone.
+    request: Option<&'a Request<'a>>,
     /// The folder as the caller named it.
     out: Utf8PathBuf,
     replacement: StagedFolder,
@@ -50,20 +52,15 @@ pub struct Copies {
 
 impl<'a> ReportWriter<'a> {
     /// Starts the report of a comparison that will be in the folder `out`.
-    pub fn create(out: &Utf8Path, request: &'a Request<'_>) -> Result<Self, ReportError> {
+    pub fn create(out: &Utf8Path, request: &'a Request<'a>) -> Result<Self, ReportError> {
         let ids = pair(&request.baseline, &request.new)?;
-        Self::start(out, ids, &request.baseline, &request.new)
+        Self::start(out, ids, request)
     }
 
-    /// Starts the report of an earlier comparison, with the runs that were compared.
-    pub fn with_runs(
-        out: &Utf8Path,
-        evaluation: &Evaluation,
-        baseline: &'a SideRuns,
-        new: &'a SideRuns,
-    ) -> Result<Self, ReportError> {
+    /// Starts the report of an earlier comparison, with a request for the runs that were compared.
+    pub fn with_runs(out: &Utf8Path, evaluation: &Evaluation, request: &'a Request<'a>) -> Result<Self, ReportError> {
         let verdicts = evaluation.cases.iter().map(|case| case.verdict).collect();
-        Ok(Self { verdicts, ..Self::start(out, case_ids(evaluation), baseline, new)? })
+        Ok(Self { verdicts, ..Self::start(out, case_ids(evaluation), request)? })
     }
 
     /// Starts the report of an earlier comparison without its runs. Such a report has no case pages.
@@ -75,6 +72,7 @@ impl<'a> ReportWriter<'a> {
             site,
             verdicts: Vec::new(),
             queue: None,
+            request: None,
             out: out.to_owned(),
             replacement,
             copies: Copies::default(),
@@ -87,7 +85,8 @@ impl<'a> ReportWriter<'a> {
         is_there.then(|| format!("../{HISTORY}"))
     }
 
-    fn start(out: &Utf8Path, ids: Vec<CaseId>, baseline: &'a SideRuns, new: &'a SideRuns) -> Result<Self, ReportError> {
+    fn start(out: &Utf8Path, ids: Vec<CaseId>, request: &'a Request<'a>) -> Result<Self, ReportError> {
+        let (baseline, new) = (&request.baseline, &request.new);
         for run in baseline.iter().chain(new.iter()) {
             let run = run.reader().folder();
             // The new report replaces the whole folder, and would delete the run.
@@ -104,6 +103,7 @@ impl<'a> ReportWriter<'a> {
             site,
             verdicts: Vec::new(),
             queue: None,
+            request: Some(request),
             out: out.to_owned(),
             replacement,
             copies: Copies::default(),
@@ -147,8 +147,22 @@ impl<'a> ReportWriter<'a> {
         self.write_ready(ReadyPage { index: case.index, previous, next, page })
     }
 
+    /// The page of a case. The pages of its other runs are written at once, because they have no neighbours.
     fn case_page(&self, case: &CaseComparison<'_>) -> Result<CasePage, ReportError> {
-        let (page, copies) = CasePage::new(&self.site, case, &self.site.failures);
+        let runs = self.request.map(|request| other_runs(request, case)).unwrap_or_default();
+        let others: Vec<_> = runs.iter().map(|run| (run.side, *run.comparison.shown.get(run.side))).collect();
+        let (case_id, shown) = (&case.row.case_id, case.shown);
+        let picker = |current| case::run_picker(&self.site, &PickerInput { case_id, shown, others: &others, current });
+        for (run, at) in runs.iter().zip(&others) {
+            let page = self.page(&run.comparison, &picker(Some(*at)))?;
+            let stem = self.site.pages.run_stem(case_id, at.0, at.1);
+            self.write_page(&folder::case_page(&stem), &page)?;
+        }
+        self.page(case, &picker(None))
+    }
+
+    fn page(&self, case: &CaseComparison<'_>, picker: &RunPicker) -> Result<CasePage, ReportError> {
+        let (page, copies) = CasePage::new(&self.site, case, &self.site.failures, picker.clone());
         let failures = copy_files(self.replacement.path(), copies)?;
         if failures.is_empty() {
             return Ok(page);
@@ -156,7 +170,7 @@ impl<'a> ReportWriter<'a> {
         // Built again, because the page must not link to files that are not there. Only a copy shows that a file is readable
         // to its end: a check before would read every file twice.
         let failures = self.site.failures.merged_with(failures);
-        Ok(CasePage::new(&self.site, case, &failures).0)
+        Ok(CasePage::new(&self.site, case, &failures, picker.clone()).0)
     }
 
     fn write_ready(&self, ready: ReadyPage<Box<CasePage>>) -> Result<(), ReportError> {

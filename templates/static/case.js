@@ -1,4 +1,4 @@
-// Case page: output texts side by side, keys for the steps that differ, and a button that copies the replay command.
+// Case page: output texts side by side, keys for the steps that differ, and buttons that copy.
 "use strict";
 
 // Output texts side by side. The choice is in the query of the address; the fragment belongs to the place on the page.
@@ -57,6 +57,8 @@
 
   function show() {
     const on = isSplit();
+    // Whoever asked for it wants to see it.
+    for (let fold = texts.closest("details"); on && fold; fold = fold.parentElement.closest("details")) fold.open = true;
     for (const holder of texts.querySelectorAll(".hunk, details")) {
       if (on && !holder.querySelector(":scope > .split")) split(holder);
     }
@@ -96,22 +98,19 @@
   }
 }
 
-// The copy button of the replay command.
-{
-  const command = document.getElementById("replay");
-  const button = document.getElementById("replay-copy");
-  const status = document.getElementById("replay-copied");
-  if (command) {
-    button.hidden = false;
-    button.addEventListener("click", async () => {
-      getSelection().selectAllChildren(command);
-      try {
-        await navigator.clipboard.writeText(command.textContent);
-        status.textContent = "copied";
-      } catch {
-        status.textContent = "selected; copy it with the browser";
-      }
-    });
-  }
+// Buttons that copy a text of the page.
+for (const button of document.querySelectorAll("button[data-copies]")) {
+  const source = document.getElementById(button.dataset.copies);
+  const status = button.nextElementSibling;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    getSelection().selectAllChildren(source);
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      status.textContent = "copied";
+    } catch {
+      status.textContent = "selected; copy it with the browser";
+    }
+  });
 }
 document.documentElement.dataset.ready = "";

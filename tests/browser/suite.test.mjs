@@ -323,6 +323,7 @@ for (const root of REPORTS) {
       await inside(root, {}, async (page) => {
         await page.goto(addressOf(root, name));
         assert.equal(await page.locator(".split:visible").count(), 0);
+        await page.locator("#raw > summary").click();
         await page.locator("#view").click();
         assert.ok(await page.locator(".split:visible").count() > 0);
         assert.ok(await page.locator(".split .removed").count() > 0 && await page.locator(".split .added").count() > 0);

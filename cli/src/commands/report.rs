@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         let context = report_context(&evaluation, path.as_deref(), args.report_url.as_ref());
         let again = Request { cases: &cases, rules: config.rules, ..Request::new(baseline, new) };
         let pages = PageSelection::from(args.pages);
-        let report = ReportWriter::with_runs(&args.out, &evaluation, &again.baseline, &again.new);
+        let report = ReportWriter::with_runs(&args.out, &evaluation, &again);
         let report = report.map_err(report_error)?.with_pages(pages);
         rerender::show(&again, &evaluation, |verdict| pages.includes(verdict), |case| report.write_case(case))
             .map_err(report_error)?;

@@ -9,7 +9,7 @@ use counterproof_cases::CaseSpec;
 use super::request::Request;
 use crate::diff::{Differences, WithEvidence, differences};
 use crate::gate::{self, ReviewInput};
-use crate::grounding::{Provenance, records};
+use crate::grounding::{Provenance, TracedArgument, arguments, records};
 use crate::judge::answer_texts::{self, AnswerStyle, BaselineEndings, TextFinding, TextInput};
 use crate::judge::behaviour;
 use crate::judge::deterministic_texts::{self, SameRequest};
@@ -37,6 +37,10 @@ pub struct CaseComparison<'a> {
     pub spec: Option<&'a CaseSpec>,
     /// The pair of runs that the artifacts and everything below come from.
     pub shown: Sides<usize>,
+    /// Whether there is no baseline.
+    pub is_alone: bool,
+    /// Whether the agent is declared or shown to do the same in every run.
+    pub is_deterministic: bool,
     /// The baseline's artifact.
     pub baseline: Artifact,
     /// New's artifact.
@@ -49,6 +53,8 @@ pub struct CaseComparison<'a> {
     pub differences: Option<Differences>,
     /// The evaluation of the case.
     pub row: CaseEvaluation,
+    /// The arguments of the calls of each side; empty unless both sides answered and differ.
+    pub arguments: Sides<Vec<TracedArgument>>,
     /// What a person should look at.
     pub(crate) review: Vec<ReviewItem>,
     /// What the measures count in the pair.
@@ -115,6 +121,7 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
         pair.results(&examination.expectations)
     };
     let has_different_records = examination.has_different_records();
+    let arguments = examination.arguments();
     let provenance = examination.answers.as_ref().map(|answers| &answers.provenance);
     let unsourced = provenance.map(|found| found.unsourced_in_baseline().collect()).unwrap_or_default();
     let differences = examination.answers.map(|answers| answers.differences);
@@ -124,12 +131,15 @@ pub(super) fn compare_case(context: CaseContext<'_>) -> CaseComparison<'_> {
         index,
         spec,
         shown,
+        is_alone: context.request.is_alone,
+        is_deterministic: context.is_deterministic,
         baseline: artifacts.baseline,
         new: artifacts.new,
         baseline_evidence: evidence.baseline,
         new_evidence: evidence.new,
         differences,
         row,
+        arguments,
         review,
         results,
         has_different_records,
@@ -210,20 +220,42 @@ struct ExaminedAnswers<'p> {
     hand_over: Option<ChangedHandOver>,
 }
 
+impl CaseComparison<'_> {
+    /// Whether the agents received other records, such as those of other customers, so that their answers are hardly comparable.
+    pub fn has_other_records(&self) -> bool {
+        self.has_different_records == Some(true)
+    }
+}
+
 impl Examination<'_> {
-    /// Whether the agents received different records. Equal digests of the input are better evidence than the values received.
+    fn arguments(&self) -> Sides<Vec<TracedArgument>> {
+        let Some(answers) = self.answers.as_ref().filter(|answers| !answers.differences.is_empty()) else {
+            return Sides::default();
+        };
+        let Provenance { baseline, new, .. } = &answers.provenance;
+        Sides::new(baseline, new).zip(answers.sides).map(|(origins, side)| arguments::of_side(side.loaded, origins))
+    }
+
     fn has_different_records(&self) -> Option<bool> {
         let answers = self.answers.as_ref()?;
-        let Sides { baseline, new } = &self.inputs;
-        if baseline.is_recorded() && new.is_recorded() {
-            return None;
-        }
-        // Equal answers rest on equal records. Most cases are equal, and reading all words of both sides takes time.
-        if answers.differences.is_empty() {
-            return Some(false);
-        }
-        records::are_different(answers.sides.baseline.loaded, answers.sides.new.loaded)
+        have_different_records(answers.sides, &answers.differences, self.inputs.as_ref())
     }
+}
+
+/// Whether the agents received different records. Equal digests of the input are better evidence than the values received.
+pub(super) fn have_different_records(
+    sides: Sides<WithEvidence<'_>>,
+    differences: &Differences,
+    inputs: Sides<&CaseInput<'_>>,
+) -> Option<bool> {
+    if inputs.baseline.is_recorded() && inputs.new.is_recorded() {
+        return None;
+    }
+    // Equal answers rest on equal records. Most cases are equal, and reading all words of both sides takes time.
+    if differences.is_empty() {
+        return Some(false);
+    }
+    records::are_different(sides.baseline.loaded, sides.new.loaded)
 }
 
 impl LoadedPair {
@@ -238,6 +270,10 @@ impl LoadedPair {
                 call_status::add_changed_form(baseline, new);
             }
         }
+        Self::new(shown, artifacts)
+    }
+
+    pub(super) fn new(shown: Sides<usize>, artifacts: Sides<Artifact>) -> Self {
         let evidence = artifacts.as_ref().map(|artifact| artifact.answer().map(evidence::follow).unwrap_or_default());
         Self { shown, artifacts, evidence }
     }
@@ -263,6 +299,19 @@ impl LoadedPair {
         })
     }
 
+    pub(super) fn inputs<'p>(
+        &'p self,
+        request: &'p Request<'_>,
+        case_id: &'p CaseId,
+        spec: Option<&'p CaseSpec>,
+    ) -> Sides<CaseInput<'p>> {
+        Sides::from_fn(|side| {
+            let runs = request.runs(side);
+            let run = runs.get(*self.shown.get(side)).unwrap_or_else(|| runs.first());
+            CaseInput::new(case_id, spec, run, self.artifacts.get(side).envelope())
+        })
+    }
+
     /// What the measures count in the pair.
     fn results(&self, expectations: &[ExpectationResult]) -> Sides<RunResult> {
         Sides::from_fn(|side| {
@@ -284,11 +333,7 @@ impl LoadedPair {
                 result.baseline = None;
             }
         }
-        let inputs = Sides::from_fn(|side| {
-            let runs = request.runs(side);
-            let run = runs.get(*self.shown.get(side)).unwrap_or_else(|| runs.first());
-            CaseInput::new(case_id, spec, run, self.artifacts.get(side).envelope())
-        });
+        let inputs = self.inputs(request, case_id, spec);
         let shown = ShownRuns { index: self.shown, artifacts: self.artifacts.as_ref(), inputs: inputs.as_ref() };
         // Also without answers on both sides: a secret in an answer of new matters whatever the baseline did.
         let signals = find(context, shown);

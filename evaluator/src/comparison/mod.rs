@@ -4,6 +4,7 @@ mod case;
 mod compare;
 pub mod evaluation_text;
 mod notices;
+mod other_runs;
 mod request;
 pub mod rerender;
 
@@ -11,4 +12,5 @@ pub use case::CaseComparison;
 pub(crate) use compare::compare_confirmed;
 pub use compare::{CompareError, FlippedCase, compare, flipped_cases};
 pub use notices::different_settings;
+pub use other_runs::{OtherRun, other_runs};
 pub use request::Request;

@@ -9,10 +9,13 @@ use counterproof_artifact::{RunId, Side, Sides};
 use counterproof_cases::CaseSpec;
 use rayon::prelude::*;
 
-use super::case::{CaseComparison, LoadedPair};
+use super::case::{CaseComparison, LoadedPair, have_different_records};
 use super::request::Request;
-use crate::diff::Differences;
+use crate::diff::{Differences, WithEvidence};
+use crate::gate::is_alone;
+use crate::grounding::{self, Origins, arguments};
 use crate::judge::ReasonCode;
+use crate::load::case_input::CaseInput;
 use crate::load::{ComparedRun, SideRuns};
 use crate::repeats::RunResult;
 use crate::values::meaning::HashedSet;
@@ -83,15 +86,16 @@ pub fn show<E: Send>(
         .par_iter()
         .enumerate()
         .filter(|(_, row)| wanted(row.verdict))
-        .try_for_each(|(index, row)| sink(&show_case(request, index, row, specs.get(&row.case_id).copied())))
+        .try_for_each(|(index, row)| sink(&show_case(request, evaluation, index, specs.get(&row.case_id).copied())))
 }
 
 fn show_case<'a>(
     request: &Request<'_>,
+    evaluation: &Evaluation,
     index: usize,
-    row: &CaseEvaluation,
     spec: Option<&'a CaseSpec>,
 ) -> CaseComparison<'a> {
+    let row = &evaluation.cases[index];
     // The evaluation is a file and may name a run that does not exist. The last run is then shown instead.
     let index_of =
         |index: u64, runs: &SideRuns| usize::try_from(index).unwrap_or(usize::MAX).min(runs.iter().len() - 1);
@@ -105,22 +109,52 @@ fn show_case<'a>(
     if row.reasons.iter().any(|reason| ReasonCode::AnswerOutage.is_code_of(reason)) {
         pair.count_as_outage();
     }
+    let mut comparison = of_pair(request, pair, spec, row.clone());
+    comparison.index = index;
+    comparison.is_alone = is_alone(evaluation);
+    comparison.is_deterministic = evaluation.deterministic;
+    comparison
+}
+
+/// A pair as a page shows it: aligned, with what its arguments are from. Nothing is judged.
+pub(super) fn of_pair<'a>(
+    request: &Request<'_>,
+    pair: LoadedPair,
+    spec: Option<&'a CaseSpec>,
+    row: CaseEvaluation,
+) -> CaseComparison<'a> {
     let answers = pair.answers().both();
     let differences = answers.map(|sides| Differences::between(sides.baseline, sides.new, &request.rules));
-    let LoadedPair { artifacts, evidence, .. } = pair;
+    let compared = answers.zip(differences.as_ref());
+    let inputs = pair.inputs(request, &row.case_id, spec);
+    let has_different_records =
+        compared.and_then(|(sides, differences)| have_different_records(sides, differences, inputs.as_ref()));
+    let traced = compared.filter(|(_, differences)| !differences.is_empty());
+    let traced = traced.filter(|(sides, _)| !grounding::is_unchanged_transcript(*sides));
+    let arguments = traced.map(|(sides, _)| {
+        let of_side = |(side, input): (WithEvidence<'_>, &CaseInput<'_>)| {
+            arguments::of_side(side.loaded, &Origins::trace(side.loaded, input))
+        };
+        sides.zip(inputs.as_ref()).map(of_side)
+    });
+    let arguments = arguments.unwrap_or_default();
+    let LoadedPair { shown, artifacts, evidence } = pair;
     CaseComparison {
-        index,
+        index: 0,
         spec,
         shown,
+        is_alone: request.is_alone,
+        is_deterministic: request.is_deterministic,
         baseline: artifacts.baseline,
         new: artifacts.new,
         baseline_evidence: evidence.baseline,
         new_evidence: evidence.new,
         differences,
-        row: row.clone(),
+        row,
+        arguments,
         review: Vec::new(),
         results: Sides { baseline: RunResult::Unknown, new: RunResult::Unknown },
-        has_different_records: None,
+        has_different_records,
         undecided: false,
         unsourced: HashedSet::default(),
         outage_candidate: None,

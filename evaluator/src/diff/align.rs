@@ -44,7 +44,8 @@ pub enum Row {
 }
 
 impl Row {
-    pub(crate) const fn indexes(self) -> Sides<Option<usize>> {
+    /// The index of the element on each side.
+    pub const fn indexes(self) -> Sides<Option<usize>> {
         match self {
             Row::Both { baseline, new } => Sides::new(Some(baseline), Some(new)),
             Row::Removed(index) => Sides::new(Some(index), None),

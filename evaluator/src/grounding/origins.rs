@@ -307,6 +307,11 @@ pub(super) fn root(tool: &str) -> u64 {
     text_hash(tool)
 }
 
+/// For each call, by its event, the action that it carried out.
+pub(crate) fn carried_out(loaded: &LoadedAnswer) -> HashMap<usize, usize> {
+    Carriers::new(loaded).carried_out
+}
+
 #[derive(Debug, Default)]
 struct Carriers {
     /// For each call, the action that it carried out.

@@ -41,8 +41,7 @@ impl<'a> Provenance<'a> {
         let counterparts = Counterparts::new(differences);
         // The fast path of equal transcripts: no value can have lost its origin. It does not apply to a complete transcript,
         // in which every value without an origin is reported, with or without a difference.
-        let is_complete = new.loaded.case.transcript_is_complete;
-        if !is_complete && grounding::is_same_transcript(baseline.loaded, new.loaded) {
+        if is_unchanged_transcript(sides) {
             return Self { counterparts, ..Self::default() };
         }
         let origins = sides.zip(inputs).map(|(side, input)| Origins::trace(side.loaded, input));
@@ -57,6 +56,12 @@ impl<'a> Provenance<'a> {
     pub(crate) fn unsourced_in_baseline(&self) -> impl Iterator<Item = u64> {
         self.baseline.leaves.iter().filter(|leaf| leaf.origin == Origin::Nowhere).map(|leaf| leaf.argument)
     }
+}
+
+/// Whether no value of new can have lost its origin.
+pub(crate) fn is_unchanged_transcript(sides: Sides<WithEvidence<'_>>) -> bool {
+    let Sides { baseline, new } = sides;
+    !new.loaded.case.transcript_is_complete && grounding::is_same_transcript(baseline.loaded, new.loaded)
 }
 
 /// A value of the new side without an origin.

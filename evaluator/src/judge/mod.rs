@@ -2,6 +2,7 @@
 
 pub(crate) mod answer_texts;
 pub(crate) mod behaviour;
+mod calls;
 pub(crate) mod deterministic_texts;
 mod distance;
 mod expectations;
@@ -20,6 +21,7 @@ pub(crate) mod usage;
 pub(crate) mod verdict;
 pub(crate) mod writes;
 
+pub use calls::{MadeCall, made_calls, spoken};
 pub use expectations::{Expectations, SchemaError};
 pub use outcomes::{CallOutcome, any_failed, call_outcomes};
 pub use reason_code::ReasonCode;

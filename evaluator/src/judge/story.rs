@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, HashSet};
 
 use counterproof_artifact::evaluation::{ChangedArgument, Effect, Story};
-use counterproof_artifact::{Content, RiskLevel, Sides};
+use counterproof_artifact::{Content, RiskLevel, Side, Sides};
 use counterproof_cases::CaseSpec;
 use serde_json::Value;
 
+use super::calls::{is_write, is_writing_call};
 use super::outcomes::Outcomes;
 use super::writes::{self, Write, WriteRow};
 use crate::diff::json::JsonChange;
 use crate::diff::{Differences, WithEvidence};
+use crate::grounding::carried_out;
 use crate::load::evidence::resolved_count;
-use crate::load::{Artifact, LoadedAnswer, tool_names};
+use crate::load::{Artifact, LoadedAnswer};
 use crate::messages::{field_path, target};
 use crate::values::text;
 
@@ -46,9 +48,12 @@ pub(crate) fn of_case(input: &StoryInput<'_>) -> Story {
     let outcomes = sides.map(|side| Outcomes::new(side.loaded));
     let all = Sides::from_fn(|side| writes::of_side(side, sides.get(side).loaded, outcomes.get(side), differences));
     // By tool, because one side may state a lower risk for the same act.
-    let writing: HashSet<&str> =
-        all.baseline.iter().chain(&all.new).filter(|write| is_write(write)).map(|write| write.tool).collect();
-    let writes = all.map(|writes| writes.into_iter().filter(|write| writing.contains(write.tool)).collect::<Vec<_>>());
+    let stated = all.baseline.iter().chain(&all.new).filter(|write| is_write(write.risk, write.tool));
+    let writing: HashSet<&str> = stated.map(|write| write.tool).collect();
+    let writes = Sides::from_fn(|side| {
+        let stated = all.get(side).iter().filter(|write| writing.contains(write.tool)).cloned();
+        stated.chain(other_calls(side, sides.get(side).loaded, outcomes.get(side), differences)).collect::<Vec<_>>()
+    });
     let took_effect = writes.as_ref().map(|writes| writes.iter().filter(|write| !write.failed).count() as u64);
     (story.baseline_writes, story.new_writes) = (took_effect.baseline, took_effect.new);
     if differs {
@@ -71,13 +76,31 @@ fn said(loaded: &LoadedAnswer) -> String {
     }
 }
 
-/// Whether a write changes something. Where its risk is not stated, the words of its tool decide.
-fn is_write(write: &Write<'_>) -> bool {
-    match write.risk {
-        RiskLevel::High | RiskLevel::Medium => true,
-        RiskLevel::Low => false,
-        RiskLevel::Unknown => !tool_names::is_reading(write.tool),
-    }
+/// The writing calls of a side that no action records and that do not state high risk.
+fn other_calls<'a>(
+    side: Side,
+    loaded: &'a LoadedAnswer,
+    outcomes: &Outcomes<'_>,
+    differences: &Differences,
+) -> Vec<Write<'a>> {
+    let recorded = carried_out(loaded);
+    let rows = differences.events.iter().enumerate();
+    let calls = rows.filter_map(|(row, pair)| {
+        let position = (*pair.row.indexes().get(side))?;
+        let call = loaded.answer.events[position].tool_call()?;
+        // Calls of high risk are among the writes already.
+        let is_other = call.risk_level != Some(RiskLevel::High) && !recorded.contains_key(&position);
+        (is_other && is_writing_call(call)).then(|| Write {
+            tool: &call.tool,
+            arguments: &call.args,
+            risk: call.risk_level.unwrap_or(RiskLevel::Unknown),
+            failed: outcomes.call_failed(call),
+            events: Some((position, position)),
+            row: WriteRow::Call(row),
+            is_noise: pair.noise,
+        })
+    });
+    calls.collect()
 }
 
 #[derive(Default)]

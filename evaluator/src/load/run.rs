@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use camino::Utf8Path;
 use counterproof_artifact::{
-    Answer, Attempt, Case, CaseId, Confirmation, Content, Event, EventBody, EvidenceTarget, Extra, Href, Manifest,
-    Outcome, REQUEST_ASSET_HREF, Run, RunId, RunnerFailure, ToolCall, Usage,
+    Answer, Attempt, Case, CaseId, Confirmation, Content, Event, EventBody, EvidenceTarget, Extra, FinalOutput, Href,
+    Manifest, Outcome, REQUEST_ASSET_HREF, Run, RunId, RunnerFailure, ToolCall, Usage,
 };
 use counterproof_store::{MANIFEST_FILE, ReadError, RunReader};
 use counterproof_validation::{CheckedCase, Code, Finding, RunFolder};
@@ -116,6 +116,13 @@ pub struct CaseEnvelope {
     pub(crate) turns: Vec<TurnRecord>,
     /// What is known of the processes, if the case is a recorded run.
     pub recorded: Option<RecordedRun>,
+}
+
+impl CaseEnvelope {
+    /// The answer of each turn of a conversation, with the number of the turn. Empty for a case with a single request.
+    pub fn answers_of_turns(&self) -> impl Iterator<Item = (u64, &FinalOutput)> {
+        self.turns.iter().map(|record| (record.turn, &record.final_output))
+    }
 }
 
 impl Artifact {

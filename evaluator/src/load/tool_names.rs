@@ -36,6 +36,88 @@ const PERSONS: [&str; 16] = [
     "colleague",
 ];
 
+/// The verbs that names of writing tools start with, and their past.
+pub(crate) const VERBS: [(&str, &str); 62] = [
+    ("accept", "accepted"),
+    ("activate", "activated"),
+    ("add", "added"),
+    ("approve", "approved"),
+    ("archive", "archived"),
+    ("assign", "assigned"),
+    ("block", "blocked"),
+    ("book", "booked"),
+    ("cancel", "cancelled"),
+    ("change", "changed"),
+    ("charge", "charged"),
+    ("close", "closed"),
+    ("confirm", "confirmed"),
+    ("create", "created"),
+    ("deactivate", "deactivated"),
+    ("delete", "deleted"),
+    ("deploy", "deployed"),
+    ("disable", "disabled"),
+    ("drop", "dropped"),
+    ("edit", "edited"),
+    ("email", "emailed"),
+    ("enable", "enabled"),
+    ("escalate", "escalated"),
+    ("exchange", "exchanged"),
+    ("execute", "executed"),
+    ("grant", "granted"),
+    ("issue", "issued"),
+    ("lock", "locked"),
+    ("merge", "merged"),
+    ("modify", "modified"),
+    ("move", "moved"),
+    ("notify", "notified"),
+    ("open", "opened"),
+    ("order", "ordered"),
+    ("pay", "paid"),
+    ("place", "placed"),
+    ("post", "posted"),
+    ("publish", "published"),
+    ("push", "pushed"),
+    ("refuel", "refuelled"),
+    ("refund", "refunded"),
+    ("reject", "rejected"),
+    ("remove", "removed"),
+    ("reset", "reset"),
+    ("restart", "restarted"),
+    ("resume", "resumed"),
+    ("return", "returned"),
+    ("revoke", "revoked"),
+    ("run", "ran"),
+    ("schedule", "scheduled"),
+    ("send", "sent"),
+    ("set", "set"),
+    ("ship", "shipped"),
+    ("submit", "submitted"),
+    ("suspend", "suspended"),
+    ("terminate", "terminated"),
+    ("transfer", "transferred"),
+    ("unblock", "unblocked"),
+    ("unlock", "unlocked"),
+    ("update", "updated"),
+    ("upload", "uploaded"),
+    ("write", "wrote"),
+];
+
+/// The name of a tool without the server before it: `refund_order` of `shop.refund_order`.
+pub(crate) fn without_server(tool: &str) -> &str {
+    tool.rsplit(['.', '/', ':']).next().unwrap_or(tool)
+}
+
+/// Last words of names that start with such a verb and only read: `order_status`, `return_policy`.
+const READ_NOUNS: [&str; 8] = ["status", "history", "policy", "details", "info", "list", "summary", "report"];
+
+/// True for a tool that changes something, by the verb that its name starts with; a prefix such as `shop.` is left out.
+pub(crate) fn is_writing(tool: &str) -> bool {
+    let words = words(without_server(tool));
+    let is_verb = |word: &String| VERBS.iter().any(|(verb, _)| verb == word);
+    let is_read = |word: &String| READ_NOUNS.contains(&word.as_str());
+    words.first().is_some_and(is_verb) && !has(&words, &READING) && !words.last().is_some_and(is_read)
+}
+
 /// True for a tool that sends data to someone.
 pub(crate) fn is_sending(tool: &str) -> bool {
     let words = words(tool);
@@ -76,6 +158,16 @@ pub(crate) fn words(name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tool_writes_if_its_name_starts_with_such_a_verb() {
+        for tool in ["refund_order", "shop.refund_order", "cancelReservation", "order_pizza"] {
+            assert!(is_writing(tool), "{tool}");
+        }
+        for tool in ["get_order", "order_status", "think", "calculate", "shop.find", "return_policy", "update_check"] {
+            assert!(!is_writing(tool), "{tool}");
+        }
+    }
 
     #[test]
     fn a_tool_hands_over_if_its_name_says_so_and_to_whom() {

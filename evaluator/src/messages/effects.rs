@@ -2,7 +2,7 @@
 
 use counterproof_artifact::evaluation::{Effect, Story};
 
-use crate::load::tool_names::words;
+use crate::load::tool_names::{VERBS, without_server, words};
 use crate::values::text;
 
 /// The writes of one tool on both sides: `cancel_reservation 0 → 3, 1 without evidence`, `issue_refund amount 50 → 500`.
@@ -54,7 +54,8 @@ fn sentence(effect: &Effect) -> String {
             (lacking, new) if lacking == new => ", without evidence".to_owned(),
             (lacking, _) => format!(", {lacking} without evidence"),
         };
-        return format!("New {}{lacking}. Baseline {}.", act.times(*new), act.again(*baseline));
+        let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
+        return format!("New {}{lacking}{failed}. Baseline {}.", act.times(*new), act.again(*baseline));
     }
     if *without_evidence > 0 {
         return format!("New {} without evidence.", act.times(*without_evidence));
@@ -74,7 +75,7 @@ enum Act {
 
 impl Act {
     fn of(tool: &str) -> Self {
-        let words: Vec<_> = words(tool).into_iter().filter(|word| !word.is_empty()).collect();
+        let words: Vec<_> = words(without_server(tool)).into_iter().filter(|word| !word.is_empty()).collect();
         let Some((verb, rest)) = words.split_first() else { return Act::Called(tool.to_owned()) };
         let Some(verb) = past(verb) else { return Act::Called(tool.to_owned()) };
         match rest {
@@ -114,72 +115,6 @@ fn often(count: u64) -> String {
         count => format!("{count} times"),
     }
 }
-
-/// The verbs that names of writing tools start with, and their past.
-const VERBS: [(&str, &str); 62] = [
-    ("accept", "accepted"),
-    ("activate", "activated"),
-    ("add", "added"),
-    ("approve", "approved"),
-    ("archive", "archived"),
-    ("assign", "assigned"),
-    ("block", "blocked"),
-    ("book", "booked"),
-    ("cancel", "cancelled"),
-    ("change", "changed"),
-    ("charge", "charged"),
-    ("close", "closed"),
-    ("confirm", "confirmed"),
-    ("create", "created"),
-    ("deactivate", "deactivated"),
-    ("delete", "deleted"),
-    ("deploy", "deployed"),
-    ("disable", "disabled"),
-    ("drop", "dropped"),
-    ("edit", "edited"),
-    ("email", "emailed"),
-    ("enable", "enabled"),
-    ("escalate", "escalated"),
-    ("exchange", "exchanged"),
-    ("execute", "executed"),
-    ("grant", "granted"),
-    ("issue", "issued"),
-    ("lock", "locked"),
-    ("merge", "merged"),
-    ("modify", "modified"),
-    ("move", "moved"),
-    ("notify", "notified"),
-    ("open", "opened"),
-    ("order", "ordered"),
-    ("pay", "paid"),
-    ("place", "placed"),
-    ("post", "posted"),
-    ("publish", "published"),
-    ("push", "pushed"),
-    ("refuel", "refuelled"),
-    ("refund", "refunded"),
-    ("reject", "rejected"),
-    ("remove", "removed"),
-    ("reset", "reset"),
-    ("restart", "restarted"),
-    ("resume", "resumed"),
-    ("return", "returned"),
-    ("revoke", "revoked"),
-    ("run", "ran"),
-    ("schedule", "scheduled"),
-    ("send", "sent"),
-    ("set", "set"),
-    ("ship", "shipped"),
-    ("submit", "submitted"),
-    ("suspend", "suspended"),
-    ("terminate", "terminated"),
-    ("transfer", "transferred"),
-    ("unblock", "unblocked"),
-    ("unlock", "unlocked"),
-    ("update", "updated"),
-    ("upload", "uploaded"),
-    ("write", "wrote"),
-];
 
 fn past(verb: &str) -> Option<String> {
     VERBS.iter().find(|(present, _)| *present == verb).map(|(_, past)| (*past).to_owned())
@@ -226,6 +161,8 @@ mod tests {
             says(&json!([updated, cancelled]))[1],
             "New updated reservation flights once. Baseline did 5 times. 1 other tool differs too."
         );
+        let refused = json!({"tool": "shop.refund_order", "baseline": 1, "new": 0, "failed": 1});
+        assert_eq!(says(&json!([refused]))[1], "New refunded no order, 1 failed. Baseline refunded 1.");
         let other = json!({"tool": "frobnicate", "baseline": 2, "new": 0});
         assert_eq!(says(&json!([other]))[1], "New called frobnicate not once. Baseline did twice.");
     }

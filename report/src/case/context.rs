@@ -4,9 +4,9 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use counterproof_artifact::Side;
 use counterproof_artifact::evaluation::SidePointer;
-use counterproof_evaluator::{Artifact, CaseComparison, LoadedAnswer, messages};
+use counterproof_artifact::{Side, Sides};
+use counterproof_evaluator::{Artifact, CaseComparison, LoadedAnswer, MadeCall, made_calls, messages};
 
 use crate::files::{CopyFailures, FileCopy, FileLink, FileRef, RunFiles};
 use crate::site::Site;
@@ -18,6 +18,8 @@ pub(crate) struct CaseContext<'a> {
     pub(crate) case: &'a CaseComparison<'a>,
     pub(crate) budget: Budget,
     pub(crate) anchors: Anchors,
+    /// The calls of each side; empty without an answer.
+    pub(crate) made: Sides<Vec<MadeCall>>,
     failures: &'a CopyFailures,
     copies: RefCell<Vec<FileCopy>>,
 }
@@ -25,7 +27,9 @@ pub(crate) struct CaseContext<'a> {
 impl<'a> CaseContext<'a> {
     pub(crate) fn new(site: &'a Site<'a>, case: &'a CaseComparison<'a>, failures: &'a CopyFailures) -> Self {
         let (budget, anchors) = (Budget::for_page(), Anchors::default());
-        Self { site, case, budget, anchors, failures, copies: RefCell::default() }
+        let made = Sides::new(&case.baseline, &case.new);
+        let made = made.map(|artifact| artifact.answer().map(made_calls).unwrap_or_default());
+        Self { site, case, budget, anchors, made, failures, copies: RefCell::default() }
     }
 
     pub(crate) const fn artifact(&self, side: Side) -> &Artifact {

@@ -5,20 +5,23 @@ use counterproof_artifact::Side;
 use counterproof_evaluator::CaseComparison;
 
 use super::actions::{self, ActionsView};
+use super::answer_card::{self, AnswerCard};
+use super::arguments::{self, ArgumentsView};
 use super::cells::{self, ValueView};
+use super::chat::{self, ChatView, ItemBody};
 use super::context::{self, CaseContext};
 use super::failures::{self, AttemptView, FailureView, InvalidArtifactView};
+use super::issue_text::{self, IssueInput};
 use super::output::{self, OutputView};
 use super::reasons::{self, ExpectationView, FindingView, ReasonView, RootCauseView, SeverityView};
 use super::repeats::{self, RepeatsView, UsageView};
+use super::run_picker::RunPicker;
 use super::steps::{self, StepsView};
+use super::waterfall::{self, WaterfallView};
+use super::why::{self, WhyView};
 use crate::files::{CopyFailures, FileCopy, FileLink, copy_name};
 use crate::site::Site;
 use crate::view::display;
-use crate::view::verdict::{self, VerdictView};
-
-/// Reasons that are visible at once; the others are folded.
-const REASONS_OPEN: usize = 6;
 
 #[derive(Debug, Template)]
 #[template(path = "case/page.html")]
@@ -26,14 +29,18 @@ pub(crate) struct CasePage {
     root: &'static str,
     case_id: String,
     title: Option<String>,
-    verdict: VerdictView,
-    risk: Option<&'static str>,
+    /// The list of the cases of the same word.
+    list: String,
+    card: AnswerCard,
+    picker: RunPicker,
+    chat: ChatView,
+    arguments: ArgumentsView,
+    waterfall: Option<WaterfallView>,
     facts: Vec<(&'static str, String)>,
     input: Vec<ValueView>,
     previous: Option<String>,
     next: Option<String>,
-    reasons: Vec<ReasonView>,
-    more_reasons: Vec<ReasonView>,
+    why: WhyView,
     cause: Option<RootCauseView>,
     findings: Vec<FindingView>,
     severity: Option<SeverityView>,
@@ -57,6 +64,8 @@ pub(crate) struct CasePage {
     artifacts: Vec<ArtifactView>,
     /// The replay command, to be run in the report folder; empty where the request was not recorded.
     replay: String,
+    /// The case as Markdown.
+    issue: String,
 }
 
 #[derive(Debug, Clone)]
@@ -70,13 +79,18 @@ struct ArtifactView {
 impl CasePage {
     /// The page of a case without links to its neighbours, and the run files that it links to. Files in `failures` are shown as
     /// missing.
-    pub(crate) fn new(site: &Site<'_>, case: &CaseComparison<'_>, failures: &CopyFailures) -> (Self, Vec<FileCopy>) {
+    pub(crate) fn new(
+        site: &Site<'_>,
+        case: &CaseComparison<'_>,
+        failures: &CopyFailures,
+        picker: RunPicker,
+    ) -> (Self, Vec<FileCopy>) {
         let context = CaseContext::new(site, case, failures);
-        let page = Self::from_context(&context);
+        let page = Self::from_context(&context, picker);
         (page, context.into_copies())
     }
 
-    fn from_context(context: &CaseContext<'_>) -> Self {
+    fn from_context(context: &CaseContext<'_>, picker: RunPicker) -> Self {
         let row = &context.case.row;
         // Targets are built before the sections that link to them, because a link only names an id that exists.
         let artifacts = Side::BOTH.into_iter().map(|side| artifact(context, side)).collect();
@@ -85,11 +99,11 @@ impl CasePage {
         let output = output::view(context);
         let steps = steps::view(context);
         let actions = actions::view(context);
+        let card = answer_card::view(context, !picker.note.is_empty());
+        let chat = chat::view(context);
         // A runner error has a separate section, which includes the divergence.
         let divergence = row.first_divergence.as_ref().filter(|_| failures.is_empty());
         let mut reasons = reasons::reasons(context);
-        // Limited to the length, beyond which `split_off` panics.
-        let more_reasons = reasons.split_off(reasons.len().min(REASONS_OPEN));
         let divergence = divergence.map(|divergence| reasons::divergence(context, divergence));
         let divergence = reasons::mark_first(&mut reasons, divergence);
         let lasting = row.lasting_divergence.as_ref().map(|lasting| reasons::divergence(context, lasting));
@@ -101,20 +115,30 @@ impl CasePage {
         if row.repeats.is_none() {
             divergences.reverse();
         }
+        let cause = reasons::root_cause(context).map(|cause| cause.without_repetition(&reasons));
+        let why = why::view(reasons, card.label.word);
+        let replay = replay_command(context);
+        let asked = row.story.asked.as_deref().unwrap_or_default();
+        let (case_id, page) = (row.case_id.to_string(), context.site.case_page(&row.case_id));
+        let issue = IssueInput { case_id: &case_id, asked, runs: runs(context), page, replay: &replay };
+        let issue = display::visible(&issue_text::markdown(&issue, &card, &why));
         Self {
             // Relative, because a report opens in any folder and behind any address.
             root: "../",
-            case_id: row.case_id.to_string(),
+            case_id,
             title: row.title.as_deref().map(display::visible),
-            verdict: verdict::of_case(row),
-            risk: verdict::risk(row.risk_level),
+            list: format!("../lists/{}-1.html", card.label.class()),
+            arguments: arguments::view(context, &chat.writing_tools),
+            waterfall: waterfall::view(context),
+            card,
+            picker,
+            chat,
             facts: facts(context),
             input: input(context),
             previous: None,
             next: None,
-            cause: reasons::root_cause(context).map(|cause| cause.without_repetition(&reasons)),
-            reasons,
-            more_reasons,
+            cause,
+            why,
             findings: reasons::findings(context),
             severity: reasons::severity(row.severity.as_ref()),
             divergences,
@@ -131,7 +155,8 @@ impl CasePage {
             steps,
             exact: context.case.differences.as_ref().is_none_or(|differences| differences.exact),
             attempts: failures::attempts(context),
-            replay: replay_command(context),
+            replay,
+            issue,
             artifacts,
         }
     }
@@ -149,6 +174,17 @@ fn artifact(context: &CaseContext<'_>, side: Side) -> ArtifactView {
         artifact: context.artifact_file(side),
         run: context.run_file(side),
     }
+}
+
+/// Both runs by their models, or else their ids.
+fn runs(context: &CaseContext<'_>) -> String {
+    let Some(documents) = context.site.documents() else { return String::new() };
+    let name = |side: Side| {
+        let run = documents.get(side);
+        let model = run.extra.get("model").and_then(|model| model.as_str());
+        model.map_or_else(|| run.run_id.to_string(), str::to_owned)
+    };
+    format!("{} → {}", name(Side::Baseline), name(Side::New))
 }
 
 fn absences(context: &CaseContext<'_>) -> Vec<String> {
@@ -215,14 +251,14 @@ mod tests {
         let site = Site::with_runs(ids, &request.baseline, &request.new);
         let pages = Mutex::new(Vec::new());
         let page = |case: &CaseComparison<'_>| -> Result<(), Infallible> {
-            let (page, copies) = CasePage::new(&site, case, &CopyFailures::default());
+            let (page, copies) = CasePage::new(&site, case, &CopyFailures::default(), RunPicker::default());
             let artifact = site.files(Side::New)[0].artifact_path(site.pages.stem(&case.row.case_id));
             let Some(copy) = copies.into_iter().find(|copy| copy.target == artifact) else { return Ok(()) };
             // A folder cannot be copied.
             let directory = tempfile::tempdir().unwrap();
             let out = Utf8Path::from_path(directory.path()).unwrap();
             let failures = copy_files(out, [FileCopy { source: out.to_owned(), ..copy }]).unwrap();
-            let (page_without, copies) = CasePage::new(&site, case, &failures);
+            let (page_without, copies) = CasePage::new(&site, case, &failures, RunPicker::default());
             assert!(copies.iter().all(|copy| copy.target != artifact));
             let link = format!("../{}\"", crate::encode_path(&artifact));
             pages.lock().unwrap().push((page.render().unwrap(), page_without.render().unwrap(), link));

@@ -128,13 +128,16 @@ impl RootCauseView {
 }
 
 pub(crate) fn findings(context: &CaseContext<'_>) -> Vec<FindingView> {
-    let root_cause = |finding: &CaseFinding| FindingView {
+    let finding = |finding: &CaseFinding| FindingView {
         code: finding.code.clone(),
         message: display::visible(&finding.message),
         links: links(context, &finding.pointers),
         note: if finding.in_baseline { "also on baseline" } else { "" },
     };
-    context.case.row.findings.iter().map(root_cause).collect()
+    // A reason with the same message is shown above.
+    let row = &context.case.row;
+    let is_new = |finding: &&CaseFinding| row.reasons.iter().all(|reason| reason.message != finding.message);
+    row.findings.iter().filter(is_new).map(finding).collect()
 }
 
 /// The severity, if it is greater than zero.

@@ -123,7 +123,7 @@ const fn basis(basis: NoiseBasis) -> &'static str {
 
 #[derive(Debug, Clone)]
 pub(crate) struct UsageView {
-    /// A row for each quantity that a side has; at least one.
+    /// A row for each quantity.
     pub(crate) rows: Vec<UsageRow>,
     /// Whether the values are medians over several runs.
     pub(crate) is_median: bool,
@@ -132,9 +132,9 @@ pub(crate) struct UsageView {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsageRow {
     pub(crate) name: &'static str,
-    /// The value on baseline; empty if it is unknown.
+    /// The value on baseline; `–` if it is unknown.
     pub(crate) baseline: String,
-    /// The value on new; empty if it is unknown.
+    /// The value on new; `–` if it is unknown.
     pub(crate) new: String,
     /// The change from baseline to new; empty if a value is unknown.
     pub(crate) change: String,
@@ -144,27 +144,36 @@ pub(crate) struct UsageRow {
 pub(crate) fn usage_table(context: &CaseContext<'_>) -> Option<UsageView> {
     let row = &context.case.row;
     let sides = row.usage.as_ref()?;
-    let rows: Vec<_> = UsageCode::ALL.into_iter().filter_map(|code| usage_row(code, sides)).collect();
-    (!rows.is_empty()).then_some(UsageView { rows, is_median: row.repeats.is_some() })
+    let rows = UsageCode::ALL.into_iter().map(|code| usage_row(code, sides)).collect();
+    Some(UsageView { rows, is_median: row.repeats.is_some() })
 }
 
-/// The row of a quantity; `None` where no side has it.
-fn usage_row(code: UsageCode, sides: &CaseUsage) -> Option<UsageRow> {
+/// The row of a quantity, also where no side reports it: that it is unknown is a fact as well.
+fn usage_row(code: UsageCode, sides: &CaseUsage) -> UsageRow {
+    // Tools that are simulated may state times that cannot be.
+    let fits = |side: &SideUsage| match (side.get(UsageCode::ToolTime), side.get(UsageCode::Duration)) {
+        (Some(tools), Some(whole)) => tools <= whole,
+        _ => true,
+    };
+    let is_impossible =
+        code == UsageCode::ToolTime && [&sides.baseline, &sides.new].into_iter().flatten().any(|side| !fits(side));
+    if is_impossible {
+        let unknown = || "–".to_owned();
+        let change = "longer than the whole".to_owned();
+        return UsageRow { name: usage::quantity(code), baseline: unknown(), new: unknown(), change };
+    }
     let text = |side: &Option<SideUsage>| {
         let side = side.as_ref()?;
         Some(usage::amount(code, side.get(code)?, side.currency_of(code)))
     };
     let (baseline, new) = (text(&sides.baseline), text(&sides.new));
-    // A quantity of only one side is shown: its absence is a difference as well.
-    if baseline.is_none() && new.is_none() {
-        return None;
-    }
-    Some(UsageRow {
-        name: usage::quantity(code),
-        baseline: baseline.unwrap_or_default(),
-        new: new.unwrap_or_default(),
-        change: sides.compared(code).map(|(before, after)| usage::change(before, after)).unwrap_or_default(),
-    })
+    let change = match sides.compared(code) {
+        Some((before, after)) => usage::change(before, after),
+        None if baseline.is_none() && new.is_none() => "not recorded".to_owned(),
+        None => String::new(),
+    };
+    let known = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
+    UsageRow { name: usage::quantity(code), baseline: known(baseline), new: known(new), change }
 }
 
 #[cfg(test)]
@@ -180,19 +189,20 @@ mod tests {
         }
     }
 
-    fn row(code: UsageCode, baseline: Option<&SideUsage>, new: Option<&SideUsage>) -> Option<[String; 3]> {
-        let sides = CaseUsage { baseline: baseline.cloned(), new: new.cloned() };
-        usage_row(code, &sides).map(|row| [row.baseline, row.new, row.change])
+    fn row(code: UsageCode, baseline: Option<&SideUsage>, new: Option<&SideUsage>) -> [String; 3] {
+        let UsageRow { baseline, new, change, .. } =
+            usage_row(code, &CaseUsage { baseline: baseline.cloned(), new: new.cloned() });
+        [baseline, new, change]
     }
 
     #[test]
-    fn a_row_has_the_values_that_are_known_and_their_change() {
+    fn a_row_has_the_values_and_their_change_and_says_what_is_unknown() {
         let (old, new) = (side(5.0, Some(1.0), "USD"), side(95.0, Some(1.43), "USD"));
-        let strings = |row: [&str; 3]| Some(row.map(str::to_owned));
+        let strings = |row: [&str; 3]| row.map(str::to_owned);
         assert_eq!(row(UsageCode::Steps, Some(&old), Some(&new)), strings(["5", "95", "×19"]));
         assert_eq!(row(UsageCode::Cost, Some(&old), Some(&new)), strings(["1 USD", "1.43 USD", "+43 %"]));
-        assert_eq!(row(UsageCode::Steps, None, Some(&new)), strings(["", "95", ""]));
-        assert_eq!(row(UsageCode::Duration, Some(&old), Some(&new)), None);
+        assert_eq!(row(UsageCode::Steps, None, Some(&new)), strings(["–", "95", ""]));
+        assert_eq!(row(UsageCode::Duration, Some(&old), Some(&new)), strings(["–", "–", "not recorded"]));
         let euro = side(5.0, Some(2.0), "EUR");
         assert_eq!(row(UsageCode::Cost, Some(&old), Some(&euro)), strings(["1 USD", "2 EUR", ""]));
     }

@@ -10,4 +10,5 @@ mod summary;
 pub mod test_results;
 
 pub use context::{CaseLocation, ReportContext, ReportUrl, ReportUrlError};
+pub(crate) use summary::escaped as escaped_markdown;
 pub use summary::{SUMMARY_UP_TO_BYTES, summary};

@@ -391,7 +391,7 @@ const BREAK: &str = "&#8203;";
 ///
 /// Two parsers must not find markup in it: the Markdown parser, and the code host, which searches the rendered page for names
 /// after `@`, numbers after `#`, `!` and `&`, words between colons, and addresses.
-fn escaped(text: &str, longest: usize) -> String {
+pub(crate) fn escaped(text: &str, longest: usize) -> String {
     let short = text::one_line(text, longest);
     let mut safe = String::with_capacity(short.len() + short.len() / 4);
     let characters: Vec<char> = short.chars().collect();

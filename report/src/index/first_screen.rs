@@ -1,6 +1,6 @@
 //! The first screen: the decision, what questions the comparison itself, the worst case, and the numbers of all cases.
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, MeasureCode, SidePointer, Tier};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SidePointer};
 use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::evaluation_text::{self, TableRow};
 use counterproof_evaluator::{
@@ -8,8 +8,8 @@ use counterproof_evaluator::{
 };
 
 use super::case_lists::{ALL, CaseLists, first_upper, rule_slug, unconfirmed};
-use super::rows::failures;
 use crate::site::Site;
+use crate::view::chance::{self, Circumstances};
 use crate::view::display;
 use crate::view::word::Word;
 
@@ -192,7 +192,7 @@ pub(crate) fn worst(site: &Site<'_>, evaluation: &Evaluation, decision: &Decisio
         baseline: side_story(case, Side::Baseline),
         new: side_story(case, Side::New),
         is_alone: is_alone(evaluation),
-        chance: chance(evaluation, case),
+        chance: chance::sentence(case, Circumstances::of(evaluation)),
         evidence: href.map(|href| evidence(case, &href)).unwrap_or_default(),
     })
 }
@@ -224,33 +224,6 @@ pub(crate) fn side_story(case: &CaseEvaluation, side: Side) -> SideStory {
         (None, None) => "no answer".to_owned(),
     };
     SideStory { said: display::visible(said.as_deref().unwrap_or_default()), did }
-}
-
-/// Whether the difference may be chance, in words.
-pub(crate) fn chance(evaluation: &Evaluation, case: &CaseEvaluation) -> String {
-    if evaluation.deterministic {
-        return "Not chance: the agent does the same in every run.".to_owned();
-    }
-    if is_alone(evaluation) {
-        return "Unknown: there is no baseline.".to_owned();
-    }
-    let Some(solved) = case.measure(MeasureCode::Solved) else {
-        return match evaluation.repeats {
-            None => "Unknown: seen in 1 of 1 run; baseline also ran once.".to_owned(),
-            Some(_) => "Unknown: the runs have nothing to count.".to_owned(),
-        };
-    };
-    let ((old_failed, old_runs), (failed, runs)) = failures(solved);
-    let counts = format!(
-        "fails in {failed} of {}, baseline in {old_failed} of {old_runs}",
-        text::count(usize::try_from(runs).unwrap_or(usize::MAX), "run", "runs")
-    );
-    let word = match (solved.tier, case.unconfirmed) {
-        (Tier::Regression, _) => "Not chance",
-        (_, false) if Word::of_verdict(case.verdict) == Word::Worse => "Not chance",
-        _ => "May be chance",
-    };
-    format!("{word}: {counts}.")
 }
 
 /// Links to the steps that show the difference.

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use counterproof_artifact::CaseId;
-use counterproof_artifact::evaluation::{CaseEvaluation, CaseMeasure, Evaluation, MeasureCode, SideUsage, UsageCode};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, MeasureCode, SideUsage, UsageCode};
 use counterproof_evaluator::{ReasonCode, ReviewLine, is_alone, messages, review_lines};
 
 use crate::site::Site;
+use crate::view::chance::failures;
 use crate::view::display;
 use crate::view::word::{Label, Word};
 
@@ -129,12 +130,6 @@ impl Seen {
             baseline: squares(baseline),
         }
     }
-}
-
-/// The failed runs and all runs of each side.
-pub(crate) const fn failures(measure: &CaseMeasure) -> ((u64, u64), (u64, u64)) {
-    let (old, new) = (&measure.baseline, &measure.new);
-    ((old.runs - old.passed, old.runs), (new.runs - new.passed, new.runs))
 }
 
 fn duration(case: &CaseEvaluation) -> String {

@@ -1,7 +1,7 @@
 //! The sign, word and CSS class of a verdict, and the word for a risk. Colour is never the only sign.
 
 use counterproof_artifact::RiskLevel;
-use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
+use counterproof_artifact::evaluation::Verdict;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VerdictView {
@@ -28,17 +28,6 @@ pub(crate) const fn show(verdict: Verdict) -> VerdictView {
         Verdict::Unchanged => ("unchanged", "=", "unchanged"),
     };
     VerdictView { class, sign, word }
-}
-
-/// The view of the verdict of a case, with a note on one that may be chance.
-pub(crate) fn of_case(case: &CaseEvaluation) -> VerdictView {
-    let view = show(case.verdict);
-    match (case.unconfirmed, case.verdict) {
-        // A verdict that may be chance must not look like a confirmed one.
-        (true, Verdict::Regressed) => VerdictView { word: "regressed (unconfirmed)", ..view },
-        (true, Verdict::Broken) => VerdictView { word: "broken (unconfirmed)", ..view },
-        _ => view,
-    }
 }
 
 pub(crate) const fn is_quiet(verdict: Verdict) -> bool {

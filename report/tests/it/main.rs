@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod cards;
+mod case_page;
 #[cfg(unix)]
 #[path = "../../../contracts/tests/it/kit.rs"]
 #[expect(dead_code, reason = "the tests of contracts use the rest of the kit")]
