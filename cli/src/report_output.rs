@@ -4,9 +4,42 @@ use std::env;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_report::{CaseLocation, PageSelection, ReportContext, ReportError, ReportUrl};
+use counterproof_report::{CaseLocation, Copies, PageSelection, ReportContext, ReportError, ReportUrl};
 
 use crate::command_error::CommandError;
+
+/// What is written of a report besides its index.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct ReportFiles {
+    /// Cases that get a page in the report [default: all; above 500 cases, changed]
+    #[arg(help_heading = "Output", long, value_enum, value_name = "WHICH")]
+    pub(crate) pages: Option<Pages>,
+
+    /// Also write OUT.html next to the report: the index and the worst 200 cases in one file of at most 20 MB
+    #[arg(help_heading = "Output", long)]
+    pub(crate) single_file: bool,
+
+    /// Also write the report as one archive next to it
+    #[arg(help_heading = "Output", long, value_enum, value_name = "FORMAT")]
+    pub(crate) archive: Option<Archive>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Archive {
+    /// OUT.zip
+    Zip,
+}
+
+impl ReportFiles {
+    /// The selection of pages for a number of cases.
+    pub(crate) fn pages(self, cases: usize) -> PageSelection {
+        self.pages.map_or_else(|| PageSelection::of_cases(cases), PageSelection::from)
+    }
+
+    pub(crate) const fn copies(self) -> Copies {
+        Copies { html: self.single_file, zip: self.archive.is_some() }
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Pages {

@@ -90,7 +90,15 @@ pub enum PageSelection {
     None,
 }
 
+/// With more cases, only those that changed get a page by default: a folder of many thousand files is slow to copy.
+const CASES_WITH_PAGES: usize = 500;
+
 impl PageSelection {
+    /// The default for a number of cases.
+    pub const fn of_cases(cases: usize) -> Self {
+        if cases > CASES_WITH_PAGES { PageSelection::Changed } else { PageSelection::All }
+    }
+
     pub const fn includes(self, verdict: Verdict) -> bool {
         match self {
             PageSelection::All => true,

@@ -110,6 +110,11 @@ impl<'a> ReportWriter<'a> {
         })
     }
 
+    /// The number of cases.
+    pub fn cases(&self) -> usize {
+        self.site.pages.count()
+    }
+
     /// Limits the case pages to a selection.
     #[must_use]
     pub fn with_pages(mut self, selection: PageSelection) -> Self {

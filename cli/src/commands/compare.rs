@@ -11,7 +11,7 @@ use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
     CompareError, ComparedRun, Limit, Measure, ReasonCode, Request, SideRuns, evaluation_text, text,
 };
-use counterproof_report::{PageSelection, ReportUrl, ReportWriter};
+use counterproof_report::{ReportUrl, ReportWriter};
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{EVALUATION_FILE, RunReader, RunRelation};
 
@@ -21,7 +21,7 @@ use crate::comparison_summary::Detail;
 use crate::config::Config;
 use crate::layers::Layers;
 use crate::named_runs::{RunSelection, open_sides, warn_about_side};
-use crate::report_output::{Pages, report_context, report_error};
+use crate::report_output::{ReportFiles, report_context, report_error};
 use crate::streams::Streams;
 use crate::{cases_file, comparison_summary, resume_command};
 
@@ -65,9 +65,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: Utf8PathBuf,
 
-    /// Cases that get a page in the report
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Pages::All)]
-    pages: Pages,
+    #[command(flatten)]
+    files: ReportFiles,
 
     /// URL of the published report, for the links in summary.md: its folder with a trailing `/`, or a page that contains it
     #[arg(long, value_name = "URL")]
@@ -104,7 +103,7 @@ pub(crate) struct CompareOptions {
     /// The rules of the gate and of the comparison, the thresholds and the signals.
     pub(crate) config: Config,
     pub(crate) out: Utf8PathBuf,
-    pub(crate) pages: PageSelection,
+    pub(crate) files: ReportFiles,
     pub(crate) report_url: Option<ReportUrl>,
     /// Whether evaluation.json is also written into the run folders.
     pub(crate) write_back: bool,
@@ -133,7 +132,7 @@ impl CompareOptions {
             cases: args.cases.clone(),
             config,
             out: args.out.clone(),
-            pages: args.pages.into(),
+            files: args.files,
             report_url: args.report_url.clone(),
             write_back: !args.no_write_back,
             only: None,
@@ -223,7 +222,8 @@ pub(crate) fn append_step_summary(options: &CompareOptions, evaluation: &Evaluat
     let Some(path) = env::var(comparison_summary::VARIABLE).ok().filter(|path| !path.is_empty()) else { return };
     let context = report_context(evaluation, None, options.report_url.as_ref());
     // A warning and not an error, because the report is complete.
-    if let Err(error) = comparison_summary::append(path.as_str().into(), evaluation, &context, options.pages) {
+    let pages = options.files.pages(evaluation.cases.len());
+    if let Err(error) = comparison_summary::append(path.as_str().into(), evaluation, &context, pages) {
         streams.warn(format_args!("cannot append to the step summary: {error}"));
     }
 }
@@ -301,7 +301,9 @@ fn write_report(
     options: &CompareOptions,
     cases: Option<&Utf8Path>,
 ) -> Result<Evaluation, CommandError> {
-    let report = ReportWriter::create(&options.out, request).map_err(report_error)?.with_pages(options.pages);
+    let report = ReportWriter::create(&options.out, request).map_err(report_error)?;
+    let pages = options.files.pages(report.cases());
+    let report = report.with_pages(pages).with_copies(options.files.copies());
     // Each page is written by the worker that compared its case, which then drops the case.
     let evaluation = counterproof_evaluator::compare(request, |case| report.write_case(case));
     let evaluation = evaluation.map_err(|error| match error {

@@ -4,12 +4,12 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use crate::report_output::ReportFiles;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{Exit, Side};
 use counterproof_cases::CaseSpec;
 use counterproof_demo::{CASES, PLANTED, Planted, Variant};
-use counterproof_report::PageSelection;
 use counterproof_runner::{Environment, Interrupt, Settings};
 use counterproof_store::read_file;
 use counterproof_store::write::{self, Durability};
@@ -140,7 +140,7 @@ pub(crate) fn compare_runs(
         cases: Some(cases_path),
         config,
         out: out.join("report"),
-        pages: PageSelection::All,
+        files: ReportFiles::default(),
         report_url: None,
         write_back: true,
         only: None,

@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{Exit, Side};
 use counterproof_evaluator::{Request, SideRuns, rerender};
-use counterproof_report::{PageSelection, ReportUrl, ReportWriter};
+use counterproof_report::{ReportUrl, ReportWriter};
 use counterproof_store::{EVALUATION_FILE, ReadError, read_evaluation};
 
 use crate::cases_file::{self, RecordedCases};
@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::document_errors;
 use crate::named_runs::{open_named, read_error};
 use crate::report_output::report_context;
-use crate::report_output::{Pages, report_error};
+use crate::report_output::{ReportFiles, report_error};
 use crate::resume_command;
 use crate::streams::Streams;
 
@@ -47,9 +47,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: Utf8PathBuf,
 
-    /// Cases that get a page; requires the run folders
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Pages::All)]
-    pages: Pages,
+    #[command(flatten)]
+    files: ReportFiles,
 
     /// URL of the published report, for the links in summary.md: its folder with a trailing `/`, or a page that contains it
     #[arg(long, value_name = "URL")]
@@ -74,6 +73,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
                 .hint("choose another folder with `--out`, or pass the runs with `--baseline` and `--new`"));
         }
         let report = ReportWriter::without_runs(&args.out, &evaluation).map_err(report_error)?;
+        let report = report.with_copies(args.files.copies());
         streams.log(
             "note: the report has no case pages; to add them, pass the run folders with `--baseline DIR… --new DIR…`",
         );
@@ -87,9 +87,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         let cases = cases.unwrap_or_default();
         let context = report_context(&evaluation, path.as_deref(), args.report_url.as_ref());
         let again = Request { cases: &cases, rules: config.rules, ..Request::new(baseline, new) };
-        let pages = PageSelection::from(args.pages);
+        let pages = args.files.pages(evaluation.cases.len());
         let report = ReportWriter::with_runs(&args.out, &evaluation, &again);
-        let report = report.map_err(report_error)?.with_pages(pages);
+        let report = report.map_err(report_error)?.with_pages(pages).with_copies(args.files.copies());
         rerender::show(&again, &evaluation, |verdict| pages.includes(verdict), |case| report.write_case(case))
             .map_err(report_error)?;
         report.finish_from_bytes(&evaluation, &bytes, &context)

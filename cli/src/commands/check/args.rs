@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use camino::Utf8PathBuf;
 use counterproof_report::ReportUrl;
 
-use crate::report_output::Pages;
+use crate::report_output::ReportFiles;
 use crate::request_args::RequestArgs;
 use crate::run_plan::{ConfirmRuns, DEFAULT_CONFIRM_MAX};
 use crate::value_parsers::at_least_one;
@@ -53,9 +53,8 @@ pub(crate) struct Args {
     #[arg(help_heading = "Output", long, value_name = "DIR", default_value = "report")]
     pub(super) report: Utf8PathBuf,
 
-    /// Cases that get a page in the report
-    #[arg(help_heading = "Output", long, value_enum, value_name = "WHICH", default_value_t = Pages::All)]
-    pub(super) pages: Pages,
+    #[command(flatten)]
+    pub(super) files: ReportFiles,
 
     /// URL of the published report, for the links in summary.md: its folder with a trailing `/`, or a page that contains it
     #[arg(help_heading = "Output", long, value_name = "URL")]

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{Exit, harmless};
 use counterproof_evaluator::{RankedCase, Standing, evaluation_text, gate_headline, is_unconfirmed, text, worst_first};
-use counterproof_report::{PageSelection, SUMMARY_UP_TO_BYTES};
+use counterproof_report::SUMMARY_UP_TO_BYTES;
 use serde_json::{Value, json};
 
 use super::args::{Args, Format};
@@ -75,7 +75,7 @@ pub(super) fn print(args: &Args, checked: &Checked, streams: &mut Streams) -> Re
         }
         Format::Markdown => {
             let context = report_context(evaluation, args.cases.as_deref(), args.report_url.as_ref());
-            let pages = PageSelection::from(args.pages);
+            let pages = args.files.pages(evaluation.cases.len());
             let summary = counterproof_report::summary(evaluation, &context, pages, SUMMARY_UP_TO_BYTES);
             streams.print_document(&summary.unwrap_or_default())?;
         }

@@ -280,7 +280,7 @@ impl Check<'_> {
             cases: Some(self.paths.cases.to_owned()),
             config,
             out: args.report.clone(),
-            pages: args.pages.into(),
+            files: args.files,
             report_url: args.report_url.clone(),
             // The baseline is part of the repository, and a check does not change it.
             write_back: false,
