@@ -103,7 +103,7 @@ for (const root of PAGES) {
           await insideOf(browser, server.address, { offline: false }, async (page) => {
             await page.goto(`${server.address}index.html`);
             assert.ok(await page.locator("h1").isVisible());
-            assert.equal(await page.evaluate(() => getComputedStyle(document.body).maxWidth), "1240px");
+            assert.equal(await page.evaluate(() => getComputedStyle(document.body).maxWidth), "1264px");
           });
         } finally {
           server.close();
