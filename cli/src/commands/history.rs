@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
             let folder = file.parent().unwrap_or(file);
             history
                 .add(&evaluation, history::source(folder, href(out.target(), folder)))
-               .map_err(|known| format!("same comparison as in `{}`", known.folder))
+                .map_err(|known| format!("same comparison as in `{}`", known.folder))
         });
         left_out.extend(added.err().map(|reason| SkippedPath { path: file.clone(), reason }));
     }

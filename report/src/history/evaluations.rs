@@ -77,11 +77,8 @@ impl Mean {
         // Without a baseline, no quantity is compared.
         let sides: Vec<_> = evaluation.cases.iter().filter_map(|case| case.usage.as_ref()?.new.as_ref()).collect();
         let currency = sides.iter().find(|side| side.get(code).is_some())?.currency_of(code);
-        let values: Vec<f64> = sides
-            .iter()
-            .filter(|side| side.currency_of(code) == currency)
-            .filter_map(|side| side.get(code))
-            .collect();
+        let values: Vec<f64> =
+            sides.iter().filter(|side| side.currency_of(code) == currency).filter_map(|side| side.get(code)).collect();
         let value = values.iter().sum::<f64>() / values.len().max(1) as f64;
         Some(Self { value, currency: currency.map(str::to_owned) })
     }
@@ -240,7 +237,9 @@ impl History {
         }
         // A stable sort by word: cases of a word stay in the order of all outputs.
         let word = |case: &NightCase| if case.is_unmet() { Word::Unmet } else { case.label.word };
-        entry.cases.sort_by_key(|case| (Word::ALL.iter().position(|known| *known == word(case)), case.is_unconfirmed()));
+        entry
+            .cases
+            .sort_by_key(|case| (Word::ALL.iter().position(|known| *known == word(case)), case.is_unconfirmed()));
         self.retain_first_reasons(&mut entry);
         // Inserted in the order of the runs: evaluations are added in any order.
         let at = self.entries.iter().position(|known| known.order() > entry.order()).unwrap_or(self.entries.len());

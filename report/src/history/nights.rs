@@ -55,8 +55,9 @@ pub(crate) struct Column {
     pub(crate) time: String,
     pub(crate) href: Option<String>,
     pub(crate) gate: GateView,
-    /// The cases that fail, of all: `2/50`.
+    /// The number of cases that fail, and of all.
     pub(crate) failing: String,
+    pub(crate) of: String,
     /// The model and the commit, where they differ from those of the night before.
     pub(crate) origin: Vec<String>,
     pub(crate) marks: Vec<Mark>,
@@ -131,7 +132,8 @@ pub(crate) fn columns(history: &History) -> Columns {
             time: display::visible(&entry.time),
             href: entry.source.href.clone(),
             gate: GateView::new(entry),
-            failing: format!("{}/{}", display::number(entry.failing() as u64), display::number(entry.cases.len() as u64)),
+            failing: display::number(entry.failing() as u64),
+            of: display::number(entry.cases.len() as u64),
             origin: origin(entry, before),
             // Their y is the distance from the bottom until the height of the tallest column is known.
             marks: marks.into_iter().map(|mark| Mark { y: height - mark.y, ..mark }).collect(),
@@ -139,7 +141,8 @@ pub(crate) fn columns(history: &History) -> Columns {
     };
     let occurs = |word: &Word| {
         let index = Word::ALL.iter().position(|known| known == word);
-        (has_squares || !is_quiet(*word)) && index.is_some_and(|index| drawn.iter().any(|entry| entry.counts[index] > 0))
+        (has_squares || !is_quiet(*word))
+            && index.is_some_and(|index| drawn.iter().any(|entry| entry.counts[index] > 0))
     };
     Columns {
         nights: drawn.iter().zip(marks).enumerate().map(column).collect(),

@@ -152,7 +152,8 @@ impl HistoryPage {
         let time = |entry: Option<&HistoryEntry>| entry.map(|entry| day(&entry.time)).unwrap_or_default();
         let (first, last) = (time(entries.first()), time(entries.last()));
         // Only words that occur, because a column for each of nine would not fit on the page.
-        let words: Vec<_> = Word::ALL.into_iter().filter(|word| entries.iter().any(|entry| count(entry, *word) > 0)).collect();
+        let words: Vec<_> =
+            Word::ALL.into_iter().filter(|word| entries.iter().any(|entry| count(entry, *word) > 0)).collect();
         let failed = evaluations::ever_failed(history);
         let failing = failing(&failed);
         let from = entries.len().saturating_sub(NIGHTS_IN_TABLE);
