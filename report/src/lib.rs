@@ -10,6 +10,7 @@
 //! view, folder               ← history
 //! contracts: the control room and the dependency graph
 //! session: one page of a session
+//! guarded: one page of the guarded runs of a ledger
 //!
 //! index.html  lists/<verdict>-<page>.html  cases/<caseId>.html  static/  artifacts/{baseline,new}/…
 //! evaluation.json  summary.md  junit.xml  ctrf.json  results.sarif
@@ -22,6 +23,7 @@ pub mod contracts;
 mod exports;
 mod files;
 mod folder;
+mod guarded;
 pub mod history;
 mod index;
 mod page_queue;
@@ -34,6 +36,7 @@ mod writer;
 pub use exports::{CaseLocation, ReportContext, ReportUrl, ReportUrlError, SUMMARY_UP_TO_BYTES, summary};
 pub use exports::{ctrf, junit, sarif, test_results};
 pub use folder::{ReportError, clear};
+pub use guarded::{GuardedCall, GuardedRun, Outcome, write_guarded_runs};
 pub use site::PageSelection;
 pub use site::encode_path;
 pub use writer::{Copies, ReportWriter};

@@ -381,13 +381,29 @@ for (const root of HISTORIES) {
       const read = (options) => inside(root, options, async (page) => {
         await page.goto(addressOf(root, "index.html"));
         await unfold(page);
-        return page.evaluate(() => [document.body.innerText, [...document.querySelectorAll("a[href]")].map((link) => link.href)]);
+        // The links of a drawing have no `href` that is a text.
+        const hrefs = () => [...document.querySelectorAll("a[href]")].map((link) => new URL(link.getAttribute("href"), document.baseURI).href);
+        return [await page.evaluate(() => document.body.innerText), await page.evaluate(hrefs)];
       });
       const [text, links] = await read({});
       assert.deepEqual([text, links], await read({ javaScriptEnabled: false }));
       const files = links.map((link) => fileURLToPath(link.split("#")[0]));
       assert.deepEqual(files.filter((file) => !existsSync(file)), []);
       assert.ok(new Set(files.map((file) => path.dirname(file))).size > 2, "it leads to several reports");
+    });
+
+    test("the answer of a history is first, and each mark of a night has a title and a link", async () => {
+      await inside(root, {}, async (page) => {
+        await page.goto(addressOf(root, "index.html"));
+        const box = await page.locator("h1").boundingBox();
+        assert.ok(box.y < 120, `it is at ${box.y}`);
+        const marks = await page.locator(".nights rect").evaluateAll((rects) => rects.map((rect) => {
+          const of = rect.parentElement;
+          return [of.localName, of.querySelector("title").textContent.length > 0];
+        }));
+        assert.ok(marks.length > 0);
+        assert.deepEqual(marks.filter(([name, isNamed]) => name !== "a" || !isNamed), []);
+      });
     });
 
     for (const colorScheme of ["light", "dark"]) {
@@ -400,7 +416,7 @@ for (const root of HISTORIES) {
       });
     }
 
-    for (const width of [320, 360, 800, 1280]) {
+    for (const width of [320, 360, 800, 1000, 1280, 1920]) {
       test(`no history scrolls sideways at ${width} pixels`, async () => {
         await inside(root, { viewport: { width, height: 800 } }, async (page) => {
           await page.goto(addressOf(root, "index.html"));

@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_evaluator::text;
-use counterproof_report::history::{self, EvaluationSource, History, HistoryFolder, SkippedPath};
+use counterproof_report::history::{self, History, HistoryFolder, SkippedPath};
 use counterproof_store::{ReadError, read_evaluation};
 
 use crate::command_error::CommandError;
@@ -41,8 +41,9 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         // One at a time, because only the status of each case is kept of a large evaluation.
         let added = read_evaluation(file).map_err(|error| reason(&error)).and_then(|(evaluation, _)| {
             let folder = file.parent().unwrap_or(file);
-            let place = EvaluationSource { folder: folder.to_string(), href: href(out.target(), folder) };
-            history.add(&evaluation, place).map_err(|known| format!("same comparison as in `{}`", known.folder))
+            history
+                .add(&evaluation, history::source(folder, href(out.target(), folder)))
+                .map_err(|known| format!("same comparison as in `{}`", known.folder))
         });
         left_out.extend(added.err().map(|reason| SkippedPath { path: file.clone(), reason }));
     }

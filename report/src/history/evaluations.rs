@@ -1,20 +1,29 @@
-//! The evaluations of a history. Of each, only a summary and the status of each case are kept.
+//! The evaluations of a history. Of each, only a summary and the result of each case are kept.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use counterproof_artifact::CaseId;
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, Verdict};
-use counterproof_evaluator::{AddedCase, evaluation_text, text};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, GateOutcome, UsageCode, Verdict};
+use counterproof_evaluator::{AddedCase, DecisionKind, decide, is_alone, is_unconfirmed, text, worst_first};
+
+use crate::files::PageNames;
+use crate::folder;
+use crate::site::encode_path;
+use crate::view::word::{Label, Word};
 
 const LONGEST_REASON: usize = 160;
 
 /// The source of an evaluation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EvaluationSource {
     /// The folder as the user named it.
     pub folder: String,
     /// The link to the report or the evaluation file, relative to the history folder and percent-encoded; `None` without a link.
     pub href: Option<String>,
+    /// The names of the files in the report's folder of case pages.
+    pub case_pages: HashSet<String>,
+    /// The model that the new run names.
+    pub model: Option<String>,
 }
 
 /// All evaluations, in the order in which their new runs started.
@@ -33,13 +42,98 @@ pub(crate) struct HistoryEntry {
     pub(crate) time: String,
     pub(crate) baseline: String,
     pub(crate) new: String,
-    pub(crate) counts: [u64; Verdict::WORST_FIRST.len()],
+    pub(crate) commit: Option<String>,
+    /// The number of cases by word, in the order of [`Word::ALL`].
+    pub(crate) counts: [u64; Word::ALL.len()],
     pub(crate) gate: GateOutcome,
+    /// Whether the only run of new has cases that look worse, so that a passed gate is not an all-clear.
+    pub(crate) is_unconfirmed: bool,
+    pub(crate) kind: DecisionKind,
     pub(crate) headline: String,
-    /// The status of each case, by the index of the case.
-    cases: Vec<(u32, CaseStatus)>,
+    pub(crate) duration: Option<Mean>,
+    pub(crate) cost: Option<Mean>,
+    /// The result of each case, the most harmful first.
+    pub(crate) cases: Vec<NightCase>,
+    /// The names of case pages that differ from the id, by the index of the case.
+    renamed: HashMap<u32, String>,
     /// The reason of each failing case, by the index of the case.
     reasons: HashMap<u32, String>,
+}
+
+/// The mean of a quantity of new per case.
+#[derive(Debug, Clone)]
+pub(crate) struct Mean {
+    pub(crate) value: f64,
+    pub(crate) currency: Option<String>,
+}
+
+impl Mean {
+    fn new(evaluation: &Evaluation, code: UsageCode) -> Option<Self> {
+        // The number that the index of the report shows.
+        if let Some(measure) = evaluation.usage.iter().find(|measure| measure.code == code) {
+            let value = measure.new.value() / measure.cases.max(1) as f64;
+            return Some(Self { value, currency: measure.currency.clone() });
+        }
+        // Without a baseline, no quantity is compared.
+        let sides: Vec<_> = evaluation.cases.iter().filter_map(|case| case.usage.as_ref()?.new.as_ref()).collect();
+        let currency = sides.iter().find(|side| side.get(code).is_some())?.currency_of(code);
+        let values: Vec<f64> =
+            sides.iter().filter(|side| side.currency_of(code) == currency).filter_map(|side| side.get(code)).collect();
+        let value = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        Some(Self { value, currency: currency.map(str::to_owned) })
+    }
+}
+
+/// The result of a case in an evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NightCase {
+    /// The index of the case.
+    index: u32,
+    label: Label,
+    /// `None` where the sides were asked different things.
+    pub(crate) status: Option<CaseStatus>,
+    has_page: bool,
+}
+
+impl NightCase {
+    /// Whether it fails an expectation that baseline fails as well, which no word states.
+    const fn is_unmet(self) -> bool {
+        let is_stated = matches!(self.label.word, Word::Worse | Word::Failed | Word::NotCompared | Word::Unmet);
+        matches!(self.status, Some(CaseStatus::Failing)) && !is_stated
+    }
+
+    pub(crate) const fn is_unconfirmed(self) -> bool {
+        self.label.is_unconfirmed
+    }
+
+    pub(crate) const fn class(self) -> &'static str {
+        if self.is_unmet() { Word::Unmet.class() } else { self.label.class() }
+    }
+
+    /// The sign. A result that may be chance has another one.
+    pub(crate) const fn sign(self) -> &'static str {
+        match (self.is_unconfirmed(), self.is_unmet()) {
+            (true, _) => "?",
+            (false, true) => Word::Unmet.sign(),
+            (false, false) => self.label.sign(),
+        }
+    }
+
+    /// Whether there is nothing to look at.
+    pub(crate) const fn is_quiet(self) -> bool {
+        is_quiet(self.label.word) && !self.is_unmet()
+    }
+
+    /// The result in words: `worse, unconfirmed`.
+    pub(crate) fn text(self) -> String {
+        let unconfirmed = if self.is_unconfirmed() { ", unconfirmed" } else { "" };
+        let unmet = if self.is_unmet() { ", expectations not met" } else { "" };
+        format!("{}{unconfirmed}{unmet}", self.label.text())
+    }
+}
+
+pub(crate) const fn is_quiet(word: Word) -> bool {
+    matches!(word, Word::Same | Word::Noise | Word::Met)
 }
 
 /// The status of a case in an evaluation.
@@ -53,13 +147,16 @@ pub(crate) enum CaseStatus {
 impl HistoryEntry {
     fn new(evaluation: &Evaluation, source: EvaluationSource) -> Self {
         let new = &evaluation.new;
-        let mut counts = [0; Verdict::WORST_FIRST.len()];
+        let is_alone = is_alone(evaluation);
+        let mut counts = [0; Word::ALL.len()];
         // Counted from the cases, so that the chart and the case tables cannot contradict each other.
         for case in &evaluation.cases {
-            if let Some(index) = Verdict::WORST_FIRST.iter().position(|verdict| *verdict == case.verdict) {
+            let word = Word::of_case(case, is_alone);
+            if let Some(index) = Word::ALL.iter().position(|known| *known == word) {
                 counts[index] += 1;
             }
         }
+        let decision = decide(evaluation);
         Self {
             // Parsed, because texts with different time zones do not sort by time.
             started: (new.started(), new.generated_at.clone()),
@@ -67,12 +164,23 @@ impl HistoryEntry {
             time: new.generated_at.clone(),
             baseline: evaluation.baseline.run_id.to_string(),
             new: new.run_id.to_string(),
+            commit: new.repo_commit.clone(),
             counts,
             gate: evaluation.gate.outcome,
-            headline: evaluation_text::outcome(evaluation),
+            is_unconfirmed: is_unconfirmed(evaluation),
+            kind: decision.kind,
+            headline: decision.headline,
+            duration: Mean::new(evaluation, UsageCode::Duration),
+            cost: Mean::new(evaluation, UsageCode::Cost),
             cases: Vec::with_capacity(evaluation.cases.len()),
+            renamed: HashMap::new(),
             reasons: HashMap::new(),
         }
+    }
+
+    /// The number of cases that fail.
+    pub(crate) fn failing(&self) -> usize {
+        self.cases.iter().filter(|case| case.status == Some(CaseStatus::Failing)).count()
     }
 
     fn order(&self) -> impl Ord {
@@ -85,8 +193,12 @@ impl HistoryEntry {
 }
 
 impl CaseStatus {
-    fn from_case(case: &CaseEvaluation) -> Self {
-        match case.verdict {
+    fn from_case(case: &CaseEvaluation) -> Option<Self> {
+        // Neither passing nor failing: the sides were asked different things.
+        if case.verdict == Verdict::NotComparable && !case.is_unmet_on_new() {
+            return None;
+        }
+        Some(match case.verdict {
             Verdict::Regressed | Verdict::Broken | Verdict::StillBroken | Verdict::Invalid | Verdict::Missing => {
                 CaseStatus::Failing
             }
@@ -94,7 +206,7 @@ impl CaseStatus {
             _ if case.is_unmet_on_new() || AddedCase::find(case) == Some(AddedCase::Unanswered) => CaseStatus::Failing,
             // `changed` included: no rule states that it is worse.
             _ => CaseStatus::Passing,
-        }
+        })
     }
 }
 
@@ -106,18 +218,28 @@ impl History {
         if let Some(known) = self.entries.iter().find(|known| known.is_same_comparison(&entry)) {
             return Err(known.source.clone());
         }
-        for case in &evaluation.cases {
-            // Neither passing nor failing: the sides were asked different things.
-            if case.verdict == Verdict::NotComparable && !case.is_unmet_on_new() {
-                continue;
+        // Needed here only: all names of many reports would fill the memory.
+        let pages = std::mem::take(&mut entry.source.case_pages);
+        let names = PageNames::new(evaluation.cases.iter().map(|case| case.case_id.clone()).collect());
+        let is_alone = is_alone(evaluation);
+        for ranked in worst_first(evaluation) {
+            let case = ranked.case;
+            let (index, stem) = (self.index(&case.case_id), names.stem(&case.case_id));
+            let (label, status) = (Label::of_case(case, is_alone), CaseStatus::from_case(case));
+            let has_page = pages.contains(&format!("{stem}.html"));
+            if stem != case.case_id.as_str() {
+                entry.renamed.insert(index, stem.to_owned());
             }
-            let index = self.index(&case.case_id);
-            let status = CaseStatus::from_case(case);
-            entry.cases.push((index, status));
-            if status == CaseStatus::Failing {
+            entry.cases.push(NightCase { index, label, status, has_page });
+            if status == Some(CaseStatus::Failing) {
                 entry.reasons.insert(index, reason(case));
             }
         }
+        // A stable sort by word: cases of a word stay in the order of all outputs.
+        let word = |case: &NightCase| if case.is_unmet() { Word::Unmet } else { case.label.word };
+        entry
+            .cases
+            .sort_by_key(|case| (Word::ALL.iter().position(|known| *known == word(case)), case.is_unconfirmed()));
         self.retain_first_reasons(&mut entry);
         // Inserted in the order of the runs: evaluations are added in any order.
         let at = self.entries.iter().position(|known| known.order() > entry.order()).unwrap_or(self.entries.len());
@@ -161,15 +283,30 @@ impl History {
         &self.entries
     }
 
-    /// Every case with its status in each evaluation, oldest first; `None` where an evaluation does not include the case.
-    pub(crate) fn statuses(&self) -> Vec<(&CaseId, Vec<Option<CaseStatus>>)> {
-        let mut statuses: Vec<_> = self.ids.iter().map(|id| (id, vec![None; self.entries.len()])).collect();
+    /// Every case with its result in each evaluation, oldest first; `None` where an evaluation does not include the case.
+    pub(crate) fn results(&self) -> Vec<(&CaseId, Vec<Option<NightCase>>)> {
+        let mut results: Vec<_> = self.ids.iter().map(|id| (id, vec![None; self.entries.len()])).collect();
         for (number, entry) in self.entries.iter().enumerate() {
-            for (index, status) in &entry.cases {
-                statuses[*index as usize].1[number] = Some(*status);
+            for case in &entry.cases {
+                results[case.index as usize].1[number] = Some(*case);
             }
         }
-        statuses
+        results
+    }
+
+    pub(crate) fn id(&self, case: NightCase) -> &CaseId {
+        &self.ids[case.index as usize]
+    }
+
+    /// The link to the page of a case in a night, or else to the report of the night; `None` without both.
+    pub(crate) fn href(&self, entry: &HistoryEntry, case: NightCase) -> Option<String> {
+        let href = entry.source.href.as_ref()?;
+        if !case.has_page {
+            return Some(href.clone());
+        }
+        let folder = href.rfind('/').map_or("", |end| &href[..=end]);
+        let stem = entry.renamed.get(&case.index).map_or_else(|| self.id(case).as_str(), String::as_str);
+        Some(format!("{folder}{}", encode_path(&folder::case_page(stem))))
     }
 
     /// The reason of the first failure of a case.
@@ -194,8 +331,8 @@ fn reason(case: &CaseEvaluation) -> String {
 #[derive(Debug)]
 pub(crate) struct CaseOverTime<'a> {
     pub(crate) id: &'a CaseId,
-    /// The status in each evaluation, oldest first; `None` where the evaluation does not include the case.
-    pub(crate) statuses: Vec<Option<CaseStatus>>,
+    /// The result in each evaluation, oldest first; `None` where the evaluation does not include the case.
+    pub(crate) results: Vec<Option<NightCase>>,
     /// The number of changes between passing and failing.
     pub(crate) flips: usize,
     pub(crate) failed: usize,
@@ -207,21 +344,32 @@ pub(crate) struct CaseOverTime<'a> {
     pub(crate) failing_since: Option<usize>,
 }
 
-/// The cases that failed in at least one evaluation, in the order of their first appearance.
-pub(crate) fn ever_failed(history: &History) -> Vec<CaseOverTime<'_>> {
-    history.statuses().into_iter().filter_map(|(id, statuses)| over_time(id, statuses)).collect()
+impl CaseOverTime<'_> {
+    pub(crate) const fn is_failing(&self) -> bool {
+        self.failing_since.is_some()
+    }
+
+    /// The result in the last evaluation that includes it.
+    pub(crate) fn last(&self) -> Option<NightCase> {
+        self.results.iter().rev().flatten().find(|case| case.status.is_some()).copied()
+    }
 }
 
-fn over_time(id: &CaseId, statuses: Vec<Option<CaseStatus>>) -> Option<CaseOverTime<'_>> {
+/// The cases that failed in at least one evaluation, in the order of their first appearance.
+pub(crate) fn ever_failed(history: &History) -> Vec<CaseOverTime<'_>> {
+    history.results().into_iter().filter_map(|(id, results)| over_time(id, results)).collect()
+}
+
+fn over_time(id: &CaseId, results: Vec<Option<NightCase>>) -> Option<CaseOverTime<'_>> {
     let known: Vec<(usize, CaseStatus)> =
-        statuses.iter().enumerate().filter_map(|(index, status)| Some((index, (*status)?))).collect();
+        results.iter().enumerate().filter_map(|(index, case)| Some((index, (*case)?.status?))).collect();
     let is_failing = |(_, status): &&(usize, CaseStatus)| *status == CaseStatus::Failing;
     let first_failure = known.iter().find(is_failing)?.0;
     let flips = known.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
     let failed = known.iter().filter(is_failing).count();
     // Evaluations without the case neither end a series of failures nor extend it, so only `known` ones count.
     let failing_since = known.iter().rev().take_while(is_failing).last().map(|(index, _)| *index);
-    Some(CaseOverTime { id, flips, failed, known: known.len(), first_failure, failing_since, statuses })
+    Some(CaseOverTime { id, flips, failed, known: known.len(), first_failure, failing_since, results })
 }
 
 #[cfg(test)]
@@ -243,9 +391,13 @@ mod tests {
     /// The numbers of a case with these statuses: `p` is passing, `x` failing, `-` not included.
     fn counts(letters: &str) -> Option<Counts> {
         let id: CaseId = "a".parse().unwrap();
+        let result = |word, status| {
+            let label = Label { word, is_unconfirmed: false };
+            NightCase { index: 0, label, status: Some(status), has_page: false }
+        };
         let status = |letter| match letter {
-            'x' => Some(CaseStatus::Failing),
-            'p' => Some(CaseStatus::Passing),
+            'x' => Some(result(Word::Worse, CaseStatus::Failing)),
+            'p' => Some(result(Word::Same, CaseStatus::Passing)),
             _ => None,
         };
         let CaseOverTime { flips, failed, known, first_failure, failing_since, .. } =

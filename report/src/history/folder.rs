@@ -7,9 +7,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::write::{INDEX_FILE, STATIC_FOLDER, SiteKind, StagedFolder};
 use counterproof_store::{EVALUATION_FILE, RunReader};
 
-use super::evaluations::History;
+use super::evaluations::{EvaluationSource, History};
 use super::page::HistoryPage;
-use crate::folder::{COMMON_FILES, FolderKind, ReportError, publish_page};
+use crate::folder::{CASES_FOLDER, COMMON_FILES, FolderKind, ReportError, publish_page};
 
 /// The content of the marker file, which identifies a history.
 const MARKER: &str = "A history of Counterproof. The next history that is written here replaces it. Open index.html.\n";
@@ -80,8 +80,9 @@ pub fn find(folders: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<SkippedPath>) {
                     let file = folder.join(EVALUATION_FILE);
                     if file.is_file() {
                         found.push(file);
-                    // A confirmation run has no evaluation: the one of the run that it confirms includes it.
-                    } else if !is_confirmation(&folder) {
+                    // A confirmation run has no evaluation: the one of the run that it confirms includes it. Nor has a history among
+                    // the nights, which their reports link.
+                    } else if !is_confirmation(&folder) && !HISTORY.site.has_version(&folder) {
                         skipped.push(without_evaluation(&folder));
                     }
                 }
@@ -90,6 +91,17 @@ pub fn find(folders: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<SkippedPath>) {
         }
     }
     (found, skipped)
+}
+
+/// The source of the evaluation in a folder, with what else is known of its night.
+pub fn source(folder: &Utf8Path, href: Option<String>) -> EvaluationSource {
+    let documents = ["", "artifacts/new", "artifacts/new-1"].map(|part| folder.join(part));
+    let run = documents.iter().find_map(|folder| RunReader::open(folder).ok());
+    let model = run.and_then(|run| run.run().extra.get("model")?.as_str().map(str::to_owned));
+    // Without a folder of pages, the cases are linked to the night.
+    let pages = folder.join(CASES_FOLDER).read_dir_utf8().into_iter().flatten().flatten();
+    let case_pages = pages.map(|page| page.file_name().to_owned()).collect();
+    EvaluationSource { folder: folder.to_string(), href, case_pages, model }
 }
 
 fn is_confirmation(folder: &Utf8Path) -> bool {

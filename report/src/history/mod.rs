@@ -1,16 +1,16 @@
-//! The history: one page over many evaluations, with the verdicts and the gate over time, the failing cases, and the cases that
-//! change between passing and failing.
+//! The history: one page over many evaluations, with what fails now, a column a night, and the cases that fail, recovered or alternate.
 //!
-//! Evaluations are read one at a time. Of each, the history keeps one status per case and a few numbers. Nothing is judged
-//! here: the status of a case follows from its evaluation.
+//! Evaluations are read one at a time. Of each, the history keeps one result per case and a few numbers. Nothing is judged
+//! here: the result of a case follows from its evaluation.
 //!
 //! ```text
-//! folder: find ──▶ evaluation.json, one at a time ──▶ evaluations ──▶ page ──▶ index.html  static/
+//! folder: find ──▶ evaluation.json, one at a time ──▶ evaluations ──▶ nights, page ──▶ index.html  static/
 //! ```
 
 mod evaluations;
 mod folder;
+mod nights;
 mod page;
 
 pub use evaluations::{EvaluationSource, History};
-pub use folder::{HistoryFolder, SkippedPath, find};
+pub use folder::{HistoryFolder, SkippedPath, find, source};

@@ -1,21 +1,30 @@
-//! The history page: the chart over time, and the cases that fail or change between passing and failing.
-
-use std::fmt::Write as _;
+//! The history page: what fails now, a column a night, and the cases that fail or alternate, over the last nights.
 
 use askama::Template;
-use counterproof_artifact::evaluation::{GateOutcome, Verdict};
-use counterproof_evaluator::text;
+use counterproof_artifact::evaluation::GateOutcome;
+use counterproof_evaluator::{DecisionKind, text};
 
-use super::evaluations::{self, CaseOverTime, CaseStatus, History, HistoryEntry};
+use super::evaluations::{self, CaseOverTime, History, HistoryEntry};
 use super::folder::SkippedPath;
+use super::nights::{self, Columns, GateView, Line, NIGHTS_DRAWN, day};
 use crate::view::display;
-use crate::view::verdict::{self, VerdictView};
+use crate::view::word::Word;
 
+/// The nights in the tables of cases.
+const NIGHTS_IN_TABLE: usize = 20;
+
+/// The nights in the tables of cases on a narrow screen.
+const NIGHTS_ON_NARROW: usize = 10;
+
+/// The cases of a table with their nights. The others are listed without.
 const CASES_DRAWN: usize = 200;
 
 const CASES_LISTED: usize = 1000;
 
 const SKIPPED_NAMED: usize = 50;
+
+/// The failing cases that the first card names.
+const FAILING_NAMED: usize = 5;
 
 #[derive(Debug, Template)]
 #[template(path = "history/page.html")]
@@ -23,21 +32,87 @@ pub(crate) struct HistoryPage {
     root: &'static str,
     title: String,
     span: String,
-    gate: String,
+    card: Card,
     skipped: Vec<String>,
     more_skipped: String,
-    chart: Chart,
-    first: String,
-    last: String,
-    legend: Vec<VerdictView>,
-    columns: Vec<VerdictView>,
+    columns: Columns,
+    lines: [Line; 2],
+    /// How many nights there are, and which are drawn.
+    all: usize,
+    drawn: String,
+    /// The nights of the tables of cases, oldest first.
+    heads: Vec<NightHead>,
+    tables: [CaseTable; 3],
+    words: Vec<Word>,
     evaluations: Vec<EvaluationView>,
-    flipping: Vec<CaseView>,
-    more_flipping: String,
-    failing: Vec<CaseView>,
-    more_failing: String,
-    /// The width of the strip of a case: one unit per evaluation.
-    width: usize,
+}
+
+/// What the newest night means.
+#[derive(Debug)]
+struct Card {
+    /// The CSS class: `stop`, `open` or `go`.
+    class: &'static str,
+    headline: String,
+    newest: DayLink,
+    decision: String,
+    gate: String,
+    failing: Vec<FailingCase>,
+    more_failing: usize,
+}
+
+#[derive(Debug)]
+struct FailingCase {
+    id: String,
+    href: Option<String>,
+    result: String,
+    since: String,
+}
+
+/// Cases with something in common.
+#[derive(Debug)]
+struct CaseTable {
+    id: &'static str,
+    heading: String,
+    /// What the cases have in common.
+    lead: &'static str,
+    /// The sentence for no case.
+    none: &'static str,
+    cases: Vec<CaseView>,
+    more: String,
+}
+
+#[derive(Debug)]
+struct CaseView {
+    id: String,
+    /// The link to the page of its last night.
+    href: Option<String>,
+    class: &'static str,
+    sign: &'static str,
+    result: String,
+    since: Option<DayLink>,
+    flips: usize,
+    failed: String,
+    first: DayLink,
+    reason: String,
+    /// Empty if they are not drawn.
+    cells: Vec<Cell>,
+}
+
+/// The result of a case in a night.
+#[derive(Debug)]
+struct Cell {
+    class: &'static str,
+    sign: &'static str,
+    title: String,
+    href: Option<String>,
+    /// Whether a narrow screen leaves it out.
+    is_old: bool,
+}
+
+#[derive(Debug)]
+struct NightHead {
+    day: DayLink,
+    gate: GateView,
 }
 
 #[derive(Debug)]
@@ -48,42 +123,27 @@ struct EvaluationView {
     baseline: String,
     gate: GateView,
     counts: Vec<CountView>,
-}
-
-#[derive(Debug)]
-struct GateView {
-    class: &'static str,
-    sign: &'static str,
-    word: &'static str,
-    headline: String,
+    previous: Option<DayLink>,
 }
 
 #[derive(Debug)]
 struct CountView {
-    word: &'static str,
+    word: Word,
     count: String,
     is_zero: bool,
-}
-
-#[derive(Debug)]
-struct CaseView {
-    id: String,
-    flips: String,
-    failed: String,
-    /// The outline of the evaluations in which it failed; empty if it is not drawn.
-    failing_path: String,
-    /// The outline of the evaluations in which it passed; empty if it is not drawn.
-    passing_path: String,
-    first: DayLink,
-    since: Option<DayLink>,
-    reason: String,
 }
 
 /// The day of an evaluation with a link to it.
 #[derive(Debug, Clone)]
 struct DayLink {
-    time: String,
+    day: String,
     href: Option<String>,
+}
+
+impl DayLink {
+    fn new(entry: &HistoryEntry) -> Self {
+        Self { day: day(&entry.time), href: entry.source.href.clone() }
+    }
 }
 
 impl HistoryPage {
@@ -91,274 +151,218 @@ impl HistoryPage {
         let entries = history.entries();
         let time = |entry: Option<&HistoryEntry>| entry.map(|entry| day(&entry.time)).unwrap_or_default();
         let (first, last) = (time(entries.first()), time(entries.last()));
-        let count = text::count(entries.len(), "evaluation", "evaluations");
-        let passed = entries.iter().filter(|entry| entry.gate == GateOutcome::Passed).count();
-        // Only verdicts that occur, because a column for each of twelve would not fit on the page.
-        let columns = columns(entries);
-        let legend = columns.iter().filter(|verdict| !verdict::is_quiet(**verdict));
+        // Only words that occur, because a column for each of nine would not fit on the page.
+        let words: Vec<_> =
+            Word::ALL.into_iter().filter(|word| entries.iter().any(|entry| count(entry, *word) > 0)).collect();
         let failed = evaluations::ever_failed(history);
-        let (flipping, failing) = (flipping(&failed), failing(&failed));
+        let failing = failing(&failed);
+        let from = entries.len().saturating_sub(NIGHTS_IN_TABLE);
+        let heads =
+            entries.iter().skip(from).map(|entry| NightHead { day: DayLink::new(entry), gate: GateView::new(entry) });
         Self {
             root: "",
-            span: if entries.len() > 1 { format!("{first} to {last}") } else { first.clone() },
-            gate: format!("The gate passed in {passed} of {count}"),
-            title: count,
+            title: text::count(entries.len(), "night", "nights"),
+            span: if entries.len() > 1 { format!("{first} to {last}") } else { first },
+            card: card(history, &failing),
             skipped: skipped.iter().take(SKIPPED_NAMED).map(|path| display::visible(&path.to_string())).collect(),
             more_skipped: match skipped.len().saturating_sub(SKIPPED_NAMED) {
                 0 => String::new(),
                 more => format!("and {more} more"),
             },
-            chart: chart(entries),
-            first,
-            last,
-            // Newest first, unlike the chart, which is read from left to right.
-            evaluations: entries.iter().rev().map(|entry| evaluation_view(entry, &columns)).collect(),
-            legend: legend.map(|verdict| verdict::show(*verdict)).collect(),
-            more_flipping: more(flipping.len()),
-            flipping: case_views(history, &flipping),
-            more_failing: more(failing.len()),
-            failing: case_views(history, &failing),
-            columns: columns.into_iter().map(verdict::show).collect(),
-            width: entries.len().max(1),
+            columns: nights::columns(history),
+            lines: nights::lines(entries),
+            all: entries.len(),
+            drawn: match entries.len() {
+                many if many > NIGHTS_DRAWN => format!("The newest {NIGHTS_DRAWN} of {many} nights"),
+                few => text::count(few, "night", "nights"),
+            },
+            heads: heads.collect(),
+            tables: tables(history, &failing, &failed),
+            // Newest first, unlike the columns, which are read from left to right.
+            evaluations: (0..entries.len()).rev().map(|number| evaluation_view(entries, number, &words)).collect(),
+            words,
         }
     }
 }
 
-/// The verdicts that occur in any evaluation, worst first.
-fn columns(entries: &[HistoryEntry]) -> Vec<Verdict> {
-    let verdicts = Verdict::WORST_FIRST.into_iter().enumerate();
-    let occurs = |index: &usize| entries.iter().any(|entry| entry.counts[*index] > 0);
-    verdicts.filter(|(index, _)| occurs(index)).map(|(_, verdict)| verdict).collect()
+fn count(entry: &HistoryEntry, word: Word) -> u64 {
+    Word::ALL.iter().position(|known| *known == word).map_or(0, |index| entry.counts[index])
 }
 
-/// The cases that changed between passing and failing, most changes first.
-fn flipping<'a, 'h>(cases: &'a [CaseOverTime<'h>]) -> Vec<&'a CaseOverTime<'h>> {
-    let mut flipping: Vec<_> = cases.iter().filter(|case| case.flips > 0).collect();
-    // By id at last, so that equal cases have the same order each time.
-    flipping.sort_by(|a, b| b.flips.cmp(&a.flips).then(b.failed.cmp(&a.failed)).then(a.id.cmp(b.id)));
-    flipping
+/// Whether a narrow screen leaves a night out of the tables of cases.
+const fn is_old(entries: &[HistoryEntry], number: usize) -> bool {
+    number + NIGHTS_ON_NARROW < entries.len()
 }
 
-/// All cases, most recent failures first.
+/// The cases that fail now, most recent failures first.
 fn failing<'a, 'h>(cases: &'a [CaseOverTime<'h>]) -> Vec<&'a CaseOverTime<'h>> {
-    let mut failing: Vec<_> = cases.iter().collect();
+    let mut failing: Vec<_> = cases.iter().filter(|case| case.is_failing()).collect();
     let order = |case: &CaseOverTime<'_>| (case.failing_since, case.first_failure);
+    // By id at last, so that equal cases have the same order each time.
     failing.sort_by(|a, b| order(b).cmp(&order(a)).then(a.id.cmp(b.id)));
     failing
 }
 
-fn more(count: usize) -> String {
-    match count.saturating_sub(CASES_LISTED) {
-        0 => String::new(),
-        more => format!("{} not listed; see the evaluations", text::count(more, "more case is", "more cases are")),
+fn card(history: &History, failing: &[&CaseOverTime<'_>]) -> Card {
+    let entries = history.entries();
+    let open = failing.iter().filter(|case| case.last().is_some_and(|last| last.is_unconfirmed())).count();
+    let kind = entries.last().map_or(DecisionKind::Open, |entry| entry.kind);
+    let newest = match entries.len() {
+        1 => "the only night".to_owned(),
+        many => format!("the newest of {many} nights"),
+    };
+    let fail = match failing.len() {
+        1 => "1 case is failing now".to_owned(),
+        many => format!("{many} cases are failing now"),
+    };
+    let headline = match (failing.len(), open, kind) {
+        (0, _, DecisionKind::Go) => format!("Nothing fails in {newest}"),
+        (0, _, DecisionKind::Open) => format!("No case fails in {newest}, but this is not an all-clear"),
+        (0, _, DecisionKind::Stop) => format!("No case fails in {newest}, but its gate failed"),
+        (_, 0, _) => fail,
+        (all, open, _) if all == open => format!("{fail}, none confirmed"),
+        (_, open, _) => format!("{fail}, {open} of them unconfirmed"),
+    };
+    let class = match (failing.len() > open, kind) {
+        (true, _) | (_, DecisionKind::Stop) => "stop",
+        (false, DecisionKind::Go) if failing.is_empty() => "go",
+        (false, _) => "open",
+    };
+    let is_passed = |entry: &&HistoryEntry| entry.gate == GateOutcome::Passed;
+    let passed = entries.iter().filter(is_passed).filter(|entry| !entry.is_unconfirmed).count();
+    let unconfirmed = entries.iter().filter(is_passed).filter(|entry| entry.is_unconfirmed).count();
+    let unconfirmed = if unconfirmed > 0 { format!(", and unconfirmed in {unconfirmed}") } else { String::new() };
+    Card {
+        class,
+        headline,
+        newest: entries.last().map_or_else(|| DayLink { day: String::new(), href: None }, DayLink::new),
+        decision: entries.last().map(|entry| display::visible(&entry.headline)).unwrap_or_default(),
+        gate: format!("The gate passed in {passed} of {}{unconfirmed}", text::count(entries.len(), "night", "nights")),
+        failing: failing.iter().take(FAILING_NAMED).map(|case| failing_case(history, case)).collect(),
+        more_failing: failing.len().saturating_sub(FAILING_NAMED),
     }
 }
 
-/// The day of a time, or any other text as it is.
-fn day(time: &str) -> String {
-    let is_date = |day: &str| {
-        day.bytes().enumerate().all(|(at, b)| if at == 4 || at == 7 { b == b'-' } else { b.is_ascii_digit() })
-    };
-    match time.get(..10) {
-        Some(day) if is_date(day) => day.to_owned(),
-        _ => display::visible(time),
+fn failing_case(history: &History, case: &CaseOverTime<'_>) -> FailingCase {
+    let since = case.failing_since.map(|since| day(&history.entries()[since].time));
+    FailingCase {
+        id: case.id.to_string(),
+        href: last_href(history, case),
+        result: case.last().map(|last| last.text()).unwrap_or_default(),
+        since: since.unwrap_or_default(),
     }
 }
 
-fn evaluation_view(entry: &HistoryEntry, columns: &[Verdict]) -> EvaluationView {
-    let (class, sign, word) = match entry.gate {
-        GateOutcome::Passed => ("improved", "✓", "passed"),
-        GateOutcome::Failed => ("regressed", "✗", "failed"),
-        GateOutcome::NotEnoughData => ("changed", "?", "not enough data"),
-        GateOutcome::NotJudged => ("changed", "?", "not judged"),
+/// The link to the page of a case in the last night that includes it.
+fn last_href(history: &History, case: &CaseOverTime<'_>) -> Option<String> {
+    let known = |result: &Option<evaluations::NightCase>| result.is_some_and(|case| case.status.is_some());
+    let number = case.results.iter().rposition(known)?;
+    history.href(&history.entries()[number], case.results[number]?)
+}
+
+fn tables(history: &History, failing: &[&CaseOverTime<'_>], failed: &[CaseOverTime<'_>]) -> [CaseTable; 3] {
+    let mut alternating: Vec<_> = failed.iter().filter(|case| case.flips > 1).collect();
+    alternating.sort_by(|a, b| b.flips.cmp(&a.flips).then(b.failed.cmp(&a.failed)).then(a.id.cmp(b.id)));
+    let mut recovered: Vec<_> = failed.iter().filter(|case| !case.is_failing() && case.flips < 2).collect();
+    recovered.sort_by(|a, b| b.first_failure.cmp(&a.first_failure).then(a.id.cmp(b.id)));
+    let table = |id, name: &str, lead, none, cases: &[&CaseOverTime<'_>]| CaseTable {
+        id,
+        heading: format!("{name}: {}", text::count(cases.len(), "case", "cases")),
+        lead,
+        none,
+        cases: case_views(history, cases),
+        more: match cases.len().saturating_sub(CASES_LISTED) {
+            0 => String::new(),
+            more => format!("{} not listed; see the nights", text::count(more, "more case is", "more cases are")),
+        },
     };
-    let counts = Verdict::WORST_FIRST.into_iter().zip(entry.counts).filter(|(verdict, _)| columns.contains(verdict));
-    let counts = counts.map(|(verdict, count)| CountView {
-        word: verdict::show(verdict).word,
-        count: display::number(count),
-        is_zero: count == 0,
-    });
-    EvaluationView {
-        time: display::visible(&entry.time),
-        href: entry.source.href.clone(),
-        new: entry.new.clone(),
-        baseline: entry.baseline.clone(),
-        gate: GateView { class, sign, word, headline: entry.headline.clone() },
-        counts: counts.collect(),
-    }
+    [
+        table(
+            "failing",
+            "Failing now",
+            "They fail in the last night that includes them.",
+            "No case fails in the last night that includes it.",
+            failing,
+        ),
+        table(
+            "recovered",
+            "Recovered",
+            "They failed before and pass now.",
+            "No case failed before and passes since.",
+            &recovered,
+        ),
+        table(
+            "flips",
+            "Alternating",
+            "They changed at least twice between failing and passing.",
+            "No case changed twice between failing and passing.",
+            &alternating,
+        ),
+    ]
 }
 
 fn case_views(history: &History, cases: &[&CaseOverTime<'_>]) -> Vec<CaseView> {
     let cases = cases.iter().take(CASES_LISTED).enumerate();
     cases
         .map(|(number, case)| {
-            let (failing_path, passing_path) = if number < CASES_DRAWN { paths(case) } else { Default::default() };
-            CaseView { failing_path, passing_path, ..case_view(history, case) }
+            let cells = if number < CASES_DRAWN { cells(history, case) } else { Vec::new() };
+            case_view(history, case, cells)
         })
         .collect()
 }
 
-/// The view of a case that is not drawn.
-fn case_view(history: &History, case: &CaseOverTime<'_>) -> CaseView {
-    let link = |index: usize| {
-        let entry = &history.entries()[index];
-        DayLink { time: day(&entry.time), href: entry.source.href.clone() }
-    };
+fn case_view(history: &History, case: &CaseOverTime<'_>, cells: Vec<Cell>) -> CaseView {
+    let link = |index: usize| DayLink::new(&history.entries()[index]);
+    let last = case.last();
     CaseView {
         id: case.id.to_string(),
-        flips: case.flips.to_string(),
-        failed: format!("{} of {}", case.failed, case.known),
-        failing_path: String::new(),
-        passing_path: String::new(),
-        first: link(case.first_failure),
+        href: last_href(history, case),
+        class: last.map_or("", |last| last.class()),
+        sign: last.map_or("", |last| last.sign()),
+        result: last.map(|last| last.text()).unwrap_or_default(),
         since: case.failing_since.map(link),
+        flips: case.flips,
+        failed: format!("{} of {}", case.failed, case.known),
+        first: link(case.first_failure),
         reason: display::visible(history.first_reason(case.first_failure, case.id)),
+        cells,
     }
 }
 
-/// The outlines of the evaluations in which a case failed, as tall blocks, and in which it passed, as a low line.
-fn paths(case: &CaseOverTime<'_>) -> (String, String) {
-    let failing = outline(&case.statuses, CaseStatus::Failing, &Block { top: 0, height: 8 });
-    (failing, outline(&case.statuses, CaseStatus::Passing, &Block { top: 6, height: 2 }))
-}
-
-struct Block {
-    top: usize,
-    height: usize,
-}
-
-/// The evaluations with a status as one SVG path: a rectangle for each stretch.
-fn outline(statuses: &[Option<CaseStatus>], wanted: CaseStatus, block: &Block) -> String {
-    let Block { top, height } = block;
-    // Attributes of SVG, because content policies of CI systems block scripts and inline styles.
-    let mut path = String::new();
-    let mut from = None;
-    // One step past the end, to close the last stretch.
-    for index in 0..=statuses.len() {
-        let is_wanted = statuses.get(index).is_some_and(|status| *status == Some(wanted));
-        match (from, is_wanted) {
-            (None, true) => from = Some(index),
-            (Some(start), false) => {
-                let _ = write!(path, "M{start} {top}H{index}v{height}H{start}z");
-                from = None;
-            }
-            _ => {}
-        }
-    }
-    path
-}
-
-const COLUMN: usize = 10;
-
-/// The height of the tallest bar before minimum heights are applied.
-const TALLEST: u64 = 1000;
-
-/// The minimum height of a part, so that a single case is visible.
-const LEAST: u64 = 24;
-
-const MARK: u64 = 24;
-
-#[derive(Debug)]
-pub(crate) struct Chart {
-    pub(crate) width: usize,
-    pub(crate) height: u64,
-    pub(crate) bars: Vec<Bar>,
-    /// The maximum number of changed cases.
-    pub(crate) most: String,
-    pub(crate) mark_height: u64,
-}
-
-#[derive(Debug)]
-pub(crate) struct Bar {
-    /// The text alternative of the bar and the mark.
-    pub(crate) title: String,
-    pub(crate) parts: Vec<Part>,
-    pub(crate) mark: Part,
-}
-
-#[derive(Debug)]
-pub(crate) struct Part {
-    pub(crate) class: &'static str,
-    pub(crate) x: usize,
-    pub(crate) y: u64,
-    pub(crate) width: usize,
-    pub(crate) height: u64,
-}
-
-/// The chart of the evaluations, oldest first.
-pub(crate) fn chart(entries: &[HistoryEntry]) -> Chart {
-    let changed = |entry: &HistoryEntry| verdict_counts(entry).map(|(_, count)| count).sum::<u64>();
-    let most = entries.iter().map(changed).max().unwrap_or_default();
-    let scaled = |count: u64| (count * TALLEST / most.max(1)).max(LEAST);
-    // From the parts and not from the scale: their minimum heights can make a bar taller than the scale.
-    let height =
-        entries.iter().map(|entry| verdict_counts(entry).map(|(_, count)| scaled(count)).sum()).max().unwrap_or(LEAST);
-    let height = height.max(LEAST);
-    // With more evaluations, the gaps would be too narrow to be seen.
-    let width = if entries.len() > 120 { COLUMN } else { COLUMN - 2 };
-    let bar = |(number, entry): (usize, &HistoryEntry)| {
-        let x = number * COLUMN;
-        let mut top = height;
-        let part = |(verdict, count): (Verdict, u64)| {
-            top -= scaled(count);
-            Part { class: verdict::show(verdict).class, x, y: top, width, height: scaled(count) }
-        };
-        Bar {
-            parts: verdict_counts(entry).map(part).collect(),
-            mark: mark(entry.gate, x, width),
-            title: bar_title(entry),
+fn cells(history: &History, case: &CaseOverTime<'_>) -> Vec<Cell> {
+    let entries = history.entries();
+    let from = entries.len().saturating_sub(NIGHTS_IN_TABLE);
+    let nights = entries.iter().zip(&case.results).enumerate().skip(from);
+    let cell = |(number, (entry, result)): (usize, (&HistoryEntry, &Option<evaluations::NightCase>))| {
+        let day = day(&entry.time);
+        let is_old = is_old(entries, number);
+        match result {
+            Some(case) => Cell {
+                class: case.class(),
+                sign: case.sign(),
+                title: format!("{day}: {}", case.text()),
+                href: history.href(entry, *case),
+                is_old,
+            },
+            None => Cell { class: "", sign: "–", title: format!("{day}: not in this night"), href: None, is_old },
         }
     };
-    Chart {
-        width: (entries.len() * COLUMN).max(1),
-        height,
-        bars: entries.iter().enumerate().map(bar).collect(),
-        most: display::number(most),
-        mark_height: MARK,
-    }
+    nights.map(cell).collect()
 }
 
-/// The mark of a gate.
-const fn mark(gate: GateOutcome, x: usize, width: usize) -> Part {
-    // Low for passed and tall for failed, so that colour is not the only sign.
-    let (class, height) = match gate {
-        GateOutcome::Passed => ("improved", MARK / 3),
-        GateOutcome::NotEnoughData | GateOutcome::NotJudged => ("changed", 2 * MARK / 3),
-        GateOutcome::Failed => ("regressed", MARK),
-    };
-    Part { class, x, y: MARK - height, width, height }
-}
-
-/// The number of changed cases by verdict, worst first, which is the bottom of the bar.
-fn verdict_counts(entry: &HistoryEntry) -> impl Iterator<Item = (Verdict, u64)> {
-    let counts = Verdict::WORST_FIRST.into_iter().zip(entry.counts);
-    counts.filter(|(verdict, count)| *count > 0 && !verdict::is_quiet(*verdict))
-}
-
-fn bar_title(entry: &HistoryEntry) -> String {
-    let mut title = format!("{}: {}", display::visible(&entry.time), display::visible(&entry.headline));
-    for (verdict, count) in verdict_counts(entry) {
-        let _ = write!(title, "; {} {}", display::number(count), verdict::show(verdict).word);
-    }
-    title
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_stretch_is_one_rectangle() {
-        use CaseStatus::{Failing, Passing};
-        let statuses = [Some(Failing), Some(Failing), None, Some(Passing), Some(Failing)];
-        assert_eq!(outline(&statuses, Failing, &Block { top: 0, height: 8 }), "M0 0H2v8H0zM4 0H5v8H4z");
-        assert_eq!(outline(&statuses, Passing, &Block { top: 6, height: 2 }), "M3 6H4v2H3z");
-        assert_eq!(outline(&[], Passing, &Block { top: 6, height: 2 }), "");
-    }
-
-    #[test]
-    fn a_time_is_shown_as_its_day_and_any_other_text_as_it_is() {
-        assert_eq!(day("2026-11-20T02:00:00Z"), "2026-11-20");
-        assert_eq!(day("last Tuesday\u{202e}"), "last Tuesday\\u{202e}");
+fn evaluation_view(entries: &[HistoryEntry], number: usize, words: &[Word]) -> EvaluationView {
+    let entry = &entries[number];
+    let counts = words.iter().map(|word| {
+        let count = count(entry, *word);
+        CountView { word: *word, count: display::number(count), is_zero: count == 0 }
+    });
+    EvaluationView {
+        time: display::visible(&entry.time),
+        href: entry.source.href.clone(),
+        new: entry.new.clone(),
+        baseline: entry.baseline.clone(),
+        gate: GateView::new(entry),
+        counts: counts.collect(),
+        previous: number.checked_sub(1).map(|number| DayLink::new(&entries[number])),
     }
 }

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_artifact::evaluation::{Evaluation, Verdict};
+use counterproof_artifact::evaluation::{Evaluation, GateOutcome, Verdict};
 use counterproof_report::history::{EvaluationSource, History, HistoryFolder, SkippedPath};
 use serde_json::json;
 use tempfile::TempDir;
@@ -25,7 +25,9 @@ fn evaluation(time: &str, verdicts: impl IntoIterator<Item = Verdict>) -> Evalua
 }
 
 fn source(folder: &str) -> EvaluationSource {
-    EvaluationSource { folder: folder.to_owned(), href: Some(format!("../{folder}/index.html")) }
+    let case_pages = ["case_0000.html".to_owned()].into();
+    let href = Some(format!("../{folder}/index.html"));
+    EvaluationSource { folder: folder.to_owned(), href, case_pages, model: None }
 }
 
 struct Written {
@@ -72,18 +74,57 @@ fn evaluations_are_sorted_by_time_and_cases_show_since_when_they_fail() {
     let evaluations = rows(&html, "evaluations");
     let folders: Vec<_> = evaluations.iter().map(|row| row.chars().take(13).collect::<String>()).collect();
     assert_eq!(folders, ["2026-11-04T02", "2026-11-03T02", "2026-11-01T01", "2026-11-01T00"]);
+    assert!(evaluations[0].contains("2026-11-03"), "the previous night: {evaluations:?}");
+    assert!(html.contains("<h1 id=\"now\">1 case is failing now</h1>"), "{html}");
     let failing = rows(&html, "failing");
-    assert_eq!(failing.len(), 2, "{failing:?}");
-    assert!(failing[0].starts_with("case_0002 ✗ failing since 2026-11-03"), "{failing:?}");
-    assert!(failing[1].starts_with("case_0000 ✓ passing first failure 2026-11-01 failed in 2 of 4 "), "{failing:?}");
-    assert!(failing[1].ends_with("2026-11-01T01:00:00Z\\u{202e}"), "the reason of the first failure: {failing:?}");
-    assert!(html.contains("<a href=\"../b/index.html\">2026-11-01</a>"), "{html}");
-    assert!(html.contains("&#60;b&#62;") && !html.contains("<b>"), "a reason is text");
-    let flips = rows(&html, "flips");
+    assert_eq!(failing.len(), 1, "{failing:?}");
     assert!(
-        flips[0].starts_with("case_0000 flips 2 failed in") && flips[1].starts_with("case_0002 flips 1 failed in"),
-        "{flips:?}"
+        failing[0].starts_with("case_0002 ✗ failed to answer since 2026-11-03 failed in 2 of 4 = = ✗ ✗"),
+        "{failing:?}"
     );
+    let flips = rows(&html, "flips");
+    assert_eq!(flips.len(), 1, "{flips:?}");
+    assert!(flips[0].starts_with("case_0000 = same failed in 2 of 4, 2 changes"), "{flips:?}");
+    assert!(flips[0].ends_with("2026-11-01T01:00:00Z\\u{202e}"), "the reason of the first failure: {flips:?}");
+    assert!(html.contains("No case failed before and passes since."), "{html}");
+    // A case leads to its page in that night where it has one, and else to the report of the night.
+    assert!(html.contains("href=\"../c/cases/case_0000.html\" title=\"2026-11-03: worse\""), "{html}");
+    assert!(html.contains("href=\"../c/index.html\" title=\"2026-11-03: failed to answer\""), "{html}");
+    assert!(html.contains("<title>case_0000: worse, 2026-11-03</title>"), "{html}");
+    assert!(html.contains("&#60;b&#62;") && !html.contains("<b>2026"), "a reason is text");
+}
+
+/// An evaluation with one case, which looks worse in the only run of new.
+fn unconfirmed(time: &str) -> Evaluation {
+    let mut unconfirmed = evaluation(time, [Verdict::Regressed]);
+    unconfirmed.cases[0].unconfirmed = true;
+    unconfirmed.gate.outcome = GateOutcome::Passed;
+    unconfirmed
+}
+
+#[test]
+fn an_unconfirmed_pass_is_not_an_all_clear() {
+    let mut history = History::default();
+    history.add(&unconfirmed("2026-11-01T01:00:00Z"), source("a")).unwrap();
+    let html = written(&history, &[]).html;
+    assert!(html.contains("<h1 id=\"now\">1 case is failing now, none confirmed</h1>"), "{html}");
+    assert!(html.contains("verdict-card open") && !html.contains("</span> passed</span>"), "{html}");
+    assert!(html.contains("The gate passed in 0 of 1 night, and unconfirmed in 1."), "{html}");
+    assert!(html.contains("case_0000: worse, unconfirmed, 2026-11-01"), "{html}");
+}
+
+#[test]
+fn the_model_and_the_commit_are_named_where_they_change() {
+    let mut history = History::default();
+    for (day, commit, model) in [(1, "aaaaaaaaaa", "m-1"), (2, "aaaaaaaaaa", "m-1"), (3, "bbbbbbbbbb", "m-1")] {
+        let mut night = evaluation(&format!("2026-11-0{day}T01:00:00Z"), [Verdict::Unchanged]);
+        night.new.repo_commit = Some(commit.to_owned());
+        history.add(&night, EvaluationSource { model: Some(model.to_owned()), ..source(&day.to_string()) }).unwrap();
+    }
+    let html = written(&history, &[]).html;
+    let counts =
+        ["<code>m-1</code>", "<code>aaaaaaaa</code>", "<code>bbbbbbbb</code>"].map(|part| html.matches(part).count());
+    assert_eq!(counts, [1, 1, 1]);
 }
 
 #[test]
@@ -96,7 +137,8 @@ fn a_comparison_counts_once_and_skipped_folders_are_named() {
     let torn = SkippedPath { path: "nights/<torn>".into(), reason: "it has no end".to_owned() };
     let html = written(&history, &[torn]).html;
     assert!(html.contains("skipped `nights/&#60;torn&#62;`: it has no end"), "{html}");
-    assert!(html.contains("No case failed in any evaluation.") && html.contains("1 evaluation, 2026-11-01"), "{html}");
+    assert!(html.contains("No case fails in the last night that includes it.") && html.contains("1 night, 2026-11-01"));
+    assert!(html.contains("No case fails in the only night, but its gate failed"), "{html}");
 }
 
 #[test]

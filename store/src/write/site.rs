@@ -78,7 +78,7 @@ impl SiteKind<'_> {
     }
 
     /// Whether the folder, or the unfinished version of a killed process inside of it, has the marker of this kind.
-    fn has_version(&self, out: &Utf8Path) -> bool {
+    pub fn has_version(&self, out: &Utf8Path) -> bool {
         let is_marked = |folder: &Utf8Path| {
             let marker = read_file::read(&folder.join(MARKER_FILE), self.marker.len() as u64);
             marker.is_ok_and(|bytes| bytes == self.marker.as_bytes())
