@@ -233,15 +233,11 @@ fn call_view(call: &GuardedCall) -> CallView {
     }
 }
 
-fn visible_run(run: GuardedRun) -> GuardedRun {
-    let name = |text: &str| one_line(text, LONGEST_NAME);
-    GuardedRun {
-        run_id: name(&run.run_id),
-        started: name(&run.started),
-        agent: run.agent.as_deref().map(name),
-        status: name(&run.status),
-        ..run
+fn visible_run(mut run: GuardedRun) -> GuardedRun {
+    for text in [&mut run.run_id, &mut run.started, &mut run.status].into_iter().chain(&mut run.agent) {
+        *text = one_line(text, LONGEST_NAME);
     }
+    run
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl SingleFile {
         let Some((_, prefix)) = self.pages.iter().find(|(known, _)| known == path) else { return };
         let is_first = self.body.is_empty();
         if is_first {
-            self.title = between(html, "<title>", "</title>").unwrap_or_default().to_owned();
+            between(html, "<title>", "</title>").unwrap_or_default().clone_into(&mut self.title);
         }
         let content = between(html, "<body>", "</body>").unwrap_or_default();
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);

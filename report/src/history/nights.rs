@@ -120,9 +120,10 @@ pub(crate) fn columns(history: &History) -> Columns {
     let has_squares = drawn.iter().all(|entry| entry.cases.len() <= SQUARES);
     let in_row = if is_wide { 6 } else { 3 };
     let width = in_row * STEP;
-    let marks: Vec<_> = match has_squares {
-        true => drawn.iter().map(|entry| squares(history, entry, in_row)).collect(),
-        false => bars(drawn, width),
+    let marks: Vec<_> = if has_squares {
+        drawn.iter().map(|entry| squares(history, entry, in_row)).collect()
+    } else {
+        bars(drawn, width)
     };
     let height = marks.iter().flatten().map(|mark| mark.y).max().unwrap_or_default();
     let column = |(number, (entry, marks)): (usize, (&HistoryEntry, Vec<Mark>))| {
@@ -200,7 +201,11 @@ fn bars(drawn: &[HistoryEntry], width: usize) -> Vec<Vec<Mark>> {
 /// The index of a night that shows only the cases of a word.
 fn filtered(href: &str, word: Word) -> String {
     // Only the index has lists; an evaluation is data.
-    if href.ends_with(".html") { format!("{href}#show={}", word.class()) } else { href.to_owned() }
+    if std::path::Path::new(href).extension().is_some_and(|extension| extension == "html") {
+        format!("{href}#show={}", word.class())
+    } else {
+        href.to_owned()
+    }
 }
 
 /// The model and the commit of a night, where they differ from those of the night before.
