@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use counterproof_artifact::evaluation::{GateOutcome, UsageCode};
 use counterproof_evaluator::{DecisionKind, messages, text};
 
-use super::evaluations::{History, HistoryEntry, Mean, is_quiet};
+use super::evaluations::{History, HistoryEntry, Mean, NightCase, is_quiet};
 use crate::view::display;
 use crate::view::word::Word;
 
@@ -120,9 +120,10 @@ pub(crate) fn columns(history: &History) -> Columns {
     let has_squares = drawn.iter().all(|entry| entry.cases.len() <= SQUARES);
     let in_row = if is_wide { 6 } else { 3 };
     let width = in_row * STEP;
-    let marks: Vec<_> = match has_squares {
-        true => drawn.iter().map(|entry| squares(history, entry, in_row)).collect(),
-        false => bars(drawn, width),
+    let marks: Vec<_> = if has_squares {
+        drawn.iter().map(|entry| squares(history, entry, in_row)).collect()
+    } else {
+        bars(drawn, width)
     };
     let height = marks.iter().flatten().map(|mark| mark.y).max().unwrap_or_default();
     let column = |(number, (entry, marks)): (usize, (&HistoryEntry, Vec<Mark>))| {
@@ -156,7 +157,7 @@ pub(crate) fn columns(history: &History) -> Columns {
 
 /// The squares of a night from the bottom up, the most harmful first. Their y is the distance of the upper edge from the bottom.
 fn squares(history: &History, entry: &HistoryEntry, in_row: usize) -> Vec<Mark> {
-    let square = |(number, case): (usize, &super::evaluations::NightCase)| Mark {
+    let square = |(number, case): (usize, &NightCase)| Mark {
         class: case.class(),
         title: format!("{}: {}, {}", history.id(*case), case.text(), day(&entry.time)),
         href: history.href(entry, *case),

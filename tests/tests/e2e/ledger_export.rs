@@ -373,7 +373,7 @@ fn the_page_of_guarded_runs_shows_texts_of_agents_as_texts() {
     let written = folder.sandbox.run(["ledger", "export", "--html", "page"]);
     assert_eq!((written.code, written.stdout.as_str()), (Some(0), "2 calls: page/index.html\n"), "{written}");
     let page = fs::read_to_string(folder.sandbox.path("page/index.html")).unwrap();
-    assert!(page.contains("Nothing was refused in 2 calls of 1 run") && !page.contains("<script"), "{page}");
+    assert!(page.contains("None of 2 calls was refused in 1 run") && !page.contains("<script"), "{page}");
     assert!(page.contains("&#60;script&#62;alert(1)"), "{page}");
     let again = folder.sandbox.run(["ledger", "export", "--html", "page", "--run", "missing"]);
     assert_eq!(again.code, Some(2), "{again}");
