@@ -31,15 +31,15 @@ const LONGEST_TEXT: usize = 300;
 const LONGEST_NAME: usize = 80;
 
 /// What became of a call, the most important first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Refused,
     /// A policy in observe mode would have refused it.
     WouldRefuse,
     Failed,
-    Succeeded,
     /// It has no end.
     Open,
+    Succeeded,
 }
 
 impl Outcome {
@@ -161,12 +161,12 @@ impl GuardedPage {
     fn new(runs: Vec<GuardedRun>, calls: &[GuardedCall], is_cut: bool) -> Self {
         let of = |outcome: Outcome| calls.iter().filter(move |call| call.outcome == outcome);
         let (refused, observed) = (of(Outcome::Refused).count(), of(Outcome::WouldRefuse).count());
-        let all =
-            format!("{} of {}", text::count(calls.len(), "call", "calls"), text::count(runs.len(), "run", "runs"));
+        let all = text::count(calls.len(), "call", "calls");
+        let of_runs = text::count(runs.len(), "run", "runs");
         let (class, headline) = match (refused, observed) {
-            (0, 0) => ("go", format!("Nothing was refused in {all}")),
-            (0, observed) => ("open", format!("Nothing was refused, and {observed} would be: {all}")),
-            (refused, _) => ("open", format!("{refused} refused: {all}")),
+            (0, 0) => ("go", format!("None of {all} was refused in {of_runs}")),
+            (0, observed) => ("open", format!("{observed} of {all} would be refused in {of_runs}")),
+            (refused, _) => ("open", format!("{refused} of {all} refused in {of_runs}")),
         };
         let list = |outcome: Outcome| {
             let (id, heading) = outcome.list();
@@ -267,7 +267,7 @@ mod tests {
         let page = GuardedPage::new(Vec::new(), &calls, false).render().unwrap();
         let at = |id: &str| page.find(&format!("id=\"{id}\"")).unwrap();
         assert!(at("refused") < at("failed") && at("failed") < at("allowed"), "{page}");
-        assert!(page.contains("1 refused: 3 calls of 0 runs"), "{page}");
+        assert!(page.contains("1 of 3 calls refused in 0 runs"), "{page}");
         assert!(!page.contains("<script") && !page.contains("<b>refund") && !page.contains('\u{202e}'), "{page}");
         assert!(!page.contains("style=") && page.contains("&#60;b&#62;refund"), "{page}");
         let rules: Vec<_> = rules(&calls).into_iter().map(|rule| (rule.rule, rule.refused, rule.allowed)).collect();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use counterproof_artifact::evaluation::{GateOutcome, UsageCode};
 use counterproof_evaluator::{DecisionKind, messages, text};
 
-use super::evaluations::{History, HistoryEntry, Mean, is_quiet};
+use super::evaluations::{History, HistoryEntry, Mean, NightCase, is_quiet};
 use crate::view::display;
 use crate::view::word::Word;
 
@@ -157,7 +157,7 @@ pub(crate) fn columns(history: &History) -> Columns {
 
 /// The squares of a night from the bottom up, the most harmful first. Their y is the distance of the upper edge from the bottom.
 fn squares(history: &History, entry: &HistoryEntry, in_row: usize) -> Vec<Mark> {
-    let square = |(number, case): (usize, &super::evaluations::NightCase)| Mark {
+    let square = |(number, case): (usize, &NightCase)| Mark {
         class: case.class(),
         title: format!("{}: {}, {}", history.id(*case), case.text(), day(&entry.time)),
         href: history.href(entry, *case),

@@ -362,3 +362,19 @@ fn events_do_not_replace_the_files_of_the_ledger() {
     assert_eq!(folder.sandbox.run(["ledger", "query", "--run", "one"]).stdout.lines().count(), 3);
     assert_eq!(folder.sandbox.run(["ledger", "export", "--out", "events.out"]).code, Some(0));
 }
+
+#[test]
+fn the_page_of_guarded_runs_shows_texts_of_agents_as_texts() {
+    let folder = GuardFolder::new();
+    record(&folder, "one", |client| {
+        client.call("find", &json!({"text": "<script>alert(1)</script>"}));
+        client.call("buy", &json!({"sku": "lamp", "amount": 1}));
+    });
+    let written = folder.sandbox.run(["ledger", "export", "--html", "page"]);
+    assert_eq!((written.code, written.stdout.as_str()), (Some(0), "2 calls: page/index.html\n"), "{written}");
+    let page = fs::read_to_string(folder.sandbox.path("page/index.html")).unwrap();
+    assert!(page.contains("None of 2 calls was refused in 1 run") && !page.contains("<script"), "{page}");
+    assert!(page.contains("&#60;script&#62;alert(1)"), "{page}");
+    let again = folder.sandbox.run(["ledger", "export", "--html", "page", "--run", "missing"]);
+    assert_eq!(again.code, Some(2), "{again}");
+}

@@ -1,4 +1,4 @@
-//! `counterproof ledger export`: the events of a ledger as a file.
+//! `counterproof ledger export`: the events of a ledger as a file, or its guarded runs as a page.
 
 use std::io::Write as _;
 
@@ -11,6 +11,7 @@ use counterproof_store::write::{AtomicFile, Durability};
 use jiff::Timestamp;
 
 use super::opened::{Place, Since, failed, since};
+use super::page;
 use crate::command_error::CommandError;
 use crate::streams::Streams;
 use crate::streams::safe_json;
@@ -36,6 +37,10 @@ pub(crate) struct Args {
     /// File to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<Utf8PathBuf>,
+
+    /// Write a page of the guarded runs instead, refused calls first, as index.html in this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out"])]
+    html: Option<Utf8PathBuf>,
 }
 
 /// What the events become.
@@ -53,6 +58,9 @@ pub(super) fn run(args: &Args, place: &Place, streams: &mut Streams) -> Result<E
         place.find_run(run_id, store)?;
     }
     let since = args.since.map(|since| since.sortable(Timestamp::now()));
+    if let Some(folder) = &args.html {
+        return page::write(folder, args.run.as_ref(), since.as_ref(), place, store, streams);
+    }
     let filter = EventFilter { run_id: args.run.clone(), since };
     let Some(path) = &args.out else {
         let mut has_reader = true;

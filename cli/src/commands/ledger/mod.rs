@@ -5,6 +5,7 @@ mod doctor;
 mod export;
 mod ingest;
 mod opened;
+mod page;
 mod prune;
 mod query;
 mod runs;

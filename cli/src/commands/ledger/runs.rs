@@ -82,7 +82,7 @@ pub(super) fn running(store: &mut dyn EventStore, place: &Place) -> Result<BTree
     Ok(sources.into_iter().filter(|source| place.spool.is_alive(source)).map(|source| source.run_id).collect())
 }
 
-fn status(run: &RunRecord, running: &BTreeSet<String>) -> String {
+pub(super) fn status(run: &RunRecord, running: &BTreeSet<String>) -> String {
     let stated = run.status.as_deref().unwrap_or_default();
     match run.state() {
         RunState::Ended if stated.is_empty() => UNKNOWN.to_owned(),
