@@ -1,9 +1,9 @@
 //! A report as one zip archive, for hosts that keep single files.
 
-use std::fs;
 use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
 use counterproof_store::write::{AtomicFile, Durability};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -19,7 +19,7 @@ pub(crate) fn write(report: &Utf8Path, archive: &Utf8Path) -> Result<(), ReportE
     for path in files(report).map_err(failed)? {
         let within = path.strip_prefix(report).unwrap_or(&path);
         writer.start_file(format!("{name}/{within}"), options).map_err(|error| failed(error.into()))?;
-        let mut content = fs::File::open(&path).map_err(failed)?;
+        let (mut content, _) = read_file::open(&path).map_err(failed)?;
         io::copy(&mut content, &mut writer).map_err(failed)?;
     }
     let file = writer.finish().map_err(|error| failed(error.into()))?.into_inner();

@@ -7,8 +7,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_evaluator::{CaseComparison, Request, decide, other_runs, pair, worst_first};
-use counterproof_store::EVALUATION_FILE;
 use counterproof_store::write::{self, Durability, INDEX_FILE, StagedFolder};
+use counterproof_store::{EVALUATION_FILE, read_file};
 
 use super::archive;
 use super::case::{self, CasePage, PickerInput, RunPicker};
@@ -258,7 +258,8 @@ impl<'a> ReportWriter<'a> {
         let paths: Vec<_> = std::iter::once(INDEX_FILE.to_owned()).chain(cases).collect();
         let read = |path: &str| {
             let path = self.path(path);
-            std::fs::read_to_string(&path).map_err(|source| ReportError::Folder { path, source })
+            read_file::read_text(&path, single_file::MOST_BYTES as u64)
+                .map_err(|source| ReportError::Folder { path, source })
         };
         let mut pages = Vec::new();
         let mut bytes = 0;

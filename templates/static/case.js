@@ -57,7 +57,7 @@
 
   function show() {
     const on = isSplit();
-    // Whoever asked for it wants to see it.
+    // A reader who asked for it wants to see it.
     for (let fold = texts.closest("details"); on && fold; fold = fold.parentElement.closest("details")) fold.open = true;
     for (const holder of texts.querySelectorAll(".hunk, details")) {
       if (on && !holder.querySelector(":scope > .split")) split(holder);
