@@ -149,7 +149,7 @@ struct RuleView {
 /// Writes the page into a folder, refused calls first. Returns its path. `is_cut` is true where the ledger has more calls.
 pub fn write_guarded_runs(
     out: &Utf8Path,
-    runs: Vec<GuardedRun>,
+    runs: &[GuardedRun],
     calls: &[GuardedCall],
     is_cut: bool,
 ) -> Result<Utf8PathBuf, ReportError> {
@@ -158,7 +158,7 @@ pub fn write_guarded_runs(
 }
 
 impl GuardedPage {
-    fn new(runs: Vec<GuardedRun>, calls: &[GuardedCall], is_cut: bool) -> Self {
+    fn new(runs: &[GuardedRun], calls: &[GuardedCall], is_cut: bool) -> Self {
         let of = |outcome: Outcome| calls.iter().filter(move |call| call.outcome == outcome);
         let (refused, observed) = (of(Outcome::Refused).count(), of(Outcome::WouldRefuse).count());
         let all = text::count(calls.len(), "call", "calls");
@@ -182,7 +182,7 @@ impl GuardedPage {
             note: if is_cut { more.to_owned() } else { String::new() },
             lists: Outcome::ALL.into_iter().map(list).filter(|list| !list.calls.is_empty()).collect(),
             rules: rules(calls),
-            runs: runs.into_iter().map(visible_run).collect(),
+            runs: runs.iter().map(visible_run).collect(),
         }
     }
 }
@@ -233,11 +233,17 @@ fn call_view(call: &GuardedCall) -> CallView {
     }
 }
 
-fn visible_run(mut run: GuardedRun) -> GuardedRun {
-    for text in [&mut run.run_id, &mut run.started, &mut run.status].into_iter().chain(&mut run.agent) {
-        *text = one_line(text, LONGEST_NAME);
+fn visible_run(run: &GuardedRun) -> GuardedRun {
+    let name = |text: &str| one_line(text, LONGEST_NAME);
+    GuardedRun {
+        run_id: name(&run.run_id),
+        started: name(&run.started),
+        agent: run.agent.as_deref().map(name),
+        status: name(&run.status),
+        calls: run.calls,
+        refused: run.refused,
+        errors: run.errors,
     }
-    run
 }
 
 #[cfg(test)]
@@ -264,7 +270,7 @@ mod tests {
     #[test]
     fn refused_calls_are_first_and_texts_of_agents_are_texts() {
         let calls = [call(Outcome::Succeeded, "open"), call(Outcome::Failed, "open"), call(Outcome::Refused, "limit")];
-        let page = GuardedPage::new(Vec::new(), &calls, false).render().unwrap();
+        let page = GuardedPage::new(&[], &calls, false).render().unwrap();
         let at = |id: &str| page.find(&format!("id=\"{id}\"")).unwrap();
         assert!(at("refused") < at("failed") && at("failed") < at("allowed"), "{page}");
         assert!(page.contains("1 of 3 calls refused in 0 runs"), "{page}");

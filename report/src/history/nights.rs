@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{GateOutcome, UsageCode};
 use counterproof_evaluator::{DecisionKind, messages, text};
+use counterproof_store::write::INDEX_FILE;
 
 use super::evaluations::{History, HistoryEntry, Mean, NightCase, is_quiet};
 use crate::view::display;
@@ -201,11 +202,7 @@ fn bars(drawn: &[HistoryEntry], width: usize) -> Vec<Vec<Mark>> {
 /// The index of a night that shows only the cases of a word.
 fn filtered(href: &str, word: Word) -> String {
     // Only the index has lists; an evaluation is data.
-    if std::path::Path::new(href).extension().is_some_and(|extension| extension == "html") {
-        format!("{href}#show={}", word.class())
-    } else {
-        href.to_owned()
-    }
+    if href.ends_with(INDEX_FILE) { format!("{href}#show={}", word.class()) } else { href.to_owned() }
 }
 
 /// The model and the commit of a night, where they differ from those of the night before.

@@ -205,8 +205,7 @@ fn failing<'a, 'h>(cases: &'a [CaseOverTime<'h>]) -> Vec<&'a CaseOverTime<'h>> {
 
 fn card(history: &History, failing: &[&CaseOverTime<'_>]) -> Card {
     let entries = history.entries();
-    let open =
-        failing.iter().filter(|case| case.last().is_some_and(super::evaluations::NightCase::is_unconfirmed)).count();
+    let open = failing.iter().filter(|case| case.last().is_some_and(evaluations::NightCase::is_unconfirmed)).count();
     let kind = entries.last().map_or(DecisionKind::Open, |entry| entry.kind);
     let newest = match entries.len() {
         1 => "the only night".to_owned(),
@@ -249,7 +248,7 @@ fn failing_case(history: &History, case: &CaseOverTime<'_>) -> FailingCase {
     FailingCase {
         id: case.id.to_string(),
         href: last_href(history, case),
-        result: case.last().map(super::evaluations::NightCase::text).unwrap_or_default(),
+        result: case.last().map(evaluations::NightCase::text).unwrap_or_default(),
         since: since.unwrap_or_default(),
     }
 }
@@ -320,7 +319,7 @@ fn case_view(history: &History, case: &CaseOverTime<'_>, cells: Vec<Cell>) -> Ca
         href: last_href(history, case),
         class: last.map_or("", |last| last.class()),
         sign: last.map_or("", |last| last.sign()),
-        result: last.map(super::evaluations::NightCase::text).unwrap_or_default(),
+        result: last.map(evaluations::NightCase::text).unwrap_or_default(),
         since: case.failing_since.map(link),
         flips: case.flips,
         failed: format!("{} of {}", case.failed, case.known),

@@ -54,9 +54,9 @@ pub(super) fn write(
     let running = running(store, place)?;
     let filter = RunFilter { run_id: run_id.cloned(), since: since.cloned(), limit: RUNS };
     let runs = runs(store, &filter).map_err(failed)?;
-    let runs = runs.into_iter().map(|run| guarded_run(status(&run, &running), run)).collect();
+    let runs: Vec<_> = runs.into_iter().map(|run| guarded_run(status(&run, &running), run)).collect();
     let count = calls.len();
-    let page = write_guarded_runs(out, runs, &calls, is_cut).map_err(report_error)?;
+    let page = write_guarded_runs(out, &runs, &calls, is_cut).map_err(report_error)?;
     if place.is_json {
         let document = serde_json::json!({ "calls": count, "out": page });
         streams.print_document(&crate::streams::to_json(&document))?;
