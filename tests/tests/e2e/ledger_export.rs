@@ -126,7 +126,7 @@ fn a_policy_that_only_observes_changes_no_case_and_its_decisions_are_in_the_repo
     let message = "1 call would be refused: test.buy (no-buy)";
     assert_eq!((&review[0]["code"], &review[0]["message"]), (&json!("would-be-refused"), &json!(message)), "{review}");
     let index = fs::read_to_string(folder.sandbox.path("report/index.html")).unwrap();
-    for text in [message, "1 setting differs", "p version 1 (observe, hash ", "default version 0.1.0", "1 SUCCEEDED"] {
+    for text in [message, "Different settings", "p version 1 (observe, hash ", "default version 0.1.0", "1 SUCCEEDED"] {
         assert!(index.contains(text), "{text}: {index}");
     }
     assert!(compared.stdout.contains(message), "{compared}");

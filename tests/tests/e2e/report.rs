@@ -244,7 +244,7 @@ fn nights_below_a_folder_become_a_page_with_links_to_them() {
     history of 3 evaluations: history/index.html
     ");
     let html = page(&sandbox);
-    assert!(html.contains("The gate passed in 1 of 3 evaluations") && html.contains("flips</span> 2"), "{html}");
+    assert!(html.contains("The gate passed in 1 of 3 nights") && html.contains(", 2 changes"), "{html}");
     let links: Vec<_> = html.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
     assert!(
         links.contains(&"../nights/three/index.html") && links.contains(&"../nights/one/evaluation.json"),
@@ -277,7 +277,7 @@ fn unreadable_reports_are_named_and_the_others_are_shown() {
         assert!(line.contains(why) && line.matches(path).count() == 1, "{line}");
         assert!(html.contains(&told), "{path}: {html}");
     }
-    assert!(html.contains("3 evaluations"), "{html}");
+    assert!(html.contains("3 nights"), "{html}");
 }
 
 #[test]
