@@ -87,16 +87,17 @@ impl<'a> Rows<'a> {
 
     /// What a row says besides the writes: why the case is worse, what a person should look at, or what differs where no write does.
     fn note(&self, case: &CaseEvaluation, word: Word) -> String {
-        let Some(first) = case.reasons.first() else {
-            return if word == Word::Same { "no difference".to_owned() } else { String::new() };
-        };
-        let is_expectation =
-            [ReasonCode::ExpectationFailed, ReasonCode::MustUnmet].iter().any(|code| code.is_code_of(first));
+        let first = case.reasons.first();
+        let is_of = |code: ReasonCode| first.is_some_and(|first| code.is_code_of(first));
+        let is_expectation = is_of(ReasonCode::ExpectationFailed) || is_of(ReasonCode::MustUnmet);
         let decides = matches!(word, Word::Worse | Word::Failed | Word::NotCompared | Word::Unmet);
         if let Some(line) = self.review.get(&case.case_id).filter(|_| !(decides && is_expectation)) {
             return display::visible(&format!("{}: {}", line.kind, line.message));
         }
-        if ReasonCode::OutputChanged.is_code_of(first) {
+        let Some(first) = first else {
+            return if word == Word::Same { "no difference".to_owned() } else { String::new() };
+        };
+        if is_of(ReasonCode::OutputChanged) {
             let words = first.message.strip_prefix("output: ").unwrap_or(&first.message);
             return format!("answer only: {}", display::visible(words));
         }
