@@ -16,10 +16,10 @@
 //! evaluation.json  summary.md  junit.xml  ctrf.json  results.sarif
 //! ```
 
-mod archive;
 mod case;
 #[cfg(unix)]
 pub mod contracts;
+mod copies;
 mod exports;
 mod files;
 mod folder;
@@ -28,15 +28,15 @@ pub mod history;
 mod index;
 mod page_queue;
 pub mod session;
-mod single_file;
 mod site;
 mod view;
 mod writer;
 
+pub use copies::Copies;
 pub use exports::{CaseLocation, ReportContext, ReportUrl, ReportUrlError, SUMMARY_UP_TO_BYTES, summary};
 pub use exports::{ctrf, junit, sarif, test_results};
 pub use folder::{ReportError, clear};
 pub use guarded::{GuardedCall, GuardedRun, Outcome, write_guarded_runs};
 pub use site::PageSelection;
 pub use site::encode_path;
-pub use writer::{Copies, ReportWriter};
+pub use writer::ReportWriter;

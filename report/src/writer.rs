@@ -10,15 +10,14 @@ use counterproof_evaluator::{CaseComparison, Request, decide, other_runs, pair, 
 use counterproof_store::write::{self, Durability, INDEX_FILE, StagedFolder};
 use counterproof_store::{EVALUATION_FILE, read_file};
 
-use super::archive;
 use super::case::{self, CasePage, PickerInput, RunPicker};
+use super::copies::{self, Copies, SingleFile};
 use super::exports::{self, ReportContext};
 use super::files::copy_files;
 use super::folder;
 use super::folder::ReportError;
 use super::index::{self, CaseLists, IndexPage, Rows, SuitesPage};
 use super::page_queue::{PageQueue, ReadyPage};
-use super::single_file::{self, SingleFile};
 use super::site::encode_path;
 use super::site::{PageSelection, Site};
 
@@ -39,15 +38,6 @@ pub struct ReportWriter<'a> {
     out: Utf8PathBuf,
     replacement: StagedFolder,
     copies: Copies,
-}
-
-/// Copies of a report in one file each, next to its folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Copies {
-    /// `OUT.html`: the index and the worst cases.
-    pub html: bool,
-    /// `OUT.zip`: the whole folder.
-    pub zip: bool,
 }
 
 impl<'a> ReportWriter<'a> {
@@ -245,7 +235,7 @@ impl<'a> ReportWriter<'a> {
             write::write(&copy_path(&self.out, "html"), html.as_bytes(), Durability::Synced)?;
         }
         if self.copies.zip {
-            archive::write(&self.out, &copy_path(&self.out, "zip"))?;
+            copies::write_archive(&self.out, &copy_path(&self.out, "zip"))?;
         }
         Ok(self.out.join(INDEX_FILE))
     }
@@ -254,11 +244,11 @@ impl<'a> ReportWriter<'a> {
     fn single_file(&self, evaluation: &Evaluation) -> Result<String, ReportError> {
         let ranked = worst_first(evaluation);
         let paged = ranked.iter().filter(|ranked| self.site.selection.includes(ranked.case.verdict));
-        let cases = paged.take(single_file::MOST_PAGES).map(|ranked| self.site.case_page(&ranked.case.case_id));
+        let cases = paged.take(copies::MOST_PAGES).map(|ranked| self.site.case_page(&ranked.case.case_id));
         let paths: Vec<_> = std::iter::once(INDEX_FILE.to_owned()).chain(cases).collect();
         let read = |path: &str| {
             let path = self.path(path);
-            read_file::read_text(&path, single_file::MOST_BYTES as u64)
+            read_file::read_text(&path, copies::MOST_BYTES as u64)
                 .map_err(|source| ReportError::Folder { path, source })
         };
         let mut pages = Vec::new();
@@ -266,7 +256,7 @@ impl<'a> ReportWriter<'a> {
         for path in paths {
             let html = read(&path)?;
             bytes += html.len();
-            if bytes > single_file::MOST_BYTES {
+            if bytes > copies::MOST_BYTES {
                 break;
             }
             pages.push((path, html));

@@ -1,7 +1,7 @@
 //! The decision about a new version for the reader of a report: whether it may ship, why, and by which cases.
 
 use counterproof_artifact::CaseId;
-use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Evaluation, GateOutcome, GateRule, Harm, Verdict};
+use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Evaluation, GateOutcome, GateRule, Verdict};
 
 use super::headline::{self, is_alone};
 use super::review;
@@ -60,12 +60,10 @@ pub fn decide(evaluation: &Evaluation) -> Decision {
 /// misses an expectation, than the rest.
 fn worst(ranked: &[RankedCase<'_>]) -> Option<CaseId> {
     let harm = |case: &CaseEvaluation| match (case.story.harm(), case.verdict) {
-        (Some(harm), _) => harm as u8,
-        (None, Verdict::Broken | Verdict::StillBroken | Verdict::Missing | Verdict::Invalid) => {
-            Harm::ChangedWrite as u8 + 1
-        }
-        (None, _) if case.is_unmet_on_new() => Harm::ChangedWrite as u8 + 2,
-        (None, _) => Harm::ChangedWrite as u8 + 3,
+        (Some(harm), _) => (0, Some(harm)),
+        (None, Verdict::Broken | Verdict::StillBroken | Verdict::Missing | Verdict::Invalid) => (1, None),
+        (None, _) if case.is_unmet_on_new() => (2, None),
+        (None, _) => (3, None),
     };
     let differs = |ranked: &&RankedCase<'_>| {
         use Verdict::{Improved, Noisy, Recovered, Unchanged};
@@ -88,7 +86,7 @@ fn headline(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> (DecisionKind
         GateOutcome::NotEnoughData => {
             (DecisionKind::Open, format!("No decision: {}", headline::undecided_by(&evaluation.gate, evaluation)))
         }
-        _ if is_alone(evaluation) => (DecisionKind::Go, first_upper(&headline::all_good(evaluation))),
+        _ if is_alone(evaluation) => (DecisionKind::Go, text::first_upper(&headline::all_good(evaluation))),
         GateOutcome::NotJudged | GateOutcome::Passed if headline::is_unconfirmed(evaluation) => {
             (DecisionKind::Open, none_confirmed())
         }
@@ -134,11 +132,6 @@ fn passed(evaluation: &Evaluation, convicted: usize, open: usize, all: &str) -> 
 
 fn with_standing(ranked: &[RankedCase<'_>], standing: Standing) -> usize {
     ranked.iter().filter(|ranked| ranked.standing == standing).count()
-}
-
-fn first_upper(sentence: &str) -> String {
-    let mut characters = sentence.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
 }
 
 /// How many runs there were, then what the other cases did.

@@ -119,7 +119,7 @@ fn effects(writes: &Sides<Vec<Write<'_>>>, sides: Sides<WithEvidence<'_>>, diffe
     let mut effects: Vec<_> =
         tools.into_iter().filter_map(|(tool, of_tool)| effect(tool, &of_tool.writes, sides, differences)).collect();
     // Stable: tools with the same harm stay in the order of their names.
-    effects.sort_by_key(|effect| effect.harm().map_or(u8::MAX, |harm| harm as u8));
+    effects.sort_by_key(|effect| (effect.harm().is_none(), effect.harm()));
     effects.truncate(EFFECTS_LISTED);
     effects
 }

@@ -50,6 +50,12 @@ pub fn list<S: AsRef<str>>(names: &[S]) -> String {
     }
 }
 
+/// Starts a sentence with a capital letter.
+pub fn first_upper(sentence: &str) -> String {
+    let mut characters = sentence.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+}
+
 /// Formats a count with its noun: `1 case`, `2 cases`.
 pub fn count(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })

@@ -4,16 +4,15 @@
 use counterproof_artifact::evaluation::{CaseEvaluation, CaseUsage, MeasureCode, SideUsage, UsageCode, Verdict};
 use counterproof_artifact::{RiskLevel, Side, Sides};
 use counterproof_evaluator::messages::{self, usage};
-use counterproof_evaluator::{Artifact, ReasonCode, TracedArgument};
+use counterproof_evaluator::{Artifact, ReasonCode, TracedArgument, text};
 
 use super::answer_text;
 use super::cells::HighlightedPart;
 use super::chat::counts;
 use super::context::CaseContext;
 use super::reasons;
-use crate::view::chance::{self, Circumstances, failures};
 use crate::view::display;
-use crate::view::word::{Label, Word};
+use crate::view::word::{self, Circumstances, Label, Word, failures};
 
 #[derive(Debug, Clone)]
 pub(crate) struct AnswerCard {
@@ -73,7 +72,7 @@ pub(crate) fn view(context: &CaseContext<'_>, is_other_run: bool) -> AnswerCard 
         chance: if is_other_run || matches!(label.word, Word::Same | Word::Met | Word::Noise) {
             String::new()
         } else {
-            chance::sentence(row, known)
+            word::chance(row, known)
         },
         excerpts: excerpts(context, &failed),
         strip: strip(context, Some(label.word).filter(|_| !is_other_run)),
@@ -105,12 +104,7 @@ fn headline(row: &CaseEvaluation, word: Word, failed: &Sides<Option<String>>) ->
     {
         return format!("Only the answer differs: {words}.");
     }
-    format!("{}.", first_upper(first.message.trim_end_matches('.')))
-}
-
-pub(super) fn first_upper(sentence: &str) -> String {
-    let mut characters = sentence.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+    format!("{}.", text::first_upper(first.message.trim_end_matches('.')))
 }
 
 /// What a run did that the page of the case does not show. It is not judged.

@@ -63,7 +63,7 @@ impl AnswerText {
         parts
     }
 
-    /// The start of the next word after so many characters.
+    /// Returns the position of the first word that starts after this number of characters.
     fn word_from(&self, skip: usize) -> usize {
         let characters = self.parts.iter().flat_map(|part| part.text.chars()).skip(skip).take(LEAD_CHARS / 2);
         let rest = characters.into_iter().position(char::is_whitespace);

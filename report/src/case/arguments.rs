@@ -43,7 +43,7 @@ pub(crate) struct ArgumentRow {
 pub(crate) struct ArgumentCell {
     /// The values, each with whether only this side has it.
     pub(crate) values: Vec<(String, bool)>,
-    /// What stands in place of values, or how many more there are; may be empty.
+    /// A note in place of the values, or the number of values that are left out; may be empty.
     pub(crate) note: String,
 }
 

@@ -2,7 +2,7 @@
 
 use counterproof_evaluator::text;
 
-use super::answer_card::{AnswerCard, first_upper};
+use super::answer_card::AnswerCard;
 use super::why::WhyView;
 use crate::exports::escaped_markdown as escaped;
 
@@ -33,16 +33,16 @@ pub(crate) fn markdown(input: &IssueInput<'_>, card: &AnswerCard, why: &WhyView)
         let words: String = excerpt.parts.iter().map(|part| part.text.as_str()).collect();
         lines.push(format!(
             "- {}: “{}”",
-            first_upper(excerpt.side),
+            text::first_upper(excerpt.side),
             escaped(&text::one_line(&words, TEXT_CHARS), TEXT_CHARS)
         ));
     }
     for fact in &card.strip {
-        lines.push(format!("- {}: {}", first_upper(fact.name), escaped(&fact.value, TEXT_CHARS)));
+        lines.push(format!("- {}: {}", text::first_upper(fact.name), escaped(&fact.value, TEXT_CHARS)));
     }
     let messages = why.groups.iter().filter_map(|group| Some((&group.words, group.messages.first()?)));
     for (title, message) in messages.take(REASONS) {
-        lines.push(format!("- {}: {}", first_upper(title), escaped(message, TEXT_CHARS)));
+        lines.push(format!("- {}: {}", text::first_upper(title), escaped(message, TEXT_CHARS)));
     }
     lines.push(String::new());
     let runs = if input.runs.is_empty() { String::new() } else { format!("{}. ", escaped(&input.runs, TEXT_CHARS)) };

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use askama::Template;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, UsageCode};
 use counterproof_artifact::{CaseId, RiskLevel};
-use counterproof_evaluator::{Decision, evaluation_text, is_alone, messages, text, worst_first};
+use counterproof_evaluator::{Decision, is_alone, messages, text, worst_first};
 
 use super::groups::Group;
 use super::rows::{CaseRow, Rows};
@@ -57,20 +57,20 @@ impl<'a> CaseLists<'a> {
         let alone = is_alone(evaluation);
         let of_word = |word: Word| {
             let cases = filtered(&|case| Word::of_case(case, alone) == word);
-            chip(word.class().to_owned(), first_upper(word.as_str()), cases)
+            chip(word.class().to_owned(), text::first_upper(word.as_str()), cases)
         };
         let mut lists = vec![chip(ALL.to_owned(), "All".to_owned(), sorted.clone())];
         lists.extend(Word::ALL.into_iter().filter(|word| *word != Word::Same).map(of_word));
         lists.push(chip("high-risk".to_owned(), "High risk".to_owned(), filtered(&is_high_risk)));
         lists.push(chip("review".to_owned(), "To review".to_owned(), filtered(&|case| rows.has_review(case))));
         for notice in &evaluation.notices {
-            let title = first_upper(&notice.code.replace('-', " "));
+            let title = text::first_upper(&notice.code.replace('-', " "));
             lists.push(chip(format!("notice-{}", slug_of(&notice.code)), title, among(&notice.case_ids)));
         }
         lists.push(chip("slower".to_owned(), "Slower".to_owned(), filtered(&is_slower)));
         lists.push(of_word(Word::Same));
         for (index, rule) in decision.violated.iter().enumerate() {
-            let title = first_upper(&display::visible(&rule.sentence));
+            let title = text::first_upper(&display::visible(&rule.sentence));
             lists.push(CaseList { has_chip: false, ..chip(rule_slug(index), title, among(&rule.case_ids)) });
         }
         let suites: BTreeSet<&str> = evaluation.cases.iter().filter_map(|case| case.suite.as_deref()).collect();
@@ -142,11 +142,6 @@ fn slug_of(code: &str) -> String {
     code.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }
 
-pub(crate) fn first_upper(sentence: &str) -> String {
-    let mut characters = sentence.chars();
-    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
-}
-
 fn is_high_risk(case: &CaseEvaluation) -> bool {
     case.risk_level == Some(RiskLevel::High)
 }
@@ -166,13 +161,7 @@ impl CaseList<'_> {
 
     /// The number of cases, and how many of them are unconfirmed.
     pub(crate) fn heading(&self) -> String {
-        let unconfirmed = self.cases.iter().filter(|case| case.unconfirmed).count();
-        let open = match unconfirmed {
-            0 => String::new(),
-            all if all == self.cases.len() => " (unconfirmed)".to_owned(),
-            some => format!(" ({some} unconfirmed)"),
-        };
-        format!("{}: {}{open}", self.title, text::count(self.cases.len(), "case", "cases"))
+        format!("{}: {}{}", self.title, text::count(self.cases.len(), "case", "cases"), unconfirmed(&self.cases))
     }
 
     fn pages(&self, rows: &Rows<'_>) -> Vec<(String, ListPage)> {
@@ -228,9 +217,11 @@ impl ListPage {
     }
 }
 
-/// How many of the cases with a word are unconfirmed, after their number.
+/// How many of the cases are unconfirmed, after their number; empty if none is.
 pub(crate) fn unconfirmed(cases: &[&CaseEvaluation]) -> String {
-    let verdicts: BTreeSet<_> = cases.iter().map(|case| case.verdict).collect();
-    let notes = verdicts.into_iter().map(|verdict| evaluation_text::unconfirmed(cases.iter().copied(), verdict));
-    notes.collect::<Vec<_>>().concat()
+    match cases.iter().filter(|case| case.unconfirmed).count() {
+        0 => String::new(),
+        all if all == cases.len() => " (unconfirmed)".to_owned(),
+        some => format!(" ({some} unconfirmed)"),
+    }
 }

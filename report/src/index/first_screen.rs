@@ -7,11 +7,11 @@ use counterproof_evaluator::{
     Decision, DecisionKind, gate_qualifications, is_alone, messages, review_lines, text, worst_first,
 };
 
-use super::case_lists::{ALL, CaseLists, first_upper, rule_slug, unconfirmed};
+use super::case_lists::{ALL, CaseLists, rule_slug, unconfirmed};
+use crate::case;
 use crate::site::Site;
-use crate::view::chance::{self, Circumstances};
 use crate::view::display;
-use crate::view::word::Word;
+use crate::view::word::{self, Circumstances, Word};
 
 /// A rule with more cases links to their list.
 const LINKED: usize = 5;
@@ -67,7 +67,7 @@ pub(crate) fn verdict_card(
         let is_long = rule.case_ids.len() > LINKED;
         let list = lists.get(&rule_slug(index)).filter(|_| is_long);
         RuleLine {
-            sentence: first_upper(&display::visible(&rule.sentence)),
+            sentence: text::first_upper(&display::visible(&rule.sentence)),
             cases: rule
                 .case_ids
                 .iter()
@@ -99,7 +99,7 @@ pub(crate) fn verdict_card(
 
 fn remarks(evaluation: &Evaluation) -> Vec<String> {
     let lines = review_lines(evaluation, usize::MAX).into_iter().filter(|line| line.case_id.is_none());
-    let of_all = lines.take(REMARKS).map(|line| format!("{}: {}", first_upper(&line.kind), line.message));
+    let of_all = lines.take(REMARKS).map(|line| format!("{}: {}", text::first_upper(&line.kind), line.message));
     gate_qualifications(evaluation).into_iter().chain(of_all).map(|remark| display::visible(&remark)).collect()
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn notices(evaluation: &Evaluation, lists: &CaseLists<'_>) -> Vec<Not
     let view = |notice: &counterproof_artifact::evaluation::Notice| {
         let list = lists.iter().find(|list| list.slug == format!("notice-{}", notice.code));
         NoticeView {
-            message: first_upper(&display::visible(&notice.message)),
+            message: text::first_upper(&display::visible(&notice.message)),
             list: list.map(|list| ListLink {
                 text: text::count(list.cases.len(), "case", "cases"),
                 path: list.path(),
@@ -192,7 +192,7 @@ pub(crate) fn worst(site: &Site<'_>, evaluation: &Evaluation, decision: &Decisio
         baseline: side_story(case, Side::Baseline),
         new: side_story(case, Side::New),
         is_alone: is_alone(evaluation),
-        chance: chance::sentence(case, Circumstances::of(evaluation)),
+        chance: word::chance(case, Circumstances::of(evaluation)),
         evidence: href.map(|href| evidence(case, &href)).unwrap_or_default(),
     })
 }
@@ -247,10 +247,8 @@ fn place(pointer: &SidePointer) -> Option<(String, String)> {
     let mut segments = pointer.pointer.split('/').skip(1);
     let (list, index) = (segments.next()?, segments.next().and_then(|index| index.parse::<usize>().ok()));
     match (list, index) {
-        ("events", Some(index)) => Some((format!("{side} step {}", index + 1), format!("{side}-event-{index}"))),
-        ("proposed_actions", Some(index)) => {
-            Some((format!("{side} action {}", index + 1), format!("{side}-action-{index}")))
-        }
+        ("events", Some(index)) => Some((format!("{side} step {}", index + 1), case::event(side, index))),
+        ("proposed_actions", Some(index)) => Some((format!("{side} action {}", index + 1), case::action(side, index))),
         ("final_output", _) => Some((format!("{side} answer"), "output".to_owned())),
         _ => None,
     }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_evaluator::{is_alone, text, worst_first};
 
-use super::case_lists::{first_upper, group_slug};
+use super::case_lists::group_slug;
 use super::rows::{CaseRow, Rows};
 use crate::folder;
 use crate::view::display;
@@ -86,7 +86,7 @@ impl Group<'_> {
         }
         let Some(cause) = &worst.cause else {
             let code = worst.reasons.first().map_or_else(|| worst.verdict.as_str(), |reason| reason.code.as_str());
-            return display::visible(&first_upper(&code.replace(['-', '_'], " ")));
+            return display::visible(&text::first_upper(&code.replace(['-', '_'], " ")));
         };
         let place = display::visible(&cause.place);
         let pattern = match cause.code.as_str() {
@@ -103,7 +103,7 @@ impl Group<'_> {
             "tool-result-changed" => format!("Other result: {place}"),
             "tool-error" => format!("Failed call: {place}"),
             "model-unexplained" => format!("Other action for the same facts: {place}"),
-            code => format!("{}: {place}", first_upper(&code.replace('-', " "))),
+            code => format!("{}: {place}", text::first_upper(&code.replace('-', " "))),
         };
         pattern.trim_end_matches([':', ' ']).to_owned()
     }

@@ -7,9 +7,8 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, MeasureCode,
 use counterproof_evaluator::{ReasonCode, ReviewLine, is_alone, messages, review_lines};
 
 use crate::site::Site;
-use crate::view::chance::failures;
 use crate::view::display;
-use crate::view::word::{Label, Word};
+use crate::view::word::{Label, Word, failures};
 
 /// Maximum number of effects of a row.
 const EFFECTS_SHOWN: usize = 3;

@@ -1,6 +1,5 @@
 //! View building blocks that several pages share. A view holds display-ready values for a template.
 
-pub(crate) mod chance;
 pub(crate) mod changes;
 pub(crate) mod display;
 pub(crate) mod verdict;

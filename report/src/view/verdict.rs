@@ -1,33 +1,31 @@
-//! The sign, word and CSS class of a verdict, and the word for a risk. Colour is never the only sign.
+//! The sign and the word of a verdict in exports, and the word for a risk. Colour is never the only sign.
 
 use counterproof_artifact::RiskLevel;
 use counterproof_artifact::evaluation::Verdict;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VerdictView {
-    /// The CSS class, also used in file names and filters.
-    pub(crate) class: &'static str,
     pub(crate) sign: &'static str,
     pub(crate) word: &'static str,
 }
 
 pub(crate) const fn show(verdict: Verdict) -> VerdictView {
-    let (class, sign, word) = match verdict {
-        Verdict::Invalid => ("invalid", "!", "invalid"),
-        Verdict::Missing => ("missing", "−", "missing"),
-        Verdict::Added => ("added", "+", "added"),
-        Verdict::NotComparable => ("not-comparable", "≠", "not comparable"),
-        Verdict::Broken => ("broken", "✗", "broken"),
-        Verdict::Recovered => ("recovered", "✓", "recovered"),
-        Verdict::StillBroken => ("still-broken", "✗", "still broken"),
-        Verdict::Regressed => ("regressed", "✗", "regressed"),
-        Verdict::Improved => ("improved", "✓", "improved"),
-        Verdict::Changed => ("changed", "~", "changed"),
-        Verdict::Undecided => ("undecided", "?", "undecided"),
-        Verdict::Noisy => ("noisy", "·", "noisy"),
-        Verdict::Unchanged => ("unchanged", "=", "unchanged"),
+    let (sign, word) = match verdict {
+        Verdict::Invalid => ("!", "invalid"),
+        Verdict::Missing => ("−", "missing"),
+        Verdict::Added => ("+", "added"),
+        Verdict::NotComparable => ("≠", "not comparable"),
+        Verdict::Broken => ("✗", "broken"),
+        Verdict::Recovered => ("✓", "recovered"),
+        Verdict::StillBroken => ("✗", "still broken"),
+        Verdict::Regressed => ("✗", "regressed"),
+        Verdict::Improved => ("✓", "improved"),
+        Verdict::Changed => ("~", "changed"),
+        Verdict::Undecided => ("?", "undecided"),
+        Verdict::Noisy => ("·", "noisy"),
+        Verdict::Unchanged => ("=", "unchanged"),
     };
-    VerdictView { class, sign, word }
+    VerdictView { sign, word }
 }
 
 pub(crate) const fn is_quiet(verdict: Verdict) -> bool {

@@ -1,8 +1,8 @@
-//! The words for what became of a case, which all pages share. Each word has one sign and one colour, and the verdicts of the
-//! evaluation are below it.
+//! The words for what became of a case and for whether it may be chance, which all pages share. Each word has one sign and one
+//! colour, and covers several verdicts of the evaluation.
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
-use counterproof_evaluator::AddedCase;
+use counterproof_artifact::evaluation::{CaseEvaluation, CaseMeasure, Evaluation, MeasureCode, Tier, Verdict};
+use counterproof_evaluator::{AddedCase, CaseComparison, is_alone, text};
 
 /// What became of a case, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,45 +61,32 @@ impl Word {
         }
     }
 
-    /// The CSS class, also used in names of lists and in the address.
-    pub(crate) const fn class(self) -> &'static str {
+    /// The CSS class, which also names lists and filters, the sign and the text.
+    const fn parts(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Word::Worse => "worse",
-            Word::Failed => "failed",
-            Word::NotCompared => "not-compared",
-            Word::Different => "different",
-            Word::Noise => "noise",
-            Word::Better => "better",
-            Word::Same => "same",
-            Word::Unmet => "unmet",
-            Word::Met => "met",
+            Word::Worse => ("worse", "✗", "worse"),
+            Word::Failed => ("failed", "✗", "failed to answer"),
+            Word::NotCompared => ("not-compared", "!", "not compared"),
+            Word::Different => ("different", "~", "different"),
+            Word::Noise => ("noise", "·", "noise"),
+            Word::Better => ("better", "✓", "better"),
+            Word::Same => ("same", "=", "same"),
+            Word::Unmet => ("unmet", "✗", "unmet"),
+            Word::Met => ("met", "✓", "met"),
         }
+    }
+
+    pub(crate) const fn class(self) -> &'static str {
+        self.parts().0
     }
 
     /// The sign, because colour is never the only one.
     pub(crate) const fn sign(self) -> &'static str {
-        match self {
-            Word::Worse | Word::Failed | Word::Unmet => "✗",
-            Word::NotCompared => "!",
-            Word::Different => "~",
-            Word::Noise => "·",
-            Word::Better | Word::Met => "✓",
-            Word::Same => "=",
-        }
+        self.parts().1
     }
 
     pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Word::Worse => "worse",
-            Word::Failed => "failed to answer",
-            Word::NotCompared => "not compared",
-            Word::Different => "different",
-            Word::Noise => "noise",
-            Word::Better => "better",
-            Word::Same => "same",
-            Word::Unmet => "unmet",
-            Word::Met => "met",
-        }
+        self.parts().2
     }
 }
 
@@ -127,6 +114,58 @@ impl Label {
     pub(crate) const fn text(self) -> &'static str {
         self.word.as_str()
     }
+}
+
+/// What is known of all cases of a comparison.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Circumstances {
+    /// Whether there is no baseline.
+    pub(crate) is_alone: bool,
+    /// Whether the agent does the same in every run.
+    pub(crate) is_deterministic: bool,
+}
+
+impl Circumstances {
+    pub(crate) fn of(evaluation: &Evaluation) -> Self {
+        Self { is_alone: is_alone(evaluation), is_deterministic: evaluation.deterministic }
+    }
+
+    pub(crate) const fn of_comparison(case: &CaseComparison<'_>) -> Self {
+        Self { is_alone: case.is_alone, is_deterministic: case.is_deterministic }
+    }
+}
+
+/// Whether the difference may be chance.
+pub(crate) fn chance(case: &CaseEvaluation, known: Circumstances) -> String {
+    if known.is_deterministic {
+        return "Not chance: the agent does the same in every run.".to_owned();
+    }
+    if known.is_alone {
+        return "Unknown: there is no baseline.".to_owned();
+    }
+    let Some(solved) = case.measure(MeasureCode::Solved) else {
+        return match case.repeats {
+            None => "Unknown: seen in 1 of 1 run; baseline also ran once.".to_owned(),
+            Some(_) => "Unknown: the runs have nothing to count.".to_owned(),
+        };
+    };
+    let ((old_failed, old_runs), (failed, runs)) = failures(solved);
+    let counts = format!(
+        "fails in {failed} of {}, baseline in {old_failed} of {old_runs}",
+        text::count(usize::try_from(runs).unwrap_or(usize::MAX), "run", "runs")
+    );
+    let word = match (solved.tier, case.unconfirmed) {
+        (Tier::Regression, _) => "Not chance",
+        (_, false) if Word::of_verdict(case.verdict) == Word::Worse => "Not chance",
+        _ => "May be chance",
+    };
+    format!("{word}: {counts}.")
+}
+
+/// The failed runs and all runs of each side.
+pub(crate) const fn failures(measure: &CaseMeasure) -> ((u64, u64), (u64, u64)) {
+    let (old, new) = (&measure.baseline, &measure.new);
+    ((old.runs - old.passed, old.runs), (new.runs - new.passed, new.runs))
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+//! Tests of mapped answers: the texts, calls, actions, documents and usage that a mapping finds.
+
 use counterproof_artifact::{RiskLevel, Side};
 use jiff::Timestamp;
 

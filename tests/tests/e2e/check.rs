@@ -212,7 +212,7 @@ fn a_case_that_was_added_after_the_baseline_is_judged_by_its_expectations() {
     assert!(file("summary.md").contains("1 new case: judged by its expectations"), "{}", file("summary.md"));
     let again = agent(&["refund_table"]);
     assert_eq!((check(&sandbox, &again, &["--last-failed"]).code, again.requests().len()), (Some(1), 1));
-    // A case that the file lost is not compared, and that is no agreement.
+    // A case that was removed from the file is not compared, and must not count as equal.
     write(&sandbox.path("cases.yaml"), added.as_bytes(), Durability::Cached).unwrap();
     let lost = check(&sandbox, &agent(&[]), &[]);
     assert!(lost.code == Some(1) && lost.stdout.starts_with("Gate failed: 3 cases are on one side only"), "{lost}");

@@ -1,11 +1,29 @@
-//! A report in one file that needs nothing else: the index and the pages of the worst cases, each reached by its address without a
-//! script. Pages are taken as they were written; only their ids and links are rewritten.
+//! Copies of a report in one file each. An archive has the whole folder. A page has the index and the pages of the worst cases, each
+//! reached by its address without a script: they are taken as they were written, and only their ids and links are rewritten.
 
 use std::fmt::Write as _;
+use std::io;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use camino::{Utf8Path, Utf8PathBuf};
+use counterproof_store::read_file;
+use counterproof_store::write::{AtomicFile, Durability};
 use sha2::{Digest as _, Sha256};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use crate::folder::ReportError;
+use crate::site::encode_path;
+
+/// Which copies are written next to the folder of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Copies {
+    /// `OUT.html`: the index and the worst cases.
+    pub html: bool,
+    /// `OUT.zip`: the whole folder.
+    pub zip: bool,
+}
 
 /// The maximum number of pages of cases, and of bytes of all pages as they were written. Prefixes of ids make them a fifth longer at
 /// most, so that the file has at most 20 MB.
@@ -117,13 +135,45 @@ impl SingleFile {
             None if folder.is_empty() => path.to_owned(),
             None => format!("{folder}/{path}"),
         };
-        let (_, page) = self.pages.iter().find(|(known, _)| crate::site::encode_path(known) == target)?;
+        let (_, page) = self.pages.iter().find(|(known, _)| encode_path(known) == target)?;
         Some(if id.is_empty() { format!("#{page}") } else { format!("#{page}-{id}") })
     }
 }
 
 fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
     text.split_once(start)?.1.rsplit_once(end).map(|(inner, _)| inner)
+}
+
+/// Writes the files of a report into an archive. They are below one folder with the name of the report.
+pub(crate) fn write_archive(report: &Utf8Path, archive: &Utf8Path) -> Result<(), ReportError> {
+    let failed = |source: io::Error| ReportError::Folder { path: archive.to_owned(), source };
+    let name = report.canonicalize_utf8().map_err(failed)?.file_name().unwrap_or("report").to_owned();
+    let mut writer = ZipWriter::new_stream(AtomicFile::create(archive)?);
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+    for path in files(report).map_err(failed)? {
+        let within = path.strip_prefix(report).unwrap_or(&path);
+        writer.start_file(format!("{name}/{within}"), options).map_err(|error| failed(error.into()))?;
+        let (mut content, _) = read_file::open(&path).map_err(failed)?;
+        io::copy(&mut content, &mut writer).map_err(failed)?;
+    }
+    let file = writer.finish().map_err(|error| failed(error.into()))?.into_inner();
+    Ok(file.commit(Durability::Synced)?)
+}
+
+/// The files below a folder, sorted. Links are not followed.
+fn files(folder: &Utf8Path) -> io::Result<Vec<Utf8PathBuf>> {
+    let mut files = Vec::new();
+    for entry in folder.read_dir_utf8()? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            files.extend(self::files(entry.path())?);
+        } else if kind.is_file() && !entry.file_name().starts_with('.') {
+            files.push(entry.path().to_owned());
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 #[cfg(test)]
