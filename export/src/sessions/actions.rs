@@ -197,11 +197,11 @@ fn file_risk(path: &str, operation: &str) -> CommandRisk {
 /// that failed are no evidence of a change that took place.
 fn file_evidence(path: &str, change: &NetChange<'_>, steps: &[Step<'_>]) -> Vec<String> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let before: Vec<_> = steps.iter().filter(|step| is_before(step.event, change.last) && !step.has_failed()).collect();
-    let named = before.iter().filter(|step| !name.is_empty() && step.names(name));
-    let mut named: Vec<_> = named.map(|step| step.call_id()).collect();
+    let succeeded = || steps.iter().filter(|step| !step.has_failed());
+    let is_named = |step: &&Step<'_>| !name.is_empty() && step.names(name) && may_have_made(step.event, change.last);
+    let mut named: Vec<_> = succeeded().filter(is_named).map(Step::call_id).collect();
     if named.is_empty() {
-        named.extend(before.last().map(|step| step.call_id()));
+        named.extend(succeeded().rfind(|step| is_before(step.event, change.last)).map(Step::call_id));
     }
     named.split_off(named.len().saturating_sub(MAX_EVIDENCE))
 }
@@ -211,6 +211,14 @@ fn file_evidence(path: &str, change: &NetChange<'_>, steps: &[Step<'_>]) -> Vec<
 fn is_before(call: &SessionEvent, change: &SessionEvent) -> bool {
     let tick = change.timestamp.saturating_add(FILE_CLOCK).unwrap_or(change.timestamp);
     call.timestamp < change.timestamp || (call.seq <= change.seq && call.timestamp <= tick)
+}
+
+/// True if a call that names a file may have made its change: it began before, or within the clock of the file system after the
+/// time of the change. The order of the records does not decide there, because a look that another turn asked for can see the
+/// change before the call has its result.
+fn may_have_made(call: &SessionEvent, change: &SessionEvent) -> bool {
+    let tick = change.timestamp.saturating_add(FILE_CLOCK).unwrap_or(change.timestamp);
+    is_before(call, change) || (call.timestamp > change.timestamp && call.timestamp <= tick)
 }
 
 #[cfg(test)]
@@ -282,6 +290,9 @@ mod tests {
         ] {
             assert_eq!(is_before(&call, &change), expected, "{call:?}");
         }
+        // The change was seen by the look of another turn, and has the time of the last tick.
+        assert!(may_have_made(&event(7, 1004), &change));
+        assert!(!may_have_made(&event(7, 1000), &change) && !may_have_made(&event(7, 1100), &change));
     }
 
     #[test]
