@@ -57,9 +57,6 @@ pub struct Effect {
     /// The arguments that differ in writes that both sides made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<ChangedArgument>,
-    /// What only new wrote to, such as the id of an order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub new_targets: Vec<String>,
 }
 
 impl Effect {

@@ -15,7 +15,7 @@ use crate::diff::{Differences, WithEvidence};
 use crate::grounding::carried_out;
 use crate::load::evidence::resolved_count;
 use crate::load::{Artifact, LoadedAnswer};
-use crate::messages::{field_path, target};
+use crate::messages::field_path;
 use crate::values::text;
 
 /// Characters of a request and of an answer: two lines of a wide page.
@@ -150,7 +150,6 @@ fn effect(
         failed: more_failed,
         irreversible: all.into_iter().any(|write| write.risk == RiskLevel::High),
         changed,
-        new_targets: if succeeded.new > succeeded.baseline { new_targets(writes) } else { Vec::new() },
     })
 }
 
@@ -195,17 +194,4 @@ fn changed_argument(change: &JsonChange) -> Option<ChangedArgument> {
         Some(value) => text::one_line(&value.to_string(), VALUE_CHARS),
     });
     Some(ChangedArgument { name: text::one_line(&field_path(change.pointer()), VALUE_CHARS), baseline, new })
-}
-
-/// What only new wrote to.
-fn new_targets(writes: &Sides<Vec<&Write<'_>>>) -> Vec<String> {
-    let before: Vec<_> = writes.baseline.iter().filter_map(|write| target(write.arguments)).collect();
-    let fresh = writes.new.iter().filter(|write| !write.failed).filter_map(|write| target(write.arguments));
-    let named = fresh.filter(|target| !before.contains(target)).take(VALUES_LISTED);
-    named
-        .map(|target| match target {
-            Value::String(name) => text::one_line(name, VALUE_CHARS),
-            other => text::one_line(&other.to_string(), VALUE_CHARS),
-        })
-        .collect()
 }

@@ -65,7 +65,7 @@ impl<'a> CaseLists<'a> {
         lists.push(chip("review".to_owned(), "To review".to_owned(), filtered(&|case| rows.has_review(case))));
         for notice in &evaluation.notices {
             let title = text::first_upper(&notice.code.replace('-', " "));
-            lists.push(chip(format!("notice-{}", slug_of(&notice.code)), title, among(&notice.case_ids)));
+            lists.push(chip(notice_slug(&notice.code), title, among(&notice.case_ids)));
         }
         lists.push(chip("slower".to_owned(), "Slower".to_owned(), filtered(&is_slower)));
         lists.push(of_word(Word::Same));
@@ -137,9 +137,10 @@ pub(crate) fn rule_slug(index: usize) -> String {
     format!("rule-{}", index + 1)
 }
 
-/// The part of a code that is safe in a path.
-fn slug_of(code: &str) -> String {
-    code.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
+/// A code of another producer may have characters that are not safe in a path.
+pub(crate) fn notice_slug(code: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    format!("notice-{}", code.chars().map(safe).collect::<String>())
 }
 
 fn is_high_risk(case: &CaseEvaluation) -> bool {

@@ -7,7 +7,7 @@ use counterproof_evaluator::{
     Decision, DecisionKind, gate_qualifications, is_alone, messages, review_lines, text, worst_first,
 };
 
-use super::case_lists::{ALL, CaseLists, rule_slug, unconfirmed};
+use super::case_lists::{ALL, CaseLists, notice_slug, rule_slug, unconfirmed};
 use crate::case;
 use crate::site::Site;
 use crate::view::display;
@@ -136,7 +136,7 @@ pub(crate) struct NoticeView {
 
 pub(crate) fn notices(evaluation: &Evaluation, lists: &CaseLists<'_>) -> Vec<NoticeView> {
     let view = |notice: &counterproof_artifact::evaluation::Notice| {
-        let list = lists.iter().find(|list| list.slug == format!("notice-{}", notice.code));
+        let list = lists.get(&notice_slug(&notice.code));
         NoticeView {
             message: text::first_upper(&display::visible(&notice.message)),
             list: list.map(|list| ListLink {
