@@ -8,7 +8,7 @@ use counterproof_artifact::{Event, EventBody, ProposedAction, RiskLevel, Sides, 
 use crate::diff::WithEvidence;
 use crate::diff::actions::ActionRow;
 use crate::diff::align::Row;
-use crate::grounding::Holder;
+use crate::grounding::{Holder, carried_out};
 use crate::load::LoadedAnswer;
 use crate::load::call_status::has_failed;
 use crate::load::evidence::Resolved;
@@ -115,12 +115,19 @@ impl<'a> Outcomes<'a> {
             results: HashMap::new(),
             risks: loaded.answer.proposed_actions.iter().map(|it| (it.action_id.as_str(), it.risk_level)).collect(),
         };
+        let carried_out = carried_out(loaded);
+        let actions = &loaded.answer.proposed_actions;
+        let carried_out = |call: usize| carried_out.get(&call).map(|action| actions[*action].action_id.as_str());
         for (index, result) in results {
             let failed = has_failed(loaded, index);
             outcomes.failed.insert(&result.call_id, failed);
-            // A result can name the action itself; otherwise its call does.
-            let call = loaded.index.call(events, &result.call_id).and_then(|call| call.action_id.as_deref());
-            if let Some(action) = result.action_id.as_deref().or(call) {
+            // A result can name the action itself; otherwise its call does, or has the action's tool and arguments.
+            let of_call = || {
+                let call = loaded.index.call_position(&result.call_id)?;
+                let named = events[call].tool_call().and_then(|call| call.action_id.as_deref());
+                named.or_else(|| carried_out(call))
+            };
+            if let Some(action) = result.action_id.as_deref().or_else(of_call) {
                 // One successful call is enough: a retry that succeeds executes the action.
                 outcomes.actions.entry(action).and_modify(|all| *all &= failed).or_insert(failed);
                 outcomes.results.entry(action).or_default().push(index);

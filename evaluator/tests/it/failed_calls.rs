@@ -108,6 +108,26 @@ fn an_action_that_had_no_effect_needs_no_evidence() {
 }
 
 #[test]
+fn a_call_that_names_no_action_carries_out_the_action_with_its_tool_and_arguments() {
+    let before = refund(order(), &[refunded()], &["c1"]);
+    let new = refund(order(), &[Err("Error: the limit is 40")], &["c1"]);
+    let unnamed = |answer: &Value| {
+        let mut answer = answer.clone();
+        for event in answer["events"].as_array_mut().unwrap() {
+            event.as_object_mut().unwrap().remove("action_id");
+        }
+        answer
+    };
+    let named = deterministic(&Pair::with_answers(&before, &new));
+    let evaluation = deterministic(&Pair::with_answers(&unnamed(&before), &unnamed(&new)));
+    let story = &evaluation.cases[0].story;
+    assert_eq!((story.baseline_writes, story.new_writes), (1, 0));
+    assert_eq!((story.effects[0].baseline, story.effects[0].new, story.effects[0].failed), (1, 0, 1));
+    assert_eq!(*story, named.cases[0].story);
+    assert_eq!(evaluation.gate.rules, named.gate.rules);
+}
+
+#[test]
 fn a_write_that_says_in_words_that_it_failed_is_lost_whatever_its_status() {
     let before = refund(order(), &[refunded()], &["c1"]);
     for result in [
