@@ -260,7 +260,11 @@ fn write_rules(text: &mut String, evaluation: &Evaluation, detail: Detail) {
             (true, false) => " ",
             (true, true) => "✓",
         };
-        let limit = if detail == Detail::Full { evaluation_text::tested(rule) } else { evaluation_text::limit(rule) };
+        let limit = if detail == Detail::Full {
+            evaluation_text::tested(rule, evaluation)
+        } else {
+            evaluation_text::limit(rule)
+        };
         let _ = writeln!(text, "  {sign} {name:<widest$}{:>6}   {limit}", rule.actual);
     }
     if let (Some(met), Detail::Brief) = (evaluation_text::met_rules(&evaluation.gate), detail) {

@@ -80,9 +80,10 @@ fn growth_limit(rule: &GateRule) -> String {
     if rule.of == Some(0) { format!("{limit}; not reported") } else { limit }
 }
 
-/// A rule's limit with the numbers of the test that decided it: `at most 0; p 0.062, level 0.05`.
-pub fn tested(rule: &GateRule) -> String {
-    let test = rule.test.as_ref().map(|test| {
+/// A rule's limit with the numbers of the test that decided it: `at most 0; p 0.062, level 0.05`. Nothing that a deterministic
+/// agent does is chance, so no test decides there.
+pub fn tested(rule: &GateRule, evaluation: &Evaluation) -> String {
+    let test = rule.test.as_ref().filter(|_| !evaluation.deterministic).map(|test| {
         // A share of the level of the night, such as 0.05 × 0.4, has many digits.
         format!("; p {}, level {}", probability(test.p), (test.level * 1e4).round() / 1e4)
     });
@@ -218,14 +219,12 @@ pub fn suite(evaluation: &Evaluation) -> Vec<String> {
     let measures = measures.iter().copied().filter(|suite| !is_explained(suite));
     let moved = measures.filter(|suite| (part(&suite.baseline) - part(&suite.new)).abs() > 1e-9);
     let sentence = |suite: &SuiteMeasure| {
-        let fell = if suite.fell { ", a significant fall" } else { "" };
-        format!(
-            "{} in {}, baseline in {} (p {}){fell}",
-            measure(suite.code),
-            share(&suite.new),
-            share(&suite.baseline),
-            probability(suite.p)
-        )
+        let rates = format!("{} in {}, baseline in {}", measure(suite.code), share(&suite.new), share(&suite.baseline));
+        match (evaluation.deterministic, suite.fell) {
+            (true, _) => rates,
+            (false, false) => format!("{rates} (p {})", probability(suite.p)),
+            (false, true) => format!("{rates} (p {}), a significant fall", probability(suite.p)),
+        }
     };
     moved.map(sentence).collect()
 }
@@ -243,19 +242,38 @@ pub struct TableRow {
     pub change: String,
 }
 
-/// The solved runs, and the means per case of duration, steps, tokens and cost. Without what no side has.
+/// The solved runs, and the means per case of each quantity that a side has.
 pub fn table(evaluation: &Evaluation) -> Vec<TableRow> {
     let solved = evaluation.suite.iter().find(|suite| suite.code == MeasureCode::Solved);
-    let shown = evaluation.usage.iter().filter(|measure| measure.code != UsageCode::ToolTime);
-    solved.map(|solved| solved_row(evaluation, solved)).into_iter().chain(shown.map(usage_row)).collect()
+    let duration = evaluation.usage.iter().find(|measure| measure.code == UsageCode::Duration);
+    let rows = evaluation.usage.iter().map(|measure| match duration {
+        Some(duration) if measure.code == UsageCode::ToolTime && is_longer(measure, duration) => TableRow {
+            name: usage::quantity(measure.code).to_owned(),
+            baseline: "–".to_owned(),
+            new: "–".to_owned(),
+            change: usage::LONGER_THAN_WHOLE.to_owned(),
+        },
+        _ => usage_row(measure),
+    });
+    solved.map(|solved| solved_row(evaluation, solved)).into_iter().chain(rows).collect()
+}
+
+/// Whether tools take longer than the whole, as those that are simulated may state.
+fn is_longer(tools: &UsageMeasure, whole: &UsageMeasure) -> bool {
+    let mean = |measure: &UsageMeasure, sum: f64| sum / measure.cases.max(1) as f64;
+    mean(tools, tools.baseline.value()) > mean(whole, whole.baseline.value())
+        || mean(tools, tools.new.value()) > mean(whole, whole.new.value())
 }
 
 fn solved_row(evaluation: &Evaluation, solved: &SuiteMeasure) -> TableRow {
     let share = |rate: &Rate| 100.0 * rate.passed as f64 / rate.runs.max(1) as f64;
     let value = |rate: &Rate| format!("{} of {} ({:.0} %)", rate.passed, rate.runs, share(rate));
-    let points = share(&solved.new) - share(&solved.baseline);
-    let change = match points {
-        rise if rise > 0.05 => format!("+{rise:.0} points"),
+    let counted = |points: f64| match format!("{points:.0}") {
+        one if one == "1" => "1 point".to_owned(),
+        points => format!("{points} points"),
+    };
+    let change = match share(&solved.new) - share(&solved.baseline) {
+        rise if rise > 0.05 => format!("+{}", counted(rise)),
         fall if fall < -0.05 => {
             // Nothing that a deterministic agent does is chance.
             let chance = match (evaluation.deterministic, solved.fell) {
@@ -263,15 +281,17 @@ fn solved_row(evaluation: &Evaluation, solved: &SuiteMeasure) -> TableRow {
                 (false, true) => ", not chance",
                 (false, false) => ", may be chance",
             };
-            format!("−{:.0} points{chance}", -fall)
+            format!("−{}{chance}", counted(-fall))
         }
         _ => "unchanged".to_owned(),
     };
     // The cases of a confirmation are selected for their failures, so their further runs are no part of the rate.
     let in_cases = |case: &CaseEvaluation| case.measure(MeasureCode::Solved).map_or(0, |measure| measure.new.runs);
     let has_confirmation = evaluation.cases.iter().map(in_cases).sum::<u64>() > solved.new.runs;
-    let name = if has_confirmation { "solved, before confirmation" } else { "solved" };
-    TableRow { name: name.to_owned(), baseline: value(&solved.baseline), new: value(&solved.new), change }
+    let (baseline, new) = (value(&solved.baseline), value(&solved.new));
+    let solved = if gate::is_answer_enough(evaluation) { "answered" } else { "solved" };
+    let name = if has_confirmation { format!("{solved}, before confirmation") } else { solved.to_owned() };
+    TableRow { name, baseline, new, change }
 }
 
 fn usage_row(measure: &UsageMeasure) -> TableRow {

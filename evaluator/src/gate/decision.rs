@@ -1,7 +1,7 @@
 //! The decision about a new version for the reader of a report: whether it may ship, why, and by which cases.
 
 use counterproof_artifact::CaseId;
-use counterproof_artifact::evaluation::{Bound, CaseEvaluation, Evaluation, GateOutcome, GateRule, Verdict};
+use counterproof_artifact::evaluation::{Bound, Evaluation, GateOutcome, GateRule, Verdict};
 
 use super::headline::{self, is_alone};
 use super::review;
@@ -39,7 +39,7 @@ pub struct Decision {
     pub why: String,
     /// The violated rules, the surest first.
     pub violated: Vec<ViolatedRule>,
-    /// The most harmful case of those with the highest standing; `None` where no case differs.
+    /// The first case of all outputs; `None` where no case differs.
     pub worst: Option<CaseId>,
 }
 
@@ -52,27 +52,8 @@ pub fn decide(evaluation: &Evaluation) -> Decision {
         headline,
         why: why(evaluation, &ranked),
         violated: violated(evaluation, &ranked),
-        worst: worst(&ranked),
+        worst: ranked.first().filter(|first| first.differs()).map(|first| first.case.case_id.clone()),
     }
-}
-
-/// A write that cannot be undone is worse than one without evidence, than one with other values, than no answer, than an answer that
-/// misses an expectation, than the rest.
-fn worst(ranked: &[RankedCase<'_>]) -> Option<CaseId> {
-    let harm = |case: &CaseEvaluation| match (case.story.harm(), case.verdict) {
-        (Some(harm), _) => (0, Some(harm)),
-        (None, Verdict::Broken | Verdict::StillBroken | Verdict::Missing | Verdict::Invalid) => (1, None),
-        (None, _) if case.is_unmet_on_new() => (2, None),
-        (None, _) => (3, None),
-    };
-    let differs = |ranked: &&RankedCase<'_>| {
-        use Verdict::{Improved, Noisy, Recovered, Unchanged};
-        let is_good = matches!(ranked.case.verdict, Improved | Noisy | Recovered | Unchanged);
-        !is_good || ranked.standing != Standing::Other
-    };
-    // The first of the least, so the order of all outputs decides among equals.
-    let worst = ranked.iter().filter(differs).min_by_key(|ranked| (ranked.standing, harm(ranked.case)));
-    worst.map(|ranked| ranked.case.case_id.clone())
 }
 
 fn headline(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> (DecisionKind, String) {

@@ -221,7 +221,8 @@ fn suite_fell(rule: &GateRule, evaluation: &Evaluation) -> String {
     let counts = solved.map(|SuiteMeasure { baseline, new, .. }| {
         format!(", {} of {} instead of {} of {}", new.passed, new.runs, baseline.passed, baseline.runs)
     });
-    format!("fewer runs solve their cases{}", counts.unwrap_or_default())
+    let fewer = if is_answer_enough(evaluation) { "fewer runs have an answer" } else { "fewer runs solve their cases" };
+    format!("{fewer}{}", counts.unwrap_or_default())
 }
 
 fn name(scope: &GateScope) -> String {
@@ -282,6 +283,15 @@ pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
         sentences.push("No expectations were judged; the gate only compares new with baseline".to_owned());
     }
     sentences
+}
+
+/// Whether a run solves its case by its answer alone: no expectation was judged, and no run lacks evidence.
+pub(crate) fn is_answer_enough(evaluation: &Evaluation) -> bool {
+    let passed = |code| {
+        let measure = evaluation.suite.iter().find(|measure| measure.code == code);
+        measure.map(|measure| [measure.baseline.passed, measure.new.passed])
+    };
+    lacks_expectations(evaluation) && passed(MeasureCode::Solved) == passed(MeasureCode::Answered)
 }
 
 /// Whether the gate rests on differences alone, because no expectation could be judged on any answer of new. Such a

@@ -1,12 +1,13 @@
 //! The standing of each case in the gate, and the one order of cases that all outputs share: convicted cases first, then cases that
-//! are worse but unconfirmed, then the others. Within each group, the most severe case is first.
+//! are worse but unconfirmed, then the others. Within each group, the most severe case is first. The very first case is the most
+//! harmful one of the first group.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{
-    Bound, CaseEvaluation, CaseMeasure, Evaluation, Gate, GateRule, MeasureCode, Verdict,
+    Bound, CaseEvaluation, CaseMeasure, Evaluation, Gate, GateRule, Harm, MeasureCode, Verdict,
 };
 
 use super::review::{ReviewCode, ReviewSet};
@@ -95,6 +96,13 @@ impl<'a> RankedCase<'a> {
         Self { case, standing, violated }
     }
 
+    /// Whether new is worse, or differs by more than noise without being better.
+    pub(super) fn differs(&self) -> bool {
+        use Verdict::{Improved, Noisy, Recovered, Unchanged};
+        let is_good = matches!(self.case.verdict, Improved | Noisy | Recovered | Unchanged);
+        !is_good || self.standing != Standing::Other
+    }
+
     /// The verdict for people: `regressed`, `broken (unconfirmed)`. What may be chance is never named without the word.
     pub fn verdict(&self) -> String {
         let is_unmet = self.case.verdict == Verdict::Unchanged && self.case.is_unmet_on_new();
@@ -114,7 +122,7 @@ impl<'a> RankedCase<'a> {
     }
 }
 
-/// The cases in the order of every output.
+/// The cases in the order of every output: the most harmful one first, then by standing and severity.
 pub fn worst_first(evaluation: &Evaluation) -> Vec<RankedCase<'_>> {
     let violated = ViolatedRules::new(&evaluation.gate);
     let mut cases: Vec<_> = evaluation.cases.iter().map(|case| RankedCase::new(case, violated.first(case))).collect();
@@ -126,12 +134,29 @@ pub fn worst_first(evaluation: &Evaluation) -> Vec<RankedCase<'_>> {
         Standing::Convicted | Standing::Other => ranked.case.verdict == Verdict::Invalid,
     };
     // A stable sort: equal cases stay in the order of the document.
+    let urgency = |ranked: &RankedCase<'_>| (ranked.standing, Reverse(is_urgent(ranked)));
     cases.sort_by(|a, b| {
-        let key = |ranked: &RankedCase<'_>| (ranked.standing, Reverse(is_urgent(ranked)));
         let by_severity = score(b.case).total_cmp(&score(a.case));
-        key(a).cmp(&key(b)).then(by_severity).then(rank(a.case).cmp(&rank(b.case)))
+        urgency(a).cmp(&urgency(b)).then(by_severity).then(rank(a.case).cmp(&rank(b.case)))
     });
+    // The first of the most harmful, so the severity decides among equals.
+    let differing = cases.iter().enumerate().filter(|(_, ranked)| ranked.differs());
+    let worst = differing.min_by_key(|(_, ranked)| (urgency(ranked), harm(ranked.case))).map(|(index, _)| index);
+    if let Some(worst) = worst {
+        cases[..=worst].rotate_right(1);
+    }
     cases
+}
+
+/// A write that cannot be undone is worse than one without evidence, than one with other values, than no answer, than an answer that
+/// misses an expectation, than the rest.
+fn harm(case: &CaseEvaluation) -> (u8, Option<Harm>) {
+    match (case.story.harm(), case.verdict) {
+        (Some(harm), _) => (0, Some(harm)),
+        (None, Verdict::Broken | Verdict::StillBroken | Verdict::Missing | Verdict::Invalid) => (1, None),
+        (None, _) if case.is_unmet_on_new() => (2, None),
+        (None, _) => (3, None),
+    }
 }
 
 /// Whether every run of the baseline solves the case, and no run of new.

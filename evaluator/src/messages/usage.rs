@@ -9,6 +9,9 @@ pub(crate) const ROSE_AT: f64 = 0.01;
 /// The growth from which on a factor is easier to read than a percentage.
 const FACTOR_FROM: f64 = 2.0;
 
+/// The change of a tool time that cannot be, because it is longer than the duration.
+pub const LONGER_THAN_WHOLE: &str = "longer than the whole";
+
 /// Returns the name of a quantity.
 pub const fn quantity(code: UsageCode) -> &'static str {
     match code {
@@ -105,10 +108,15 @@ pub fn change(baseline: f64, new: f64) -> String {
     }
 }
 
+/// The factor above which a number says nothing more: one side is simulated, or answers from a cache.
+const FACTOR_UP_TO: f64 = 100.0;
+
 /// Formats a relative growth: `+43 %`, `−3 %`, `×20`.
 fn growth(growth: f64) -> String {
     let percent = (growth * 100.0).round();
-    if growth + 1.0 >= FACTOR_FROM {
+    if growth + 1.0 > FACTOR_UP_TO {
+        format!("over ×{FACTOR_UP_TO}")
+    } else if growth + 1.0 >= FACTOR_FROM {
         format!("×{}", three_digits(growth + 1.0))
     } else if percent == 0.0 {
         "±0 %".to_owned()

@@ -159,7 +159,7 @@ fn usage_row(code: UsageCode, sides: &CaseUsage) -> UsageRow {
         code == UsageCode::ToolTime && [&sides.baseline, &sides.new].into_iter().flatten().any(|side| !fits(side));
     if is_impossible {
         let unknown = || "–".to_owned();
-        let change = "longer than the whole".to_owned();
+        let change = usage::LONGER_THAN_WHOLE.to_owned();
         return UsageRow { name: usage::quantity(code), baseline: unknown(), new: unknown(), change };
     }
     let text = |side: &Option<SideUsage>| {

@@ -57,7 +57,10 @@ impl<'a> CaseLists<'a> {
         let alone = is_alone(evaluation);
         let of_word = |word: Word| {
             let cases = filtered(&|case| Word::of_case(case, alone) == word);
-            chip(word.class().to_owned(), text::first_upper(word.as_str()), cases)
+            // How many of a part are unconfirmed is next to the bar, and each row has it.
+            let all_unconfirmed = !cases.is_empty() && cases.iter().all(|case| case.unconfirmed);
+            let unconfirmed = if all_unconfirmed { " (unconfirmed)" } else { "" };
+            chip(word.class().to_owned(), text::first_upper(word.as_str()) + unconfirmed, cases)
         };
         let mut lists = vec![chip(ALL.to_owned(), "All".to_owned(), sorted.clone())];
         lists.extend(Word::ALL.into_iter().filter(|word| *word != Word::Same).map(of_word));

@@ -325,14 +325,12 @@ pub(crate) fn numbers(evaluation: &Evaluation) -> Vec<TableRow> {
         new: "–".to_owned(),
         change: "not recorded".to_owned(),
     };
-    let mut rows = Vec::new();
-    for name in ["solved", "duration", "steps", "tool time", "tokens", "cost"] {
-        match known.iter().find(|row| row.name.starts_with(name)) {
-            Some(row) => rows.push(TableRow { baseline: short(&row.baseline), new: short(&row.new), ..row.clone() }),
-            None => rows.push(unknown(name)),
-        }
-    }
-    rows
+    let shown = |row: &TableRow| TableRow { baseline: short(&row.baseline), new: short(&row.new), ..row.clone() };
+    let rate = ["solved", "answered"];
+    let solved = known.iter().find(|row| rate.iter().any(|name| row.name.starts_with(name)));
+    let quantities = ["duration", "steps", "tool time", "tokens", "cost"]
+        .map(|name| known.iter().find(|row| row.name.starts_with(name)).map_or_else(|| unknown(name), shown));
+    std::iter::once(solved.map_or_else(|| unknown("solved"), shown)).chain(quantities).collect()
 }
 
 /// A rate without its share: `49/50` instead of `49 of 50 (98 %)`.

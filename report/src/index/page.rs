@@ -154,7 +154,7 @@ fn gate_rules(evaluation: &Evaluation) -> Vec<GateRuleView> {
     let rules = evaluation.gate.rules.iter().map(|rule| GateRuleView {
         name: display::visible(&evaluation_text::rule(rule)),
         actual: display::number(rule.actual),
-        limit: display::visible(&evaluation_text::tested(rule)),
+        limit: display::visible(&evaluation_text::tested(rule, evaluation)),
         result: match (rule.passed, rule.is_limited()) {
             (true, false) => "for information",
             (true, true) => "met",

@@ -125,7 +125,11 @@ impl Seen {
             (0..shown).map(|index| index < filled).collect::<Vec<_>>()
         };
         Self {
-            text: format!("{} of {}, baseline {} of {}", new.0, new.1, baseline.0, baseline.1),
+            text: if baseline.0 == 0 && new.0 == 0 {
+                "fails in no run".to_owned()
+            } else {
+                format!("{} of {}, baseline {} of {}", new.0, new.1, baseline.0, baseline.1)
+            },
             new: squares(new),
             baseline: squares(baseline),
         }
@@ -136,7 +140,8 @@ fn duration(case: &CaseEvaluation) -> String {
     let side = |side: &Option<SideUsage>| {
         side.as_ref()
             .and_then(|side| side.get(UsageCode::Duration))
-            .map(|value| messages::usage::amount(UsageCode::Duration, value, None))
+            // A number and its unit stay on one line.
+            .map(|value| messages::usage::amount(UsageCode::Duration, value, None).replace(' ', "\u{a0}"))
     };
     let Some(usage) = &case.usage else { return "–".to_owned() };
     match (side(&usage.baseline), side(&usage.new)) {

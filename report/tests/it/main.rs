@@ -11,6 +11,7 @@ mod contract_kit;
 #[cfg(unix)]
 mod contract_pages;
 mod exports;
+mod first_page;
 mod history;
 mod hostile;
 #[path = "../../../evaluator/tests/it/kit.rs"]

@@ -131,7 +131,7 @@ fn lists_and_case_pages_show_time_size_and_cost_where_the_runs_have_them() {
         assert!(index.contains(&row), "{row}: {index}");
     }
     let data = std::fs::read_to_string(report.join("static/search/0.js")).unwrap();
-    assert!(data.contains(r#""5 s → 6 s""#), "{data}");
+    assert!(data.contains("\"5\u{a0}s → 6\u{a0}s\""), "{data}");
     let case = &pages[Utf8Path::new("cases/refund_001.html")];
     let cell = |text: &str| format!("<td class=\"figure\"><bdi>{text}</bdi></td>");
     for row in [["0.01 USD", "0.0143 USD"], ["24 ms", "480 ms"], ["5 s", "6 s"]] {
