@@ -12,7 +12,7 @@ use super::chat::counts;
 use super::context::CaseContext;
 use super::reasons;
 use crate::view::display;
-use crate::view::word::{self, Circumstances, Label, Word, failures};
+use crate::view::word::{self, Circumstances, Label, Word};
 
 #[derive(Debug, Clone)]
 pub(crate) struct AnswerCard {
@@ -172,10 +172,7 @@ fn strip(context: &CaseContext<'_>, word: Option<Word>) -> Vec<Fact> {
 
 fn seen_in(row: &CaseEvaluation, word: Word) -> Option<String> {
     match row.measure(MeasureCode::Solved) {
-        Some(solved) => {
-            let ((old, of_old), (new, of_new)) = failures(solved);
-            Some(format!("{new} of {of_new}, baseline {old} of {of_old}"))
-        }
+        Some(solved) => word::seen_in(solved),
         None if row.repeats.is_none() && !matches!(word, Word::Same | Word::Met | Word::Better) => {
             Some("1 of 1 run".to_owned())
         }

@@ -8,7 +8,7 @@ use counterproof_evaluator::{ReasonCode, ReviewLine, is_alone, messages, review_
 
 use crate::site::Site;
 use crate::view::display;
-use crate::view::word::{Label, Word, failures};
+use crate::view::word::{Label, Word, failures, seen_in};
 
 /// Maximum number of effects of a row.
 const EFFECTS_SHOWN: usize = 3;
@@ -125,11 +125,7 @@ impl Seen {
             (0..shown).map(|index| index < filled).collect::<Vec<_>>()
         };
         Self {
-            text: if baseline.0 == 0 && new.0 == 0 {
-                "fails in no run".to_owned()
-            } else {
-                format!("{} of {}, baseline {} of {}", new.0, new.1, baseline.0, baseline.1)
-            },
+            text: seen_in(solved).unwrap_or_else(|| "fails in no run".to_owned()),
             new: squares(new),
             baseline: squares(baseline),
         }

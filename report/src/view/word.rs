@@ -150,6 +150,9 @@ pub(crate) fn chance(case: &CaseEvaluation, known: Circumstances) -> String {
         };
     };
     let ((old_failed, old_runs), (failed, runs)) = failures(solved);
+    if failed == 0 && old_failed == 0 {
+        return "May be chance: no run fails.".to_owned();
+    }
     let counts = format!(
         "fails in {failed} of {}, baseline in {old_failed} of {old_runs}",
         text::count(usize::try_from(runs).unwrap_or(usize::MAX), "run", "runs")
@@ -160,6 +163,12 @@ pub(crate) fn chance(case: &CaseEvaluation, known: Circumstances) -> String {
         _ => "May be chance",
     };
     format!("{word}: {counts}.")
+}
+
+/// In how many runs of each side a case fails: `3 of 4, baseline 0 of 4`. `None` if it fails in no run.
+pub(crate) fn seen_in(measure: &CaseMeasure) -> Option<String> {
+    let ((old_failed, old_runs), (failed, runs)) = failures(measure);
+    (failed + old_failed > 0).then(|| format!("{failed} of {runs}, baseline {old_failed} of {old_runs}"))
 }
 
 /// The failed runs and all runs of each side.
