@@ -56,6 +56,7 @@ pub use number::group_digits;
 pub use number::{Count, Millis, Quantity};
 pub use run::{Accepted, Backoff, Confirmation, Limits, PROGRAM, RetryPolicy, Run, RunSchema, ShardOf, Stats};
 pub use run::{Labels, LabelsSchema};
+pub use run::{Mark, REVIEW_SCHEMA_SOURCE, Review, ReviewMark, ReviewSchema};
 pub use share::{Share, ShareError, ShareRangeError};
 pub use side::Side;
 pub use side::Sides;

@@ -1,4 +1,4 @@
-//! `run.json`: one pass over the selected cases against one side; and `labels.json` of an accepted baseline.
+//! `run.json`: one pass over the selected cases against one side; and `labels.json` and the review of an accepted baseline.
 
 use std::collections::BTreeMap;
 
@@ -186,6 +186,9 @@ pub struct Accepted {
     /// The user who accepted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// The marks of a person on the cases of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Review>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
@@ -315,4 +318,73 @@ pub struct Labels {
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+/// The JSON Schema of a [`Review`].
+pub const REVIEW_SCHEMA_SOURCE: &str = include_str!("../../schemas/review.v1.schema.json");
+
+/// The version of a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum ReviewSchema {
+    /// `review.v1`
+    #[default]
+    #[serde(rename = "review.v1")]
+    V1,
+}
+
+/// The marks that a person gave to cases in a report.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Review {
+    /// Always `review.v1`.
+    pub schema_version: ReviewSchema,
+    /// The marked cases.
+    pub marks: Vec<ReviewMark>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// The mark of a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReviewMark {
+    /// The case.
+    pub case_id: CaseId,
+    /// What the person says of the new run in this case.
+    pub mark: Mark,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// What a person says of the new run in a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// The new run does the right thing.
+    Right,
+    /// The new run does the wrong thing.
+    Wrong,
+    /// The difference is known and dealt with elsewhere.
+    Known,
+}
+
+impl Mark {
+    /// All marks.
+    pub const ALL: [Self; 3] = [Self::Right, Self::Wrong, Self::Known];
+
+    /// The word in a document.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Right => "right",
+            Self::Wrong => "wrong",
+            Self::Known => "known",
+        }
+    }
+}
+
+impl Review {
+    /// The number of cases with a mark.
+    pub fn count(&self, mark: Mark) -> usize {
+        self.marks.iter().filter(|marked| marked.mark == mark).count()
+    }
 }

@@ -11,10 +11,12 @@ use counterproof_store::{EVALUATION_FILE, ReadError};
 /// The content of the marker file, which identifies a report.
 const MARKER: &str = "A report of Counterproof. The next report that is written here replaces it. Open index.html.\n";
 
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 7] = [
     COMMON_FILES[0],
     COMMON_FILES[1],
     ("report.js", include_str!("../../templates/static/report.js")),
+    ("cases.js", include_str!("../../templates/static/cases.js")),
+    ("review.js", include_str!("../../templates/static/review.js")),
     ("find.js", include_str!("../../templates/static/find.js")),
     ("case.js", include_str!("../../templates/static/case.js")),
 ];

@@ -1,13 +1,16 @@
 //! What views know about the report: the names of its pages, the cases that have one, and the run files.
 
 use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
-use counterproof_artifact::{CaseId, Run, Side, Sides};
+use counterproof_artifact::{CaseId, Run, RunId, Sha256Digest, Side, Sides};
 use counterproof_evaluator::SideRuns;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::files::{CopyFailures, FileRef, PageNames, RunFiles};
 use super::folder;
 use super::view::verdict;
+
+/// Characters of a name that differs between comparisons.
+const NAME_CHARS: usize = 16;
 
 /// What views know about the report. It is read-only and shared between threads.
 #[derive(Debug)]
@@ -106,6 +109,12 @@ impl PageSelection {
             PageSelection::None => false,
         }
     }
+}
+
+/// The name of a comparison: the same for every report of the same runs.
+pub(crate) fn report_name(runs: [(&RunId, &str); 2]) -> String {
+    let runs = runs.map(|(id, generated_at)| format!("{id}\n{generated_at}\n")).concat();
+    Sha256Digest::from_bytes(runs.as_bytes()).to_string().chars().take(NAME_CHARS).collect()
 }
 
 /// Everything except letters, digits, slashes and the other unreserved characters of RFC 3986, section 2.3.

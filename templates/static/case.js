@@ -98,6 +98,71 @@
   }
 }
 
+// The position in the filter of the address, or else in all cases, the neighbours there, and the cases of the same pattern.
+{
+  // Larger data are loaded only where they are asked for.
+  const MOST_SHARDS = 3;
+  // Results without a pattern.
+  const QUIET = ["noise", "same", "met"];
+  const main = document.getElementById("main");
+  const id = document.querySelector(".case-id").textContent;
+  const query = counterproof.queryOf(location.search);
+  const text = counterproof.textOf(query);
+
+  // What the cases of the filter are called: `worse`, `high risk`, or `matching`.
+  function word(cases) {
+    const list = query.get("show");
+    if (text !== counterproof.textOf(new Map([["show", list]])) || /^(notice|pattern|rule)-/.test(list)) return "matching";
+    return cases.find((entry) => entry.result === list)?.label ?? list.replaceAll("-", " ");
+  }
+
+  function neighbour(rel, sign, entry) {
+    document.querySelector(`a[rel=${rel}]`)?.remove();
+    if (!entry) return;
+    const link = Object.assign(document.createElement("a"), { rel, textContent: sign, href: text ? `${entry.page}?${text}` : entry.page });
+    const tools = document.querySelector("nav.tools");
+    if (rel === "prev") tools.prepend(link);
+    else tools.insertBefore(link, tools.querySelector("a:not([rel])"));
+  }
+
+  function place(cases) {
+    const found = counterproof.filterCases(cases, query);
+    const index = found.findIndex((entry) => entry.id === id);
+    // The address may have the filter of another list.
+    if (index < 0) return;
+    neighbour("prev", "‹ Previous", found.slice(0, index).findLast((entry) => entry.page));
+    neighbour("next", "Next ›", found.slice(index + 1).find((entry) => entry.page));
+    const position = document.getElementById("position");
+    const of = `${index + 1} of ${found.length}`;
+    position.textContent = text ? `${of} ${word(cases)}` : `case ${of}`;
+    if (!text) position.title = "worst first";
+  }
+
+  function link(cases) {
+    const { lists, result } = cases.find((entry) => entry.id === id) ?? {};
+    const pattern = lists?.find((list) => list.startsWith("pattern-"));
+    if (!pattern || QUIET.includes(result)) return;
+    const count = cases.filter((entry) => entry.lists.includes(pattern)).length;
+    const made = Object.assign(document.createElement("a"), { id: "pattern", className: "small", href: `../index.html#show=${pattern}` });
+    made.textContent = `All ${count} cases of this pattern`;
+    document.querySelector(".answer .meta").insertBefore(made, document.querySelector(".answer .review"));
+  }
+
+  if (text) {
+    const list = document.getElementById("filter");
+    list.href = `../index.html#${text}`;
+    document.querySelector("a[rel=up]").href = list.href;
+  }
+  if (text || Number(main.dataset.shards) <= MOST_SHARDS) {
+    counterproof.loadCases().then((cases) => {
+      if (text) document.getElementById("filter").textContent = word(cases);
+      place(cases);
+      link(cases);
+      document.documentElement.dataset.placed = "";
+    }).catch(() => { /* the page keeps what it says without scripts */ });
+  }
+}
+
 // Buttons that copy a text of the page.
 for (const button of document.querySelectorAll("button[data-copies]")) {
   const source = document.getElementById(button.dataset.copies);

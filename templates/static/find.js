@@ -1,5 +1,5 @@
 // Index page: chips, search and filters. The query is stored in the fragment of the address, which survives a reload, the back
-// button, and sharing the link. The case data are scripts of the report folder and are loaded on first use.
+// button, and sharing the link.
 "use strict";
 
 {
@@ -17,51 +17,15 @@
     worse: "✗", failed: "✗", unmet: "✗", "not-compared": "!", different: "~", noise: "·", better: "✓", met: "✓", same: "=",
   };
 
-  // The case data by shard number. Each shard is a list of cases, worst first.
-  const shards = [];
-  let loading = null;
-
-  // Called by each data script. `page` is 0 for a case without a page, and 1 where the page has the name of the case.
-  counterproof.addCases = function (index, shard) {
-    const names = (indexes) => indexes.map((index) => shard.strings[index]);
-    shards[index] = shard.cases.map((fields) => {
-      const [id, page, asked, result, label, effects, note, seen, duration, risk, suite, lists, codes, tools, tags, unconfirmed] = fields;
-      const href = page === 0 ? "" : `cases/${encodeURIComponent(page === 1 ? id : page)}.html`;
-      return {
-        id, asked, result, label, effects, note, seen, duration, risk, suite, href, unconfirmed,
-        lists: lists.map((index) => shard.lists[index]), codes: names(codes), tools: names(tools), tags: names(tags),
-      };
-    });
-  };
-
-  function load() {
-    const loadShard = (index) => new Promise((resolve, reject) => {
-      const script = document.createElement("script");
-      script.src = `static/search/${index}.js`;
-      script.onload = resolve;
-      script.onerror = () => reject(new Error(script.src));
-      document.head.append(script);
-    });
-    const length = Number(form.dataset.shards);
-    loading ??= Promise.all(Array.from({ length }, (_, index) => loadShard(index))).then(() => shards.flat());
-    return loading;
-  }
-
-  // The query: the value of each field by its name, empty where the field is not set.
   const fields = [...form.elements].filter((element) => element.name);
 
-  function queryOfAddress() {
-    const parameters = new URLSearchParams(location.hash.slice(1));
-    return new Map(fields.map((field) => [field.name, parameters.get(field.name) ?? ""]));
-  }
+  const queryOfAddress = () => counterproof.queryOf(location.hash.slice(1));
 
   function queryOfForm() {
     return new Map(fields.map((field) => [field.name, field.value]));
   }
 
-  function fragment(query) {
-    return `#${new URLSearchParams([...query].filter(([, value]) => value !== ""))}`;
-  }
+  const fragment = (query) => `#${counterproof.textOf(query)}`;
 
   // The filters of a query as text.
   function describe(query) {
@@ -70,28 +34,6 @@
   }
 
   const isEmpty = (query) => [...query.values()].every((value) => value === "");
-
-  function matches(query) {
-    const wanted = (name) => query.get(name) ?? "";
-    const words = wanted("text").toLowerCase().split(/\s+/).filter(Boolean);
-    const is = (name, value) => !wanted(name) || wanted(name) === value;
-    const has = (name, values) => !wanted(name) || values.includes(wanted(name));
-    return (entry) => {
-      if (!has("show", entry.lists) || !is("risk", entry.risk) || !is("suite", entry.suite)) return false;
-      if (!has("tool", entry.tools) || !has("tag", entry.tags) || !has("reason", entry.codes)) return false;
-      if (words.length === 0) return true;
-      const { id, asked, note, effects, suite, tools, tags } = entry;
-      entry.text ??= [id, asked, note, suite, ...effects, ...tools, ...tags].join("\n").toLowerCase();
-      return words.every((word) => entry.text.includes(word));
-    };
-  }
-
-  // The data are sorted worst first, and sorting is stable.
-  const RISKS = ["high", "medium", "low", ""];
-  const ORDERS = new Map([
-    ["risk", (a, b) => RISKS.indexOf(a.risk) - RISKS.indexOf(b.risk)],
-    ["id", (a, b) => (a.id < b.id ? -1 : 1)],
-  ]);
 
   function element(name, className, ...content) {
     const made = document.createElement(name);
@@ -111,8 +53,8 @@
   function row(entry) {
     const sign = element("span", "", SIGNS[entry.result] ?? "");
     sign.setAttribute("aria-hidden", "true");
-    const link = element(entry.href ? "a" : "span", "case", entry.id);
-    if (entry.href) link.href = entry.href;
+    const link = element(entry.page ? "a" : "span", "case", entry.id);
+    if (entry.page) link.href = `cases/${entry.page}`;
     const head = element("th", "", link, " ", element("bdi", entry.asked ? "asked" : "asked soft", entry.asked || "request not recorded"));
     head.scope = "row";
     const effects = element("td", "", ...entry.effects.map((effect) => element("bdi", "effect", effect)));
@@ -134,6 +76,7 @@
     const from = rows.childElementCount;
     rows.append(...shown.slice(from, from + PAGE_SIZE).map(row));
     more.hidden = rows.childElementCount >= shown.length;
+    counterproof.showMarks();
     if (from > 0) rows.children[from]?.querySelector("a")?.focus();
   }
 
@@ -147,6 +90,7 @@
 
   async function show() {
     const query = queryOfAddress();
+    counterproof.filter = counterproof.textOf(query);
     for (const field of fields) {
       const value = query.get(field.name);
       if (field.value === value) continue;
@@ -165,16 +109,14 @@
     if (empty) return;
     let cases;
     try {
-      cases = await load();
+      cases = await counterproof.loadCases();
     } catch (error) {
       count.textContent = `Cannot load the cases: ${error.message} is missing.`;
       return;
     }
     // The query may have changed while the data were loading.
     if (fragment(query) !== fragment(queryOfAddress())) return;
-    shown = cases.filter(matches(query));
-    const order = ORDERS.get(query.get("sort"));
-    if (order) shown.sort(order);
+    shown = counterproof.filterCases(cases, query);
     const none = shown.length === 0 ? `: none matches ${describe(query)}` : "";
     count.textContent = `${shown.length} of ${cases.length} cases${none}`;
     table.hidden = shown.length === 0;
@@ -204,7 +146,7 @@
     if (event.target.name === "text") go(history.replaceState);
   });
   form.addEventListener("change", () => go(history.pushState));
-  form.addEventListener("focusin", () => load().catch(() => {}), { once: true });
+  form.addEventListener("focusin", () => counterproof.loadCases().catch(() => {}), { once: true });
   more.addEventListener("click", showMore);
   // The button disappears with the list, so the focus has to move.
   all.addEventListener("click", () => document.getElementById("find-text").focus());

@@ -37,11 +37,24 @@ counterproof.unfold();
   });
 }
 
-// Keys that follow a link of the page.
+// Changes the address of the links that match a selector when they are followed, because rows are added later.
+counterproof.onFollow = function (selector, change) {
+  const follow = ({ target }) => {
+    const link = target instanceof Element && target.closest(selector);
+    if (!link) return;
+    const address = new URL(link.href);
+    const before = address.search;
+    change(address.searchParams, address);
+    if (address.search !== before) link.href = address.href;
+  };
+  for (const type of ["click", "auxclick", "contextmenu"]) addEventListener(type, follow, true);
+};
+
+// Keys that follow a link of the page. The links of a case change with its filter.
 const LINK_KEYS = [["[", "prev", "previous page"], ["]", "next", "next page"], ["u", "up", "all cases"]];
 for (const [key, rel, description] of LINK_KEYS) {
-  const link = document.querySelector(`a[rel=${rel}]`);
-  if (link) counterproof.bind(description, { [key]: () => link.click() });
+  const link = () => document.querySelector(`a[rel=${rel}]`);
+  if (link() || document.getElementById("position")) counterproof.bind(description, { [key]: () => link()?.click() });
 }
 
 // Moves the focus among the visible elements of a selector, starting from the focused element.

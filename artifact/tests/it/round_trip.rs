@@ -5,14 +5,14 @@ use std::fmt::Debug;
 use std::sync::LazyLock;
 
 use counterproof_artifact::schema::Kind;
-use counterproof_artifact::{Case, Run};
+use counterproof_artifact::{Case, REVIEW_SCHEMA_SOURCE, Review, Run};
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::evaluation_types::evaluation;
-use crate::wire_types::{case, failure_meta, labels, manifest, run};
+use crate::wire_types::{case, failure_meta, labels, manifest, review, run};
 
 static VALIDATORS: LazyLock<[(Kind, jsonschema::Validator); 6]> =
     LazyLock::new(|| Kind::ALL.map(|kind| (kind, jsonschema::draft202012::new(kind.document()).unwrap())));
@@ -58,6 +58,14 @@ proptest! {
     #[test]
     fn labels_of_baselines(labels in labels()) {
         assert_round_trip(Kind::Labels, &labels)?;
+    }
+
+    #[test]
+    fn reviews(review in review()) {
+        let validator = jsonschema::draft202012::new(&serde_json::from_str(REVIEW_SCHEMA_SOURCE).unwrap()).unwrap();
+        let document = serde_json::to_value(&review).unwrap();
+        prop_assert!(validator.is_valid(&document), "{document}");
+        prop_assert_eq!(serde_json::from_value::<Review>(document).unwrap(), review);
     }
 
     #[test]

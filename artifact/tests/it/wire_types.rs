@@ -6,8 +6,8 @@ use std::fmt::Debug;
 use counterproof_artifact::{
     Accepted, Answer, AssetKind, Attempt, AttemptOutcome, Backoff, Case, CaseId, Confirmation, Content, ContentType,
     Count, Event, EventBody, EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema,
-    FinalOutput, FinalOutputEvent, Href, Labels, LabelsSchema, Limits, Manifest, ManifestItem, ManifestSchema, Millis,
-    Nullable, Outcome, ProposedAction, Retrieval, RetryPolicy, RiskLevel, Run, RunId, RunSchema, RunnerFailure,
+    FinalOutput, FinalOutputEvent, Href, Labels, LabelsSchema, Limits, Manifest, ManifestItem, ManifestSchema, Mark, Millis,
+    Nullable, Outcome, ProposedAction, Retrieval, RetryPolicy, Review, ReviewMark, ReviewSchema, RiskLevel, Run, RunId, RunSchema, RunnerFailure,
     Sha256Digest, ShardOf, Side, Stats, ToolCall, ToolResult, ToolStatus, Usage,
 };
 use proptest::collection::{btree_map, vec};
@@ -139,10 +139,20 @@ prop_compose! {
 }
 
 prop_compose! {
+    pub(crate) fn review()(
+        marks in vec((case_id(), select(Mark::ALL.to_vec()), extra()), 0..4), extra in extra(),
+    ) -> Review {
+        let marks = marks.into_iter().map(|(case_id, mark, extra)| ReviewMark { case_id, mark, extra }).collect();
+        Review { schema_version: ReviewSchema::V1, marks, extra }
+    }
+}
+
+prop_compose! {
     pub(crate) fn accepted()(
-        at in text(), reason in text(), from_run_id in run_id(), by in option::of(text()), extra in extra(),
+        at in text(), reason in text(), from_run_id in run_id(), by in option::of(text()), review in option::of(review()),
+        extra in extra(),
     ) -> Accepted {
-        Accepted { at, reason, from_run_id, by, extra }
+        Accepted { at, reason, from_run_id, by, review, extra }
     }
 }
 

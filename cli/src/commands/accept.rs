@@ -2,10 +2,11 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::GateOutcome;
-use counterproof_artifact::{Exit, RunId, Side};
+use counterproof_artifact::{Exit, Mark, RunId, Side};
 use counterproof_evaluator::{Thresholds, gate_headline, smallest_confirmable, text};
 use counterproof_runner::{
-    AcceptError, Acceptance, CaseLabels, Clock, LabelsError, SystemClock, draft_expectations, runs_of_baseline,
+    AcceptError, Acceptance, CaseLabels, CaseReview, Clock, LabelsError, ReviewError, SystemClock, draft_expectations,
+    runs_of_baseline,
 };
 use counterproof_store::write::{self, Durability};
 use counterproof_store::{EVALUATION_FILE, Latest, LockError, ReadError, RunReader, read_evaluation};
@@ -18,6 +19,9 @@ use crate::resume_command;
 use crate::run_plan::DEFAULT_CONFIRM_MAX;
 use crate::streams::Streams;
 use crate::value_parsers::new_run_id;
+
+/// Maximum number of cases that a note names.
+const MAX_WRONG: usize = 5;
 
 /// Make a new run the baseline for later comparisons.
 ///
@@ -67,6 +71,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     labels: Option<Utf8PathBuf>,
 
+    /// File with the marks of a reviewer: the `review.json` that the first page of a report exports
+    ///
+    /// The marks are stored in run.json, next to the reason. Reports of later comparisons show them on the page of the case. They
+    /// change no verdict, and a case that is marked as wrong does not prevent the acceptance.
+    #[arg(long, value_name = "FILE")]
+    review: Option<Utf8PathBuf>,
+
     /// Also draft expectations from what all runs of the baseline share, for a person to read
     ///
     /// Drafted are high-risk actions with their params, numbers in the answer, and risky tools that a case never uses. Each draft
@@ -94,6 +105,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     // Checked before the run is accepted, because a second `accept` of the run would be rejected.
     let drafts = args.drafts_file()?;
     let labels = args.labels.as_deref().map(CaseLabels::read).transpose();
+    let review = args.review.as_deref().map(CaseReview::read).transpose();
     let acceptance = Acceptance {
         reason: args.reason.clone(),
         by: args.by.clone(),
@@ -103,6 +115,7 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
         append: args.append,
         allow_failures: args.allow_failures,
         labels: labels.map_err(|error| failed(error.into()))?,
+        review: review.map_err(|error| failed(error.into()))?,
     };
     // `--append` adds to the latest baseline with answers, so those that it skips are named.
     if args.append
@@ -113,6 +126,9 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     let baseline = counterproof_runner::accept(&folder, &args.runs, &acceptance).map_err(failed)?;
     for folder in &baseline.folders {
         streams.print_line(format_args!("baseline: {folder} ({})", text::count(baseline.cases, "case", "cases")))?;
+    }
+    if let Some(review) = &acceptance.review {
+        print_review(review, streams)?;
     }
     if baseline.unresolved > 0 {
         let refs = text::count(baseline.unresolved, "evidence ref does", "evidence refs do");
@@ -145,6 +161,21 @@ fn check_gate(folder: &Utf8Path, append: bool, streams: &mut Streams) -> Result<
             .hint("to make the change the new baseline, leave out `--append`"));
     }
     streams.warn(format_args!("accepting a run that was compared: {headline}"));
+    Ok(())
+}
+
+/// Prints the numbers of marks, and names cases whose answer a person marked as wrong: they are the baseline now.
+fn print_review(review: &CaseReview, streams: &mut Streams) -> Result<(), CommandError> {
+    let counts = Mark::ALL.map(|mark| format!("{} {}", review.document().count(mark), mark.as_str()));
+    streams.print_line(format_args!("review: {}", counts.join(", ")))?;
+    let wrong: Vec<_> = review.cases(Mark::Wrong).map(|case| format!("`{case}`")).collect();
+    if let Some(more) = (!wrong.is_empty()).then(|| wrong.len().saturating_sub(MAX_WRONG)) {
+        let named = wrong.iter().take(MAX_WRONG).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        streams.log(format_args!(
+            "note: marked as wrong, and part of this baseline: {named}{more}; comparisons will not report the same behaviour"
+        ));
+    }
     Ok(())
 }
 
@@ -269,7 +300,8 @@ fn accept_error(error: AcceptError, reason: &str, run_command: &dyn Fn(&str) -> 
         AcceptError::Lock(LockError::Busy(_)) => (usage, Some(WAIT_OR_STOP.to_owned())),
         AcceptError::Labels(LabelsError::NameTaken) => (usage, Some("rename the case".to_owned())),
         AcceptError::Labels(LabelsError::Read { .. }) => (Exit::Io, None),
-        AcceptError::Labels(_) => (usage, None),
+        AcceptError::Review(ReviewError::Read { .. }) => (Exit::Io, None),
+        AcceptError::Labels(_) | AcceptError::Review(_) => (usage, None),
         AcceptError::IsShard(_) => {
             (findings, Some("merge the shards with `counterproof merge SHARD… --out RUN`".to_owned()))
         }

@@ -1,8 +1,8 @@
 //! `counterproof schema`: prints the JSON Schemas of documents.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use counterproof_artifact::Exit;
 use counterproof_artifact::schema::Kind;
+use counterproof_artifact::{Exit, REVIEW_SCHEMA_SOURCE};
 use counterproof_cases::CASES_SCHEMA_SOURCE;
 use counterproof_contracts::contract::CONTRACT_SCHEMA_SOURCE;
 use counterproof_guard::policy::{POLICY_SCHEMA_SOURCE, TEST_SCHEMA_SOURCE};
@@ -31,8 +31,9 @@ struct Schema {
 }
 
 /// The schemas of documents that are not in run folders.
-const OTHERS: [Schema; 7] = [
+const OTHERS: [Schema; 8] = [
     Schema { name: "cases.v1", source: CASES_SCHEMA_SOURCE },
+    Schema { name: "review.v1", source: REVIEW_SCHEMA_SOURCE },
     Schema { name: "config.v1", source: CONFIG_SCHEMA_SOURCE },
     Schema { name: EVENT_SCHEMA, source: EVENT_SCHEMA_SOURCE },
     Schema { name: session_event::EVENT_SCHEMA, source: session_event::EVENT_SCHEMA_SOURCE },

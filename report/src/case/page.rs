@@ -1,7 +1,7 @@
 //! The page of one case: its verdict with the reasons, the evidence for them, and the command that sends the request again.
 
 use askama::Template;
-use counterproof_artifact::Side;
+use counterproof_artifact::{Run, Side, Sides};
 use counterproof_evaluator::CaseComparison;
 
 use super::actions::{self, ActionsView};
@@ -20,13 +20,20 @@ use super::steps::{self, StepsView};
 use super::waterfall::{self, WaterfallView};
 use super::why::{self, WhyView};
 use crate::files::{CopyFailures, FileCopy, FileLink, copy_name};
-use crate::site::Site;
+use crate::index::shard_count;
+use crate::site::{Site, report_name};
 use crate::view::display;
 
 #[derive(Debug, Template)]
 #[template(path = "case/page.html")]
 pub(crate) struct CasePage {
     root: &'static str,
+    /// The name under which the browser stores marks.
+    report: String,
+    /// The number of scripts with the data of all cases.
+    shards: usize,
+    /// The position in the order of the baseline.
+    position: String,
     case_id: String,
     title: Option<String>,
     /// The list of the cases of the same word.
@@ -125,6 +132,9 @@ impl CasePage {
         Self {
             // Relative, because a report opens in any folder and behind any address.
             root: "../",
+            report: report(context),
+            shards: shard_count(context.site.pages.count()),
+            position: position(context),
             case_id,
             title: row.title.as_deref().map(display::visible),
             list: format!("../lists/{}-1.html", card.label.class()),
@@ -176,6 +186,17 @@ fn artifact(context: &CaseContext<'_>, side: Side) -> ArtifactView {
     }
 }
 
+/// The name of the comparison.
+fn report(context: &CaseContext<'_>) -> String {
+    let name = |runs: Sides<&Run>| report_name([runs.baseline, runs.new].map(|run| (&run.run_id, run.generated_at.as_str())));
+    context.site.documents().map(name).unwrap_or_default()
+}
+
+fn position(context: &CaseContext<'_>) -> String {
+    let number = |number: usize| display::number(number as u64);
+    format!("case {} of {}", number(context.case.index + 1), number(context.site.pages.count()))
+}
+
 /// Both runs by their models, or else their ids.
 fn runs(context: &CaseContext<'_>) -> String {
     let Some(documents) = context.site.documents() else { return String::new() };
@@ -196,10 +217,17 @@ fn facts(context: &CaseContext<'_>) -> Vec<(&'static str, String)> {
     let spec = context.case.spec;
     let suite = spec.and_then(|spec| spec.suite.as_deref());
     let tags = spec.map(|spec| spec.metadata.tags.join(", ")).filter(|tags| !tags.is_empty());
-    [("workflow", workflow), ("suite", suite), ("tags", tags.as_deref())]
+    [("workflow", workflow), ("suite", suite), ("tags", tags.as_deref()), ("baseline marked as", mark(context))]
         .into_iter()
         .filter_map(|(name, fact)| Some((name, display::visible(fact?))))
         .collect()
+}
+
+/// The mark that a person gave to the case when the baseline was accepted.
+fn mark(context: &CaseContext<'_>) -> Option<&'static str> {
+    let review = context.site.documents()?.baseline.accepted.as_ref()?.review.as_ref()?;
+    let marked = review.marks.iter().find(|marked| marked.case_id == context.case.row.case_id)?;
+    Some(marked.mark.as_str())
 }
 
 fn input(context: &CaseContext<'_>) -> Vec<ValueView> {

@@ -11,6 +11,7 @@ use counterproof_evaluator::{Decision, is_alone, messages, text, worst_first};
 use super::groups::Group;
 use super::rows::{CaseRow, Rows};
 use crate::folder;
+use crate::site::encode_path;
 use crate::view::display;
 use crate::view::word::Word;
 
@@ -30,6 +31,8 @@ pub(crate) struct CaseList<'a> {
     pub(crate) cases: Vec<&'a CaseEvaluation>,
     /// Whether the list has a chip above the rows.
     pub(crate) has_chip: bool,
+    /// Whether the list has pages. Others are only filters of the first page.
+    pub(crate) has_pages: bool,
 }
 
 /// All lists of a comparison. None of them is empty.
@@ -47,6 +50,7 @@ impl<'a> CaseLists<'a> {
             subtitle: String::new(),
             cases,
             has_chip: true,
+            has_pages: true,
         };
         let among = |ids: &[CaseId]| {
             let ids: HashSet<_> = ids.iter().collect();
@@ -82,9 +86,10 @@ impl<'a> CaseLists<'a> {
             let slug = format!("{SUITE}{}", index + 1);
             lists.push(CaseList { has_chip: false, ..chip(slug, display::visible(suite), cases) });
         }
-        for (index, group) in groups.iter().enumerate().filter(|(_, group)| group.has_list()) {
+        for (index, group) in groups.iter().enumerate().filter(|(_, group)| group.is_filter()) {
             lists.push(CaseList {
                 has_chip: false,
+                has_pages: group.has_list(),
                 subtitle: group.count(),
                 ..chip(group_slug(index), group.title(), group.cases.clone())
             });
@@ -106,12 +111,9 @@ impl<'a> CaseLists<'a> {
         self.lists.iter().find(|list| list.slug.starts_with(SUITE) && list.title == name)
     }
 
-    /// The lists with a chip or of a rule that a case is in, by their indexes. Those of groups are only pages.
+    /// The lists that a case is in, by their indexes. A suite is another field of the filter.
     pub(crate) fn by_case(&self) -> (Vec<&str>, HashMap<&CaseId, Vec<usize>>) {
-        let filters = self
-            .lists
-            .iter()
-            .filter(|list| list.slug != ALL && !list.slug.starts_with(GROUP) && !list.slug.starts_with(SUITE));
+        let filters = self.lists.iter().filter(|list| list.slug != ALL && !list.slug.starts_with(SUITE));
         let mut slugs = Vec::new();
         let mut of_case: HashMap<&CaseId, Vec<usize>> = HashMap::new();
         for (index, list) in filters.enumerate() {
@@ -125,7 +127,7 @@ impl<'a> CaseLists<'a> {
 
     /// The pages of all lists with their paths. Each page is built when it is requested.
     pub(crate) fn pages<'s>(&'s self, rows: &'s Rows<'_>) -> impl Iterator<Item = (String, ListPage)> + 's {
-        self.lists.iter().flat_map(move |list| list.pages(rows))
+        self.lists.iter().filter(|list| list.has_pages).flat_map(move |list| list.pages(rows))
     }
 }
 
@@ -163,6 +165,15 @@ impl CaseList<'_> {
         folder::list(&self.slug, 1)
     }
 
+    /// The filter of the first page that shows the same cases; empty for all.
+    fn filter(&self) -> String {
+        match self.slug.as_str() {
+            ALL => String::new(),
+            slug if slug.starts_with(SUITE) => format!("suite={}", encode_path(&self.title)),
+            slug => format!("show={slug}"),
+        }
+    }
+
     /// The number of cases, and how many of them are unconfirmed.
     pub(crate) fn heading(&self) -> String {
         format!("{}: {}{}", self.title, text::count(self.cases.len(), "case", "cases"), unconfirmed(&self.cases))
@@ -182,6 +193,8 @@ impl CaseList<'_> {
         let link = |page: usize| PageLink { number: page.to_string(), href: href(page), is_this: page == number };
         ListPage {
             root: "../",
+            report: rows.report().to_owned(),
+            filter: self.filter(),
             title: self.heading(),
             subtitle: self.subtitle.clone(),
             rows: cases.map(|case| rows.row(case)).collect(),
@@ -197,6 +210,9 @@ impl CaseList<'_> {
 #[template(path = "lists/page.html")]
 pub(crate) struct ListPage {
     root: &'static str,
+    /// The name under which the browser stores marks.
+    report: String,
+    filter: String,
     title: String,
     subtitle: String,
     rows: Vec<CaseRow>,

@@ -74,6 +74,11 @@ impl Group<'_> {
         self.cases.len() > CASES_SHOWN
     }
 
+    /// Whether the group is a filter of the first page.
+    pub(crate) fn is_filter(&self) -> bool {
+        self.cases.len() > 1
+    }
+
     /// The pattern: what kind of difference, and where.
     pub(crate) fn title(&self) -> String {
         let worst = self.cases[0];
@@ -129,8 +134,9 @@ pub(crate) struct GroupView {
     pub(crate) rows: Vec<CaseRow>,
     /// The text of the link to all cases; empty where all are listed.
     pub(crate) more: String,
-    /// The path of the list of all cases.
+    /// The path of the list of all cases, and its name in the address.
     pub(crate) list: String,
+    pub(crate) slug: String,
 }
 
 /// The groups of the index page, and a note on those that are only in lists; empty where all are shown.
@@ -145,6 +151,7 @@ pub(crate) fn views(rows: &Rows<'_>, groups: &[Group<'_>]) -> (Vec<GroupView>, S
             String::new()
         },
         list: folder::list(&group_slug(index), 1),
+        slug: group_slug(index),
     };
     let shown = groups.iter().enumerate().take(GROUPS_SHOWN).map(view).collect();
     let hidden = groups.len().saturating_sub(GROUPS_SHOWN);

@@ -20,6 +20,8 @@ use crate::view::display;
 #[template(path = "index/page.html")]
 pub(crate) struct IndexPage {
     root: &'static str,
+    /// The name under which the browser stores marks.
+    report: String,
     /// The path of the history; `None` where there is none.
     history: Option<String>,
     baseline: RunLine,
@@ -93,6 +95,7 @@ impl IndexPage {
         };
         Self {
             root: "",
+            report: rows.report().to_owned(),
             history: site.history.clone(),
             baseline: line(&evaluation.baseline, documents.map(|runs| runs.baseline)),
             new: line(&evaluation.new, documents.map(|runs| runs.new)),
@@ -107,7 +110,7 @@ impl IndexPage {
             numbers: first_screen::numbers(evaluation),
             chips: first_screen::chips(lists),
             filters: search::filters(evaluation),
-            shards: search::shard_count(evaluation),
+            shards: search::shard_count(evaluation.cases.len()),
             groups: group_views,
             more_groups,
             has_suites: evaluation.cases.iter().any(|case| case.suite.is_some()),

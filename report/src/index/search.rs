@@ -78,8 +78,8 @@ fn reason_codes(case: &CaseEvaluation) -> Vec<&str> {
     codes
 }
 
-pub(crate) fn shard_count(evaluation: &Evaluation) -> usize {
-    evaluation.cases.len().div_ceil(CASES_PER_SHARD)
+pub(crate) const fn shard_count(cases: usize) -> usize {
+    cases.div_ceil(CASES_PER_SHARD)
 }
 
 /// The scripts with their paths. Cases are sorted worst first.
@@ -91,7 +91,7 @@ pub(crate) fn scripts<'a>(
 ) -> impl Iterator<Item = (String, String)> + use<'a> {
     let sorted: Vec<_> = worst_first(evaluation).iter().map(|ranked| ranked.case).collect();
     let (slugs, of_case) = lists.by_case();
-    (0..shard_count(evaluation)).map(move |index| {
+    (0..shard_count(sorted.len())).map(move |index| {
         let start = index * CASES_PER_SHARD;
         let cases = &sorted[start..sorted.len().min(start + CASES_PER_SHARD)];
         // The same codes, tools and tags occur in most cases.

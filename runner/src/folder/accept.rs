@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::baseline_labels::{CaseLabels, LabelsError};
+use super::baseline_review::{CaseReview, ReviewError};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{Accepted, CaseId, NameError, Outcome, Run, RunId, Side, escape_invisible};
 use counterproof_store::write::{self, Durability, StagedFolder, WriteError};
@@ -33,6 +34,8 @@ pub struct Acceptance {
     pub allow_failures: bool,
     /// Which cases the agent solved, to be stored with the baseline.
     pub labels: Option<CaseLabels>,
+    /// The marks of a person, recorded in `run.json` next to the reason.
+    pub review: Option<CaseReview>,
 }
 
 /// An accepted baseline.
@@ -72,9 +75,12 @@ pub fn accept(folder: &Utf8Path, runs: &Utf8Path, acceptance: &Acceptance) -> Re
         }
         candidates.push(candidate);
     }
-    // Before the first copy, so that invalid labels leave nothing behind.
+    // Before the first copy, so that invalid labels and reviews leave nothing behind.
     if let Some(labels) = &acceptance.labels {
         labels.check(candidates.iter().flat_map(|candidate| &candidate.run.selected_case_ids))?;
+    }
+    if let Some(review) = &acceptance.review {
+        review.check(candidates.iter().flat_map(|candidate| &candidate.run.selected_case_ids))?;
     }
     let published: Vec<bool> = candidates.iter().map(is_published).collect::<Result<_, _>>()?;
     if published.iter().all(|published| *published) {
@@ -199,6 +205,7 @@ fn candidate(reader: RunReader, parent: &Utf8Path, acceptance: &Acceptance) -> R
             reason: acceptance.reason.clone(),
             from_run_id: run.run_id.clone(),
             by: acceptance.by.clone(),
+            review: acceptance.review.as_ref().map(|review| review.document().clone()),
             extra: counterproof_artifact::Extra::new(),
         }),
         ..run.clone()
@@ -294,6 +301,9 @@ pub enum AcceptError {
     /// The labels do not fit the run.
     #[error(transparent)]
     Labels(#[from] LabelsError),
+    /// The review does not fit the run.
+    #[error(transparent)]
+    Review(#[from] ReviewError),
     /// The id of the baseline is invalid.
     #[error("invalid baseline id `{name}`: {error}")]
     Name {

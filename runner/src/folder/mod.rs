@@ -4,6 +4,7 @@
 mod accept;
 mod baseline_copy;
 mod baseline_labels;
+mod baseline_review;
 mod changes;
 mod draft;
 mod merge;
@@ -11,6 +12,7 @@ mod salvage;
 
 pub use accept::{AcceptError, Acceptance, Baseline, Incompleteness, RepeatProblem, accept};
 pub use baseline_labels::{CaseLabels, LabelsError};
+pub use baseline_review::{CaseReview, ReviewError};
 pub use changes::Changes;
 pub(crate) use changes::changes;
 pub(crate) use changes::{absolute, rebase_path, relative};

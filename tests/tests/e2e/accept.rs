@@ -398,3 +398,52 @@ fn labels_that_do_not_fit_the_run_are_refused_with_their_place() {
     assert!(absent.code == Some(3) && absent.stderr.contains("failed to read `absent.json`"), "{absent}");
     assert!(!sandbox.path("runs/baseline").exists());
 }
+
+fn review(marks: &[(&str, &str)]) -> String {
+    let marks: Vec<_> = marks.iter().map(|(case, mark)| json!({"case_id": case, "mark": mark})).collect();
+    json!({"schema_version": "review.v1", "marks": marks}).to_string()
+}
+
+#[test]
+fn a_review_is_stored_with_the_reason_and_shown_by_later_comparisons() {
+    let (sandbox, agent) = (sandbox().with_file("review.json", &review(&[("a", "wrong"), ("b", "known")])), agent());
+    ask(&sandbox, &agent, &["--side", "new", "--run-id", "good"]);
+    let accepted = accept(&sandbox, &["--review", "review.json"]);
+    assert_eq!(accepted.code, Some(0), "{accepted}");
+    assert!(accepted.stdout.contains("review: 0 right, 1 wrong, 1 known\n"), "{accepted}");
+    let note = "note: marked as wrong, and part of this baseline: `a`; comparisons will not report the same behaviour";
+    assert!(accepted.stderr.contains(note), "{accepted}");
+    let stored = sandbox.json("runs/baseline/good/run.json");
+    assert_eq!(stored["accepted"]["review"], sandbox.json("review.json"));
+    assert_eq!(stored["accepted"]["reason"], "as decided");
+    assert_valid(&sandbox, "runs");
+
+    ask(&sandbox, &agent, &["--side", "new", "--run-id", "next"]);
+    let compared = sandbox.run(["compare"]);
+    assert_eq!(compared.code, Some(0), "{compared}");
+    assert!(sandbox.read("report/cases/a.html").contains("<dt>baseline marked as</dt><dd><bdi>wrong</bdi></dd>"));
+    assert!(sandbox.read("report/index.html").contains("as decided (0 right, 1 wrong, 1 known)"));
+}
+
+#[test]
+fn a_review_that_does_not_fit_is_refused_with_its_place_and_nothing_is_accepted() {
+    let (sandbox, agent) = (sandbox(), agent());
+    ask(&sandbox, &agent, &["--side", "new", "--run-id", "good"]);
+    for (review, message) in [
+        (review(&[("a", "right"), ("c", "wrong")]), "marks[1]: the run has no case `c`"),
+        (review(&[("a", "good")]), "marks[0]: unknown variant `good`, expected one of `right`, `wrong`, `known`"),
+        (review(&[("a", "right"), ("a", "wrong")]), "marks[1]: the case `a` has a mark already, marks[0]"),
+        (review(&[]).replace("v1", "v2"), "`marked.json` has the schema_version `review.v2`, not `review.v1`"),
+        ("{\"a\": true}".to_owned(), "missing field `schema_version`"),
+    ] {
+        write(&sandbox.path("marked.json"), review.as_bytes(), Durability::Cached).unwrap();
+        let finished = accept(&sandbox, &["--review", "marked.json"]);
+        let is_named = finished.stderr.contains(message) && finished.stderr.contains("marked.json");
+        assert!(finished.code == Some(2) && is_named, "{review}: {finished}");
+    }
+    let absent = accept(&sandbox, &["--review", "absent.json"]);
+    assert!(absent.code == Some(3) && absent.stderr.contains("failed to read `absent.json`"), "{absent}");
+    let without_reason = sandbox.run(["accept", "--review", "marked.json"]);
+    assert!(without_reason.code == Some(2) && without_reason.stderr.contains("--reason <TEXT>"), "{without_reason}");
+    assert!(!sandbox.path("runs/baseline").exists());
+}

@@ -52,6 +52,9 @@ pub(crate) fn check(run: &Value, place: &FolderNames, findings: &mut Findings) -
     names::time(&run["generated_at"], "/generated_at", findings);
     names::time(&run["accepted"]["at"], "/accepted/at", findings);
     names::run_id(&run["accepted"]["from_run_id"], "/accepted/from_run_id", findings);
+    for (index, mark) in items(&run["accepted"]["review"], "marks") {
+        names::case_id(&mark["case_id"], &format!("/accepted/review/marks/{index}/case_id"), findings);
+    }
     assets::check_relative_path(&run["cases_path"], "/cases_path", findings);
     assets::check_relative_path(&run["cases_path_as_passed"], "/cases_path_as_passed", findings);
     assets::check_relative_path(&run["out_dir"], "/out_dir", findings);
