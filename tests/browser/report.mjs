@@ -12,6 +12,9 @@ export const nameOf = (root) => (path.basename(root) === "report" ? path.basenam
 /** Whether the report is not that of an attacker, whose texts are of any length. */
 export const isUsual = (root) => !root.includes("hostile");
 
+/** Whether the report is one more of the same program, of which only what its content changes is looked at. */
+export const isAlike = (root) => ["guard", "large", "broken", "real"].includes(nameOf(root));
+
 /** The pages of a report by their path within it, sorted. */
 export function pagesOf(root) {
   const below = (folder) => readdirSync(path.join(root, folder), { withFileTypes: true }).flatMap((entry) => {
