@@ -1,7 +1,9 @@
-// Writes runs that the suite's reports are made of: answers of an agent that tries to get out of the page, and several runs
-// a side. Everything comes out the same each time.
-import { mkdirSync, writeFileSync } from "node:fs";
+// Writes runs that the suite's reports are made of: answers of an agent that tries to get out of the page, several runs a side,
+// an agent that is down, a pair in the shape of a recorded one, and 5,000 cases. Everything comes out the same each time.
 import path from "node:path";
+
+import { action, answer, call, failure, result, text, write, writeRun } from "./artifacts.mjs";
+import { writeBroken, writeLarge, writeReal } from "./pairs.mjs";
 
 /** What an agent or a foreign runner could try. Each of them would set `injected`, or ask for something outside. */
 const TRICKS = [
@@ -17,42 +19,6 @@ const TRICKS = [
   "\u202Edesrever\u2066 isolated \u200Bnothing\u0000\u001B[31mred\u001B]8;;https://outside.example/\u0007link\u001B]8;;\u0007\u2028\u2029",
 ];
 const ALL = TRICKS.join(" ");
-
-function write(file, value) {
-  mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, typeof value === "string" ? value : `${JSON.stringify(value, null, 2)}\n`);
-}
-
-function writeRun(folder, side, id, artifacts, assets = {}) {
-  const cases = Object.keys(artifacts);
-  write(path.join(folder, "run.json"), {
-    schema_version: "run.v1", run_id: id, version: side, generated_at: "2026-11-20T00:00:00.000Z", base_url: "http://agent.example",
-    cases_path: "../../../cases.json", out_dir: "../..", selected_case_ids: cases, runner_version: "test/1", model: `model ${side} ${TRICKS[0]}`,
-    stats: { cases_total: cases.length, cases_completed: cases.length, cases_failed: 0, duration_ms: 1000 },
-  });
-  const items = Object.entries(assets).map(([name]) => ({ asset_id: name, href: `assets/${name}`, kind: "other" }));
-  write(path.join(folder, "assets", "manifest.json"), { schema_version: "assets-manifest.v1", generated_at: "2026-11-20T00:00:00.000Z", items });
-  for (const [name, content] of Object.entries(assets)) write(path.join(folder, "assets", name), content);
-  for (const [name, artifact] of Object.entries(artifacts)) {
-    if (artifact === undefined) continue;
-    write(path.join(folder, `${name}.json`), typeof artifact === "string" ? artifact : { schema_version: "case.v1", case_id: name, version: side, ...artifact });
-  }
-}
-
-const attempts = [{ attempt: 1, started_at: "2026-11-20T00:00:00Z", latency_ms: 12, outcome: "ok" }];
-const call = (id, tool, args, ts = 1000) => ({ type: "tool_call", ts, call_id: id, tool, args, risk_level: "low", risk_tags: [] });
-const result = (id, payload, ts = 1500) => ({ type: "tool_result", ts, call_id: id, status: "ok", latency_ms: 12, payload_summary: payload });
-const text = (content) => ({ content_type: "text", content });
-const action = (id, tool, params, calls, more = {}) => ({
-  action_id: id, action_type: "write", tool_name: tool, params, risk_level: "high", risk_tags: ["money"],
-  evidence_refs: calls.map((call_id) => ({ kind: "tool_result", call_id })), ...more,
-});
-const answer = (fields) => ({ status: "ok", attempts, workflow_id: "shop", proposed_actions: [], events: [], final_output: text("Done."), ...fields });
-const failure = (fields) => ({
-  status: "runner_error",
-  attempts: [{ attempt: 1, started_at: "2026-11-20T00:00:00Z", latency_ms: 12, outcome: "runner_error", error_class: "http_error" }],
-  runner_failure: { class: "http_error", status: 500, url: "http://agent.example/run-case", attempt: 1, body_snippet: null, full_body_saved_to: null, ...fields },
-});
 
 function hostile(side) {
   const own = `${ALL} ${side}`;
@@ -111,7 +77,7 @@ function writeHostile(root) {
   for (const side of ["baseline", "new"]) {
     const artifacts = hostile(side);
     if (side === "new") delete artifacts.missing;
-    writeRun(path.join(root, "runs", side, "hostile"), side, `hostile-${side}`, artifacts, assets);
+    writeRun(path.join(root, "runs", side, "hostile"), { side, id: `hostile-${side}`, model: `model ${side} ${TRICKS[0]}` }, artifacts, assets);
   }
 }
 
@@ -126,10 +92,13 @@ function writeRepeats(root) {
     "evidence-at-times": answer({ events: look("W3", 7), proposed_actions: [action("a1", "cancel", { order: "W3" }, side === "new" && number === 0 ? ["gone"] : ["c1"])] }),
   });
   for (const side of ["baseline", "new"]) {
-    for (const number of [0, 1, 2]) writeRun(path.join(root, "runs", side, `run-${number}`), side, `${side}-${number}`, run(side, number));
+    for (const number of [0, 1, 2]) writeRun(path.join(root, "runs", side, `run-${number}`), { side, id: `${side}-${number}` }, run(side, number));
   }
 }
 
 const [root] = process.argv.slice(2);
 writeHostile(path.join(root, "hostile"));
 writeRepeats(path.join(root, "repeats"));
+writeBroken(path.join(root, "broken"));
+writeReal(path.join(root, "real"));
+writeLarge(path.join(root, "large"));

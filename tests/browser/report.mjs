@@ -1,7 +1,19 @@
 // A report as files: its pages, their links and ids, and which cases it holds.
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+/** The folders of the reports that are looked at. */
+export const REPORTS = (process.env.REPORTS ?? "").split("\n").filter(Boolean);
+
+/** The folder's name, or that of the folder around it. */
+export const nameOf = (root) => (path.basename(root) === "report" ? path.basename(path.dirname(root)) : path.basename(root));
+
+/** Whether the report is not that of an attacker, whose texts are of any length. */
+export const isUsual = (root) => !root.includes("hostile");
+
+/** Whether the report is one more of the same program, of which only what its content changes is looked at. */
+export const isAlike = (root) => ["guard", "large", "broken", "real"].includes(nameOf(root));
 
 /** The pages of a report by their path within it, sorted. */
 export function pagesOf(root) {
@@ -25,7 +37,7 @@ function attributes(html, name) {
   return [...html.matchAll(/<[^<>]*>/g)].flatMap(([tag]) => [...tag.matchAll(pattern)].map((found) => decoded(found[1])));
 }
 
-/** Links of all pages that lead out of the folder, to no file, or to no element. */
+/** Links of all pages that lead to no file or to no element. A link out of the folder is to a page next to it, such as the history. */
 export function brokenLinks(root) {
   const pages = pagesOf(root);
   const ids = new Map();
@@ -39,27 +51,37 @@ export function brokenLinks(root) {
     const html = readFileSync(path.join(root, page), "utf8");
     for (const link of [...attributes(html, "href"), ...attributes(html, "src")]) {
       count += 1;
-      const url = new URL(link, `file:///report/${page.split("/").map(encodeURIComponent).join("/")}`);
-      if (url.protocol !== "file:" || !url.pathname.startsWith("/report/")) {
+      const url = new URL(link, addressOf(root, page));
+      // A path from the root of the disk works on one machine only.
+      if (url.protocol !== "file:" || /^(\/|file:)/.test(link)) {
         broken.push(`${page}: ${link} leads out of the report`);
         continue;
       }
-      const target = decodeURIComponent(url.pathname).slice("/report/".length);
-      const file = path.join(root, target);
-      if (!existsSync(file) || !statSync(file).isFile()) broken.push(`${page}: ${link} leads to no file`);
-      else if (url.hash && !idsOf(target).has(decodeURIComponent(url.hash.slice(1)))) broken.push(`${page}: ${link} leads to no element`);
+      const file = fileURLToPath(url.href.split("#")[0]);
+      const isNear = file.startsWith(`${path.dirname(root)}${path.sep}`);
+      if (!isNear || !existsSync(file) || !statSync(file).isFile()) broken.push(`${page}: ${link} leads to no file`);
+      else if (url.hash && file.startsWith(`${root}${path.sep}`) && !idsOf(path.relative(root, file)).has(decodeURIComponent(url.hash.slice(1)))) {
+        broken.push(`${page}: ${link} leads to no element`);
+      }
     }
   }
   return { count, broken };
 }
 
-/** One page of each kind: the first page, a list, and of each verdict the case with the most to show. */
+/** The pages of cases, or pages from all over the report where it has more than `most`. */
+export function casePagesOf(root, most) {
+  const pages = pagesOf(root).filter((page) => page.startsWith("cases/"));
+  return pages.length <= most ? pages : pages.filter((_, index) => index % Math.ceil(pages.length / most) === 0);
+}
+
+/** One page of each kind: the first page, a list, the suites, a run of its own, and of each verdict the case with the most to show. */
 export function kindsOf(root) {
   const pages = new Set(pagesOf(root));
   const kinds = ["index.html"];
   const lists = [...pages].filter((page) => page.startsWith("lists/"));
-  const causes = lists.filter((page) => page.includes("/cause-"));
-  kinds.push(...lists.slice(0, 1), ...causes.slice(0, 1));
+  const patterns = lists.filter((page) => page.includes("/pattern-"));
+  const runs = [...pages].filter((page) => page.includes(".run-"));
+  kinds.push(...lists.slice(0, 1), ...patterns.slice(0, 1), ...lists.filter((page) => page.endsWith("/suites.html")), ...runs.slice(0, 1));
   const largest = new Map();
   for (const { case_id: id, verdict } of evaluationOf(root).cases) {
     const page = `cases/${id}.html`;

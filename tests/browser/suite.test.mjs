@@ -7,9 +7,8 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { insideOf, JENKINS, launch, serve, STRICT, unfold, violations } from "./browser.mjs";
-import { addressOf, brokenLinks, evaluationOf, kindsOf, pagesOf } from "./report.mjs";
+import { addressOf, brokenLinks, evaluationOf, isAlike, kindsOf, nameOf, pagesOf, REPORTS } from "./report.mjs";
 
-const REPORTS = (process.env.REPORTS ?? "").split("\n").filter(Boolean);
 const HISTORIES = (process.env.HISTORIES ?? "").split("\n").filter(Boolean);
 
 let browser;
@@ -28,9 +27,11 @@ const largestCount = (page) => page.locator(".counts a").evaluateAll((links) => 
 });
 
 for (const root of REPORTS) {
-  describe(root, { concurrency: 2 }, () => {
+  describe(nameOf(root), { concurrency: 2 }, () => {
     const evaluation = evaluationOf(root);
     const kinds = kindsOf(root);
+    // What does not depend on the content of a report.
+    const behaviour = isAlike(root) ? () => {} : test;
 
     test("every link of every page leads to a file of the folder, and to an element of it", () => {
       const { count, broken } = brokenLinks(root);
@@ -51,17 +52,21 @@ for (const root of REPORTS) {
     });
 
     for (const colorScheme of ["light", "dark"]) {
-      test(`axe finds nothing on any kind of page, ${colorScheme}`, async () => {
+      test(`axe finds nothing on any kind of page in three widths, ${colorScheme}`, async () => {
         // The page's own policy would keep axe out.
         await inside(root, { colorScheme, bypassCSP: true }, async (page) => {
           const states = [...kinds, "index.html#sort=risk"];
+          const narrow = ["index.html", kinds.find((kind) => kind.startsWith("lists/")), kinds.findLast((kind) => kind.startsWith("cases/"))];
           for (const name of states) {
             const [file, hash] = name.split("#");
             await page.goto("about:blank");
             await page.goto(addressOf(root, file) + (hash ? `#${hash}` : ""));
             if (hash) await page.waitForFunction(() => document.documentElement.dataset.found);
             await unfold(page);
-            assert.deepEqual(await violations(page, name), []);
+            for (const width of narrow.includes(name) ? [1280, 800, 390] : [1280]) {
+              await page.setViewportSize({ width, height: 900 });
+              assert.deepEqual(await violations(page, `${name} at ${width} pixels`), []);
+            }
           }
           await page.goto(addressOf(root, "index.html"));
           await page.keyboard.press("?");
@@ -70,50 +75,7 @@ for (const root of REPORTS) {
       });
     }
 
-    // Texts that an attacker made very long take more lines.
-    const isUsual = !root.includes("hostile");
-    test("the first screen has the decision, the worst case and the numbers", { skip: !isUsual }, async () => {
-      await inside(root, { viewport: { width: 1280, height: 800 } }, async (page) => {
-        await page.goto(addressOf(root, "index.html"));
-        const bottoms = await page.evaluate(() => [".verdict-card", ".two", ".chips"].map((part) => document.querySelector(part)?.getBoundingClientRect()).map((box) => [box.top, box.bottom]));
-        assert.ok(bottoms[0][0] < bottoms[1][0] && bottoms[1][0] < bottoms[2][0], "in this order");
-        assert.ok(bottoms[1][1] < 620, `the numbers end at ${bottoms[1][1]}`);
-      });
-    });
-
-    test("every count of the first screen is that of the evaluation", async () => {
-      const WORDS = {
-        regressed: "worse", broken: "failed", still_broken: "failed", invalid: "not-compared", missing: "not-compared", added: "not-compared",
-        not_comparable: "not-compared", changed: "different", undecided: "different", noisy: "noise", improved: "better", recovered: "better", unchanged: "same",
-      };
-      if (evaluation.notices?.some((notice) => notice.code === "no-baseline")) return;
-      const expected = {};
-      for (const { verdict } of evaluation.cases) expected[WORDS[verdict]] = (expected[WORDS[verdict]] ?? 0) + 1;
-      await inside(root, {}, async (page) => {
-        await page.goto(addressOf(root, "index.html"));
-        const counted = await page.locator(".counts a").evaluateAll((links) => Object.fromEntries(links.map((link) => [link.dataset.find.replace("show=", ""), Number(link.querySelector(".figure").textContent.replace(/\D/g, ""))])));
-        assert.deepEqual(counted, expected);
-        for (const [word, number] of Object.entries(expected)) {
-          const chip = page.locator(`.chips a[data-find="show=${word}"] .figure`);
-          assert.equal(Number((await chip.textContent()).replace(/\D/g, "")), number, word);
-        }
-      });
-    });
-
-    for (const width of [320, 360, 800, 1280]) {
-      test(`nothing scrolls sideways at ${width} pixels`, async () => {
-        await inside(root, { viewport: { width, height: 800 } }, async (page) => {
-          for (const name of kinds) {
-            await page.goto(addressOf(root, name));
-            await unfold(page);
-            const [needed, there] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-            assert.ok(needed <= there, `${name} needs ${needed} pixels`);
-          }
-        });
-      });
-    }
-
-    test("no two fields of the filter touch, whatever the width", async () => {
+    behaviour("no two fields of the filter touch, whatever the width", async () => {
       await inside(root, {}, async (page) => {
         await page.goto(addressOf(root, "index.html"));
         for (let width = 320; width <= 1600; width += 8) {
@@ -129,7 +91,7 @@ for (const root of REPORTS) {
       });
     });
 
-    test("the keyboard reaches everything", async () => {
+    behaviour("the keyboard reaches everything", async () => {
       await inside(root, {}, async (page) => {
         for (const name of kinds) {
           await page.goto(addressOf(root, name));
@@ -153,7 +115,7 @@ for (const root of REPORTS) {
       });
     });
 
-    test("keys do what the sheet of keys says, and nothing where they are turned off", async () => {
+    behaviour("keys do what the sheet of keys says, and nothing where they are turned off", async () => {
       await inside(root, {}, async (page) => {
         await page.goto(addressOf(root, "index.html"));
         await page.keyboard.press("?");
@@ -175,7 +137,7 @@ for (const root of REPORTS) {
       });
     });
 
-    test("what is looked for survives a reload, a case and the way back", async () => {
+    behaviour("what is looked for survives a reload, a case and the way back", async () => {
       await inside(root, {}, async (page) => {
         const found = () => page.locator("#found-rows tr").count();
         const count = (text) => page.waitForFunction((wanted) => document.getElementById("found-count").textContent.startsWith(wanted), text);
@@ -209,7 +171,7 @@ for (const root of REPORTS) {
       });
     });
 
-    test("where nothing fits, what was asked for is told and can be taken back", async () => {
+    behaviour("where nothing fits, what was asked for is told and can be taken back", async () => {
       await inside(root, {}, async (page) => {
         await page.goto(`${addressOf(root, "index.html")}#show=worze&text=%22%3E&sort=__proto__`);
         const told = `0 of ${evaluation.cases.length} cases: none matches text “">” and show “worze”`;
@@ -226,7 +188,7 @@ for (const root of REPORTS) {
       });
     });
 
-    test("counts are links that filter", async () => {
+    behaviour("counts are links that filter", async () => {
       await inside(root, {}, async (page) => {
         await page.goto(addressOf(root, "index.html"));
         const link = page.locator(".counts a").last();
@@ -265,7 +227,7 @@ for (const root of REPORTS) {
       });
     });
 
-    test("under a policy of this folder's files alone all of it works", async () => {
+    behaviour("under a policy of this folder's files alone all of it works", async () => {
       const server = await serve(root, STRICT);
       try {
         await inside(server.address, { offline: false }, async (page) => {
@@ -282,7 +244,7 @@ for (const root of REPORTS) {
       }
     });
 
-    test("under a policy without scripts it reads the same as without scripts", async () => {
+    behaviour("under a policy without scripts it reads the same as without scripts", async () => {
       const server = await serve(root, JENKINS);
       try {
         const blocked = (text) => /script|sandbox|\.js$/i.test(text);
@@ -319,7 +281,7 @@ for (const root of REPORTS) {
       });
     });
 
-    test("texts stand in one or side by side, and the address keeps which", async () => {
+    behaviour("texts stand in one or side by side, and the address keeps which", async () => {
       const name = kinds.find((kind) => kind.startsWith("cases/") && readFileSync(path.join(root, kind), "utf8").includes('class="texts"'));
       if (!name) return;
       await inside(root, {}, async (page) => {
@@ -360,18 +322,6 @@ for (const root of REPORTS) {
       });
     });
 
-    test("on paper everything is unfolded", async () => {
-      await inside(root, {}, async (page) => {
-        for (const name of kinds) {
-          await page.goto(addressOf(root, name));
-          await page.emulateMedia({ media: "print" });
-          await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
-          assert.equal(await page.locator("details:not([open])").count(), 0, name);
-          assert.equal(await page.locator("#find:visible, .chips:visible").count(), 0, name);
-          await page.emulateMedia({ media: "screen" });
-        }
-      });
-    });
   });
 }
 

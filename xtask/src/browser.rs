@@ -13,8 +13,8 @@ use crate::step::{Failure, Step, progress, root};
 /// The file with the browser's path; written at the end of the installation.
 const INSTALLED: &str = "node_modules/.browser";
 
-/// Tests the demo's report, one of hostile answers, one with repeats, the history of all three, the pages of contracts, and the
-/// reports in `folders`.
+/// Tests the reports of [`reports`], the history of three of them, the pages of contracts and sessions, and the reports in
+/// `folders`.
 pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     let Some(browser) = install()? else { return Ok(()) };
     programs::build()?;
@@ -29,8 +29,10 @@ pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     }
     let listed: Vec<_> = reports.iter().map(|report| report.as_str()).collect();
     let mut suite = Command::new("node");
-    suite.args(["--test", "--test-reporter=spec", "suite.test.mjs", "review.test.mjs", "contracts.test.mjs"]).current_dir(suite_folder());
+    // Without names, node runs each `*.test.mjs` of the folder.
+    suite.args(["--test", "--test-reporter=spec"]).current_dir(suite_folder());
     suite.env("CHROMIUM", browser).env("REPORTS", listed.join("\n"));
+    suite.env("SCREENSHOTS", scratch.join("screenshots"));
     suite.env("HISTORIES", scratch.join("history"));
     suite.env("CONTRACTS", contract_pages(&scratch.join("contracts"))?.join("\n"));
     suite.env("SESSIONS", session_pages(&scratch.join("sessions"))?.join("\n"));
@@ -69,17 +71,35 @@ fn scratch() -> Result<Utf8PathBuf, Failure> {
     Ok(scratch)
 }
 
+/// Writes the demo, a guarded demo, hostile answers, repeats, a pair in the shape of a recorded one, an agent that is down,
+/// and 5,000 cases.
 fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
     let mut fixtures = Command::new("node");
     fixtures.arg(suite_folder().join("fixtures.mjs")).arg(scratch);
     Step::new("node tests/browser/fixtures.mjs".to_owned(), fixtures).run()?;
-    counterproof(scratch, "demo", &["demo", "--out", "demo"])?;
     let compare = ["compare", "--no-write-back", "--out", "report"];
-    counterproof(&scratch.join("hostile"), "report", &[&compare[..], &["--cases", "cases.json"]].concat())?;
-    let repeats = ["--baseline", "runs/baseline/run-0", "runs/baseline/run-1", "runs/baseline/run-2"];
-    let new = ["--new", "runs/new/run-0", "runs/new/run-1", "runs/new/run-2"];
-    counterproof(&scratch.join("repeats"), "report", &[&compare[..], &repeats, &new].concat())?;
-    Ok(["demo/report", "hostile/report", "repeats/report"].map(|report| scratch.join(report)).to_vec())
+    let cases = ["--cases", "cases.json"];
+    let repeated = |run: &str| {
+        let runs = |side: &str| (0..3).map(|number| format!("runs/{side}/{run}-{number}")).collect::<Vec<_>>();
+        [vec!["--baseline".to_owned()], runs("baseline"), vec!["--new".to_owned()], runs("new")].concat()
+    };
+    let report = |name: &str, cases: &[&str], repeated: &[String]| {
+        let repeated: Vec<_> = repeated.iter().map(String::as_str).collect();
+        counterproof(&scratch.join(name), "report", &[&compare, cases, &repeated].concat())
+    };
+    // The largest report takes as long as all others.
+    std::thread::scope(|scope| {
+        let large = scope.spawn(|| report("large", &cases, &[]));
+        counterproof(scratch, "demo", &["demo", "--out", "demo"])?;
+        counterproof(scratch, "guard", &["guard", "demo", "--out", "guard"])?;
+        report("hostile", &cases, &[])?;
+        report("repeats", &[], &repeated("run"))?;
+        report("real", &cases, &repeated("trial"))?;
+        report("broken", &cases, &[])?;
+        large.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
+    let names = ["demo", "guard", "hostile", "repeats", "real", "broken", "large"];
+    Ok(names.map(|name| scratch.join(name).join("report")).to_vec())
 }
 
 fn contract_pages(folder: &Utf8Path) -> Result<Vec<String>, Failure> {
