@@ -11,9 +11,10 @@ use counterproof_contracts::control_room::{ControlRoom, ControlRoomOptions, Work
 use counterproof_contracts::graph::{Graph, GraphQuery, MAX_HTML_NODES};
 use counterproof_contracts::store::{Editor, NewTransition, Note, NoteKind};
 use counterproof_contracts::{Actor, Contract, ContractId, ContractKey, Details, State, Store};
-use counterproof_report::contracts::{write_control_room, write_graph};
+use counterproof_report::contracts::{RoomLinks, write_control_room, write_graph};
+use counterproof_report::{GuardedCall, GuardedRun, Outcome, write_guarded_runs};
 use counterproof_store::line_log::LockOptions;
-use counterproof_store::write::create_folder;
+use counterproof_store::write::{Durability, create_folder, write};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -53,14 +54,49 @@ fn main() {
         write_pages(&folder.join(name), &store);
         println!("{}", folder.join(name));
     }
+    guarded(&folder.join("guarded"));
+}
+
+/// Calls of each outcome, with hostile texts.
+fn guarded(folder: &Utf8Path) {
+    let outcomes =
+        [Outcome::Refused, Outcome::WouldRefuse, Outcome::Failed, Outcome::Open, Outcome::Succeeded, Outcome::Refused];
+    let text = |text: &str| Some(text.to_owned());
+    let call = |(index, outcome): (usize, Outcome)| GuardedCall {
+        time: "2026-01-31 08:00:00".to_owned(),
+        run_id: if index == 5 { HOSTILE.to_owned() } else { "run-1".to_owned() },
+        call_id: index.to_string(),
+        server: text("shop"),
+        tool: text(if index == 5 { HOSTILE } else { "create_refund" }),
+        outcome,
+        decision: text(if matches!(outcome, Outcome::Refused | Outcome::WouldRefuse) { "BLOCK" } else { "ALLOW" }),
+        rule: text(if index == 5 { HOSTILE } else { "refund-limit" }),
+        reason: text(if index == 5 { HOSTILE } else { "a refund of more than 100 needs an approval" }),
+        arguments: text(if index == 5 { HOSTILE } else { r#"{"order_id": "A-1", "amount": 500}"# }),
+        result: None,
+        latency_ms: Some(12),
+    };
+    let calls: Vec<GuardedCall> = outcomes.into_iter().enumerate().map(call).collect();
+    let run = GuardedRun {
+        run_id: "run-1".to_owned(),
+        started: "2026-01-31 08:00:00".to_owned(),
+        agent: text(HOSTILE),
+        status: "ended".to_owned(),
+        calls: 6,
+        refused: 2,
+        errors: 1,
+    };
+    write_guarded_runs(folder, &[run], &calls, true).unwrap();
 }
 
 fn write_pages(folder: &Utf8Path, store: &Store) {
     let is_running = |process: &WorkProcess| Some(process.pid != 4711);
     let options = ControlRoomOptions::new(minute(600), &is_running);
     let room = ControlRoom::read(store, &options).unwrap();
-    write_control_room(&room, &folder.join("room")).unwrap();
     let graph = Graph::read(store, &GraphQuery { around: &[], max_nodes: MAX_HTML_NODES }).unwrap();
+    let files = store.files_folder();
+    let links = RoomLinks { graph: Some(&graph), evidence: Some(&files) };
+    write_control_room(&room, &links, &folder.join("room")).unwrap();
     write_graph(&graph, &folder.join("graph")).unwrap();
     let first = graph.nodes()[graph.nodes().len() / 2].id.clone();
     let part = Graph::read(store, &GraphQuery { around: &[first], max_nodes: MAX_HTML_NODES }).unwrap();
@@ -86,13 +122,14 @@ fn demo(store: &Store) {
     let request = "the check passed, and a person must approve the work";
     note(&mut editor, "shop/refund/001", 131, NoteKind::ApprovalRequested, request, passed(3));
     work(&mut editor, "website/prices/001", 140, State::Verifying);
-    change(
-        &mut editor,
-        "website/prices/001",
-        149,
-        State::Failed,
-        failed("assertion not met: output.published == true"),
-    );
+    let evidence = "website~prices~001/v1/1/verification.json";
+    write_new_folders(&store.files_folder().join(evidence));
+    let mut document = failed("assertion not met: output.published == true; output.published is false");
+    let assertion =
+        json!({"expression": "output.published == true", "outcome": "not_met", "got": "output.published is false"});
+    document["verification"]["assertions"] = json!([assertion]);
+    document["verification"]["evidence"] = json!([evidence, "website~prices~001/v1/1/missing.log"]);
+    change(&mut editor, "website/prices/001", 149, State::Failed, document);
     let rollback = json!({"rollback": {
         "strategy": "git_reset", "outcome": "refused",
         "message": "`prices.csv` was changed before the execution began; its changes would be lost",
@@ -121,6 +158,11 @@ fn demo(store: &Store) {
     change(&mut editor, "billing/vat-report/001", 561, State::Executing, process);
 }
 
+fn write_new_folders(path: &Utf8Path) {
+    create_folder(path.parent().unwrap()).unwrap();
+    write(path, b"{}\n", Durability::Cached).unwrap();
+}
+
 /// Texts that try to leave their places.
 fn hostile(store: &Store) {
     let ids: Vec<String> =
@@ -136,7 +178,8 @@ fn hostile(store: &Store) {
     add(store, &contracts.collect::<Vec<_>>());
     let mut editor = store.edit(&LockOptions::default()).unwrap();
     let evidence = json!({
-        "verification": {"passed": false, "reasons": [long], "changes": {"files": u64::MAX, "insertions": u64::MAX, "deletions": u64::MAX}},
+        "verification": {"passed": false, "reasons": [long], "evidence": ["../contracts.jsonl", "javascript:injected=1", long],
+            "changes": {"files": u64::MAX, "insertions": u64::MAX, "deletions": u64::MAX}},
         "rollback": {"outcome": HOSTILE, "message": long, "way_back": long},
     });
     work(&mut editor, &ids[0], 1, State::Verifying);

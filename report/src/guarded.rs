@@ -17,12 +17,9 @@ const FOLDER: FolderKind = FolderKind {
     site: SiteKind {
         marker: "Guarded runs of Counterproof. The next page that is written here replaces it. Open index.html.\n",
         entries: &[INDEX_FILE, STATIC_FOLDER],
-        files: &FILES,
+        files: &COMMON_FILES,
     },
 };
-
-const FILES: [(&str, &str); 3] =
-    [COMMON_FILES[0], COMMON_FILES[1], ("guarded.css", include_str!("../../templates/static/guarded.css"))];
 
 /// Longest arguments, result or reason, in characters.
 const LONGEST_TEXT: usize = 300;

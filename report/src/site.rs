@@ -1,5 +1,6 @@
 //! What views know about the report: the names of its pages, the cases that have one, and the run files.
 
+use camino::Utf8Path;
 use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
 use counterproof_artifact::{CaseId, Run, RunId, Sha256Digest, Side, Sides};
 use counterproof_evaluator::SideRuns;
@@ -123,6 +124,15 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 /// Returns a relative path as it appears in a link.
 pub fn encode_path(path: &str) -> String {
     utf8_percent_encode(path, PATH).to_string()
+}
+
+/// The page of the history in a folder next to a report.
+const HISTORY: &str = "history/index.html";
+
+/// The link to the history next to a folder of pages, where there is one.
+pub(crate) fn history_of(out: &Utf8Path) -> Option<String> {
+    let is_there = out.parent().is_some_and(|folder| folder.join(HISTORY).is_file());
+    is_there.then(|| format!("../{HISTORY}"))
 }
 
 #[cfg(test)]

@@ -18,11 +18,8 @@ use super::folder;
 use super::folder::ReportError;
 use super::index::{self, CaseLists, IndexPage, Rows, SuitesPage};
 use super::page_queue::{PageQueue, ReadyPage};
-use super::site::encode_path;
 use super::site::{PageSelection, Site};
-
-/// The page of the history in a folder next to a report.
-const HISTORY: &str = "history/index.html";
+use super::site::{encode_path, history_of};
 
 /// A report under construction. Threads can share it. Until it is finished, the report that is in its folder stays unchanged.
 #[derive(Debug)]
@@ -57,7 +54,7 @@ impl<'a> ReportWriter<'a> {
     pub fn without_runs(out: &Utf8Path, evaluation: &Evaluation) -> Result<Self, ReportError> {
         let replacement = folder::begin(out)?;
         let mut site = Site::without_runs(case_ids(evaluation));
-        site.history = Self::history_of(out);
+        site.history = history_of(out);
         Ok(Self {
             site,
             verdicts: Vec::new(),
@@ -67,12 +64,6 @@ impl<'a> ReportWriter<'a> {
             replacement,
             copies: Copies::default(),
         })
-    }
-
-    /// The history next to a report, where there is one.
-    fn history_of(out: &Utf8Path) -> Option<String> {
-        let is_there = out.parent().is_some_and(|folder| folder.join(HISTORY).is_file());
-        is_there.then(|| format!("../{HISTORY}"))
     }
 
     fn start(out: &Utf8Path, ids: Vec<CaseId>, request: &'a Request<'a>) -> Result<Self, ReportError> {
@@ -86,7 +77,7 @@ impl<'a> ReportWriter<'a> {
         }
         let replacement = folder::begin(out)?;
         let mut site = Site::with_runs(ids, baseline, new);
-        site.history = Self::history_of(out);
+        site.history = history_of(out);
         // Every page links to the run documents. Copying them before the threads start avoids concurrent copies.
         site.failures = copy_files(replacement.path(), site.run_files().into_iter().filter_map(|(_, file)| file.copy))?;
         Ok(Self {

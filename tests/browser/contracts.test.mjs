@@ -1,12 +1,16 @@
-// What the pages of contracts have to be in a browser, from disk and without a network. The folders come in `CONTRACTS`, one a
-// line: control rooms and graphs. They use no scripts.
+// What the pages of contracts and of guarded runs have to be in a browser, from disk and without a network. The folders come in
+// `CONTRACTS`, one a line. The pages use no scripts.
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { insideOf, JENKINS, launch, serve, STRICT, violations } from "./browser.mjs";
-import { addressOf, brokenLinks } from "./report.mjs";
+import { addressOf, brokenLinks, pagesOf } from "./report.mjs";
 
-const PAGES = (process.env.CONTRACTS ?? "").split("\n").filter(Boolean);
+const FOLDERS = (process.env.CONTRACTS ?? "").split("\n").filter(Boolean);
+const PAGES = FOLDERS.flatMap((root) => pagesOf(root).map((file) => ({ root, file })));
 
 let browser;
 before(async () => {
@@ -15,20 +19,27 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** Opens the page of a folder in a watched context. */
-const open = (root, options, body) => insideOf(browser, root, options, async (page, context) => {
-  await page.addInitScript(() => { window.injected = 0; });
-  await page.goto(addressOf(root, "index.html"));
-  return body(page, context);
-});
+for (const root of FOLDERS) {
+  test(`${root}: every link leads to an element of a page, or to a file: of the folder, or of the evidence next to the store`, () => {
+    const { count, broken } = brokenLinks(root);
+    const outside = broken.map((problem) => problem.match(/^(\S+): (\S+) leads out of the report$/) ?? assert.fail(problem));
+    for (const [, page, link] of outside) {
+      const file = fileURLToPath(new URL(link, addressOf(root, page)));
+      assert.ok(file.startsWith(path.join(root, "../contracts.jsonl.files/")) && existsSync(file), `${link} leads to ${file}`);
+    }
+    assert.ok(count >= 4);
+  });
+}
 
-for (const root of PAGES) {
-  describe(root, () => {
-    test("every link leads to a file of the folder, and to an element of the page", () => {
-      const { count, broken } = brokenLinks(root);
-      assert.deepEqual(broken, []);
-      assert.ok(count >= 4);
-    });
+for (const { root, file } of PAGES) {
+  /** Opens the page in a watched context. */
+  const open = (root, options, body) => insideOf(browser, root, options, async (page, context) => {
+    await page.addInitScript(() => { window.injected = 0; });
+    await page.goto(addressOf(root, file));
+    return body(page, context);
+  });
+
+  describe(`${root}/${file}`, () => {
 
     test("it opens from disk without a complaint, with one first heading and no skipped level", async () => {
       await open(root, {}, async (page) => {
@@ -47,7 +58,7 @@ for (const root of PAGES) {
       });
     }
 
-    for (const width of [320, 360, 800, 1280]) {
+    for (const width of [320, 390, 800, 1280]) {
       test(`it does not scroll sideways at ${width} pixels, and no text is cut off`, async () => {
         await open(root, { viewport: { width, height: 800 } }, async (page) => {
           const [needed, there] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
@@ -101,7 +112,7 @@ for (const root of PAGES) {
         const server = await serve(root, policy);
         try {
           await insideOf(browser, server.address, { offline: false }, async (page) => {
-            await page.goto(`${server.address}index.html`);
+            await page.goto(`${server.address}${file}`);
             assert.ok(await page.locator("h1").isVisible());
             assert.equal(await page.evaluate(() => getComputedStyle(document.body).maxWidth), "1264px");
           });
@@ -119,6 +130,32 @@ for (const root of PAGES) {
       });
     });
 
+    test("a command is a whole line of its own", async () => {
+      await open(root, {}, async (page) => {
+        for (const command of await page.locator(".commands pre").allTextContents()) {
+          assert.match(command, /^(counterproof contract (approve|reject) \S+@\d+ --reason '[^']+'|(git|cp) .+)$/);
+          assert.doesNotMatch(command, /…|\.\.\.|\n/);
+        }
+      });
+    });
+
+    test("on a narrow page and on paper, the graph is an indented list with a link to each contract", async () => {
+      for (const [width, media] of [[390, "screen"], [1280, "print"]]) {
+        await open(root, { viewport: { width, height: 800 } }, async (page) => {
+          await page.emulateMedia({ media });
+          if (await page.locator(".outline").count() === 0) return;
+          await page.evaluate(() => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
+          assert.equal(await page.locator("svg.graph:visible").count(), 0);
+          const listed = await page.locator(".outline li").evaluateAll((items) => items.map((item) => ({
+            left: item.getBoundingClientRect().left, link: item.querySelector("a").hash.slice(1), text: item.textContent,
+          })));
+          assert.equal(listed.length, await page.locator("tr[id]").count());
+          assert.equal(new Set(listed.map(({ link }) => link)).size, listed.length);
+          if (listed.some(({ text }) => text.includes("after "))) assert.ok(new Set(listed.map(({ left }) => left)).size > 1, "it has levels");
+        });
+      }
+    });
+
     test("each box of a drawing leads to the row of its contract", async () => {
       await open(root, {}, async (page) => {
         for (const box of (await page.locator("svg.graph a").all()).slice(0, 8)) {
@@ -133,3 +170,17 @@ for (const root of PAGES) {
     });
   });
 }
+
+test("the reason of a contract that is not met begins with the assertion that failed", async () => {
+  const root = FOLDERS.find((folder) => folder.endsWith("demo/room"));
+  await insideOf(browser, root, {}, async (page) => {
+    await page.goto(addressOf(root, "index.html"));
+    const item = page.locator("[id='contract-website/prices/001']");
+    assert.match(await item.locator(".reason dd").textContent(), /^output\.published == true: assertion not met, output\.published is false;/);
+    assert.deepEqual(await item.getByRole("link").allTextContents(), ["in the graph", "verification.json"]);
+    await item.getByRole("link", { name: "in the graph" }).click();
+    assert.match(await page.locator("tr:target").textContent(), /website\/prices\/001/);
+    await page.locator("tr:target").getByRole("link", { name: "in the control room" }).click();
+    assert.ok(await page.locator("li:target").isVisible());
+  });
+});

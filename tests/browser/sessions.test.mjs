@@ -46,7 +46,7 @@ for (const root of PAGES) {
         const levels = await page.locator("h1, h2, h3, h4").evaluateAll((headings) => headings.map(({ tagName }) => Number(tagName[1])));
         assert.equal(levels.filter((level) => level === 1).length, 1);
         levels.forEach((level, index) => assert.ok(level <= (levels[index - 1] ?? 0) + 1, `heading ${index} of ${levels}`));
-        assert.equal(await page.evaluate(() => getComputedStyle(document.body).maxWidth), "1312px", "the policy keeps the style out");
+        assert.equal(await page.evaluate(() => getComputedStyle(document.body).maxWidth), "1264px", "the policy keeps the style out");
       });
     });
 

@@ -104,7 +104,7 @@ fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
 
 fn contract_pages(folder: &Utf8Path) -> Result<Vec<String>, Failure> {
     programs::example("contract_pages", &[folder.to_string()])?;
-    let pages = ["demo/room", "demo/graph", "demo/part", "hostile/room", "hostile/graph", "large/graph"];
+    let pages = ["demo/room", "demo/graph", "demo/part", "hostile/room", "hostile/graph", "large/graph", "guarded"];
     Ok(pages.into_iter().map(|page| folder.join(page).into_string()).collect())
 }
 

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use counterproof_artifact::is_invisible;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -32,7 +33,22 @@ pub struct Item {
     /// The duration of the work and its verification, until now if it is not finished.
     pub duration_ms: Option<u64>,
     pub rollback: Option<RollbackSummary>,
+    /// The files with the evidence of the last execution, relative to the files of the store.
+    pub evidence: Vec<String>,
+    /// What happened to this version, oldest first. Of a long history, the latest steps.
+    pub history: Vec<Step>,
+    /// Commands that a person can paste as they are.
     pub commands: Vec<Command>,
+}
+
+/// A transition or a note.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Step {
+    pub at: Timestamp,
+    /// The new state, or what the note is about.
+    pub event: &'static str,
+    pub actor: String,
+    pub reason: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -79,12 +95,14 @@ impl Item {
             summary: shorten(version.contract.summary()),
             since: status.in_state_since(),
             owner: status.owner.clone(),
-            attention: attention(status, tier, version, options),
+            attention: attention(status, tier, version, &evidence, options),
             verification,
             changes: evidence.changes(),
             duration_ms: duration(status, version, options.now).or_else(|| evidence.duration_ms()),
             rollback: evidence.rollback(),
-            commands: commands(status),
+            evidence: evidence.files(),
+            history: history(version),
+            commands: commands(status, options.command),
         }
     }
 }
@@ -117,24 +135,57 @@ fn attention(
     status: &Status,
     tier: Tier,
     version: &VersionHistory,
+    evidence: &Evidence<'_>,
     options: &ControlRoomOptions<'_>,
 ) -> Option<Attention> {
     let last = version.transitions().next_back();
-    let reason = || last.map_or_else(String::new, |it| shorten(&format!("{} (by {})", it.reason, it.actor)));
-    let note =
-        |kind: NoteKind| version.open_notes().filter(|note| note.kind == kind).last().map(|it| shorten(&it.reason));
-    let (code, message) = match (tier, status.state) {
+    let reason = || last.map(|it| (&*it.reason, format!("{} (by {})", it.reason, it.actor)));
+    let note = |kind: NoteKind| {
+        version.open_notes().filter(|note| note.kind == kind).last().map(|it| (&*it.reason, it.reason.clone()))
+    };
+    let (code, event) = match (tier, status.state) {
         (Tier::NeedsDecision, _) if status.rollback_refused => {
             (AttentionCode::RollbackRefused, note(NoteKind::NotRolledBack))
         }
         (Tier::NeedsDecision, _) => (AttentionCode::ApprovalRequested, note(NoteKind::ApprovalRequested)),
-        (Tier::Anomaly, State::Failed) => (AttentionCode::Failed, None),
-        (Tier::Anomaly, State::RollingBack) => (AttentionCode::RollingBack, None),
-        (Tier::Anomaly, State::RolledBack) => (AttentionCode::RolledBack, None),
+        (Tier::Anomaly, State::Failed) => (AttentionCode::Failed, reason()),
+        (Tier::Anomaly, State::RollingBack) => (AttentionCode::RollingBack, reason()),
+        (Tier::Anomaly, State::RolledBack) => (AttentionCode::RolledBack, reason()),
         (Tier::Anomaly, _) => return stalled(status, options, || Ok(process(version))).ok().flatten(),
         _ => return None,
     };
-    Some(Attention { code, message: message.unwrap_or_else(reason) })
+    let (event, shown) = event.or_else(reason).unwrap_or_default();
+    // What failed is first: what happened afterwards follows from it.
+    let message = match evidence.verification().and_then(|it| it.reason) {
+        Some(cause) if evidence.states(event) => cause,
+        Some(cause) => format!("{cause}; {shown}"),
+        None => shown,
+    };
+    Some(Attention { code, message: shorten(&message) })
+}
+
+/// Steps of the history.
+const MAX_STEPS: usize = 20;
+
+fn history(version: &VersionHistory) -> Vec<Step> {
+    let mut steps: Vec<Step> = version.records.iter().filter_map(step).collect();
+    steps.drain(..steps.len().saturating_sub(MAX_STEPS));
+    steps
+}
+
+fn step(record: &Record) -> Option<Step> {
+    let (at, event, actor, reason) = match record {
+        Record::Contract(_) => return None,
+        Record::Transition(it) => (it.at, it.to.words(), &it.actor, &it.reason),
+        Record::Note(it) => {
+            let event = match it.kind {
+                NoteKind::ApprovalRequested => "approval requested",
+                NoteKind::NotRolledBack => "not rolled back",
+            };
+            (it.at, event, &it.actor, &it.reason)
+        }
+    };
+    Some(Step { at, event, actor: actor.to_string(), reason: shorten(reason) })
 }
 
 fn duration(status: &Status, version: &VersionHistory, now: Timestamp) -> Option<u64> {
@@ -156,18 +207,47 @@ fn duration(status: &Status, version: &VersionHistory, now: Timestamp) -> Option
     Some(millis_between(executing.at, end.or_else(|| is_working.then_some(now))?))
 }
 
-fn commands(status: &Status) -> Vec<Command> {
+fn commands(status: &Status, program: &str) -> Vec<Command> {
     let effects = match status.state {
         State::Verifying if status.awaits_approval => ("completes the contract", "fails the contract"),
         State::Failed => ("makes it ready for another attempt", "cancels the contract"),
         _ => return Vec::new(),
     };
-    // With the version: a decision about work that was replaced in the meantime is refused.
-    let command = |verb: &str, effect| Command {
-        command: format!("counterproof contract {verb} {}@{} --reason …", status.id, status.version),
+    // With the version: a decision about work that was replaced in the meantime is refused. With a reason that is true as it
+    // is, so that the command runs as it is.
+    let command = |verb: &str, done: &str, effect| Command {
+        command: format!("{program} {verb} {}@{} --reason '{done} from the control room'", status.id, status.version),
         effect,
     };
-    vec![command("approve", effects.0), command("reject", effects.1)]
+    vec![command("approve", "approved", effects.0), command("reject", "rejected", effects.1)]
+}
+
+/// Programs of the commands that undo a rollback.
+const RESTORING: [&str; 2] = ["git ", "cp "];
+
+/// Returns true if a text is one whole command of a shell, without substitutions, redirections or further commands. The text is
+/// evidence, which any program may have written.
+fn is_command(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._/%+=:@,-".contains(c);
+    let mut is_quoted = false;
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let is_allowed = match character {
+            '\'' => {
+                is_quoted = !is_quoted;
+                true
+            }
+            '\\' if !is_quoted => characters.next_if_eq(&'\'').is_some(),
+            // The sign of a text that was cut.
+            '…' => false,
+            other if is_quoted => !is_invisible(other),
+            other => is_plain(other),
+        };
+        if !is_allowed {
+            return false;
+        }
+    }
+    !is_quoted && !text.contains("...") && RESTORING.iter().any(|program| text.starts_with(program))
 }
 
 /// Returns the milliseconds from one time to another. Zero if the second one is earlier, as after a change of the clock.
@@ -193,12 +273,15 @@ pub fn show(millis: u64) -> String {
 }
 
 /// Longest text from the evidence, in characters.
-pub const MAX_TEXT: usize = 500;
+const MAX_TEXT: usize = 500;
+
+/// Files of the evidence of a contract.
+const MAX_FILES: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerificationSummary {
     pub result: VerificationResult,
-    /// The first reason why it did not pass.
+    /// The first reason why it did not pass: an assertion, if one failed. It begins with the expression.
     pub reason: Option<String>,
 }
 
@@ -224,8 +307,15 @@ pub struct RollbackSummary {
     /// `rolled_back`, `refused`, `failed`, or what another program wrote.
     pub outcome: Option<String>,
     pub message: Option<String>,
-    /// How to restore what the rollback removed.
+    /// How to restore what the rollback removed: a command, or a sentence.
     pub way_back: Option<String>,
+}
+
+impl RollbackSummary {
+    /// Returns the command that restores what the rollback removed, if it is whole.
+    pub fn restore_command(&self) -> Option<&str> {
+        self.way_back.as_deref().filter(|text| is_command(text))
+    }
 }
 
 /// The evidence of the last execution of a version.
@@ -253,6 +343,18 @@ impl<'a> Evidence<'a> {
         };
         let reason = (result != VerificationResult::Passed).then(|| first_reason(document)).flatten();
         Some(VerificationSummary { result, reason })
+    }
+
+    /// Returns true if the verification states this reason.
+    fn states(&self, reason: &str) -> bool {
+        self.verification
+            .and_then(|it| it.get("reasons")?.as_array())
+            .is_some_and(|reasons| reasons.iter().any(|it| it.as_str() == Some(reason)))
+    }
+
+    fn files(&self) -> Vec<String> {
+        let names = self.verification.and_then(|it| it.get("evidence")?.as_array()).into_iter().flatten();
+        names.filter_map(|it| it.as_str().map(str::to_owned)).take(MAX_FILES).collect()
     }
 
     pub(super) fn changes(&self) -> Option<Changes> {
@@ -296,19 +398,41 @@ fn details(record: &Record) -> Option<&Details> {
 /// Returns the first reason of a verification that did not pass, also where only the single facts are recorded.
 fn first_reason(document: &Value) -> Option<String> {
     // Other programs may record only the single facts.
-    let first = document.get("reasons").and_then(|reasons| text(reasons.get(0)?));
+    let first = || document.get("reasons").and_then(|reasons| text(reasons.get(0)?));
     let timed_out =
         || document.get("timed_out").and_then(Value::as_bool)?.then(|| "the time limit was exceeded".to_owned());
     let exit_code = || {
         let code = document.get("exit_code").and_then(Value::as_i64).filter(|code| *code != 0)?;
         Some(format!("the command ended with exit code {code}"))
     };
-    let assertion = || {
-        let is_unmet = |it: &&Value| it.get("outcome").and_then(Value::as_str).is_some_and(|outcome| outcome != "met");
-        let unmet = document.get("assertions")?.as_array()?.iter().find(is_unmet)?;
-        Some(format!("assertion not met: {}", text(unmet.get("expression")?)?))
+    failed_assertion(document).or_else(first).or_else(timed_out).or_else(exit_code)
+}
+
+/// Returns the first assertion that failed, with the values that it read.
+fn failed_assertion(document: &Value) -> Option<String> {
+    let reasons = document.get("reasons").and_then(Value::as_array);
+    let assertion = |it: &Value| {
+        let expression = it.get("expression")?.as_str()?;
+        let sentence = match it.get("outcome")?.as_str()? {
+            "met" => return None,
+            "not_met" => match it.get("got").and_then(Value::as_str) {
+                Some(got) => format!("{expression}: assertion not met, {got}"),
+                None => format!("{expression}: assertion not met"),
+            },
+            // A check that was stopped leaves each assertion without a value, which is not the reason.
+            _ if reasons
+                .is_some_and(|it| it.iter().all(|it| it.as_str().is_some_and(|it| !it.contains(expression)))) =>
+            {
+                return None;
+            }
+            _ => match it.get("message").and_then(Value::as_str) {
+                Some(message) => format!("{expression}: assertion failed, {message}"),
+                None => format!("{expression}: assertion failed"),
+            },
+        };
+        Some(shorten(&sentence))
     };
-    first.or_else(timed_out).or_else(exit_code).or_else(assertion)
+    document.get("assertions")?.as_array()?.iter().find_map(assertion)
 }
 
 fn text(value: &Value) -> Option<String> {
@@ -339,6 +463,31 @@ mod tests {
             (90_000_000, "1 d 1 h"),
         ] {
             assert_eq!(show(millis), shown);
+        }
+    }
+
+    #[test]
+    fn only_a_whole_command_without_further_commands_is_one() {
+        for text in ["git -C /w switch --create a refs/x%2Fy/1", "git -C '/my work' stash pop", r"cp -a 'it'\''s/.' ."]
+        {
+            assert!(is_command(text), "{text}");
+        }
+        for text in [
+            "git stash pop; rm -rf x",
+            "git $(x)",
+            "git 'a",
+            "git -C /a… b",
+            "git -C '/a…' b",
+            "git -C a/... b",
+            "git \\x",
+            "git a\nb",
+            "git '\u{202e}'",
+            "the files are in `x/files`",
+            "the files are in x",
+            "curl x",
+            "",
+        ] {
+            assert!(!is_command(text), "{text}");
         }
     }
 

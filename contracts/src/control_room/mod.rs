@@ -13,8 +13,8 @@ mod read;
 mod text;
 
 pub use item::{
-    Attention, AttentionCode, Changes, Command, Item, MAX_TEXT, RollbackSummary, VerificationResult,
-    VerificationSummary, millis_between, show as duration,
+    Attention, AttentionCode, Changes, Command, Item, RollbackSummary, Step, VerificationResult, VerificationSummary,
+    millis_between, show as duration,
 };
 pub use read::{ControlRoom, ControlRoomOptions, Tier, TierList, WorkProcess};
 pub use text::changes;

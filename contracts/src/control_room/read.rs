@@ -157,6 +157,8 @@ pub struct ControlRoomOptions<'a> {
     /// The maximum number of listed contracts of a tier.
     pub listed: usize,
     pub listed_completed: usize,
+    /// The command line before the name of a decision, with the store as a shell reads it.
+    pub command: &'a str,
     /// Returns whether a process runs. `None` if that is unknown, as for a process of another machine.
     pub is_running: &'a dyn Fn(&WorkProcess) -> Option<bool>,
 }
@@ -169,6 +171,7 @@ impl<'a> ControlRoomOptions<'a> {
             work_limit: WORK_LIMIT,
             listed: LISTED,
             listed_completed: LISTED_COMPLETED,
+            command: "counterproof contract",
             is_running,
         }
     }

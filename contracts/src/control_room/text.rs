@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use counterproof_artifact::{group_digits, harmless, one_line};
 
 use super::item::{millis_between, show};
-use super::{Changes, ControlRoom, Item, Tier, TierList, VerificationResult, VerificationSummary};
+use super::{Attention, Changes, ControlRoom, Item, Tier, TierList, VerificationResult, VerificationSummary};
 
 /// Longest text of a line, in characters.
 const MAX_TEXT: usize = 160;
@@ -42,8 +42,13 @@ impl ControlRoom {
         if !facts.is_empty() {
             let _ = writeln!(text, "      {}", facts.join("; "));
         }
-        if let Some(way_back) = item.rollback.as_ref().and_then(|rollback| rollback.way_back.as_ref()) {
-            let _ = writeln!(text, "      restore with: {}", one_line(way_back, MAX_TEXT));
+        if let Some(rollback) = &item.rollback {
+            let _ = match (rollback.restore_command(), &rollback.way_back) {
+                // Not shortened: a command must be whole.
+                (Some(command), _) => writeln!(text, "      {command}  (restores what the rollback removed)"),
+                (None, Some(way_back)) => writeln!(text, "      to restore: {}", one_line(way_back, MAX_TEXT)),
+                (None, None) => Ok(()),
+            };
         }
         if tier == Tier::NeedsDecision {
             for command in &item.commands {
@@ -68,7 +73,7 @@ fn shown(list: &TierList, listed: usize) -> &[Item] {
 
 fn facts(item: &Item) -> Vec<String> {
     let mut facts = Vec::new();
-    facts.extend(item.verification.as_ref().map(verification));
+    facts.extend(item.verification.as_ref().map(|it| verification(it, item.attention.as_ref())));
     facts.extend(item.changes.map(changes));
     facts.extend(item.duration_ms.map(|millis| format!("worked {}", show(millis))));
     facts.extend(item.owner.as_ref().map(|owner| format!("owner {}", one_line(owner, MAX_TEXT))));
@@ -79,15 +84,17 @@ fn facts(item: &Item) -> Vec<String> {
     facts
 }
 
-fn verification(summary: &VerificationSummary) -> String {
+fn verification(summary: &VerificationSummary, attention: Option<&Attention>) -> String {
     let word = match summary.result {
         VerificationResult::Passed => "PASSED",
         VerificationResult::Failed => "FAILED",
         VerificationResult::Unknown => "unknown",
     };
     match &summary.reason {
-        Some(reason) => format!("verification {word}: {}", one_line(reason, MAX_TEXT)),
-        None => format!("verification {word}"),
+        Some(reason) if !attention.is_some_and(|it| it.message.starts_with(&**reason)) => {
+            format!("verification {word}: {}", one_line(reason, MAX_TEXT))
+        }
+        _ => format!("verification {word}"),
     }
 }
 

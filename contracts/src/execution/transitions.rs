@@ -172,16 +172,33 @@ pub(crate) fn rollback(summary: &RollbackSummary) -> Details {
 fn assertion(result: &AssertionResult) -> Value {
     match &result.outcome {
         AssertionOutcome::Met => json!({"expression": result.assertion, "outcome": "met"}),
-        AssertionOutcome::NotMet => json!({"expression": result.assertion, "outcome": "not_met"}),
+        AssertionOutcome::NotMet => {
+            let mut document = json!({"expression": result.assertion, "outcome": "not_met"});
+            if let Some(got) = &result.got {
+                document["got"] = json!(got);
+            }
+            document
+        }
         AssertionOutcome::Error { message, span } => {
             json!({"expression": result.assertion, "outcome": "error", "message": message, "start": span.start, "end": span.end})
         }
     }
 }
 
-/// Returns why a verification did not pass, one sentence each. Empty if it passed.
+/// Returns why a verification did not pass, one sentence each, the assertions first. Empty if it passed.
 pub fn reasons(report: &VerificationReport) -> Vec<String> {
     let mut reasons = Vec::new();
+    // A stopped command leaves every assertion undecided, which would only repeat the reason.
+    if !report.attempts.is_empty() && report.attempts.iter().all(|attempt| attempt.stopped.is_none()) {
+        reasons.extend(report.assertions.iter().filter_map(|it| match (&it.outcome, &it.got) {
+            (AssertionOutcome::Met, _) => None,
+            (AssertionOutcome::NotMet, None) => Some(format!("assertion not met: {}", it.assertion)),
+            (AssertionOutcome::NotMet, Some(got)) => Some(format!("assertion not met: {}; {got}", it.assertion)),
+            (AssertionOutcome::Error { message, .. }, _) => {
+                Some(format!("assertion failed: {}: {message}", it.assertion))
+            }
+        }));
+    }
     match &report.output {
         OutputCheck::Valid => {}
         OutputCheck::Invalid { violations, more } => {
@@ -211,14 +228,6 @@ pub fn reasons(report: &VerificationReport) -> Vec<String> {
                 None => {}
             },
         }
-    }
-    // A stopped command leaves every assertion undecided, which would only repeat the reason.
-    if !report.attempts.is_empty() && report.attempts.iter().all(|attempt| attempt.stopped.is_none()) {
-        reasons.extend(report.assertions.iter().filter_map(|it| match &it.outcome {
-            AssertionOutcome::Met => None,
-            AssertionOutcome::NotMet => Some(format!("assertion not met: {}", it.assertion)),
-            AssertionOutcome::Error { message, .. } => Some(format!("assertion failed: {}: {message}", it.assertion)),
-        }));
     }
     reasons.extend(report.artifacts.iter().filter_map(|it| match &it.found {
         FoundArtifact::Found { .. } => None,

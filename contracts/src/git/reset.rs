@@ -53,6 +53,7 @@ impl Reset {
     /// Returns the command that gets everything back as a new branch. `root` is the top folder of the repository.
     pub fn way_back(&self, root: &Utf8Path) -> Option<String> {
         let saved = self.saved.as_deref()?;
+        let root = shell_words::quote(root.as_str());
         Some(format!("git -C {root} switch --create {} {saved}", branch_name(saved)))
     }
 }

@@ -4,8 +4,8 @@ use std::io;
 use std::ops::Range;
 
 use camino::Utf8Path;
-use counterproof_artifact::{Href, Sha256Digest};
-use counterproof_expression::{CompileError, Expression, NoValue, Outcome};
+use counterproof_artifact::{Href, Sha256Digest, one_line};
+use counterproof_expression::{CompileError, Expression, NoValue, Outcome, Reading};
 use counterproof_store::confined_path::{self, ResolveError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,6 +14,11 @@ use crate::contract::ContractInput;
 use crate::process::FinishedCommand;
 
 pub const VARIABLES: [&str; 5] = ["output", "input", "exit_code", "stdout", "stderr"];
+
+/// The values of an assertion that is not met: how many, and the longest part and value in characters.
+const MAX_READINGS: usize = 3;
+const MAX_PART_CHARS: usize = 80;
+const MAX_VALUE_CHARS: usize = 80;
 
 #[derive(Debug, Clone)]
 pub struct Assertion {
@@ -39,6 +44,9 @@ pub struct AssertionResult {
     pub assertion: String,
     #[serde(flatten)]
     pub outcome: AssertionOutcome,
+    /// The values that an assertion that is not met has read, such as `exit_code is 1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub got: Option<String>,
 }
 
 /// The values of the variables, and the streams that are not complete.
@@ -100,12 +108,23 @@ impl Assertion {
             }
             None => outcome(self.expression.evaluate(&inputs.values.each_ref()), whole),
         };
-        AssertionResult { assertion: self.source().to_owned(), outcome }
+        let got = (outcome == AssertionOutcome::NotMet).then(|| self.got(inputs)).flatten();
+        AssertionResult { assertion: self.source().to_owned(), outcome, got }
+    }
+
+    fn got(&self, inputs: &AssertionInputs) -> Option<String> {
+        let values = inputs.values.each_ref();
+        let value = |reading: Reading| {
+            let part = one_line(&self.source()[reading.span], MAX_PART_CHARS);
+            format!("{part} is {}", one_line(&reading.value, MAX_VALUE_CHARS))
+        };
+        let found: Vec<String> = self.expression.readings(&values, MAX_READINGS).into_iter().map(value).collect();
+        (!found.is_empty()).then(|| found.join(", "))
     }
 
     pub fn not_evaluated(&self, reason: &impl ToString) -> AssertionResult {
         let outcome = AssertionOutcome::Error { message: reason.to_string(), span: 0..self.source().len() };
-        AssertionResult { assertion: self.source().to_owned(), outcome }
+        AssertionResult { assertion: self.source().to_owned(), outcome, got: None }
     }
 }
 
@@ -246,6 +265,17 @@ mod tests {
             assert_eq!(check(text), AssertionOutcome::Met, "{text}");
         }
         assert_eq!(check("exit_code == 0"), AssertionOutcome::NotMet);
+    }
+
+    #[test]
+    fn an_assertion_that_is_not_met_has_the_values_that_it_read() {
+        let got = |text: &str| Assertion::compile(text).unwrap().check(&inputs()).got;
+        assert_eq!(got("exit_code == 0").as_deref(), Some("exit_code is 1"));
+        assert_eq!(
+            got("output.peak_memory_mb <= input.constraints.memory_baseline").as_deref(),
+            Some("output.peak_memory_mb is 105, input.constraints.memory_baseline is 100")
+        );
+        assert_eq!(got("exit_code == 1"), None, "it is met");
     }
 
     #[test]

@@ -158,23 +158,23 @@ Needs a decision (2)
       Refund orders that were paid twice
       the check passed, and a person must approve the work
       verification PASSED; 3 files +1 200 −2; worked 3 min; owner ada
-      counterproof contract approve shop/approve@1 --reason …  (completes the contract)
-      counterproof contract reject shop/approve@1 --reason …  (fails the contract)
+      counterproof contract approve shop/approve@1 --reason 'approved from the control room'  (completes the contract)
+      counterproof contract reject shop/approve@1 --reason 'rejected from the control room'  (fails the contract)
   ✗ shop/refused@1  failed for 57 min
       Change the tax table
-      the rollback would remove work of others
-      verification FAILED: the command ended with exit code 1; worked 2 min; owner ada
-      restore with: git stash pop
-      counterproof contract approve shop/refused@1 --reason …  (makes it ready for another attempt)
-      counterproof contract reject shop/refused@1 --reason …  (cancels the contract)
+      the command ended with exit code 1; the rollback would remove work of others
+      verification FAILED; worked 2 min; owner ada
+      git stash pop  (restores what the rollback removed)
+      counterproof contract approve shop/refused@1 --reason 'approved from the control room'  (makes it ready for another attempt)
+      counterproof contract reject shop/refused@1 --reason 'rejected from the control room'  (cancels the contract)
 Anomalies (2)
   ↺ docs/undone@1  rolled back for 56 min
       Publish the prices
-      the work is undone (by system)
-      verification FAILED: the command ended with exit code 1; worked 1 min; owner ada; project website
+      the command ended with exit code 1; the work is undone (by system)
+      verification FAILED; worked 1 min; owner ada; project website
   ✗ shop/failed@1  failed for 55 min
-      the verification failed (by system)
-      verification FAILED: the command ended with exit code 1; worked 4 min; owner ada
+      the command ended with exit code 1; the verification failed (by system)
+      verification FAILED; worked 4 min; owner ada
 Completed (1)
   ✓ shop/done@1  completed for 51 min
       verification PASSED; 3 files +1 200 −2; worked 8 min; owner ada
@@ -195,8 +195,15 @@ Cancelled (1)
 #[test]
 fn the_same_is_a_json_document() {
     let sandbox = all_kinds();
-    let document = serde_json::to_value(room(&sandbox.store(), 60)).unwrap();
+    let mut document = serde_json::to_value(room(&sandbox.store(), 60)).unwrap();
     assert_eq!(document["tiers"][0]["tier"], "needs_decision");
+    let history = document["tiers"][0]["items"][1]["history"].take();
+    let events: Vec<&str> = history.as_array().unwrap().iter().map(|it| it["event"].as_str().unwrap()).collect();
+    assert_eq!(events, ["ready", "claimed", "executing", "verifying", "failed", "not rolled back"]);
+    assert_eq!(
+        (history[4]["actor"].as_str(), history[4]["at"].as_str()),
+        (Some("system"), Some("2026-01-31T12:03:00Z"))
+    );
     insta::assert_snapshot!(serde_json::to_string_pretty(&document["tiers"][0]["items"][1]).unwrap(), @r##"
 {
   "project": "shop",
@@ -208,7 +215,7 @@ fn the_same_is_a_json_document() {
   "owner": "ada",
   "attention": {
     "code": "rollback_refused",
-    "message": "the rollback would remove work of others"
+    "message": "the command ended with exit code 1; the rollback would remove work of others"
   },
   "verification": {
     "result": "failed",
@@ -221,13 +228,15 @@ fn the_same_is_a_json_document() {
     "message": "`tax.csv` was changed before the execution",
     "way_back": "git stash pop"
   },
+  "evidence": [],
+  "history": null,
   "commands": [
     {
-      "command": "counterproof contract approve shop/refused@1 --reason …",
+      "command": "counterproof contract approve shop/refused@1 --reason 'approved from the control room'",
       "effect": "makes it ready for another attempt"
     },
     {
-      "command": "counterproof contract reject shop/refused@1 --reason …",
+      "command": "counterproof contract reject shop/refused@1 --reason 'rejected from the control room'",
       "effect": "cancels the contract"
     }
   ]
@@ -313,12 +322,82 @@ fn evidence_of_any_form_is_read_and_what_it_lacks_is_unknown() {
             "Unknown  None",
             "Failed the time limit was exceeded None",
             "Failed the command ended with exit code 3 None",
-            "Failed assertion not met: a None",
+            "Failed a: assertion failed None",
             "Failed xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx Some(Some(1))",
         ]
     );
     let longest = room.tier(Tier::Anomaly).unwrap().items[6].verification.clone().unwrap().reason.unwrap();
     assert_eq!(longest.chars().count(), 501);
+}
+
+#[test]
+fn the_reason_begins_with_the_assertion_that_failed() {
+    let sandbox = Sandbox::new();
+    let store = sandbox.store();
+    let unmet = json!({"expression": "exit_code == 0", "outcome": "not_met", "got": "exit_code is 1"});
+    let undecided = json!({"expression": "output.a > 1", "outcome": "error", "message": "missing field `a`"});
+    let check = |reason: &str, assertions: &[&Value]| {
+        json!({"verification": {
+            "passed": false, "reasons": [reason, "more"], "assertions": assertions, "evidence": ["a/v1/1/output.json"],
+        }})
+    };
+    let cases = [
+        // The transition repeats a reason of the verification.
+        (
+            check("assertion not met: exit_code == 0; exit_code is 1", &[&unmet]),
+            "exit_code == 0: assertion not met, exit_code is 1",
+        ),
+        (
+            check("other", &[&unmet]),
+            "exit_code == 0: assertion not met, exit_code is 1; the verification failed (by system)",
+        ),
+        (
+            check("assertion failed: output.a > 1: missing field `a`", &[&undecided]),
+            "output.a > 1: assertion failed, missing field `a`; the verification failed (by system)",
+        ),
+        // A command that was stopped decides no assertion.
+        (
+            check("verification: the time limit was exceeded", &[&undecided]),
+            "verification: the time limit was exceeded; the verification failed (by system)",
+        ),
+    ];
+    for (index, (evidence, expected)) in cases.into_iter().enumerate() {
+        let name = format!("c{index}");
+        add(&store, &[contract(&name, &[])]).unwrap();
+        let reason = evidence["verification"]["reasons"][0].as_str().unwrap().to_owned();
+        let change = on(&store, &name);
+        change.start(1, json!({})).verify(2);
+        let shown = if index == 0 { &*reason } else { "the verification failed" };
+        change.to(State::Failed, 3, Actor::System, shown, evidence);
+        let room = room(&store, 4);
+        let item = room.tier(Tier::Anomaly).unwrap().items.last().unwrap().clone();
+        assert_eq!(item.attention.unwrap().message, expected);
+        assert_eq!(item.evidence, ["a/v1/1/output.json"]);
+        assert!(!room.to_text(20).contains("FAILED:"), "the reason is shown once");
+    }
+}
+
+#[test]
+fn a_decision_names_the_store_and_a_restoring_command_is_whole() {
+    let sandbox = all_kinds();
+    let options = ControlRoomOptions {
+        command: "counterproof contract --store 'my store'",
+        ..ControlRoomOptions::new(minute(60), &unknown)
+    };
+    let room = ControlRoom::read(&sandbox.store(), &options).unwrap();
+    let commands = room.tiers.iter().flat_map(|list| &list.items).flat_map(|item| &item.commands);
+    for command in commands {
+        assert!(command.command.starts_with("counterproof contract --store 'my store' "), "{command:?}");
+        assert!(!command.command.contains('…') && !command.command.contains("..."), "{command:?}");
+    }
+    let store = sandbox.store();
+    let way_back = format!("git -C '/{}' stash pop", "deep folder/".repeat(30));
+    add(&store, &[contract("shop/long", &[])]).unwrap();
+    let change = on(&store, "shop/long");
+    change.start(1, json!({})).verify(2);
+    change.fail(3, json!({"rollback": {"outcome": "refused", "message": "x", "way_back": way_back}}));
+    let text = ControlRoom::read(&store, &options).unwrap().to_text(20);
+    assert!(text.contains(&format!("{way_back}  (restores")), "{text}");
 }
 
 #[test]

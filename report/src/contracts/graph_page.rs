@@ -1,35 +1,70 @@
 //! The page of a graph: a drawing of small graphs, and a table of all contracts.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{group_digits, one_line};
 use counterproof_contracts::State;
 use counterproof_contracts::graph::{Edge, Graph, GraphError, MAX_HTML_NODES, Node};
+use counterproof_store::write::{INDEX_FILE, STATIC_FOLDER, SiteKind};
 
-use super::control_room_page::{StateView, contract_folder};
+use super::control_room_page::StateView;
 use super::graph_drawing::{Drawing, draw};
-use crate::folder::{FolderKind, ReportError, publish_page};
+use crate::folder::{COMMON_FILES, FolderKind, ReportError, publish_page};
+use crate::site::history_of;
 
 const MAX_SUMMARY: usize = 200;
 
 const MAX_LINKS: usize = 10;
 
-const FOLDER: FolderKind = contract_folder(
-    "a graph of contracts",
-    "A graph of contracts of Counterproof. The next graph that is written here replaces it. Open index.html.\n",
-);
+/// Levels of the list. Deeper contracts have the same indentation, so that the list fits a narrow page.
+const MAX_INDENT: usize = 8;
+
+/// Dependencies that a contract names in the list.
+const MAX_NAMES: usize = 3;
+
+/// Contracts of a list that is not folded.
+const MAX_OPEN_LIST: usize = 300;
+
+/// A control room next to the graph.
+const ROOM: &str = "control-room/index.html";
+
+const FOLDER: FolderKind = FolderKind {
+    name: "a graph of contracts",
+    site: SiteKind {
+        marker: "A graph of contracts of Counterproof. The next graph that is written here replaces it. Open index.html.\n",
+        entries: &[INDEX_FILE, STATIC_FOLDER],
+        files: &COMMON_FILES,
+    },
+};
 
 #[derive(Debug, Template)]
 #[template(path = "contracts/graph.html")]
-struct GraphPage {
+pub(super) struct GraphPage {
     root: &'static str,
+    /// The links to the control room and to the history.
+    room: Option<String>,
+    history: Option<String>,
     title: String,
     /// Which part of the graph it is. Empty for the whole graph.
     part: String,
     /// The number of contracts of each state that occurs.
     counts: Vec<(StateView, String)>,
     drawing: Option<Drawing>,
+    /// The contracts, each after and below one that it depends on.
+    list: Vec<ListedView>,
+    is_list_folded: bool,
     rows: Vec<RowView>,
+}
+
+/// A contract of the indented list.
+#[derive(Debug)]
+struct ListedView {
+    index: usize,
+    indent: usize,
+    /// What it depends on, such as `a, b and 2 more`. May be empty.
+    after: String,
 }
 
 #[derive(Debug)]
@@ -44,6 +79,8 @@ struct RowView {
     /// Empty if the contract has no summary.
     summary: String,
     is_selected: bool,
+    /// The link to its entry in the control room.
+    room: Option<String>,
 }
 
 /// Links to other contracts of the table.
@@ -70,11 +107,27 @@ pub fn write_graph(graph: &Graph, out: &Utf8Path) -> Result<Utf8PathBuf, GraphPa
     if graph.nodes().len() > limit {
         return Err(GraphPageError::Graph(GraphError::TooLarge { found, limit }));
     }
-    Ok(publish_page(FOLDER.begin(out)?, out, &GraphPage::new(graph))?)
+    let staged = FOLDER.begin(out)?;
+    let is_there = out.parent().is_some_and(|folder| folder.join(ROOM).is_file());
+    let room = is_there.then(|| format!("../{ROOM}"));
+    Ok(publish_page(staged, out, &GraphPage { room, history: history_of(out), ..GraphPage::new(graph) })?)
 }
 
 impl GraphPage {
-    fn new(graph: &Graph) -> Self {
+    /// The page of the graph in the folder of a control room. `rooms` has the links of its contracts.
+    pub(super) fn with_room(
+        mut self,
+        room: String,
+        mut rooms: HashMap<String, String>,
+        history: Option<String>,
+    ) -> Self {
+        for row in &mut self.rows {
+            row.room = rooms.remove(&row.id);
+        }
+        Self { room: Some(room), history, ..self }
+    }
+
+    pub(super) fn new(graph: &Graph) -> Self {
         let nodes = graph.nodes();
         let count = |state: State| nodes.iter().filter(|node| node.state == state).count();
         let counts = State::ALL.into_iter().map(|state| (state, count(state))).filter(|(_, count)| *count > 0);
@@ -89,6 +142,8 @@ impl GraphPage {
         let selected: Vec<&str> = nodes.iter().filter(|node| node.is_selected).map(|node| node.id.as_str()).collect();
         Self {
             root: "",
+            room: None,
+            history: None,
             title: match nodes.len() {
                 1 => "1 contract".to_owned(),
                 number => format!("{} contracts", group_digits(number as u64)),
@@ -96,9 +151,43 @@ impl GraphPage {
             part: part(&selected),
             counts: counts.map(|(state, count)| (state.into(), group_digits(count as u64))).collect(),
             drawing: if nodes.is_empty() { None } else { draw(graph) },
+            list: list(graph),
+            is_list_folded: nodes.len() > MAX_OPEN_LIST,
             rows: nodes.iter().zip(lists).enumerate().map(|(index, (node, lists))| row(index, node, lists)).collect(),
         }
     }
+}
+
+/// Orders the contracts as a list in which each one is after and below a dependency of the layer before it.
+fn list(graph: &Graph) -> Vec<ListedView> {
+    let nodes = graph.nodes();
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    let mut names: Vec<(Vec<&str>, usize)> = vec![(Vec::new(), 0); nodes.len()];
+    let mut has_place = vec![false; nodes.len()];
+    for &Edge { dependency, dependent } in graph.edges() {
+        let (first, count) = &mut names[dependent];
+        *count += 1;
+        if first.len() < MAX_NAMES {
+            first.push(nodes[dependency].id.as_str());
+        }
+        if !has_place[dependent] && nodes[dependency].depth + 1 == nodes[dependent].depth {
+            has_place[dependent] = true;
+            below[dependency].push(dependent);
+        }
+    }
+    // Without recursion: a chain can have thousands of contracts.
+    let mut open: Vec<usize> = (0..nodes.len()).rev().filter(|&index| !has_place[index]).collect();
+    let mut listed = Vec::with_capacity(nodes.len());
+    while let Some(index) = open.pop() {
+        let (first, count) = &names[index];
+        let after = match count - first.len() {
+            0 => first.join(", "),
+            more => format!("{} and {more} more", first.join(", ")),
+        };
+        listed.push(ListedView { index, indent: nodes[index].depth.min(MAX_INDENT), after });
+        open.extend(below[index].iter().rev());
+    }
+    listed
 }
 
 /// Names the contracts around which the part is.
@@ -123,6 +212,7 @@ fn row(index: usize, node: &Node, (dependencies, dependents): (LinksView, LinksV
         dependents: dependents.finished(0),
         summary: if is_described { one_line(&node.summary, MAX_SUMMARY) } else { String::new() },
         is_selected: node.is_selected,
+        room: None,
     }
 }
 
@@ -177,6 +267,25 @@ mod tests {
             "{html}"
         );
         assert_eq!(html.matches("<tr id=").count(), 400);
+    }
+
+    #[test]
+    fn the_list_has_each_contract_once_below_a_dependency() {
+        let listed = |dependencies: &[Vec<usize>]| -> Vec<(usize, usize, String)> {
+            let page = GraphPage::new(&graph_of(dependencies, "x").unwrap());
+            let short = |text: &str| text.replace("shop/c", "");
+            page.list.iter().map(|it| (it.index, it.indent, short(&it.after))).collect()
+        };
+        let shown = |index, indent, after: &str| (index, indent, after.to_owned());
+        // A contract that depends on two layers is below the later one.
+        assert_eq!(
+            listed(&[vec![], vec![0], vec![0, 1], vec![]]),
+            [shown(0, 0, ""), shown(2, 1, "000"), shown(3, 2, "000, 001"), shown(1, 0, "")]
+        );
+        let chain: Vec<Vec<usize>> = (0..5_000_usize).map(|index| index.checked_sub(1).into_iter().collect()).collect();
+        let listed = listed(&chain[..500]);
+        assert_eq!((listed.len(), listed[499].1), (500, MAX_INDENT));
+        assert_eq!(list(&graph_of(&chain, "x").unwrap()).len(), 5_000);
     }
 
     #[test]

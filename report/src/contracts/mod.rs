@@ -6,5 +6,5 @@ mod graph_page;
 #[cfg(test)]
 mod test_graphs;
 
-pub use control_room_page::write_control_room;
+pub use control_room_page::{RoomLinks, write_control_room};
 pub use graph_page::{GraphPageError, write_graph};

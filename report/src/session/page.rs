@@ -15,10 +15,7 @@ use super::checkpoints::{CheckpointsView, ForkView};
 use super::overview::Overview;
 use super::record::{EntryView, Records};
 use super::token_chart::TokenChart;
-
-/// The style sheet of all pages, and what the page of a session adds.
-const STYLE: &str =
-    concat!(include_str!("../../../templates/static/style.css"), include_str!("../../../templates/static/session.css"));
+use crate::folder::STYLE;
 
 /// The policy allows the style of the page and nothing else: no script, no network. The hash is that of the style.
 static POLICY: LazyLock<String> = LazyLock::new(|| {

@@ -3,7 +3,7 @@
 use counterproof_contracts::control_room::{ControlRoom, ControlRoomOptions};
 use counterproof_contracts::graph::{Graph, GraphError, GraphQuery, MAX_HTML_NODES, MAX_NODES};
 use counterproof_report::ReportError;
-use counterproof_report::contracts::{GraphPageError, write_control_room, write_graph};
+use counterproof_report::contracts::{GraphPageError, RoomLinks, write_control_room, write_graph};
 use counterproof_store::write::{Durability, create_folder, write};
 
 use crate::contract_kit::{Sandbox, add, contract, now};
@@ -17,20 +17,20 @@ fn a_page_replaces_its_own_kind_only() {
     let graph = Graph::read(&store, &GraphQuery { around: &[], max_nodes: MAX_HTML_NODES }).unwrap();
     let folder = sandbox.path().with_file_name("pages");
     for _ in 0..2 {
-        let page = write_control_room(&room, &folder).unwrap();
+        let page = write_control_room(&room, &RoomLinks::default(), &folder).unwrap();
         assert_eq!(page, folder.join("index.html"));
         assert!(std::fs::read_to_string(&page).unwrap().contains("No contract needs a decision"));
     }
     let mut names: Vec<_> =
         folder.join("static").read_dir_utf8().unwrap().map(|it| it.unwrap().file_name().to_owned()).collect();
     names.sort();
-    assert_eq!(names, ["about.txt", "contracts.css", "icon.svg", "style.css"]);
+    assert_eq!(names, ["about.txt", "icon.svg", "style.css"]);
     let error = write_graph(&graph, &folder).unwrap_err();
     assert_eq!(error.to_string(), format!("`{folder}` exists and is not a graph of contracts; nothing was written"));
     let mine = sandbox.path().with_file_name("mine");
     create_folder(&mine).unwrap();
     write(&mine.join("index.html"), b"mine", Durability::Cached).unwrap();
-    assert!(matches!(write_control_room(&room, &mine), Err(ReportError::Foreign { .. })));
+    assert!(matches!(write_control_room(&room, &RoomLinks::default(), &mine), Err(ReportError::Foreign { .. })));
     assert!(matches!(write_graph(&graph, &mine), Err(GraphPageError::Page(ReportError::Foreign { .. }))));
     assert_eq!(std::fs::read_to_string(mine.join("index.html")).unwrap(), "mine");
 }

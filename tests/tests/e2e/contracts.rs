@@ -222,6 +222,34 @@ fn a_person_approves_what_was_verified_and_the_status_shows_what_needs_a_decisio
 }
 
 #[test]
+fn the_control_room_has_the_failed_assertion_the_evidence_and_commands_that_run_as_they_are() {
+    let project = Project::new();
+    let (store, agent) = (".counterproof/my store.jsonl", BAD);
+    project.put("a.json", &simple("a", &[]).to_string());
+    assert_eq!(project.contract(&["--store", store, "add", "a.json"]).code, Some(0));
+    let run = project.contract(&["--store", store, "run", "a", "--agent-cmd", agent, "--no-rollback"]);
+    assert_eq!(run.code, Some(1), "{run}");
+    let room = project.json(&["--store", store, "status"]);
+    let item = &room["tiers"][1]["items"][0];
+    let reason = item["attention"]["message"].as_str().unwrap();
+    assert!(reason.starts_with("output.ok: assertion not met, output.ok is false"), "{item}");
+    let text = project.contract(&["--store", store, "status"]).stdout;
+    assert!(text.contains(reason), "{text}");
+    assert_eq!(project.contract(&["--store", store, "status", "--html", "out/room"]).code, Some(0));
+    let page = std::fs::read_to_string(project.sandbox.path("out/room/index.html")).unwrap();
+    assert!(page.contains(reason) && page.contains("graph.html#c0"), "{page}");
+    let link = "../../.counterproof/my%20store.jsonl.files/a/v1/1/verification.json";
+    assert!(page.contains(&format!("href=\"{link}\"")), "{page}");
+    assert!(project.sandbox.path(".counterproof/my store.jsonl.files/a/v1/1/verification.json").exists());
+    let graph = std::fs::read_to_string(project.sandbox.path("out/room/graph.html")).unwrap();
+    assert!(graph.contains("index.html#contract-a"), "{graph}");
+    let reject = item["commands"][1]["command"].as_str().unwrap();
+    let words = shell_words::split(reject).unwrap();
+    let rejected = project.sandbox.run(&words[1..]);
+    assert!(rejected.code == Some(0) && rejected.stdout.contains("failed → cancelled"), "{rejected}");
+}
+
+#[test]
 fn an_agent_that_works_on_its_own_is_verified_from_its_output_file() {
     let project = Project::new();
     project.add(&simple("a", &[]));

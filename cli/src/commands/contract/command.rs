@@ -3,7 +3,7 @@
 use camino::Utf8PathBuf;
 use counterproof_artifact::Exit;
 
-use super::project::Project;
+use super::project::{DEFAULT_STORE, Project};
 use super::run_reporter::Failure;
 use super::{add, compact, decide, diff, graph, list, new, run, show, transition};
 use crate::command_error::CommandError;
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     command: Command,
 
     /// File of the store
-    #[arg(long, global = true, value_name = "FILE", default_value = ".counterproof/contracts.jsonl")]
+    #[arg(long, global = true, value_name = "FILE", default_value = DEFAULT_STORE)]
     store: Utf8PathBuf,
 
     /// Print the result, or the error, as one JSON document

@@ -5,7 +5,8 @@ use counterproof_artifact::{Exit, one_line};
 use counterproof_contracts::State;
 use counterproof_contracts::control_room::{ControlRoom, ControlRoomOptions, WorkProcess};
 use counterproof_contracts::execution::host_name;
-use counterproof_report::contracts::write_control_room;
+use counterproof_contracts::graph::{Graph, GraphQuery, MAX_HTML_NODES};
+use counterproof_report::contracts::{RoomLinks, write_control_room};
 use serde_json::json;
 
 use super::project::{Project, now};
@@ -72,10 +73,10 @@ const LISTED: usize = 20;
 
 /// Show the contracts by urgency: needs decision, anomaly, completed, running, queued.
 ///
-/// With `--html`, the same is written as a page without scripts, which opens from disk.
+/// With `--html`, the same and the graph are written as pages without scripts, which open from disk.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatusArgs {
-    /// Write a page into this folder instead
+    /// Write pages into this folder instead
     #[arg(long, value_name = "DIR")]
     html: Option<Utf8PathBuf>,
 }
@@ -86,9 +87,14 @@ pub(super) fn run_status(args: &StatusArgs, project: &Project, streams: &mut Str
     let host = host_name();
     // A process can be looked for on its own host only.
     let is_running = |process: &WorkProcess| process.is_running_on(&host);
-    let room = ControlRoom::read(&store, &ControlRoomOptions::new(now(), &is_running))?;
+    let command = project.command();
+    let options = ControlRoomOptions { command: &command, ..ControlRoomOptions::new(now(), &is_running) };
+    let room = ControlRoom::read(&store, &options)?;
     if let Some(folder) = &args.html {
-        let page = write_control_room(&room, folder)?;
+        // A graph that is too large for a page is left out, and so is one that an edited file has damaged.
+        let graph = Graph::read(&store, &GraphQuery { around: &[], max_nodes: MAX_HTML_NODES }).ok();
+        let files = store.files_folder();
+        let page = write_control_room(&room, &RoomLinks { graph: graph.as_ref(), evidence: Some(&files) }, folder)?;
         project.print(streams, &serde_json::json!({ "page": page }), || format!("control room: {page}"))?;
         return Ok(Exit::Done);
     }

@@ -13,7 +13,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::run_reporter::Failure;
+use crate::resume_command::quoted;
 use crate::streams::Streams;
+
+/// The store of a project.
+pub(super) const DEFAULT_STORE: &str = ".counterproof/contracts.jsonl";
 
 /// What all subcommands know.
 #[derive(Debug)]
@@ -23,6 +27,14 @@ pub(super) struct Project {
 }
 
 impl Project {
+    /// Returns the start of a command line with the same store, as a shell reads it.
+    pub(super) fn command(&self) -> String {
+        if self.store == DEFAULT_STORE {
+            return "counterproof contract".to_owned();
+        }
+        format!("counterproof contract --store {}", quoted(self.store.as_str()))
+    }
+
     /// Opens the store for reading. Warns about a torn last line.
     pub(super) fn open(&self, streams: &mut Streams) -> Result<Store, Failure> {
         let store = Store::new(&self.store);
