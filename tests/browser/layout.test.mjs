@@ -106,7 +106,8 @@ for (const root of REPORTS) {
               [".chip", isSaid],
               [".counts a", isSaid],
               ["mark", (element) => isLined(element) || isEdged(element) || style(element).outlineStyle !== "none"],
-              ["del, ins", (element) => isLined(element) || element.closest(".line")],
+              // A line has its sign, and a long value stands in the column of its side.
+              ["del, ins", (element) => isLined(element) || element.closest(".line, .changes details")],
               [".bubble, .made, .verdict-card, .answer, .warn", isEdged],
               [".made.write", (element) => Number.parseFloat(style(element).borderInlineStartWidth) >= 4],
               [".chips a[aria-current]", (element) => Number.parseFloat(style(element).borderTopWidth) >= 2],

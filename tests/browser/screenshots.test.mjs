@@ -28,7 +28,7 @@ const STATES = [
   { name: "index", report: "real", page: "index.html" },
   { name: "index-dark", report: "real", page: "index.html", dark: true },
   { name: "index-390", report: "real", page: "index.html", viewport: NARROW },
-  { name: "rows", report: "real", page: "index.html#cases" },
+  { name: "rows", report: "real", page: "index.html", at: "#cases" },
   { name: "rows-390-dark", report: "real", page: "index.html#show=different", viewport: NARROW, dark: true, at: "#found" },
   { name: "all-broken", report: "broken", page: "index.html" },
   { name: "suites", report: "real", page: "lists/suites.html" },
