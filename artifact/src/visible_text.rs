@@ -28,6 +28,10 @@ pub fn escape_invisible(text: &str) -> String {
 
 /// Puts a text on one line and shortens it to `longest` characters. Invisible characters are escaped.
 pub fn one_line(text: &str, longest: usize) -> String {
+    // Most names and values are short and printable.
+    if text.len() <= longest && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     let mut short = String::new();
     let mut characters = text.chars();
     for c in characters.by_ref().take(longest) {

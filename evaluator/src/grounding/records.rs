@@ -20,31 +20,39 @@ const IDS: usize = 2;
 
 /// Whether no id that one agent received was received by the other. `None` if one of them received too few to tell.
 pub(crate) fn are_different(baseline: &LoadedAnswer, new: &LoadedAnswer) -> Option<bool> {
-    let baseline = received_ids(baseline);
-    if baseline.len() < IDS {
-        return None;
+    let answers = [baseline, new];
+    let mut ids = [HashedSet::default(), HashedSet::default()];
+    let steps = answers.map(|loaded| loaded.answer.events.len()).into_iter().max().unwrap_or_default();
+    // Most agents share an id from the first results on. Looking at the steps in parts that double finds it without the rest.
+    let (mut from, mut to) = (0, 2);
+    while from < steps {
+        for (loaded, ids) in answers.iter().zip(&mut ids) {
+            (from..to.min(loaded.answer.events.len())).for_each(|index| add_received(ids, loaded, index));
+        }
+        if is_enough(&ids) && !ids[0].is_disjoint(&ids[1]) {
+            return Some(false);
+        }
+        (from, to) = (to, to.saturating_mul(2));
     }
-    let new = received_ids(new);
-    (new.len() >= IDS).then(|| baseline.is_disjoint(&new))
+    is_enough(&ids).then_some(true)
 }
 
-fn received_ids(loaded: &LoadedAnswer) -> HashedSet {
-    let mut ids = HashedSet::default();
-    for (index, event) in loaded.answer.events.iter().enumerate() {
-        match &event.body {
-            EventBody::ToolResult(_) | EventBody::Retrieval(_) => match loaded.payload(index) {
-                Some(Payload::Text(text)) => add_text(&mut ids, text),
-                Some(Payload::Object(fields)) => add_fields(&mut ids, fields),
-                Some(Payload::Other(value)) => add(&mut ids, value),
-                None => {}
-            },
-            EventBody::Unknown { kind, fields } if case_input::is_user_turn(kind, fields) => {
-                add_fields(&mut ids, fields);
-            }
-            _ => {}
-        }
+fn is_enough(ids: &[HashedSet; 2]) -> bool {
+    ids.iter().all(|ids| ids.len() >= IDS)
+}
+
+/// Adds the ids that an agent received in a step.
+fn add_received(ids: &mut HashedSet, loaded: &LoadedAnswer, index: usize) {
+    match &loaded.answer.events[index].body {
+        EventBody::ToolResult(_) | EventBody::Retrieval(_) => match loaded.payload(index) {
+            Some(Payload::Text(text)) => add_text(ids, text),
+            Some(Payload::Object(fields)) => add_fields(ids, fields),
+            Some(Payload::Other(value)) => add(ids, value),
+            None => {}
+        },
+        EventBody::Unknown { kind, fields } if case_input::is_user_turn(kind, fields) => add_fields(ids, fields),
+        _ => {}
     }
-    ids
 }
 
 fn add_fields(ids: &mut HashedSet, fields: &Map<String, Value>) {

@@ -1,6 +1,6 @@
 //! The outcomes of the calls and actions of an answer, and which of them state high risk.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use counterproof_artifact::evaluation::{Reason, SidePointer};
 use counterproof_artifact::{Event, EventBody, ProposedAction, RiskLevel, Sides, ToolCall};
@@ -115,8 +115,11 @@ impl<'a> Outcomes<'a> {
             results: HashMap::new(),
             risks: loaded.answer.proposed_actions.iter().map(|it| (it.action_id.as_str(), it.risk_level)).collect(),
         };
-        let carried_out = carried_out(loaded);
         let actions = &loaded.answer.proposed_actions;
+        // Most producers name the action in the call, and then nothing has to be compared.
+        let names: HashSet<&str> = events.iter().filter_map(|event| event.tool_call()?.action_id.as_deref()).collect();
+        let is_named = actions.iter().all(|action| names.contains(action.action_id.as_str()));
+        let carried_out = if is_named { HashMap::new() } else { carried_out(loaded) };
         let carried_out = |call: usize| carried_out.get(&call).map(|action| actions[*action].action_id.as_str());
         for (index, result) in results {
             let failed = has_failed(loaded, index);

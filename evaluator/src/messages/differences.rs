@@ -1,6 +1,7 @@
 //! One sentence for each difference, runner failure and measure. Every output uses these sentences, so that a user meets the same words
 //! everywhere.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use counterproof_artifact::evaluation::{CaseMeasure, Divergence, DivergenceKind, MeasureCode, SidePointer};
@@ -202,10 +203,12 @@ pub fn reordering(old: &[Value], new: &[Value]) -> String {
 
 /// Returns a pointer into an artifact as a short path: `to.id` for `/proposed_actions/0/params/to/id`.
 pub fn field_path(pointer: &str) -> String {
-    let mut segments: Vec<_> =
-        // In this order (RFC 6901, section 4): `~01` means `~1` and not `/`.
-        pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
-    let prefix = match segments.first().map(String::as_str) {
+    // In this order (RFC 6901, section 4): `~01` means `~1` and not `/`.
+    let segments = pointer.split('/').skip(1).map(|part| {
+        if part.contains('~') { Cow::Owned(part.replace("~1", "/").replace("~0", "~")) } else { Cow::Borrowed(part) }
+    });
+    let mut segments: Vec<_> = segments.collect();
+    let prefix = match segments.first().map(AsRef::as_ref) {
         Some("proposed_actions" | "events") => 2,
         Some("final_output") => 1,
         _ => 0,
@@ -214,7 +217,7 @@ pub fn field_path(pointer: &str) -> String {
     // The field that holds all arguments, results or contents is implied, unless the pointer ends there.
     let implied = ["params", "args", "payload_summary", "content"];
     let path = match segments.as_slice() {
-        [first, rest @ ..] if !rest.is_empty() && implied.contains(&first.as_str()) => rest.join("."),
+        [first, rest @ ..] if !rest.is_empty() && implied.contains(&first.as_ref()) => rest.join("."),
         all => all.join("."),
     };
     text::one_line(&path, PATH_LENGTH)
