@@ -29,7 +29,9 @@ pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     }
     let listed: Vec<_> = reports.iter().map(|report| report.as_str()).collect();
     let mut suite = Command::new("node");
-    suite.args(["--test", "--test-reporter=spec", "suite.test.mjs", "review.test.mjs", "contracts.test.mjs"]).current_dir(suite_folder());
+    suite
+        .args(["--test", "--test-reporter=spec", "suite.test.mjs", "review.test.mjs", "contracts.test.mjs"])
+        .current_dir(suite_folder());
     suite.env("CHROMIUM", browser).env("REPORTS", listed.join("\n"));
     suite.env("HISTORIES", scratch.join("history"));
     suite.env("CONTRACTS", contract_pages(&scratch.join("contracts"))?.join("\n"));

@@ -6,9 +6,9 @@ use std::fmt::Debug;
 use counterproof_artifact::{
     Accepted, Answer, AssetKind, Attempt, AttemptOutcome, Backoff, Case, CaseId, Confirmation, Content, ContentType,
     Count, Event, EventBody, EvidenceRef, EvidenceTarget, Extra, FailureClass, FailureMeta, FailureMetaSchema,
-    FinalOutput, FinalOutputEvent, Href, Labels, LabelsSchema, Limits, Manifest, ManifestItem, ManifestSchema, Mark, Millis,
-    Nullable, Outcome, ProposedAction, Retrieval, RetryPolicy, Review, ReviewMark, ReviewSchema, RiskLevel, Run, RunId, RunSchema, RunnerFailure,
-    Sha256Digest, ShardOf, Side, Stats, ToolCall, ToolResult, ToolStatus, Usage,
+    FinalOutput, FinalOutputEvent, Href, Labels, LabelsSchema, Limits, Manifest, ManifestItem, ManifestSchema, Mark,
+    Millis, Nullable, Outcome, ProposedAction, Retrieval, RetryPolicy, Review, ReviewMark, ReviewSchema, RiskLevel,
+    Run, RunId, RunSchema, RunnerFailure, Sha256Digest, ShardOf, Side, Stats, ToolCall, ToolResult, ToolStatus, Usage,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;

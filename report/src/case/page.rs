@@ -188,7 +188,8 @@ fn artifact(context: &CaseContext<'_>, side: Side) -> ArtifactView {
 
 /// The name of the comparison.
 fn report(context: &CaseContext<'_>) -> String {
-    let name = |runs: Sides<&Run>| report_name([runs.baseline, runs.new].map(|run| (&run.run_id, run.generated_at.as_str())));
+    let name =
+        |runs: Sides<&Run>| report_name([runs.baseline, runs.new].map(|run| (&run.run_id, run.generated_at.as_str())));
     context.site.documents().map(name).unwrap_or_default()
 }
 

@@ -57,7 +57,8 @@ impl<'a> Rows<'a> {
     pub(crate) fn new(site: &'a Site<'a>, evaluation: &Evaluation) -> Self {
         let lines = review_lines(evaluation, usize::MAX).into_iter();
         let review = lines.filter_map(|line| Some((line.case_id.clone()?, line))).collect();
-        let report = report_name([&evaluation.baseline, &evaluation.new].map(|run| (&run.run_id, run.generated_at.as_str())));
+        let report =
+            report_name([&evaluation.baseline, &evaluation.new].map(|run| (&run.run_id, run.generated_at.as_str())));
         Self { site, report, is_alone: is_alone(evaluation), review }
     }
 
