@@ -167,6 +167,29 @@ fn the_search_data_has_all_searchable_fields() {
 }
 
 #[test]
+fn a_case_page_has_its_position_and_cases_of_a_pattern_are_a_filter() {
+    let answer = |words: &str| answer_of(&json!({"final_output": {"content_type": "text", "content": words}}));
+    let mut pair = Pair::empty();
+    for id in ["a", "b", "c"] {
+        let new = if id == "b" { "Sent." } else { "Sent, and paid." };
+        pair = pair.with(Side::Baseline, id, &answer("Sent.")).with(Side::New, id, &answer(new));
+    }
+    let report = pair.report();
+    let pages = pages(&report);
+    let page = &pages[Utf8Path::new("cases/b.html")];
+    assert!(page.contains("<span id=\"position\" class=\"small soft\">case 2 of 3</span>"), "{page}");
+    // The pages of a comparison share the name of its marks.
+    let name = |page: &str| attributes(page, "data-report");
+    let index = &pages[Utf8Path::new("index.html")];
+    let list = &pages[Utf8Path::new("lists/different-1.html")];
+    assert!(name(index)[0].len() == 16 && name(index) == name(page) && name(index) == name(list), "{index}");
+    assert_eq!(attributes(list, "data-filter"), ["show=different"]);
+    let data = std::fs::read_to_string(report.join("static/search/0.js")).unwrap();
+    assert!(data.contains("\"pattern-1\""), "{data}");
+    assert!(!pages.contains_key(Utf8Path::new("lists/pattern-1-1.html")), "the index shows all of its cases");
+}
+
+#[test]
 fn a_case_page_shows_old_and_new_values_and_where_evidence_leads() {
     let pair = every_kind();
     let report = pair.report();
