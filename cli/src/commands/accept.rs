@@ -299,7 +299,9 @@ fn accept_error(error: AcceptError, reason: &str, run_command: &dyn Fn(&str) -> 
         // A second process is a mistake of the caller, as for `run`.
         AcceptError::Lock(LockError::Busy(_)) => (usage, Some(WAIT_OR_STOP.to_owned())),
         AcceptError::Labels(LabelsError::NameTaken) => (usage, Some("rename the case".to_owned())),
-        AcceptError::Labels(LabelsError::Read { .. }) | AcceptError::Review(ReviewError::Read { .. }) => (Exit::Io, None),
+        AcceptError::Labels(LabelsError::Read { .. }) | AcceptError::Review(ReviewError::Read { .. }) => {
+            (Exit::Io, None)
+        }
         AcceptError::Labels(_) | AcceptError::Review(_) => (usage, None),
         AcceptError::IsShard(_) => {
             (findings, Some("merge the shards with `counterproof merge SHARD… --out RUN`".to_owned()))

@@ -473,10 +473,10 @@ mod tests {
 
     #[test]
     fn the_bar_shows_every_tier_that_has_contracts() {
-        let page = page(&room([1, 0, 1_000_000, 0, 1], "x"));
-        let widths: Vec<u64> = page.bar.iter().map(|part| part.width).collect();
+        let shown = page(&room([1, 0, 1_000_000, 0, 1], "x"));
+        let widths: Vec<u64> = shown.bar.iter().map(|part| part.width).collect();
         assert_eq!(widths, [8, 983, 8]);
-        assert!(page.bar.last().is_some_and(|last| last.x + last.width <= BAR));
+        assert!(shown.bar.last().is_some_and(|last| last.x + last.width <= BAR));
         assert!(page(&room([0; 5], "x")).bar.is_empty());
     }
 }

@@ -421,8 +421,16 @@ fn a_review_is_stored_with_the_reason_and_shown_by_later_comparisons() {
     ask(&sandbox, &agent, &["--side", "new", "--run-id", "next"]);
     let compared = sandbox.run(["compare"]);
     assert_eq!(compared.code, Some(0), "{compared}");
-    assert!(sandbox.read("report/cases/a.html").contains("<dt>baseline marked as</dt><dd><bdi>wrong</bdi></dd>"));
-    assert!(sandbox.read("report/index.html").contains("as decided (0 right, 1 wrong, 1 known)"));
+    assert!(
+        std::fs::read_to_string(sandbox.path("report/cases/a.html"))
+            .unwrap()
+            .contains("<dt>baseline marked as</dt><dd><bdi>wrong</bdi></dd>")
+    );
+    assert!(
+        std::fs::read_to_string(sandbox.path("report/index.html"))
+            .unwrap()
+            .contains("as decided (0 right, 1 wrong, 1 known)")
+    );
 }
 
 #[test]
