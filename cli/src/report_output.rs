@@ -4,12 +4,12 @@ use std::env;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
-use counterproof_report::{CaseLocation, Copies, PageSelection, ReportContext, ReportError, ReportUrl};
+use counterproof_report::{CaseLocation, Copies, PageSelection, ReportContext, ReportError, ReportUrl, ReportWriter};
 
 use crate::command_error::CommandError;
 
 /// What is written of a report besides its index.
-#[derive(Debug, Clone, Copy, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ReportFiles {
     /// Cases that get a page in the report [default: all; above 500 cases, changed]
     #[arg(help_heading = "Output", long, value_enum, value_name = "WHICH")]
@@ -22,6 +22,11 @@ pub(crate) struct ReportFiles {
     /// Also write the report as one archive next to it
     #[arg(help_heading = "Output", long, value_enum, value_name = "FORMAT")]
     pub(crate) archive: Option<Archive>,
+
+    /// Folder of the history page that the report links, which may be written later [default: history next to the report, if it
+    /// exists]
+    #[arg(help_heading = "Output", long, value_name = "DIR", conflicts_with = "archive")]
+    pub(crate) history: Option<Utf8PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -32,12 +37,17 @@ pub(crate) enum Archive {
 
 impl ReportFiles {
     /// The selection of pages for a number of cases.
-    pub(crate) fn pages(self, cases: usize) -> PageSelection {
+    pub(crate) fn pages(&self, cases: usize) -> PageSelection {
         self.pages.map_or_else(|| PageSelection::of_cases(cases), PageSelection::from)
     }
 
-    pub(crate) const fn copies(self) -> Copies {
-        Copies { html: self.single_file, zip: self.archive.is_some() }
+    /// The report with its copies, and with the link to its history.
+    pub(crate) fn apply<'a>(&self, report: ReportWriter<'a>) -> Result<ReportWriter<'a>, CommandError> {
+        let report = report.with_copies(Copies { html: self.single_file, zip: self.archive.is_some() });
+        match &self.history {
+            Some(folder) => report.with_history(folder).map_err(report_error),
+            None => Ok(report),
+        }
     }
 }
 
@@ -69,6 +79,9 @@ pub(crate) fn report_error(error: ReportError) -> CommandError {
     match error {
         ReportError::Foreign { .. } | ReportError::RunInside { .. } => {
             CommandError::usage(error).hint("choose another folder with `--out`")
+        }
+        ReportError::History { .. } => {
+            CommandError::usage(error).hint("name a folder outside of the report with `--history`")
         }
         ReportError::Busy { .. } => CommandError::usage(error).hint(WAIT_OR_CHOOSE),
         _ => CommandError::io(error),

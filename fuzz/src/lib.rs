@@ -51,7 +51,7 @@ pub fn renderer(bytes: &[u8]) {
     let index = report.finish(&evaluation).unwrap();
     for page in [index, out.join("cases/a.html")] {
         let html = std::fs::read_to_string(page).unwrap();
-        assert!(html.matches("<script").count() == 2 && !html.contains("<img"), "{html}");
+        assert!(html.matches("<script").count() == 4 && !html.contains("<img"), "{html}");
     }
 }
 

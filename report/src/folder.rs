@@ -150,6 +150,9 @@ pub enum ReportError {
     /// A compared run is inside the output folder, which the report replaces.
     #[error("the run `{run}` is inside the report folder `{out}`, which would be replaced")]
     RunInside { run: Utf8PathBuf, out: Utf8PathBuf },
+    /// A folder that is given for the history cannot have it.
+    #[error("`{folder}` cannot be the folder of the history of the report `{out}`")]
+    History { folder: Utf8PathBuf, out: Utf8PathBuf },
     /// The output folder could not be read.
     #[error("failed to read `{path}`")]
     Folder { path: Utf8PathBuf, source: io::Error },

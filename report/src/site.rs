@@ -19,7 +19,7 @@ pub(crate) struct Site<'a> {
     pub(crate) pages: PageNames,
     pub(crate) selection: PageSelection,
     pub(crate) failures: CopyFailures,
-    /// The history that the index links to, relative to the report; `None` without one.
+    /// The page of the history that includes the report, as a link that starts in the folder of the report; `None` without one.
     pub(crate) history: Option<String>,
     /// The runs of both sides; `None` where the report is made from the evaluation alone.
     runs: Option<Sides<SideFiles<'a>>>,
@@ -68,6 +68,11 @@ impl<'a> Site<'a> {
         self.runs.as_ref().map(|runs| runs.as_ref().map(|side| side.document))
     }
 
+    /// The link to an element of the page of the history, relative to the report folder.
+    pub(crate) fn in_history(&self, anchor: &str) -> Option<String> {
+        self.history.as_ref().map(|history| format!("{history}#{}", encode_path(anchor)))
+    }
+
     pub(crate) fn run_files(&self) -> Vec<(Side, FileRef)> {
         let of_side =
             |side: Side| self.files(side).iter().map(move |files| (side, self.failures.apply(files.run().clone())));
@@ -82,6 +87,16 @@ impl<'a> Site<'a> {
     pub(crate) fn case_href(&self, case: &CaseEvaluation) -> Option<String> {
         self.selection.includes(case.verdict).then(|| encode_path(&self.case_page(&case.case_id)))
     }
+}
+
+/// The id of a case within the page of a history.
+pub(crate) fn case_anchor(id: &CaseId) -> String {
+    format!("case-{id}")
+}
+
+/// The id of a night within the page of a history, given the run that was compared as new.
+pub(crate) fn night_anchor(run: &str) -> String {
+    format!("night-{run}")
 }
 
 /// Which cases get a page. The index lists every case and links to the pages that exist.

@@ -8,7 +8,7 @@ use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{Evaluation, Verdict};
 use counterproof_evaluator::{CaseComparison, Request, decide, other_runs, pair, worst_first};
 use counterproof_store::write::{self, Durability, INDEX_FILE, StagedFolder};
-use counterproof_store::{EVALUATION_FILE, read_file};
+use counterproof_store::{EVALUATION_FILE, read_file, relative_path};
 
 use super::case::{self, CasePage, PickerInput, RunPicker};
 use super::copies::{self, Copies, SingleFile};
@@ -111,11 +111,23 @@ impl<'a> ReportWriter<'a> {
         self
     }
 
-    /// Adds copies in one file each, which are written with the index.
+    /// Adds copies in one file each, which are written with the index. With an archive, no page links a history: an archive is
+    /// unpacked anywhere.
     #[must_use]
-    pub const fn with_copies(mut self, copies: Copies) -> Self {
+    pub fn with_copies(mut self, copies: Copies) -> Self {
         self.copies = copies;
+        if copies.zip {
+            self.site.history = None;
+        }
         self
+    }
+
+    /// Links the history that is or will be in a folder, instead of one next to the report.
+    pub fn with_history(mut self, folder: &Utf8Path) -> Result<Self, ReportError> {
+        let link = history_in(folder, self.replacement.target());
+        let link = link.ok_or_else(|| ReportError::History { folder: folder.to_owned(), out: self.out.clone() })?;
+        self.site.history = Some(link);
+        Ok(self)
     }
 
     /// Writes the page of a case and copies the files it links to, if the case has a page. With a selection, the page is
@@ -270,6 +282,24 @@ impl<'a> ReportWriter<'a> {
 
 fn case_ids(evaluation: &Evaluation) -> Vec<CaseId> {
     evaluation.cases.iter().map(|case| case.case_id.clone()).collect()
+}
+
+/// The link to the page of the history in a folder, which may not exist yet. `None` if it cannot be next to the report.
+fn history_in(folder: &Utf8Path, report: &Utf8Path) -> Option<String> {
+    if folder.exists() && !folder.is_dir() {
+        return None;
+    }
+    // Both paths without symbolic links, because the browser resolves the link by the names of the folders.
+    let there = folder.ancestors().find_map(|there| {
+        let named = if there.as_str().is_empty() { Utf8Path::new(".") } else { there };
+        Some(named.canonicalize_utf8().ok()?.join(folder.strip_prefix(there).ok()?))
+    });
+    let path = relative_path(report, &there?)?;
+    // A folder within the report would be in the way of the next report.
+    if !path.starts_with("..") {
+        return None;
+    }
+    Some(encode_path(path.join(INDEX_FILE).as_str()))
 }
 
 fn is_inside(folder: &Utf8Path, out: &Utf8Path) -> bool {

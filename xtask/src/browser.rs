@@ -13,15 +13,14 @@ use crate::step::{Failure, Step, progress, root};
 /// The file with the browser's path; written at the end of the installation.
 const INSTALLED: &str = "node_modules/.browser";
 
-/// Tests the reports of [`reports`], the history of three of them, the pages of contracts and sessions, and the reports in
-/// `folders`.
+/// Tests the reports of [`reports`], the histories of three of them and of others, the pages of contracts and sessions, and the
+/// reports in `folders`.
 pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     let Some(browser) = install()? else { return Ok(()) };
     programs::build()?;
     let scratch = scratch()?;
     let mut reports = reports(&scratch)?;
-    let history = [&["history", "--out", "history"], &["demo/report", "hostile/report", "repeats/report"][..]].concat();
-    counterproof(&scratch, "history", &history)?;
+    let histories = histories(&scratch)?;
     for folder in folders {
         // The suite runs in another folder.
         let whole = folder.canonicalize_utf8();
@@ -33,7 +32,7 @@ pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     suite.args(["--test", "--test-reporter=spec"]).current_dir(suite_folder());
     suite.env("CHROMIUM", browser).env("REPORTS", listed.join("\n"));
     suite.env("SCREENSHOTS", scratch.join("screenshots"));
-    suite.env("HISTORIES", scratch.join("history"));
+    suite.env("HISTORIES", histories.join("\n"));
     suite.env("CONTRACTS", contract_pages(&scratch.join("contracts"))?.join("\n"));
     suite.env("SESSIONS", session_pages(&scratch.join("sessions"))?.join("\n"));
     Step::new("node --test tests/browser".to_owned(), suite).run()
@@ -100,6 +99,21 @@ fn reports(scratch: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
     })?;
     let names = ["demo", "guard", "hostile", "repeats", "real", "broken", "large"];
     Ok(names.map(|name| scratch.join(name).join("report")).to_vec())
+}
+
+/// The histories of the reports, of many nights, and of hostile ones.
+fn histories(scratch: &Utf8Path) -> Result<Vec<String>, Failure> {
+    let nights = scratch.join("nights");
+    let mut fixtures = Command::new("node");
+    fixtures.arg(suite_folder().join("histories.mjs")).arg(&nights);
+    Step::new("node tests/browser/histories.mjs".to_owned(), fixtures).run()?;
+    counterproof(scratch, "history", &["history", "demo/report", "hostile/report", "repeats/report"])?;
+    let mut pages = vec![scratch.join("history")];
+    for folder in ["large", "hostile"].map(|name| nights.join(name)) {
+        counterproof(&folder, "history", &["history", "nights"])?;
+        pages.push(folder.join("history"));
+    }
+    Ok(pages.into_iter().map(Utf8PathBuf::into_string).collect())
 }
 
 fn contract_pages(folder: &Utf8Path) -> Result<Vec<String>, Failure> {

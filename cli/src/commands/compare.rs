@@ -132,7 +132,7 @@ impl CompareOptions {
             cases: args.cases.clone(),
             config,
             out: args.out.clone(),
-            files: args.files,
+            files: args.files.clone(),
             report_url: args.report_url.clone(),
             write_back: !args.no_write_back,
             only: None,
@@ -303,7 +303,7 @@ fn write_report(
 ) -> Result<Evaluation, CommandError> {
     let report = ReportWriter::create(&options.out, request).map_err(report_error)?;
     let pages = options.files.pages(report.cases());
-    let report = report.with_pages(pages).with_copies(options.files.copies());
+    let report = options.files.apply(report.with_pages(pages))?;
     // Each page is written by the worker that compared its case, which then drops the case.
     let evaluation = counterproof_evaluator::compare(request, |case| report.write_case(case));
     let evaluation = evaluation.map_err(|error| match error {

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
                 .hint("choose another folder with `--out`, or pass the runs with `--baseline` and `--new`"));
         }
         let report = ReportWriter::without_runs(&args.out, &evaluation).map_err(report_error)?;
-        let report = report.with_copies(args.files.copies());
+        let report = args.files.apply(report)?;
         streams.log(
             "note: the report has no case pages; to add them, pass the run folders with `--baseline DIR… --new DIR…`",
         );
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandErr
         let again = Request { cases: &cases, rules: config.rules, ..Request::new(baseline, new) };
         let pages = args.files.pages(evaluation.cases.len());
         let report = ReportWriter::with_runs(&args.out, &evaluation, &again);
-        let report = report.map_err(report_error)?.with_pages(pages).with_copies(args.files.copies());
+        let report = args.files.apply(report.map_err(report_error)?.with_pages(pages))?;
         rerender::show(&again, &evaluation, |verdict| pages.includes(verdict), |case| report.write_case(case))
             .map_err(report_error)?;
         report.finish_from_bytes(&evaluation, &bytes, &context)

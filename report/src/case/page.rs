@@ -21,7 +21,7 @@ use super::waterfall::{self, WaterfallView};
 use super::why::{self, WhyView};
 use crate::files::{CopyFailures, FileCopy, FileLink, copy_name};
 use crate::index::shard_count;
-use crate::site::{Site, report_name};
+use crate::site::{Site, case_anchor, report_name};
 use crate::view::display;
 
 #[derive(Debug, Template)]
@@ -38,6 +38,8 @@ pub(crate) struct CasePage {
     title: Option<String>,
     /// The list of the cases of the same word.
     list: String,
+    /// The nights of the case in the history; `None` without one.
+    history: Option<String>,
     card: AnswerCard,
     picker: RunPicker,
     chat: ChatView,
@@ -138,6 +140,7 @@ impl CasePage {
             case_id,
             title: row.title.as_deref().map(display::visible),
             list: format!("../lists/{}-1.html", card.label.class()),
+            history: context.site.in_history(&case_anchor(&row.case_id)).map(|href| format!("../{href}")),
             arguments: arguments::view(context, &chat.writing_tools),
             waterfall: waterfall::view(context),
             card,

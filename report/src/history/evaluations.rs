@@ -327,7 +327,7 @@ fn reason(case: &CaseEvaluation) -> String {
     }
 }
 
-/// A case that failed in at least one evaluation.
+/// A case over all evaluations.
 #[derive(Debug)]
 pub(crate) struct CaseOverTime<'a> {
     pub(crate) id: &'a CaseId,
@@ -338,8 +338,8 @@ pub(crate) struct CaseOverTime<'a> {
     pub(crate) failed: usize,
     /// The number of evaluations that include it.
     pub(crate) known: usize,
-    /// The index of the first evaluation in which it failed.
-    pub(crate) first_failure: usize,
+    /// The index of the first evaluation in which it failed; `None` if it never did.
+    pub(crate) first_failure: Option<usize>,
     /// The index of the evaluation since which it fails; `None` if it passes in the last one that includes it.
     pub(crate) failing_since: Option<usize>,
 }
@@ -349,27 +349,29 @@ impl CaseOverTime<'_> {
         self.failing_since.is_some()
     }
 
-    /// The result in the last evaluation that includes it.
-    pub(crate) fn last(&self) -> Option<NightCase> {
-        self.results.iter().rev().flatten().find(|case| case.status.is_some()).copied()
+    /// The index of the last evaluation that includes it, and its result there. One in which the sides were asked different things
+    /// counts only if there is none else.
+    pub(crate) fn last(&self) -> Option<(usize, NightCase)> {
+        let included = || self.results.iter().enumerate().rev().filter_map(|(index, case)| Some((index, (*case)?)));
+        included().find(|(_, case)| case.status.is_some()).or_else(|| included().next())
     }
 }
 
-/// The cases that failed in at least one evaluation, in the order of their first appearance.
-pub(crate) fn ever_failed(history: &History) -> Vec<CaseOverTime<'_>> {
-    history.results().into_iter().filter_map(|(id, results)| over_time(id, results)).collect()
+/// All cases, in the order of their first appearance.
+pub(crate) fn over_time(history: &History) -> Vec<CaseOverTime<'_>> {
+    history.results().into_iter().map(|(id, results)| case_over_time(id, results)).collect()
 }
 
-fn over_time(id: &CaseId, results: Vec<Option<NightCase>>) -> Option<CaseOverTime<'_>> {
+fn case_over_time(id: &CaseId, results: Vec<Option<NightCase>>) -> CaseOverTime<'_> {
     let known: Vec<(usize, CaseStatus)> =
         results.iter().enumerate().filter_map(|(index, case)| Some((index, (*case)?.status?))).collect();
     let is_failing = |(_, status): &&(usize, CaseStatus)| *status == CaseStatus::Failing;
-    let first_failure = known.iter().find(is_failing)?.0;
+    let first_failure = known.iter().find(is_failing).map(|(index, _)| *index);
     let flips = known.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
     let failed = known.iter().filter(is_failing).count();
     // Evaluations without the case neither end a series of failures nor extend it, so only `known` ones count.
     let failing_since = known.iter().rev().take_while(is_failing).last().map(|(index, _)| *index);
-    Some(CaseOverTime { id, flips, failed, known: known.len(), first_failure, failing_since, results })
+    CaseOverTime { id, flips, failed, known: known.len(), first_failure, failing_since, results }
 }
 
 #[cfg(test)]
@@ -384,12 +386,12 @@ mod tests {
         flips: usize,
         failed: usize,
         known: usize,
-        first_failure: usize,
+        first_failure: Option<usize>,
         failing_since: Option<usize>,
     }
 
     /// The numbers of a case with these statuses: `p` is passing, `x` failing, `-` not included.
-    fn counts(letters: &str) -> Option<Counts> {
+    fn counts(letters: &str) -> Counts {
         let id: CaseId = "a".parse().unwrap();
         let result = |word, status| {
             let label = Label { word, is_unconfirmed: false };
@@ -401,26 +403,28 @@ mod tests {
             _ => None,
         };
         let CaseOverTime { flips, failed, known, first_failure, failing_since, .. } =
-            over_time(&id, letters.chars().map(status).collect())?;
-        Some(Counts { flips, failed, known, first_failure, failing_since })
+            case_over_time(&id, letters.chars().map(status).collect());
+        Counts { flips, failed, known, first_failure, failing_since }
     }
 
     #[test]
     fn evaluations_without_the_case_are_ignored() {
-        assert_eq!(counts("pp-p"), None);
-        let counted = Counts { flips: 1, failed: 2, known: 3, first_failure: 2, failing_since: Some(2) };
-        assert_eq!(counts("p-x-x"), Some(counted));
-        let counted = Counts { flips: 1, failed: 1, known: 2, first_failure: 0, failing_since: None };
-        assert_eq!(counts("x-p"), Some(counted));
-        let counted = Counts { flips: 4, failed: 3, known: 5, first_failure: 0, failing_since: Some(4) };
-        assert_eq!(counts("xpxpx-"), Some(counted));
+        let counted = Counts { flips: 0, failed: 0, known: 3, first_failure: None, failing_since: None };
+        assert_eq!(counts("pp-p"), counted);
+        let counted = Counts { flips: 1, failed: 2, known: 3, first_failure: Some(2), failing_since: Some(2) };
+        assert_eq!(counts("p-x-x"), counted);
+        let counted = Counts { flips: 1, failed: 1, known: 2, first_failure: Some(0), failing_since: None };
+        assert_eq!(counts("x-p"), counted);
+        let counted = Counts { flips: 4, failed: 3, known: 5, first_failure: Some(0), failing_since: Some(4) };
+        assert_eq!(counts("xpxpx-"), counted);
     }
 
     proptest! {
         #[test]
         fn a_failing_case_fails_since_an_evaluation_that_includes_it(letters in "[xp-]{0,40}") {
-            let Some(Counts { flips, failed, known, first_failure: first, failing_since: since }) = counts(&letters) else {
-                prop_assert!(!letters.contains('x'));
+            let Counts { flips, failed, known, first_failure, failing_since: since } = counts(&letters);
+            let Some(first) = first_failure else {
+                prop_assert!(!letters.contains('x') && failed == 0 && since.is_none());
                 return Ok(());
             };
             prop_assert!(failed <= known && flips < known.max(1) && letters.as_bytes()[first] == b'x');

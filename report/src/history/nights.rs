@@ -11,7 +11,7 @@ use crate::view::display;
 use crate::view::word::Word;
 
 /// The nights with a column.
-pub(crate) const NIGHTS_DRAWN: usize = 30;
+pub(crate) const NIGHTS_DRAWN: usize = 20;
 
 /// The nights on the lines.
 const NIGHTS_ON_LINES: usize = 200;
@@ -200,7 +200,7 @@ fn bars(drawn: &[HistoryEntry], width: usize) -> Vec<Vec<Mark>> {
 }
 
 /// The index of a night that shows only the cases of a word.
-fn filtered(href: &str, word: Word) -> String {
+pub(super) fn filtered(href: &str, word: Word) -> String {
     // Only the index has lists; an evaluation is data.
     if href.ends_with(INDEX_FILE) { format!("{href}#show={}", word.class()) } else { href.to_owned() }
 }

@@ -1,17 +1,22 @@
-//! The history page: what fails now, a column a night, and the cases that fail or alternate, over the last nights.
+//! The history page: what fails now, a column a night, and the cases over the last nights: those that fail, that recovered, that
+//! alternate, and all others.
+
+use std::collections::HashSet;
 
 use askama::Template;
+use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::GateOutcome;
 use counterproof_evaluator::{DecisionKind, text};
 
 use super::evaluations::{self, CaseOverTime, History, HistoryEntry};
 use super::folder::SkippedPath;
-use super::nights::{self, Columns, GateView, Line, NIGHTS_DRAWN, day};
+use super::nights::{self, Columns, GateView, Line, NIGHTS_DRAWN, day, filtered};
+use crate::site::{case_anchor, night_anchor};
 use crate::view::display;
 use crate::view::word::Word;
 
-/// The nights in the tables of cases.
-const NIGHTS_IN_TABLE: usize = 20;
+/// The nights in the tables of cases: those with a column, so that the tables have the links of its squares.
+const NIGHTS_IN_TABLE: usize = NIGHTS_DRAWN;
 
 /// The nights in the tables of cases on a narrow screen.
 const NIGHTS_ON_NARROW: usize = 10;
@@ -42,7 +47,7 @@ pub(crate) struct HistoryPage {
     drawn: String,
     /// The nights of the tables of cases, oldest first.
     heads: Vec<NightHead>,
-    tables: [CaseTable; 3],
+    tables: [CaseTable; 4],
     words: Vec<Word>,
     evaluations: Vec<EvaluationView>,
 }
@@ -84,6 +89,8 @@ struct CaseTable {
 #[derive(Debug)]
 struct CaseView {
     id: String,
+    /// What links to the case lead to; `None` if another table has the case as well, before this one.
+    anchor: Option<String>,
     /// The link to the page of its last night.
     href: Option<String>,
     class: &'static str,
@@ -92,7 +99,7 @@ struct CaseView {
     since: Option<DayLink>,
     flips: usize,
     failed: String,
-    first: DayLink,
+    first: Option<DayLink>,
     reason: String,
     /// Empty if they are not drawn.
     cells: Vec<Cell>,
@@ -117,6 +124,8 @@ struct NightHead {
 
 #[derive(Debug)]
 struct EvaluationView {
+    /// What links to the night lead to; `None` if a newer evaluation is of the same run.
+    anchor: Option<String>,
     time: String,
     href: Option<String>,
     new: String,
@@ -131,6 +140,8 @@ struct CountView {
     word: Word,
     count: String,
     is_zero: bool,
+    /// The cases of the word in the report of the night; `None` for no case.
+    href: Option<String>,
 }
 
 /// The day of an evaluation with a link to it.
@@ -154,8 +165,8 @@ impl HistoryPage {
         // Only words that occur, because a column for each of nine would not fit on the page.
         let words: Vec<_> =
             Word::ALL.into_iter().filter(|word| entries.iter().any(|entry| count(entry, *word) > 0)).collect();
-        let failed = evaluations::ever_failed(history);
-        let failing = failing(&failed);
+        let cases = evaluations::over_time(history);
+        let failing = failing(&cases);
         let from = entries.len().saturating_sub(NIGHTS_IN_TABLE);
         let heads =
             entries.iter().skip(from).map(|entry| NightHead { day: DayLink::new(entry), gate: GateView::new(entry) });
@@ -177,9 +188,8 @@ impl HistoryPage {
                 few => text::count(few, "night", "nights"),
             },
             heads: heads.collect(),
-            tables: tables(history, &failing, &failed),
-            // Newest first, unlike the columns, which are read from left to right.
-            evaluations: (0..entries.len()).rev().map(|number| evaluation_view(entries, number, &words)).collect(),
+            tables: tables(history, &failing, &cases),
+            evaluations: evaluation_views(entries, &words),
             words,
         }
     }
@@ -205,7 +215,7 @@ fn failing<'a, 'h>(cases: &'a [CaseOverTime<'h>]) -> Vec<&'a CaseOverTime<'h>> {
 
 fn card(history: &History, failing: &[&CaseOverTime<'_>]) -> Card {
     let entries = history.entries();
-    let open = failing.iter().filter(|case| case.last().is_some_and(evaluations::NightCase::is_unconfirmed)).count();
+    let open = failing.iter().filter(|case| case.last().is_some_and(|(_, last)| last.is_unconfirmed())).count();
     let kind = entries.last().map_or(DecisionKind::Open, |entry| entry.kind);
     let newest = match entries.len() {
         1 => "the only night".to_owned(),
@@ -248,29 +258,34 @@ fn failing_case(history: &History, case: &CaseOverTime<'_>) -> FailingCase {
     FailingCase {
         id: case.id.to_string(),
         href: last_href(history, case),
-        result: case.last().map(evaluations::NightCase::text).unwrap_or_default(),
+        result: case.last().map(|(_, last)| last.text()).unwrap_or_default(),
         since: since.unwrap_or_default(),
     }
 }
 
 /// The link to the page of a case in the last night that includes it.
 fn last_href(history: &History, case: &CaseOverTime<'_>) -> Option<String> {
-    let known = |result: &Option<evaluations::NightCase>| result.is_some_and(|case| case.status.is_some());
-    let number = case.results.iter().rposition(known)?;
-    history.href(&history.entries()[number], case.results[number]?)
+    let (number, result) = case.last()?;
+    history.href(&history.entries()[number], result)
 }
 
-fn tables(history: &History, failing: &[&CaseOverTime<'_>], failed: &[CaseOverTime<'_>]) -> [CaseTable; 3] {
-    let mut alternating: Vec<_> = failed.iter().filter(|case| case.flips > 1).collect();
+fn tables<'h>(history: &History, failing: &[&CaseOverTime<'h>], cases: &[CaseOverTime<'h>]) -> [CaseTable; 4] {
+    let mut alternating: Vec<_> = cases.iter().filter(|case| case.flips > 1).collect();
     alternating.sort_by(|a, b| b.flips.cmp(&a.flips).then(b.failed.cmp(&a.failed)).then(a.id.cmp(b.id)));
-    let mut recovered: Vec<_> = failed.iter().filter(|case| !case.is_failing() && case.flips < 2).collect();
+    let has_recovered = |case: &&CaseOverTime<'_>| case.failed > 0 && !case.is_failing() && case.flips < 2;
+    let mut recovered: Vec<_> = cases.iter().filter(has_recovered).collect();
     recovered.sort_by(|a, b| b.first_failure.cmp(&a.first_failure).then(a.id.cmp(b.id)));
-    let table = |id, name: &str, lead, none, cases: &[&CaseOverTime<'_>]| CaseTable {
+    let mut passing: Vec<_> = cases.iter().filter(|case| case.failed == 0).collect();
+    // Differences first: their cases are the ones to look at.
+    passing.sort_by_key(|case| (case.last().is_none_or(|(_, last)| last.is_quiet()), case.id));
+    // A case that fails and alternates is in two tables.
+    let mut anchored = HashSet::new();
+    let mut table = |id, name: &str, lead, none, cases: &[&CaseOverTime<'h>]| CaseTable {
         id,
         heading: format!("{name}: {}", text::count(cases.len(), "case", "cases")),
         lead,
         none,
-        cases: case_views(history, cases),
+        cases: case_views(history, cases, &mut anchored),
         more: match cases.len().saturating_sub(CASES_LISTED) {
             0 => String::new(),
             more => format!("{} not listed; see the nights", text::count(more, "more case is", "more cases are")),
@@ -298,24 +313,27 @@ fn tables(history: &History, failing: &[&CaseOverTime<'_>], failed: &[CaseOverTi
             "No case changed twice between failing and passing.",
             &alternating,
         ),
+        table("passing", "Never failed", "They failed in no night.", "Each case failed in a night.", &passing),
     ]
 }
 
-fn case_views(history: &History, cases: &[&CaseOverTime<'_>]) -> Vec<CaseView> {
+fn case_views<'h>(history: &History, cases: &[&CaseOverTime<'h>], anchored: &mut HashSet<&'h CaseId>) -> Vec<CaseView> {
     let cases = cases.iter().take(CASES_LISTED).enumerate();
     cases
         .map(|(number, case)| {
             let cells = if number < CASES_DRAWN { cells(history, case) } else { Vec::new() };
-            case_view(history, case, cells)
+            let anchor = anchored.insert(case.id).then(|| case_anchor(case.id));
+            CaseView { anchor, ..case_view(history, case, cells) }
         })
         .collect()
 }
 
 fn case_view(history: &History, case: &CaseOverTime<'_>, cells: Vec<Cell>) -> CaseView {
     let link = |index: usize| DayLink::new(&history.entries()[index]);
-    let last = case.last();
+    let last = case.last().map(|(_, last)| last);
     CaseView {
         id: case.id.to_string(),
+        anchor: None,
         href: last_href(history, case),
         class: last.map_or("", |last| last.class()),
         sign: last.map_or("", |last| last.sign()),
@@ -323,8 +341,11 @@ fn case_view(history: &History, case: &CaseOverTime<'_>, cells: Vec<Cell>) -> Ca
         since: case.failing_since.map(link),
         flips: case.flips,
         failed: format!("{} of {}", case.failed, case.known),
-        first: link(case.first_failure),
-        reason: display::visible(history.first_reason(case.first_failure, case.id)),
+        first: case.first_failure.map(link),
+        reason: case
+            .first_failure
+            .map(|first| display::visible(history.first_reason(first, case.id)))
+            .unwrap_or_default(),
         cells,
     }
 }
@@ -350,13 +371,27 @@ fn cells(history: &History, case: &CaseOverTime<'_>) -> Vec<Cell> {
     nights.map(cell).collect()
 }
 
+/// The nights, newest first, unlike the columns, which are read from left to right.
+fn evaluation_views(entries: &[HistoryEntry], words: &[Word]) -> Vec<EvaluationView> {
+    // A run can be compared with several baselines.
+    let mut anchored = HashSet::new();
+    let view = |number: usize| {
+        let new = &entries[number].new;
+        let anchor = anchored.insert(new).then(|| night_anchor(new));
+        EvaluationView { anchor, ..evaluation_view(entries, number, words) }
+    };
+    (0..entries.len()).rev().map(view).collect()
+}
+
 fn evaluation_view(entries: &[HistoryEntry], number: usize, words: &[Word]) -> EvaluationView {
     let entry = &entries[number];
     let counts = words.iter().map(|word| {
         let count = count(entry, *word);
-        CountView { word: *word, count: display::number(count), is_zero: count == 0 }
+        let href = entry.source.href.as_ref().filter(|_| count > 0).map(|href| filtered(href, *word));
+        CountView { word: *word, count: display::number(count), is_zero: count == 0, href }
     });
     EvaluationView {
+        anchor: None,
         time: display::visible(&entry.time),
         href: entry.source.href.clone(),
         new: entry.new.clone(),

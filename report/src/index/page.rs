@@ -12,7 +12,7 @@ use super::rows::Rows;
 use super::runs::{self, FactView};
 use super::search::{self, Filter};
 use crate::files::FileLink;
-use crate::site::Site;
+use crate::site::{Site, night_anchor};
 use crate::view::changes::ChangesView;
 use crate::view::display;
 
@@ -22,8 +22,8 @@ pub(crate) struct IndexPage {
     root: &'static str,
     /// The name under which the browser stores marks.
     report: String,
-    /// The path of the history; `None` where there is none.
-    history: Option<String>,
+    /// The links to the history, and to the row of this night in it; `None` without a history.
+    history: Option<(String, String)>,
     baseline: RunLine,
     new: RunLine,
     compared: String,
@@ -96,7 +96,7 @@ impl IndexPage {
         Self {
             root: "",
             report: rows.report().to_owned(),
-            history: site.history.clone(),
+            history: site.history.clone().zip(site.in_history(&night_anchor(evaluation.new.run_id.as_str()))),
             baseline: line(&evaluation.baseline, documents.map(|runs| runs.baseline)),
             new: line(&evaluation.new, documents.map(|runs| runs.new)),
             compared: compared(evaluation),

@@ -128,6 +128,62 @@ fn the_model_and_the_commit_are_named_where_they_change() {
 }
 
 #[test]
+fn every_count_is_that_of_the_evaluation() {
+    let verdict = |night: usize, case: usize| Verdict::ALL[(case * case + 7 * night + case) % Verdict::ALL.len()];
+    for cases in [20, 120] {
+        let mut history = History::default();
+        let nights: Vec<_> = (1..=9).map(|night| format!("2026-11-0{night}T02:00:00Z")).collect();
+        for (night, time) in nights.iter().enumerate() {
+            history.add(&evaluation(time, (0..cases).map(|case| verdict(night, case))), source(time)).unwrap();
+        }
+        let html = written(&history, &[]).html;
+        let evaluations = rows(&html, "evaluations");
+        let columns: Vec<_> = html.split("<p class=\"failed\" title=\"").skip(1).collect();
+        for (night, column) in columns.iter().enumerate() {
+            use Verdict as V;
+            let count =
+                |verdicts: &[Verdict]| (0..cases).filter(|case| verdicts.contains(&verdict(night, *case))).count();
+            for (word, verdicts) in [
+                ("worse", &[V::Regressed][..]),
+                ("failed to answer", &[V::Broken, V::StillBroken]),
+                ("not compared", &[V::Invalid, V::Missing, V::Added, V::NotComparable]),
+                ("different", &[V::Changed, V::Undecided]),
+                ("noise", &[V::Noisy]),
+                ("better", &[V::Improved, V::Recovered]),
+                ("same", &[V::Unchanged]),
+            ] {
+                let expected = format!(" {} {word} ", count(verdicts));
+                let row = format!("{} ", evaluations[nights.len() - 1 - night]);
+                assert!(row.contains(&expected), "{expected:?}: {row}");
+            }
+            let failing = count(&[V::Regressed, V::Broken, V::StillBroken, V::Invalid, V::Missing]);
+            assert!(column.starts_with(&format!("{failing} of {cases} cases fail\"")), "{failing}: {column}");
+        }
+        // Each case is in one of the tables, and has one row that links lead to.
+        assert_eq!(columns.len(), nights.len());
+        assert_eq!(html.matches("<tr id=\"case-case_").count(), cases);
+    }
+}
+
+#[test]
+fn texts_of_a_night_are_never_markup() {
+    let trick = "</title></svg><script>x()</script>\" onload='y()' \u{202e}";
+    let mut history = History::default();
+    let mut night = evaluation("2026-11-01T01:00:00Z", [Verdict::Regressed, Verdict::Unchanged]);
+    night.new.repo_commit = Some(trick.to_owned());
+    night.new.generated_at = trick.to_owned();
+    night.cases[0].reasons[0].message = trick.to_owned();
+    let named = EvaluationSource { model: Some(trick.to_owned()), ..source("a") };
+    history.add(&night, named).unwrap();
+    let skipped = SkippedPath { path: trick.into(), reason: trick.to_owned() };
+    let html = written(&history, &[skipped]).html;
+    // The tags of the template alone.
+    assert!(!html.contains("<script") && !html.contains("</svg><") && !html.contains("\" onload"), "{html}");
+    assert!(!html.contains('\u{202e}'), "{html}");
+    assert!(html.matches("\\u{202e}").count() >= 4, "{html}");
+}
+
+#[test]
 fn a_comparison_counts_once_and_skipped_folders_are_named() {
     let mut history = History::default();
     let only = evaluation("2026-11-01T01:00:00Z", [Verdict::Unchanged]);

@@ -44,8 +44,8 @@ const SYSTEMS: [System; 7] = [
             ("GITHUB_REPOSITORY", "ada/shop"),
             ("GITHUB_API_URL", "HOST"),
         ],
-        night: &[],
-        pull_request: &[("PULL_REQUEST", "7"), ("GITHUB_TOKEN", "t")],
+        night: &[("GITHUB_EVENT_NAME", "schedule")],
+        pull_request: &[("GITHUB_EVENT_NAME", "pull_request"), ("PULL_REQUEST", "7"), ("GITHUB_TOKEN", "t")],
     },
     System {
         kind: "gitlab",
@@ -68,7 +68,11 @@ const SYSTEMS: [System; 7] = [
         steps: ci_steps::jenkins,
         shell: SH,
         host: Host::Github,
-        variables: &[("BUILD_NUMBER", "BUILD"), ("GITHUB_API_URL", "HOST")],
+        variables: &[
+            ("BUILD_NUMBER", "BUILD"),
+            ("BUILD_URL", "https://jenkins.example/job/shop/1/"),
+            ("GITHUB_API_URL", "HOST"),
+        ],
         night: &[],
         pull_request: &[
             ("CHANGE_ID", "7"),
@@ -88,8 +92,12 @@ const SYSTEMS: [System; 7] = [
             ("SYSTEM_TEAMPROJECTID", "shop"),
             ("BUILD_REPOSITORY_ID", "5"),
         ],
-        night: &[],
-        pull_request: &[("SYSTEM_PULLREQUEST_PULLREQUESTID", "7"), ("SYSTEM_ACCESSTOKEN", "t")],
+        night: &[("BUILD_REASON", "Schedule")],
+        pull_request: &[
+            ("BUILD_REASON", "PullRequest"),
+            ("SYSTEM_PULLREQUEST_PULLREQUESTID", "7"),
+            ("SYSTEM_ACCESSTOKEN", "t"),
+        ],
     },
     System {
         kind: "bitbucket",
@@ -262,9 +270,26 @@ impl Build {
         read_to_string(self.folder.join(path)).unwrap_or_else(|error| panic!("{path}: {error}\n{}", self.output))
     }
 
-    fn assert_report(&self) {
-        for path in ["report/index.html", "report/junit.xml", "report/ctrf.json", "report/results.sarif"] {
-            assert!(!self.read(path).is_empty());
+    /// Checks that the report of a night links the history, and that CI systems find its other files in `report`.
+    fn assert_night(&self, number: usize) {
+        for name in ["summary.md", "junit.xml", "ctrf.json", "results.sarif"] {
+            assert_eq!(self.read(&format!("report/{name}")), self.read(&format!("nights/{number}/{name}")));
+        }
+        assert!(!self.folder.join("report/index.html").exists(), "{}", self.output);
+        for page in [format!("nights/{number}/index.html"), format!("nights/{number}/cases/refund.html")] {
+            self.assert_links(&page);
+            assert!(self.read(&page).contains("../history/index.html#"), "{page}");
+        }
+        self.assert_links("nights/history/index.html");
+    }
+
+    /// Checks that every link of a page leads to a file.
+    fn assert_links(&self, page: &str) {
+        let html = self.read(page);
+        let folder = Utf8Path::new(page).parent().unwrap();
+        for link in html.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+            let path = link.split('#').next().unwrap();
+            assert!(path.is_empty() || self.folder.join(folder).join(path).is_file(), "{page}: {link}");
         }
     }
 }
@@ -275,7 +300,7 @@ fn runs_from_the_first_night_to_a_red_one(kind: &str) {
 
     let first = project.build(Builds::Nights);
     assert!(!first.failed, "{}", first.output);
-    first.assert_report();
+    first.assert_night(1);
     let accept = "counterproof accept --reason \"first baseline\"";
     assert!(first.output.contains("no baseline") && first.output.contains(accept), "{}", first.output);
 
@@ -292,15 +317,19 @@ fn runs_from_the_first_night_to_a_red_one(kind: &str) {
         summary.starts_with("## ✓") && summary.contains("older than new") && summary.contains("To refresh"),
         "{summary}"
     );
-    assert!(green.read("history/index.html").contains("The gate passed in"), "{}", green.output);
+    assert!(green.read("nights/history/index.html").contains("The gate passed in"), "{}", green.output);
+    // Of earlier nights as well, from the clone to which they were restored.
+    for number in [1, 2] {
+        green.assert_links(&format!("nights/{number}/cases/refund.html"));
+    }
 
     project.is_broken.store(true, Ordering::SeqCst);
     let red = project.build(Builds::Nights);
     assert!(red.failed, "{}", red.output);
-    red.assert_report();
+    red.assert_night(3);
     // The red night is saved and is part of the history.
     assert!(project.sandbox.path("nights/3/evaluation.json").is_file(), "{}", red.output);
-    assert!(red.read("history/index.html").contains("refund"), "{}", red.output);
+    assert!(red.read("nights/history/index.html").contains("refund"), "{}", red.output);
     match kind {
         "github" => {
             let step = read_to_string(project.sandbox.path("step3.md")).unwrap();
@@ -315,6 +344,7 @@ fn runs_from_the_first_night_to_a_red_one(kind: &str) {
 
     let red = project.build(Builds::PullRequests);
     assert!(red.failed && !red.folder.join("nights/4").exists(), "{}", red.output);
+    red.assert_links("report/index.html");
     project.is_broken.store(false, Ordering::SeqCst);
     let green = project.build(Builds::PullRequests);
     assert!(!green.failed, "{}", green.output);

@@ -67,6 +67,7 @@ mod guard_secrets;
 #[cfg(unix)]
 mod guard_warnings;
 mod help;
+mod history_links;
 #[cfg(unix)]
 mod hostile_names;
 mod http_agents;

@@ -280,7 +280,7 @@ impl Check<'_> {
             cases: Some(self.paths.cases.to_owned()),
             config,
             out: args.report.clone(),
-            files: args.files,
+            files: args.files.clone(),
             report_url: args.report_url.clone(),
             // The baseline is part of the repository, and a check does not change it.
             write_back: false,
