@@ -54,7 +54,7 @@ fn rows(html: &str, heading: &str) -> Vec<String> {
             row.split('<').filter_map(|part| part.split_once('>')).map(|(_, text)| text.trim()).collect();
         texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
     };
-    body.split("<tr>").skip(1).map(text).collect()
+    body.split("<tr").skip(1).map(text).collect()
 }
 
 #[test]
