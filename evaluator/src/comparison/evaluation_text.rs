@@ -242,20 +242,26 @@ pub struct TableRow {
     pub change: String,
 }
 
-/// The solved runs, and the means per case of each quantity that a side has.
+/// The solved runs, and the means per case of duration, steps, tokens and cost. Without what no side has.
 pub fn table(evaluation: &Evaluation) -> Vec<TableRow> {
     let solved = evaluation.suite.iter().find(|suite| suite.code == MeasureCode::Solved);
-    let duration = evaluation.usage.iter().find(|measure| measure.code == UsageCode::Duration);
-    let rows = evaluation.usage.iter().map(|measure| match duration {
-        Some(duration) if measure.code == UsageCode::ToolTime && is_longer(measure, duration) => TableRow {
-            name: usage::quantity(measure.code).to_owned(),
+    let shown = evaluation.usage.iter().filter(|measure| measure.code != UsageCode::ToolTime);
+    solved.map(|solved| solved_row(evaluation, solved)).into_iter().chain(shown.map(usage_row)).collect()
+}
+
+/// The mean per case of the time of all tool results. `None` if no side has it.
+pub fn tool_time(evaluation: &Evaluation) -> Option<TableRow> {
+    let measure = |code: UsageCode| evaluation.usage.iter().find(|measure| measure.code == code);
+    let row = usage_row(measure(UsageCode::ToolTime)?);
+    match (measure(UsageCode::ToolTime), measure(UsageCode::Duration)) {
+        (Some(tools), Some(whole)) if is_longer(tools, whole) => Some(TableRow {
             baseline: "–".to_owned(),
             new: "–".to_owned(),
             change: usage::LONGER_THAN_WHOLE.to_owned(),
-        },
-        _ => usage_row(measure),
-    });
-    solved.map(|solved| solved_row(evaluation, solved)).into_iter().chain(rows).collect()
+            ..row
+        }),
+        _ => Some(row),
+    }
 }
 
 /// Whether tools take longer than the whole, as those that are simulated may state.

@@ -35,11 +35,11 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     exit code: 1
     --- stdout
     Gate failed: 3 cases regressed, 3 cases have no answer, 3 cases changed or lost a high-risk action and 1 more rule violated
+      address_change_001  regressed: evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
       stock_check_001     broken: runner error on new: http_error 500 (server_error), after 2 attempts
       gift_advice_001     broken: runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
       loyalty_points_001  broken: runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
       refund_damaged_001  regressed: must_include no longer met: “50 EUR” missing
-      address_change_001  regressed: evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
       cancel_order_001    regressed: cancel_order: risk low → high without evidence
       invoice_email_001   changed: lost write: result of send_email: failed, but succeeded on baseline
 
@@ -191,7 +191,7 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     ✓ invalid                          0   at most 0
     ✓ unpaired                         0   at most 0
       changed                          2   no limit
-    ✓ unmet                            2   no more than baseline, or by chance (2 worse, 0 better); p 0.250, level 0.025
+    ✓ unmet                            2   no more than baseline, or by chance (2 worse, 0 better)
     ✓ must                             0   at most 0
     ✗ high risk changed                3   at most 0
     ✓ fabricated                       0   at most 0
@@ -201,10 +201,10 @@ fn shares_and_limits_of_selected_cases_are_separate_rules() {
     ✓ behaviour changed                0   at most 0
     ✓ text faults                      0   at most 0
     ✓ secret leaked                    0   at most 0
-    ✓ suite fell                       0   at most 0; p 0.062, level 0.025
-    ✓ suite fell, suite actions        0   at most 0; p 0.330, level 0.025
-    ✓ suite fell, suite answers        0   at most 0; p 1.000, level 0.025
-    ✓ suite fell, suite robustness     0   at most 0; p 0.675, level 0.025
+    ✓ suite fell                       0   at most 0
+    ✓ suite fell, suite actions        0   at most 0
+    ✓ suite fell, suite answers        0   at most 0
+    ✓ suite fell, suite robustness     0   at most 0
       slower                           0   no limit
       costlier                         0   no limit; not reported
       longer                           0   no limit

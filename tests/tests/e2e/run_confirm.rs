@@ -370,7 +370,8 @@ fn the_first_lines_are_the_verdict_and_the_cases_that_always_fail() {
     assert!(!compared.stdout.contains("p 0") && !compared.stdout.contains("✓"), "{compared}");
     assert!(compared.stdout.contains("other rules are met"), "{compared}");
     let verbose = sandbox.run(["compare", "--cases", "cases.json", "--verbose"]);
-    assert!(verbose.stdout.contains("✓ must") && verbose.stdout.contains("; p "), "{verbose}");
+    // All runs of a side are equal, so nothing is a matter of chance.
+    assert!(verbose.stdout.contains("✓ must") && !verbose.stdout.contains("; p "), "{verbose}");
     // The summary starts with the same lines.
     let summary = fs::read_to_string(sandbox.path("report/summary.md")).unwrap();
     assert!(summary.starts_with("## ✗ Gate failed: 3 cases always fail"), "{summary}");
