@@ -8,6 +8,14 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_store::write::{self, INDEX_FILE, STATIC_FOLDER, SiteError, SiteKind, StagedFolder, WriteError};
 use counterproof_store::{EVALUATION_FILE, ReadError};
 
+/// The number of cases per script of the search, which makes a script about a megabyte long.
+pub(crate) const CASES_PER_SHARD: usize = 3_000;
+
+/// The number of scripts of the search.
+pub(crate) const fn shard_count(cases: usize) -> usize {
+    cases.div_ceil(CASES_PER_SHARD)
+}
+
 /// The content of the marker file, which identifies a report.
 const MARKER: &str = "A report of Counterproof. The next report that is written here replaces it. Open index.html.\n";
 

@@ -122,7 +122,7 @@
   }
 
   const refresh = () => { read(); show(); };
-  // The way back may show a page as it was left.
+  // The back button may show a page as it was left.
   addEventListener("pageshow", refresh);
   addEventListener("storage", refresh);
   show();

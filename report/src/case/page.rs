@@ -20,7 +20,7 @@ use super::steps::{self, StepsView};
 use super::waterfall::{self, WaterfallView};
 use super::why::{self, WhyView};
 use crate::files::{CopyFailures, FileCopy, FileLink, copy_name};
-use crate::index::shard_count;
+use crate::folder::shard_count;
 use crate::site::{Site, case_anchor, report_name};
 use crate::view::display;
 

@@ -1,9 +1,8 @@
 //! The first screen: the decision, what questions the comparison itself, the worst case, and the numbers of all cases.
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SidePointer, UsageCode};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SidePointer};
 use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::evaluation_text::{self, TableRow};
-use counterproof_evaluator::messages::usage;
 use counterproof_evaluator::{
     Decision, DecisionKind, gate_qualifications, is_alone, messages, review_lines, text, worst_first,
 };
@@ -319,7 +318,8 @@ pub(crate) fn chips(lists: &CaseLists<'_>) -> Vec<Chip> {
 
 /// The rates and quantities of both sides. What no run reports is `–`.
 pub(crate) fn numbers(evaluation: &Evaluation) -> Vec<TableRow> {
-    let known: Vec<_> = evaluation_text::table(evaluation).into_iter().chain(tool_time(evaluation)).collect();
+    let known: Vec<_> =
+        evaluation_text::table(evaluation).into_iter().chain(evaluation_text::tool_time(evaluation)).collect();
     let unknown = |name: &str| TableRow {
         name: name.to_owned(),
         baseline: "–".to_owned(),
@@ -332,24 +332,6 @@ pub(crate) fn numbers(evaluation: &Evaluation) -> Vec<TableRow> {
     let quantities = ["duration", "steps", "tool time", "tokens", "cost"]
         .map(|name| known.iter().find(|row| row.name.starts_with(name)).map_or_else(|| unknown(name), shown));
     std::iter::once(solved.map_or_else(|| unknown("solved"), shown)).chain(quantities).collect()
-}
-
-/// The time of the tools, unless it is longer than the whole, as that of simulated tools may be.
-fn tool_time(evaluation: &Evaluation) -> Option<TableRow> {
-    let measure = |code| evaluation.usage.iter().find(|measure| measure.code == code);
-    let tools = measure(UsageCode::ToolTime)?;
-    let mean = |sum: f64| sum / tools.cases.max(1) as f64;
-    let (baseline, new) = (tools.baseline.value(), tools.new.value());
-    let fits = measure(UsageCode::Duration).is_none_or(|whole| {
-        let limit = |sum: f64| sum / whole.cases.max(1) as f64;
-        mean(baseline) <= limit(whole.baseline.value()) && mean(new) <= limit(whole.new.value())
-    });
-    fits.then(|| TableRow {
-        name: usage::quantity(UsageCode::ToolTime).to_owned(),
-        baseline: usage::amount(UsageCode::ToolTime, mean(baseline), None),
-        new: usage::amount(UsageCode::ToolTime, mean(new), None),
-        change: usage::change(baseline, new),
-    })
 }
 
 /// A rate without its share: `49/50` instead of `49 of 50 (98 %)`.

@@ -13,5 +13,5 @@ pub(crate) use case_lists::CaseLists;
 pub(crate) use groups::groups;
 pub(crate) use page::IndexPage;
 pub(crate) use rows::Rows;
-pub(crate) use search::{scripts as search_scripts, shard_count};
+pub(crate) use search::scripts as search_scripts;
 pub(crate) use suites::SuitesPage;

@@ -110,7 +110,7 @@ impl IndexPage {
             numbers: first_screen::numbers(evaluation),
             chips: first_screen::chips(lists),
             filters: search::filters(evaluation),
-            shards: search::shard_count(evaluation.cases.len()),
+            shards: crate::folder::shard_count(evaluation.cases.len()),
             groups: group_views,
             more_groups,
             has_suites: evaluation.cases.iter().any(|case| case.suite.is_some()),

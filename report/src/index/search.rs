@@ -8,13 +8,10 @@ use serde_json::{Value, json};
 
 use super::case_lists::CaseLists;
 use super::rows::Rows;
-use crate::folder::SEARCH_FOLDER;
+use crate::folder::{CASES_PER_SHARD, SEARCH_FOLDER, shard_count};
 use crate::site::Site;
 use crate::view::display;
 use crate::view::verdict;
-
-/// The number of cases per script, which makes a script about a megabyte long.
-const CASES_PER_SHARD: usize = 3_000;
 
 /// The maximum number of choices of a filter. The choices with the most cases are kept.
 const MOST_CHOICES: usize = 200;
@@ -76,10 +73,6 @@ fn reason_codes(case: &CaseEvaluation) -> Vec<&str> {
     codes.sort_unstable();
     codes.dedup();
     codes
-}
-
-pub(crate) const fn shard_count(cases: usize) -> usize {
-    cases.div_ceil(CASES_PER_SHARD)
 }
 
 /// The scripts with their paths. Cases are sorted worst first.
