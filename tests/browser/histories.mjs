@@ -26,7 +26,7 @@ const usage = (code, value, currency) => ({ code, cases: 1, baseline: value, new
 /** Writes a night. `cases` are its verdicts by the id of the case. */
 function writeNight(folder, time, cases, { reason = "the answer differs", commit, model, currency = "USD" } = {}) {
   const run = (id, more) => ({ run_id: id, generated_at: time, runner_version: "test/1", cases_selected: Object.keys(cases).length, ...more });
-  const id = `night-${path.basename(folder)}`;
+  const id = `night-${path.basename(folder).replace(/[^A-Za-z0-9]/g, "-")}`;
   const entries = Object.entries(cases);
   write(path.join(folder, "evaluation.json"), {
     schema_version: "evaluation.v1", evaluator_version: "test/1", baseline: run("good"), new: run(id, { repo_commit: commit }), counts: {},
