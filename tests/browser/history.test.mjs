@@ -91,7 +91,7 @@ for (const root of HISTORIES) {
           isBar: column.querySelectorAll("svg rect[width='10']").length === 0,
           marks: [...column.querySelectorAll("svg text")].map((text) => text.textContent),
           squares: column.querySelectorAll("svg rect").length,
-          failing: column.querySelector(".failed").textContent,
+          failing: column.querySelector("p.failed").textContent,
         })));
         assert.equal(columns.length, Math.min(nights.length, 20));
         for (const { href, isBar, marks, squares, failing } of columns) {
@@ -100,7 +100,7 @@ for (const root of HISTORIES) {
           if (isBar) assert.deepEqual(marks.map(Number), loud, href);
           else assert.equal(squares, cases.length, href);
           // Expectations that both sides fail are counted as well.
-          const unmet = cases.filter(({ verdict, expectations = [] }) => !FAILING.includes(verdict) && expectations.some((one) => one.new?.met === false)).length;
+          const unmet = cases.filter(({ verdict, expectations = [] }) => !FAILING.includes(verdict) && expectations.some((one) => one.new?.passed === false)).length;
           assert.equal(parseInt(failing, 10), count(cases, FAILING) + unmet, href);
         }
       });
