@@ -58,7 +58,11 @@ impl SuitesPage {
         let view = |(parts, counted): (Vec<&str>, Counted)| {
             let list = lists.suite(&display::visible(&parts.join("/")));
             SuiteView {
-                name: display::visible(parts.last().copied().unwrap_or_default()),
+                // A name such as `a//b` has a part without text.
+                name: match parts.last().copied().unwrap_or_default() {
+                    "" => "(no name)".to_owned(),
+                    name => display::visible(name),
+                },
                 depth: parts.len().min(6),
                 list: list.map(|list| folder::list_file(&list.slug, 1)),
                 cases: display::number(counted.cases),
