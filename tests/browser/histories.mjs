@@ -44,7 +44,7 @@ function writeNight(folder, time, cases, { reason = "the answer differs", commit
 const day = (number) => new Date(Date.UTC(2026, 8, 1 + number, 2)).toISOString();
 const caseId = (number) => `refund-${String(number).padStart(3, "0")}`;
 
-/** 60 nights of 300 cases: some always fail, some recover, some alternate, and most are right. */
+/** 60 nights of 120 cases: some always fail, some recover, some alternate, and most are right. */
 function writeLarge(root) {
   const verdict = (night, number) => {
     if (number < 4) return night > 40 + number * 4 ? "regressed" : "unchanged";
@@ -54,7 +54,7 @@ function writeLarge(root) {
     return "unchanged";
   };
   for (let night = 0; night < 60; night += 1) {
-    const cases = Object.fromEntries(Array.from({ length: 300 }, (_, number) => [caseId(number), verdict(night, number)]));
+    const cases = Object.fromEntries(Array.from({ length: 120 }, (_, number) => [caseId(number), verdict(night, number)]));
     const release = Math.floor(night / 9);
     writeNight(path.join(root, "nights", String(night)), day(night), cases, { commit: `${release}c0ffee${release}aa`, model: `agent-model-2026-${release}` });
   }
