@@ -133,7 +133,7 @@
     neighbour("prev", "‹ Previous", found.slice(0, index).findLast((entry) => entry.page));
     neighbour("next", "Next ›", found.slice(index + 1).find((entry) => entry.page));
     const position = document.getElementById("position");
-    const of = `${index + 1} of ${found.length}`;
+    const of = `${counterproof.grouped(index + 1)} of ${counterproof.grouped(found.length)}`;
     position.textContent = text ? `${of} ${word(cases)}` : `case ${of}`;
     if (!text) position.title = "worst first";
   }
@@ -144,7 +144,7 @@
     if (!pattern || QUIET.includes(result)) return;
     const count = cases.filter((entry) => entry.lists.includes(pattern)).length;
     const made = Object.assign(document.createElement("a"), { id: "pattern", className: "small", href: `../index.html#show=${pattern}` });
-    made.textContent = `All ${count} cases of this pattern`;
+    made.textContent = `All ${counterproof.grouped(count)} cases of this pattern`;
     document.querySelector(".answer .meta").insertBefore(made, document.querySelector(".answer .review"));
   }
 

@@ -37,6 +37,9 @@
     return loading;
   };
 
+  // A number as on the pages: a narrow space between each three digits keeps it in one piece.
+  counterproof.grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+
   // The query of an address: the value of each name, empty where it is not set.
   counterproof.queryOf = function (text) {
     const parameters = new URLSearchParams(text);

@@ -118,7 +118,7 @@
     if (fragment(query) !== fragment(queryOfAddress())) return;
     shown = counterproof.filterCases(cases, query);
     const none = shown.length === 0 ? `: none matches ${describe(query)}` : "";
-    count.textContent = `${shown.length} of ${cases.length} cases${none}`;
+    count.textContent = `${counterproof.grouped(shown.length)} of ${counterproof.grouped(cases.length)} cases${none}`;
     table.hidden = shown.length === 0;
     all.hidden = shown.length > 0;
     rows.replaceChildren();

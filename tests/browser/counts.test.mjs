@@ -5,7 +5,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { insideOf, launch } from "./browser.mjs";
-import { addressOf, casePagesOf, evaluationOf, nameOf, REPORTS } from "./report.mjs";
+import { addressOf, casePagesOf, evaluationOf, grouped, nameOf, REPORTS } from "./report.mjs";
 
 const WORDS = {
   regressed: "worse", broken: "failed", still_broken: "failed", invalid: "not-compared", missing: "not-compared", added: "not-compared",
@@ -85,7 +85,7 @@ for (const root of REPORTS) {
         await page.goto(addressOf(root, "index.html"));
         for (const [find, text] of chips.filter(([find]) => find)) {
           await page.evaluate((hash) => { location.hash = hash; }, find);
-          await page.waitForFunction((wanted) => document.getElementById("found-count").textContent.startsWith(wanted), `${numberOf(text)} of ${evaluation.cases.length} `);
+          await page.waitForFunction((wanted) => document.getElementById("found-count").textContent.startsWith(wanted), `${grouped(numberOf(text))} of ${grouped(evaluation.cases.length)} `);
         }
       });
     });

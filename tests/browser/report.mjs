@@ -25,6 +25,9 @@ export function pagesOf(root) {
   return below("").sort();
 }
 
+/** A number as on the pages: with a narrow space between each three digits. */
+export const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+
 export const addressOf = (root, page) => pathToFileURL(path.join(root, page)).href;
 
 export const evaluationOf = (root) => JSON.parse(readFileSync(path.join(root, "evaluation.json"), "utf8"));

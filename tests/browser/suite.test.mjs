@@ -5,7 +5,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { insideOf, JENKINS, launch, serve, STRICT, unfold, violations } from "./browser.mjs";
-import { addressOf, brokenLinks, evaluationOf, isAlike, kindsOf, nameOf, pagesOf, REPORTS } from "./report.mjs";
+import { addressOf, brokenLinks, evaluationOf, grouped, isAlike, kindsOf, nameOf, pagesOf, REPORTS } from "./report.mjs";
 
 let browser;
 before(async () => {
@@ -140,11 +140,11 @@ for (const root of REPORTS) {
         const [word, number] = await page.goto(addressOf(root, "index.html")).then(() => largestCount(page));
         assert.ok(await page.locator("#overview").isVisible() && !(await page.locator("#found").isVisible()));
         await page.locator(`.chips a[data-find="show=${word}"]`).click();
-        await count(`${number} of ${evaluation.cases.length} `);
+        await count(`${grouped(number)} of ${grouped(evaluation.cases.length)} `);
         assert.equal(await found(), Math.min(number, 200));
         assert.ok(!(await page.locator("#overview").isVisible()));
         await page.reload();
-        await count(`${number} of`);
+        await count(`${grouped(number)} of`);
         assert.equal(await page.locator(".chips a[aria-current]").getAttribute("data-find"), `show=${word}`);
 
         const first = await page.locator("#found-rows .case").first().textContent();
@@ -170,7 +170,7 @@ for (const root of REPORTS) {
     behaviour("where nothing fits, what was asked for is told and can be taken back", async () => {
       await inside(root, {}, async (page) => {
         await page.goto(`${addressOf(root, "index.html")}#show=worze&text=%22%3E&sort=__proto__`);
-        const told = `0 of ${evaluation.cases.length} cases: none matches text “">” and show “worze”`;
+        const told = `0 of ${grouped(evaluation.cases.length)} cases: none matches text “">” and show “worze”`;
         await page.waitForFunction((wanted) => document.getElementById("found-count").textContent === wanted, told);
         assert.ok(!(await page.locator("#found-table").isVisible()));
         await page.locator("#found-all").click();
@@ -188,7 +188,7 @@ for (const root of REPORTS) {
       await inside(root, {}, async (page) => {
         await page.goto(addressOf(root, "index.html"));
         const link = page.locator(".counts a").last();
-        const number = (await link.locator(".figure").textContent()).replace(/\s/g, "");
+        const number = await link.locator(".figure").textContent();
         await link.click();
         await page.waitForFunction((wanted) => document.getElementById("found-count").textContent.startsWith(`${wanted} of`), number);
       });
@@ -233,7 +233,7 @@ for (const root of REPORTS) {
             assert.ok(await page.locator("#keys-open").isVisible(), `${name} has its scripts`);
           }
           await page.goto(`${server.address}index.html#sort=id`);
-          await page.waitForFunction((all) => document.getElementById("found-count").textContent.startsWith(`${all} of`), evaluation.cases.length);
+          await page.waitForFunction((all) => document.getElementById("found-count").textContent.startsWith(`${all} of`), grouped(evaluation.cases.length));
         });
       } finally {
         server.close();
