@@ -38,7 +38,7 @@ for (const root of REPORTS) {
     test("every page opens from disk without a complaint and without asking for anything outside", async () => {
       const pages = pagesOf(root);
       // Of a large report every page kind, and pages from all over it.
-      const some = pages.length <= 40 ? pages : [...new Set([...kinds, ...pages.filter((_, index) => index % Math.ceil(pages.length / 20) === 0)])];
+      const some = pages.length <= 40 ? pages : [...new Set([...kinds, ...pages.filter((_, index) => index % Math.ceil(pages.length / 8) === 0)])];
       await inside(root, {}, async (page) => {
         for (const name of some) {
           await page.goto(addressOf(root, name));
@@ -51,15 +51,16 @@ for (const root of REPORTS) {
       test(`axe finds nothing on any kind of page in three widths, ${colorScheme}`, async () => {
         // The page's own policy would keep axe out.
         await inside(root, { colorScheme, bypassCSP: true }, async (page) => {
-          const states = [...kinds, "index.html#sort=risk"];
-          const narrow = ["index.html", kinds.find((kind) => kind.startsWith("lists/")), kinds.findLast((kind) => kind.startsWith("cases/"))];
+          const few = ["index.html", kinds.find((kind) => kind.startsWith("lists/")), kinds.findLast((kind) => kind.startsWith("cases/"))];
+          // A report of the same program has the same elements: only what its content makes of them is looked at.
+          const states = isAlike(root) ? few.filter(Boolean) : [...kinds, "index.html#sort=risk"];
           for (const name of states) {
             const [file, hash] = name.split("#");
             await page.goto("about:blank");
             await page.goto(addressOf(root, file) + (hash ? `#${hash}` : ""));
             if (hash) await page.waitForFunction(() => document.documentElement.dataset.found);
             await unfold(page);
-            for (const width of narrow.includes(name) ? [1280, 800, 390] : [1280]) {
+            for (const width of few.includes(name) ? [1280, 800, 390] : [1280]) {
               await page.setViewportSize({ width, height: 900 });
               assert.deepEqual(await violations(page, `${name} at ${width} pixels`), []);
             }
@@ -74,7 +75,7 @@ for (const root of REPORTS) {
     behaviour("no two fields of the filter touch, whatever the width", async () => {
       await inside(root, {}, async (page) => {
         await page.goto(addressOf(root, "index.html"));
-        for (let width = 320; width <= 1600; width += 8) {
+        for (let width = 320; width <= 1600; width += 20) {
           await page.setViewportSize({ width, height: 800 });
           const boxes = await page.evaluate(() =>
             [...document.querySelectorAll("#find input, #find select, #find button")].map((field) => field.getBoundingClientRect().toJSON()),
@@ -97,7 +98,7 @@ for (const root of REPORTS) {
             seen.forEach((element, index) => { element.dataset.number = String(index); });
             return seen.length;
           });
-          const expected = Math.min(all, 150);
+          const expected = Math.min(all, 80);
           const reached = new Set();
           for (let press = 0; press < expected + 20 && reached.size < expected; press += 1) {
             await page.keyboard.press("Tab");
@@ -194,7 +195,7 @@ for (const root of REPORTS) {
       });
     });
 
-    test("without scripts every case is listed, and folds still open", async () => {
+    behaviour("without scripts every case is listed, and folds still open", async () => {
       await inside(root, { javaScriptEnabled: false }, async (page) => {
         await page.goto(addressOf(root, "index.html"));
         assert.ok(!(await page.locator("#find").isVisible()), "what needs scripts is not shown");
@@ -261,7 +262,7 @@ for (const root of REPORTS) {
         for (const name of kinds.filter((kind) => kind.startsWith("cases/"))) {
           await page.goto(addressOf(root, name));
           const targets = await page.locator("main a[href^='#']").evaluateAll((links) => [...new Set(links.map((link) => link.getAttribute("href")))]);
-          for (const target of targets.slice(0, 12)) {
+          for (const target of targets.slice(0, 6)) {
             // A link that somebody was sent: the page opens at it.
             await page.goto("about:blank");
             await page.goto(addressOf(root, name) + target);

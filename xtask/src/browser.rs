@@ -29,7 +29,8 @@ pub(crate) fn run(folders: &[Utf8PathBuf]) -> Result<(), Failure> {
     let listed: Vec<_> = reports.iter().map(|report| report.as_str()).collect();
     let mut suite = Command::new("node");
     // Without names, node runs each `*.test.mjs` of the folder.
-    suite.args(["--test", "--test-reporter=spec"]).current_dir(suite_folder());
+    // Node would leave a processor free; the tests mostly wait for the browser.
+    suite.args(["--test", "--test-reporter=spec", "--test-concurrency=2"]).current_dir(suite_folder());
     suite.env("CHROMIUM", browser).env("REPORTS", listed.join("\n"));
     suite.env("SCREENSHOTS", scratch.join("screenshots"));
     suite.env("HISTORIES", histories.join("\n"));

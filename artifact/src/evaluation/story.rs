@@ -64,6 +64,8 @@ impl Effect {
     pub fn harm(&self) -> Option<Harm> {
         if self.irreversible && self.new > self.baseline {
             Some(Harm::IrreversibleWrite)
+        } else if self.irreversible && !self.changed.is_empty() {
+            Some(Harm::ChangedIrreversibleWrite)
         } else if self.without_evidence > 0 {
             Some(Harm::WriteWithoutEvidence)
         } else if !self.changed.is_empty() {
@@ -90,9 +92,11 @@ pub struct ChangedArgument {
 pub enum Harm {
     /// New made a write that cannot be undone and that the baseline did not make.
     IrreversibleWrite,
+    /// A write that cannot be undone has other arguments.
+    ChangedIrreversibleWrite,
     /// A write of new has no evidence.
     WriteWithoutEvidence,
-    /// A write has another amount or target.
+    /// A write that can be undone has other arguments.
     ChangedWrite,
 }
 

@@ -39,6 +39,8 @@ pub struct Decision {
     pub why: String,
     /// The violated rules, the surest first.
     pub violated: Vec<ViolatedRule>,
+    /// The cases that look worse and that nothing decides, in the order of all outputs; empty where violated rules count others.
+    pub unconfirmed: Vec<CaseId>,
     /// The first case of all outputs; `None` where no case differs.
     pub worst: Option<CaseId>,
 }
@@ -47,11 +49,15 @@ pub struct Decision {
 pub fn decide(evaluation: &Evaluation) -> Decision {
     let ranked = worst_first(evaluation);
     let (kind, headline) = headline(evaluation, &ranked);
+    let violated = violated(evaluation, &ranked);
+    let is_counted = violated.iter().any(|rule| !rule.case_ids.is_empty());
+    let open = ranked.iter().filter(|ranked| ranked.standing == Standing::Unconfirmed && !is_counted);
     Decision {
         kind,
         headline,
         why: why(evaluation, &ranked),
-        violated: violated(evaluation, &ranked),
+        violated,
+        unconfirmed: open.map(|ranked| ranked.case.case_id.clone()).collect(),
         worst: ranked.first().filter(|first| first.differs()).map(|first| first.case.case_id.clone()),
     }
 }
@@ -131,12 +137,14 @@ fn why(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> String {
     };
     let others: Vec<_> = ranked.iter().filter(|ranked| ranked.standing == Standing::Other).collect();
     let count = |is: &dyn Fn(Verdict) -> bool| others.iter().filter(|other| is(other.case.verdict)).count();
-    let same = count(&|verdict| matches!(verdict, Verdict::Unchanged | Verdict::Noisy));
+    let same = count(&|verdict| verdict == Verdict::Unchanged);
+    let noise = count(&|verdict| verdict == Verdict::Noisy);
     let better = count(&|verdict| matches!(verdict, Verdict::Improved | Verdict::Recovered));
-    let different = others.len() - same - better;
+    let different = others.len() - same - noise - better;
     let parts = [
         (different, ["differs", "differ"]),
         (better, ["is better", "are better"]),
+        (noise, ["varies as before", "vary as before"]),
         (same, ["is the same", "are the same"]),
     ];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
@@ -206,6 +214,7 @@ mod tests {
         assert_eq!(found.kind, DecisionKind::Open);
         assert_eq!(found.headline, "No decision: 1 of 2 cases looks worse, none confirmed");
         assert_eq!(found.why, "Each side was run once. Of the other cases, 1 differs.");
+        assert_eq!(found.unconfirmed.iter().map(CaseId::as_str).collect::<Vec<_>>(), ["a"]);
     }
 
     #[test]

@@ -148,8 +148,8 @@ pub fn worst_first(evaluation: &Evaluation) -> Vec<RankedCase<'_>> {
     cases
 }
 
-/// A write that cannot be undone is worse than one without evidence, than one with other values, than no answer, than an answer that
-/// misses an expectation, than the rest.
+/// A write that cannot be undone is worse than one with other values, than a write without evidence, than another with other values,
+/// than no answer, than an answer that misses an expectation, than the rest.
 fn harm(case: &CaseEvaluation) -> (u8, Option<Harm>) {
     match (case.story.harm(), case.verdict) {
         (Some(harm), _) => (0, Some(harm)),

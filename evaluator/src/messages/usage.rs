@@ -10,7 +10,7 @@ pub(crate) const ROSE_AT: f64 = 0.01;
 const FACTOR_FROM: f64 = 2.0;
 
 /// The change of a tool time that cannot be, because it is longer than the duration.
-pub const LONGER_THAN_WHOLE: &str = "longer than the whole";
+pub const LONGER_THAN_WHOLE: &str = "longer than the duration";
 
 /// Returns the name of a quantity.
 pub const fn quantity(code: UsageCode) -> &'static str {

@@ -18,6 +18,6 @@ mod steps;
 mod waterfall;
 mod why;
 
-pub(crate) use context::{action, event};
+pub(crate) use context::{action, event, failure};
 pub(crate) use page::CasePage;
 pub(crate) use run_picker::{PickerInput, RunPicker, view as run_picker};

@@ -80,6 +80,8 @@ impl<'a> CaseLists<'a> {
             let title = text::first_upper(&display::visible(&rule.sentence));
             lists.push(CaseList { has_chip: false, ..chip(rule_slug(index), title, among(&rule.case_ids)) });
         }
+        let title = "Look worse, not confirmed".to_owned();
+        lists.push(CaseList { has_chip: false, ..chip(UNCONFIRMED.to_owned(), title, among(&decision.unconfirmed)) });
         let suites: BTreeSet<&str> = evaluation.cases.iter().filter_map(|case| case.suite.as_deref()).collect();
         for (index, suite) in suites.into_iter().enumerate() {
             let cases = filtered(&|case| case.suite.as_deref() == Some(suite));
@@ -130,6 +132,9 @@ impl<'a> CaseLists<'a> {
         self.lists.iter().filter(|list| list.has_pages).flat_map(move |list| list.pages(rows))
     }
 }
+
+/// The slug of the cases that look worse, where no violated rule counts cases.
+pub(crate) const UNCONFIRMED: &str = "unconfirmed";
 
 const GROUP: &str = "pattern-";
 const SUITE: &str = "suite-";

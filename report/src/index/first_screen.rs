@@ -4,10 +4,11 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SidePointer}
 use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::evaluation_text::{self, TableRow};
 use counterproof_evaluator::{
-    Decision, DecisionKind, gate_qualifications, is_alone, messages, review_lines, text, worst_first,
+    Decision, DecisionKind, RankedCase, Standing, gate_qualifications, is_alone, messages, review_lines, text,
+    worst_first,
 };
 
-use super::case_lists::{ALL, CaseLists, notice_slug, rule_slug, unconfirmed};
+use super::case_lists::{ALL, CaseLists, UNCONFIRMED, notice_slug, rule_slug, unconfirmed};
 use crate::case;
 use crate::site::Site;
 use crate::view::display;
@@ -29,6 +30,8 @@ pub(crate) struct VerdictCard {
     pub(crate) headline: String,
     pub(crate) why: String,
     pub(crate) rules: Vec<RuleLine>,
+    /// The cases that look worse, where no rule counts cases.
+    pub(crate) unconfirmed: Option<RuleLine>,
     /// What limits the decision, and what a person should know of all cases together.
     pub(crate) remarks: Vec<String>,
     /// What to do next, and the commands for it; empty where the decision is final.
@@ -63,13 +66,12 @@ pub(crate) fn verdict_card(
     decision: &Decision,
     lists: &CaseLists<'_>,
 ) -> VerdictCard {
-    let rules = decision.violated.iter().enumerate().map(|(index, rule)| {
-        let is_long = rule.case_ids.len() > LINKED;
-        let list = lists.get(&rule_slug(index)).filter(|_| is_long);
+    let line = |sentence: &str, ids: &[CaseId], slug: &str| {
+        let is_long = ids.len() > LINKED;
+        let list = lists.get(slug).filter(|_| is_long);
         RuleLine {
-            sentence: text::first_upper(&display::visible(&rule.sentence)),
-            cases: rule
-                .case_ids
+            sentence: text::first_upper(&display::visible(sentence)),
+            cases: ids
                 .iter()
                 .take(if is_long { 3 } else { LINKED })
                 .map(|id| case_link(site, evaluation, id))
@@ -80,7 +82,11 @@ pub(crate) fn verdict_card(
                 slug: list.slug.clone(),
             }),
         }
-    });
+    };
+    let rules = decision.violated.iter().enumerate();
+    let rules = rules.map(|(index, rule)| line(&rule.sentence, &rule.case_ids, &rule_slug(index))).collect();
+    let unconfirmed = &decision.unconfirmed;
+    let looks = if unconfirmed.len() == 1 { "looks worse, not confirmed" } else { "look worse, none confirmed" };
     let (next, commands) = next(evaluation, decision);
     VerdictCard {
         class: match decision.kind {
@@ -90,7 +96,8 @@ pub(crate) fn verdict_card(
         },
         headline: display::visible(&decision.headline),
         why: display::visible(&decision.why),
-        rules: rules.collect(),
+        rules,
+        unconfirmed: (!unconfirmed.is_empty()).then(|| line(looks, unconfirmed, UNCONFIRMED)),
         remarks: remarks(evaluation),
         next,
         commands,
@@ -192,9 +199,19 @@ pub(crate) fn worst(site: &Site<'_>, evaluation: &Evaluation, decision: &Decisio
         baseline: side_story(case, Side::Baseline),
         new: side_story(case, Side::New),
         is_alone: is_alone(evaluation),
-        chance: word::chance(case, Circumstances::of(evaluation)),
+        chance: chance(evaluation, &ranked),
         evidence: href.map(|href| evidence(case, &href)).unwrap_or_default(),
     })
+}
+
+/// Whether the case may be chance. Where the gate fails by all cases together, this one may still be.
+fn chance(evaluation: &Evaluation, ranked: &RankedCase<'_>) -> String {
+    let chance = word::chance(ranked.case, Circumstances::of(evaluation));
+    let fell = evaluation.gate.rules.iter().any(|rule| rule.code == "suite_fell" && !rule.passed);
+    if fell && ranked.standing == Standing::Unconfirmed {
+        return format!("{chance} The fall over all cases is not chance.");
+    }
+    chance
 }
 
 /// What a side answered and did.
@@ -249,6 +266,7 @@ fn place(pointer: &SidePointer) -> Option<(String, String)> {
     match (list, index) {
         ("events", Some(index)) => Some((format!("{side} step {}", index + 1), case::event(side, index))),
         ("proposed_actions", Some(index)) => Some((format!("{side} action {}", index + 1), case::action(side, index))),
+        ("runner_failure", _) => Some((format!("{side} runner error"), case::failure(side))),
         ("final_output", _) => Some((format!("{side} answer"), "output".to_owned())),
         _ => None,
     }

@@ -36,7 +36,7 @@ fn numbers(index: &str, name: &str) -> Vec<String> {
 #[test]
 fn a_tool_time_above_the_duration_is_left_out_and_a_possible_one_is_shown() {
     let impossible = index_of(&Pair::with_answers(&taking(40, 700), &taking(60, 20)));
-    assert_eq!(numbers(&impossible, "tool time"), ["–", "–", "longer than the whole"]);
+    assert_eq!(numbers(&impossible, "tool time"), ["–", "–", "longer than the duration"]);
     let possible = index_of(&Pair::with_answers(&taking(2000, 700), &taking(2000, 350)));
     assert_eq!(numbers(&possible, "tool time"), ["700 ms", "350 ms", "−50 %"]);
 }

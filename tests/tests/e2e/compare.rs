@@ -35,11 +35,11 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     exit code: 1
     --- stdout
     Gate failed: 3 cases regressed, 3 cases have no answer, 3 cases changed or lost a high-risk action and 1 more rule violated
-      address_change_001  regressed: evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
+      refund_damaged_001  regressed: must_include no longer met: “50 EUR” missing
       stock_check_001     broken: runner error on new: http_error 500 (server_error), after 2 attempts
       gift_advice_001     broken: runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
       loyalty_points_001  broken: runner error on new: invalid_json 200 (not_json), the body is not JSON: EOF while parsing a string at line 1 column 405
-      refund_damaged_001  regressed: must_include no longer met: “50 EUR” missing
+      address_change_001  regressed: evidence_required_for_actions no longer met: missing or unresolved evidence for update_address (a1)
       cancel_order_001    regressed: cancel_order: risk low → high without evidence
       invoice_email_001   changed: lost write: result of send_email: failed, but succeeded on baseline
 

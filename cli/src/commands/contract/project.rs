@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::run_reporter::Failure;
-use crate::resume_command::quoted;
+use crate::resume_command;
 use crate::streams::Streams;
 
 /// The store of a project.
@@ -32,7 +32,7 @@ impl Project {
         if self.store == DEFAULT_STORE {
             return "counterproof contract".to_owned();
         }
-        format!("counterproof contract --store {}", quoted(self.store.as_str()))
+        format!("counterproof contract --store {}", resume_command::path(&self.store))
     }
 
     /// Opens the store for reading. Warns about a torn last line.
