@@ -383,8 +383,9 @@ impl Mark {
 }
 
 impl Review {
-    /// The number of cases with a mark.
-    pub fn count(&self, mark: Mark) -> usize {
-        self.marks.iter().filter(|marked| marked.mark == mark).count()
+    /// The number of cases with each mark: `2 right, 1 wrong, 0 known`.
+    pub fn summary(&self) -> String {
+        let count = |mark| self.marks.iter().filter(|marked| marked.mark == mark).count();
+        Mark::ALL.map(|mark| format!("{} {}", count(mark), mark.as_str())).join(", ")
     }
 }

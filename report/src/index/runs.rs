@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use counterproof_artifact::evaluation::{ComparedRun, Evaluation};
-use counterproof_artifact::{Count, Mark, Run, Sides, Stats};
+use counterproof_artifact::{Count, Run, Sides, Stats};
 
 use crate::view::changes::{self, ChangesView};
 use crate::view::display::{self, Budget};
@@ -76,11 +76,8 @@ fn fact_view(name: &'static str, Sides { baseline, new }: Sides<String>) -> Fact
 fn accepted(run: &Run) -> String {
     let Some(accepted) = &run.accepted else { return "no".to_owned() };
     let by = accepted.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
-    let marks = accepted.review.as_ref().map(|review| {
-        let counts = Mark::ALL.map(|mark| format!("{} {}", review.count(mark), mark.as_str()));
-        format!(" ({})", counts.join(", "))
-    });
-    format!("{}{by}: {}{}", accepted.at, accepted.reason, marks.unwrap_or_default())
+    let marks = accepted.review.as_ref().map(|review| format!(" ({})", review.summary())).unwrap_or_default();
+    format!("{}{by}: {}{marks}", accepted.at, accepted.reason)
 }
 
 fn commit(run: &ComparedRun) -> String {
