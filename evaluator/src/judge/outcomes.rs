@@ -242,11 +242,9 @@ impl HighRisk<'_> {
 
     fn is_at(self, place: &SidePointer) -> bool {
         let loaded = self.answers.get(place.side);
-        let mut segments = place.pointer.split('/').skip(1);
-        let (list, index) = (segments.next(), segments.next().and_then(|index| index.parse::<usize>().ok()));
-        match (list, index) {
-            (Some("proposed_actions"), Some(index)) => is_high_action(loaded, index),
-            (Some("events"), Some(index)) => is_high_step(loaded, index),
+        match place.entry() {
+            ("proposed_actions", Some(index)) => is_high_action(loaded, index),
+            ("events", Some(index)) => is_high_step(loaded, index),
             _ => false,
         }
     }
