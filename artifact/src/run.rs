@@ -155,6 +155,11 @@ impl Run {
         self.group_id.as_ref().unwrap_or(&self.run_id)
     }
 
+    /// The model that the agent used, if the run records it.
+    pub fn model(&self) -> Option<&str> {
+        self.extra.get("model")?.as_str()
+    }
+
     /// The sort key for the age of a run: the time of acceptance, or else the start time, as an instant. A text that is not a
     /// time sorts before every time; between equal times, the greater id is newer.
     pub fn age(&self) -> (Option<Timestamp>, &str, &RunId) {

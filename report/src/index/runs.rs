@@ -15,7 +15,7 @@ const COMMIT_CHARS: usize = 8;
 pub(crate) fn caption(run: &ComparedRun, document: Option<&Run>) -> String {
     let date = run.generated_at.get(..10).map(str::to_owned);
     let commit = run.repo_commit.as_ref().map(|commit| commit.chars().take(COMMIT_CHARS).collect::<String>());
-    let model = document.and_then(|run| run.extra.get("model")).and_then(|model| model.as_str()).map(str::to_owned);
+    let model = document.and_then(Run::model).map(str::to_owned);
     let parts: Vec<_> = [date, commit, model].into_iter().flatten().map(|part| display::visible(&part)).collect();
     parts.join(", ")
 }
