@@ -155,6 +155,11 @@ impl Run {
         self.group_id.as_ref().unwrap_or(&self.run_id)
     }
 
+    /// The model that the agent used, if the run records it.
+    pub fn model(&self) -> Option<&str> {
+        self.extra.get("model")?.as_str()
+    }
+
     /// The sort key for the age of a run: the time of acceptance, or else the start time, as an instant. A text that is not a
     /// time sorts before every time; between equal times, the greater id is newer.
     pub fn age(&self) -> (Option<Timestamp>, &str, &RunId) {
@@ -383,8 +388,9 @@ impl Mark {
 }
 
 impl Review {
-    /// The number of cases with a mark.
-    pub fn count(&self, mark: Mark) -> usize {
-        self.marks.iter().filter(|marked| marked.mark == mark).count()
+    /// The number of cases with each mark: `2 right, 1 wrong, 0 known`.
+    pub fn summary(&self) -> String {
+        let count = |mark| self.marks.iter().filter(|marked| marked.mark == mark).count();
+        Mark::ALL.map(|mark| format!("{} {}", count(mark), mark.as_str())).join(", ")
     }
 }

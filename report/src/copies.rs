@@ -1,6 +1,7 @@
 //! Copies of a report in one file each. An archive has the whole folder. A page has the index and the pages of the worst cases, each
 //! reached by its address without a script: they are taken as they were written, and only their ids and links are rewritten.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io;
 
@@ -35,7 +36,7 @@ const ONE_PAGE: &str = "
 .page { display: none; }
 .page.first, .page:target, .page:has(:target) { display: block; }
 body:has(.page:not(.first):target) .page.first, body:has(.page:not(.first) :target) .page.first { display: none; }
-.page .chips, .page #find, .page .neighbours { display: none; }
+.page .chips, .page #find { display: none; }
 @media print { .page { display: block !important; } }
 ";
 
@@ -45,20 +46,21 @@ pub(crate) struct SingleFile {
     title: String,
     style: String,
     body: String,
-    /// The pages by their path in the report, with the prefix of their ids.
-    pages: Vec<(String, String)>,
+    /// The prefix of the ids of each page, by its path in links.
+    prefixes: HashMap<String, String>,
 }
 
 impl SingleFile {
     /// Starts a file with the paths of the pages that it will hold: first the index. Links to other files are dropped.
     pub(crate) fn new(style: &str, paths: impl IntoIterator<Item = String>) -> Self {
-        let pages = paths.into_iter().enumerate().map(|(index, path)| (path, format!("p{index}")));
-        Self { title: String::new(), style: format!("{style}{ONE_PAGE}"), body: String::new(), pages: pages.collect() }
+        let prefixes = paths.into_iter().enumerate().map(|(index, path)| (encode_path(&path), format!("p{index}")));
+        let style = format!("{style}{ONE_PAGE}");
+        Self { title: String::new(), style, body: String::new(), prefixes: prefixes.collect() }
     }
 
     /// Adds a page.
     pub(crate) fn add(&mut self, path: &str, html: &str) {
-        let Some((_, prefix)) = self.pages.iter().find(|(known, _)| known == path) else { return };
+        let Some(prefix) = self.prefixes.get(&encode_path(path)) else { return };
         let is_first = self.body.is_empty();
         if is_first {
             between(html, "<title>", "</title>").unwrap_or_default().clone_into(&mut self.title);
@@ -135,7 +137,7 @@ impl SingleFile {
             None if folder.is_empty() => path.to_owned(),
             None => format!("{folder}/{path}"),
         };
-        let (_, page) = self.pages.iter().find(|(known, _)| encode_path(known) == target)?;
+        let page = self.prefixes.get(&target)?;
         Some(if id.is_empty() { format!("#{page}") } else { format!("#{page}-{id}") })
     }
 }

@@ -54,6 +54,15 @@ const REPORT: FolderKind =
     FolderKind { name: "a report", site: SiteKind { marker: MARKER, entries: &ENTRIES, files: &FILES } };
 
 impl FolderKind {
+    /// A folder with one page and its static files.
+    pub(crate) const fn of_page(
+        name: &'static str,
+        marker: &'static str,
+        files: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self { name, site: SiteKind { marker, entries: &[INDEX_FILE, STATIC_FOLDER], files } }
+    }
+
     /// Starts a new version that will replace the one in `out`: its static files, and no page.
     pub(crate) fn begin(&self, out: &Utf8Path) -> Result<StagedFolder, ReportError> {
         self.site.begin(out).map_err(|error| match error {

@@ -7,19 +7,15 @@ use askama::Template;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::one_line;
 use counterproof_evaluator::text;
-use counterproof_store::write::{INDEX_FILE, STATIC_FOLDER, SiteKind};
 
 use crate::folder::{COMMON_FILES, FolderKind, ReportError, publish_page};
 use crate::view::display;
 
-const FOLDER: FolderKind = FolderKind {
-    name: "a page of guarded runs",
-    site: SiteKind {
-        marker: "Guarded runs of Counterproof. The next page that is written here replaces it. Open index.html.\n",
-        entries: &[INDEX_FILE, STATIC_FOLDER],
-        files: &COMMON_FILES,
-    },
-};
+const FOLDER: FolderKind = FolderKind::of_page(
+    "a page of guarded runs",
+    "Guarded runs of Counterproof. The next page that is written here replaces it. Open index.html.\n",
+    &COMMON_FILES,
+);
 
 /// Longest arguments, result or reason, in characters.
 const LONGEST_TEXT: usize = 300;

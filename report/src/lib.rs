@@ -6,13 +6,13 @@
 //! touch the output folder: they collect references to run files, and the writer copies those files afterwards.
 //!
 //! ```text
-//! view ← folder, files ← site ← case, index, exports ← writer
+//! view ← folder, files ← site ← case, index, exports, copies ← writer
 //! view, folder               ← history
 //! contracts: the control room and the dependency graph
 //! session: one page of a session
 //! guarded: one page of the guarded runs of a ledger
 //!
-//! index.html  lists/<verdict>-<page>.html  cases/<caseId>.html  static/  artifacts/{baseline,new}/…
+//! index.html  lists/<list>-<page>.html  cases/<caseId>.html  static/  artifacts/{baseline,new}/…
 //! evaluation.json  summary.md  junit.xml  ctrf.json  results.sarif
 //! ```
 

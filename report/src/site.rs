@@ -1,9 +1,10 @@
 //! What views know about the report: the names of its pages, the cases that have one, and the run files.
 
 use camino::Utf8Path;
-use counterproof_artifact::evaluation::{CaseEvaluation, Verdict};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Verdict};
 use counterproof_artifact::{CaseId, Run, RunId, Sha256Digest, Side, Sides};
 use counterproof_evaluator::SideRuns;
+use counterproof_store::write::INDEX_FILE;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::files::{CopyFailures, FileRef, PageNames, RunFiles};
@@ -16,6 +17,8 @@ const NAME_CHARS: usize = 16;
 /// What views know about the report. It is read-only and shared between threads.
 #[derive(Debug)]
 pub(crate) struct Site<'a> {
+    /// The name of the comparison, under which the browser stores marks: the same for every report of the same runs.
+    pub(crate) name: String,
     pub(crate) pages: PageNames,
     pub(crate) selection: PageSelection,
     pub(crate) failures: CopyFailures,
@@ -41,21 +44,26 @@ impl<'a> Site<'a> {
     /// The site of a report with run folders. Every case has a page.
     pub(crate) fn with_runs(ids: Vec<CaseId>, baseline: &'a SideRuns, new: &'a SideRuns) -> Self {
         let runs = Sides { baseline: SideFiles::new(Side::Baseline, baseline), new: SideFiles::new(Side::New, new) };
-        let selection = PageSelection::All;
-        Self {
-            pages: PageNames::new(ids),
-            selection,
-            failures: CopyFailures::default(),
-            history: None,
-            runs: Some(runs),
-        }
+        let name = name([runs.baseline.document, runs.new.document].map(|run| (&run.run_id, &run.generated_at)));
+        Self { selection: PageSelection::All, runs: Some(runs), ..Self::new(name, ids) }
     }
 
     /// The site of a report without run folders. No case has a page.
-    pub(crate) fn without_runs(ids: Vec<CaseId>) -> Self {
-        // Pages of cases need the artifacts, which only the run folders have.
-        let selection = PageSelection::None;
-        Self { pages: PageNames::new(ids), selection, failures: CopyFailures::default(), history: None, runs: None }
+    pub(crate) fn without_runs(ids: Vec<CaseId>, evaluation: &Evaluation) -> Self {
+        let runs = [&evaluation.baseline, &evaluation.new];
+        Self::new(name(runs.map(|run| (&run.run_id, &run.generated_at))), ids)
+    }
+
+    fn new(name: String, ids: Vec<CaseId>) -> Self {
+        Self {
+            name,
+            pages: PageNames::new(ids),
+            // Pages of cases need the artifacts, which only the run folders have.
+            selection: PageSelection::None,
+            failures: CopyFailures::default(),
+            history: None,
+            runs: None,
+        }
     }
 
     /// The files of each run of a side; empty without run folders.
@@ -127,8 +135,8 @@ impl PageSelection {
     }
 }
 
-/// The name of a comparison: the same for every report of the same runs.
-pub(crate) fn report_name(runs: [(&RunId, &str); 2]) -> String {
+/// The name of a comparison of two runs, given their ids and start times.
+fn name(runs: [(&RunId, &String); 2]) -> String {
     let runs = runs.map(|(id, generated_at)| format!("{id}\n{generated_at}\n")).concat();
     Sha256Digest::from_bytes(runs.as_bytes()).to_string().chars().take(NAME_CHARS).collect()
 }
@@ -141,13 +149,15 @@ pub fn encode_path(path: &str) -> String {
     utf8_percent_encode(path, PATH).to_string()
 }
 
-/// The page of the history in a folder next to a report.
-const HISTORY: &str = "history/index.html";
-
 /// The link to the history next to a folder of pages, where there is one.
 pub(crate) fn history_of(out: &Utf8Path) -> Option<String> {
-    let is_there = out.parent().is_some_and(|folder| folder.join(HISTORY).is_file());
-    is_there.then(|| format!("../{HISTORY}"))
+    page_next_to(out, "history")
+}
+
+/// The link to the page in another folder next to a folder of pages, where there is one.
+pub(crate) fn page_next_to(out: &Utf8Path, folder: &str) -> Option<String> {
+    let page = format!("{folder}/{INDEX_FILE}");
+    out.parent()?.join(&page).is_file().then(|| format!("../{page}"))
 }
 
 #[cfg(test)]

@@ -52,18 +52,7 @@ impl<'a> ReportWriter<'a> {
 
     /// Starts the report of an earlier comparison without its runs. Such a report has no case pages.
     pub fn without_runs(out: &Utf8Path, evaluation: &Evaluation) -> Result<Self, ReportError> {
-        let replacement = folder::begin(out)?;
-        let mut site = Site::without_runs(case_ids(evaluation));
-        site.history = history_of(out);
-        Ok(Self {
-            site,
-            verdicts: Vec::new(),
-            queue: None,
-            request: None,
-            out: out.to_owned(),
-            replacement,
-            copies: Copies::default(),
-        })
+        Self::new(out, Site::without_runs(case_ids(evaluation), evaluation), None)
     }
 
     fn start(out: &Utf8Path, ids: Vec<CaseId>, request: &'a Request<'a>) -> Result<Self, ReportError> {
@@ -75,18 +64,22 @@ impl<'a> ReportWriter<'a> {
                 return Err(ReportError::RunInside { run: run.to_owned(), out: out.to_owned() });
             }
         }
-        let replacement = folder::begin(out)?;
-        let mut site = Site::with_runs(ids, baseline, new);
-        site.history = history_of(out);
+        let mut report = Self::new(out, Site::with_runs(ids, baseline, new), Some(request))?;
         // Every page links to the run documents. Copying them before the threads start avoids concurrent copies.
-        site.failures = copy_files(replacement.path(), site.run_files().into_iter().filter_map(|(_, file)| file.copy))?;
+        let run_files = report.site.run_files().into_iter().filter_map(|(_, file)| file.copy);
+        report.site.failures = copy_files(report.replacement.path(), run_files)?;
+        Ok(report)
+    }
+
+    fn new(out: &Utf8Path, mut site: Site<'a>, request: Option<&'a Request<'a>>) -> Result<Self, ReportError> {
+        site.history = history_of(out);
         Ok(Self {
             site,
             verdicts: Vec::new(),
             queue: None,
-            request: Some(request),
+            request,
             out: out.to_owned(),
-            replacement,
+            replacement: folder::begin(out)?,
             copies: Copies::default(),
         })
     }

@@ -358,4 +358,11 @@ impl SidePointer {
     pub fn new(side: Side, pointer: impl Into<String>) -> Self {
         Self { side, pointer: pointer.into() }
     }
+
+    /// The field of the artifact that it leads into, and the index of the entry: `("events", Some(3))` for `/events/3/args/id`.
+    pub fn entry(&self) -> (&str, Option<usize>) {
+        // A pointer starts with a slash, so its first segment is empty.
+        let mut segments = self.pointer.split('/').skip(1);
+        (segments.next().unwrap_or_default(), segments.next().and_then(|index| index.parse().ok()))
+    }
 }

@@ -17,6 +17,9 @@ use crate::wire_types::{case, failure_meta, labels, manifest, review, run};
 static VALIDATORS: LazyLock<[(Kind, jsonschema::Validator); 6]> =
     LazyLock::new(|| Kind::ALL.map(|kind| (kind, jsonschema::draft202012::new(kind.document()).unwrap())));
 
+static REVIEW_VALIDATOR: LazyLock<jsonschema::Validator> =
+    LazyLock::new(|| jsonschema::draft202012::new(&serde_json::from_str(REVIEW_SCHEMA_SOURCE).unwrap()).unwrap());
+
 fn assert_round_trip<T: Serialize + DeserializeOwned + PartialEq + Debug>(
     kind: Kind,
     value: &T,
@@ -62,9 +65,8 @@ proptest! {
 
     #[test]
     fn reviews(review in review()) {
-        let validator = jsonschema::draft202012::new(&serde_json::from_str(REVIEW_SCHEMA_SOURCE).unwrap()).unwrap();
         let document = serde_json::to_value(&review).unwrap();
-        prop_assert!(validator.is_valid(&document), "{document}");
+        prop_assert!(REVIEW_VALIDATOR.is_valid(&document), "{document}");
         prop_assert_eq!(serde_json::from_value::<Review>(document).unwrap(), review);
     }
 

@@ -166,8 +166,7 @@ fn check_gate(folder: &Utf8Path, append: bool, streams: &mut Streams) -> Result<
 
 /// Prints the numbers of marks, and names cases whose answer a person marked as wrong: they are the baseline now.
 fn print_review(review: &CaseReview, streams: &mut Streams) -> Result<(), CommandError> {
-    let counts = Mark::ALL.map(|mark| format!("{} {}", review.document().count(mark), mark.as_str()));
-    streams.print_line(format_args!("review: {}", counts.join(", ")))?;
+    streams.print_line(format_args!("review: {}", review.document().summary()))?;
     let wrong: Vec<_> = review.cases(Mark::Wrong).map(|case| format!("`{case}`")).collect();
     if let Some(more) = (!wrong.is_empty()).then(|| wrong.len().saturating_sub(MAX_WRONG)) {
         let named = wrong.iter().take(MAX_WRONG).map(String::as_str).collect::<Vec<_>>().join(", ");

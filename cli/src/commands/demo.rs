@@ -4,7 +4,6 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use crate::report_output::ReportFiles;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::evaluation::Evaluation;
 use counterproof_artifact::{Exit, Side};
@@ -20,6 +19,7 @@ use crate::command_error::CommandError;
 use crate::comparison_summary::Detail;
 use crate::config::Config;
 use crate::named_runs::RunSelection;
+use crate::report_output::ReportFiles;
 use crate::reporter::RunProgress;
 use crate::signals::on_signal;
 use crate::streams::Streams;

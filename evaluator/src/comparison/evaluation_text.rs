@@ -252,16 +252,13 @@ pub fn table(evaluation: &Evaluation) -> Vec<TableRow> {
 /// The mean per case of the time of all tool results. `None` if no side has it.
 pub fn tool_time(evaluation: &Evaluation) -> Option<TableRow> {
     let measure = |code: UsageCode| evaluation.usage.iter().find(|measure| measure.code == code);
-    let row = usage_row(measure(UsageCode::ToolTime)?);
-    match (measure(UsageCode::ToolTime), measure(UsageCode::Duration)) {
-        (Some(tools), Some(whole)) if is_longer(tools, whole) => Some(TableRow {
-            baseline: "–".to_owned(),
-            new: "–".to_owned(),
-            change: usage::LONGER_THAN_WHOLE.to_owned(),
-            ..row
-        }),
-        _ => Some(row),
+    let tools = measure(UsageCode::ToolTime)?;
+    let row = usage_row(tools);
+    if !measure(UsageCode::Duration).is_some_and(|whole| is_longer(tools, whole)) {
+        return Some(row);
     }
+    let unknown = || "–".to_owned();
+    Some(TableRow { baseline: unknown(), new: unknown(), change: usage::LONGER_THAN_WHOLE.to_owned(), ..row })
 }
 
 /// Whether tools take longer than the whole, as those that are simulated may state.

@@ -374,11 +374,11 @@ fn object_of<'a>(reason: &Reason, high_risk: HighRisk<'a>) -> Option<(&'a str, &
     let place = reason.pointers.iter().rev();
     place.into_iter().find_map(|place| {
         let answer = &high_risk.answers.get(place.side).answer;
-        let mut segments = place.pointer.split('/').skip(1);
-        let (list, index) = (segments.next()?, segments.next()?.parse::<usize>().ok()?);
-        match list {
-            "proposed_actions" => answer.proposed_actions.get(index).map(|it| (it.tool_name.as_str(), &it.params)),
-            "events" => answer.events.get(index)?.tool_call().map(|it| (it.tool.as_str(), &it.args)),
+        match place.entry() {
+            ("proposed_actions", Some(index)) => {
+                answer.proposed_actions.get(index).map(|it| (it.tool_name.as_str(), &it.params))
+            }
+            ("events", Some(index)) => answer.events.get(index)?.tool_call().map(|it| (it.tool.as_str(), &it.args)),
             _ => None,
         }
     })

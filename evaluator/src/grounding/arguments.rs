@@ -20,8 +20,6 @@ const VALUE_CHARS: usize = 60;
 pub struct TracedArgument {
     /// The tool.
     pub tool: String,
-    /// The event of the call; `None` for a proposed action that no call carried out.
-    pub call: Option<usize>,
     /// The JSON pointer of the value within the answer.
     pub pointer: String,
     /// The value as short JSON, a text without quotes.
@@ -51,13 +49,12 @@ pub(crate) fn of_side(loaded: &LoadedAnswer, origins: &Origins<'_>) -> Vec<Trace
 }
 
 fn traced(loaded: &LoadedAnswer, leaf: &Leaf<'_>) -> TracedArgument {
-    let (tool, call) = match leaf.holder {
-        Holder::Call(index) => (loaded.answer.events[index].tool_call().map(|call| &call.tool), Some(index)),
-        Holder::Action(index) => (Some(&loaded.answer.proposed_actions[index].tool_name), None),
+    let tool = match leaf.holder {
+        Holder::Call(index) => loaded.answer.events[index].tool_call().map(|call| &call.tool),
+        Holder::Action(index) => Some(&loaded.answer.proposed_actions[index].tool_name),
     };
     TracedArgument {
         tool: tool.cloned().unwrap_or_default(),
-        call,
         pointer: leaf_pointer(loaded, leaf.holder, leaf.ordinal),
         value: match leaf.value {
             Value::String(words) => text::one_line(words, VALUE_CHARS),

@@ -1,6 +1,6 @@
 //! The calls of one answer for a reader: which of them are writes, which failed, and which a policy refused.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use counterproof_artifact::{Event, EventBody, RiskLevel, ToolCall};
 
@@ -55,20 +55,17 @@ pub fn made_calls(loaded: &LoadedAnswer) -> Vec<MadeCall> {
             refusal: refused().or_else(|| observed.get(&index).map(|call| format!("would be refused: {call}"))),
         })
     });
-    let mut calls: Vec<_> = calls.collect();
-    for (index, action) in answer.proposed_actions.iter().enumerate() {
-        if calls.iter().all(|call| call.action != Some(index)) {
-            calls.push(MadeCall {
-                call: None,
-                result: None,
-                action: Some(index),
-                is_write: is_write(action.risk_level, &action.tool_name),
-                failed: outcomes.failed(action),
-                refusal: None,
-            });
-        }
-    }
-    calls
+    let called: HashSet<usize> = actions.values().copied().collect();
+    let proposed = answer.proposed_actions.iter().enumerate().filter(|(index, _)| !called.contains(index));
+    let proposed = proposed.map(|(index, action)| MadeCall {
+        call: None,
+        result: None,
+        action: Some(index),
+        is_write: is_write(action.risk_level, &action.tool_name),
+        failed: outcomes.failed(action),
+        refusal: None,
+    });
+    calls.chain(proposed).collect()
 }
 
 /// Whether an action changes something. Where its risk is not stated, the words of its tool decide.

@@ -116,10 +116,11 @@ impl<'a> Outcomes<'a> {
             risks: loaded.answer.proposed_actions.iter().map(|it| (it.action_id.as_str(), it.risk_level)).collect(),
         };
         let actions = &loaded.answer.proposed_actions;
-        // Most producers name the action in the call, and then nothing has to be compared.
-        let names: HashSet<&str> = events.iter().filter_map(|event| event.tool_call()?.action_id.as_deref()).collect();
-        let is_named = actions.iter().all(|action| names.contains(action.action_id.as_str()));
-        let carried_out = if is_named { HashMap::new() } else { carried_out(loaded) };
+        // Most producers name the action in each call of its tool, and then no arguments have to be compared.
+        let tools: HashSet<&str> = actions.iter().map(|action| action.tool_name.as_str()).collect();
+        let is_unnamed = |call: &ToolCall| call.action_id.is_none() && tools.contains(call.tool.as_str());
+        let is_compared = events.iter().filter_map(Event::tool_call).any(is_unnamed);
+        let carried_out = if is_compared { carried_out(loaded) } else { HashMap::new() };
         let carried_out = |call: usize| carried_out.get(&call).map(|action| actions[*action].action_id.as_str());
         for (index, result) in results {
             let failed = has_failed(loaded, index);
@@ -241,11 +242,9 @@ impl HighRisk<'_> {
 
     fn is_at(self, place: &SidePointer) -> bool {
         let loaded = self.answers.get(place.side);
-        let mut segments = place.pointer.split('/').skip(1);
-        let (list, index) = (segments.next(), segments.next().and_then(|index| index.parse::<usize>().ok()));
-        match (list, index) {
-            (Some("proposed_actions"), Some(index)) => is_high_action(loaded, index),
-            (Some("events"), Some(index)) => is_high_step(loaded, index),
+        match place.entry() {
+            ("proposed_actions", Some(index)) => is_high_action(loaded, index),
+            ("events", Some(index)) => is_high_step(loaded, index),
             _ => false,
         }
     }

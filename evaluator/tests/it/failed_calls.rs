@@ -128,6 +128,19 @@ fn a_call_that_names_no_action_carries_out_the_action_with_its_tool_and_argument
 }
 
 #[test]
+fn an_unnamed_retry_counts_for_its_action_also_if_the_calls_of_all_actions_are_named() {
+    let mut new = refund(order(), &[Err("Error: busy"), refunded()], &["c1"]);
+    new["events"][4].as_object_mut().unwrap().remove("action_id");
+    let mut with_another = new.clone();
+    let events = with_another["events"].as_array_mut().unwrap();
+    events.splice(6..6, call("n1", "send_note", &json!({"to": "a"}), Ok(json!({"sent": true}))));
+    let actions = with_another["proposed_actions"].as_array_mut().unwrap();
+    actions.push(action("a2", "send_note", &json!({"to": "a"}), &["c1"]));
+    let writes = |answer: &Value| deterministic(&Pair::with_answers(answer, answer)).cases[0].story.new_writes;
+    assert_eq!((writes(&new), writes(&with_another)), (1, 2));
+}
+
+#[test]
 fn a_write_that_says_in_words_that_it_failed_is_lost_whatever_its_status() {
     let before = refund(order(), &[refunded()], &["c1"]);
     for result in [

@@ -7,6 +7,7 @@ use counterproof_evaluator::messages::{self, usage};
 use counterproof_evaluator::{Artifact, ReasonCode, TracedArgument, text};
 
 use super::answer_text;
+use super::arguments::is_id;
 use super::cells::HighlightedPart;
 use super::chat::counts;
 use super::context::CaseContext;
@@ -195,12 +196,13 @@ fn duration(sides: &CaseUsage, is_alone: bool) -> (String, String) {
 
 /// The first id that both sides passed with another value.
 fn other_record(arguments: &Sides<Vec<TracedArgument>>) -> Option<(String, String, String)> {
-    let is_id = |argument: &&TracedArgument| argument.pointer.ends_with("_id") || argument.pointer.ends_with("/id");
-    let name = |argument: &TracedArgument| messages::field_path(&argument.pointer);
-    arguments.baseline.iter().filter(is_id).find_map(|old| {
-        let new = arguments.new.iter().filter(is_id).find(|new| name(new) == name(old))?;
-        let visible = |argument: &TracedArgument| display::visible(&argument.value);
-        (old.value != new.value).then(|| (display::visible(&name(old)), visible(old), visible(new)))
+    let ids = arguments.as_ref().map(|arguments| {
+        let ids = arguments.iter().filter(|argument| argument.pointer.rsplit('/').next().is_some_and(is_id));
+        ids.map(|id| (messages::field_path(&id.pointer), &id.value)).collect::<Vec<_>>()
+    });
+    ids.baseline.iter().find_map(|(name, old)| {
+        let (_, new) = ids.new.iter().find(|(other, _)| other == name)?;
+        (old != new).then(|| (display::visible(name), display::visible(old), display::visible(new)))
     })
 }
 

@@ -79,14 +79,10 @@ impl Group<'_> {
             && all().any(|argument| argument.value.ends_with('…'))
     }
 
-    fn is_id(&self) -> bool {
-        self.name == "id" || self.name.ends_with("_id") || self.name.ends_with("Id")
-    }
-
     /// Whether it is an id of which both sides passed different values only.
     fn is_other_record(&self) -> bool {
         let [old, new] = Side::BOTH.map(|side| self.values(side));
-        self.is_id() && !old.is_empty() && !new.is_empty() && old.iter().all(|value| !new.contains(value))
+        is_id(&self.name) && !old.is_empty() && !new.is_empty() && old.iter().all(|value| !new.contains(value))
     }
 }
 
@@ -136,7 +132,7 @@ fn rows(
         let record = differing.iter().find(|group| group.is_other_record());
         let is_write = writes.iter().any(|write| write == tool);
         let is_one_sided = Side::BOTH.iter().any(|side| !called(*side, tool));
-        let main = differing.iter().find(|group| group.is_id()).or_else(|| differing.first());
+        let main = differing.iter().find(|group| is_id(&group.name)).or_else(|| differing.first());
         match (record, main) {
             (Some(record), _) if differing.len() > WITH_RECORD + 1 => {
                 let note = format!("another record: {} more arguments differ with it", differing.len() - 1);
@@ -150,6 +146,11 @@ fn rows(
         }
     }
     rows
+}
+
+/// Whether an argument names a record.
+pub(super) fn is_id(name: &str) -> bool {
+    name == "id" || name.ends_with("_id") || name.ends_with("Id")
 }
 
 /// The name of an argument without the positions within lists.
@@ -227,7 +228,6 @@ mod tests {
     fn argument(tool: &str, name: &str, value: &str, source: ValueSource) -> TracedArgument {
         TracedArgument {
             tool: tool.to_owned(),
-            call: Some(0),
             pointer: format!("/events/0/args/{name}"),
             value: value.to_owned(),
             source,

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use counterproof_artifact::evaluation::{Divergence, SidePointer};
 use counterproof_artifact::{Event, EventBody, Side};
 use counterproof_evaluator::{
     Artifact, FollowedRef, LoadedAnswer, MadeCall, Resolved, Row, has_failed, messages, spoken, text,
@@ -10,6 +11,7 @@ use counterproof_evaluator::{
 use serde_json::{Map, Value};
 
 use super::answer_text::{self, AnswerText};
+use super::arguments::is_id;
 use super::cells::HighlightedPart;
 use super::context::{self, AnchorLink, CaseContext};
 use super::reasons;
@@ -196,8 +198,7 @@ impl<'a> SideContext<'a> {
     }
 
     fn about(&self) -> String {
-        let documents = self.context.site.documents();
-        let model = documents.and_then(|runs| runs.get(self.side).extra.get("model")?.as_str());
+        let model = self.context.site.documents().and_then(|runs| runs.get(self.side).model());
         let did = counts(self.context, self.side).map(|counts| match counts {
             (calls, 0) => format!("{}, changed nothing", text::count(calls, "call", "calls")),
             (calls, writes) => {
@@ -400,9 +401,9 @@ fn is_in(event: &Event, turn: Option<u64>) -> bool {
 /// Where the sides part: the first difference, and the one after which they stay apart.
 fn marks(context: &CaseContext<'_>, side: Side, made: &[MadeCall]) -> HashMap<Place, &'static str> {
     let row = &context.case.row;
-    let places = |divergence: &Option<counterproof_artifact::evaluation::Divergence>| -> Vec<Place> {
+    let places = |divergence: &Option<Divergence>| -> Vec<Place> {
         let pointers = divergence.iter().flat_map(|divergence| &divergence.pointers).filter(|at| at.side == side);
-        pointers.filter_map(|at| place(&at.pointer, made)).collect()
+        pointers.filter_map(|at| place(at, made)).collect()
     };
     let mut marks: HashMap<_, _> =
         places(&row.first_divergence).into_iter().map(|at| (at, "first difference")).collect();
@@ -416,10 +417,8 @@ fn marks(context: &CaseContext<'_>, side: Side, made: &[MadeCall]) -> HashMap<Pl
 }
 
 /// The place in the conversation that a pointer names. A result is shown with its call, a call with its action.
-fn place(pointer: &str, made: &[MadeCall]) -> Option<Place> {
-    let mut segments = pointer.split('/').skip(1);
-    let (list, index) = (segments.next()?, segments.next().and_then(|index| index.parse::<usize>().ok()));
-    match (list, index) {
+fn place(at: &SidePointer, made: &[MadeCall]) -> Option<Place> {
+    match at.entry() {
         ("events", Some(index)) => {
             let call = made.iter().find(|call| call.result == Some(index)).and_then(|call| call.call);
             Some(Place::Event(call.unwrap_or(index)))
@@ -461,7 +460,6 @@ const NAMES_SHOWN: usize = 6;
 
 /// The arguments of a call in one line, ids first, then what differs: `FDZ0T5, amount 500`.
 fn arguments_line(arguments: &Map<String, Value>, changed: &[&str]) -> Vec<HighlightedPart> {
-    let is_id = |name: &str| name == "id" || name.ends_with("_id") || name.ends_with("Id");
     let mut sorted: Vec<_> = arguments.iter().filter(|(_, value)| !value.is_null()).collect();
     // Stable: the other arguments stay in their order.
     sorted.sort_by_key(|(name, _)| (!is_id(name), !changed.contains(&name.as_str())));

@@ -137,10 +137,7 @@ impl Anchors {
     /// The link to the element that a pointer names, or to its section where the page does not show the element.
     pub(crate) fn link(&self, at: &SidePointer) -> AnchorLink {
         let side = at.side;
-        // A pointer starts with a slash, so its first segment is empty.
-        let mut segments = at.pointer.split('/').skip(1);
-        let (list, index) = (segments.next().unwrap_or(""), segments.next().and_then(|index| index.parse().ok()));
-        let (text, id, section) = match (list, index) {
+        let (text, id, section) = match at.entry() {
             ("events", Some(index)) => (format!("step {}", index + 1), event(side, index), "#events"),
             ("proposed_actions", Some(index)) => (format!("action {}", index + 1), action(side, index), "#actions"),
             ("events", None) => ("events".to_owned(), String::new(), "#events"),
@@ -149,7 +146,7 @@ impl Anchors {
             ("runner_failure", _) => ("runner error".to_owned(), failure(side), "#files"),
             _ => (display::visible(&at.pointer), artifact(side), "#files"),
         };
-        let within = match (list, index) {
+        let within = match at.entry() {
             ("events" | "proposed_actions", Some(_)) => messages::field_path(&at.pointer),
             _ => String::new(),
         };

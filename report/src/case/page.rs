@@ -1,7 +1,7 @@
 //! The page of one case: its verdict with the reasons, the evidence for them, and the command that sends the request again.
 
 use askama::Template;
-use counterproof_artifact::{Run, Side, Sides};
+use counterproof_artifact::Side;
 use counterproof_evaluator::CaseComparison;
 
 use super::actions::{self, ActionsView};
@@ -21,7 +21,7 @@ use super::waterfall::{self, WaterfallView};
 use super::why::{self, WhyView};
 use crate::files::{CopyFailures, FileCopy, FileLink, copy_name};
 use crate::folder::shard_count;
-use crate::site::{Site, case_anchor, report_name};
+use crate::site::{Site, case_anchor};
 use crate::view::display;
 
 #[derive(Debug, Template)]
@@ -134,7 +134,7 @@ impl CasePage {
         Self {
             // Relative, because a report opens in any folder and behind any address.
             root: "../",
-            report: report(context),
+            report: context.site.name.clone(),
             shards: shard_count(context.site.pages.count()),
             position: position(context),
             case_id,
@@ -189,13 +189,6 @@ fn artifact(context: &CaseContext<'_>, side: Side) -> ArtifactView {
     }
 }
 
-/// The name of the comparison.
-fn report(context: &CaseContext<'_>) -> String {
-    let name =
-        |runs: Sides<&Run>| report_name([runs.baseline, runs.new].map(|run| (&run.run_id, run.generated_at.as_str())));
-    context.site.documents().map(name).unwrap_or_default()
-}
-
 fn position(context: &CaseContext<'_>) -> String {
     let number = |number: usize| display::number(number as u64);
     format!("case {} of {}", number(context.case.index + 1), number(context.site.pages.count()))
@@ -206,8 +199,7 @@ fn runs(context: &CaseContext<'_>) -> String {
     let Some(documents) = context.site.documents() else { return String::new() };
     let name = |side: Side| {
         let run = documents.get(side);
-        let model = run.extra.get("model").and_then(|model| model.as_str());
-        model.map_or_else(|| run.run_id.to_string(), str::to_owned)
+        run.model().unwrap_or(run.run_id.as_str())
     };
     format!("{} → {}", name(Side::Baseline), name(Side::New))
 }

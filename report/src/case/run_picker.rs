@@ -30,7 +30,7 @@ pub(crate) struct PickerInput<'a> {
     pub(crate) case_id: &'a CaseId,
     /// The runs that the page of the case shows.
     pub(crate) shown: Sides<usize>,
-    /// The runs with a page of their own.
+    /// The other runs that have a page.
     pub(crate) others: &'a [(Side, usize)],
     /// The run that the page shows instead.
     pub(crate) current: Option<(Side, usize)>,
@@ -43,11 +43,14 @@ pub(crate) fn view(site: &Site<'_>, input: &PickerInput<'_>) -> RunPicker {
         let here = input.current.filter(|(of, _)| *of == side).map_or(*input.shown.get(side), |(_, index)| index);
         let run = |index: usize| {
             let is_here = index == here;
-            let href = match () {
-                () if is_here => None,
-                () if index == *input.shown.get(side) => page(site.pages.stem(input.case_id)),
-                () if input.others.contains(&(side, index)) => page(&site.pages.run_stem(input.case_id, side, index)),
-                () => None,
+            let href = if is_here {
+                None
+            } else if index == *input.shown.get(side) {
+                page(site.pages.stem(input.case_id))
+            } else if input.others.contains(&(side, index)) {
+                page(&site.pages.run_stem(input.case_id, side, index))
+            } else {
+                None
             };
             RunLink { number: index + 1, href, is_here }
         };

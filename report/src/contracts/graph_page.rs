@@ -7,12 +7,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{group_digits, one_line};
 use counterproof_contracts::State;
 use counterproof_contracts::graph::{Edge, Graph, GraphError, MAX_HTML_NODES, Node};
-use counterproof_store::write::{INDEX_FILE, STATIC_FOLDER, SiteKind};
 
 use super::control_room_page::StateView;
 use super::graph_drawing::{Drawing, draw};
 use crate::folder::{COMMON_FILES, FolderKind, ReportError, publish_page};
-use crate::site::history_of;
+use crate::site::{history_of, page_next_to};
 
 const MAX_SUMMARY: usize = 200;
 
@@ -27,17 +26,11 @@ const MAX_NAMES: usize = 3;
 /// Contracts of a list that is not folded.
 const MAX_OPEN_LIST: usize = 300;
 
-/// A control room next to the graph.
-const ROOM: &str = "control-room/index.html";
-
-const FOLDER: FolderKind = FolderKind {
-    name: "a graph of contracts",
-    site: SiteKind {
-        marker: "A graph of contracts of Counterproof. The next graph that is written here replaces it. Open index.html.\n",
-        entries: &[INDEX_FILE, STATIC_FOLDER],
-        files: &COMMON_FILES,
-    },
-};
+const FOLDER: FolderKind = FolderKind::of_page(
+    "a graph of contracts",
+    "A graph of contracts of Counterproof. The next graph that is written here replaces it. Open index.html.\n",
+    &COMMON_FILES,
+);
 
 #[derive(Debug, Template)]
 #[template(path = "contracts/graph.html")]
@@ -108,8 +101,7 @@ pub fn write_graph(graph: &Graph, out: &Utf8Path) -> Result<Utf8PathBuf, GraphPa
         return Err(GraphPageError::Graph(GraphError::TooLarge { found, limit }));
     }
     let staged = FOLDER.begin(out)?;
-    let is_there = out.parent().is_some_and(|folder| folder.join(ROOM).is_file());
-    let room = is_there.then(|| format!("../{ROOM}"));
+    let room = page_next_to(out, "control-room");
     Ok(publish_page(staged, out, &GraphPage { room, history: history_of(out), ..GraphPage::new(graph) })?)
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct HistoryEntry {
     pub(crate) new: String,
     pub(crate) commit: Option<String>,
     /// The number of cases by word, in the order of [`Word::ALL`].
-    pub(crate) counts: [u64; Word::ALL.len()],
+    counts: [u64; Word::ALL.len()],
     pub(crate) gate: GateOutcome,
     /// Whether the only run of new has cases that look worse, so that a passed gate is not an all-clear.
     pub(crate) is_unconfirmed: bool,
@@ -151,10 +151,7 @@ impl HistoryEntry {
         let mut counts = [0; Word::ALL.len()];
         // Counted from the cases, so that the chart and the case tables cannot contradict each other.
         for case in &evaluation.cases {
-            let word = Word::of_case(case, is_alone);
-            if let Some(index) = Word::ALL.iter().position(|known| *known == word) {
-                counts[index] += 1;
-            }
+            counts[Word::of_case(case, is_alone) as usize] += 1;
         }
         let decision = decide(evaluation);
         Self {
@@ -176,6 +173,11 @@ impl HistoryEntry {
             renamed: HashMap::new(),
             reasons: HashMap::new(),
         }
+    }
+
+    /// The number of cases with a word.
+    pub(crate) const fn count(&self, word: Word) -> u64 {
+        self.counts[word as usize]
     }
 
     /// The number of cases that fail.
@@ -237,9 +239,7 @@ impl History {
         }
         // A stable sort by word: cases of a word stay in the order of all outputs.
         let word = |case: &NightCase| if case.is_unmet() { Word::Unmet } else { case.label.word };
-        entry
-            .cases
-            .sort_by_key(|case| (Word::ALL.iter().position(|known| *known == word(case)), case.is_unconfirmed()));
+        entry.cases.sort_by_key(|case| (word(case), case.is_unconfirmed()));
         self.retain_first_reasons(&mut entry);
         // Inserted in the order of the runs: evaluations are added in any order.
         let at = self.entries.iter().position(|known| known.order() > entry.order()).unwrap_or(self.entries.len());
@@ -350,7 +350,7 @@ impl CaseOverTime<'_> {
     }
 
     /// The index of the last evaluation that includes it, and its result there. One in which the sides were asked different things
-    /// counts only if there is none else.
+    /// counts only if there is no other.
     pub(crate) fn last(&self) -> Option<(usize, NightCase)> {
         let included = || self.results.iter().enumerate().rev().filter_map(|(index, case)| Some((index, (*case)?)));
         included().find(|(_, case)| case.status.is_some()).or_else(|| included().next())

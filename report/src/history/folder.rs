@@ -4,7 +4,7 @@
 use std::fmt;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use counterproof_store::write::{INDEX_FILE, STATIC_FOLDER, SiteKind, StagedFolder};
+use counterproof_store::write::StagedFolder;
 use counterproof_store::{EVALUATION_FILE, RunReader};
 
 use super::evaluations::{EvaluationSource, History};
@@ -14,10 +14,7 @@ use crate::folder::{CASES_FOLDER, COMMON_FILES, FolderKind, ReportError, publish
 /// The content of the marker file, which identifies a history.
 const MARKER: &str = "A history of Counterproof. The next history that is written here replaces it. Open index.html.\n";
 
-const HISTORY: FolderKind = FolderKind {
-    name: "a history",
-    site: SiteKind { marker: MARKER, entries: &[INDEX_FILE, STATIC_FOLDER], files: &FILES },
-};
+const HISTORY: FolderKind = FolderKind::of_page("a history", MARKER, &FILES);
 
 const FILES: [(&str, &str); 3] =
     [COMMON_FILES[0], COMMON_FILES[1], ("history.css", include_str!("../../../templates/static/history.css"))];
@@ -97,7 +94,7 @@ pub fn find(folders: &[Utf8PathBuf]) -> (Vec<Utf8PathBuf>, Vec<SkippedPath>) {
 pub fn source(folder: &Utf8Path, href: Option<String>) -> EvaluationSource {
     let documents = ["", "artifacts/new", "artifacts/new-1"].map(|part| folder.join(part));
     let run = documents.iter().find_map(|folder| RunReader::open(folder).ok());
-    let model = run.and_then(|run| run.run().extra.get("model")?.as_str().map(str::to_owned));
+    let model = run.and_then(|run| run.run().model().map(str::to_owned));
     // Without a folder of pages, the cases are linked to the night.
     let pages = folder.join(CASES_FOLDER).read_dir_utf8().into_iter().flatten().flatten();
     let case_pages = pages.map(|page| page.file_name().to_owned()).collect();

@@ -141,11 +141,7 @@ pub(crate) fn columns(history: &History) -> Columns {
             marks: marks.into_iter().map(|mark| Mark { y: height - mark.y, ..mark }).collect(),
         }
     };
-    let occurs = |word: &Word| {
-        let index = Word::ALL.iter().position(|known| known == word);
-        (has_squares || !is_quiet(*word))
-            && index.is_some_and(|index| drawn.iter().any(|entry| entry.counts[index] > 0))
-    };
+    let occurs = |word: &Word| (has_squares || !is_quiet(*word)) && drawn.iter().any(|entry| entry.count(*word) > 0);
     Columns {
         nights: drawn.iter().zip(marks).enumerate().map(column).collect(),
         has_squares,
@@ -174,7 +170,7 @@ fn squares(history: &History, entry: &HistoryEntry, in_row: usize) -> Vec<Mark> 
 /// A bar for each night: the number of cases of each word, the worst at the bottom, without the words that need no look.
 fn bars(drawn: &[HistoryEntry], width: usize) -> Vec<Vec<Mark>> {
     let counts = |entry: &HistoryEntry| {
-        let counts = Word::ALL.into_iter().zip(entry.counts);
+        let counts = Word::ALL.map(|word| (word, entry.count(word))).into_iter();
         counts.filter(|(word, count)| *count > 0 && !is_quiet(*word)).collect::<Vec<_>>()
     };
     let most = drawn.iter().map(|entry| counts(entry).iter().map(|(_, count)| count).sum()).max().unwrap_or(1).max(1);

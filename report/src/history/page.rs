@@ -164,7 +164,7 @@ impl HistoryPage {
         let (first, last) = (time(entries.first()), time(entries.last()));
         // Only words that occur, because a column for each of nine would not fit on the page.
         let words: Vec<_> =
-            Word::ALL.into_iter().filter(|word| entries.iter().any(|entry| count(entry, *word) > 0)).collect();
+            Word::ALL.into_iter().filter(|word| entries.iter().any(|entry| entry.count(*word) > 0)).collect();
         let cases = evaluations::over_time(history);
         let failing = failing(&cases);
         let from = entries.len().saturating_sub(NIGHTS_IN_TABLE);
@@ -193,10 +193,6 @@ impl HistoryPage {
             words,
         }
     }
-}
-
-fn count(entry: &HistoryEntry, word: Word) -> u64 {
-    Word::ALL.iter().position(|known| *known == word).map_or(0, |index| entry.counts[index])
 }
 
 /// Whether a narrow screen leaves a night out of the tables of cases.
@@ -323,17 +319,17 @@ fn case_views<'h>(history: &History, cases: &[&CaseOverTime<'h>], anchored: &mut
         .map(|(number, case)| {
             let cells = if number < CASES_DRAWN { cells(history, case) } else { Vec::new() };
             let anchor = anchored.insert(case.id).then(|| case_anchor(case.id));
-            CaseView { anchor, ..case_view(history, case, cells) }
+            case_view(history, case, anchor, cells)
         })
         .collect()
 }
 
-fn case_view(history: &History, case: &CaseOverTime<'_>, cells: Vec<Cell>) -> CaseView {
+fn case_view(history: &History, case: &CaseOverTime<'_>, anchor: Option<String>, cells: Vec<Cell>) -> CaseView {
     let link = |index: usize| DayLink::new(&history.entries()[index]);
     let last = case.last().map(|(_, last)| last);
     CaseView {
         id: case.id.to_string(),
-        anchor: None,
+        anchor,
         href: last_href(history, case),
         class: last.map_or("", |last| last.class()),
         sign: last.map_or("", |last| last.sign()),
@@ -377,21 +373,20 @@ fn evaluation_views(entries: &[HistoryEntry], words: &[Word]) -> Vec<EvaluationV
     let mut anchored = HashSet::new();
     let view = |number: usize| {
         let new = &entries[number].new;
-        let anchor = anchored.insert(new).then(|| night_anchor(new));
-        EvaluationView { anchor, ..evaluation_view(entries, number, words) }
+        evaluation_view(entries, number, anchored.insert(new).then(|| night_anchor(new)), words)
     };
     (0..entries.len()).rev().map(view).collect()
 }
 
-fn evaluation_view(entries: &[HistoryEntry], number: usize, words: &[Word]) -> EvaluationView {
+fn evaluation_view(entries: &[HistoryEntry], number: usize, anchor: Option<String>, words: &[Word]) -> EvaluationView {
     let entry = &entries[number];
     let counts = words.iter().map(|word| {
-        let count = count(entry, *word);
+        let count = entry.count(*word);
         let href = entry.source.href.as_ref().filter(|_| count > 0).map(|href| filtered(href, *word));
         CountView { word: *word, count: display::number(count), is_zero: count == 0, href }
     });
     EvaluationView {
-        anchor: None,
+        anchor,
         time: display::visible(&entry.time),
         href: entry.source.href.clone(),
         new: entry.new.clone(),

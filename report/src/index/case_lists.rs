@@ -1,7 +1,7 @@
 //! The lists of cases that chips, counts, notices and violated rules lead to, each split into pages, so that every case is reached
 //! without scripts.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use askama::Template;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, UsageCode};
@@ -39,6 +39,8 @@ pub(crate) struct CaseList<'a> {
 #[derive(Debug)]
 pub(crate) struct CaseLists<'a> {
     lists: Vec<CaseList<'a>>,
+    /// The slug of the list of each suite.
+    suite_slugs: HashMap<&'a str, String>,
 }
 
 impl<'a> CaseLists<'a> {
@@ -82,10 +84,16 @@ impl<'a> CaseLists<'a> {
         }
         let title = "Look worse, not confirmed".to_owned();
         lists.push(CaseList { has_chip: false, ..chip(UNCONFIRMED.to_owned(), title, among(&decision.unconfirmed)) });
-        let suites: BTreeSet<&str> = evaluation.cases.iter().filter_map(|case| case.suite.as_deref()).collect();
-        for (index, suite) in suites.into_iter().enumerate() {
-            let cases = filtered(&|case| case.suite.as_deref() == Some(suite));
+        let mut suites: BTreeMap<&str, Vec<&'a CaseEvaluation>> = BTreeMap::new();
+        for case in &sorted {
+            if let Some(suite) = case.suite.as_deref() {
+                suites.entry(suite).or_default().push(case);
+            }
+        }
+        let mut suite_slugs = HashMap::new();
+        for (index, (suite, cases)) in suites.into_iter().enumerate() {
             let slug = format!("{SUITE}{}", index + 1);
+            suite_slugs.insert(suite, slug.clone());
             lists.push(CaseList { has_chip: false, ..chip(slug, display::visible(suite), cases) });
         }
         for (index, group) in groups.iter().enumerate().filter(|(_, group)| group.is_filter()) {
@@ -97,7 +105,7 @@ impl<'a> CaseLists<'a> {
             });
         }
         lists.retain(|list| !list.cases.is_empty());
-        Self { lists }
+        Self { lists, suite_slugs }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &CaseList<'a>> {
@@ -108,9 +116,9 @@ impl<'a> CaseLists<'a> {
         self.lists.iter().find(|list| list.slug == slug)
     }
 
-    /// The list of a suite.
-    pub(crate) fn suite(&self, name: &str) -> Option<&CaseList<'a>> {
-        self.lists.iter().find(|list| list.slug.starts_with(SUITE) && list.title == name)
+    /// The slug of the list of a suite.
+    pub(crate) fn suite(&self, name: &str) -> Option<&str> {
+        self.suite_slugs.get(name).map(String::as_str)
     }
 
     /// The lists that a case is in, by their indexes. A suite is another field of the filter.
@@ -198,7 +206,7 @@ impl CaseList<'_> {
         let link = |page: usize| PageLink { number: page.to_string(), href: href(page), is_this: page == number };
         ListPage {
             root: "../",
-            report: rows.report().to_owned(),
+            report: rows.site.name.clone(),
             filter: self.filter(),
             title: self.heading(),
             subtitle: self.subtitle.clone(),

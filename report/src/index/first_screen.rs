@@ -253,17 +253,17 @@ fn evidence(case: &CaseEvaluation, href: &str) -> Vec<(String, String)> {
         if !links.contains(&link) {
             links.push(link);
         }
+        if links.len() == EVIDENCE {
+            break;
+        }
     }
-    links.truncate(EVIDENCE);
     links
 }
 
 /// The name of a place and its anchor on the case page.
 fn place(pointer: &SidePointer) -> Option<(String, String)> {
     let side = pointer.side;
-    let mut segments = pointer.pointer.split('/').skip(1);
-    let (list, index) = (segments.next()?, segments.next().and_then(|index| index.parse::<usize>().ok()));
-    match (list, index) {
+    match pointer.entry() {
         ("events", Some(index)) => Some((format!("{side} step {}", index + 1), case::event(side, index))),
         ("proposed_actions", Some(index)) => Some((format!("{side} action {}", index + 1), case::action(side, index))),
         ("runner_failure", _) => Some((format!("{side} runner error"), case::failure(side))),

@@ -95,7 +95,7 @@ impl IndexPage {
         };
         Self {
             root: "",
-            report: rows.report().to_owned(),
+            report: site.name.clone(),
             history: site.history.clone().zip(site.in_history(&night_anchor(evaluation.new.run_id.as_str()))),
             baseline: line(&evaluation.baseline, documents.map(|runs| runs.baseline)),
             new: line(&evaluation.new, documents.map(|runs| runs.new)),

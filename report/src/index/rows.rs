@@ -6,7 +6,7 @@ use counterproof_artifact::CaseId;
 use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, MeasureCode, SideUsage, UsageCode};
 use counterproof_evaluator::{ReasonCode, ReviewLine, is_alone, messages, review_lines};
 
-use crate::site::{Site, report_name};
+use crate::site::Site;
 use crate::view::display;
 use crate::view::word::{Label, Word, failures, seen_in};
 
@@ -46,8 +46,7 @@ pub(crate) struct Seen {
 /// What the rows of a comparison share.
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
-    site: &'a Site<'a>,
-    report: String,
+    pub(super) site: &'a Site<'a>,
     is_alone: bool,
     /// What a person should look at, by case.
     review: HashMap<CaseId, ReviewLine>,
@@ -57,14 +56,7 @@ impl<'a> Rows<'a> {
     pub(crate) fn new(site: &'a Site<'a>, evaluation: &Evaluation) -> Self {
         let lines = review_lines(evaluation, usize::MAX).into_iter();
         let review = lines.filter_map(|line| Some((line.case_id.clone()?, line))).collect();
-        let report =
-            report_name([&evaluation.baseline, &evaluation.new].map(|run| (&run.run_id, run.generated_at.as_str())));
-        Self { site, report, is_alone: is_alone(evaluation), review }
-    }
-
-    /// The name under which the browser stores the marks of the comparison.
-    pub(crate) fn report(&self) -> &str {
-        &self.report
+        Self { site, is_alone: is_alone(evaluation), review }
     }
 
     pub(crate) fn has_review(&self, case: &CaseEvaluation) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use counterproof_artifact::evaluation::{ComparedRun, Evaluation};
-use counterproof_artifact::{Count, Mark, Run, Sides, Stats};
+use counterproof_artifact::{Count, Run, Sides, Stats};
 
 use crate::view::changes::{self, ChangesView};
 use crate::view::display::{self, Budget};
@@ -15,7 +15,7 @@ const COMMIT_CHARS: usize = 8;
 pub(crate) fn caption(run: &ComparedRun, document: Option<&Run>) -> String {
     let date = run.generated_at.get(..10).map(str::to_owned);
     let commit = run.repo_commit.as_ref().map(|commit| commit.chars().take(COMMIT_CHARS).collect::<String>());
-    let model = document.and_then(|run| run.extra.get("model")).and_then(|model| model.as_str()).map(str::to_owned);
+    let model = document.and_then(Run::model).map(str::to_owned);
     let parts: Vec<_> = [date, commit, model].into_iter().flatten().map(|part| display::visible(&part)).collect();
     parts.join(", ")
 }
@@ -76,11 +76,8 @@ fn fact_view(name: &'static str, Sides { baseline, new }: Sides<String>) -> Fact
 fn accepted(run: &Run) -> String {
     let Some(accepted) = &run.accepted else { return "no".to_owned() };
     let by = accepted.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
-    let marks = accepted.review.as_ref().map(|review| {
-        let counts = Mark::ALL.map(|mark| format!("{} {}", review.count(mark), mark.as_str()));
-        format!(" ({})", counts.join(", "))
-    });
-    format!("{}{by}: {}{}", accepted.at, accepted.reason, marks.unwrap_or_default())
+    let marks = accepted.review.as_ref().map(|review| format!(" ({})", review.summary())).unwrap_or_default();
+    format!("{}{by}: {}{marks}", accepted.at, accepted.reason)
 }
 
 fn commit(run: &ComparedRun) -> String {

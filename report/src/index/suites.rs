@@ -55,21 +55,18 @@ impl SuitesPage {
                 suites.entry(parts[..depth].to_vec()).or_default().add(case, alone);
             }
         }
-        let view = |(parts, counted): (Vec<&str>, Counted)| {
-            let list = lists.suite(&display::visible(&parts.join("/")));
-            SuiteView {
-                // A name such as `a//b` has a part without text.
-                name: match parts.last().copied().unwrap_or_default() {
-                    "" => "(no name)".to_owned(),
-                    name => display::visible(name),
-                },
-                depth: parts.len().min(6),
-                list: list.map(|list| folder::list_file(&list.slug, 1)),
-                cases: display::number(counted.cases),
-                worse: display::number(counted.worse),
-                baseline: rate(counted.solved[0]),
-                new: rate(counted.solved[1]),
-            }
+        let view = |(parts, counted): (Vec<&str>, Counted)| SuiteView {
+            // A name such as `a//b` has a part without text.
+            name: match parts.last().copied().unwrap_or_default() {
+                "" => "(no name)".to_owned(),
+                name => display::visible(name),
+            },
+            depth: parts.len().min(6),
+            list: lists.suite(&parts.join("/")).map(|slug| folder::list_file(slug, 1)),
+            cases: display::number(counted.cases),
+            worse: display::number(counted.worse),
+            baseline: rate(counted.solved[0]),
+            new: rate(counted.solved[1]),
         };
         if suites.is_empty() {
             return None;

@@ -9,13 +9,13 @@ use counterproof_evaluator::{AddedCase, CaseComparison, is_alone, text};
 pub(crate) enum Word {
     Worse,
     Failed,
+    /// Without a baseline: an expectation is not met.
+    Unmet,
     NotCompared,
     Different,
     Noise,
     Better,
     Same,
-    /// Without a baseline: an expectation is not met.
-    Unmet,
     /// Without a baseline: answered, and no expectation is missed.
     Met,
 }
