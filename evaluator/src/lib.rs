@@ -80,7 +80,8 @@ pub use cause::CauseCode;
 pub use gate::{
     AddedCase, Decision, DecisionKind, GateRules, GrowthLimit, Limit, Measure, RankedCase, ReviewLine, ScopeRules,
     Standing, UnknownScope, UsageLimits, ViolatedRule, ViolatedRules, decide, headline as gate_headline, is_alone,
-    is_unconfirmed, qualifications as gate_qualifications, review_lines, unknown_scopes, worst_first,
+    is_unconfirmed, more_runs, qualifications as gate_qualifications, review_lines, unknown_scopes,
+    wanted_baseline_runs, worst_first,
 };
 pub use judge::signals::{Domain, SignalSettings};
 pub use judge::{

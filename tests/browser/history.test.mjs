@@ -57,6 +57,11 @@ for (const root of HISTORIES) {
           return [of.localName, of.querySelector("title").textContent.length > 0, of.getAttribute("href")];
         }));
         assert.ok(marks.length > 0);
+        const cut = await page.locator(".nights svg").evaluateAll((drawings) => drawings.filter((drawing) => {
+          const [box, around] = [drawing.getBoundingClientRect(), drawing.closest(".nights").getBoundingClientRect()];
+          return box.top < around.top || box.bottom > around.bottom;
+        }).length);
+        assert.equal(cut, 0, "a drawing is cut off");
         assert.deepEqual(marks.filter(([name, isNamed]) => name !== "a" || !isNamed), []);
         const { drawn, focused } = await page.evaluate(() => ({
           drawn: [...document.querySelectorAll("svg a")].map((link) => [link.getAttribute("href"), link.tabIndex]),

@@ -51,6 +51,9 @@ pub struct Effect {
     /// The writes of new that failed, where the baseline has fewer.
     #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "whole::required")]
     pub failed: u64,
+    /// True if no call carries out a write of either side: the agents proposed them only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub proposed: bool,
     /// True for a tool of high risk, whose writes are hard to reverse.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub irreversible: bool,

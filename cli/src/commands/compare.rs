@@ -9,7 +9,8 @@ use counterproof_artifact::evaluation::{Evaluation, GateOutcome};
 use counterproof_artifact::{CaseId, Exit, Side, Sides};
 use counterproof_cases::CaseSpec;
 use counterproof_evaluator::{
-    CompareError, ComparedRun, Limit, Measure, ReasonCode, Request, SideRuns, evaluation_text, text,
+    CompareError, ComparedRun, Limit, Measure, ReasonCode, Request, SideRuns, evaluation_text, more_runs, text,
+    wanted_baseline_runs,
 };
 use counterproof_report::{ReportUrl, ReportWriter};
 use counterproof_store::write::{self, Durability};
@@ -165,9 +166,6 @@ pub(crate) const fn gate_exit(outcome: GateOutcome, strict: bool) -> Exit {
 /// The placeholder of the address of the baseline's agent, if both runs recorded the same one.
 const BASELINE_URL: &str = "URL_OF_THE_BASELINE_VERSION";
 
-/// The number of baseline runs against which a case that always fails can be confirmed.
-const BASELINE_RUNS: u64 = 5;
-
 /// Returns how to find out whether the unconfirmed cases are chance.
 fn deciding_command(compared: &Compared) -> String {
     let Compared { evaluation, agents, cases } = compared;
@@ -198,7 +196,10 @@ fn deciding_command(compared: &Compared) -> String {
             format!("to decide: {}", run(Side::New, &more))
         }
         (Some(_), None) => {
-            format!("to decide: {}, then compare again", run(Side::Baseline, &format!("--repeat {BASELINE_RUNS}")))
+            format!(
+                "to decide: {}, then compare again",
+                run(Side::Baseline, &format!("--repeat {}", wanted_baseline_runs(evaluation)))
+            )
         }
         (Some(repeats), Some(more)) => {
             let repeat = |recorded: usize| format!("--repeat {}", recorded as u64 + more);
@@ -209,12 +210,6 @@ fn deciding_command(compared: &Compared) -> String {
             )
         }
     }
-}
-
-/// The most further runs per side that would decide an undecided case, where a number is known.
-fn more_runs(evaluation: &Evaluation) -> Option<u64> {
-    let measures = evaluation.cases.iter().filter_map(|case| case.repeats.as_ref()).flat_map(|case| &case.measures);
-    measures.filter(|measure| measure.is_open_fall()).filter_map(|measure| measure.more_runs).max()
 }
 
 /// Appends the summary to the one of the GitHub Actions step, if this is one.

@@ -5,7 +5,7 @@ use counterproof_artifact::evaluation::{
     UsageCode, UsageMeasure, Verdict,
 };
 
-use crate::gate::{self, AddedCase, RankedCase, UnknownScope};
+use crate::gate::{self, AddedCase, JudgedBy, RankedCase, UnknownScope};
 use crate::judge::ReasonCode;
 use crate::messages::{self, measure, probability, usage};
 use crate::repeats;
@@ -292,7 +292,11 @@ fn solved_row(evaluation: &Evaluation, solved: &SuiteMeasure) -> TableRow {
     let in_cases = |case: &CaseEvaluation| case.measure(MeasureCode::Solved).map_or(0, |measure| measure.new.runs);
     let has_confirmation = evaluation.cases.iter().map(in_cases).sum::<u64>() > solved.new.runs;
     let (baseline, new) = (value(&solved.baseline), value(&solved.new));
-    let solved = if gate::is_answer_enough(evaluation) { "answered" } else { "solved" };
+    let solved = match gate::judged_by(evaluation) {
+        JudgedBy::Expectations => "solved",
+        JudgedBy::Evidence => "answered with evidence",
+        JudgedBy::Answer => "answered",
+    };
     let name = if has_confirmation { format!("{solved}, before confirmation") } else { solved.to_owned() };
     TableRow { name, baseline, new, change }
 }

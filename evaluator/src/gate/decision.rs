@@ -62,6 +62,20 @@ pub fn decide(evaluation: &Evaluation) -> Decision {
     }
 }
 
+/// The number of baseline runs against which a case that always fails can be confirmed.
+const BASELINE_RUNS: usize = 5;
+
+/// How many baseline runs to make where more of them are needed: enough for a confirmation, or twice those there are.
+pub fn wanted_baseline_runs(evaluation: &Evaluation) -> usize {
+    evaluation.repeats.as_ref().map_or(0, |repeats| repeats.baseline.len() * 2).max(BASELINE_RUNS)
+}
+
+/// The most further runs per side that would decide an undecided case, where a number is known.
+pub fn more_runs(evaluation: &Evaluation) -> Option<u64> {
+    let measures = evaluation.cases.iter().filter_map(|case| case.repeats.as_ref()).flat_map(|case| &case.measures);
+    measures.filter(|measure| measure.is_open_fall()).filter_map(|measure| measure.more_runs).max()
+}
+
 fn headline(evaluation: &Evaluation, ranked: &[RankedCase<'_>]) -> (DecisionKind, String) {
     let all = text::count(ranked.len(), "case", "cases");
     let open = with_standing(ranked, Standing::Unconfirmed);

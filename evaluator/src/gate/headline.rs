@@ -161,7 +161,9 @@ fn violation(rule: &GateRule, evaluation: &Evaluation) -> String {
         "unmet" if rule.test.is_some() => "new meets the expectations of fewer cases".to_owned(),
         "unmet" => cases("does not meet the expectations", "do not meet the expectations"),
         "must" => cases("does not meet a hard expectation", "do not meet a hard expectation"),
-        "high_risk_changed" => cases("changed or lost a high-risk action", "changed or lost a high-risk action"),
+        "high_risk_changed" => {
+            cases("changed a high-risk action or lost a write", "changed a high-risk action or lost a write")
+        }
         "fabricated" => cases("has a made-up argument", "have a made-up argument"),
         "failed_evidence" => cases("has evidence from a failed call", "have evidence from a failed call"),
         "signals" => cases("has a new signal", "have a new signal"),
@@ -221,7 +223,11 @@ fn suite_fell(rule: &GateRule, evaluation: &Evaluation) -> String {
     let counts = solved.map(|SuiteMeasure { baseline, new, .. }| {
         format!(", {} of {} instead of {} of {}", new.passed, new.runs, baseline.passed, baseline.runs)
     });
-    let fewer = if is_answer_enough(evaluation) { "fewer runs have an answer" } else { "fewer runs solve their cases" };
+    let fewer = match judged_by(evaluation) {
+        JudgedBy::Expectations => "fewer runs solve their cases",
+        JudgedBy::Evidence => "fewer runs have an answer with evidence",
+        JudgedBy::Answer => "fewer runs have an answer",
+    };
     format!("{fewer}{}", counts.unwrap_or_default())
 }
 
@@ -285,13 +291,26 @@ pub fn qualifications(evaluation: &Evaluation) -> Vec<String> {
     sentences
 }
 
-/// Whether a run solves its case by its answer alone: no expectation was judged, and no run lacks evidence.
-pub(crate) fn is_answer_enough(evaluation: &Evaluation) -> bool {
+/// What decides whether a run solves its case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JudgedBy {
+    Expectations,
+    /// No expectation was judged, and some answers lack evidence.
+    Evidence,
+    /// No expectation was judged, and no answer lacks evidence.
+    Answer,
+}
+
+/// What decides whether a run solves its case.
+pub(crate) fn judged_by(evaluation: &Evaluation) -> JudgedBy {
+    if !lacks_expectations(evaluation) {
+        return JudgedBy::Expectations;
+    }
     let passed = |code| {
         let measure = evaluation.suite.iter().find(|measure| measure.code == code);
         measure.map(|measure| [measure.baseline.passed, measure.new.passed])
     };
-    lacks_expectations(evaluation) && passed(MeasureCode::Solved) == passed(MeasureCode::Answered)
+    if passed(MeasureCode::Solved) == passed(MeasureCode::Answered) { JudgedBy::Answer } else { JudgedBy::Evidence }
 }
 
 /// Whether the gate rests on differences alone, because no expectation could be judged on any answer of new. Such a

@@ -10,10 +10,10 @@ mod rules;
 mod standing;
 mod usage_review;
 
-pub use decision::{Decision, DecisionKind, ViolatedRule, decide};
+pub use decision::{Decision, DecisionKind, ViolatedRule, decide, more_runs, wanted_baseline_runs};
 pub(crate) use evaluate::{GateInput, at_most, judge};
 pub use evaluate::{UnknownScope, unknown_scopes};
-pub(crate) use headline::{NO_BASELINE, is_answer_enough, lacks_expectations};
+pub(crate) use headline::{JudgedBy, NO_BASELINE, judged_by, lacks_expectations};
 pub use headline::{headline, is_alone, is_unconfirmed, qualifications};
 pub(crate) use review::{
     ReviewInput, ReviewSet, incomplete_baseline, item_of, items as review_items, sort as sort_review,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use counterproof_artifact::{Event, EventBody, RiskLevel, ToolCall};
+use counterproof_artifact::{Event, EventBody, RiskLevel, Side, Sides, ToolCall};
 
 use super::outcomes::Outcomes;
 use crate::grounding::carried_out;
@@ -27,8 +27,26 @@ pub struct MadeCall {
     pub refusal: Option<String>,
 }
 
-/// The calls of an answer in their order, then the actions that no call carried out.
-pub fn made_calls(loaded: &LoadedAnswer) -> Vec<MadeCall> {
+/// The calls of both answers in their order, then the actions that no call carried out. An action is a write on both sides if it is
+/// one on either: one side may state a lower risk for the same tool.
+pub fn made_calls(answers: Sides<Option<&LoadedAnswer>>) -> Sides<Vec<MadeCall>> {
+    let mut made = answers.map(|loaded| loaded.map(calls_of).unwrap_or_default());
+    let tool_of = |side: Side, call: &MadeCall| {
+        let actions = &answers.get(side).as_ref()?.answer.proposed_actions;
+        call.action.map(|action| actions[action].tool_name.as_str())
+    };
+    let written =
+        |side: Side| made.get(side).iter().filter(|call| call.is_write).filter_map(move |call| tool_of(side, call));
+    let tools: HashSet<&str> = Side::BOTH.into_iter().flat_map(written).collect();
+    for side in Side::BOTH {
+        for call in made.get_mut(side) {
+            call.is_write |= tool_of(side, call).is_some_and(|tool| tools.contains(tool));
+        }
+    }
+    made
+}
+
+fn calls_of(loaded: &LoadedAnswer) -> Vec<MadeCall> {
     let answer = &loaded.answer;
     let actions = carried_out(loaded);
     let outcomes = Outcomes::new(loaded);

@@ -141,14 +141,16 @@ fn effect(
     if is_same && more_failed == 0 && without_evidence == 0 {
         return None;
     }
-    let all = writes.baseline.iter().chain(&writes.new);
+    let mut all = writes.baseline.iter().chain(&writes.new);
+    let proposed = all.clone().all(|write| write.events.is_none());
     Some(Effect {
         tool: text::one_line(tool, VALUE_CHARS),
         baseline: succeeded.baseline,
         new: succeeded.new,
         without_evidence,
         failed: more_failed,
-        irreversible: all.into_iter().any(|write| write.risk == RiskLevel::High),
+        proposed,
+        irreversible: all.any(|write| write.risk == RiskLevel::High),
         changed,
     })
 }

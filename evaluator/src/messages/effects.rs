@@ -40,14 +40,17 @@ pub fn effects(story: &Story) -> Option<String> {
 }
 
 fn sentence(effect: &Effect) -> String {
-    let Effect { tool, baseline, new, without_evidence, failed, changed, .. } = effect;
+    let Effect { tool, baseline, new, without_evidence, failed, proposed, changed, .. } = effect;
     if let (true, Some(argument)) = (baseline == new, changed.first()) {
         return format!(
-            "New called {tool} with {} {}, baseline with {}.",
-            argument.name, argument.new, argument.baseline
+            "New {} {tool} with {} {}, baseline with {}.",
+            if *proposed { "proposed" } else { "called" },
+            argument.name,
+            argument.new,
+            argument.baseline
         );
     }
-    let act = Act::of(tool);
+    let act = if *proposed { Act::Proposed(tool.clone()) } else { Act::of(tool) };
     if baseline != new {
         let lacking = match (*without_evidence, *new) {
             (0, _) => String::new(),
@@ -71,6 +74,8 @@ enum Act {
     Done(String),
     /// A name that does not start with a known verb.
     Called(String),
+    /// A write that nothing carried out.
+    Proposed(String),
 }
 
 impl Act {
@@ -93,6 +98,7 @@ impl Act {
             (Act::Counted { verb, noun }, count) => format!("{verb} {count} {}", plural(noun)),
             (Act::Done(done), count) => format!("{done} {}", often(count)),
             (Act::Called(tool), count) => format!("called {tool} {}", often(count)),
+            (Act::Proposed(tool), count) => format!("proposed {tool} {}", often(count)),
         }
     }
 
@@ -101,8 +107,8 @@ impl Act {
         match (self, count) {
             (Act::Counted { verb, .. }, 0) => format!("{verb} none"),
             (Act::Counted { verb, .. }, count) => format!("{verb} {count}"),
-            (Act::Done(_) | Act::Called(_), 0) => "did not".to_owned(),
-            (Act::Done(_) | Act::Called(_), count) => format!("did {}", often(count)),
+            (Act::Done(_) | Act::Called(_) | Act::Proposed(_), 0) => "did not".to_owned(),
+            (Act::Done(_) | Act::Called(_) | Act::Proposed(_), count) => format!("did {}", often(count)),
         }
     }
 }
@@ -165,6 +171,15 @@ mod tests {
         assert_eq!(says(&json!([refused]))[1], "New refunded no order, 1 failed. Baseline refunded 1.");
         let other = json!({"tool": "frobnicate", "baseline": 2, "new": 0});
         assert_eq!(says(&json!([other]))[1], "New called frobnicate not once. Baseline did twice.");
+    }
+
+    #[test]
+    fn what_was_only_proposed_is_not_said_to_be_done() {
+        let more = json!({"tool": "refund_order", "baseline": 0, "new": 2, "proposed": true});
+        assert_eq!(says(&json!([more]))[1], "New proposed refund_order twice. Baseline did not.");
+        let amount = json!([{"name": "amount", "baseline": "50", "new": "500"}]);
+        let other = json!({"tool": "refund_order", "baseline": 1, "new": 1, "proposed": true, "changed": amount});
+        assert_eq!(says(&json!([other]))[1], "New proposed refund_order with amount 500, baseline with 50.");
     }
 
     #[test]

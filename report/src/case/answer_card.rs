@@ -105,7 +105,10 @@ fn headline(row: &CaseEvaluation, word: Word, failed: &Sides<Option<String>>) ->
     {
         return format!("Only the answer differs: {words}.");
     }
-    format!("{}.", text::first_upper(first.message.trim_end_matches('.')))
+    let message = first.message.trim_end_matches('.');
+    // The name of a tool stays as it is.
+    let is_name = message.split([' ', ':']).next().is_some_and(|word| word.contains(['_', '.']));
+    if is_name { format!("{message}.") } else { format!("{}.", text::first_upper(message)) }
 }
 
 /// What a run did that the page of the case does not show. It is not judged.

@@ -27,8 +27,7 @@ pub(crate) struct CaseContext<'a> {
 impl<'a> CaseContext<'a> {
     pub(crate) fn new(site: &'a Site<'a>, case: &'a CaseComparison<'a>, failures: &'a CopyFailures) -> Self {
         let (budget, anchors) = (Budget::for_page(), Anchors::default());
-        let made = Sides::new(&case.baseline, &case.new);
-        let made = made.map(|artifact| artifact.answer().map(made_calls).unwrap_or_default());
+        let made = made_calls(Sides::new(case.baseline.answer(), case.new.answer()));
         Self { site, case, budget, anchors, made, failures, copies: RefCell::default() }
     }
 

@@ -4,8 +4,8 @@ use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SidePointer}
 use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::evaluation_text::{self, TableRow};
 use counterproof_evaluator::{
-    Decision, DecisionKind, RankedCase, Standing, gate_qualifications, is_alone, messages, review_lines, text,
-    worst_first,
+    Decision, DecisionKind, RankedCase, Standing, gate_qualifications, is_alone, messages, more_runs, review_lines,
+    text, wanted_baseline_runs, worst_first,
 };
 
 use super::case_lists::{ALL, CaseLists, UNCONFIRMED, notice_slug, rule_slug, unconfirmed};
@@ -112,20 +112,26 @@ fn remarks(evaluation: &Evaluation) -> Vec<String> {
 
 /// What gets a decision, where there is none.
 fn next(evaluation: &Evaluation, decision: &Decision) -> (&'static str, Vec<String>) {
-    let commands = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+    let baseline = |runs: usize| format!("counterproof run --side baseline --repeat {runs}");
+    let more_baseline = baseline(wanted_baseline_runs(evaluation));
     if is_alone(evaluation) {
-        return ("Make this run the baseline:", commands(&["counterproof accept --reason \"first baseline\""]));
+        return ("Make this run the baseline:", vec!["counterproof accept --reason \"first baseline\"".to_owned()]);
     }
-    match (decision.kind, &evaluation.repeats) {
-        (DecisionKind::Open, None) => (
-            "Run each side several times:",
-            commands(&["counterproof run --side baseline --repeat 5", "counterproof check --repeat 3"]),
-        ),
-        (DecisionKind::Open, Some(_)) => (
-            "Run the baseline more often:",
-            commands(&["counterproof run --side baseline --repeat 10", "counterproof check"]),
-        ),
-        (DecisionKind::Stop | DecisionKind::Go, _) => ("", Vec::new()),
+    match (decision.kind, &evaluation.repeats, more_runs(evaluation)) {
+        (DecisionKind::Stop | DecisionKind::Go, ..) => ("", Vec::new()),
+        (DecisionKind::Open, None, _) => {
+            ("Run each side several times:", vec![more_baseline, "counterproof check --repeat 3".to_owned()])
+        }
+        (DecisionKind::Open, Some(_), None) => {
+            ("Run the baseline more often:", vec![more_baseline, "counterproof check".to_owned()])
+        }
+        (DecisionKind::Open, Some(repeats), Some(more)) => {
+            let more = usize::try_from(more).unwrap_or(usize::MAX);
+            let [baseline_runs, new_runs] =
+                [&repeats.baseline, &repeats.new].map(|runs| runs.len().saturating_add(more));
+            let commands = vec![baseline(baseline_runs), format!("counterproof check --repeat {new_runs}")];
+            ("Run each side more often:", commands)
+        }
     }
 }
 

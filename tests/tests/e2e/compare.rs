@@ -34,7 +34,7 @@ fn the_latest_run_of_each_side_is_compared_and_a_worse_one_fails() {
     insta::assert_snapshot!(finished, @"
     exit code: 1
     --- stdout
-    Gate failed: 3 cases regressed, 3 cases have no answer, 3 cases changed or lost a high-risk action and 1 more rule violated
+    Gate failed: 3 cases regressed, 3 cases have no answer, 3 cases changed a high-risk action or lost a write and 1 more rule violated
       refund_damaged_001  regressed: must_include no longer met: “50 EUR” missing
       stock_check_001     broken: runner error on new: http_error 500 (server_error), after 2 attempts
       gift_advice_001     broken: runner error on new: timeout (response_timeout) of 3000 ms, after 2 attempts
