@@ -231,7 +231,7 @@ mod tests {
         let answer = json!({"reasons": reasons});
         assert_eq!(said(&answer, Word::Different, [None, None]), "Only the answer differs: “50” → “500”.");
         let missed = json!({"reasons": [{"code": "must-unmet", "message": "no_refund not met", "pointers": []}]});
-        assert_eq!(said(&missed, Word::Worse, [None, None]), "No_refund not met.");
+        assert_eq!(said(&missed, Word::Worse, [None, None]), "no_refund not met.");
         let broken = json!({"verdict": "broken"});
         assert_eq!(said(&broken, Word::Failed, [None, Some("timeout of 3 s")]), "New did not answer: timeout of 3 s.");
         assert_eq!(said(&json!({"verdict": "unchanged"}), Word::Same, [None, None]), "Both sides did the same.");

@@ -266,9 +266,9 @@ fn last_href(history: &History, case: &CaseOverTime<'_>) -> Option<String> {
 }
 
 fn tables<'h>(history: &History, failing: &[&CaseOverTime<'h>], cases: &[CaseOverTime<'h>]) -> [CaseTable; 4] {
-    let mut alternating: Vec<_> = cases.iter().filter(|case| case.flips > 1).collect();
+    let mut alternating: Vec<_> = cases.iter().filter(|case| case.flips > 2).collect();
     alternating.sort_by(|a, b| b.flips.cmp(&a.flips).then(b.failed.cmp(&a.failed)).then(a.id.cmp(b.id)));
-    let has_recovered = |case: &&CaseOverTime<'_>| case.failed > 0 && !case.is_failing() && case.flips < 2;
+    let has_recovered = |case: &&CaseOverTime<'_>| case.failed > 0 && !case.is_failing() && case.flips < 3;
     let mut recovered: Vec<_> = cases.iter().filter(has_recovered).collect();
     recovered.sort_by(|a, b| b.first_failure.cmp(&a.first_failure).then(a.id.cmp(b.id)));
     let mut passing: Vec<_> = cases.iter().filter(|case| case.failed == 0).collect();
@@ -298,15 +298,15 @@ fn tables<'h>(history: &History, failing: &[&CaseOverTime<'h>], cases: &[CaseOve
         table(
             "recovered",
             "Recovered",
-            "They failed before and pass now.",
-            "No case failed before and passes since.",
+            "They failed and pass again; those that changed more often are alternating.",
+            "No case failed and passes again.",
             &recovered,
         ),
         table(
             "flips",
             "Alternating",
-            "They changed at least twice between failing and passing.",
-            "No case changed twice between failing and passing.",
+            "They changed at least three times between failing and passing.",
+            "No case changed three times between failing and passing.",
             &alternating,
         ),
         table("passing", "Never failed", "They failed in no night.", "Each case failed in a night.", &passing),
