@@ -110,7 +110,7 @@ fn the_first_row_is_the_worst_case_and_noise_is_at_the_end() {
         .collect();
     assert_eq!(links, ["cases/write.html", "cases/amount.html", "cases/same.html"]);
     let worst = part(&index, "<h2 id=\"worst\"", "</h2>");
-    assert!(worst.contains("cancelled"), "{worst}");
+    assert!(worst.contains("New proposed cancel_order once"), "{worst}");
 }
 
 #[test]

@@ -82,11 +82,11 @@ fn evaluations_are_sorted_by_time_and_cases_show_since_when_they_fail() {
         failing[0].starts_with("case_0002 ✗ failed to answer since 2026-11-03 failed in 2 of 4 = = ✗ ✗"),
         "{failing:?}"
     );
-    let flips = rows(&html, "flips");
-    assert_eq!(flips.len(), 1, "{flips:?}");
-    assert!(flips[0].starts_with("case_0000 = same failed in 2 of 4, 2 changes"), "{flips:?}");
-    assert!(flips[0].ends_with("2026-11-01T01:00:00Z\\u{202e}"), "the reason of the first failure: {flips:?}");
-    assert!(html.contains("No case failed before and passes since."), "{html}");
+    let recovered = rows(&html, "recovered");
+    assert_eq!(recovered.len(), 1, "{recovered:?}");
+    assert!(recovered[0].starts_with("case_0000 = same failed in 2 of 4, 2 changes"), "{recovered:?}");
+    assert!(recovered[0].ends_with("2026-11-01T01:00:00Z\\u{202e}"), "the reason of the first failure: {recovered:?}");
+    assert!(html.contains("No case changed three times between failing and passing."), "{html}");
     // A case leads to its page in that night where it has one, and else to the report of the night.
     assert!(html.contains("href=\"../c/cases/case_0000.html\" title=\"2026-11-03: worse\""), "{html}");
     assert!(html.contains("href=\"../c/index.html\" title=\"2026-11-03: failed to answer\""), "{html}");
