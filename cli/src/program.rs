@@ -10,8 +10,9 @@ use counterproof_safe_run::report_file_size_limit;
 
 use crate::command_error::CommandError;
 use crate::commands::{
-    accept, calibrate, check, compare, completions, config, conformance, contract, demo, demo_agent, export_run, guard,
-    history, init, ledger, man, merge, mutate, replay, report, run, schema, session, try_agent, validate, workflow,
+    accept, batch, calibrate, check, compare, completions, config, conformance, contract, demo, demo_agent, export_run,
+    guard, history, init, ledger, man, merge, mutate, replay, report, run, schema, session, try_agent, validate,
+    workflow,
 };
 use crate::layers::{self, Layers};
 use crate::resume_command::TypedOptions;
@@ -78,6 +79,7 @@ enum Command {
     Accept(accept::Args),
     Run(Box<run::Args>),
     Merge(merge::Args),
+    Batch(batch::Args),
     Compare(compare::Args),
     Report(report::Args),
     History(history::Args),
@@ -135,6 +137,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Run(args) => run::run(&args, &layers, &mut streams),
         Command::Config(args) => config::run(&args, &layers, &mut streams),
         Command::Merge(args) => merge::run(&args, &mut streams),
+        Command::Batch(args) => batch::run(&args, &mut streams),
         Command::Compare(args) => compare::run(&args, &layers, &mut streams),
         Command::Report(args) => report::run(&args, &mut streams),
         Command::History(args) => history::run(&args, &mut streams),

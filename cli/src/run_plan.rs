@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::RunId;
-use counterproof_runner::{AgentCommand, BaseUrl, Repeat, RunShard, Secret, Settings, Shard, ShardError, Start};
+use counterproof_runner::{
+    AgentCommand, BaseUrl, Claim, ClaimError, Repeat, RunShard, Secret, Settings, Shard, ShardError, Start,
+};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -38,6 +40,13 @@ pub(crate) struct PlanArgs {
     /// The ID of the run is ID-sKofN.
     #[arg(help_heading = "Selection", long, value_name = "K/N")]
     shard: Option<ShardChoice>,
+
+    /// Start the shard, or go on with the one that an earlier process did not finish, even if that process still runs
+    ///
+    /// For schedulers that start a task again: Slurm, Kubernetes, Dask. The folder is ID-sKofN, then ID-sKofN-a2 and so on. The finished
+    /// cases are copied, and the earlier process stops before its next one. A finished shard is left as it is.
+    #[arg(help_heading = "Selection", long, requires = "shard", conflicts_with = "resume")]
+    pub(crate) take_over: bool,
 
     /// Make N runs in sequence, with the IDs ID-r1 to ID-rN
     #[arg(long, value_name = "N", value_parser = at_least_one)]
@@ -105,10 +114,25 @@ pub(crate) struct PlannedRun {
 }
 
 impl PlannedRun {
+    /// Claims the shard for this process. Returns `None` if an earlier process has finished it.
+    pub(crate) fn taken_over(&self, shared: &Settings) -> Result<Option<Self>, ClaimError> {
+        let Some(shard) = &self.shard else { return Ok(Some(self.clone())) };
+        Ok(match counterproof_runner::claim(&shared.out, shared.side, shard)? {
+            Claim::Complete(_) => None,
+            Claim::Claimed(run_id) => {
+                Some(Self { run_id, start: Start::Resume { retry_errors: false, or_create: false }, ..self.clone() })
+            }
+        })
+    }
+
     pub(crate) fn settings(&self, shared: &Settings) -> Settings {
         Settings {
             run_id: self.run_id.clone(),
             start: self.start,
+            rate: match &self.shard {
+                Some(shard) => shared.rate.map(|rate| rate.shared_by(shard.shard.count())),
+                None => shared.rate,
+            },
             shard: self.shard.clone(),
             repeat: self.repeat.clone(),
             ..shared.clone()
@@ -139,6 +163,7 @@ impl PlanArgs {
             resume: None,
             retry_errors: false,
             shard: None,
+            take_over: false,
             repeat: repeat.filter(|repeat| repeat.get() > 1),
             against: Vec::new(),
             confirm: ConfirmArgs {
@@ -212,9 +237,10 @@ impl PlanArgs {
         let start = self.start(number.is_some_and(|number| number > 1));
         let mut run_shard = None;
         if let Some(shard) = shard {
-            run_shard = Some(RunShard { run_id: run_id.clone(), shard });
             // After the repeat: `merge` joins the shards of one repeat.
-            run_id = with_suffix(&run_id, &format!("s{}of{}", shard.index(), shard.count()))?;
+            let part = RunShard { run_id, shard };
+            run_id = part.attempt(1).map_err(|error| CommandError::usage(error).hint("use a shorter ID"))?;
+            run_shard = Some(part);
         }
         Ok(PlannedRun { run_id, start, shard: run_shard, repeat })
     }
@@ -371,6 +397,8 @@ mod tests {
             &["--run-id", "n", "--shard", "automatic"],
             &["--run-id", "n", "--resume", "n"],
             &["--run-id", "n", "--retry-errors"],
+            &["--run-id", "n", "--take-over"],
+            &["--resume", "n", "--shard", "1/2", "--take-over"],
             &["--run-id", "n", "--repeat", "0"],
             &["--run-id", "n", "--against", "b"],
             &["--run-id", "n", "--confirm", "2", "--repeat", "3"],

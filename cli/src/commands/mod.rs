@@ -1,6 +1,7 @@
 //! The subcommands, one file or folder each: an `Args` struct whose doc comments are the help, and a `run` function.
 
 pub(crate) mod accept;
+pub(crate) mod batch;
 pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod compare;

@@ -1,4 +1,5 @@
-//! Merges shards into one run. They must form one complete run: same cases, same settings, each shard and each case once.
+//! Merges shards into one run. They must form one complete run: same cases, same settings, each case once. Of several attempts at
+//! a shard the first complete one is taken.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -15,6 +16,8 @@ use super::changes::{Changes, differing_settings};
 use super::changes::{absolute, rebase_path};
 use super::salvage;
 use super::salvage::was_skipped;
+use super::take_over::is_complete;
+use crate::policy::{RunShard, Shard};
 
 /// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct Merged {
     pub failed: usize,
     /// The number of shards.
     pub shards: usize,
+    /// The folders that are not in the run, because another attempt at their shard is.
+    pub left_out: Vec<Utf8PathBuf>,
 }
 
 /// A run folder of one shard.
@@ -63,19 +68,24 @@ struct MergedCounts {
 
 /// Merges shards into a new run folder, which must not exist. The new folder is complete or absent.
 pub fn merge(shards: &[Utf8PathBuf], out: &Utf8Path) -> Result<Merged, MergeError> {
-    let shard_folders = open(shards)?;
+    let (shard_folders, left_out) = open(shards)?;
     let first = &shard_folders[0];
     let run_id = run_id(out, first.reader.run())?;
     if out.exists() {
         return Err(CreateError::Exists(out.to_owned()).into());
     }
-    check_settings(&shard_folders)?;
     let plan = MergePlan { shard_folders: &shard_folders, cases: order(&shard_folders)?, run_id, out };
 
     let staged = StagedRun::create_at(out, first.reader.run().version, "merge")?;
     let counts = plan.write(staged.writer())?;
     staged.publish()?;
-    Ok(Merged { folder: out.to_owned(), cases: plan.cases.len(), failed: counts.failed, shards: shard_folders.len() })
+    Ok(Merged {
+        folder: out.to_owned(),
+        cases: plan.cases.len(),
+        failed: counts.failed,
+        shards: shard_folders.len(),
+        left_out,
+    })
 }
 
 /// Returns the run id, which is the name of the new folder.
@@ -93,37 +103,52 @@ fn run_id(out: &Utf8Path, shard: &Run) -> Result<RunId, MergeError> {
     }
 }
 
-fn open(shards: &[Utf8PathBuf]) -> Result<Vec<ShardFolder>, MergeError> {
+/// The folder of each shard in the order of the shards, and the folders of other attempts. All are of one run.
+fn open(shards: &[Utf8PathBuf]) -> Result<(Vec<ShardFolder>, Vec<Utf8PathBuf>), MergeError> {
     // By number, so that the order of the arguments does not matter.
-    let mut shard_folders: BTreeMap<u64, ShardFolder> = BTreeMap::new();
+    let mut attempts: BTreeMap<u64, Vec<ShardFolder>> = BTreeMap::new();
     for folder in shards {
         let reader = RunReader::open(folder)?;
         let Some(shard) = reader.run().shard.clone() else {
             return Err(ShardMismatch::NotAShard(folder.clone()).into());
         };
-        let index = shard.index.get();
-        if let Some(other) = shard_folders.insert(index, ShardFolder { reader, shard }) {
-            let first = other.reader.folder().to_owned();
-            return Err(ShardMismatch::Twice { first, second: folder.clone(), index }.into());
-        }
+        attempts.entry(shard.index.get()).or_default().push(ShardFolder { reader, shard });
     }
-    let Some(count) = shard_folders.values().next().map(|shard_folder| shard_folder.shard.count.get()) else {
+    let Some(count) = attempts.values().flatten().next().map(|shard_folder| shard_folder.shard.count.get()) else {
         return Err(ShardMismatch::Empty.into());
     };
     // Only the first ones: a wrong count could make the message endless.
-    let missing: Vec<_> = (1..=count).filter(|index| !shard_folders.contains_key(index)).take(20).collect();
+    let missing: Vec<_> = (1..=count).filter(|index| !attempts.contains_key(index)).take(20).collect();
     // Shards of different counts belong to different runs. `check_settings` explains that better than missing numbers.
-    if !missing.is_empty() && shard_folders.values().all(|shard_folder| shard_folder.shard.count.get() == count) {
+    if !missing.is_empty() && attempts.values().flatten().all(|shard_folder| shard_folder.shard.count.get() == count) {
         let missing: Vec<_> = missing.iter().map(|index| format!("{index}/{count}")).collect();
         return Err(ShardMismatch::Missing(missing).into());
     }
-    Ok(shard_folders.into_values().collect())
+    check_settings(&attempts.values().flatten().collect::<Vec<_>>())?;
+    let (mut chosen, mut left_out) = (Vec::new(), Vec::new());
+    for mut of_shard in attempts.into_values() {
+        // Folders with other names stay in the order of the arguments.
+        of_shard.sort_by_key(|attempt| attempt.number().unwrap_or(u32::MAX));
+        let complete = of_shard.iter().position(|attempt| is_complete(&attempt.reader)).unwrap_or(0);
+        chosen.push(of_shard.remove(complete));
+        left_out.extend(of_shard.into_iter().map(|attempt| attempt.reader.folder().to_owned()));
+    }
+    Ok((chosen, left_out))
+}
+
+impl ShardFolder {
+    /// The number of the attempt, by the name of its run.
+    fn number(&self) -> Option<u32> {
+        let [index, count] = [&self.shard.index, &self.shard.count].map(|number| u32::try_from(number.get()).ok());
+        let shard = Shard::new(index?, count?).ok()?;
+        RunShard { run_id: self.shard.run_id.clone(), shard }.number_of(&self.reader.run().run_id)
+    }
 }
 
 /// Rejects shards of different runs: other cases, settings, sides, numbers of shards or commits.
-fn check_settings(shard_folders: &[ShardFolder]) -> Result<(), MergeError> {
-    let first = &shard_folders[0];
-    for shard_folder in &shard_folders[1..] {
+fn check_settings(shard_folders: &[&ShardFolder]) -> Result<(), MergeError> {
+    let [first, others @ ..] = shard_folders else { return Ok(()) };
+    for shard_folder in others {
         let changes = differing_settings(first.reader.run(), shard_folder.reader.run());
         if !changes.is_empty() {
             let (first, second) = (first.reader.folder().to_owned(), shard_folder.reader.folder().to_owned());
@@ -361,16 +386,6 @@ pub enum ShardMismatch {
     /// A run is not a shard.
     #[error("`{0}` is not a shard: its run.json has no `shard`")]
     NotAShard(Utf8PathBuf),
-    /// A shard was given twice.
-    #[error("`{first}` and `{second}` are both shard {index}")]
-    Twice {
-        /// One of the folders.
-        first: Utf8PathBuf,
-        /// The other folder.
-        second: Utf8PathBuf,
-        /// The number of the shard.
-        index: u64,
-    },
     /// Shards are missing.
     #[error("shards are missing: {}", .0.join(", "))]
     Missing(Vec<String>),

@@ -9,6 +9,7 @@ mod changes;
 mod draft;
 mod merge;
 mod salvage;
+mod take_over;
 
 pub use accept::{AcceptError, Acceptance, Baseline, Incompleteness, RepeatProblem, accept};
 pub use baseline_labels::{CaseLabels, LabelsError};
@@ -21,3 +22,5 @@ pub use merge::{MergeError, ShardMismatch};
 pub use merge::{Merged, merge};
 pub(crate) use salvage::{SalvageError, salvage_assets};
 pub(crate) use salvage::{counts_of, was_skipped};
+pub(crate) use take_over::until_taken_over;
+pub use take_over::{Attempts, Claim, ClaimError, claim, find_attempts};

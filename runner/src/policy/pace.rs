@@ -72,6 +72,12 @@ enum Unit {
 }
 
 impl Rate {
+    /// Returns the part of each of this many processes that together keep the rate.
+    #[must_use]
+    pub fn shared_by(self, processes: u32) -> Self {
+        Self { requests: self.requests / f64::from(processes.max(1)), ..self }
+    }
+
     /// Returns the time between the starts of two requests.
     pub fn interval(&self) -> Duration {
         let span = match self.per {

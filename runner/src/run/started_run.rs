@@ -12,7 +12,7 @@ use serde_json::json;
 use super::execute::{ResumeError, RunError};
 use crate::environment::{Checkout, Moment};
 use crate::event::Counts;
-use crate::folder::{changes, counts_of, salvage_assets, was_skipped};
+use crate::folder::{changes, counts_of, salvage_assets, until_taken_over, was_skipped};
 use crate::record::{NewRun, Selection, reached_agent, resumed};
 use crate::settings::{Settings, Start};
 
@@ -65,6 +65,7 @@ impl<'a> StartedRun<'a> {
             }
             _ => {
                 let folder = RunWriter::create(&settings.out, settings.side, &settings.run_id)?;
+                let folder = until_taken_over(folder, settings.shard.as_ref(), &settings.run_id);
                 let document = inputs.document(&selection, &folder);
                 // Before the first request, so that a run that is killed at any time can be resumed.
                 folder.write_run(&document)?;
@@ -72,6 +73,7 @@ impl<'a> StartedRun<'a> {
             }
         };
         let folder = RunWriter::reopen(path, settings.side).map_err(ResumeError::from)?;
+        let folder = until_taken_over(folder, settings.shard.as_ref(), &settings.run_id);
         let fresh = inputs.document(&selection, &folder);
         let run = Self::resume(folder, fresh, selection, scope)?;
         run.folder.write_run(&run.document)?;

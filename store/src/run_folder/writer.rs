@@ -39,6 +39,8 @@ pub struct RunWriter {
     pub(super) items: Mutex<Vec<ManifestItem>>,
     /// Set once the assets folder exists.
     assets_created: OnceLock<()>,
+    /// The folder of the process that takes this run over. Once it exists, nothing more is committed.
+    successor: Option<Utf8PathBuf>,
     _lock: FileLock,
 }
 
@@ -58,7 +60,31 @@ impl RunWriter {
     /// Starts with a folder that exists.
     pub(super) fn lock(folder: Utf8PathBuf, side: Side) -> Result<Self, LockError> {
         let lock = lock_run_folder(&folder)?;
-        Ok(Self { folder, side, items: Mutex::default(), assets_created: OnceLock::new(), _lock: lock })
+        Ok(Self {
+            folder,
+            side,
+            items: Mutex::default(),
+            assets_created: OnceLock::new(),
+            successor: None,
+            _lock: lock,
+        })
+    }
+
+    /// Commits nothing once this folder exists, because then another process goes on with the run.
+    #[must_use]
+    pub fn until_exists(self, successor: Utf8PathBuf) -> Self {
+        Self { successor: Some(successor), ..self }
+    }
+
+    /// Fails if another process has taken the run over.
+    fn check_lease(&self) -> Result<(), WriteError> {
+        match &self.successor {
+            Some(successor) if successor.exists() => Err(WriteError {
+                path: self.folder.clone(),
+                source: io::Error::other(format!("another process has taken this run over, in `{successor}`")),
+            }),
+            _ => Ok(()),
+        }
     }
 
     pub fn folder(&self) -> &Utf8Path {
@@ -71,11 +97,13 @@ impl RunWriter {
 
     /// Writes `run.json`, replacing the one of the start of the run.
     pub fn write_run(&self, run: &Run) -> Result<(), WriteError> {
+        self.check_lease()?;
         write::write_json(&self.folder.join(RUN_FILE), run, Durability::Synced)
     }
 
     /// Writes an artifact. The case is complete and durable when this returns.
     pub fn write_case(&self, case: &Case) -> Result<(), WriteError> {
+        self.check_lease()?;
         write::write_json(&self.folder.join(format!("{}.json", case.case_id)), case, Durability::Synced)
     }
 
@@ -143,6 +171,7 @@ impl RunWriter {
 
     /// Writes `assets/manifest.json`, if there are assets.
     pub fn write_manifest(&self, generated_at: &str) -> Result<(), WriteError> {
+        self.check_lease()?;
         let mut listed = self.items.lock().unwrap_or_else(PoisonError::into_inner);
         if listed.is_empty() {
             return Ok(());

@@ -98,6 +98,7 @@ mod run_resumed_otherwise;
 mod run_secrets;
 #[cfg(unix)]
 mod sessions;
+mod shards_taken_over;
 #[cfg(unix)]
 mod started_agent;
 #[cfg(target_os = "linux")]

@@ -280,7 +280,7 @@ fn printed_commands_are_quoted() {
     let expected = "next: counterproof validate 'my $runs/new/n'\n      counterproof compare --runs 'my $runs' --cases 'my cases.json'\n";
     assert!(finished.stderr.contains(expected), "{finished}");
     let shard = run("new", &["--run-id", "s", "--shard", "1/2"]);
-    assert!(shard.stderr.contains("merge 'my $runs/new/s'-s*of2 --out 'my $runs/new/s'"), "{shard}");
+    assert!(shard.stderr.contains("merge --shards 2 --out 'my $runs/new/s'"), "{shard}");
     let damaged = sandbox.with_file("my $runs/new/n/c1.json", "{}");
     let replayed = damaged.run(["replay", "my $runs/new/n/c1.json"]);
     assert!(replayed.stderr.contains("`counterproof validate 'my $runs/new/n/c1.json'`"), "{replayed}");

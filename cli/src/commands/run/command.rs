@@ -6,7 +6,7 @@ use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Exit, RunId, escape_invisible};
 use counterproof_cases::{CaseSpec, Suite};
 use counterproof_evaluator::text;
-use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Spending, Summary, Urgency};
+use counterproof_runner::{Checkout, ClaimError, Environment, Interrupt, Settings, Spending, Summary, Urgency};
 
 use super::args::{Args, RunOptions};
 use super::confirm::{BaselineAgent, Confirmation};
@@ -62,7 +62,11 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
         checkout: Checkout::discover(Utf8Path::new(".")),
         interrupt: interrupt.clone(),
         spending: Spending::default(),
-        resume_command: Some(layers.typed.resume_command(plan.id.as_str())),
+        resume_command: Some(if args.plan.take_over {
+            layers.typed.command_with("--take-over", &["take-over"])
+        } else {
+            layers.typed.resume_command(plan.id.as_str())
+        }),
         failed: false,
         goes_on_at_limit: false,
         prints_folder: args.reporter != ReporterKind::Jsonl,
@@ -70,6 +74,12 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     };
     for (number, planned) in (1..).zip(&plan.runs) {
         let remaining_runs = plan.runs.len() - number + usize::from(confirmation.is_some());
+        let claimed =
+            if args.plan.take_over { planned.taken_over(shared).map_err(claim_error)? } else { Some(planned.clone()) };
+        let Some(planned) = claimed else {
+            session.streams.log(format_args!("{} is finished already", planned.run_id));
+            continue;
+        };
         let end = session.run(&planned.settings(shared), &cases, remaining_runs);
         // The end of the agent explains why the run was interrupted, or why it failed.
         agent.check_alive()?;
@@ -87,6 +97,16 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     let failed = session.failed;
     log_next_steps(shared, plan, streams);
     Ok(if failed { Exit::Findings } else { Exit::Done })
+}
+
+fn claim_error(error: ClaimError) -> CommandError {
+    match error {
+        ClaimError::Read(_) | ClaimError::Write(_) => CommandError::io(error),
+        ClaimError::Name { .. } => CommandError::usage(error).hint("use a shorter ID"),
+        ClaimError::TooMany(_) => {
+            CommandError::usage(error).hint("remove the attempts that are not needed, or use another `--run-id`")
+        }
+    }
 }
 
 /// Rejects ids that a new run must not use as file names.

@@ -146,9 +146,7 @@ pub(super) fn log_next_steps(shared: &Settings, plan: &RunPlan, streams: &mut St
     if let Some(run_shard) = plan.runs.first().and_then(|run| run.shard.as_ref()) {
         let merged = resume_command::path(&side.join(run_shard.run_id.as_str()));
         let count = run_shard.shard.count();
-        streams.log(format_args!(
-            "      after all {count} shards: counterproof merge {merged}-s*of{count} --out {merged}"
-        ));
+        streams.log(format_args!("      after all {count} shards: counterproof merge --shards {count} --out {merged}"));
     // `compare` needs a run of each side.
     } else if RunReader::open_latest(&shared.out, other).is_ok() {
         let (runs, cases) = (resume_command::path(&shared.out), resume_command::path(&shared.cases_path));
