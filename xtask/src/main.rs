@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 mod browser;
 mod check;
+mod cluster;
 mod dist;
 mod folders;
 mod import_cycles;
@@ -78,6 +79,8 @@ enum Command {
         #[arg(long = "report", value_name = "DIR")]
         reports: Vec<camino::Utf8PathBuf>,
     },
+    /// Run the files of `counterproof batch` on Slurm, Dask and the schemas of Kubernetes. A part that cannot be installed is skipped.
+    Cluster(cluster::Options),
     /// Check that safe-run compiles for Windows and macOS. A target that is not installed and cannot be added is skipped.
     Cross,
     /// Build what is published into `dist/`: archives, a wheel, packages of npm, an SBOM and checksums. What this machine cannot build
@@ -120,6 +123,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::BenchTrust { arguments } => bench_trust(&arguments),
         Command::Torture { minutes, seed, kinds } => torture(minutes, seed, kinds),
         Command::Browser { reports } => browser::run(&reports),
+        Command::Cluster(options) => cluster::run(options),
         Command::Cross => cross(),
         Command::Dist(options) => dist::run(options),
         Command::Docs => docs(),

@@ -7,13 +7,14 @@ use camino::Utf8Path;
 use counterproof_store::write::{Durability, write};
 use counterproof_tests::Sandbox;
 
-const COMMANDS: [&str; 80] = [
+const COMMANDS: [&str; 81] = [
     "init",
     "try",
     "check",
     "accept",
     "run",
     "merge",
+    "batch",
     "compare",
     "report",
     "history",

@@ -5,6 +5,8 @@
 mod accept;
 #[cfg(unix)]
 mod agent_command;
+#[cfg(unix)]
+mod batch;
 mod check;
 #[cfg(unix)]
 mod ci_comments;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-pub(super) use crate::folders::{create, write};
+pub(crate) use crate::folders::{create, write};
 use crate::step::{Failure, progress, root};
 
 /// A slower installation is skipped, so that CI ends in time.

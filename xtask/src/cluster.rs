@@ -1,0 +1,88 @@
+//! The files of `counterproof batch` on real schedulers: Slurm with four nodes of which one is lost, Kubernetes' schemas, and Dask
+//! with two workers. A scheduler that is not installed and cannot be installed is skipped with a line that says so.
+
+use std::process::Command;
+
+use camino::Utf8Path;
+
+use crate::interop::install;
+use crate::programs;
+use crate::step::{Failure, Step, progress, root};
+
+/// The packages of Debian that have Slurm.
+const SLURM: [&str; 4] = ["slurmctld", "slurmd", "slurm-client", "munge"];
+
+/// How many cases and shards run.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Options {
+    /// Number of cases on Slurm; a tenth of them run on Dask
+    #[arg(long, default_value_t = 20_000)]
+    cases: u32,
+    /// Number of shards on Slurm; a quarter of them on Dask
+    #[arg(long, default_value_t = 32)]
+    shards: u32,
+}
+
+pub(crate) fn run(options: Options) -> Result<(), Failure> {
+    programs::build()?;
+    let scratch = root().join("target/cluster");
+    install::create(&scratch)?;
+    slurm(options, &scratch)?;
+    kubernetes(&scratch)?;
+    dask(options, &scratch)
+}
+
+fn skip(what: &str, why: &str) {
+    progress(&format!("==> SKIPPED: {what} ({why})"));
+}
+
+fn slurm(options: Options, scratch: &Utf8Path) -> Result<(), Failure> {
+    let is_there = || Step::new("slurmctld -V".to_owned(), at_sbin("slurmctld", &["-V"])).works();
+    if !is_there() {
+        let mut apt = Command::new("apt-get");
+        apt.args(["install", "--yes", "--no-install-recommends", "-qq"]).args(SLURM);
+        let _ = Step::new(format!("apt-get install {}", SLURM.join(" ")), apt).works();
+    }
+    if !is_there() {
+        skip("Slurm", "slurmctld is not installed, and apt-get cannot install it");
+        return Ok(());
+    }
+    let mut test = Command::new(root().join("tests/cluster/slurm.sh"));
+    test.arg(programs::counterproof()).arg(scratch.join("slurm"));
+    test.args([options.cases, options.shards].map(|number| number.to_string()));
+    Step::new(format!("tests/cluster/slurm.sh: {} cases in {} shards", options.cases, options.shards), test).run()
+}
+
+/// A program of the system, which is not on the path of every user.
+fn at_sbin(name: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("env");
+    command.arg(format!("PATH=/usr/sbin:{}", std::env::var("PATH").unwrap_or_default())).arg(name).args(arguments);
+    command
+}
+
+fn kubernetes(scratch: &Utf8Path) -> Result<(), Failure> {
+    let Some(python) = install::python(&install::cached("kubernetes"), &["kubernetes-validate==1.37.0"])? else {
+        skip("the schemas of Kubernetes", "kubernetes-validate is not installed");
+        return Ok(());
+    };
+    let mut batch = Command::new(programs::counterproof());
+    batch.args(["batch", "kubernetes", "--shards", "8", "--", "--base-url", "http://agent:8787", "--rate", "50/s"]);
+    let printed = batch.output().map_err(|source| Failure::Start { line: "counterproof batch".to_owned(), source })?;
+    let manifest = scratch.join("batch.yaml");
+    install::write(&manifest, printed.stdout)?;
+    let mut validate = Command::new(python.join("kubernetes-validate"));
+    validate.args(["--strict", manifest.as_str()]);
+    Step::new("kubernetes-validate --strict batch.yaml".to_owned(), validate).run()
+}
+
+fn dask(options: Options, scratch: &Utf8Path) -> Result<(), Failure> {
+    let Some(python) = install::python(&install::cached("dask"), &["distributed==2026.8.0"])? else {
+        skip("Dask", "distributed is not installed");
+        return Ok(());
+    };
+    let (cases, shards) = (options.cases / 10, (options.shards / 4).max(1));
+    let mut test = Command::new(root().join("tests/cluster/dask.sh"));
+    test.arg(programs::counterproof()).arg(scratch.join("dask"));
+    test.args([cases, shards].map(|number| number.to_string())).arg(python);
+    Step::new(format!("tests/cluster/dask.sh: {cases} cases in {shards} shards"), test).run()
+}
