@@ -14,6 +14,8 @@ pub(crate) struct RepeatsView {
     /// The runs that the rest of the page shows.
     pub(crate) runs: String,
     pub(crate) measures: Vec<MeasureView>,
+    /// Whether the rates are tested. Nothing that a deterministic agent does is chance.
+    pub(crate) is_tested: bool,
     pub(crate) locations: Vec<LocationView>,
     /// What is not listed; empty where everything is.
     pub(crate) more: String,
@@ -45,6 +47,7 @@ pub(crate) struct LocationView {
 pub(crate) fn repeats(context: &CaseContext<'_>) -> Option<RepeatsView> {
     let repeats = context.case.row.repeats.as_ref()?;
     let site = context.site;
+    let is_tested = !context.case.is_deterministic;
     let run = |index: u64, all: usize| format!("run {} of {all}", index + 1);
     Some(RepeatsView {
         runs: format!(
@@ -52,7 +55,8 @@ pub(crate) fn repeats(context: &CaseContext<'_>) -> Option<RepeatsView> {
             run(repeats.shown.baseline, site.files(Side::Baseline).len()),
             run(repeats.shown.new, site.files(Side::New).len())
         ),
-        measures: repeats.measures.iter().map(measure).collect(),
+        measures: repeats.measures.iter().map(|found| measure(found, is_tested)).collect(),
+        is_tested,
         locations: repeats.places.iter().map(location).collect(),
         more: omitted(repeats),
     })
@@ -67,7 +71,8 @@ fn omitted(repeats: &CaseRepeats) -> String {
     notes.map(|(count, note)| format!("{} {note}", display::number(count))).collect::<Vec<_>>().join("; ")
 }
 
-fn measure(measure: &CaseMeasure) -> MeasureView {
+fn measure(measure: &CaseMeasure, is_tested: bool) -> MeasureView {
+    let rate = |side: &Rate| if is_tested { rate(side) } else { counted(side) };
     let conclusion = match (measure.tier, measure.more_runs) {
         // How many more runs would decide is of use only where more runs could change the conclusion.
         (Tier::Likely | Tier::Watch | Tier::Unknown, Some(more)) => {
@@ -90,11 +95,14 @@ fn measure(measure: &CaseMeasure) -> MeasureView {
 
 /// A rate with its interval: `4 of 5 (38–96 %)`.
 fn rate(rate: &Rate) -> String {
-    let counted = format!("{} of {}", display::number(rate.passed), display::number(rate.runs));
     match rate.interval {
-        Some([low, high]) => format!("{counted} ({:.0}–{:.0} %)", low * 100.0, high * 100.0),
-        None => counted,
+        Some([low, high]) => format!("{} ({:.0}–{:.0} %)", counted(rate), low * 100.0, high * 100.0),
+        None => counted(rate),
     }
+}
+
+fn counted(rate: &Rate) -> String {
+    format!("{} of {}", display::number(rate.passed), display::number(rate.runs))
 }
 
 fn location(place: &PlaceNoise) -> LocationView {

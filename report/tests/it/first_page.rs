@@ -2,6 +2,7 @@
 
 use camino::Utf8Path;
 use counterproof_artifact::Side;
+use counterproof_evaluator::{Request, SideRuns};
 use serde_json::{Value, json};
 
 use crate::kit::{Pair, action, answer_of, failure, step};
@@ -126,15 +127,18 @@ fn every_table_names_its_columns() {
 #[test]
 fn a_deterministic_agent_has_no_p_values() {
     let pair = Pair::with_answers(&taking(40, 1), &failure());
-    let mut request = pair.request();
-    request.is_deterministic = true;
-    let out = pair.path().join("report");
-    let report = counterproof_report::ReportWriter::create(&out, &request).unwrap();
-    let evaluation = counterproof_evaluator::compare(&request, |case| report.write_case(case)).unwrap();
-    report.finish(&evaluation).unwrap();
-    for (name, page) in pages(&out) {
-        for word in ["may be chance", " p 0", "(p ", "p = ", "p-value"] {
-            assert!(!page.contains(word), "{name}: {word}: {page}");
+    let repeated = |side| SideRuns::new((0..2).map(|_| pair.finished(side)).collect()).unwrap();
+    let several = Request::new(repeated(Side::Baseline), repeated(Side::New));
+    for (name, mut request) in [("once", pair.request()), ("several", several)] {
+        request.is_deterministic = true;
+        let out = pair.path().join(name);
+        let report = counterproof_report::ReportWriter::create(&out, &request).unwrap();
+        let evaluation = counterproof_evaluator::compare(&request, |case| report.write_case(case)).unwrap();
+        report.finish(&evaluation).unwrap();
+        for (page, text) in pages(&out) {
+            for word in ["may be chance", " p 0", "(p ", "p = ", "p-value"] {
+                assert!(!text.contains(word), "{name}, {page}: {word}: {text}");
+            }
         }
     }
 }
