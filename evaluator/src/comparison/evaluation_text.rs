@@ -294,7 +294,7 @@ fn solved_row(evaluation: &Evaluation, solved: &SuiteMeasure) -> TableRow {
     let (baseline, new) = (value(&solved.baseline), value(&solved.new));
     let solved = match gate::judged_by(evaluation) {
         JudgedBy::Expectations => "solved",
-        JudgedBy::Evidence => "answered with evidence",
+        JudgedBy::Evidence => "with evidence",
         JudgedBy::Answer => "answered",
     };
     let name = if has_confirmation { format!("{solved}, before confirmation") } else { solved.to_owned() };
@@ -318,7 +318,7 @@ pub fn case_line(evaluation: &Evaluation, ranked: &RankedCase<'_>) -> String {
     let case = ranked.case;
     // A rule that counts review items says more about its cases than their first difference.
     let item = ranked.violated.filter(|_| !is_worse(case)).and_then(|rule| gate::item_of(evaluation, case, rule));
-    let mut line = item.or_else(|| what(case).map(str::to_owned)).unwrap_or_default();
+    let mut line = item.or_else(|| main_reason(case).map(str::to_owned)).unwrap_or_default();
     if let Some(runs) = runs(case) {
         line.push_str(if line.is_empty() { "" } else { "; " });
         line.push_str(&runs);
@@ -331,7 +331,7 @@ const fn is_worse(case: &CaseEvaluation) -> bool {
 }
 
 /// The reason that names what the case did: an expectation first, then whatever is not about the number of runs.
-fn what(case: &CaseEvaluation) -> Option<&str> {
+pub fn main_reason(case: &CaseEvaluation) -> Option<&str> {
     let is_of = |codes: &[ReasonCode], reason: &Reason| codes.iter().any(|code| code.is_code_of(reason));
     let expected = [ReasonCode::MustUnmet, ReasonCode::ExpectationFailed];
     let over_runs = [

@@ -1,6 +1,6 @@
 //! The first screen: the decision, what questions the comparison itself, the worst case, and the numbers of all cases.
 
-use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, SidePointer};
+use counterproof_artifact::evaluation::{CaseEvaluation, Evaluation, Harm, SidePointer};
 use counterproof_artifact::{CaseId, Side};
 use counterproof_evaluator::evaluation_text::{self, TableRow};
 use counterproof_evaluator::{
@@ -175,6 +175,8 @@ pub(crate) struct WorstView {
     pub(crate) baseline: SideStory,
     pub(crate) new: SideStory,
     pub(crate) is_alone: bool,
+    /// Which evidence a write lacks; otherwise empty, because the heading says it.
+    pub(crate) why: String,
     pub(crate) chance: String,
     /// The evidence: its text and its link.
     pub(crate) evidence: Vec<(String, String)>,
@@ -205,6 +207,12 @@ pub(crate) fn worst(site: &Site<'_>, evaluation: &Evaluation, decision: &Decisio
         baseline: side_story(case, Side::Baseline),
         new: side_story(case, Side::New),
         is_alone: is_alone(evaluation),
+        why: match case.story.harm() {
+            Some(Harm::WriteWithoutEvidence) => {
+                display::visible(evaluation_text::main_reason(case).unwrap_or_default())
+            }
+            _ => String::new(),
+        },
         chance: chance(evaluation, &ranked),
         evidence: href.map(|href| evidence(case, &href)).unwrap_or_default(),
     })
@@ -351,7 +359,7 @@ pub(crate) fn numbers(evaluation: &Evaluation) -> Vec<TableRow> {
         change: "not recorded".to_owned(),
     };
     let shown = |row: &TableRow| TableRow { baseline: short(&row.baseline), new: short(&row.new), ..row.clone() };
-    let rate = ["solved", "answered"];
+    let rate = ["solved", "answered", "with evidence"];
     let solved = known.iter().find(|row| rate.iter().any(|name| row.name.starts_with(name)));
     let quantities = ["duration", "steps", "tool time", "tokens", "cost"]
         .map(|name| known.iter().find(|row| row.name.starts_with(name)).map_or_else(|| unknown(name), shown));
