@@ -262,7 +262,10 @@ fn evidence(case: &CaseEvaluation, href: &str) -> Vec<(String, String)> {
     let reasons = case.reasons.iter().flat_map(|reason| &reason.pointers);
     let divergence = case.first_divergence.iter().flat_map(|divergence| &divergence.pointers);
     let mut links: Vec<(String, String)> = Vec::new();
-    for (text, anchor) in reasons.chain(divergence).filter_map(place) {
+    // The quoted answers last, where the reasons do not point to them.
+    let said = [(Side::Baseline, &case.story.baseline_said), (Side::New, &case.story.new_said)];
+    let answers = said.into_iter().filter_map(|(side, said)| said.as_ref().map(|_| answer(side)));
+    for (text, anchor) in reasons.chain(divergence).filter_map(place).chain(answers) {
         let link = (text, format!("{href}#{anchor}"));
         if !links.contains(&link) {
             links.push(link);
@@ -281,9 +284,13 @@ fn place(pointer: &SidePointer) -> Option<(String, String)> {
         ("events", Some(index)) => Some((format!("{side} step {}", index + 1), case::event(side, index))),
         ("proposed_actions", Some(index)) => Some((format!("{side} action {}", index + 1), case::action(side, index))),
         ("runner_failure", _) => Some((format!("{side} runner error"), case::failure(side))),
-        ("final_output", _) => Some((format!("{side} answer"), "output".to_owned())),
+        ("final_output", _) => Some(answer(side)),
         _ => None,
     }
+}
+
+fn answer(side: Side) -> (String, String) {
+    (format!("{side} answer"), "output".to_owned())
 }
 
 const BAR_WIDTH: u64 = 1000;
