@@ -6,9 +6,7 @@ use std::str::FromStr;
 
 use camino::Utf8PathBuf;
 use counterproof_artifact::RunId;
-use counterproof_runner::{
-    AgentCommand, BaseUrl, Claim, ClaimError, Repeat, RunShard, Secret, Settings, Shard, ShardError, Start,
-};
+use counterproof_runner::{AgentCommand, BaseUrl, Repeat, RunShard, Secret, Settings, Shard, ShardError, Start};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -114,17 +112,6 @@ pub(crate) struct PlannedRun {
 }
 
 impl PlannedRun {
-    /// Claims the shard for this process. Returns `None` if an earlier process has finished it.
-    pub(crate) fn taken_over(&self, shared: &Settings) -> Result<Option<Self>, ClaimError> {
-        let Some(shard) = &self.shard else { return Ok(Some(self.clone())) };
-        Ok(match counterproof_runner::claim(&shared.out, shared.side, shard)? {
-            Claim::Complete(_) => None,
-            Claim::Claimed(run_id) => {
-                Some(Self { run_id, start: Start::Resume { retry_errors: false, or_create: false }, ..self.clone() })
-            }
-        })
-    }
-
     pub(crate) fn settings(&self, shared: &Settings) -> Settings {
         Settings {
             run_id: self.run_id.clone(),
@@ -220,6 +207,7 @@ impl PlanArgs {
     /// Returns how a run starts. A stopped command may not have reached a later run, which then is created.
     fn start(&self, is_later: bool) -> Start {
         match &self.resume {
+            None if self.take_over => Start::TakeOver,
             None => Start::New,
             Some(_) => Start::Resume { retry_errors: self.retry_errors, or_create: is_later },
         }

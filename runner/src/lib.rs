@@ -67,9 +67,9 @@ pub use environment::{Checkout, Clock, Environment, Interrupt, Jitter, Moment, S
 pub use event::{Counts, EventKind, FailureNote, Reporter, RunEvent};
 pub use failure::Reason;
 pub use folder::{
-    AcceptError, Acceptance, Attempts, Baseline, CaseLabels, CaseReview, Changes, Claim, ClaimError, Incompleteness,
-    LabelsError, MergeError, Merged, RepeatProblem, ReviewError, ShardMismatch, accept, claim, draft_expectations,
-    find_attempts, merge, runs_of_baseline,
+    AcceptError, Acceptance, Attempts, Baseline, CaseLabels, CaseReview, Changes, ClaimError, CompleteAttempt,
+    Incompleteness, LabelsError, MergeError, Merged, RepeatProblem, ReviewError, ShardMismatch, accept,
+    complete_attempt, draft_expectations, find_attempts, merge, runs_of_baseline,
 };
 pub use http::ClientError;
 pub use policy::{

@@ -40,6 +40,6 @@ pub use file_lock::FileLock;
 pub use relative_path::relative_path;
 pub use run_folder::{
     ASSETS_FOLDER, CreateError, EVALUATION_FILE, LABELS_FILE, LOCK_FILE, Latest, LockError, MANIFEST_FILE, RUN_FILE,
-    ReadError, ReopenError, RunReader, RunRelation, RunWriter, SAFE_EXTENSIONS, StagedRun, UnnamedAsset,
+    ReadError, ReopenError, RunReader, RunRelation, RunWriter, SAFE_EXTENSIONS, StagedRun, TakenOver, UnnamedAsset,
     lock_run_folder, read_evaluation,
 };

@@ -10,7 +10,7 @@ use crate::programs;
 use crate::step::{Failure, Step, progress, root};
 
 /// The packages of Debian that have Slurm.
-const SLURM: [&str; 4] = ["slurmctld", "slurmd", "slurm-client", "munge"];
+const SLURM: [&str; 3] = ["slurmctld", "slurmd", "slurm-client"];
 
 /// How many cases and shards run.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -39,6 +39,9 @@ fn skip(what: &str, why: &str) {
 fn slurm(options: Options, scratch: &Utf8Path) -> Result<(), Failure> {
     let is_there = || Step::new("slurmctld -V".to_owned(), at_sbin("slurmctld", &["-V"])).works();
     if !is_there() {
+        let mut update = Command::new("apt-get");
+        update.args(["update", "-qq"]);
+        let _ = Step::new("apt-get update".to_owned(), update).works();
         let mut apt = Command::new("apt-get");
         apt.args(["install", "--yes", "--no-install-recommends", "-qq"]).args(SLURM);
         let _ = Step::new(format!("apt-get install {}", SLURM.join(" ")), apt).works();
@@ -68,6 +71,9 @@ fn kubernetes(scratch: &Utf8Path) -> Result<(), Failure> {
     let mut batch = Command::new(programs::counterproof());
     batch.args(["batch", "kubernetes", "--shards", "8", "--", "--base-url", "http://agent:8787", "--rate", "50/s"]);
     let printed = batch.output().map_err(|source| Failure::Start { line: "counterproof batch".to_owned(), source })?;
+    if !printed.status.success() {
+        return Err(Failure::Step("counterproof batch kubernetes".to_owned()));
+    }
     let manifest = scratch.join("batch.yaml");
     install::write(&manifest, printed.stdout)?;
     let mut validate = Command::new(python.join("kubernetes-validate"));

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::Exit;
 use counterproof_evaluator::text;
-use counterproof_runner::{ClaimError, MergeError};
+use counterproof_runner::MergeError;
 use counterproof_store::{CreateError, LockError};
 
 use crate::command_error::{CommandError, WAIT_OR_STOP};
+use crate::commands::run::claim_error;
 use crate::resume_command;
 use crate::streams::Streams;
 use crate::value_parsers::{at_least_one, duration};
@@ -80,10 +81,7 @@ fn find(
     let start = Instant::now();
     let mut waiting = None;
     loop {
-        let attempts = counterproof_runner::find_attempts(out, shards).map_err(|error| match error {
-            ClaimError::Read(_) | ClaimError::Write(_) => CommandError::io(error),
-            ClaimError::Name { .. } | ClaimError::TooMany(_) => CommandError::usage(error),
-        })?;
+        let attempts = counterproof_runner::find_attempts(out, shards).map_err(claim_error)?;
         if attempts.unfinished.is_empty() {
             return Ok(attempts.folders);
         }

@@ -18,6 +18,7 @@ use super::salvage;
 use super::salvage::was_skipped;
 use super::take_over::is_complete;
 use crate::policy::{RunShard, Shard};
+use crate::record::FAILED_RUN;
 
 /// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +113,16 @@ fn open(shards: &[Utf8PathBuf]) -> Result<(Vec<ShardFolder>, Vec<Utf8PathBuf>), 
         let Some(shard) = reader.run().shard.clone() else {
             return Err(ShardMismatch::NotAShard(folder.clone()).into());
         };
-        attempts.entry(shard.index.get()).or_default().push(ShardFolder { reader, shard });
+        let index = shard.index.get();
+        let of_shard = attempts.entry(index).or_default();
+        // Not two attempts but one folder named twice, or a copy of it.
+        if let Some(twin) = of_shard.iter().find(|other| other.reader.run().run_id == reader.run().run_id) {
+            let (first, second) = (twin.reader.folder().to_owned(), folder.clone());
+            if twin.shard.run_id == shard.run_id && twin.shard.count == shard.count {
+                return Err(ShardMismatch::Twice { first, second, index }.into());
+            }
+        }
+        of_shard.push(ShardFolder { reader, shard });
     }
     let Some(count) = attempts.values().flatten().next().map(|shard_folder| shard_folder.shard.count.get()) else {
         return Err(ShardMismatch::Empty.into());
@@ -259,6 +269,12 @@ impl MergePlan<'_> {
         let mut extra = first.extra.clone();
         // The resumes of the first shard are not resumes of the whole run; each shard lists its resumes below.
         extra.remove("resumes");
+        // A part of the rate of the whole run.
+        extra.remove("rate");
+        extra.remove(FAILED_RUN);
+        if self.runs().any(|run| run.extra.contains_key(FAILED_RUN)) {
+            extra.insert(FAILED_RUN.to_owned(), true.into());
+        }
         extra.insert("merged_from".to_owned(), self.runs().map(shard_summary).collect::<Vec<_>>().into());
         Run {
             run_id: self.run_id.clone(),
@@ -386,6 +402,16 @@ pub enum ShardMismatch {
     /// A run is not a shard.
     #[error("`{0}` is not a shard: its run.json has no `shard`")]
     NotAShard(Utf8PathBuf),
+    /// A folder was given twice.
+    #[error("`{first}` and `{second}` are both shard {index}, with the same run ID")]
+    Twice {
+        /// One of the folders.
+        first: Utf8PathBuf,
+        /// The other folder.
+        second: Utf8PathBuf,
+        /// The number of the shard.
+        index: u64,
+    },
     /// Shards are missing.
     #[error("shards are missing: {}", .0.join(", "))]
     Missing(Vec<String>),

@@ -22,5 +22,5 @@ pub use merge::{MergeError, ShardMismatch};
 pub use merge::{Merged, merge};
 pub(crate) use salvage::{SalvageError, salvage_assets};
 pub(crate) use salvage::{counts_of, was_skipped};
-pub(crate) use take_over::until_taken_over;
-pub use take_over::{Attempts, Claim, ClaimError, claim, find_attempts};
+pub use take_over::{Attempts, ClaimError, CompleteAttempt, complete_attempt, find_attempts};
+pub(crate) use take_over::{claim, until_taken_over};

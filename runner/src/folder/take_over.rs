@@ -10,26 +10,25 @@ use std::num::NonZeroU32;
 use camino::{Utf8Path, Utf8PathBuf};
 use counterproof_artifact::{NameError, Run, RunId, Side};
 use counterproof_store::write::{self, Durability, WriteError};
-use counterproof_store::{ASSETS_FOLDER, ReadError, RunReader, RunWriter};
+use counterproof_store::{ASSETS_FOLDER, RUN_FILE, ReadError, RunReader, RunWriter};
 
+use super::changes::{Changes, changes};
 use crate::policy::{RunShard, Shard};
+use crate::record::FAILED_RUN;
 
-/// The most attempts at one shard. More are a fault of what starts them.
-const MOST_ATTEMPTS: u32 = 1000;
-
-/// What a process that was started for a shard is to do.
+/// A complete attempt at a shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claim {
-    /// An earlier attempt has the answers of all cases.
-    Complete(Utf8PathBuf),
-    /// The folder of this run is there, with what the earlier attempt had finished. It is resumed.
-    Claimed(RunId),
+pub struct CompleteAttempt {
+    /// Its run folder.
+    pub folder: Utf8PathBuf,
+    /// Whether its run failed: no case was answered, or more failed than allowed.
+    pub failed: bool,
 }
 
 /// A shard that could not be claimed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
-    /// The earlier attempt could not be read.
+    /// An earlier attempt could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The folder of the attempt could not be written.
@@ -43,32 +42,89 @@ pub enum ClaimError {
         /// Why it is invalid.
         source: NameError,
     },
-    /// There are too many attempts.
-    #[error("`{0}` was attempted {MOST_ATTEMPTS} times")]
-    TooMany(Utf8PathBuf),
+    /// The cases or settings differ from those of the earlier attempts.
+    #[error("the run `{}` was started with other cases or settings: {changes}", run.run_id)]
+    Changed {
+        /// The document of the newest earlier attempt.
+        run: Box<Run>,
+        /// The differences.
+        changes: Changes,
+    },
 }
 
-/// Claims a shard for this process: creates the folder of the next attempt, and copies the finished cases of the one before.
-pub fn claim(out: &Utf8Path, side: Side, shard: &RunShard) -> Result<Claim, ClaimError> {
-    let parent = out.join(side.as_str());
-    write::create_folder(&parent)?;
-    for number in 1..=MOST_ATTEMPTS {
-        let id = shard.attempt(number)?;
+/// Finds the first complete attempt at a shard.
+pub fn complete_attempt(out: &Utf8Path, side: Side, shard: &RunShard) -> Result<Option<CompleteAttempt>, ClaimError> {
+    for (_, folder) in attempts(&out.join(side.as_str()), shard)? {
+        if let Some(reader) = opened(&folder)?.filter(is_complete) {
+            let failed = reader.run().extra.contains_key(FAILED_RUN);
+            return Ok(Some(CompleteAttempt { folder, failed }));
+        }
+    }
+    Ok(None)
+}
+
+/// Claims a shard for this process: creates the folder of the next attempt in `parent`, and copies the finished cases of the newest
+/// one that has some. Returns the id of the attempt, whose run is then resumed. `fresh` is the document of a new run. If it has
+/// other cases or settings than the earlier attempt, nothing is created, and that attempt goes on.
+pub(crate) fn claim(parent: &Utf8Path, shard: &RunShard, fresh: &Run) -> Result<RunId, ClaimError> {
+    write::create_folder(parent)?;
+    loop {
+        let earlier = attempts(parent, shard)?;
+        let mut newest = None;
+        for (_, folder) in earlier.iter().rev() {
+            newest = opened(folder)?;
+            if newest.is_some() {
+                break;
+            }
+        }
+        if let Some(newest) = &newest {
+            let changes = changes(newest.run(), fresh);
+            if !changes.is_empty() {
+                return Err(ClaimError::Changed { run: Box::new(newest.run().clone()), changes });
+            }
+        }
+        let id = shard.attempt(earlier.last().map_or(0, |(number, _)| *number).saturating_add(1))?;
         let folder = parent.join(id.as_str());
         match write::create_new_folder(&folder) {
             Ok(()) => {
-                if number > 1 {
-                    copy_finished(&parent.join(shard.attempt(number - 1)?.as_str()), &folder, &id)?;
+                if let Some(newest) = newest {
+                    copy_finished(&newest, &folder, &id)?;
                 }
-                return Ok(Claim::Claimed(id));
+                return Ok(id);
             }
-            Err(error) if error.source.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
-            // A finished attempt is followed by none.
-            Err(_) if is_finished(&folder)? => return Ok(Claim::Complete(folder)),
-            Err(_) => {}
+            // Another process was faster, and its attempt is the earlier one now.
+            Err(error) if error.source.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error.into()),
         }
     }
-    Err(ClaimError::TooMany(parent.join(shard.attempt(1)?.as_str())))
+}
+
+/// The attempts at a shard whose folders exist, by number.
+fn attempts(parent: &Utf8Path, shard: &RunShard) -> Result<Vec<(u32, Utf8PathBuf)>, ReadError> {
+    let failed = |source| ReadError::Io { path: parent.to_owned(), source };
+    let entries = match parent.read_dir_utf8() {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        if let Some(number) = entry.file_name().parse().ok().and_then(|id| shard.number_of(&id)) {
+            found.push((number, entry.path().to_owned()));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Opens an attempt. `None` if its process has not written the run document, so has not sent a request.
+fn opened(folder: &Utf8Path) -> Result<Option<RunReader>, ReadError> {
+    match RunReader::open(folder) {
+        Ok(reader) => Ok(Some(reader)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The attempts at the shards of a run.
@@ -80,77 +136,85 @@ pub struct Attempts {
     pub unfinished: Vec<String>,
 }
 
-/// Finds the attempts at all shards of the run that is to be merged into `run`, which are next to it.
+/// Finds the attempts at all shards of the run that `run` will be merged into, which are next to it.
 pub fn find_attempts(run: &Utf8Path, shards: NonZeroU32) -> Result<Attempts, ClaimError> {
     let name = run.file_name().unwrap_or_default();
     let run_id: RunId = name.parse().map_err(|source| ClaimError::Name { id: name.to_owned(), source })?;
-    let mut attempts = Attempts::default();
+    let parent = run.parent().filter(|parent| !parent.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
+    let mut found = Attempts::default();
     for index in 1..=shards.get() {
         let Ok(shard) = Shard::new(index, shards.get()) else { continue };
         let shard = RunShard { run_id: run_id.clone(), shard };
-        let mut state = Some("not started".to_owned());
-        for number in 1..=MOST_ATTEMPTS {
-            let folder = run.with_file_name(shard.attempt(number)?.as_str());
-            if !folder.is_dir() {
-                break;
-            }
-            let reader = match RunReader::open(&folder) {
-                Ok(reader) => reader,
-                Err(error) if error.is_missing() => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let selected = &reader.run().selected_case_ids;
-            let done = selected.iter().filter(|case| reader.case_path(case).is_file()).count();
-            if is_complete(&reader) {
-                state = None;
-            } else if state.is_some() {
-                state = Some(format!("{done} of {} cases", selected.len()));
-            }
-            attempts.folders.push(folder);
+        let mut newest = None;
+        let mut is_done = false;
+        for (_, folder) in attempts(parent, &shard)? {
+            let Some(reader) = opened(&folder)? else { continue };
+            is_done |= is_complete(&reader);
+            newest = Some(reader);
+            found.folders.push(folder);
         }
-        attempts.unfinished.extend(state.map(|state| format!("{}: {state}", shard.shard)));
+        if !is_done {
+            found.unfinished.push(format!("{}: {}", shard.shard, progress(newest.as_ref())));
+        }
     }
-    Ok(attempts)
+    Ok(found)
 }
 
-/// Whether an attempt ended by itself, with an artifact of each of its cases.
+fn progress(newest: Option<&RunReader>) -> String {
+    let Some(reader) = newest else { return "not started".to_owned() };
+    let selected = &reader.run().selected_case_ids;
+    match not_run(reader.run()) {
+        Some(cases) => format!("{cases} of {} cases not run", selected.len()),
+        None => {
+            let done = selected.iter().filter(|case| reader.case_path(case).is_file()).count();
+            format!("{done} of {} cases", selected.len())
+        }
+    }
+}
+
+/// How many cases a run skipped, because a limit or failures ended it.
+fn not_run(run: &Run) -> Option<u64> {
+    run.stats.as_ref()?.extra.get("cases_not_run")?.as_u64().filter(|cases| *cases > 0)
+}
+
+/// Whether an attempt ended by itself, and has an artifact of each of its cases.
 pub(super) fn is_complete(reader: &RunReader) -> bool {
     let run = reader.run();
-    run.stats.is_some() && run.selected_case_ids.iter().all(|case| reader.case_path(case).is_file())
+    let is_there = |case| reader.case_path(case).is_file();
+    run.stats.is_some() && not_run(run).is_none() && run.selected_case_ids.iter().all(is_there)
 }
 
-fn is_finished(folder: &Utf8Path) -> Result<bool, ReadError> {
-    match RunReader::open(folder) {
-        Ok(reader) => Ok(is_complete(&reader)),
-        // The process ended before its first request, or is about to write the document.
-        Err(error) if error.is_missing() => Ok(false),
-        Err(error) => Err(error),
+/// Copies the artifacts of an attempt, then its assets. An artifact is written after its assets, so each copied one has them. What
+/// belongs to no artifact is removed when the run is resumed.
+fn copy_finished(from: &RunReader, to: &Utf8Path, id: &RunId) -> Result<(), ClaimError> {
+    let cases = from.case_ids_on_disk()?;
+    for case in &cases {
+        copy_if_there(&from.case_path(case), &to.join(format!("{case}.json")))?;
     }
-}
-
-/// Copies the artifacts of an attempt, then its assets. An artifact is written after its assets, so none lacks them. What belongs to
-/// no artifact is removed when the run is resumed.
-fn copy_finished(from: &Utf8Path, to: &Utf8Path, id: &RunId) -> Result<(), ClaimError> {
-    let reader = match RunReader::open(from) {
-        Ok(reader) => reader,
-        Err(error) if error.is_missing() => return Ok(()),
-        Err(error) => return Err(error.into()),
-    };
-    for case in reader.case_ids_on_disk()? {
-        write::copy(&reader.case_path(&case), &to.join(format!("{case}.json")), Durability::Cached)?;
-    }
-    let assets = reader.asset_names()?;
+    let assets = from.asset_names()?;
     if !assets.is_empty() {
         write::create_folder(&to.join(ASSETS_FOLDER))?;
     }
     for name in assets {
-        write::copy(&from.join(ASSETS_FOLDER).join(&name), &to.join(ASSETS_FOLDER).join(&name), Durability::Cached)?;
+        copy_if_there(&from.folder().join(ASSETS_FOLDER).join(&name), &to.join(ASSETS_FOLDER).join(&name))?;
+    }
+    // A case that runs again loses its artifact first, then its assets.
+    for case in cases.iter().filter(|case| !from.case_path(case).exists()) {
+        write::remove(&to.join(format!("{case}.json")))?;
     }
     write::sync_tree(to)?;
     // Last, because a folder with a run document is read as a run.
-    let document = Run { run_id: id.clone(), stats: None, ..reader.run().clone() };
-    write::write_json(&to.join(counterproof_store::RUN_FILE), &document, Durability::Synced)?;
+    let document = Run { run_id: id.clone(), stats: None, ..from.run().clone() };
+    write::write_json(&to.join(RUN_FILE), &document, Durability::Synced)?;
     Ok(())
+}
+
+/// Copies a file, unless the process that it belongs to has removed it.
+fn copy_if_there(from: &Utf8Path, to: &Utf8Path) -> Result<(), WriteError> {
+    match write::copy(from, to, Durability::Cached) {
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result.map(drop),
+    }
 }
 
 impl RunShard {
@@ -185,6 +249,8 @@ pub(crate) fn until_taken_over(writer: RunWriter, shard: Option<&RunShard>, id: 
 
 #[cfg(test)]
 mod tests {
+    use counterproof_store::TakenOver;
+
     use super::*;
 
     fn shard() -> RunShard {
@@ -199,35 +265,84 @@ mod tests {
         assert_eq!(shard().number_of(&"night-s2of40".parse().unwrap()), None);
     }
 
+    /// Claims the shard as a run of no cases.
+    fn claimed(parent: &Utf8Path) -> RunId {
+        claim(parent, &shard(), &document("night-s2of4")).unwrap()
+    }
+
+    fn document(id: &str) -> Run {
+        serde_json::from_value(serde_json::json!({
+            "schema_version": "run.v1", "run_id": id, "version": "new", "generated_at": "2026-01-01T00:00:00Z",
+            "base_url": "http://a", "cases_path": "c.json", "out_dir": "../..", "selected_case_ids": ["c1", "c2"],
+            "runner_version": "counterproof 0.1.0", "case_digests": {},
+        }))
+        .unwrap()
+    }
+
     #[test]
     fn one_of_many_processes_gets_each_attempt() {
         let folder = tempfile::tempdir().unwrap();
-        let out = Utf8Path::from_path(folder.path()).unwrap();
+        let parent = Utf8Path::from_path(folder.path()).unwrap();
         let claims: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| claim(out, Side::New, &shard()).unwrap())).collect();
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| claimed(parent))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
-        let mut ids: Vec<_> = claims
-            .into_iter()
-            .map(|claim| match claim {
-                Claim::Claimed(id) => shard().number_of(&id).unwrap(),
-                Claim::Complete(folder) => panic!("{folder} has no answers"),
-            })
-            .collect();
-        ids.sort_unstable();
-        assert_eq!(ids, (1..=16).collect::<Vec<_>>());
+        let mut numbers: Vec<_> = claims.iter().map(|id| shard().number_of(id).unwrap()).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (1..=16).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_newest_attempt_with_a_document_is_copied_without_unfinished_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let parent = Utf8Path::from_path(folder.path()).unwrap();
+        let first = parent.join(claimed(parent).as_str());
+        write::write_json(&first.join(RUN_FILE), &document("night-s2of4"), Durability::Cached).unwrap();
+        write::write(&first.join("c1.json"), b"{}", Durability::Cached).unwrap();
+        write::create_folder(&first.join(ASSETS_FOLDER)).unwrap();
+        write::write(&first.join("assets/body.json"), b"{}", Durability::Cached).unwrap();
+        let unfinished = format!("assets/{}x", write::TEMPORARY_PREFIX);
+        write::write(&first.join(&unfinished), b"{", Durability::Cached).unwrap();
+        // The process of the second attempt ends before it has copied anything.
+        write::create_new_folder(&parent.join("night-s2of4-a2")).unwrap();
+        let third = parent.join(claimed(parent).as_str());
+        assert_eq!(third.file_name(), Some("night-s2of4-a3"));
+        assert!(third.join("c1.json").exists() && third.join("assets/body.json").exists());
+        assert!(!third.join(unfinished).exists());
+        let found = find_attempts(&parent.join("night"), NonZeroU32::new(4).unwrap()).unwrap();
+        assert_eq!(found.folders.len(), 2);
+        assert_eq!(found.unfinished[..2], ["1/4: not started", "2/4: 1 of 2 cases"]);
+    }
+
+    #[test]
+    fn an_attempt_with_cases_that_were_not_run_is_not_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let parent = Utf8Path::from_path(folder.path()).unwrap();
+        let first = parent.join("new").join("night-s2of4");
+        for case in ["c1", "c2"] {
+            write::create_folder(&first).unwrap();
+            write::write(&first.join(format!("{case}.json")), b"{}", Durability::Cached).unwrap();
+        }
+        let complete = |stats: serde_json::Value| {
+            let run = Run { stats: serde_json::from_value(stats).unwrap(), ..document("night-s2of4") };
+            write::write_json(&first.join(RUN_FILE), &run, Durability::Cached).unwrap();
+            complete_attempt(parent, Side::New, &shard()).unwrap().is_some()
+        };
+        assert!(!complete(serde_json::Value::Null));
+        assert!(!complete(serde_json::json!({"cases_total": 2, "cases_not_run": 1})));
+        assert!(complete(serde_json::json!({"cases_total": 2})));
     }
 
     #[test]
     fn a_writer_stops_when_the_next_attempt_has_its_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let out = Utf8Path::from_path(folder.path()).unwrap();
-        let Claim::Claimed(id) = claim(out, Side::New, &shard()).unwrap() else { panic!("nothing was complete") };
-        let writer = RunWriter::reopen(out.join("new").join(id.as_str()), Side::New).unwrap();
+        let parent = Utf8Path::from_path(folder.path()).unwrap();
+        let id = claimed(parent);
+        let writer = RunWriter::reopen(parent.join(id.as_str()), Side::New).unwrap();
         let writer = until_taken_over(writer, Some(&shard()), &id);
         assert!(writer.write_manifest("2026-01-01T00:00:00Z").is_ok());
-        claim(out, Side::New, &shard()).unwrap();
+        claimed(parent);
         let error = writer.write_manifest("2026-01-01T00:00:00Z").unwrap_err();
-        assert!(error.source.to_string().contains("night-s2of4-a2"), "{error:?}");
+        assert!(TakenOver::of(&error).is_some_and(|taken| taken.0.ends_with("night-s2of4-a2")), "{error:?}");
     }
 }

@@ -19,7 +19,7 @@ use crate::settings::{ConfirmationPlan, PhaseTimeouts, Settings, Target};
 const INTERRUPTED: &str = "interrupted";
 
 /// The field that marks a run that failed: it exits with 1 or 3, and is never the latest baseline.
-const FAILED_RUN: &str = "failed";
+pub(crate) const FAILED_RUN: &str = "failed";
 
 /// The field that marks a run of a selection of the cases, which no command makes the baseline without a word.
 const SELECTION: &str = "selection";

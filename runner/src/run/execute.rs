@@ -21,12 +21,12 @@ use crate::agent::ProtocolAdapter;
 use crate::attempt::Transport;
 use crate::environment::{Environment, Interrupt, Moment, Urgency, whole_millis};
 use crate::event::{Counts, EventKind, Reporter, RunEvent};
-use crate::folder::{Changes, SalvageError};
+use crate::folder::{Changes, ClaimError, SalvageError};
 use crate::http::ClientError;
 use crate::policy::{Pace, RetryTokens};
 use crate::record::{AttemptRecorder, RunEnd, finished};
 use crate::secret::Secret;
-use crate::settings::{AttemptLimits, Settings, known_secrets};
+use crate::settings::{AttemptLimits, Settings, Start, known_secrets};
 use crate::tools::{McpError, Toolbox};
 
 /// How many events may wait for the reporter. A slower reporter slows the run down.
@@ -63,7 +63,14 @@ pub fn run(
     let (runtime, prepared) = prepare(settings, cases, &environment.interrupt)?;
     let start = environment.clock.read();
     let checkout = environment.checkout.as_ref();
-    let inputs = RunInputs { settings, cases, checkout, redactor: &prepared.redactor, start };
+    let mut inputs = RunInputs { settings, cases, checkout, redactor: &prepared.redactor, start };
+    // Only now, since an earlier process stops once the shard is claimed.
+    let claimed = match &settings.shard {
+        Some(shard) if settings.start == Start::TakeOver => Some(StartedRun::claimed(&inputs, shard)?),
+        _ => None,
+    };
+    let settings = claimed.as_ref().unwrap_or(settings);
+    inputs.settings = settings;
     let StartedRun { folder, document, cases, counts, reruns, used, earlier } = StartedRun::open(&inputs)?;
     let spending = environment.spending.clone();
     for usage in &used {
@@ -243,6 +250,9 @@ pub enum RunError {
     /// The run could not be resumed.
     #[error(transparent)]
     Resume(#[from] ResumeError),
+    /// The shard could not be claimed.
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),

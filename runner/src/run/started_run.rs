@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Run, Usage};
 use counterproof_cases::CaseSpec;
 use counterproof_redaction::Redactor;
@@ -12,7 +13,8 @@ use serde_json::json;
 use super::execute::{ResumeError, RunError};
 use crate::environment::{Checkout, Moment};
 use crate::event::Counts;
-use crate::folder::{changes, counts_of, salvage_assets, until_taken_over, was_skipped};
+use crate::folder::{changes, claim, counts_of, salvage_assets, until_taken_over, was_skipped};
+use crate::policy::RunShard;
 use crate::record::{NewRun, Selection, reached_agent, resumed};
 use crate::settings::{Settings, Start};
 
@@ -49,6 +51,17 @@ enum ResumeScope {
 }
 
 impl<'a> StartedRun<'a> {
+    /// Claims the shard of a run that takes over, and returns the settings of the attempt.
+    pub(super) fn claimed(inputs: &RunInputs<'a, '_>, shard: &RunShard) -> Result<Settings, RunError> {
+        let settings = inputs.settings;
+        let selection = Selection::new(inputs.cases, Some(shard));
+        let parent = settings.out.join(settings.side.as_str());
+        let fresh = inputs.document(&selection, &parent.join(settings.run_id.as_str()));
+        let run_id = claim(&parent, shard, &fresh)?;
+        let start = Start::Resume { retry_errors: false, or_create: false };
+        Ok(Settings { run_id, start, ..settings.clone() })
+    }
+
     /// Creates the run folder, or reopens it.
     pub(super) fn open(inputs: &RunInputs<'a, '_>) -> Result<Self, RunError> {
         let settings = inputs.settings;
@@ -66,7 +79,7 @@ impl<'a> StartedRun<'a> {
             _ => {
                 let folder = RunWriter::create(&settings.out, settings.side, &settings.run_id)?;
                 let folder = until_taken_over(folder, settings.shard.as_ref(), &settings.run_id);
-                let document = inputs.document(&selection, &folder);
+                let document = inputs.document(&selection, folder.folder());
                 // Before the first request, so that a run that is killed at any time can be resumed.
                 folder.write_run(&document)?;
                 return Ok(Self::new(folder, document, selection));
@@ -74,7 +87,9 @@ impl<'a> StartedRun<'a> {
         };
         let folder = RunWriter::reopen(path, settings.side).map_err(ResumeError::from)?;
         let folder = until_taken_over(folder, settings.shard.as_ref(), &settings.run_id);
-        let fresh = inputs.document(&selection, &folder);
+        // Before anything is removed from the folder.
+        folder.check_lease()?;
+        let fresh = inputs.document(&selection, folder.folder());
         let run = Self::resume(folder, fresh, selection, scope)?;
         run.folder.write_run(&run.document)?;
         Ok(run)
@@ -147,9 +162,9 @@ impl<'a> StartedRun<'a> {
 }
 
 impl RunInputs<'_, '_> {
-    fn document(&self, selection: &Selection<'_>, folder: &RunWriter) -> Run {
+    fn document(&self, selection: &Selection<'_>, folder: &Utf8Path) -> Run {
         let Self { settings, checkout, redactor, start, .. } = *self;
-        NewRun { settings, selection, checkout, folder: folder.folder(), redactor, start }.document()
+        NewRun { settings, selection, checkout, folder, redactor, start }.document()
     }
 }
 

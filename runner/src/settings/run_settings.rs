@@ -98,6 +98,8 @@ pub enum Start {
         /// Create the run folder if it does not exist.
         or_create: bool,
     },
+    /// Go on with a shard in a folder of its own, because an earlier process may still write in the folder that it has.
+    TakeOver,
 }
 
 /// One run of a group of repeats.

@@ -16,4 +16,4 @@ pub use reader::{
 };
 pub use relation::RunRelation;
 pub use reopen::{LOCK_FILE, LockError, ReopenError, lock_run_folder};
-pub use writer::{CreateError, RunWriter, StagedRun, UnnamedAsset};
+pub use writer::{CreateError, RunWriter, StagedRun, TakenOver, UnnamedAsset};

@@ -344,7 +344,9 @@ fn file_names(folder: &Utf8Path) -> Result<Vec<String>, ReadError> {
     let mut names = Vec::new();
     for entry in entries {
         let entry = entry.map_err(failed)?;
-        if entry.file_type().map_err(failed)?.is_file() {
+        // A process may be writing in the folder.
+        let is_unfinished = entry.file_name().starts_with(TEMPORARY_PREFIX);
+        if !is_unfinished && entry.file_type().map_err(failed)?.is_file() {
             names.push(entry.file_name().to_owned());
         }
     }

@@ -30,6 +30,18 @@ pub enum CreateError {
     Lock(#[from] LockError),
 }
 
+/// Another process goes on with the run, in this folder.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("another process has taken this run over, in `{0}`")]
+pub struct TakenOver(pub Utf8PathBuf);
+
+impl TakenOver {
+    /// The error, if it is why a file was not written.
+    pub fn of(error: &WriteError) -> Option<&Self> {
+        error.source.get_ref()?.downcast_ref()
+    }
+}
+
 /// A run folder under construction, locked against other processes. Threads can share it.
 #[derive(Debug)]
 pub struct RunWriter {
@@ -76,13 +88,12 @@ impl RunWriter {
         Self { successor: Some(successor), ..self }
     }
 
-    /// Fails if another process has taken the run over.
-    fn check_lease(&self) -> Result<(), WriteError> {
+    /// Fails with [`TakenOver`] if another process has taken the run over.
+    pub fn check_lease(&self) -> Result<(), WriteError> {
         match &self.successor {
-            Some(successor) if successor.exists() => Err(WriteError {
-                path: self.folder.clone(),
-                source: io::Error::other(format!("another process has taken this run over, in `{successor}`")),
-            }),
+            Some(successor) if successor.exists() => {
+                Err(WriteError { path: self.folder.clone(), source: io::Error::other(TakenOver(successor.clone())) })
+            }
             _ => Ok(()),
         }
     }

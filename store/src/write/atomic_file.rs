@@ -240,7 +240,7 @@ pub(crate) fn sync_file_system(_folder: &Utf8Path) -> Result<bool, WriteError> {
 }
 
 /// Removes a file. A file that does not exist is no error.
-pub(crate) fn remove(path: &Utf8Path) -> Result<(), WriteError> {
+pub fn remove(path: &Utf8Path) -> Result<(), WriteError> {
     match fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(WriteError { path: path.to_owned(), source }),
         _ => Ok(()),

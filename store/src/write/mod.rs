@@ -12,7 +12,7 @@ mod site;
 mod staged_folder;
 mod tree_files;
 
-pub(crate) use atomic_file::remove;
+pub use atomic_file::remove;
 pub use atomic_file::{AtomicFile, Durability, TEMPORARY_PREFIX, WriteError};
 pub use atomic_file::{append, copy, create_new, write, write_json};
 #[cfg(unix)]

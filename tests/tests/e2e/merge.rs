@@ -90,7 +90,7 @@ fn shards_that_are_not_one_complete_run_are_refused() {
     let out = "runs/new/joined";
     for (shards, out, said) in [
         (&["n-s1of2"][..], out, "shards are missing: 2/2"),
-        (&["n-s1of2", "n-s1of2"], out, "shards are missing: 2/2"),
+        (&["n-s1of2", "n-s1of2"], out, "are both shard 1"),
         (&["n-s1of2", "m-s2of2"], out, "`shard.run_id` changed from \"n\" to \"m\""),
         (&["n-s1of2", "n-s2of3"], out, "`shard.count` changed from 2 to 3"),
         (&["t-s1of2", "n-s2of2"], out, "`timeout_ms` changed from 9000 to 120000"),

@@ -61,6 +61,7 @@ fn the_process_that_was_believed_dead_stops_and_each_answer_is_counted_once() {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+    assert_eq!(artifacts(&sandbox, "n-s1of2").len() + 1, of_shard.len(), "the first process waits for one answer");
     let second = taken_over(&sandbox, &agent, "1/2");
     assert_eq!(second.code, Some(0), "{second}");
     assert_eq!(artifacts(&sandbox, "n-s1of2-a2").len(), of_shard.len());
@@ -101,7 +102,7 @@ fn a_finished_shard_is_left_as_it_is() {
     let before = files_below(&sandbox.path("runs"));
     let again = taken_over(&sandbox, &agent, "1/1");
     assert_eq!(again.code, Some(0), "{again}");
-    assert!(again.stderr.contains("n-s1of1 is finished already"), "{again}");
+    assert!(again.stderr.contains("`runs/new/n-s1of1` is complete"), "{again}");
     assert_eq!(files_below(&sandbox.path("runs")), before);
     assert_eq!(agent.requests().len(), CASES);
 }
@@ -114,6 +115,7 @@ fn a_shard_of_other_settings_is_not_continued() {
     let other = sandbox.run(line(&agent, &["--shard", "1/1", "--take-over", "--timeout", "9s"]));
     assert_eq!(other.code, Some(2), "{other}");
     assert!(other.stderr.contains("`timeout_ms` changed from 120000 to 9000"), "{other}");
+    assert!(!sandbox.path("runs/new/n-s1of1-a2").exists(), "the earlier process would stop");
     // The next attempt with the right settings still has all that was finished.
     assert_eq!(taken_over(&sandbox, &agent, "1/1").code, Some(0));
     assert_eq!(agent.requests().len(), CASES + 1);

@@ -27,12 +27,17 @@ def main() -> int:
     with Client(sys.argv[1]) as client:
         shards = client.map(run_shard, numbers, run_id=run_id, folder=str(Path.cwd()), pure=False, retries=3)
         for future in as_completed(shards):
+            # A shard whose workers were all lost is named by the merge below.
+            if future.exception() is not None:
+                print(f"a shard was lost: {future.exception()}", file=sys.stderr)
+                continue
             number, code = future.result()
             if code != 0:
                 print(f"shard {number}/{SHARDS}: exit code {code}", file=sys.stderr)
     run = str(FOLDER / run_id)
-    merged = subprocess.run(["counterproof", "merge", "--shards", str(SHARDS), "--out", run], check=False)
-    return merged.returncode or subprocess.run([word.replace("RUN_ID", run_id) for word in COMPARE], check=False).returncode
+    merge = ["counterproof", "merge", "--shards", str(SHARDS), "--wait", "2m", "--out", run]
+    merged = subprocess.run(merge, check=False)
+    return merged.returncode or subprocess.run([*COMPARE, run], check=False).returncode
 
 
 if __name__ == "__main__":

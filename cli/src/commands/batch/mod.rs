@@ -11,9 +11,6 @@ use crate::resume_command::quoted;
 use crate::streams::Streams;
 use crate::value_parsers::{at_least_one, new_run_id};
 
-/// The id of the run in the words of a command, where a file sets it later.
-const RUN_ID: &str = "RUN_ID";
-
 /// Print a file that runs cases in shards on Slurm, Kubernetes or Dask.
 ///
 /// The file starts `counterproof run` once per shard, then merges the shards and compares the run with the latest baseline. All
@@ -47,6 +44,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RUNS", default_value = "runs")]
     out: Utf8PathBuf,
 
+    /// Configuration file of the run and of the comparison [default: counterproof.toml, if it exists]
+    #[arg(long, value_name = "FILE")]
+    config: Option<Utf8PathBuf>,
+
     /// Kubernetes: image with the program
     #[arg(long, default_value = "counterproof:latest")]
     image: String,
@@ -71,11 +72,22 @@ enum Scheduler {
 }
 
 pub(crate) fn run(args: &Args, streams: &mut Streams) -> Result<Exit, CommandError> {
-    let reserved =
-        ["--run-id", "--resume", "--shard", "--take-over", "--side", "--out", "--cases", "--repeat", "--confirm"];
+    let reserved = [
+        "--run-id",
+        "--resume",
+        "--shard",
+        "--take-over",
+        "--side",
+        "--out",
+        "--cases",
+        "--repeat",
+        "--confirm",
+        "--config",
+    ];
     if let Some(option) = args.options.iter().find(|option| reserved.iter().any(|name| is_option(option, name))) {
-        return Err(CommandError::usage(format!("`{option}` cannot be among the options of the run"))
-            .hint("the file sets these options; pass `--cases`, `--side`, `--run-id` and `--out` before `--`"));
+        return Err(CommandError::usage(format!("`{option}` cannot be among the options of the run")).hint(
+            "the file sets these options; pass `--cases`, `--side`, `--run-id`, `--out` and `--config` before `--`",
+        ));
     }
     if args.scheduler == Scheduler::Kubernetes && !is_label(args.run_id.as_str()) {
         return Err(CommandError::usage(format!("`{}` is not a name of a Job", args.run_id))
@@ -103,7 +115,8 @@ fn file(args: &Args) -> String {
     };
     let shards = args.shards.to_string();
     let folder = args.out.join(args.side.as_str());
-    let mut run: Vec<String> = [
+    let merged = folder.join(args.run_id.as_str());
+    let fixed = [
         "counterproof",
         "run",
         "--cases",
@@ -112,23 +125,17 @@ fn file(args: &Args) -> String {
         args.side.as_str(),
         "--out",
         args.out.as_str(),
-    ]
-    .map(str::to_owned)
-    .into();
-    run.extend(args.options.iter().cloned());
-    let shell = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-    let id = match args.scheduler {
-        Scheduler::Kubernetes => args.run_id.as_str(),
-        Scheduler::Slurm | Scheduler::Dask => RUN_ID,
-    };
-    let compare = compare_words(args, id);
-    let merged = folder.join(args.run_id.as_str());
+    ];
+    let run: Vec<&str> = fixed.into_iter().chain(config(args)).chain(args.options.iter().map(String::as_str)).collect();
+    let shell = |words: &[&str]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    // The folder of the run follows, whose id is known when the file is started.
+    let compare = compare_words(args);
+    let shard = format!("auto/{shards}");
+    let run_shard = [&run[..], &["--run-id", args.run_id.as_str(), "--shard", &shard, "--take-over"]].concat();
     let merge = ["counterproof", "merge", "--shards", &shards, "--wait", "24h", "--out", merged.as_str()];
-    let mut run_shard = run.clone();
-    if args.scheduler == Scheduler::Kubernetes {
-        let shard = format!("auto/{shards}");
-        run_shard.extend(["--run-id", args.run_id.as_str(), "--shard", &shard, "--take-over"].map(str::to_owned));
-    }
+    // Kubernetes replaces `$(NAME)` in commands, and reads `$$` as a dollar sign.
+    let container =
+        |words: &[&str]| json!(words.iter().map(|word| word.replace('$', "$$")).collect::<Vec<_>>()).to_string();
     let values = [
         ("SHARDS", shards.clone()),
         ("LAST", (args.shards.get() - 1).to_string()),
@@ -136,12 +143,13 @@ fn file(args: &Args) -> String {
         ("ID", args.run_id.to_string()),
         ("ID_TEXT", json!(args.run_id).to_string()),
         ("RUN", shell(&run)),
-        ("RUN_LIST", json!(run_shard).to_string()),
-        ("MERGE_LIST", json!(merge).to_string()),
+        ("RUN_LIST", json!(run).to_string()),
+        ("RUN_CONTAINER", container(&run_shard)),
+        ("MERGE_CONTAINER", container(&merge)),
+        ("COMPARE_CONTAINER", container(&[&compare[..], &[merged.as_str()]].concat())),
         ("FOLDER", quoted(folder.as_str()).into_owned()),
         ("FOLDER_TEXT", json!(folder).to_string()),
-        // The last word is the folder of the run, whose id is known when the script starts.
-        ("COMPARE_SHELL", format!("{} {}/\"$RUN_ID\"", shell(&compare[..compare.len() - 1]), quoted(folder.as_str()))),
+        ("COMPARE_SHELL", format!("{} {}/\"$RUN_ID\"", shell(&compare), quoted(folder.as_str()))),
         ("COMPARE_LIST", json!(compare).to_string()),
         ("IMAGE", json!(args.image).to_string()),
         ("CLAIM", json!(args.claim).to_string()),
@@ -149,23 +157,19 @@ fn file(args: &Args) -> String {
     filled(template, &values)
 }
 
-/// The words of the comparison; of a baseline, those of its check.
-fn compare_words(args: &Args, id: &str) -> Vec<String> {
-    let run = args.out.join(args.side.as_str()).join(id);
-    let words: &[&str] = match args.side {
-        Side::Baseline => &["counterproof", "validate", run.as_str()],
-        Side::New => &[
-            "counterproof",
-            "compare",
-            "--cases",
-            args.cases.as_str(),
-            "--runs",
-            args.out.as_str(),
-            "--new",
-            run.as_str(),
-        ],
-    };
-    words.iter().map(|word| (*word).to_owned()).collect()
+/// The words of the comparison without the folder of the run. A baseline is validated instead.
+fn compare_words(args: &Args) -> Vec<&str> {
+    match args.side {
+        Side::Baseline => vec!["counterproof", "validate"],
+        Side::New => {
+            let fixed = ["counterproof", "compare", "--cases", args.cases.as_str(), "--runs", args.out.as_str()];
+            fixed.into_iter().chain(config(args)).chain(["--new"]).collect()
+        }
+    }
+}
+
+fn config(args: &Args) -> impl Iterator<Item = &str> {
+    args.config.iter().flat_map(|path| ["--config", path.as_str()])
 }
 
 /// Replaces each `{{NAME}}` of a template in one pass, so that a value may contain braces.

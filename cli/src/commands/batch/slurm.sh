@@ -7,18 +7,19 @@ set -euo pipefail
 export RUN_ID="${1:-{{ID}}}"
 mkdir -p batch-logs
 
-array=$(sbatch --parsable --requeue --export=ALL --array=0-{{LAST}} --output=batch-logs/%A_%a.log <<'JOB'
+array=$(sbatch --parsable --requeue --export=ALL --array=0-{{LAST}} --output=batch-logs/%A_%a.log <<'END_OF_SHARD'
 #!/bin/bash
 exec {{RUN}} --run-id "$RUN_ID" --shard auto/{{SHARDS}} --take-over
-JOB
+END_OF_SHARD
 )
 echo "shards: job $array"
 
-# After any end of the tasks: a shard that is not complete is named by the merge, and fails the job.
+# After any end of the tasks: a shard that is not complete is named by the merge, and fails the job. Shared file systems show new
+# files late, so the merge waits for them.
 last=$(sbatch --parsable --export=ALL --dependency="afterany:$array" --output=batch-logs/%j.log <<'JOB'
 #!/bin/bash
 set -euo pipefail
-counterproof merge --shards {{SHARDS}} --out {{FOLDER}}/"$RUN_ID"
+counterproof merge --shards {{SHARDS}} --wait 2m --out {{FOLDER}}/"$RUN_ID"
 {{COMPARE_SHELL}}
 JOB
 )

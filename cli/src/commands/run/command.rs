@@ -6,11 +6,11 @@ use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Exit, RunId, escape_invisible};
 use counterproof_cases::{CaseSpec, Suite};
 use counterproof_evaluator::text;
-use counterproof_runner::{Checkout, ClaimError, Environment, Interrupt, Settings, Spending, Summary, Urgency};
+use counterproof_runner::{Checkout, Environment, Interrupt, Settings, Spending, Summary, Urgency};
 
 use super::args::{Args, RunOptions};
 use super::confirm::{BaselineAgent, Confirmation};
-use super::outcome::{check_reached, log_next_steps, log_outcome, run_error};
+use super::outcome::{check_reached, claim_error, log_next_steps, log_outcome, run_error};
 use crate::command_error::CommandError;
 use crate::layers::Layers;
 use crate::reporter::{FailureSummary, ReporterKind, RunReporter};
@@ -74,12 +74,14 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     };
     for (number, planned) in (1..).zip(&plan.runs) {
         let remaining_runs = plan.runs.len() - number + usize::from(confirmation.is_some());
-        let claimed =
-            if args.plan.take_over { planned.taken_over(shared).map_err(claim_error)? } else { Some(planned.clone()) };
-        let Some(planned) = claimed else {
-            session.streams.log(format_args!("{} is finished already", planned.run_id));
-            continue;
-        };
+        if let Some(shard) = planned.shard.as_ref().filter(|_| args.plan.take_over) {
+            let complete = counterproof_runner::complete_attempt(&shared.out, shared.side, shard);
+            if let Some(complete) = complete.map_err(claim_error)? {
+                session.streams.log(format_args!("`{}` is complete", complete.folder));
+                session.failed |= complete.failed;
+                continue;
+            }
+        }
         let end = session.run(&planned.settings(shared), &cases, remaining_runs);
         // The end of the agent explains why the run was interrupted, or why it failed.
         agent.check_alive()?;
@@ -97,16 +99,6 @@ pub(crate) fn run(args: &Args, layers: &Layers, streams: &mut Streams) -> Result
     let failed = session.failed;
     log_next_steps(shared, plan, streams);
     Ok(if failed { Exit::Findings } else { Exit::Done })
-}
-
-fn claim_error(error: ClaimError) -> CommandError {
-    match error {
-        ClaimError::Read(_) | ClaimError::Write(_) => CommandError::io(error),
-        ClaimError::Name { .. } => CommandError::usage(error).hint("use a shorter ID"),
-        ClaimError::TooMany(_) => {
-            CommandError::usage(error).hint("remove the attempts that are not needed, or use another `--run-id`")
-        }
-    }
 }
 
 /// Rejects ids that a new run must not use as file names.

@@ -8,4 +8,4 @@ mod outcome;
 pub(crate) use args::{Args, ConfirmOptions, required_cases};
 pub(crate) use command::{RunEnd, Session, check_new_ids, limit_open_files, run};
 pub(crate) use confirm::{BaselineAgent, Confirmation};
-pub(crate) use outcome::run_error;
+pub(crate) use outcome::{claim_error, run_error};

@@ -3,8 +3,8 @@
 use camino::Utf8Path;
 use counterproof_artifact::{CaseId, Exit, FailureClass, Side};
 use counterproof_evaluator::text;
-use counterproof_runner::{Reason, ResumeError, RunError, Settings, Summary, Target};
-use counterproof_store::{CreateError, LockError, ReopenError, RunReader, read_file};
+use counterproof_runner::{ClaimError, Reason, ResumeError, RunError, Settings, Summary, Target};
+use counterproof_store::{CreateError, LockError, ReopenError, RunReader, TakenOver, read_file};
 use serde_json::Value;
 
 use crate::command_error::{CERTIFICATE_HINT, CommandError, PROXY_HINT, WAIT_OR_STOP, connect_error, recorded_failure};
@@ -135,7 +135,9 @@ pub(super) fn check_reached(
 
 pub(super) fn log_next_steps(shared: &Settings, plan: &RunPlan, streams: &mut Streams) {
     let side = shared.out.join(shared.side.as_str());
-    for (number, run) in plan.runs.iter().enumerate() {
+    let run_shard = plan.runs.first().and_then(|run| run.shard.as_ref());
+    // The run that is validated is the merged one.
+    for (number, run) in plan.runs.iter().filter(|_| run_shard.is_none()).enumerate() {
         let prefix = if number == 0 { "next: " } else { "      " };
         streams.log(format_args!(
             "{prefix}counterproof validate {}",
@@ -143,10 +145,10 @@ pub(super) fn log_next_steps(shared: &Settings, plan: &RunPlan, streams: &mut St
         ));
     }
     let other = shared.side.other();
-    if let Some(run_shard) = plan.runs.first().and_then(|run| run.shard.as_ref()) {
+    if let Some(run_shard) = run_shard {
         let merged = resume_command::path(&side.join(run_shard.run_id.as_str()));
         let count = run_shard.shard.count();
-        streams.log(format_args!("      after all {count} shards: counterproof merge --shards {count} --out {merged}"));
+        streams.log(format_args!("next: after all {count} shards: counterproof merge --shards {count} --out {merged}"));
     // `compare` needs a run of each side.
     } else if RunReader::open_latest(&shared.out, other).is_ok() {
         let (runs, cases) = (resume_command::path(&shared.out), resume_command::path(&shared.cases_path));
@@ -256,6 +258,16 @@ fn first_violation(summary: &Summary, failures: &FailureSummary) -> Option<Strin
     ))
 }
 
+/// Maps an error of claiming a shard.
+pub(crate) fn claim_error(error: ClaimError) -> CommandError {
+    match error {
+        ClaimError::Read(_) | ClaimError::Write(_) => CommandError::io(error),
+        ClaimError::Name { .. } => CommandError::usage(error).hint("use a shorter ID"),
+        ClaimError::Changed { .. } => CommandError::usage(error)
+            .hint("take the shard over with the cases and settings that the run was started with, or start a new run"),
+    }
+}
+
 /// Maps an error of a run. `resume_command` is the command line that continues it.
 pub(crate) fn run_error(error: RunError, resume_command: &str) -> CommandError {
     match error {
@@ -276,6 +288,8 @@ pub(crate) fn run_error(error: RunError, resume_command: &str) -> CommandError {
         RunError::Resume(ResumeError::Reopen(ReopenError::Missing(_))) => {
             CommandError::usage(error).hint("to start the run, replace `--resume` with `--run-id`")
         }
+        RunError::Claim(error) => claim_error(error),
+        RunError::Write(error) if TakenOver::of(&error).is_some() => CommandError::io(error.source),
         // Completed cases stay on disk, so a full disk costs only the cases in flight.
         RunError::Write(_) => {
             CommandError::io(error).hint(format!("completed cases are saved; resume with: {resume_command}"))
