@@ -140,7 +140,10 @@ for (const root of REPORTS) {
           sentence: item.querySelector("b").textContent, cases: [...item.querySelectorAll(".case")].map(({ textContent }) => textContent),
           list: item.querySelector("a[data-find]")?.getAttribute("href"),
         })));
-        assert.equal(violated.length, evaluation.gate.rules.filter(({ passed }) => !passed).length);
+        const headline = await page.locator("h1").textContent();
+        // A rule without cases of its own is not listed again where the headline says it.
+        const unlisted = evaluation.gate.rules.filter(({ passed }) => !passed).length - violated.length;
+        assert.ok(unlisted === 0 || (unlisted === 1 && violated.every(({ sentence, cases }) => cases.length > 0 || !headline.includes(sentence))));
         const reached = new Set();
         for (const { sentence, cases, list } of violated) {
           const ids = list ? listed(root, list) : cases;

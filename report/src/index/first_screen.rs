@@ -84,6 +84,8 @@ pub(crate) fn verdict_card(
         }
     };
     let rules = decision.violated.iter().enumerate();
+    // The headline says a rule without cases already.
+    let rules = rules.filter(|(_, rule)| !rule.case_ids.is_empty() || !decision.headline.contains(&rule.sentence));
     let rules = rules.map(|(index, rule)| line(&rule.sentence, &rule.case_ids, &rule_slug(index))).collect();
     let unconfirmed = &decision.unconfirmed;
     let looks = if unconfirmed.len() == 1 { "looks worse, not confirmed" } else { "look worse, none confirmed" };
@@ -220,12 +222,13 @@ pub(crate) fn worst(site: &Site<'_>, evaluation: &Evaluation, decision: &Decisio
 
 /// Whether the case may be chance. Where the gate fails by all cases together, this one may still be.
 fn chance(evaluation: &Evaluation, ranked: &RankedCase<'_>) -> String {
-    let chance = word::chance(ranked.case, Circumstances::of(evaluation));
     let fell = evaluation.gate.rules.iter().any(|rule| rule.code == "suite_fell" && !rule.passed);
-    if fell && ranked.standing == Standing::Unconfirmed {
-        return format!("{chance} The fall over all cases is not chance.");
+    let chance = word::chance(ranked.case, Circumstances::of(evaluation));
+    match &ranked.case.repeats {
+        _ if !fell || ranked.standing != Standing::Unconfirmed => chance,
+        None => "Unknown: each side ran once. Over all cases: not chance.".to_owned(),
+        Some(_) => format!("{chance} Over all cases: not chance."),
     }
-    chance
 }
 
 /// What a side answered and did.
