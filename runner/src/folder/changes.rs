@@ -39,6 +39,9 @@ const IGNORED_FIELDS: [&str; 26] = [
     "case_digests",
 ];
 
+/// The field of a run document that is set if the run failed.
+pub(crate) const FAILED_RUN: &str = "failed";
+
 /// A message lists at most this many changes, and counts the rest.
 const MAX_LISTED: usize = 10;
 

@@ -12,13 +12,12 @@ use counterproof_store::{ASSETS_FOLDER, CreateError, ReadError, RunReader, RunWr
 use jiff::{SpanRound, Timestamp, Unit};
 use serde_json::{Value, json};
 
-use super::changes::{Changes, differing_settings};
+use super::changes::{Changes, FAILED_RUN, differing_settings};
 use super::changes::{absolute, rebase_path};
 use super::salvage;
 use super::salvage::was_skipped;
 use super::take_over::is_complete;
 use crate::policy::{RunShard, Shard};
-use crate::record::FAILED_RUN;
 
 /// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,7 +15,7 @@ pub use accept::{AcceptError, Acceptance, Baseline, Incompleteness, RepeatProble
 pub use baseline_labels::{CaseLabels, LabelsError};
 pub use baseline_review::{CaseReview, ReviewError};
 pub use changes::Changes;
-pub(crate) use changes::changes;
+pub(crate) use changes::{FAILED_RUN, changes};
 pub(crate) use changes::{absolute, rebase_path, relative};
 pub use draft::{draft_expectations, runs_of_baseline};
 pub use merge::{MergeError, ShardMismatch};

@@ -12,9 +12,8 @@ use counterproof_artifact::{NameError, Run, RunId, Side};
 use counterproof_store::write::{self, Durability, WriteError};
 use counterproof_store::{ASSETS_FOLDER, RUN_FILE, ReadError, RunReader, RunWriter};
 
-use super::changes::{Changes, changes};
+use super::changes::{Changes, FAILED_RUN, changes};
 use crate::policy::{RunShard, Shard};
-use crate::record::FAILED_RUN;
 
 /// A complete attempt at a shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,13 +162,11 @@ pub fn find_attempts(run: &Utf8Path, shards: NonZeroU32) -> Result<Attempts, Cla
 fn progress(newest: Option<&RunReader>) -> String {
     let Some(reader) = newest else { return "not started".to_owned() };
     let selected = &reader.run().selected_case_ids;
-    match not_run(reader.run()) {
-        Some(cases) => format!("{cases} of {} cases not run", selected.len()),
-        None => {
-            let done = selected.iter().filter(|case| reader.case_path(case).is_file()).count();
-            format!("{done} of {} cases", selected.len())
-        }
+    if let Some(cases) = not_run(reader.run()) {
+        return format!("{cases} of {} cases not run", selected.len());
     }
+    let done = selected.iter().filter(|case| reader.case_path(case).is_file()).count();
+    format!("{done} of {} cases", selected.len())
 }
 
 /// How many cases a run skipped, because a limit or failures ended it.

@@ -9,5 +9,5 @@ pub(crate) use attempt_recorder::{AttemptRecorder, ReceivedAnswer, RecordedAttem
 pub(crate) use attempt_recorder::{SKIPPED, skipped_case};
 pub(crate) use failure_document::RecordedFailure;
 pub(crate) use run_document::Selection;
-pub(crate) use run_document::{FAILED_RUN, NewRun, RunEnd, finished, resumed};
+pub(crate) use run_document::{NewRun, RunEnd, finished, resumed};
 pub use saved_body::SavedRequest;

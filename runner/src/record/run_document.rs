@@ -11,15 +11,12 @@ use counterproof_redaction::{Applied, Redactor};
 use crate::agent::Protocol;
 use crate::environment::{Checkout, Moment, whole_millis};
 use crate::event::Counts;
-use crate::folder::{absolute, relative};
+use crate::folder::{FAILED_RUN, absolute, relative};
 use crate::policy::{Concurrency, RunShard};
 use crate::settings::{ConfirmationPlan, PhaseTimeouts, Settings, Target};
 
 /// The field that marks a run that was stopped before its end.
 const INTERRUPTED: &str = "interrupted";
-
-/// The field that marks a run that failed: it exits with 1 or 3, and is never the latest baseline.
-pub(crate) const FAILED_RUN: &str = "failed";
 
 /// The field that marks a run of a selection of the cases, which no command makes the baseline without a word.
 const SELECTION: &str = "selection";
