@@ -301,7 +301,7 @@ pub(crate) enum JudgedBy {
     Answer,
 }
 
-/// What decides whether a run solves its case.
+/// What decides it, by the expectations that were judged and the measures of the suite.
 pub(crate) fn judged_by(evaluation: &Evaluation) -> JudgedBy {
     if !lacks_expectations(evaluation) {
         return JudgedBy::Expectations;

@@ -39,7 +39,7 @@ const IGNORED_FIELDS: [&str; 26] = [
     "case_digests",
 ];
 
-/// The field of a run document that is set if the run failed.
+/// The field that marks a run that failed: it exits with 1 or 3, and is never the latest baseline.
 pub(crate) const FAILED_RUN: &str = "failed";
 
 /// A message lists at most this many changes, and counts the rest.

@@ -174,7 +174,7 @@ fn not_run(run: &Run) -> Option<u64> {
     run.stats.as_ref()?.extra.get("cases_not_run")?.as_u64().filter(|cases| *cases > 0)
 }
 
-/// Whether an attempt ended by itself, and has an artifact of each of its cases.
+/// Whether the process of an attempt finished the run: no case was skipped, and each has an artifact.
 pub(super) fn is_complete(reader: &RunReader) -> bool {
     let run = reader.run();
     let is_there = |case| reader.case_path(case).is_file();
