@@ -61,7 +61,9 @@ trap end EXIT
 slurmctld -D -f "$SLURM_CONF" 2>/dev/null & started+=($!)
 declare -A node
 for n in 1 2 3 4; do slurmd -D -N "n$n" -f "$SLURM_CONF" 2>/dev/null & started+=($!); node[$n]=$!; done
-python3 "$here/agent.py" 0.05 > "$folder/agent.port" & started+=($!)
+# Slurm starts a task again some 10 s after its node is lost, so a shard takes 40 s.
+delay=$(python3 -c "print(max(0.05, 40 * 4 * $shards / $cases))")
+python3 "$here/agent.py" "$delay" > "$folder/agent.port" & started+=($!)
 
 wait_for() { # SECONDS WHAT COMMAND…
   local seconds=$1 what=$2; shift 2
@@ -78,7 +80,7 @@ import json, sys
 json.dump([{"id": f"c{n}", "input": {"user": f"question {n}"}} for n in range(int(sys.argv[1]))], sys.stdout)
 PY
 url="http://127.0.0.1:$(cat "$folder/agent.port")"
-counterproof run --cases cases.json --side baseline --base-url "$url" --run-id first --concurrency 16 2> "$folder/log/baseline.log"
+counterproof run --cases cases.json --side baseline --base-url "$url" --run-id first --concurrency 64 2> "$folder/log/baseline.log"
 counterproof batch slurm --cases cases.json --shards "$shards" -- --base-url "$url" --concurrency 4 > batch.sh
 bash batch.sh night > "$folder/log/submitted"
 cat "$folder/log/submitted"
@@ -96,7 +98,7 @@ wait_for 1200 "the end of the last job" finished
 cat "batch-logs/$last.log"
 
 attempts=$(find runs/new -maxdepth 1 -name "*-a[0-9]*" | wc -l)
-counterproof run --cases cases.json --side new --base-url "$url" --run-id whole --concurrency 16 2> "$folder/log/whole.log"
+counterproof run --cases cases.json --side new --base-url "$url" --run-id whole --concurrency 64 2> "$folder/log/whole.log"
 counterproof validate runs/new/night > /dev/null
 counterproof compare --cases cases.json --baseline runs/baseline/first --new runs/new/whole --no-write-back --out whole --pages none > /dev/null
 counterproof compare --cases cases.json --baseline runs/baseline/first --new runs/new/night --no-write-back --out merged --pages none > /dev/null
